@@ -1,0 +1,298 @@
+// File access: the operating system behind one synchronous interface, so that tests can break it. The only importer of
+// node:fs in the engine; test/support/faulty-files.ts is the second implementation, a disk that loses and garbles.
+//
+// Durability is explicit. Bytes of a file are safe after file.sync(); a name (create, rename, remove) is safe after
+// syncDirectory() of the directory that holds it. Nothing else may be relied upon after a power loss.
+//
+// Buffers may be views of a SharedArrayBuffer: the synchronous calls of node:fs take them (checked on Node 20).
+// File descriptors belong to the process, not to the thread: the log thread syncs what the writer opened, by
+// syncDescriptor(file.descriptor).
+//
+// Deliberately not here: anything asynchronous, buffering, and retries. A failed sync poisons its file: the kernel has
+// dropped the dirty pages, and a second sync would report success. The owner closes the file and starts a new one.
+
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+  writevSync,
+} from 'node:fs'
+import { FileError } from './errors.js'
+
+/** 'read': the file exists. 'create': it must not exist yet. 'write': it exists, for reading and writing. */
+export type OpenMode = 'read' | 'create' | 'write'
+
+export interface File {
+  readonly path: string
+  /** Valid in every thread of the process until close(). */
+  readonly descriptor: number
+  /** Fills the target from the position on; returns the bytes read, fewer than asked for only at the end of the file. */
+  read(target: Uint8Array, position: number): number
+  /** Writes all chunks one after the other, gathered. After an error any prefix of them may be in the file. */
+  write(chunks: readonly Uint8Array[], position: number): void
+  /** fdatasync: content and size are durable. The name is not: see syncDirectory. */
+  sync(): void
+  truncate(size: number): void
+  size(): number
+  close(): void
+}
+
+/** A root directory that this process owns until release(). */
+export interface DirectoryLock {
+  release(): void
+}
+
+export interface Files {
+  open(path: string, mode: OpenMode): File
+  /** fdatasync of a file that another thread opened. */
+  syncDescriptor(descriptor: number): void
+  /** Creates the directory and its missing parents. Does nothing when it exists. */
+  makeDirectory(path: string): void
+  /** Names of the entries, sorted; no '.' and '..'. */
+  list(directory: string): string[]
+  remove(path: string): void
+  /** Removes the directory with all that is in it. Does nothing when it does not exist. */
+  removeDirectory(path: string): void
+  /** Replaces the target when it exists. */
+  rename(source: string, target: string): void
+  exists(path: string): boolean
+  size(path: string): number
+  /** Makes creates, renames and removes of entries of this directory durable. */
+  syncDirectory(path: string): void
+  /** Bytes that an unprivileged process may still write to the file system of the directory. */
+  freeBytes(directory: string): number
+  /** Fails with code ELOCKED when a living process holds the directory; a dead one's lock is taken over. */
+  lock(directory: string): DirectoryLock
+}
+
+export const lockFileName = 'LOCK'
+
+/** The real file system. */
+export function nodeFiles(): Files {
+  return {
+    open: (path, mode) => new NodeFile(path, mode),
+    syncDescriptor: (descriptor) => attempt('sync', `descriptor ${descriptor}`, () => fdatasyncSync(descriptor)),
+    makeDirectory: (path) => attempt('make directory', path, () => void mkdirSync(path, { recursive: true })),
+    list: (directory) => attempt('list', directory, () => readdirSync(directory).sort()),
+    remove: (path) => attempt('remove', path, () => unlinkSync(path)),
+    removeDirectory: (path) => attempt('remove directory', path, () => rmSync(path, { recursive: true, force: true })),
+    rename: (source, target) => attempt('rename', source, () => renameSync(source, target)),
+    exists: (path) => existsSync(path),
+    size: (path) => attempt('stat', path, () => statSync(path).size),
+    syncDirectory: (path) => attempt('sync directory', path, () => syncDirectory(path)),
+    freeBytes: (directory) => attempt('stat file system', directory, () => freeBytes(directory)),
+    lock: (directory) => lockDirectory(directory),
+  }
+}
+
+const openFlags = { read: 'r', create: 'wx+', write: 'r+' } as const satisfies Record<OpenMode, string>
+/** The kernel takes at most this many chunks in one gathered write (IOV_MAX). */
+const chunksPerWrite = 1024
+
+class NodeFile implements File {
+  readonly path: string
+  readonly descriptor: number
+  private closed = false
+
+  constructor(path: string, mode: OpenMode) {
+    this.path = path
+    this.descriptor = attempt('open', path, () => openSync(path, openFlags[mode]))
+  }
+
+  read(target: Uint8Array, position: number): number {
+    return attempt('read', this.path, () => {
+      let done = 0
+      while (done < target.length) {
+        const count = readSync(this.descriptor, target, done, target.length - done, position + done)
+        if (count === 0) break
+        done += count
+      }
+      return done
+    })
+  }
+
+  write(chunks: readonly Uint8Array[], position: number): void {
+    attempt('write', this.path, () => writeAll(this.descriptor, chunks, position))
+  }
+
+  sync(): void {
+    attempt('sync', this.path, () => fdatasyncSync(this.descriptor))
+  }
+
+  truncate(size: number): void {
+    attempt('truncate', this.path, () => ftruncateSync(this.descriptor, size))
+  }
+
+  size(): number {
+    return attempt('stat', this.path, () => fstatSync(this.descriptor).size)
+  }
+
+  close(): void {
+    if (this.closed) return
+    this.closed = true
+    attempt('close', this.path, () => closeSync(this.descriptor))
+  }
+}
+
+function writeAll(descriptor: number, chunks: readonly Uint8Array[], position: number): void {
+  let at = position
+  for (let first = 0; first < chunks.length; first += chunksPerWrite) {
+    let waiting = chunks.length <= chunksPerWrite ? chunks : chunks.slice(first, first + chunksPerWrite)
+    while (waiting.length > 0) {
+      const written = writevSync(descriptor, waiting as Uint8Array[], at)
+      at += written
+      waiting = dropBytes(waiting, written)
+    }
+  }
+}
+
+/** The chunks without their first bytes: what a short write left over. Empty chunks at the front are dropped too. */
+function dropBytes(chunks: readonly Uint8Array[], count: number): readonly Uint8Array[] {
+  let rest = count
+  for (const [index, chunk] of chunks.entries()) {
+    if (rest < chunk.length) return [chunk.subarray(rest), ...chunks.slice(index + 1)]
+    rest -= chunk.length
+  }
+  return []
+}
+
+function syncDirectory(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize
+}
+
+function attempt<T>(verb: string, path: string, operation: () => T): T {
+  try {
+    return operation()
+  } catch (error) {
+    throw fileError(verb, path, error)
+  }
+}
+
+function fileError(verb: string, path: string, error: unknown): FileError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'EUNKNOWN'
+  return new FileError(`could not ${verb} [path=${path}, code=${code}]`, code, { cause: error })
+}
+
+// The lock is a file that names its holder: `pid start-time boot-id`. The start time (field 22 of /proc/<pid>/stat)
+// tells a holder from a later process with the same number, as in a container where the server is always pid 1.
+// Where /proc does not exist the pid alone decides. Processes of different pid namespaces do not see each other: two
+// containers must not be given one volume.
+
+/** Paths that this process holds; its own pid in a lock file says nothing then. */
+const heldLocks = new Set<string>()
+
+function lockDirectory(directory: string): DirectoryLock {
+  const path = `${directory}/${lockFileName}`
+  const ours = `${path}.${process.pid}`
+  if (heldLocks.has(path)) throw lockedError(directory, process.pid)
+  attempt('write', ours, () => writeFileSync(ours, processIdentity(process.pid)))
+  try {
+    takeLock(directory, path, ours)
+  } finally {
+    rmSync(ours, { force: true })
+  }
+  heldLocks.add(path)
+  return {
+    release: () => {
+      if (heldLocks.delete(path)) attempt('remove', path, () => rmSync(path, { force: true }))
+    },
+  }
+}
+
+/** A hard link is created whole or not at all, with its content: no reader sees an empty lock. */
+function takeLock(directory: string, path: string, ours: string): void {
+  if (tryLink(ours, path)) return
+  const holder = readLock(path)
+  if (holder !== undefined && isAlive(holder)) throw lockedError(directory, pidOf(holder))
+  setAsideStaleLock(path, holder)
+  if (!tryLink(ours, path)) throw lockedError(directory, pidOf(readLock(path) ?? ''))
+}
+
+function tryLink(source: string, target: string): boolean {
+  try {
+    linkSync(source, target)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw fileError('lock', target, error)
+  }
+}
+
+/** Moves the stale lock away; when another starter was faster and the moved one is his, it is put back. */
+function setAsideStaleLock(path: string, stale: string | undefined): void {
+  const aside = `${path}.stale.${process.pid}`
+  try {
+    renameSync(path, aside)
+  } catch {
+    return
+  }
+  if (readLock(aside) !== stale) tryLink(aside, path)
+  rmSync(aside, { force: true })
+}
+
+function readLock(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive(holder: string): boolean {
+  const pid = pidOf(holder)
+  if (!Number.isInteger(pid) || pid <= 0) return false
+  if (!processExists(pid)) return false
+  const current = processIdentity(pid)
+  return pid !== process.pid ? current === holder || !holder.includes(' ') : false
+}
+
+function processExists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+function processIdentity(pid: number): string {
+  const stat = readLock(`/proc/${pid}/stat`)
+  const boot = readLock('/proc/sys/kernel/random/boot_id')
+  if (stat === undefined || boot === undefined) return String(pid)
+  // The command name in parentheses may hold spaces: the fields are counted from the last parenthesis.
+  const startTime = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  return `${pid} ${startTime} ${boot.trim()}`
+}
+
+function pidOf(holder: string): number {
+  return Number.parseInt(holder, 10)
+}
+
+function lockedError(directory: string, pid: number): FileError {
+  return new FileError(`another server uses this directory [path=${directory}, pid=${pid}]`, 'ELOCKED')
+}
