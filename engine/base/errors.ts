@@ -1,0 +1,171 @@
+// One error class per reaction of a caller. Messages are free text, lower case, context last in brackets:
+// `table does not exist [table=trades]`. Gateways map a class to their protocol's answer in one switch.
+//
+//   class            meaning                         HTTP  PG              ILP/TCP
+//   SqlError         the statement is wrong          400   42xxx+position  -
+//   TimeoutError     the deadline passed             400   57014           -
+//   CancelledError   somebody cancelled the query    400   57014           -
+//   RowError         one row is wrong                400   22xxx           close or skip
+//   ResourceError    no memory, disk or room now     503   53xxx           close
+//   CorruptionError  a checksum or a format is wrong 500   XX001           close
+//   NetworkError     the peer broke the protocol     400   08P01           close
+//   FileError        the operating system refused    500   58030           close
+//   AssertionError   our bug                         500   XX000           close
+//
+// Errors cross threads as `ErrorRecord` (structured clone keeps no class).
+
+export class SqlError extends Error {
+  /** Character offset into the statement text; 0 when there is no specific place. */
+  readonly position: number
+
+  constructor(message: string, position: number) {
+    super(message)
+    this.name = 'SqlError'
+    this.position = position
+  }
+
+  static tableMissing(table: string, position: number): SqlError {
+    return new SqlError(`table does not exist [table=${table}]`, position)
+  }
+
+  static columnMissing(column: string, position: number): SqlError {
+    return new SqlError(`Invalid column: ${column}`, position)
+  }
+
+  static tableExists(position: number): SqlError {
+    return new SqlError('table already exists', position)
+  }
+}
+
+export class TimeoutError extends Error {
+  constructor(timeoutMs: number) {
+    super(
+      `Query timeout. Please add HTTP header 'Statement-Timeout' with timeout in ms [timeout=${timeoutMs}ms]`,
+    )
+    this.name = 'TimeoutError'
+  }
+}
+
+export class CancelledError extends Error {
+  constructor(message = 'cancelled by user') {
+    super(message)
+    this.name = 'CancelledError'
+  }
+}
+
+export class RowError extends Error {
+  /** One-based line (or row) of the input. */
+  readonly line: number
+
+  constructor(message: string, line: number) {
+    super(message)
+    this.name = 'RowError'
+    this.line = line
+  }
+}
+
+export class ResourceError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ResourceError'
+  }
+}
+
+export class CorruptionError extends Error {
+  readonly file: string
+  /** Byte offset of the damage in the file. */
+  readonly offset: number
+
+  constructor(message: string, file: string, offset: number) {
+    super(`${message} [file=${file}, offset=${offset}]`)
+    this.name = 'CorruptionError'
+    this.file = file
+    this.offset = offset
+  }
+}
+
+export class NetworkError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'NetworkError'
+  }
+}
+
+/** A file operation failed. `code` is the operating system's (`ENOSPC`, `EIO`, `ENOENT`, ...). */
+export class FileError extends Error {
+  readonly code: string
+
+  constructor(message: string, code: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'FileError'
+    this.code = code
+  }
+}
+
+export class AssertionError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'AssertionError'
+  }
+}
+
+/** An error as it crosses a thread boundary. */
+export interface ErrorRecord {
+  readonly name: string
+  readonly message: string
+  /** SqlError's position, RowError's line, CorruptionError's offset, TimeoutError's milliseconds; else 0. */
+  readonly place: number
+  /** FileError's code, CorruptionError's file; else empty. */
+  readonly detail: string
+  readonly stack: string
+}
+
+/** Flattens any thrown value for a message port. */
+export function errorRecord(thrown: unknown): ErrorRecord {
+  const error = thrown instanceof Error ? thrown : new AssertionError(String(thrown))
+  return { name: error.name, message: error.message, place: placeOf(error), detail: detailOf(error), stack: error.stack ?? '' }
+}
+
+function placeOf(error: Error): number {
+  if (error instanceof SqlError) return error.position
+  if (error instanceof RowError) return error.line
+  if (error instanceof CorruptionError) return error.offset
+  return 0
+}
+
+function detailOf(error: Error): string {
+  if (error instanceof FileError) return error.code
+  if (error instanceof CorruptionError) return error.file
+  return ''
+}
+
+/** The inverse of errorRecord: an instance of the same class with the same message and place. */
+export function errorFromRecord(record: ErrorRecord): Error {
+  const error = emptyErrorOf(record)
+  error.message = record.message
+  error.stack = record.stack
+  return error
+}
+
+function emptyErrorOf({ name, message, place, detail }: ErrorRecord): Error {
+  switch (name) {
+    case 'SqlError':
+      return new SqlError(message, place)
+    case 'TimeoutError':
+      return new TimeoutError(place)
+    case 'CancelledError':
+      return new CancelledError(message)
+    case 'RowError':
+      return new RowError(message, place)
+    case 'ResourceError':
+      return new ResourceError(message)
+    case 'CorruptionError':
+      return new CorruptionError(message, detail, place)
+    case 'NetworkError':
+      return new NetworkError(message)
+    case 'FileError':
+      return new FileError(message, detail)
+    default:
+      return new AssertionError(message)
+  }
+}

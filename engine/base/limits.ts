@@ -1,0 +1,29 @@
+// Every limit has its name here, with its unit last. Settings may lower some of them; none is raised at run time.
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** Rows of one page of a part: the unit of caching, of zone maps and of work (a morsel). */
+export const pageRowsMax = 65_536
+/** Rows of one vector inside the query executor: small enough for the processor's cache. */
+export const vectorRowsMax = 4_096
+/** Bytes of one value (text, binary, array). */
+export const valueBytesMax = 8 * MIB
+/** Columns of one table, dropped ones included. */
+export const tableColumnsMax = 2_048
+/** Bytes of a table or column name in UTF-8. */
+export const nameBytesMax = 127
+/** Bytes of one line of line protocol. */
+export const lineBytesMax = 16 * MIB
+/** Bytes of one WAL frame. */
+export const walFrameBytesMax = 64 * MIB
+/** Dimensions of an array. */
+export const arrayDimensionsMax = 32
+/** Characters of one SQL statement. */
+export const statementCharactersMax = 64 * MIB
+/** Nesting depth of expressions and sub-queries. */
+export const sqlDepthMax = 200
+/** Elements of one IN list or VALUES list. */
+export const sqlListMax = 1_000_000
+/** Bytes of one slot handed from the main thread to the writer. */
+export const ingestBlockBytesMax = 1 * MIB

@@ -1,0 +1,30 @@
+// The fixed part of the shared memory. Everything above `heapBase` belongs to the allocator.
+//
+//   0         64 KiB    never used: address 0 means "none"
+//   64 KiB    2 MiB     data segments of the kernel modules, 64 KiB each (constants; rewritten at every instantiation)
+//   2 MiB     3 MiB     constant tables of the kernels (every thread writes the same bytes)
+//   3 MiB     4 MiB     control words: see below
+//   4 MiB     end       heap
+//
+// Control words, each on its own 64-byte line (byte addresses):
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+export const kernelDataBase = 64 * KIB
+export const kernelDataBytes = 64 * KIB
+export const constantTablesBase = 2 * MIB
+export const constantTablesBytes = 1 * MIB
+export const controlBase = 3 * MIB
+export const heapBase = 4 * MIB
+
+/** Sequence lock of row counts: odd while the writer publishes a group. Readers retry when it moved. */
+export const publishSequenceAddress = controlBase
+/** Wake word of thread n: incremented and notified by whoever has news for it. */
+export const wakeWordsAddress = controlBase + 1 * KIB
+export const wakeWordStride = 64
+export const threadsMax = 128
+/** State of the allocator. */
+export const allocatorAddress = controlBase + 64 * KIB
+/** Head and tail of the ingest ring. */
+export const ingestRingAddress = controlBase + 512 * KIB

@@ -1,0 +1,51 @@
+// The one shared WebAssembly memory and typed views over all of it. Its size is fixed at creation (initial = maximum),
+// so the views never go stale; pages that nobody touched cost nothing.
+//
+// An ADDRESS is a byte offset into it, unsigned and below 3.5 GiB. Kernels return addresses as i32: apply `>>> 0`.
+
+import { assert } from '../base/assert.js'
+
+export const wasmPageBytes = 65_536
+const MIB = 1024 * 1024
+
+/** 3.5 GiB: the largest shared memory whose addresses and sizes stay clear of the 32-bit edge. */
+export const sharedMemoryBytesMax = 3584 * MIB
+
+export class SharedMemory {
+  readonly memory: WebAssembly.Memory
+  readonly bytes: number
+  readonly u8: Uint8Array
+  readonly i8: Int8Array
+  readonly u16: Uint16Array
+  readonly i16: Int16Array
+  readonly u32: Uint32Array
+  readonly i32: Int32Array
+  readonly f32: Float32Array
+  readonly f64: Float64Array
+  readonly i64: BigInt64Array
+  readonly u64: BigUint64Array
+
+  constructor(memory: WebAssembly.Memory) {
+    const buffer = memory.buffer
+    this.memory = memory
+    this.bytes = buffer.byteLength
+    this.u8 = new Uint8Array(buffer)
+    this.i8 = new Int8Array(buffer)
+    this.u16 = new Uint16Array(buffer)
+    this.i16 = new Int16Array(buffer)
+    this.u32 = new Uint32Array(buffer)
+    this.i32 = new Int32Array(buffer)
+    this.f32 = new Float32Array(buffer)
+    this.f64 = new Float64Array(buffer)
+    this.i64 = new BigInt64Array(buffer)
+    this.u64 = new BigUint64Array(buffer)
+  }
+}
+
+/** Creates the memory of a server. `bytes` is rounded up to whole WebAssembly pages. */
+export function createSharedMemory(bytes: number): SharedMemory {
+  assert(bytes > 0, 'a shared memory has a size')
+  assert(bytes <= sharedMemoryBytesMax, 'a shared memory is at most 3.5 GiB')
+  const pages = Math.ceil(bytes / wasmPageBytes)
+  return new SharedMemory(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }))
+}

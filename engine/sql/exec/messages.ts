@@ -1,0 +1,53 @@
+// What the main thread and a query thread say to each other. Messages travel over a MessagePort; result bytes stay in
+// the shared memory: a block belongs to the main thread from its message on until 'release' names it.
+
+import type { ErrorRecord } from '../../base/errors.js'
+import type { TableSnapshot } from '../../storage/schema.js'
+import type { Query } from '../plan/plan.js'
+
+/** How rows become bytes. The gateway frames them: no envelope, header line or footer is in the blocks of json. */
+export type Encoding =
+  /** `[..],[..]`: rows of /exec, divided by commas also between blocks. */
+  | { readonly kind: 'json'; readonly quoteLargeNumbers: boolean; readonly geohashAsText: boolean }
+  /** RFC 4180 rows ended by CRLF; `header` writes the names first. */
+  | { readonly kind: 'csv'; readonly delimiter: number; readonly header: boolean }
+  /** Nothing but the count. */
+  | { readonly kind: 'count' }
+  /** Values as structured clones, for internal callers: each block is a message of rows instead of bytes. */
+  | { readonly kind: 'values' }
+
+export interface RunQuery {
+  readonly kind: 'run'
+  readonly queryId: number
+  readonly query: Query
+  readonly snapshots: readonly TableSnapshot[]
+  readonly encoding: Encoding
+  /** Rows to skip, then rows to send; the count goes on after that only when `countAll`. */
+  readonly skip: number
+  readonly rowsMax: number
+  readonly countAll: boolean
+  /** Milliseconds from receipt; 0 = none. */
+  readonly timeoutMs: number
+  readonly jit: boolean
+  /** Bound of encoded bytes that may wait unreleased. */
+  readonly windowBytes: number
+}
+
+export type ToQueryThread =
+  | RunQuery
+  | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
+  | { readonly kind: 'release'; readonly queryId: number; readonly address: number }
+
+export type FromQueryThread =
+  | { readonly kind: 'block'; readonly queryId: number; readonly address: number; readonly bytes: number; readonly rows: number }
+  | { readonly kind: 'rows'; readonly queryId: number; readonly rows: readonly (readonly unknown[])[] }
+  | {
+      readonly kind: 'end'
+      readonly queryId: number
+      /** Rows sent; with countAll all rows of the result. */
+      readonly rows: number
+      /** True when rowsMax cut the result. */
+      readonly cut: boolean
+      readonly executeMs: number
+    }
+  | { readonly kind: 'error'; readonly queryId: number; readonly error: ErrorRecord }

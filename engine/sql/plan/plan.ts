@@ -1,0 +1,175 @@
+// The bound plan of a query: plain data, made on the main thread, run by the query threads (structured clone carries it).
+// Names are resolved, types are decided, parameters are constants. Rules rewrite plans into plans; exec runs what is left.
+//
+// Every node lists its output columns; expressions address their input's columns by index.
+
+import type { DataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+
+export type Expression =
+  | { readonly kind: 'column'; readonly index: number; readonly type: DataType; readonly position: number }
+  | { readonly kind: 'constant'; readonly value: Value; readonly type: DataType; readonly position: number }
+  /**
+   * `name` is a function or operator of sql/functions: `+`, `=`, `and`, `case`, `cast` (to `type`), `in`, `like`, `abs`...
+   * Arguments already have the types that the overload takes: the binder inserts casts.
+   */
+  | {
+      readonly kind: 'call'
+      readonly name: string
+      readonly args: readonly Expression[]
+      readonly type: DataType
+      readonly position: number
+    }
+  /** Value of an uncorrelated sub-query, run once before the query (index into Query.subqueries). */
+  | { readonly kind: 'subquery'; readonly index: number; readonly type: DataType; readonly position: number }
+
+export interface PlanColumn {
+  readonly name: string
+  readonly type: DataType
+}
+
+export interface AggregateCall {
+  /** `sum`, `avg`, `count`, `first`, `ksum`, `count_distinct`, ... as sql/functions names it. */
+  readonly name: string
+  readonly args: readonly Expression[]
+  readonly type: DataType
+  readonly position: number
+}
+
+/** Inclusive bounds on a designated timestamp, in the table's unit. */
+export interface TimeRange {
+  readonly lo: bigint
+  readonly hi: bigint
+}
+
+export interface SortKey {
+  readonly index: number
+  readonly descending: boolean
+  readonly nullsFirst: boolean
+}
+
+export type Fill =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'null' }
+  | { readonly kind: 'prev' }
+  | { readonly kind: 'linear' }
+  | { readonly kind: 'constant'; readonly value: Value }
+
+/** Units of SAMPLE BY: n U T s m h d w M y (nanoseconds to years). */
+export interface SampleInterval {
+  readonly count: number
+  readonly unit: 'n' | 'U' | 'T' | 's' | 'm' | 'h' | 'd' | 'w' | 'M' | 'y'
+}
+
+export type Plan =
+  /** Rows of a table. `ranges` (sorted, disjoint) restrict the designated timestamp exactly; null = all of time. */
+  | {
+      readonly kind: 'scan'
+      readonly columns: readonly PlanColumn[]
+      /** Index into Query.tables. */
+      readonly table: number
+      /** Table column id of each output column. */
+      readonly columnIds: readonly number[]
+      readonly ranges: readonly TimeRange[] | null
+      readonly filter: Expression | null
+      /** 'any': no operator above cares. Else timestamp order, ties in commit order ('descending' reverses both). */
+      readonly order: 'any' | 'ascending' | 'descending'
+    }
+  | { readonly kind: 'values'; readonly columns: readonly PlanColumn[]; readonly rows: readonly (readonly Value[])[] }
+  /** Numbers from 1 to count. */
+  | { readonly kind: 'sequence'; readonly columns: readonly PlanColumn[]; readonly count: bigint; readonly seed: readonly [bigint, bigint] | null }
+  | { readonly kind: 'filter'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly predicate: Expression }
+  | { readonly kind: 'project'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly expressions: readonly Expression[] }
+  /** Output: the keys, then the aggregates. Without keys exactly one row. Groups come in order of first appearance. */
+  | {
+      readonly kind: 'aggregate'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      readonly keys: readonly Expression[]
+      readonly aggregates: readonly AggregateCall[]
+    }
+  /** Output: the bucket's timestamp, the keys, then the aggregates; buckets ascending. The input comes ascending. */
+  | {
+      readonly kind: 'sample'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      /** Column of the input that holds the timestamp. */
+      readonly timestampIndex: number
+      readonly interval: SampleInterval
+      /** Calendar alignment in a zone (IANA name or offset; null = UTC) shifted by an offset, or from the first row. */
+      readonly align: { readonly kind: 'calendar'; readonly zone: string | null; readonly offsetMicros: bigint } | { readonly kind: 'first' }
+      readonly from: bigint | null
+      readonly to: bigint | null
+      readonly keys: readonly Expression[]
+      readonly aggregates: readonly AggregateCall[]
+      /** One per aggregate. */
+      readonly fills: readonly Fill[]
+    }
+  /** The newest row per key; rows come in timestamp order. */
+  | {
+      readonly kind: 'latest'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      readonly timestampIndex: number
+      readonly keys: readonly number[]
+    }
+  /** Stable. `limit`: only that many first rows are wanted (a top-N). */
+  | { readonly kind: 'sort'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly keys: readonly SortKey[]; readonly limit: number | null }
+  /** Rows lo (inclusive) to hi (exclusive); negative numbers count from the end; hi null = to the end. */
+  | { readonly kind: 'limit'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly lo: number; readonly hi: number | null }
+  | { readonly kind: 'distinct'; readonly columns: readonly PlanColumn[]; readonly input: Plan }
+  | {
+      readonly kind: 'set'
+      readonly columns: readonly PlanColumn[]
+      readonly operation: 'union' | 'except' | 'intersect'
+      readonly all: boolean
+      readonly left: Plan
+      readonly right: Plan
+    }
+  /** Output: the left's columns, then the right's. Keys are pairs of input column indexes compared for equality. */
+  | {
+      readonly kind: 'join'
+      readonly columns: readonly PlanColumn[]
+      readonly join: 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'lt' | 'splice'
+      readonly left: Plan
+      readonly right: Plan
+      readonly leftKeys: readonly number[]
+      readonly rightKeys: readonly number[]
+      /** Over the joined columns; null = none. */
+      readonly residual: Expression | null
+      /** ASOF, LT, SPLICE: the timestamp columns, and the largest distance (null = any). */
+      readonly leftTimestamp: number
+      readonly rightTimestamp: number
+      readonly tolerance: bigint | null
+    }
+  /** Output: the input's columns, then one per call. */
+  | { readonly kind: 'window'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly calls: readonly WindowCall[] }
+
+export interface WindowCall {
+  readonly name: string
+  readonly args: readonly Expression[]
+  readonly type: DataType
+  readonly partitionBy: readonly Expression[]
+  readonly orderBy: readonly { readonly expression: Expression; readonly descending: boolean }[]
+  readonly frame: WindowFrame
+  readonly ignoreNulls: boolean
+  readonly position: number
+}
+
+/** Bounds are offsets: negative = preceding, 0 = current row, null = unbounded on that side. */
+export interface WindowFrame {
+  readonly unit: 'rows' | 'range' | 'groups'
+  readonly lo: bigint | null
+  readonly hi: bigint | null
+  readonly exclude: 'none' | 'current' | 'group' | 'ties'
+}
+
+/** A whole query, ready to run. */
+export interface Query {
+  readonly plan: Plan
+  /** Table ids whose snapshots the query needs, in the order that scans name them. */
+  readonly tables: readonly number[]
+  readonly subqueries: readonly { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
+  /** Index of the result's designated timestamp column, -1 without one. */
+  readonly timestampIndex: number
+}

@@ -1,0 +1,81 @@
+// What the main thread says to the writer and hears from it, and the jobs that the writer gives to query threads
+// (the main thread passes them on). Everything here crosses threads by structured clone. Bulk bytes travel in the
+// ingest ring instead (memory/ring.ts).
+
+import type { ErrorRecord } from '../base/errors.js'
+import type { DataType } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
+import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './schema.js'
+
+/** A serial change of the catalog or of one table. Names are resolved by the writer, in WAL order. */
+export type SchemaChange =
+  | { readonly kind: 'createTable'; readonly schema: Omit<TableSchema, 'id' | 'version'>; readonly ifNotExists: boolean }
+  | { readonly kind: 'dropTable'; readonly tableId: number }
+  | { readonly kind: 'renameTable'; readonly tableId: number; readonly name: string }
+  | { readonly kind: 'truncateTable'; readonly tableId: number }
+  | { readonly kind: 'addColumn'; readonly tableId: number; readonly column: Omit<ColumnSchema, 'id' | 'dropped'>; readonly ifNotExists: boolean }
+  | { readonly kind: 'dropColumn'; readonly tableId: number; readonly columnId: number }
+  | { readonly kind: 'renameColumn'; readonly tableId: number; readonly columnId: number; readonly name: string }
+  /** TTL, DEDUP, parameters and the like: members replaced in the schema. */
+  | { readonly kind: 'alterTable'; readonly tableId: number; readonly changes: Partial<Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWal'>> }
+  | { readonly kind: 'dropPartition'; readonly tableId: number; readonly partitions: readonly string[] }
+
+/** Rows for one table, column by column. Values are converted to the column's type already. */
+export interface RowsInput {
+  readonly tableId: number
+  readonly rows: number
+  readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: readonly Value[] }[]
+}
+
+export type ToWriter =
+  | { readonly kind: 'change'; readonly requestId: number; readonly change: SchemaChange }
+  /** One transaction over all its tables. */
+  | { readonly kind: 'rows'; readonly requestId: number; readonly tables: readonly RowsInput[] }
+  /** Flush every table; answered when their parts are durable and named. */
+  | { readonly kind: 'checkpoint'; readonly requestId: number }
+  /** The main thread holds no snapshot of the table's versions below this one. */
+  | { readonly kind: 'released'; readonly tableId: number; readonly version: number }
+  | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }
+  | { readonly kind: 'jobFailed'; readonly jobId: number; readonly error: ErrorRecord }
+  | { readonly kind: 'close'; readonly requestId: number }
+
+/** A rejected or failed line of a request. */
+export interface LineReject {
+  /** One-based line of the request. */
+  readonly line: number
+  readonly message: string
+  /** The table that the line names, if it could be read. */
+  readonly table: string
+}
+
+/** What became of a request. */
+export interface Receipt {
+  readonly requestId: number
+  readonly rows: number
+  readonly rejects: readonly LineReject[]
+  /** Set when nothing of the request was stored. */
+  readonly error: ErrorRecord | null
+  /** WAL position behind the request's last frame; 0 when nothing was written. */
+  readonly lsn: number
+  /** createTable with ifNotExists: whether it existed; else false. */
+  readonly existed: boolean
+}
+
+export type FromWriter =
+  | { readonly kind: 'ready'; readonly versions: readonly TableVersion[] }
+  /** Versions come before the receipts that depend on them. A dropped table is named by its id. */
+  | { readonly kind: 'published'; readonly versions: readonly TableVersion[]; readonly dropped: readonly number[]; readonly receipts: readonly Receipt[] }
+  | { readonly kind: 'job'; readonly jobId: number; readonly job: Job }
+  | { readonly kind: 'sync'; readonly descriptor: number; readonly lsn: number }
+  | { readonly kind: 'fatal'; readonly error: ErrorRecord }
+
+/** Work that query threads do for the writer. */
+export type Job =
+  /** Sort a frozen generation's first `rows` rows and write them as parts, one or more a partition. */
+  | { readonly kind: 'flush'; readonly version: TableVersion; readonly generation: number; readonly rows: number; readonly minTxn: number; readonly maxTxn: number; readonly partIds: readonly number[] }
+  /** Join parts that are adjacent in transaction order into one. */
+  | { readonly kind: 'merge'; readonly version: TableVersion; readonly parts: readonly PartDescriptor[]; readonly partId: number }
+
+export interface JobResult {
+  readonly parts: readonly PartDescriptor[]
+}

@@ -1,0 +1,94 @@
+// What a table is: plain objects that cross threads by structured clone and go to disk as JSON.
+
+import type { DataType } from '../types/column-types.js'
+
+export const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
+export type PartitionUnit = (typeof partitionUnits)[number]
+
+export interface ColumnSchema {
+  /** Unique within the table for ever, assigned upwards from 0; also the Parquet field id. Below tableColumnsMax. */
+  readonly id: number
+  readonly name: string
+  readonly type: DataType
+  /** Dropped columns keep their entry, so that ids stay dense. */
+  readonly dropped: boolean
+  /** What CREATE TABLE said of a SYMBOL; kept for SHOW CREATE TABLE and table_columns(), without effect on storage. */
+  readonly symbol?: { readonly capacity: number; readonly cached: boolean }
+  readonly indexed?: { readonly blockCapacity: number }
+}
+
+export interface TableSchema {
+  /** Unique over the life of the data directory; never reused. */
+  readonly id: number
+  readonly name: string
+  /** Counts changes of this object; WAL frames name it. */
+  readonly version: number
+  readonly columns: readonly ColumnSchema[]
+  /** Column id of the designated timestamp (TIMESTAMP or TIMESTAMP_NS); -1 without one. */
+  readonly timestampId: number
+  readonly partitionBy: PartitionUnit
+  /** BYPASS WAL was written: shown again by SHOW CREATE TABLE; storage is the same. */
+  readonly bypassWal: boolean
+  /** Column ids of DEDUP UPSERT KEYS, the designated timestamp among them; empty = off. */
+  readonly dedupKeys: readonly number[]
+  readonly ttl: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
+  readonly maxUncommittedRows: number
+  /** Microseconds. */
+  readonly o3MaxLagMicros: number
+  readonly createdMicros: number
+}
+
+/** Columns that exist now, in the order that SELECT * shows. */
+export function liveColumns(schema: TableSchema): ColumnSchema[] {
+  return schema.columns.filter((column) => !column.dropped)
+}
+
+/** The live column of that name; names match without case, as everywhere in this field. */
+export function findColumn(schema: TableSchema, name: string): ColumnSchema | undefined {
+  const wanted = name.toLowerCase()
+  return schema.columns.find((column) => !column.dropped && column.name.toLowerCase() === wanted)
+}
+
+/** An immutable Parquet file that holds rows of one partition, sorted by the designated timestamp. */
+export interface PartDescriptor {
+  /** Unique over the life of the data directory. */
+  readonly id: number
+  /** Path below the database directory, with forward slashes. */
+  readonly file: string
+  /** Partition name: `2024-03-14`, `2024-W11`, ..., `default` for NONE. */
+  readonly partition: string
+  readonly rows: number
+  readonly bytes: number
+  /** Of the designated timestamp in the table's unit; 0n without one. */
+  readonly minTs: bigint
+  readonly maxTs: bigint
+  /** Table transactions whose rows the part holds, inclusive. */
+  readonly minTxn: number
+  readonly maxTxn: number
+  /** Ids of the columns in the file; others read as null. */
+  readonly columnIds: readonly number[]
+}
+
+export interface GenerationRef {
+  readonly id: number
+  /** Address of the GENERATION structure (layout.ts). */
+  readonly address: number
+}
+
+/** Everything that a reader of a table needs besides row counts. Immutable; replaced as a whole. */
+export interface TableVersion {
+  readonly version: number
+  readonly schema: TableSchema
+  readonly parts: readonly PartDescriptor[]
+  /** Oldest first; the last one is open, the others are frozen and being flushed. */
+  readonly generations: readonly GenerationRef[]
+  /** Dictionary address by column id of each SYMBOL column: pairs [columnId, address]. */
+  readonly dictionaries: readonly (readonly [number, number])[]
+}
+
+/** What one query sees of one table: the version and how far each generation was visible, taken under one sequence. */
+export interface TableSnapshot {
+  readonly version: TableVersion
+  /** Visible rows per entry of version.generations. */
+  readonly visibleRows: readonly number[]
+}

@@ -1,0 +1,130 @@
+// The one table of column types. Storage width, wire OIDs, JSON, CSV and Parquet mappings derive from it; a codec that
+// needs code per type is a Record<ColumnType, ...>, so that a new type does not compile until each has its entry.
+//
+// In memory a column is an array of fixed-width values; NULL is a sentinel, so kernels need no bitmaps:
+//
+//   BOOLEAN BYTE SHORT CHAR        no NULL (a missing column reads false / 0)
+//   INT IPv4(0) LONG TIMESTAMP*    minimum integer (IPv4: 0)
+//   DATE DECIMAL                   minimum integer of the width
+//   FLOAT DOUBLE                   NaN
+//   UUID LONG256                   every 64-bit word the minimum integer
+//   GEOHASH                        -1
+//   SYMBOL                         -1; the value is an index into the column's dictionary
+//   text, BINARY, ARRAY            an 8-byte entry {address u32, length i32}: length -1 is NULL, the address is
+//                                  absolute in the shared memory (bytes never move while anybody may read them)
+//
+// STRING and VARCHAR are both UTF-8; they differ in name only. An ARRAY value is: dimension count u32, that many
+// u32 lengths, zero padding to 8 bytes from the value's start, then the doubles in row-major order.
+// DECIMAL(p,s): a two's complement little-endian integer scaled by 10^s of 8 (p<=18), 16 (p<=38) or 32 bytes (p<=76).
+// GEOHASH(bits): 1, 2, 4 or 8 bytes for up to 7, 15, 31, 60 bits.
+//
+// `tag` is on disk: never renumber.
+
+export type StorageKind = 'i8' | 'i16' | 'u16' | 'i32' | 'i64' | 'f32' | 'f64' | 'b16' | 'b32' | 'entry'
+
+interface ColumnTypeRow {
+  readonly tag: number
+  /** Bytes of one value in memory; GEOHASH and DECIMAL: see widthOf. */
+  readonly width: number
+  readonly storage: StorageKind
+  /** OID that the PostgreSQL wire protocol names. */
+  readonly pgOid: number
+  /** How /exec writes a value. */
+  readonly json: 'boolean' | 'number' | 'string' | 'null' | 'array'
+  /** CSV quotes the value always ('always') or when RFC 4180 asks for it ('needed'). */
+  readonly csvQuotes: 'always' | 'needed' | 'never'
+  readonly nullable: boolean
+}
+
+export const columnTypes = {
+  BOOLEAN: { tag: 1, width: 1, storage: 'i8', pgOid: 16, json: 'boolean', csvQuotes: 'never', nullable: false },
+  BYTE: { tag: 2, width: 1, storage: 'i8', pgOid: 21, json: 'number', csvQuotes: 'never', nullable: false },
+  SHORT: { tag: 3, width: 2, storage: 'i16', pgOid: 21, json: 'number', csvQuotes: 'never', nullable: false },
+  CHAR: { tag: 4, width: 2, storage: 'u16', pgOid: 1042, json: 'string', csvQuotes: 'needed', nullable: false },
+  INT: { tag: 5, width: 4, storage: 'i32', pgOid: 23, json: 'number', csvQuotes: 'never', nullable: true },
+  LONG: { tag: 6, width: 8, storage: 'i64', pgOid: 20, json: 'number', csvQuotes: 'never', nullable: true },
+  DATE: { tag: 7, width: 8, storage: 'i64', pgOid: 1114, json: 'string', csvQuotes: 'always', nullable: true },
+  TIMESTAMP: { tag: 8, width: 8, storage: 'i64', pgOid: 1114, json: 'string', csvQuotes: 'always', nullable: true },
+  TIMESTAMP_NS: { tag: 9, width: 8, storage: 'i64', pgOid: 1114, json: 'string', csvQuotes: 'always', nullable: true },
+  FLOAT: { tag: 10, width: 4, storage: 'f32', pgOid: 700, json: 'number', csvQuotes: 'never', nullable: true },
+  DOUBLE: { tag: 11, width: 8, storage: 'f64', pgOid: 701, json: 'number', csvQuotes: 'never', nullable: true },
+  STRING: { tag: 12, width: 8, storage: 'entry', pgOid: 1043, json: 'string', csvQuotes: 'always', nullable: true },
+  VARCHAR: { tag: 13, width: 8, storage: 'entry', pgOid: 1043, json: 'string', csvQuotes: 'always', nullable: true },
+  SYMBOL: { tag: 14, width: 4, storage: 'i32', pgOid: 1043, json: 'string', csvQuotes: 'always', nullable: true },
+  LONG256: { tag: 15, width: 32, storage: 'b32', pgOid: 1043, json: 'string', csvQuotes: 'never', nullable: true },
+  UUID: { tag: 16, width: 16, storage: 'b16', pgOid: 2950, json: 'string', csvQuotes: 'never', nullable: true },
+  IPv4: { tag: 17, width: 4, storage: 'i32', pgOid: 1043, json: 'string', csvQuotes: 'never', nullable: true },
+  GEOHASH: { tag: 18, width: 8, storage: 'i64', pgOid: 1043, json: 'string', csvQuotes: 'always', nullable: true },
+  BINARY: { tag: 19, width: 8, storage: 'entry', pgOid: 17, json: 'null', csvQuotes: 'never', nullable: true },
+  ARRAY: { tag: 20, width: 8, storage: 'entry', pgOid: 1022, json: 'array', csvQuotes: 'always', nullable: true },
+  DECIMAL: { tag: 21, width: 16, storage: 'b16', pgOid: 1700, json: 'string', csvQuotes: 'always', nullable: true },
+  /** In results only: two i64, low and high microseconds inclusive. */
+  INTERVAL: { tag: 22, width: 16, storage: 'b16', pgOid: 1043, json: 'string', csvQuotes: 'always', nullable: true },
+} as const satisfies Record<string, ColumnTypeRow>
+
+export type ColumnType = keyof typeof columnTypes
+
+/** A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; else 0. */
+export interface DataType {
+  readonly name: ColumnType
+  readonly a: number
+  readonly b: number
+}
+
+/** The type object of a parameterless type. */
+export function dataType(name: ColumnType, a = 0, b = 0): DataType {
+  return { name, a, b }
+}
+
+/** Bytes of one value of the type in memory and in WAL frames. */
+export function widthOf(type: DataType): number {
+  if (type.name === 'GEOHASH') return geohashWidth(type.a)
+  if (type.name === 'DECIMAL') return decimalWidth(type.a)
+  return columnTypes[type.name].width
+}
+
+/** How one value lies in memory. A DECIMAL of 8 bytes is 'i64'. */
+export function storageOf(type: DataType): StorageKind {
+  const width = widthOf(type)
+  if (type.name === 'GEOHASH') return width === 1 ? 'i8' : width === 2 ? 'i16' : width === 4 ? 'i32' : 'i64'
+  if (type.name === 'DECIMAL') return width === 8 ? 'i64' : width === 16 ? 'b16' : 'b32'
+  return columnTypes[type.name].storage
+}
+
+function geohashWidth(bits: number): number {
+  if (bits <= 7) return 1
+  if (bits <= 15) return 2
+  return bits <= 31 ? 4 : 8
+}
+
+function decimalWidth(precision: number): number {
+  if (precision <= 18) return 8
+  return precision <= 38 ? 16 : 32
+}
+
+const typesByTag = new Map<number, ColumnType>(
+  (Object.keys(columnTypes) as ColumnType[]).map((name) => [columnTypes[name].tag, name]),
+)
+
+/** The type that a tag on disk names; undefined for an unknown tag. */
+export function typeByTag(tag: number): ColumnType | undefined {
+  return typesByTag.get(tag)
+}
+
+/** Whether values are {address, length} entries pointing at bytes. */
+export function isVariable(type: DataType): boolean {
+  return columnTypes[type.name].storage === 'entry'
+}
+
+/** The type as SQL and result metadata spell it: `GEOHASH(8c)`, `DECIMAL(10,2)`, `DOUBLE[][]`, `INT`. */
+export function typeText(type: DataType): string {
+  if (type.name === 'GEOHASH') return type.a % 5 === 0 ? `GEOHASH(${type.a / 5}c)` : `GEOHASH(${type.a}b)`
+  if (type.name === 'DECIMAL') return `DECIMAL(${type.a},${type.b})`
+  if (type.name === 'ARRAY') return `DOUBLE${'[]'.repeat(type.a)}`
+  return type.name
+}
+
+/** Equality of types with their parameters. */
+export function sameType(x: DataType, y: DataType): boolean {
+  return x.name === y.name && x.a === y.a && x.b === y.b
+}

@@ -1,0 +1,20 @@
+// One value as the binder, the interpreter and INSERT see it. Exact: 64-bit and wider integers are bigint.
+//
+//   BOOLEAN boolean | BYTE SHORT INT FLOAT DOUBLE number | CHAR STRING VARCHAR SYMBOL string
+//   LONG bigint | DATE bigint (ms) | TIMESTAMP bigint (us) | TIMESTAMP_NS bigint (ns) since the epoch
+//   UUID LONG256 bigint (unsigned) | IPv4 number (unsigned) | GEOHASH bigint | DECIMAL bigint (unscaled)
+//   BINARY Uint8Array | ARRAY ArrayValue | INTERVAL IntervalValue | NULL of any type null
+
+export interface ArrayValue {
+  readonly shape: readonly number[]
+  /** Row-major. */
+  readonly data: Float64Array
+}
+
+export interface IntervalValue {
+  /** Inclusive bounds in microseconds. */
+  readonly lo: bigint
+  readonly hi: bigint
+}
+
+export type Value = null | boolean | number | bigint | string | Uint8Array | ArrayValue | IntervalValue
