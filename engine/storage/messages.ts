@@ -69,10 +69,13 @@ export type FromWriter =
   | { readonly kind: 'sync'; readonly descriptor: number; readonly lsn: number }
   | { readonly kind: 'fatal'; readonly error: ErrorRecord }
 
+/** Ids that a flush may use: firstPartId and up. */
+export const partIdsPerFlush = 4096
+
 /** Work that query threads do for the writer. */
 export type Job =
   /** Sort a frozen generation's first `rows` rows and write them as parts, one or more a partition. */
-  | { readonly kind: 'flush'; readonly version: TableVersion; readonly generation: number; readonly rows: number; readonly minTxn: number; readonly maxTxn: number; readonly partIds: readonly number[] }
+  | { readonly kind: 'flush'; readonly version: TableVersion; readonly generation: number; readonly rows: number; readonly minTxn: number; readonly maxTxn: number; readonly firstPartId: number }
   /** Join parts that are adjacent in transaction order into one. */
   | { readonly kind: 'merge'; readonly version: TableVersion; readonly parts: readonly PartDescriptor[]; readonly partId: number }
 

@@ -1,0 +1,114 @@
+// The door of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
+// outside, except types, errors and limits.
+
+import type { ColumnType, DataType } from './types/column-types.js'
+import type { Value } from './types/value.js'
+import type { Receipt } from './storage/messages.js'
+import type { Encoding } from './sql/exec/messages.js'
+
+export type { Receipt } from './storage/messages.js'
+export type { Encoding } from './sql/exec/messages.js'
+
+/** Unit of the timestamps of a line-protocol request. */
+export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'
+
+export interface LineRequest {
+  /** Whole lines; the last one may lack its newline. Blocks are copied before the call's `taken` resolves. */
+  readonly blocks: readonly Uint8Array[]
+  readonly precision: LinePrecision
+  /** true: one bad line and nothing is stored. false: rows before the bad line stay, or bad lines are skipped. */
+  readonly atomic: boolean
+  /** With atomic false: go on behind a bad line. */
+  readonly skipBadLines: boolean
+  /** Shown in sys.connections and sys.rejects. */
+  readonly connectionId: number
+}
+
+export interface LineTicket {
+  /** Resolves when the writer had room for the bytes: the only flow control. Rejects when the server cannot take more. */
+  readonly taken: Promise<void>
+  /** Resolves when the rows are as durable as the commit mode says. Receipt.error tells of a refused request. */
+  readonly receipt: Promise<Receipt>
+}
+
+/** Who runs statements: its rights, its settings and what it may see. One per connection (or per HTTP request). */
+export interface Session {
+  readonly user: string
+  readonly protocol: 'http' | 'pg' | 'internal'
+  readonly readOnly: boolean
+}
+
+export interface ExecuteOptions {
+  readonly session: Session
+  readonly encoding: Encoding
+  /** Values of $1, $2, ... */
+  readonly parameters: readonly { readonly value: Value; readonly type: DataType }[]
+  /** Result rows to skip, then to send (Infinity = all). */
+  readonly skip: number
+  readonly rowsMax: number
+  /** Go on counting behind rowsMax, so that `rows` is the size of the whole result. */
+  readonly countAll: boolean
+  /** Columns to send, by name, in that order; null = all. */
+  readonly columns: readonly string[] | null
+  /** 0 = no deadline. */
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | null
+  /** Answer with the plan instead of running. */
+  readonly explain: boolean
+}
+
+export interface ResultColumn {
+  readonly name: string
+  readonly type: DataType
+}
+
+export interface RowsResult {
+  readonly kind: 'rows'
+  readonly columns: readonly ResultColumn[]
+  /** Index of the designated timestamp, -1 without one. */
+  readonly timestampIndex: number
+  /** Encoded blocks; a view of shared memory that stays valid until the next one is asked for. */
+  readonly blocks: AsyncIterable<Uint8Array>
+  /** Of encoding 'values' instead of blocks. */
+  readonly values: AsyncIterable<readonly (readonly Value[])[]>
+  /** Settles behind the last block. */
+  readonly summary: Promise<{ readonly rows: number; readonly cut: boolean }>
+  readonly compilerMs: number
+  readonly cached: boolean
+}
+
+/** DDL, INSERT and other statements without rows. */
+export interface DoneResult {
+  readonly kind: 'done'
+  /** `CREATE TABLE`, `INSERT`, `UPDATE`, `SET`, ...: the command tag of the wire protocol without its counts. */
+  readonly tag: string
+  /** Rows inserted, updated or deleted; 0 for the rest. */
+  readonly rows: number
+  readonly compilerMs: number
+}
+
+export interface PlanResult {
+  readonly kind: 'plan'
+  readonly lines: readonly string[]
+  readonly compilerMs: number
+}
+
+export type StatementResult = RowsResult | DoneResult | PlanResult
+
+/** A relation whose rows the caller makes at the moment of the query (sys.connections, ...). */
+export interface VirtualRelation {
+  readonly name: string
+  readonly columns: readonly { readonly name: string; readonly type: ColumnType }[]
+  readonly rows: () => readonly (readonly Value[])[]
+}
+
+export interface Engine {
+  /** Hands lines to the writer. Calls are served in their order; a request's blocks are never mixed with another's. */
+  lines(request: LineRequest): LineTicket
+  /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row was sent. */
+  execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
+  relation(relation: VirtualRelation): void
+  tableExists(name: string): boolean
+  /** Resolves when everything acknowledged is durable and all threads have ended. */
+  close(): Promise<void>
+}

@@ -1,0 +1,127 @@
+// The ingest ring: a single-producer (main thread), single-consumer (writer) byte ring in shared memory.
+//
+// Header at ingestRingAddress: head u32 (bytes written, modulo 2^32) | tail u32 (bytes consumed) at +64 |
+//   base u32, capacity u32 at +128. capacity is a power of two.
+//
+// A message: 64-byte header, payload, then at least 64 readable bytes, the whole rounded up to 64 bytes. It is
+// contiguous: when it does not fit before the end of the ring, a skip message fills the rest.
+//
+//   header   bytes u32 (payload) | kind u8 | flags u8 | precision u8 | 0 u8 | requestId u32 | connectionId u32 |
+//            nowMicros f64 | span u32 (bytes of the whole message)
+//
+// kind 1 = lines (flags: 1 first block of the request, 2 last block, 4 atomic, 8 skip bad lines), 255 = skip.
+
+import { assert } from '../base/assert.js'
+import { ingestRingAddress } from './layout.js'
+import type { SharedMemory } from './shared-memory.js'
+
+export const ringKinds = { lines: 1, skip: 255 } as const
+export const lineFlags = { first: 1, last: 2, atomic: 4, skipBadLines: 8 } as const
+/** Codes of the precision byte. */
+export const precisionCodes = { n: 0, u: 1, ms: 2, s: 3, m: 4, h: 5 } as const
+
+const headWord = ingestRingAddress >>> 2
+const tailWord = (ingestRingAddress + 64) >>> 2
+const headerBytes = 64
+const paddingBytes = 64
+
+export interface RingHeader {
+  readonly kind: number
+  readonly flags: number
+  readonly precision: number
+  readonly requestId: number
+  readonly connectionId: number
+  readonly nowMicros: number
+}
+
+export interface RingMessage extends RingHeader {
+  /** Of the payload. */
+  readonly address: number
+  readonly bytes: number
+}
+
+/** Prepares an empty ring over `capacity` bytes at `base`. Call once, before any thread uses it. */
+export function initializeRing(memory: SharedMemory, base: number, capacity: number): void {
+  assert((capacity & (capacity - 1)) === 0, 'the capacity of a ring is a power of two')
+  memory.u32[headWord] = 0
+  memory.u32[tailWord] = 0
+  memory.u32[(ingestRingAddress + 128) >>> 2] = base
+  memory.u32[(ingestRingAddress + 132) >>> 2] = capacity
+}
+
+function ringBase(memory: SharedMemory): number {
+  return memory.u32[(ingestRingAddress + 128) >>> 2] as number
+}
+
+function ringCapacity(memory: SharedMemory): number {
+  return memory.u32[(ingestRingAddress + 132) >>> 2] as number
+}
+
+/** Bytes that a message of that payload takes. */
+export function ringSpan(payloadBytes: number): number {
+  return (headerBytes + payloadBytes + paddingBytes + 63) & ~63
+}
+
+/** Bytes written and not yet consumed. */
+export function ringUsed(memory: SharedMemory): number {
+  return (Atomics.load(memory.u32, headWord) - Atomics.load(memory.u32, tailWord)) >>> 0
+}
+
+/** Producer: copies a message in; false when there is no room now. The consumer must be woken by the caller. */
+export function ringWrite(memory: SharedMemory, header: RingHeader, payload: Uint8Array): boolean {
+  const capacity = ringCapacity(memory)
+  const span = ringSpan(payload.length)
+  assert(span <= capacity >>> 1, 'a message is at most half a ring')
+  const head = Atomics.load(memory.u32, headWord)
+  const offset = head & (capacity - 1)
+  const skip = offset + span > capacity ? capacity - offset : 0
+  if (ringUsed(memory) + skip + span > capacity) return false
+  if (skip > 0) writeHeader(memory, ringBase(memory) + offset, { ...header, kind: ringKinds.skip }, 0, skip)
+  const at = ringBase(memory) + ((offset + skip) & (capacity - 1))
+  writeHeader(memory, at, header, payload.length, span)
+  memory.u8.set(payload, at + headerBytes)
+  Atomics.store(memory.u32, headWord, (head + skip + span) >>> 0)
+  return true
+}
+
+function writeHeader(memory: SharedMemory, at: number, header: RingHeader, bytes: number, span: number): void {
+  memory.u32[at >>> 2] = bytes
+  memory.u8[at + 4] = header.kind
+  memory.u8[at + 5] = header.flags
+  memory.u8[at + 6] = header.precision
+  memory.u32[(at + 8) >>> 2] = header.requestId
+  memory.u32[(at + 12) >>> 2] = header.connectionId
+  memory.f64[(at + 16) >>> 3] = header.nowMicros
+  memory.u32[(at + 24) >>> 2] = span
+}
+
+/** Consumer: the oldest message, or null. It stays in place until ringRelease. */
+export function ringPeek(memory: SharedMemory): RingMessage | null {
+  for (;;) {
+    const tail = Atomics.load(memory.u32, tailWord)
+    if (tail === Atomics.load(memory.u32, headWord)) return null
+    const at = ringBase(memory) + (tail & (ringCapacity(memory) - 1))
+    if (memory.u8[at + 4] !== ringKinds.skip) return readMessage(memory, at)
+    Atomics.store(memory.u32, tailWord, (tail + (memory.u32[(at + 24) >>> 2] as number)) >>> 0)
+  }
+}
+
+function readMessage(memory: SharedMemory, at: number): RingMessage {
+  return {
+    kind: memory.u8[at + 4] as number,
+    flags: memory.u8[at + 5] as number,
+    precision: memory.u8[at + 6] as number,
+    requestId: memory.u32[(at + 8) >>> 2] as number,
+    connectionId: memory.u32[(at + 12) >>> 2] as number,
+    nowMicros: memory.f64[(at + 16) >>> 3] as number,
+    address: at + headerBytes,
+    bytes: memory.u32[at >>> 2] as number,
+  }
+}
+
+/** Consumer: gives the oldest message's room back. */
+export function ringRelease(memory: SharedMemory): void {
+  const tail = Atomics.load(memory.u32, tailWord)
+  const at = ringBase(memory) + (tail & (ringCapacity(memory) - 1))
+  Atomics.store(memory.u32, tailWord, (tail + (memory.u32[(at + 24) >>> 2] as number)) >>> 0)
+}
