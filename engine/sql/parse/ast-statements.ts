@@ -1,0 +1,476 @@
+// The statements that are not queries. To be imported from ast.ts, which states the invariants.
+
+import type {
+  CommonTable,
+  Declaration,
+  Expression,
+  Interval,
+  Join,
+  Name,
+  Query,
+  TableName,
+  TableSource,
+  TypeName,
+  ValueRow,
+} from './ast.js'
+
+export type Statement =
+  | Query
+  | Explain
+  | Insert
+  | Update
+  | Delete
+  | CreateTable
+  | CreateView
+  | DropTable
+  | DropView
+  | DropAllTables
+  | RenameTable
+  | TruncateTable
+  | AlterTable
+  | AlterView
+  | Show
+  | SetOption
+  | ResetOption
+  | TransactionStatement
+  | Deallocate
+  | Discard
+  | DeclareCursor
+  | FetchCursor
+  | CloseCursor
+  | Prepare
+  | Execute
+  | Vacuum
+  | Reindex
+  | Checkpoint
+  | CancelQuery
+  | Copy
+  | NoOperation
+  | Empty
+
+export interface Explain {
+  readonly kind: 'explain'
+  readonly position: number
+  readonly analyze: boolean
+  /** `(format json)`: lower case; null = not said. */
+  readonly format: string | null
+  readonly statement: Query | Insert | Update | Delete | CreateTable
+}
+
+// Rows --------------------------------------------------------------------------------------------------------------
+
+export interface Insert {
+  readonly kind: 'insert'
+  readonly position: number
+  readonly declarations: readonly Declaration[]
+  readonly commonTables: readonly CommonTable[]
+  readonly table: TableName
+  /** Empty: all columns in their order. */
+  readonly columns: readonly Name[]
+  readonly source: InsertRows | Query
+  /** `insert batch 1000 o3MaxLag 10s`. */
+  readonly batch: Expression | null
+  readonly o3MaxLag: Interval | null
+}
+
+export interface InsertRows {
+  readonly kind: 'rows'
+  readonly position: number
+  readonly rows: readonly ValueRow[]
+}
+
+export interface Assignment {
+  readonly column: Name
+  readonly value: Expression
+}
+
+export interface Update {
+  readonly kind: 'update'
+  readonly position: number
+  readonly declarations: readonly Declaration[]
+  readonly commonTables: readonly CommonTable[]
+  readonly table: TableName
+  readonly alias: Name | null
+  readonly assignments: readonly Assignment[]
+  readonly from: TableSource | null
+  readonly joins: readonly Join[]
+  readonly where: Expression | null
+}
+
+export interface Delete {
+  readonly kind: 'delete'
+  readonly position: number
+  readonly table: TableName
+  readonly alias: Name | null
+  readonly where: Expression | null
+}
+
+// Tables and views --------------------------------------------------------------------------------------------------
+
+export type PartitionUnit = 'none' | 'hour' | 'day' | 'week' | 'month' | 'year'
+
+export interface SymbolOptions {
+  readonly capacity: { readonly position: number; readonly value: number } | null
+  readonly cache: boolean | null
+}
+
+export interface IndexOption {
+  readonly position: number
+  /** Rows of an index block; null = not said. */
+  readonly capacity: number | null
+}
+
+export interface ColumnDefinition {
+  readonly position: number
+  readonly name: string
+  readonly quoted: boolean
+  readonly type: TypeName
+  readonly symbol: SymbolOptions
+  readonly index: IndexOption | null
+  readonly notNull: boolean
+  readonly primaryKey: boolean
+  readonly defaultValue: Expression | null
+}
+
+export interface CreateTable {
+  readonly kind: 'create table'
+  readonly position: number
+  readonly ifNotExists: boolean
+  readonly table: TableName
+  readonly source: CreateColumns | CreateLike | CreateAs
+  readonly timestamp: Name | null
+  readonly partitionBy: { readonly position: number; readonly unit: PartitionUnit } | null
+  /** null: not said. */
+  readonly wal: boolean | null
+  readonly ttl: TimeToLive | null
+  /** null: not said. Empty never. */
+  readonly dedupKeys: readonly Name[] | null
+  /** `index(col capacity 128)` behind the columns. */
+  readonly indexes: readonly { readonly column: Name; readonly index: IndexOption }[]
+  /** `with maxUncommittedRows = 1000, o3MaxLag = 1s`. */
+  readonly options: readonly TableOption[]
+  readonly volume: string | null
+}
+
+export interface CreateColumns {
+  readonly kind: 'columns'
+  readonly columns: readonly ColumnDefinition[]
+}
+
+export interface CreateLike {
+  readonly kind: 'like'
+  readonly table: TableName
+}
+
+/** `as (select ..), cast(a as int), cast(s as symbol capacity 16)`. */
+export interface CreateAs {
+  readonly kind: 'as'
+  readonly query: Query
+  readonly casts: readonly ColumnDefinition[]
+  /** `create atomic table`, `create batch 1000 o3MaxLag 1s table`. */
+  readonly batch: Expression | null
+}
+
+export interface TimeToLive {
+  readonly position: number
+  /** 0 = keep for ever. */
+  readonly count: number
+  readonly unit: 'hour' | 'day' | 'week' | 'month' | 'year'
+}
+
+export interface TableOption {
+  readonly position: number
+  /** As written. */
+  readonly name: string
+  readonly value: Expression | Interval
+}
+
+export interface CreateView {
+  readonly kind: 'create view'
+  readonly position: number
+  readonly orReplace: boolean
+  readonly ifNotExists: boolean
+  readonly view: TableName
+  readonly query: Query
+  /** The query's text as written. */
+  readonly queryText: string
+}
+
+export interface DropTable {
+  readonly kind: 'drop table'
+  readonly position: number
+  readonly ifExists: boolean
+  readonly tables: readonly TableName[]
+}
+
+export interface DropView {
+  readonly kind: 'drop view'
+  readonly position: number
+  readonly materialized: boolean
+  readonly ifExists: boolean
+  readonly view: TableName
+}
+
+export interface DropAllTables {
+  readonly kind: 'drop all tables'
+  readonly position: number
+}
+
+export interface RenameTable {
+  readonly kind: 'rename table'
+  readonly position: number
+  readonly table: TableName
+  readonly newName: TableName
+}
+
+export interface TruncateTable {
+  readonly kind: 'truncate'
+  readonly position: number
+  readonly ifExists: boolean
+  readonly tables: readonly TableName[]
+  readonly keepSymbolMaps: boolean
+}
+
+export interface AlterView {
+  readonly kind: 'alter view'
+  readonly position: number
+  readonly view: TableName
+  readonly query: Query
+  readonly queryText: string
+}
+
+export interface AlterTable {
+  readonly kind: 'alter table'
+  readonly position: number
+  readonly ifExists: boolean
+  readonly table: TableName
+  readonly action: AlterAction
+}
+
+export interface PartitionList {
+  /** `list '2024-01-01', '2024-01-02'` */
+  readonly list: readonly { readonly position: number; readonly name: string }[]
+  /** `where ts < '2024'`; null when there is a list. */
+  readonly where: Expression | null
+}
+
+export type AlterAction =
+  | {
+      readonly kind: 'add columns'
+      readonly position: number
+      readonly ifNotExists: boolean
+      readonly columns: readonly ColumnDefinition[]
+    }
+  | {
+      readonly kind: 'drop columns'
+      readonly position: number
+      readonly ifExists: boolean
+      readonly columns: readonly Name[]
+    }
+  | {
+      readonly kind: 'rename columns'
+      readonly position: number
+      readonly pairs: readonly { readonly column: Name; readonly newName: Name }[]
+    }
+  | {
+      readonly kind: 'change type'
+      readonly position: number
+      readonly column: Name
+      readonly definition: ColumnDefinition
+    }
+  | { readonly kind: 'add index'; readonly position: number; readonly column: Name; readonly index: IndexOption }
+  | { readonly kind: 'drop index'; readonly position: number; readonly column: Name }
+  | { readonly kind: 'set cache'; readonly position: number; readonly column: Name; readonly cache: boolean }
+  | {
+      readonly kind: 'set symbol capacity'
+      readonly position: number
+      readonly column: Name
+      readonly capacity: number
+      readonly capacityPosition: number
+    }
+  | { readonly kind: 'dedup enable'; readonly position: number; readonly keys: readonly Name[] }
+  | { readonly kind: 'dedup disable'; readonly position: number }
+  | { readonly kind: 'set ttl'; readonly position: number; readonly ttl: TimeToLive }
+  | { readonly kind: 'set parameter'; readonly position: number; readonly option: TableOption }
+  | { readonly kind: 'set type'; readonly position: number; readonly wal: boolean }
+  | {
+      readonly kind: 'partitions'
+      readonly position: number
+      readonly operation: 'drop' | 'force drop' | 'detach' | 'attach' | 'convert to parquet' | 'convert to native'
+      readonly partitions: PartitionList
+    }
+  | { readonly kind: 'squash partitions'; readonly position: number }
+  | { readonly kind: 'resume wal'; readonly position: number; readonly fromTransaction: Expression | null }
+  | {
+      readonly kind: 'suspend wal'
+      readonly position: number
+      readonly code: Expression | null
+      readonly message: Expression | null
+    }
+  | { readonly kind: 'rename'; readonly position: number; readonly newName: TableName }
+
+// Session -----------------------------------------------------------------------------------------------------------
+
+export type Show =
+  | { readonly kind: 'show'; readonly position: number; readonly what: 'tables' | 'parameters' | 'all' }
+  | {
+      readonly kind: 'show'
+      readonly position: number
+      readonly what: 'columns' | 'partitions' | 'create table' | 'create view'
+      readonly table: TableName
+    }
+  /** `show server_version`, `show time zone`: lower case, words joined by one blank. */
+  | { readonly kind: 'show'; readonly position: number; readonly what: 'option'; readonly option: Name }
+
+export interface SetOption {
+  readonly kind: 'set'
+  readonly position: number
+  /** Lower case: `query.trace`, `time zone`, `transaction isolation level`. */
+  readonly name: string
+  /** Texts of the values: words, strings and numbers. */
+  readonly values: readonly string[]
+}
+
+export interface ResetOption {
+  readonly kind: 'reset'
+  readonly position: number
+  readonly name: string
+}
+
+export interface TransactionStatement {
+  readonly kind: 'transaction'
+  readonly position: number
+  readonly action: 'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'rollback to'
+  /** Of a savepoint; else null. */
+  readonly name: string | null
+}
+
+/** name null: all. */
+export interface Deallocate {
+  readonly kind: 'deallocate'
+  readonly position: number
+  readonly name: string | null
+}
+
+export interface Discard {
+  readonly kind: 'discard'
+  readonly position: number
+  readonly what: string
+}
+
+export interface DeclareCursor {
+  readonly kind: 'declare cursor'
+  readonly position: number
+  readonly name: string
+  readonly scroll: boolean
+  readonly hold: boolean
+  readonly query: Query
+}
+
+/** `fetch forward 100 from c`; rows null: all. */
+export interface FetchCursor {
+  readonly kind: 'fetch'
+  readonly position: number
+  readonly name: string
+  readonly direction: 'forward' | 'backward' | 'absolute' | 'relative'
+  readonly rows: number | null
+  /** MOVE instead of FETCH: no rows are sent. */
+  readonly move: boolean
+}
+
+export interface CloseCursor {
+  readonly kind: 'close'
+  readonly position: number
+  readonly name: string | null
+}
+
+/** SQL-level prepared statement. */
+export interface Prepare {
+  readonly kind: 'prepare'
+  readonly position: number
+  readonly name: string
+  readonly types: readonly TypeName[]
+  readonly statement: Statement
+  readonly statementText: string
+}
+
+export interface Execute {
+  readonly kind: 'execute'
+  readonly position: number
+  readonly name: string
+  readonly args: readonly Expression[]
+}
+
+/** table null: all. */
+export interface Vacuum {
+  readonly kind: 'vacuum'
+  readonly position: number
+  readonly table: TableName | null
+}
+
+export interface Reindex {
+  readonly kind: 'reindex'
+  readonly position: number
+  readonly table: TableName
+  readonly columns: readonly Name[]
+  readonly partitions: readonly { readonly position: number; readonly name: string }[]
+}
+
+/** Bare CHECKPOINT flushes everything; `snapshot prepare|complete` are the old words for create and release. */
+export interface Checkpoint {
+  readonly kind: 'checkpoint'
+  readonly position: number
+  readonly action: 'flush' | 'create' | 'release'
+}
+
+export interface CancelQuery {
+  readonly kind: 'cancel query'
+  readonly position: number
+  readonly id: Expression
+}
+
+export interface Copy {
+  readonly kind: 'copy'
+  readonly position: number
+  readonly source: CopyTable | Query | CopyJob
+  readonly columns: readonly Name[]
+  readonly direction: 'from' | 'to' | 'cancel'
+  /** A file's name, or the connection itself. */
+  readonly target:
+    | { readonly kind: 'file'; readonly position: number; readonly name: string }
+    | { readonly kind: 'connection'; readonly position: number }
+  /** `with header true format csv` and `(format csv, header)`: names lower case; a missing value is 'true'. */
+  readonly options: readonly CopyOption[]
+}
+
+export interface CopyTable {
+  readonly kind: 'table'
+  readonly table: TableName
+}
+
+/** `copy '<id>' cancel` */
+export interface CopyJob {
+  readonly kind: 'job'
+  readonly position: number
+  readonly id: string
+}
+
+export interface CopyOption {
+  readonly position: number
+  readonly name: string
+  readonly value: string
+  readonly values: readonly string[]
+}
+
+/** LISTEN, UNLISTEN, NOTIFY, LOCK, COMMENT ON, ANALYZE: accepted, nothing is done. `command` is lower case. */
+export interface NoOperation {
+  readonly kind: 'no operation'
+  readonly position: number
+  readonly command: string
+}
+
+/** No statement at all: blanks, comments. */
+export interface Empty {
+  readonly kind: 'empty'
+  readonly position: number
+}
