@@ -124,4 +124,13 @@ export function ringRelease(memory: SharedMemory): void {
   const tail = Atomics.load(memory.u32, tailWord)
   const at = ringBase(memory) + (tail & (ringCapacity(memory) - 1))
   Atomics.store(memory.u32, tailWord, (tail + (memory.u32[(at + 24) >>> 2] as number)) >>> 0)
+  Atomics.notify(memory.i32, tailWord)
+}
+
+/** Producer: resolves when the consumer has given room back since the caller found none. */
+export async function ringRoom(memory: SharedMemory): Promise<void> {
+  const tail = Atomics.load(memory.i32, tailWord)
+  if (((Atomics.load(memory.u32, headWord) - tail) >>> 0) === 0) return
+  const waiting = Atomics.waitAsync(memory.i32, tailWord, tail, 100)
+  if (waiting.async) await waiting.value
 }

@@ -1,0 +1,283 @@
+// The allocator of the shared memory: pages of 64 KiB, runs of pages for large objects, size classes inside single
+// pages for small ones. All state lies in the shared memory, so every worker thread uses the same one; the main thread
+// never allocates (it must not wait for a lock).
+//
+// Header at allocatorAddress (u32 words):
+//     0 lock (0 free, else thread id + 1) | 1 first page number of the heap | 2 page count | 3 page table address
+//    16 used bytes by budget (in units of 64) | 32 limits by budget (units of 64)
+//    64 heads of free runs by length 1..63, at [64 + 0] the list of runs of 64 pages and more
+//   128 heads of partly free small pages by (budget * 16 + class)
+//
+// Page table: 16 bytes a page {info, a, next, previous}. info = kind | class << 8 | budget << 16:
+//   kind 0 free: the first and the last page of a free run hold the run length in a; the first is in a list
+//   kind 1 run:  the first page of an allocated run; a = length in pages
+//   kind 2 small: a page of objects of one class; a = offset of its first free object + 1 (0 = full) | used objects << 17
+//   kind 3 inside: a page of a run that is not its first
+// A free small object holds the offset (+1) of the next free object of its page in its first u32.
+//
+// Invariants: 1. Two neighbouring free runs are merged. 2. used(budget) is what its live objects' spans add up to.
+
+import { assert } from '../base/assert.js'
+import { ResourceError } from '../base/errors.js'
+import { type Allocator, type Budget, budgetsCount } from './budgets.js'
+import { allocatorAddress, heapBase } from './layout.js'
+import type { SharedMemory } from './shared-memory.js'
+
+export const allocatorPageBytes = 65_536
+const unitBytes = 64
+const smallClasses = [256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768] as const
+const smallBytesMax = 32_768
+const longRunPages = 64
+
+const header = allocatorAddress >>> 2
+const lockWord = header
+const firstPageWord = header + 1
+const pageCountWord = header + 2
+const tableWord = header + 3
+const usedWords = header + 16
+const limitWords = header + 32
+const runHeads = header + 64
+const smallHeads = header + 128
+
+const kinds = { free: 0, run: 1, small: 2, inside: 3 } as const
+const none = 0xffff_ffff
+
+export interface HeapOptions {
+  /** Bytes by budget (index = Budget). */
+  readonly limits: readonly number[]
+}
+
+/** Makes the whole heap one free run. Call once, before any other thread uses the memory. */
+export function initializeHeap(memory: SharedMemory, options: HeapOptions): void {
+  assert(options.limits.length === budgetsCount, 'every budget has a limit')
+  const u32 = memory.u32
+  const tableBytes = (memory.bytes / allocatorPageBytes) * 16
+  const firstPage = Math.ceil((heapBase + tableBytes) / allocatorPageBytes)
+  u32.fill(none, runHeads, smallHeads + budgetsCount * 16)
+  u32[firstPageWord] = firstPage
+  u32[pageCountWord] = memory.bytes / allocatorPageBytes
+  u32[tableWord] = heapBase
+  options.limits.forEach((bytes, index) => {
+    u32[usedWords + index] = 0
+    u32[limitWords + index] = Math.floor(bytes / unitBytes)
+  })
+  insertRun(u32, firstPage, memory.bytes / allocatorPageBytes - firstPage)
+}
+
+/** The allocator as one thread sees it. `threadId` (0 to threadsMax - 1) marks the lock's holder. */
+export function createAllocator(memory: SharedMemory, threadId: number): Allocator {
+  const u32 = memory.u32
+  const i32 = memory.i32
+
+  function allocate(bytes: number, budget: Budget): number {
+    assert(bytes > 0, 'an allocation has a size')
+    const classIndex = bytes <= smallBytesMax ? classOf(bytes) : -1
+    const span = classIndex >= 0 ? (smallClasses[classIndex] as number) : pagesFor(bytes) * allocatorPageBytes
+    if (!reserve(u32, budget, span)) return 0
+    lock(i32, threadId)
+    const address = classIndex >= 0 ? takeSmall(u32, classIndex, budget) : takeRun(u32, pagesFor(bytes), budget)
+    unlock(i32)
+    if (address === 0) Atomics.sub(u32, usedWords + budget, span / unitBytes)
+    return address
+  }
+
+  function demand(bytes: number, budget: Budget): number {
+    const address = allocate(bytes, budget)
+    if (address === 0) throw new ResourceError(`out of memory [budget=${budgetName(budget)}, bytes=${bytes}]`)
+    return address
+  }
+
+  function free(address: number): void {
+    const page = Math.floor(address / allocatorPageBytes)
+    lock(i32, threadId)
+    const info = u32[entry(u32, page)] as number
+    const budget = info >>> 16
+    const span = (info & 255) === kinds.small ? freeSmall(u32, page, address) : freeRun(u32, page)
+    unlock(i32)
+    Atomics.sub(u32, usedWords + budget, span / unitBytes)
+  }
+
+  return {
+    allocate,
+    demand,
+    free,
+    used: (budget) => Atomics.load(u32, usedWords + budget) * unitBytes,
+    limit: (budget) => (u32[limitWords + budget] as number) * unitBytes,
+  }
+}
+
+/** Breaks the lock of a thread that died holding it. Only the main thread calls this, for a thread that has ended. */
+export function breakAllocatorLock(memory: SharedMemory, threadId: number): void {
+  if (Atomics.compareExchange(memory.i32, lockWord, threadId + 1, 0) === threadId + 1) Atomics.notify(memory.i32, lockWord)
+}
+
+function budgetName(budget: Budget): string {
+  return ['ingest', 'memtables', 'cache', 'queries', 'flush'][budget] as string
+}
+
+function reserve(u32: Uint32Array, budget: Budget, span: number): boolean {
+  const units = span / unitBytes
+  const before = Atomics.add(u32, usedWords + budget, units)
+  if (before + units <= (u32[limitWords + budget] as number)) return true
+  Atomics.sub(u32, usedWords + budget, units)
+  return false
+}
+
+function lock(i32: Int32Array, threadId: number): void {
+  for (let spins = 0; Atomics.compareExchange(i32, lockWord, 0, threadId + 1) !== 0; spins++) {
+    if (spins > 200) Atomics.wait(i32, lockWord, Atomics.load(i32, lockWord), 1)
+  }
+}
+
+function unlock(i32: Int32Array): void {
+  Atomics.store(i32, lockWord, 0)
+  Atomics.notify(i32, lockWord, 1)
+}
+
+function classOf(bytes: number): number {
+  let index = 0
+  while ((smallClasses[index] as number) < bytes) index++
+  return index
+}
+
+function pagesFor(bytes: number): number {
+  return Math.ceil(bytes / allocatorPageBytes)
+}
+
+/** Word index of a page's table entry. */
+function entry(u32: Uint32Array, page: number): number {
+  return ((u32[tableWord] as number) >>> 2) + page * 4
+}
+
+// ---- free runs ------------------------------------------------------------------------------------------------------
+
+function headOf(length: number): number {
+  return runHeads + (length < longRunPages ? length : 0)
+}
+
+function insertRun(u32: Uint32Array, page: number, length: number): void {
+  const first = entry(u32, page)
+  const last = entry(u32, page + length - 1)
+  u32[last] = kinds.free
+  u32[last + 1] = length
+  u32[first] = kinds.free
+  u32[first + 1] = length
+  link(u32, headOf(length), page)
+}
+
+function removeRun(u32: Uint32Array, page: number): number {
+  const length = u32[entry(u32, page) + 1] as number
+  unlink(u32, headOf(length), page)
+  return length
+}
+
+function link(u32: Uint32Array, head: number, page: number): void {
+  const at = entry(u32, page)
+  const next = u32[head] as number
+  u32[at + 2] = next
+  u32[at + 3] = none
+  if (next !== none) u32[entry(u32, next) + 3] = page
+  u32[head] = page
+}
+
+function unlink(u32: Uint32Array, head: number, page: number): void {
+  const at = entry(u32, page)
+  const next = u32[at + 2] as number
+  const previous = u32[at + 3] as number
+  if (next !== none) u32[entry(u32, next) + 3] = previous
+  if (previous === none) u32[head] = next
+  else u32[entry(u32, previous) + 2] = next
+}
+
+/** First page of a free run of at least `length` pages, or `none`: the exact list, then longer ones. */
+function findRun(u32: Uint32Array, length: number): number {
+  for (let size = length; size < longRunPages; size++) {
+    const page = u32[runHeads + size] as number
+    if (page !== none) return page
+  }
+  for (let page = u32[runHeads] as number; page !== none; page = u32[entry(u32, page) + 2] as number) {
+    if ((u32[entry(u32, page) + 1] as number) >= length) return page
+  }
+  return none
+}
+
+function takeRun(u32: Uint32Array, length: number, budget: Budget): number {
+  const page = findRun(u32, length)
+  if (page === none) return 0
+  const found = removeRun(u32, page)
+  if (found > length) insertRun(u32, page + length, found - length)
+  for (let inner = page + 1; inner < page + length; inner++) u32[entry(u32, inner)] = kinds.inside
+  u32[entry(u32, page)] = kinds.run | (budget << 16)
+  u32[entry(u32, page) + 1] = length
+  return page * allocatorPageBytes
+}
+
+function freeRun(u32: Uint32Array, page: number): number {
+  const at = entry(u32, page)
+  assert(((u32[at] as number) & 255) === kinds.run, 'only the first page of a run is freed')
+  const length = u32[at + 1] as number
+  let start = page
+  let total = length
+  const after = page + length
+  if (after < (u32[pageCountWord] as number) && ((u32[entry(u32, after)] as number) & 255) === kinds.free) {
+    total += removeRun(u32, after)
+  }
+  if (page > (u32[firstPageWord] as number) && ((u32[entry(u32, page - 1)] as number) & 255) === kinds.free) {
+    start = page - (u32[entry(u32, page - 1) + 1] as number)
+    total += removeRun(u32, start)
+  }
+  insertRun(u32, start, total)
+  return length * allocatorPageBytes
+}
+
+// ---- small objects: a = (offset of the first free object + 1) | used objects << 17 ---------------------------------
+
+const freeOffsetMask = 0x1ffff
+
+function takeSmall(u32: Uint32Array, classIndex: number, budget: Budget): number {
+  const head = smallHeads + budget * 16 + classIndex
+  if ((u32[head] as number) === none && !startSmallPage(u32, classIndex, budget)) return 0
+  const page = u32[head] as number
+  const at = entry(u32, page)
+  const state = u32[at + 1] as number
+  const address = page * allocatorPageBytes + (state & freeOffsetMask) - 1
+  const next = u32[address >>> 2] as number
+  u32[at + 1] = next | ((state & ~freeOffsetMask) + (freeOffsetMask + 1))
+  if (next === 0) unlink(u32, head, page)
+  return address
+}
+
+function startSmallPage(u32: Uint32Array, classIndex: number, budget: Budget): boolean {
+  const address = takeRun(u32, 1, budget)
+  if (address === 0) return false
+  const size = smallClasses[classIndex] as number
+  const objects = Math.floor(allocatorPageBytes / size)
+  for (let index = 0; index < objects; index++) {
+    u32[(address + index * size) >>> 2] = index + 1 < objects ? (index + 1) * size + 1 : 0
+  }
+  const page = address / allocatorPageBytes
+  const at = entry(u32, page)
+  u32[at] = kinds.small | (classIndex << 8) | (budget << 16)
+  u32[at + 1] = 1
+  link(u32, smallHeads + budget * 16 + classIndex, page)
+  return true
+}
+
+function freeSmall(u32: Uint32Array, page: number, address: number): number {
+  const at = entry(u32, page)
+  const info = u32[at] as number
+  const classIndex = (info >>> 8) & 255
+  const head = smallHeads + (info >>> 16) * 16 + classIndex
+  const state = u32[at + 1] as number
+  const firstFree = state & freeOffsetMask
+  u32[address >>> 2] = firstFree
+  u32[at + 1] = (address - page * allocatorPageBytes + 1) | ((state & ~freeOffsetMask) - (freeOffsetMask + 1))
+  if (firstFree === 0) link(u32, head, page)
+  if ((u32[at + 1] as number) >>> 17 === 0) {
+    unlink(u32, head, page)
+    u32[at] = kinds.run | (info & 0xff_0000)
+    u32[at + 1] = 1
+    freeRun(u32, page)
+  }
+  return smallClasses[classIndex] as number
+}

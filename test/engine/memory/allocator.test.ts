@@ -1,0 +1,66 @@
+// Goal: live objects never overlap, budgets add up, and everything freed merges back into one run.
+// Method: random allocations and frees against a list of live intervals.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { allocatorPageBytes, createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
+import { type Allocator, type Budget, budgets } from '../../../engine/memory/budgets.js'
+import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
+
+const MIB = 1024 * 1024
+
+function heap(bytes: number, limit: number): { memory: SharedMemory; allocator: Allocator } {
+  const memory = createSharedMemory(bytes)
+  initializeHeap(memory, { limits: [limit, limit, limit, limit, limit] })
+  return { memory, allocator: createAllocator(memory, 0) }
+}
+
+interface Live {
+  readonly address: number
+  readonly bytes: number
+}
+
+function overlaps(live: readonly Live[], address: number, bytes: number): boolean {
+  return live.some((other) => address < other.address + other.bytes && other.address < address + bytes)
+}
+
+describe('allocator', () => {
+  const step = fc.record({ bytes: fc.oneof(fc.integer({ min: 1, max: 40_000 }), fc.integer({ min: 1, max: 900_000 })), free: fc.nat(), budget: fc.integer({ min: 0, max: 4 }) })
+
+  test('live objects never overlap and all memory comes back', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const { memory, allocator } = heap(24 * MIB, 64 * MIB)
+        const live: Live[] = []
+        for (const { bytes, free, budget } of steps) {
+          const address = allocator.allocate(bytes, budget as Budget)
+          if (address !== 0) {
+            expect(address % 64).toBe(0)
+            expect(overlaps(live, address, bytes)).toBe(false)
+            memory.u8.fill(0xee, address, address + bytes)
+            live.push({ address, bytes })
+          }
+          if (free % 3 > 0 && live.length > 0) allocator.free((live.splice(free % live.length, 1)[0] as Live).address)
+        }
+        for (const { address } of live) allocator.free(address)
+        for (const budget of Object.values(budgets)) expect(allocator.used(budget)).toBe(0)
+        expect(allocator.allocate(19 * MIB, budgets.queries)).toBeGreaterThan(0)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('a budget refuses what exceeds it and says so', () => {
+    const { allocator } = heap(16 * MIB, 1 * MIB)
+    expect(allocator.allocate(2 * MIB, budgets.cache)).toBe(0)
+    expect(allocator.used(budgets.cache)).toBe(0)
+    expect(() => allocator.demand(2 * MIB, budgets.cache)).toThrow('out of memory [budget=cache, bytes=2097152]')
+    expect(allocator.allocate(8 * allocatorPageBytes, budgets.cache)).toBeGreaterThan(0)
+  })
+
+  test('an exhausted memory answers 0 whatever the budget says', () => {
+    const { allocator } = heap(8 * MIB, 64 * MIB)
+    expect(allocator.allocate(9 * MIB, budgets.ingest)).toBe(0)
+    expect(allocator.used(budgets.ingest)).toBe(0)
+  })
+})
