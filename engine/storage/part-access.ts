@@ -1,0 +1,46 @@
+// What query threads see of parts: pages of columns, decoded into shared memory in the memory layout of
+// types/column-types.ts (sentinels for NULL, symbols as ids of the table's dictionary, text as entries with absolute
+// addresses). Implemented by part-reader.ts over chunk-cache.ts; tests may fake it.
+//
+// A page is the unit of caching and of work. All columns of a part have their page boundaries at the same rows.
+
+import type { PartDescriptor, TableVersion } from './schema.js'
+
+/** An opened part. Immutable; cached per thread. */
+export interface PartHandle {
+  readonly descriptor: PartDescriptor
+  readonly rows: number
+  readonly pageCount: number
+  /** Row at which each page begins, and behind the last one the part's row count: pageCount + 1 entries. */
+  readonly firstRows: Uint32Array
+  /** Smallest and largest designated timestamp per page in the table's unit; empty without a designated timestamp. */
+  readonly minTs: BigInt64Array
+  readonly maxTs: BigInt64Array
+}
+
+/** What the page index says of one page of one column. */
+export interface PageStatistics {
+  readonly nulls: number
+  /** Integers and timestamps as bigint, FLOAT and DOUBLE as number; undefined when unknown or all null. */
+  readonly min: bigint | number | undefined
+  readonly max: bigint | number | undefined
+}
+
+/** One per thread. Throws CorruptionError with file and offset when what lies on disk is not what was written. */
+export interface PartAccess {
+  /** Reads the footer at the first call. Columns are read as `version.schema` types them. */
+  open(part: PartDescriptor, version: TableVersion): PartHandle
+  /**
+   * Address of the page's decoded values, 64-byte aligned, padded to 64 bytes plus 64 readable bytes; 0 when the part
+   * has no such column (every value null; BOOLEAN false, BYTE/SHORT/CHAR 0). Read only. Throws ResourceError when the
+   * cache is full of pinned pages. Stays valid until unpin().
+   */
+  pin(part: PartHandle, columnId: number, page: number): number
+  /** Takes what pin() answered, 0 included. */
+  unpin(address: number): void
+  /** The zone map of a column that has one (integers, timestamps, floating point, symbols by null count only). */
+  statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined
+  /** Forgets the handles of parts that no version names any more. Their cached pages age out. */
+  forget(partIds: readonly number[]): void
+  close(): void
+}
