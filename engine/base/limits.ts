@@ -27,3 +27,5 @@ export const sqlDepthMax = 200
 export const sqlListMax = 1_000_000
 /** Bytes of one slot handed from the main thread to the writer. */
 export const ingestBlockBytesMax = 1 * MIB
+/** Links of one chain of operators (`a + b + c ...`) or of set operations; AND and OR chains are free. */
+export const sqlChainMax = 2_000

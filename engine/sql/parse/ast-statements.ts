@@ -29,7 +29,6 @@ export type Statement =
   | TruncateTable
   | AlterTable
   | AlterView
-  | Show
   | SetOption
   | ResetOption
   | TransactionStatement
@@ -141,7 +140,7 @@ export interface CreateTable {
   readonly timestamp: Name | null
   readonly partitionBy: { readonly position: number; readonly unit: PartitionUnit } | null
   /** null: not said. */
-  readonly wal: boolean | null
+  readonly wal: { readonly position: number; readonly enabled: boolean } | null
   readonly ttl: TimeToLive | null
   /** null: not said. Empty never. */
   readonly dedupKeys: readonly Name[] | null
@@ -149,7 +148,7 @@ export interface CreateTable {
   readonly indexes: readonly { readonly column: Name; readonly index: IndexOption }[]
   /** `with maxUncommittedRows = 1000, o3MaxLag = 1s`. */
   readonly options: readonly TableOption[]
-  readonly volume: string | null
+  readonly volume: { readonly position: number; readonly name: string } | null
 }
 
 export interface CreateColumns {
@@ -316,7 +315,7 @@ export type Show =
   | {
       readonly kind: 'show'
       readonly position: number
-      readonly what: 'columns' | 'partitions' | 'create table' | 'create view'
+      readonly what: 'columns' | 'partitions' | 'create table' | 'create view' | 'create materialized view'
       readonly table: TableName
     }
   /** `show server_version`, `show time zone`: lower case, words joined by one blank. */
@@ -469,7 +468,7 @@ export interface NoOperation {
   readonly command: string
 }
 
-/** No statement at all: blanks, comments. */
+/** No statement at all: blanks, comments. SHOW is a query (its body), so that it streams like one. */
 export interface Empty {
   readonly kind: 'empty'
   readonly position: number

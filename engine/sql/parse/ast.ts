@@ -7,7 +7,7 @@
 //   2. Names keep the letters of the text; they compare without case. Quotes are gone, `quoted` remembers them.
 //   3. Operators, keywords and units have one spelling (`!=` and `<>` are both '<>', `like` is 'like').
 
-import type { Statement } from './ast-statements.js'
+import type { Show, Statement } from './ast-statements.js'
 
 export type * from './ast-statements.js'
 
@@ -86,6 +86,7 @@ export type Expression =
   | Call
   | ArrayLiteral
   | Subscript
+  | FieldAccess
   | ExpressionList
   | SubQuery
   | Exists
@@ -108,32 +109,47 @@ export interface Star {
   readonly exclude: readonly Name[]
 }
 
+/** `text` is as written (`1_000L`); `digits` is without underscores, suffix and `0x`, any length, no sign. */
 export type Literal =
   | { readonly kind: 'null'; readonly position: number }
   | { readonly kind: 'boolean'; readonly position: number; readonly value: boolean }
-  /** `digits` without underscores and suffix, any length, no sign. `long`: written with L. */
-  | { readonly kind: 'integer'; readonly position: number; readonly digits: string; readonly long: boolean }
-  /** `digits` as written without underscores and suffix; `value` is its nearest double. Suffix f is FLOAT. */
+  /** `long`: written with L. */
+  | IntegerLiteral
+  /** `value` is the nearest double. `single`: suffix f, a FLOAT. Also NaN. */
   | {
       readonly kind: 'float'
       readonly position: number
+      readonly text: string
       readonly digits: string
       readonly value: number
       readonly single: boolean
     }
   /** `1.50m`: exact. */
-  | { readonly kind: 'decimal'; readonly position: number; readonly digits: string }
-  /** `0x1f`: a LONG256 (`digits` without 0x). */
-  | { readonly kind: 'hex'; readonly position: number; readonly digits: string }
+  | { readonly kind: 'decimal'; readonly position: number; readonly text: string; readonly digits: string }
+  /** `0x1f`: a LONG256. */
+  | { readonly kind: 'hex'; readonly position: number; readonly text: string; readonly digits: string }
+  /** `1h`: only where SAMPLE BY or TOLERANCE take a variable. (`1d` and `1m` are numbers: see intervalOfText.) */
+  | { readonly kind: 'interval'; readonly position: number; readonly text: string }
   | { readonly kind: 'string'; readonly position: number; readonly value: string }
   /** `#u33d8` (characters) or `##0101` (bits); `#u33d/12` cuts to 12 bits: `bits` is then 12, else the full size. */
   | {
       readonly kind: 'geohash'
       readonly position: number
+      /** As written. */
       readonly text: string
+      /** Without `#` and `/12`. */
+      readonly digits: string
       readonly binary: boolean
       readonly bits: number
     }
+
+export interface IntegerLiteral {
+  readonly kind: 'integer'
+  readonly position: number
+  readonly text: string
+  readonly digits: string
+  readonly long: boolean
+}
 
 /** `$1` has index 1, `?` counts from 1; `:name` has index 0 and a name. */
 export interface Parameter {
@@ -257,6 +273,14 @@ export interface Slice {
   readonly high: Expression | null
 }
 
+/** `(f(x)).n`: a field of a composite value; the name is `*` for all. */
+export interface FieldAccess {
+  readonly kind: 'field'
+  readonly position: number
+  readonly operand: Expression
+  readonly name: string
+}
+
 /** `(a, b)`: a row value; one element in parentheses is just the element. */
 export interface ExpressionList {
   readonly kind: 'list'
@@ -314,11 +338,11 @@ export interface FrameBound {
 
 export type TimeUnit = 'n' | 'U' | 'T' | 's' | 'm' | 'h' | 'd' | 'w' | 'M' | 'y'
 
-/** `5m` (count is an integer literal), `:n m` or `(expression) m`. */
+/** `5m` (count is an integer literal), `:n m` or `(expression) m`. Without a unit the count is a variable of DECLARE that holds both. */
 export interface Interval {
   readonly position: number
   readonly count: Expression
-  readonly unit: TimeUnit
+  readonly unit: TimeUnit | null
 }
 
 // Queries -----------------------------------------------------------------------------------------------------------
@@ -335,7 +359,8 @@ export interface Query {
   readonly limit: Limit | null
 }
 
-export type QueryBody = Select | SetOperation | Values | NestedQuery
+/** SHOW is a body so that `(show columns from t) where ..` works. */
+export type QueryBody = Select | SetOperation | Values | NestedQuery | Show
 
 /** `@x := 5` */
 export interface Declaration {
