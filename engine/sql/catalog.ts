@@ -1,0 +1,70 @@
+// What the SQL front end sees of the database: plain data and look-ups, handed in by the engine for one statement.
+// All names are looked up without case. The figures are those of the newest published versions.
+
+import type { VirtualRelation } from '../engine.js'
+import type { TableVersion } from '../storage/schema.js'
+import type { DataType } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
+
+/** One partition of a table, unflushed rows included. */
+export interface PartitionFigures {
+  /** `2024-03-14`, `2024-W11`, ..., `default` for NONE. */
+  readonly name: string
+  readonly rows: number
+  readonly bytes: number
+  /** Of the designated timestamp in the table's unit; null without rows or without such a column. */
+  readonly minTs: bigint | null
+  readonly maxTs: bigint | null
+}
+
+/** What is counted about a table besides its version. */
+export interface TableFigures {
+  readonly rows: number
+  /** In the table's unit; null without rows or without a designated timestamp. */
+  readonly minTs: bigint | null
+  readonly maxTs: bigint | null
+  readonly lastWriteMicros: number | null
+  /** The last transaction that queries see, and the last one in the log. */
+  readonly visibleTxn: number
+  readonly lastTxn: number
+  /** Rows that are in the log and not in parts. */
+  readonly pendingRows: number
+  /** In time order. */
+  readonly partitions: readonly PartitionFigures[]
+  /** Entries of the dictionary of each SYMBOL column, by column id. */
+  readonly symbolCounts: ReadonlyMap<number, number>
+}
+
+export interface ParameterFigures {
+  /** `http.net.bind.to` */
+  readonly name: string
+  readonly environmentName: string
+  readonly value: string
+  readonly source: 'default' | 'conf' | 'env'
+  readonly sensitive: boolean
+  readonly reloadable: boolean
+}
+
+/** A stored view: its text is planned in place of its name. */
+export interface StoredView {
+  readonly name: string
+  readonly sql: string
+}
+
+export interface Catalog {
+  table(name: string): TableVersion | undefined
+  /** All tables, by id. */
+  tables(): readonly TableVersion[]
+  /** Computed at every call: asked only by statements that show it. */
+  figures(tableId: number): TableFigures
+  /** Relations registered by the layers above (`sys.connections`); not the ones that this layer makes itself. */
+  relation(name: string): VirtualRelation | undefined
+  view(name: string): StoredView | undefined
+  parameters(): readonly ParameterFigures[]
+}
+
+/** Value of a bind parameter. */
+export interface Parameter {
+  readonly value: Value
+  readonly type: DataType
+}

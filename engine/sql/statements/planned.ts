@@ -1,0 +1,47 @@
+// What planning a statement yields: plain data that the engine carries out.
+
+import type { ResultColumn } from '../../engine.js'
+import type { RowsInput, SchemaChange } from '../../storage/messages.js'
+import type { DataType } from '../../types/column-types.js'
+import type { Query } from '../plan/plan.js'
+
+/** A column that INSERT .. SELECT fills; the query's output columns are in this order and already of these types. */
+export interface TargetColumn {
+  readonly columnId: number
+  readonly name: string
+  readonly type: DataType
+}
+
+export type PlannedStatement =
+  /** SELECT, SHOW and EXPLAIN: rows come back. `explain`: the plan in words, one line per node. */
+  | {
+      readonly kind: 'query'
+      readonly query: Query
+      readonly columns: readonly ResultColumn[]
+      readonly explain: () => readonly string[]
+      /** The same text gives the same plan while the tables that it names keep their versions. */
+      readonly cacheable: boolean
+    }
+  /** Serial changes, in this order, each awaited before the next. Empty: nothing to do (IF EXISTS). */
+  | { readonly kind: 'change'; readonly changes: readonly SchemaChange[]; readonly tag: string }
+  | { readonly kind: 'insert'; readonly rows: RowsInput; readonly tag: 'INSERT' }
+  | {
+      readonly kind: 'insertSelect'
+      readonly tableId: number
+      readonly query: Query
+      readonly columns: readonly TargetColumn[]
+      readonly tag: 'INSERT'
+    }
+  /** The table is made first; `columns` ids count from 0 as the new schema's. Nothing is done if it existed. */
+  | {
+      readonly kind: 'createTableAs'
+      readonly change: Extract<SchemaChange, { kind: 'createTable' }>
+      readonly query: Query
+      readonly columns: readonly TargetColumn[]
+      readonly tag: 'CREATE TABLE'
+    }
+  | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }
+  | { readonly kind: 'set'; readonly name: string; readonly values: readonly string[]; readonly tag: 'SET' }
+  | { readonly kind: 'cancelQuery'; readonly queryId: bigint; readonly tag: 'CANCEL QUERY' }
+  /** Accepted, without effect on the engine (BEGIN, VACUUM, LISTEN, ...). The wire protocol keeps its own transactions. */
+  | { readonly kind: 'none'; readonly tag: string }
