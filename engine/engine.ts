@@ -1,13 +1,13 @@
 // The door of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
 // outside, except types, errors and limits.
 
+import type { Encoding } from './sql/exec/messages.js'
+import type { Receipt } from './storage/messages.js'
 import type { ColumnType, DataType } from './types/column-types.js'
 import type { Value } from './types/value.js'
-import type { Receipt } from './storage/messages.js'
-import type { Encoding } from './sql/exec/messages.js'
 
-export type { Receipt } from './storage/messages.js'
 export type { Encoding } from './sql/exec/messages.js'
+export type { Receipt } from './storage/messages.js'
 
 /** Unit of the timestamps of a line-protocol request. */
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'

@@ -108,7 +108,8 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
 
 /** Breaks the lock of a thread that died holding it. Only the main thread calls this, for a thread that has ended. */
 export function breakAllocatorLock(memory: SharedMemory, threadId: number): void {
-  if (Atomics.compareExchange(memory.i32, lockWord, threadId + 1, 0) === threadId + 1) Atomics.notify(memory.i32, lockWord)
+  if (Atomics.compareExchange(memory.i32, lockWord, threadId + 1, 0) === threadId + 1)
+    Atomics.notify(memory.i32, lockWord)
 }
 
 function budgetName(budget: Budget): string {

@@ -130,7 +130,7 @@ export function ringRelease(memory: SharedMemory): void {
 /** Producer: resolves when the consumer has given room back since the caller found none. */
 export async function ringRoom(memory: SharedMemory): Promise<void> {
   const tail = Atomics.load(memory.i32, tailWord)
-  if (((Atomics.load(memory.u32, headWord) - tail) >>> 0) === 0) return
+  if ((Atomics.load(memory.u32, headWord) - tail) >>> 0 === 0) return
   const waiting = Atomics.waitAsync(memory.i32, tailWord, tail, 100)
   if (waiting.async) await waiting.value
 }

@@ -1,0 +1,137 @@
+// The main thread's view of all tables: the newest version of each, who still reads older ones, and snapshots.
+//
+// Invariant: a version is reported as released only when it is not the newest and no query holds it; the writer frees
+// memory and files by these reports alone.
+
+import { assert } from '../base/assert.js'
+import { publishSequenceAddress } from '../memory/layout.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { visibleRows } from '../storage/layout.js'
+import type { TableSnapshot, TableVersion } from '../storage/schema.js'
+
+/** Versions that a query holds until it ends. */
+export interface HeldSnapshots {
+  readonly snapshots: readonly TableSnapshot[]
+  release(): void
+}
+
+interface TableState {
+  current: TableVersion
+  /** Queries by the version that they hold. */
+  readonly holders: Map<number, number>
+  dropped: boolean
+}
+
+export class CatalogView {
+  readonly #memory: SharedMemory
+  readonly #released: (tableId: number, version: number) => void
+  readonly #byId = new Map<number, TableState>()
+  readonly #byName = new Map<string, TableVersion>()
+  /** Counts every change: cached plans of older epochs are stale. */
+  epoch = 0
+
+  constructor(memory: SharedMemory, released: (tableId: number, version: number) => void) {
+    this.#memory = memory
+    this.#released = released
+  }
+
+  publish(versions: readonly TableVersion[], dropped: readonly number[]): void {
+    for (const version of versions) this.#replace(version)
+    for (const tableId of dropped) this.#drop(tableId)
+    if (versions.length + dropped.length > 0) this.epoch += 1
+  }
+
+  /** The table of that name; names match without case. */
+  table(name: string): TableVersion | undefined {
+    return this.#byName.get(name.toLowerCase())
+  }
+
+  byId(tableId: number): TableVersion | undefined {
+    return this.#byId.get(tableId)?.current
+  }
+
+  /** All tables by id. */
+  tables(): TableVersion[] {
+    return [...this.#byName.values()].sort((x, y) => x.schema.id - y.schema.id)
+  }
+
+  /** Rows that a reader would see now. */
+  rowCount(version: TableVersion): number {
+    const parts = version.parts.reduce((sum, part) => sum + part.rows, 0)
+    return version.generations.reduce((sum, { address }) => sum + visibleRows(this.#memory, address), parts)
+  }
+
+  /** Snapshots of the tables at one moment: all tables of a transaction appear together. */
+  hold(tableIds: readonly number[]): HeldSnapshots {
+    const states = tableIds.map((tableId) => this.#state(tableId))
+    const versions = states.map((state) => state.current)
+    states.forEach((state, index) => count(state.holders, (versions[index] as TableVersion).version, 1))
+    let held = true
+    return {
+      snapshots: this.#read(versions),
+      release: () => {
+        assert(held, 'snapshots are released once')
+        held = false
+        states.forEach((state, index) => this.#unhold(state, versions[index] as TableVersion))
+      },
+    }
+  }
+
+  #state(tableId: number): TableState {
+    const state = this.#byId.get(tableId)
+    assert(state !== undefined, 'a plan names tables of the catalog')
+    return state
+  }
+
+  #replace(version: TableVersion): void {
+    const { id, name } = version.schema
+    const state = this.#byId.get(id)
+    if (state === undefined) {
+      this.#byId.set(id, { current: version, holders: new Map(), dropped: false })
+    } else {
+      this.#byName.delete(state.current.schema.name.toLowerCase())
+      state.current = version
+      this.#reportReleased(state)
+    }
+    this.#byName.set(name.toLowerCase(), version)
+  }
+
+  #drop(tableId: number): void {
+    const state = this.#byId.get(tableId)
+    if (state === undefined) return
+    state.dropped = true
+    const name = state.current.schema.name.toLowerCase()
+    if (this.#byName.get(name)?.schema.id === tableId) this.#byName.delete(name)
+    this.#reportReleased(state)
+  }
+
+  #unhold(state: TableState, version: TableVersion): void {
+    count(state.holders, version.version, -1)
+    if (version !== state.current || state.dropped) this.#reportReleased(state)
+  }
+
+  #reportReleased(state: TableState): void {
+    const oldest = Math.min(state.dropped ? Number.POSITIVE_INFINITY : state.current.version, ...state.holders.keys())
+    const tableId = state.current.schema.id
+    if (oldest === Number.POSITIVE_INFINITY) this.#byId.delete(tableId)
+    this.#released(tableId, oldest === Number.POSITIVE_INFINITY ? state.current.version + 1 : oldest)
+  }
+
+  #read(versions: readonly TableVersion[]): TableSnapshot[] {
+    const word = publishSequenceAddress >>> 2
+    for (;;) {
+      const before = Atomics.load(this.#memory.u32, word)
+      const snapshots = versions.map((version) => ({
+        version,
+        visibleRows: version.generations.map(({ address }) => visibleRows(this.#memory, address)),
+      }))
+      if ((before & 1) === 0 && Atomics.load(this.#memory.u32, word) === before) return snapshots
+    }
+  }
+}
+
+function count(counts: Map<number, number>, key: number, change: number): void {
+  const value = (counts.get(key) ?? 0) + change
+  if (value === 0) counts.delete(key)
+  else counts.set(key, value)
+}

@@ -1,0 +1,109 @@
+// Line protocol on its way to the writer: requests are served in their order, block by block, through the ingest ring.
+// A full ring is the flow control: `taken` resolves only when the request's last byte has been copied.
+
+import { assert } from '../base/assert.js'
+import { ResourceError } from '../base/errors.js'
+import type { LineRequest, LineTicket, Receipt } from '../engine.js'
+import { lineFlags, precisionCodes, type RingHeader, ringKinds, ringRoom, ringWrite } from '../memory/ring.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+
+interface Waiting {
+  readonly request: LineRequest
+  readonly requestId: number
+  readonly taken: () => void
+}
+
+export interface LineDoorOptions {
+  readonly memory: SharedMemory
+  readonly wakeWriter: () => void
+  readonly nextRequestId: () => number
+  /** Remembers who waits for the receipt. */
+  readonly expect: (requestId: number) => Promise<Receipt>
+  readonly nowMicros: () => number
+}
+
+export class LineDoor {
+  readonly #options: LineDoorOptions
+  readonly #queue: Waiting[] = []
+  /** Blocks of the request under way that are in the ring already. */
+  #written = 0
+  #serving = false
+  #closed = false
+
+  constructor(options: LineDoorOptions) {
+    this.#options = options
+  }
+
+  lines(request: LineRequest): LineTicket {
+    if (this.#closed) return refused(new ResourceError('the server is shutting down'))
+    assert(request.blocks.length > 0, 'a request has a block')
+    const requestId = this.#options.nextRequestId()
+    const receipt = this.#options.expect(requestId)
+    if (!this.#serving && this.#writeAll(request, requestId, 0) === request.blocks.length) {
+      return { taken: Promise.resolve(), receipt }
+    }
+    const taken = new Promise<void>((resolve) => this.#queue.push({ request, requestId, taken: resolve }))
+    if (!this.#serving) void this.#serve(this.#written)
+    return { taken, receipt }
+  }
+
+  /** Refuses what comes from now on. */
+  close(): void {
+    this.#closed = true
+  }
+
+  /** Writes blocks from number `from` on while there is room; answers how many are in the ring then. */
+  #writeAll(request: LineRequest, requestId: number, from: number): number {
+    let next = from
+    while (next < request.blocks.length && this.#write(request, requestId, next)) next++
+    if (next > from) this.#options.wakeWriter()
+    this.#written = next
+    return next
+  }
+
+  #write(request: LineRequest, requestId: number, index: number): boolean {
+    const { memory, nowMicros } = this.#options
+    const header: RingHeader = {
+      kind: ringKinds.lines,
+      flags: flagsOf(request, index),
+      precision: precisionCodes[request.precision],
+      requestId,
+      connectionId: request.connectionId,
+      nowMicros: nowMicros(),
+    }
+    return ringWrite(memory, header, request.blocks[index] as Uint8Array)
+  }
+
+  async #serve(written: number): Promise<void> {
+    this.#serving = true
+    let from = written
+    for (let waiting = this.#queue[0]; waiting !== undefined; waiting = this.#queue[0]) {
+      from = this.#writeAll(waiting.request, waiting.requestId, from)
+      if (from < waiting.request.blocks.length) {
+        await ringRoom(this.#options.memory)
+        continue
+      }
+      this.#queue.shift()
+      waiting.taken()
+      from = 0
+    }
+    this.#serving = false
+  }
+}
+
+function flagsOf(request: LineRequest, index: number): number {
+  let flags = 0
+  if (index === 0) flags |= lineFlags.first
+  if (index === request.blocks.length - 1) flags |= lineFlags.last
+  if (request.atomic) flags |= lineFlags.atomic
+  if (request.skipBadLines) flags |= lineFlags.skipBadLines
+  return flags
+}
+
+function refused(error: Error): LineTicket {
+  const taken = Promise.reject(error)
+  const receipt = Promise.reject(error)
+  taken.catch(() => {})
+  receipt.catch(() => {})
+  return { taken, receipt }
+}

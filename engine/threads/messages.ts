@@ -1,0 +1,15 @@
+// Messages between the main thread and a query thread's host: queries, jobs of the writer, and the end.
+
+import type { ErrorRecord } from '../base/errors.js'
+import type { FromQueryThread, ToQueryThread } from '../sql/exec/messages.js'
+import type { Job, JobResult } from '../storage/messages.js'
+
+export type ToQueryHost =
+  | ToQueryThread
+  | { readonly kind: 'job'; readonly jobId: number; readonly job: Job }
+  | { readonly kind: 'close' }
+
+export type FromQueryHost =
+  | FromQueryThread
+  | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }
+  | { readonly kind: 'jobFailed'; readonly jobId: number; readonly error: ErrorRecord }

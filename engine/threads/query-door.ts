@@ -1,0 +1,227 @@
+// Queries on their way through the query threads: picks a thread, hands result blocks to whoever reads them, one at a
+// time, and gives each back when the next is asked for. Jobs of the writer go through here as well.
+
+import { assert } from '../base/assert.js'
+import { deferred } from '../base/deferred.js'
+import { type ErrorRecord, errorFromRecord, errorRecord } from '../base/errors.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { FromQueryThread, RunQuery } from '../sql/exec/messages.js'
+import type { Job, JobResult } from '../storage/messages.js'
+import type { Value } from '../types/value.js'
+import type { FromQueryHost, ToQueryHost } from './messages.js'
+import type { Thread } from './thread.js'
+
+export interface QuerySummary {
+  readonly rows: number
+  readonly cut: boolean
+  readonly executeMs: number
+}
+
+/** A query under way, as its reader sees it. */
+export interface RunningQuery {
+  readonly blocks: AsyncIterable<Uint8Array>
+  readonly values: AsyncIterable<readonly (readonly Value[])[]>
+  readonly summary: Promise<QuerySummary>
+  cancel(reason: string): void
+}
+
+interface Worker {
+  readonly thread: Thread<ToQueryHost>
+  readonly queries: Set<Running>
+  readonly jobs: Set<number>
+}
+
+export interface QueryDoorOptions {
+  readonly memory: SharedMemory
+  readonly jobDone: (jobId: number, result: JobResult) => void
+  readonly jobFailed: (jobId: number, error: ErrorRecord) => void
+}
+
+export class QueryDoor {
+  readonly #options: QueryDoorOptions
+  readonly #workers = new Map<number, Worker>()
+  readonly #running = new Map<number, Running>()
+  #nextQueryId = 1
+
+  constructor(options: QueryDoorOptions) {
+    this.#options = options
+  }
+
+  addThread(thread: Thread<ToQueryHost>): void {
+    this.#workers.set(thread.threadId, { thread, queries: new Set(), jobs: new Set() })
+  }
+
+  /** A thread died: its queries fail, its jobs are reported failed. */
+  threadEnded(threadId: number, error: Error): void {
+    const worker = this.#workers.get(threadId)
+    if (worker === undefined) return
+    this.#workers.delete(threadId)
+    const record = errorRecord(error)
+    for (const running of worker.queries)
+      this.#finish(running, { kind: 'error', queryId: running.queryId, error: record })
+    for (const jobId of worker.jobs) this.#options.jobFailed(jobId, record)
+  }
+
+  /** `ended` is called once, behind the last block or the error. */
+  run(request: Omit<RunQuery, 'kind' | 'queryId'>, ended: () => void): RunningQuery {
+    const worker = this.#leastBusy()
+    const queryId = this.#nextQueryId++
+    const running = new Running(queryId, this.#options.memory, (message) => worker.thread.post(message), ended)
+    this.#running.set(queryId, running)
+    worker.queries.add(running)
+    worker.thread.post({ kind: 'run', queryId, ...request })
+    return running
+  }
+
+  runJob(jobId: number, job: Job): void {
+    const worker = this.#leastBusy()
+    worker.jobs.add(jobId)
+    worker.thread.post({ kind: 'job', jobId, job })
+  }
+
+  receive(threadId: number, message: FromQueryHost): void {
+    switch (message.kind) {
+      case 'jobDone':
+        this.#workers.get(threadId)?.jobs.delete(message.jobId)
+        this.#options.jobDone(message.jobId, message.result)
+        return
+      case 'jobFailed':
+        this.#workers.get(threadId)?.jobs.delete(message.jobId)
+        this.#options.jobFailed(message.jobId, message.error)
+        return
+      default:
+        this.#deliver(message)
+    }
+  }
+
+  #deliver(message: FromQueryThread): void {
+    const running = this.#running.get(message.queryId)
+    if (running === undefined) return
+    if (message.kind === 'end' || message.kind === 'error') this.#finish(running, message)
+    else running.deliver(message)
+  }
+
+  #finish(running: Running, message: FromQueryThread): void {
+    this.#running.delete(running.queryId)
+    for (const { queries } of this.#workers.values()) queries.delete(running)
+    running.deliver(message)
+  }
+
+  #leastBusy(): Worker {
+    let best: Worker | undefined
+    for (const worker of this.#workers.values()) {
+      if (best === undefined || load(worker) < load(best)) best = worker
+    }
+    assert(best !== undefined, 'there is a query thread')
+    return best
+  }
+}
+
+function load(worker: Worker): number {
+  return worker.queries.size + worker.jobs.size
+}
+
+type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' }>
+
+class Running implements RunningQuery {
+  readonly queryId: number
+  readonly summary: Promise<QuerySummary>
+  readonly #memory: SharedMemory
+  readonly #post: (message: ToQueryHost) => void
+  readonly #ended: () => void
+  readonly #waiting: Delivered[] = []
+  readonly #settle = deferred<QuerySummary>()
+  #over: 'no' | 'yes' | Error = 'no'
+  #news: (() => void) | null = null
+  /** Address of the block that the reader looks at, 0 = none. */
+  #lent = 0
+
+  constructor(queryId: number, memory: SharedMemory, post: (message: ToQueryHost) => void, ended: () => void) {
+    this.queryId = queryId
+    this.#memory = memory
+    this.#post = post
+    this.#ended = ended
+    this.summary = this.#settle.promise
+    this.summary.catch(() => {})
+  }
+
+  deliver(message: FromQueryThread): void {
+    switch (message.kind) {
+      case 'block':
+      case 'rows':
+        this.#waiting.push(message)
+        break
+      case 'end':
+        this.#over = 'yes'
+        this.#settle.resolve({ rows: message.rows, cut: message.cut, executeMs: message.executeMs })
+        break
+      case 'error':
+        this.#over = errorFromRecord(message.error)
+        this.#settle.reject(this.#over)
+        break
+    }
+    if (this.#over !== 'no') this.#ended()
+    this.#news?.()
+  }
+
+  cancel(reason: string): void {
+    if (this.#over === 'no') this.#post({ kind: 'cancel', queryId: this.queryId, reason })
+  }
+
+  get blocks(): AsyncIterable<Uint8Array> {
+    return this.#iterate((message) => {
+      assert(message.kind === 'block', 'this encoding sends blocks')
+      this.#lent = message.address
+      return this.#memory.u8.subarray(message.address, message.address + message.bytes)
+    })
+  }
+
+  get values(): AsyncIterable<readonly (readonly Value[])[]> {
+    return this.#iterate((message) => {
+      assert(message.kind === 'rows', 'this encoding sends values')
+      return message.rows as readonly (readonly Value[])[]
+    })
+  }
+
+  /** A reader that leaves early cancels the query; blocks that nobody will read are given back. */
+  async *#iterate<T>(open: (message: Delivered) => T): AsyncGenerator<T> {
+    try {
+      for (;;) {
+        const message = await this.#next()
+        if (message === null) return
+        yield open(message)
+        this.#giveBack()
+      }
+    } finally {
+      this.#giveBack()
+      this.cancel('the reader went away')
+      this.#drain()
+    }
+  }
+
+  async #next(): Promise<Delivered | null> {
+    for (;;) {
+      const message = this.#waiting.shift()
+      if (message !== undefined) return message
+      if (this.#over === 'yes') return null
+      if (this.#over !== 'no') throw this.#over
+      await new Promise<void>((resolve) => {
+        this.#news = resolve
+      })
+      this.#news = null
+    }
+  }
+
+  #giveBack(): void {
+    if (this.#lent === 0) return
+    this.#post({ kind: 'release', queryId: this.queryId, address: this.#lent })
+    this.#lent = 0
+  }
+
+  #drain(): void {
+    for (const message of this.#waiting.splice(0)) {
+      if (message.kind === 'block') this.#post({ kind: 'release', queryId: this.queryId, address: message.address })
+    }
+    if (this.#over === 'no') this.#news = () => this.#drain()
+  }
+}

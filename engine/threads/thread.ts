@@ -1,0 +1,118 @@
+// A worker thread as the main thread sees it: it posts messages and wakes the thread, hears messages and its end.
+// Also what every worker starts with: the data it is given and its loop.
+
+import { MessagePort, parentPort, receiveMessageOnPort, Worker, workerData } from 'node:worker_threads'
+import { assert } from '../base/assert.js'
+import type { Log, LogLevel } from '../base/log.js'
+import { SharedMemory } from '../memory/shared-memory.js'
+import { waitForWake, wake, wakeWord } from './wake.js'
+
+export interface LogMessage {
+  readonly kind: 'log'
+  readonly level: LogLevel
+  readonly logger: string
+  readonly message: string
+}
+
+interface ThreadData<Options> {
+  readonly memory: WebAssembly.Memory
+  readonly threadId: number
+  readonly options: Options
+}
+
+export interface Thread<To> {
+  readonly threadId: number
+  post(message: To): void
+  /** Ends the thread at once. */
+  terminate(): Promise<void>
+}
+
+export interface ThreadEvents<From> {
+  readonly onMessage: (message: From) => void
+  /** The thread ended by itself: by an error, or with code 0 after it was told to. */
+  readonly onEnd: (error: Error | null) => void
+  readonly log: Log
+}
+
+/** Starts a worker from the module beside this one. */
+export function startThread<Options, To, From>(
+  memory: SharedMemory,
+  threadId: number,
+  module: string,
+  options: Options,
+  events: ThreadEvents<From>,
+): Thread<To> {
+  const data: ThreadData<Options> = { memory: memory.memory, threadId, options }
+  const worker = new Worker(moduleUrl(module), { workerData: data, stdout: false, stderr: false })
+  let failure: Error | null = null
+  worker.on('message', (message: From | LogMessage) => {
+    if (isLogMessage(message)) events.log(message.level, message.logger, message.message)
+    else events.onMessage(message)
+  })
+  worker.on('error', (error) => {
+    failure = error instanceof Error ? error : new Error(String(error))
+  })
+  worker.on('exit', () => events.onEnd(failure))
+  return {
+    threadId,
+    post: (message) => {
+      worker.postMessage(message)
+      wake(memory, threadId)
+    },
+    terminate: async () => {
+      await worker.terminate()
+    },
+  }
+}
+
+function isLogMessage(message: unknown): message is LogMessage {
+  return typeof message === 'object' && message !== null && 'kind' in message && message.kind === 'log'
+}
+
+/** Worker threads run compiled modules; under a test runner that loads TypeScript they come from the build. */
+function moduleUrl(module: string): URL {
+  const here = import.meta.url
+  const base = here.endsWith('.ts') ? here.replace(/\/engine\/threads\/[^/]*$/, '/dist/engine/threads/thread.js') : here
+  return new URL(`./${module}`, base)
+}
+
+/** What a worker is, from inside. */
+export interface WorkerContext<Options, To, From> {
+  readonly memory: SharedMemory
+  readonly threadId: number
+  readonly options: Options
+  readonly post: (message: From) => void
+  readonly log: Log
+  /** The oldest message that waits, or undefined. */
+  readonly receive: () => To | undefined
+}
+
+export function workerContext<Options, To, From>(): WorkerContext<Options, To, From> {
+  assert(parentPort instanceof MessagePort, 'a worker has a parent port')
+  const port = parentPort
+  const { memory, threadId, options } = workerData as ThreadData<Options>
+  return {
+    memory: new SharedMemory(memory),
+    threadId,
+    options,
+    post: (message) => port.postMessage(message),
+    log: (level, logger, message) => port.postMessage({ kind: 'log', level, logger, message } satisfies LogMessage),
+    receive: () => (receiveMessageOnPort(port) as { message: To } | undefined)?.message,
+  }
+}
+
+/** The loop of a worker: messages first, then work; waits when there is neither. Ends when `step` says 'ended'. */
+export function runWorker<To>(
+  context: Pick<WorkerContext<unknown, To, never>, 'memory' | 'threadId' | 'receive'>,
+  receive: (message: To) => void,
+  step: () => 'worked' | 'idle' | 'ended',
+  idleMs: number,
+): void {
+  for (;;) {
+    const seen = wakeWord(context.memory, context.threadId)
+    for (let message = context.receive(); message !== undefined; message = context.receive()) receive(message)
+    const outcome = step()
+    if (outcome === 'ended') return
+    if (outcome === 'idle') waitForWake(context.memory, context.threadId, seen, idleMs)
+  }
+}
