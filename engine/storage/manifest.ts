@@ -1,74 +1,307 @@
-// placeholder interface while written
-import type { Files } from '../base/files.js'
+// The manifest: one append-only, checksummed log that names the parts of all tables and holds their schemas (the
+// write-ahead log that created them gets trimmed). Exactly one file is current; a checkpoint replaces it.
+//
+// Layout of `manifest-<number, 10 digits>.log`, little-endian:
+//
+//   header   magic "PMF1" (4) | format version u32 = 1 | number u32 | reserved u32
+//   frame    magic "PMFR" (4) | length u32 | crc32 u32 | kind u32 | durable u64 | payload (length bytes) | 0 to 8
+//
+//   The checksum covers kind, durable and payload. kind: 1 = part of the checkpoint with which the file begins,
+//   2 = its last frame, 3 = change. durable is the end of what was synced when the frame was written. The payload is a
+//   JSON array of records (ManifestRecord below; 64-bit integers as decimal strings), taken over as a whole or not.
+//
+// Invariants:
+//   1. A checkpoint is durable, and so is its name, before the file that it replaces is removed; changes are appended
+//      to it only when that removal is durable.
+//   2. So a file without a whole checkpoint has a predecessor, holds no change, and is removed at open.
+//   3. A bad frame at or behind the highest `durable` of any valid frame is a torn tail: cut off, nobody relied on it.
+//      A bad frame before it is damage: open throws CorruptionError.
+//   4. After a failed write or sync the manifest takes no more records: the owner opens it again.
+//
+// Deliberately not here: which transactions to flush, and removing part files that nothing names.
+
+import { posix } from 'node:path'
+import { assert } from '../base/assert.js'
+import { CorruptionError } from '../base/errors.js'
+import type { File, Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
-import type { PartDescriptor, TableSchema } from './schema.js'
+import {
+  applyRecord,
+  decodeRecords,
+  emptyManifestState,
+  encodeFrame,
+  fileHeader,
+  frameKinds,
+  headerBytes,
+  type ManifestFrame,
+  type ManifestIds,
+  type ManifestRecord,
+  type ManifestState,
+  type ManifestTable,
+  scanFrames,
+  snapshotRecords,
+} from './manifest-format.js'
 
-/** Ids that are never used twice over the life of the data directory: the first unused one of each kind. */
-export interface ManifestIds {
-  readonly table: number
-  readonly part: number
-  readonly generation: number
-}
+export type { ManifestIds, ManifestRecord, ManifestTable } from './manifest-format.js'
 
-/** What the manifest knows of one table. */
-export interface ManifestTable {
-  readonly schema: TableSchema
-  /** In transaction order. */
-  readonly parts: readonly PartDescriptor[]
-  /** Transactions up to this one are in parts; replay skips them. */
-  readonly flushedTxn: number
-  /** The table's symbol dictionaries are durable up to these counts: [columnId, entries]. */
-  readonly dictionaries: readonly (readonly [number, number])[]
-}
-
-export type ManifestRecord =
-  /** A table appears, or its schema is replaced. */
-  | { readonly kind: 'schema'; readonly schema: TableSchema }
-  /** One atomic change of a table's parts; `flushedTxn` and `dictionaries` when they move with it. */
-  | {
-      readonly kind: 'parts'
-      readonly tableId: number
-      readonly added: readonly PartDescriptor[]
-      readonly removed: readonly number[]
-      readonly flushedTxn?: number
-      readonly dictionaries?: readonly (readonly [number, number])[]
-    }
-  | { readonly kind: 'drop'; readonly tableId: number }
-  /** Reserves ids: the first unused ones. A missing member stays. */
-  | { readonly kind: 'ids'; readonly table?: number; readonly part?: number; readonly generation?: number }
-  /** The log before this position is not needed any more. */
-  | { readonly kind: 'log'; readonly lsn: number }
+const checkpointBytesMinDefault = 1024 * 1024
+/** Records of one checkpoint frame: bounds the size of a JSON text. */
+const recordsPerFrame = 64
 
 export interface ManifestOptions {
   readonly files: Files
   /** Created when it does not exist. Belongs to the manifest alone. */
   readonly directory: string
   readonly log: Log
-  /** A new file is begun when the current one exceeds twice its live size, but not below this. Default 1 MiB. */
+  /** A checkpoint is due when the file exceeds twice its live size and this many bytes. Default 1 MiB. */
   readonly checkpointBytesMin?: number
 }
 
-export interface Manifest {
-  /** As of the last append, durable or not. Entries are replaced, never changed. */
-  readonly tables: ReadonlyMap<number, ManifestTable>
-  readonly ids: ManifestIds
-  readonly lsn: number
-  /** Appends the records as one atomic frame. Not durable before its sync. Throws FileError and is unusable then. */
-  append(records: readonly ManifestRecord[]): void
-  /**
-   * The descriptor that a log thread syncs to make everything appended so far durable, then says so by synced().
-   * It stays open until the next checkpoint().
-   */
-  readonly descriptor: number
-  /** Everything up to the given count of appends is durable. */
-  synced(appends: number): void
+/** Owner of the manifest's file. One per data directory, on the writer thread. */
+export class Manifest {
+  private readonly files: Files
+  private readonly directory: string
+  private readonly log: Log
+  private readonly checkpointBytesMin: number
+  private readonly state: ManifestState
+  private file: File
+  private number: number
+  private bytes: number
+  private liveBytes: number
+  private durableBytes: number
+  private failed = false
+  /** End of the file after each append that is not known to be durable yet. */
+  private waiting: { readonly append: number; readonly end: number }[] = []
+  private appendCount = 0
+
+  private constructor(options: ManifestOptions, opened: OpenedFile) {
+    this.files = options.files
+    this.directory = options.directory
+    this.log = options.log
+    this.checkpointBytesMin = options.checkpointBytesMin ?? checkpointBytesMinDefault
+    this.state = opened.state
+    this.file = opened.file
+    this.number = opened.number
+    this.bytes = opened.bytes
+    this.liveBytes = opened.checkpointBytes
+    this.durableBytes = opened.bytes
+  }
+
+  /** Reads the current file, or begins the first one. Throws CorruptionError when something durable is unreadable. */
+  static open(options: ManifestOptions): Manifest {
+    options.files.makeDirectory(options.directory)
+    return new Manifest(options, openCurrent(options))
+  }
+
+  /** By table id; as of the last append, durable or not. Entries are replaced, never changed. */
+  get tables(): ReadonlyMap<number, ManifestTable> {
+    return this.state.tables
+  }
+
+  /** The first ids that were never used. */
+  get ids(): ManifestIds {
+    return this.state.ids
+  }
+
+  /** What the last 'log' record said; 0 before the first. */
+  get lsn(): number {
+    return this.state.lsn
+  }
+
+  /** Sync this descriptor to make everything appended so far durable. Changes with a checkpoint. */
+  get descriptor(): number {
+    return this.file.descriptor
+  }
+
   /** Appends so far: pass it to synced() when a sync that began after it has returned. */
-  readonly appends: number
-  /** append and sync in one. */
-  commit(records: readonly ManifestRecord[]): void
-  /** A checkpoint is worth its cost. Take it when no sync is on its way. */
-  readonly checkpointDue: boolean
-  /** Writes the live state to a new file, durably, and removes the old one. */
-  checkpoint(): void
-  close(): void
+  get appends(): number {
+    return this.appendCount
+  }
+
+  /** A checkpoint is worth its cost, and no sync is awaited. */
+  get checkpointDue(): boolean {
+    const idle = this.waiting.length === 0
+    return idle && this.bytes > this.checkpointBytesMin && this.bytes > 2 * this.liveBytes
+  }
+
+  /** Adds the records as one atomic frame; they are durable after a sync. Throws FileError and is unusable then. */
+  append(records: readonly ManifestRecord[]): void {
+    assert(!this.failed, 'a manifest takes no records after a failure')
+    assert(records.length > 0, 'an append to the manifest has records')
+    const frame = encodeFrame(frameKinds.change, this.durableBytes, records)
+    this.guarded(() => this.file.write([frame], this.bytes))
+    this.bytes += frame.length
+    this.appendCount++
+    this.waiting.push({ append: this.appendCount, end: this.bytes })
+    for (const record of records) applyRecord(this.state, record)
+  }
+
+  /** The first `appends` appends are durable. */
+  synced(appends: number): void {
+    while (this.waiting[0] !== undefined && this.waiting[0].append <= appends) {
+      this.durableBytes = this.waiting[0].end
+      this.waiting.shift()
+    }
+  }
+
+  /** append, sync, and a checkpoint when it is due. */
+  commit(records: readonly ManifestRecord[]): void {
+    this.append(records)
+    this.sync()
+    if (this.checkpointDue) this.checkpoint()
+  }
+
+  /** Makes everything appended so far durable, on this thread. */
+  sync(): void {
+    assert(!this.failed, 'a manifest is not synced again after a failure')
+    this.guarded(() => this.file.sync())
+    this.synced(this.appendCount)
+  }
+
+  /** A sync on another thread failed: nothing more is appended. */
+  fail(): void {
+    this.failed = true
+  }
+
+  /** Writes the live state to a new file, durably, and removes the old one. Not while a sync is awaited. */
+  checkpoint(): void {
+    assert(!this.failed, 'no checkpoint after a failure')
+    assert(this.waiting.length === 0, 'a checkpoint replaces a durable file')
+    this.guarded(() => this.replaceFile())
+  }
+
+  close(): void {
+    this.file.close()
+  }
+
+  private replaceFile(): void {
+    const { file, bytes } = writeCheckpoint(this.files, this.directory, this.number + 1, this.state)
+    const replaced = this.file
+    this.file = file
+    replaced.close()
+    this.files.remove(replaced.path)
+    this.files.syncDirectory(this.directory)
+    this.number++
+    this.log('I', 'manifest', `checkpoint [number=${this.number}, bytes=${bytes}, replaced=${this.bytes}]`)
+    this.bytes = bytes
+    this.liveBytes = bytes
+    this.durableBytes = bytes
+  }
+
+  private guarded(operation: () => void): void {
+    try {
+      operation()
+    } catch (error) {
+      this.failed = true
+      throw error
+    }
+  }
+}
+
+interface OpenedFile {
+  readonly file: File
+  readonly number: number
+  readonly state: ManifestState
+  readonly bytes: number
+  /** Of the checkpoint with which the file begins. */
+  readonly checkpointBytes: number
+}
+
+function openCurrent(options: ManifestOptions): OpenedFile {
+  const { files, directory, log } = options
+  const numbers = manifestNumbers(files, directory)
+  let current = numbers.pop()
+  let opened: OpenedFile | undefined
+  while (current !== undefined && opened === undefined) {
+    opened = openFile(files, directory, current, numbers.length > 0, log)
+    if (opened === undefined) current = numbers.pop()
+  }
+  opened ??= { ...createFirst(files, directory), state: emptyManifestState() }
+  for (const number of numbers) files.remove(pathOf(directory, number))
+  files.syncDirectory(directory)
+  return opened
+}
+
+function createFirst(files: Files, directory: string): Omit<OpenedFile, 'state'> {
+  const { file, bytes } = writeCheckpoint(files, directory, 1, emptyManifestState())
+  files.syncDirectory(posix.dirname(directory))
+  return { file, number: 1, bytes, checkpointBytes: bytes }
+}
+
+/** Undefined when the file's checkpoint was never finished: the file is removed then. */
+function openFile(
+  files: Files,
+  directory: string,
+  number: number,
+  hasOlder: boolean,
+  log: Log,
+): OpenedFile | undefined {
+  const path = pathOf(directory, number)
+  const file = files.open(path, 'write')
+  const content = new Uint8Array(file.size())
+  const read = file.read(content, 0)
+  const scan = scanFrames(path, content.subarray(0, read))
+  const last = scan.frames.findIndex((frame) => frame.kind === frameKinds.checkpointEnd)
+  if (last < 0) {
+    file.close()
+    // The very first file has no predecessor: it was never finished either, unless it holds a change.
+    if (scan.frames.some((frame) => frame.kind === frameKinds.change) || (number > 1 && !hasOlder)) {
+      throw new CorruptionError('the checkpoint of the manifest is unreadable', path, scan.end)
+    }
+    log('W', 'manifest', `unfinished checkpoint removed [file=${path}]`)
+    files.remove(path)
+    files.syncDirectory(directory)
+    return undefined
+  }
+  cutTail(file, scan.end, content.length, log)
+  const state = replay(scan.frames)
+  return { file, number, state, bytes: scan.end, checkpointBytes: (scan.frames[last] as ManifestFrame).end }
+}
+
+function cutTail(file: File, end: number, size: number, log: Log): void {
+  if (end < size) {
+    log('W', 'manifest', `torn tail cut off [file=${file.path}, offset=${end}, bytes=${size - end}]`)
+    file.truncate(end)
+  }
+  // What was read may come from the page cache only: from here on it counts as durable.
+  file.sync()
+}
+
+function replay(frames: readonly ManifestFrame[]): ManifestState {
+  const state = emptyManifestState()
+  for (const frame of frames) for (const record of decodeRecords(frame)) applyRecord(state, record)
+  return state
+}
+
+function writeCheckpoint(
+  files: Files,
+  directory: string,
+  number: number,
+  state: ManifestState,
+): { file: File; bytes: number } {
+  const records = snapshotRecords(state)
+  const chunks = [fileHeader(number)]
+  for (let first = 0; first < records.length; first += recordsPerFrame) {
+    const last = first + recordsPerFrame >= records.length
+    const kind = last ? frameKinds.checkpointEnd : frameKinds.checkpoint
+    chunks.push(encodeFrame(kind, headerBytes, records.slice(first, first + recordsPerFrame)))
+  }
+  const file = files.open(pathOf(directory, number), 'create')
+  file.write(chunks, 0)
+  file.sync()
+  files.syncDirectory(directory)
+  return { file, bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0) }
+}
+
+function manifestNumbers(files: Files, directory: string): number[] {
+  const numbers: number[] = []
+  for (const name of files.list(directory)) {
+    const match = /^manifest-(\d{10})\.log$/.exec(name)
+    if (match !== null) numbers.push(Number(match[1]))
+  }
+  return numbers.sort((a, b) => a - b)
+}
+
+function pathOf(directory: string, number: number): string {
+  return `${directory}/manifest-${String(number).padStart(10, '0')}.log`
 }

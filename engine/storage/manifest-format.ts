@@ -1,0 +1,203 @@
+// Frames and records of the manifest: bytes to records, records to state. The layout is described in manifest.ts.
+
+import { crc32 } from 'node:zlib'
+import { assert, unreachable } from '../base/assert.js'
+import { CorruptionError } from '../base/errors.js'
+import type { PartDescriptor, TableSchema } from './schema.js'
+
+/** Ids that are never used twice over the life of the data directory: the first unused one of each kind. */
+export interface ManifestIds {
+  readonly table: number
+  readonly part: number
+  readonly generation: number
+}
+
+/** What the manifest knows of one table. */
+export interface ManifestTable {
+  readonly schema: TableSchema
+  /** In transaction order. */
+  readonly parts: readonly PartDescriptor[]
+  /** Transactions up to this one are in parts; replay skips them. */
+  readonly flushedTxn: number
+  /** Symbol dictionaries are durable up to these counts: [columnId, entries]. */
+  readonly dictionaries: readonly (readonly [number, number])[]
+}
+
+export type ManifestRecord =
+  /** A table appears, or its schema is replaced. */
+  | { readonly kind: 'schema'; readonly schema: TableSchema }
+  /** One change of a table's parts; `flushedTxn` and `dictionaries` when they move with it. */
+  | {
+      readonly kind: 'parts'
+      readonly tableId: number
+      readonly added: readonly PartDescriptor[]
+      /** Part ids. */
+      readonly removed: readonly number[]
+      readonly flushedTxn?: number
+      readonly dictionaries?: readonly (readonly [number, number])[]
+    }
+  | { readonly kind: 'drop'; readonly tableId: number }
+  /** The first unused ids. A missing member stays. */
+  | { readonly kind: 'ids'; readonly table?: number; readonly part?: number; readonly generation?: number }
+  /** A position of the write-ahead log that its owner wants to find again. */
+  | { readonly kind: 'log'; readonly lsn: number }
+
+export interface ManifestState {
+  readonly tables: Map<number, ManifestTable>
+  ids: ManifestIds
+  lsn: number
+}
+
+export interface ManifestFrame {
+  readonly kind: number
+  readonly durable: number
+  readonly payload: Uint8Array
+  /** Behind the frame, padding included. */
+  readonly end: number
+}
+
+export const frameKinds = { checkpoint: 1, checkpointEnd: 2, change: 3 } as const
+export const headerBytes = 16
+const frameHeaderBytes = 24
+const formatVersion = 1
+const fileMagic = 0x31464d50 // "PMF1"
+const frameMagic = 0x52464d50 // "PMFR"
+/** A reader that sees a longer frame must not believe it. */
+const payloadBytesMax = 256 * 1024 * 1024
+
+export function emptyManifestState(): ManifestState {
+  return { tables: new Map(), ids: { table: 1, part: 1, generation: 1 }, lsn: 0 }
+}
+
+/** Changes the state as the record says. */
+export function applyRecord(state: ManifestState, record: ManifestRecord): void {
+  switch (record.kind) {
+    case 'schema': {
+      const known = state.tables.get(record.schema.id) ?? { parts: [], flushedTxn: 0, dictionaries: [] }
+      state.tables.set(record.schema.id, { ...known, schema: record.schema })
+      return
+    }
+    case 'parts':
+      state.tables.set(record.tableId, changedTable(state, record))
+      return
+    case 'drop':
+      state.tables.delete(record.tableId)
+      return
+    case 'ids': {
+      const { table, part, generation } = { ...state.ids, ...record }
+      state.ids = { table, part, generation }
+      return
+    }
+    case 'log':
+      state.lsn = record.lsn
+      return
+    default:
+      unreachable(record)
+  }
+}
+
+function changedTable(state: ManifestState, record: ManifestRecord & { kind: 'parts' }): ManifestTable {
+  const table = state.tables.get(record.tableId)
+  assert(table !== undefined, 'parts belong to a table of the manifest')
+  const removed = new Set(record.removed)
+  const kept = table.parts.filter((part) => !removed.has(part.id))
+  assert(kept.length === table.parts.length - removed.size, 'a removed part is in the manifest')
+  return {
+    schema: table.schema,
+    parts: [...kept, ...record.added].sort((x, y) => x.minTxn - y.minTxn || x.id - y.id),
+    flushedTxn: record.flushedTxn ?? table.flushedTxn,
+    dictionaries: record.dictionaries ?? table.dictionaries,
+  }
+}
+
+/** Records that lead from the empty state to this one; at least one. */
+export function snapshotRecords(state: ManifestState): ManifestRecord[] {
+  const records: ManifestRecord[] = [
+    { kind: 'ids', ...state.ids },
+    { kind: 'log', lsn: state.lsn },
+  ]
+  for (const [tableId, { schema, parts, flushedTxn, dictionaries }] of state.tables) {
+    records.push({ kind: 'schema', schema })
+    records.push({ kind: 'parts', tableId, added: parts, removed: [], flushedTxn, dictionaries })
+  }
+  return records
+}
+
+export function fileHeader(number: number): Uint8Array {
+  const header = Buffer.alloc(headerBytes)
+  header.writeUInt32LE(fileMagic, 0)
+  header.writeUInt32LE(formatVersion, 4)
+  header.writeUInt32LE(number, 8)
+  return header
+}
+
+export function encodeFrame(kind: number, durable: number, records: readonly ManifestRecord[]): Uint8Array {
+  const payload = Buffer.from(JSON.stringify(records, (_, value) => (typeof value === 'bigint' ? `${value}` : value)))
+  assert(payload.length <= payloadBytesMax, 'a manifest frame is bounded')
+  const frame = Buffer.alloc(frameSpan(payload.length))
+  frame.writeUInt32LE(frameMagic, 0)
+  frame.writeUInt32LE(payload.length, 4)
+  frame.writeUInt32LE(kind, 12)
+  frame.writeBigUInt64LE(BigInt(durable), 16)
+  payload.copy(frame, frameHeaderBytes)
+  frame.writeUInt32LE(crc32(frame.subarray(12, frameHeaderBytes + payload.length)), 8)
+  return frame
+}
+
+function frameSpan(payloadBytes: number): number {
+  return (frameHeaderBytes + payloadBytes + 7) & ~7
+}
+
+/** The records of a frame whose checksum was right. */
+export function decodeRecords(frame: ManifestFrame): ManifestRecord[] {
+  const text = Buffer.from(frame.payload.buffer, frame.payload.byteOffset, frame.payload.length).toString('utf8')
+  const records = JSON.parse(text) as ManifestRecord[]
+  return records.map((record) =>
+    record.kind === 'parts' ? { ...record, added: record.added.map(withBigints) } : record,
+  )
+}
+
+function withBigints(part: PartDescriptor): PartDescriptor {
+  return { ...part, minTs: BigInt(part.minTs), maxTs: BigInt(part.maxTs) }
+}
+
+/** Valid frames up to the torn tail, and where that begins. Throws CorruptionError for a bad frame that was durable. */
+export function scanFrames(path: string, content: Uint8Array): { frames: ManifestFrame[]; end: number } {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
+  if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic) return { frames: [], end: 0 }
+  const version = bytes.readUInt32LE(4)
+  if (version !== formatVersion) throw new CorruptionError(`unknown manifest version [version=${version}]`, path, 4)
+  const frames: ManifestFrame[] = []
+  let end = headerBytes
+  for (let frame = frameAt(bytes, end); frame !== undefined; frame = frameAt(bytes, end)) {
+    frames.push(frame)
+    end = frame.end
+  }
+  if (durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
+  return { frames, end }
+}
+
+/** Highest durable position that any frame behind a bad one names; 0 when there is none. */
+function durableBehind(bytes: Buffer, bad: number): number {
+  let highest = 0
+  for (let at = bad; at + frameHeaderBytes <= bytes.length; at += 8) {
+    if (bytes.readUInt32LE(at) !== frameMagic) continue
+    const frame = frameAt(bytes, at)
+    if (frame !== undefined && frame.durable > highest) highest = frame.durable
+  }
+  return highest
+}
+
+function frameAt(bytes: Buffer, at: number): ManifestFrame | undefined {
+  if (at + frameHeaderBytes > bytes.length || bytes.readUInt32LE(at) !== frameMagic) return undefined
+  const length = bytes.readUInt32LE(at + 4)
+  if (length > payloadBytesMax || at + frameSpan(length) > bytes.length) return undefined
+  const checked = bytes.subarray(at + 12, at + frameHeaderBytes + length)
+  if (crc32(checked) !== bytes.readUInt32LE(at + 8)) return undefined
+  return {
+    kind: bytes.readUInt32LE(at + 12),
+    durable: Number(bytes.readBigUInt64LE(at + 16)),
+    payload: checked.subarray(frameHeaderBytes - 12),
+    end: at + frameSpan(length),
+  }
+}
