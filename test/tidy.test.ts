@@ -1,0 +1,270 @@
+// Goal: the shape of the repository holds, checked by machine. Folders, layers and their doors, one adapter file for
+// each npm package, sizes of files and functions, header comments, and nothing that only one machine knows.
+//
+// `exceptions` may only shrink: an entry that is no longer needed fails the test, too.
+
+import { posix } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { filesBelow, parseSource, readText, type SourceFile, topLevelNames } from './support/source-tree.js'
+
+/** `rule path`: what does not hold yet. */
+const exceptions: readonly string[] = [
+  'depth engine/kernels/as/shared',
+  'reexport engine/sql/parse/ast.ts',
+  'reexport engine/storage/manifest.ts',
+  'file-size engine/sql/parse/ast.ts',
+]
+
+const layers = ['engine', 'pipeline', 'gateways', 'connectors', 'deploy'] as const
+type Layer = (typeof layers)[number]
+
+const topLevel = new Set([
+  ...['package.json', 'tsconfig.json', ...layers, 'test', 'docs', '.ci'],
+  ...['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE'],
+  ...['package-lock.json', 'biome.json', 'vitest.config.ts', '.gitignore', '.npmrc'],
+])
+
+/** Which layers a layer may import, itself included. */
+const mayImport: Record<Layer, readonly Layer[]> = {
+  engine: ['engine'],
+  pipeline: ['pipeline', 'engine'],
+  gateways: ['gateways', 'pipeline', 'engine'],
+  connectors: ['connectors', 'pipeline', 'engine'],
+  deploy: layers,
+}
+
+/** How outsiders enter a layer; others may name types only, and the engine's vocabulary (base and column types). */
+const doors: Record<Layer, RegExp> = {
+  engine: /^engine\/(engine\.ts|base\/.*|types\/column-types\.ts|types\/value\.ts)$/,
+  pipeline: /^pipeline\/(ingest|export)\.ts$/,
+  gateways: /^gateways\/(common\/[^/]+|[^/]+\/server)\.ts$/,
+  connectors: /^connectors\/[^/]+\/[^/]+\.ts$/,
+  deploy: /^$/,
+}
+
+const fileLinesMax = 500
+const kernelFileLinesMax = 800
+const functionLinesMax = 70
+const kernelFunctionLinesMax = 200
+/** Below a layer: engine/sql/plan is two levels, and there is never a third. */
+const folderLevelsMax = 2
+
+const kernelSources = /^engine\/kernels\/as\//
+const generated = /^engine\/kernels\/generated\//
+
+const codePaths = [...layers, 'test']
+  .flatMap((folder) => filesBelow(folder))
+  .filter((path) => /\.(ts|js)$/.test(path) && !generated.test(path))
+const sources = codePaths.map((path) => parseSource(path))
+const moduleSources = sources.filter(({ path }) => !kernelSources.test(path))
+
+/** Compares what a rule found with the exceptions for it, in both directions. */
+function expectClean(rule: string, found: readonly { path: string; text: string }[]): void {
+  const listed = exceptions.filter((entry) => entry.startsWith(`${rule} `)).map((entry) => entry.slice(rule.length + 1))
+  const surprising = found.filter(({ path }) => !listed.includes(path)).map(({ text }) => text)
+  const obsolete = listed.filter((path) => !found.some((finding) => finding.path === path))
+  const message = [
+    ...surprising.map((text) => `[${rule}] ${text}`),
+    ...obsolete.map((path) => `[${rule}] ${path} is in order now: take it off the list of exceptions`),
+  ].join('\n')
+  expect(message, `\n${message}\n`).toBe('')
+}
+
+function layerOf(path: string): Layer | null {
+  const first = path.split('/')[0]
+  return layers.find((layer) => layer === first) ?? null
+}
+
+/** The imported file's path in the repository; null for packages and built-in modules. */
+function targetOf(file: SourceFile, specifier: string): string | null {
+  if (!specifier.startsWith('.')) return null
+  return posix.join(posix.dirname(file.path), specifier).replace(/\.js$/, '.ts')
+}
+
+function packageOf(specifier: string): string | null {
+  if (specifier.startsWith('.') || specifier.startsWith('node:')) return null
+  const parts = specifier.split('/')
+  return parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
+}
+
+describe('folders', () => {
+  test('the root holds only what is listed', () => {
+    const found = topLevelNames().filter((name) => !topLevel.has(name))
+    expectClean(
+      'root',
+      found.map((path) => ({ path, text: `${path} has no place in the root folder` })),
+    )
+  })
+
+  test('a layer is at most two folders deep', () => {
+    const folders = new Set(codePaths.filter((path) => layerOf(path) !== null).map((path) => posix.dirname(path)))
+    const deep = [...folders].filter((folder) => folder.split('/').length - 1 > folderLevelsMax)
+    expectClean(
+      'depth',
+      deep.map((path) => ({ path, text: `${path} lies more than ${folderLevelsMax} folders deep` })),
+    )
+  })
+})
+
+describe('layers', () => {
+  test('imports point downwards and enter by the doors', () => {
+    expectClean(
+      'layer',
+      moduleSources.flatMap((file) => layerFindings(file)),
+    )
+  })
+
+  test('the engine knows no streams and sockets, and one file knows the file system', () => {
+    const forbidden = /^node:(stream|net|http|https|tls|dgram)/
+    const found = moduleSources.flatMap((file) =>
+      file.imports
+        .filter(
+          ({ specifier }) => layerOf(file.path) === 'engine' && forbiddenInEngine(file.path, specifier, forbidden),
+        )
+        .map(({ specifier }) => ({ path: file.path, text: `${file.path} imports ${specifier}` })),
+    )
+    expectClean('engine', found)
+  })
+
+  test('nothing is passed on but by the doors', () => {
+    const found = moduleSources.filter((file) => {
+      const layer = layerOf(file.path)
+      return layer !== null && file.imports.some(({ reexport }) => reexport) && !doors[layer].test(file.path)
+    })
+    expectClean(
+      'reexport',
+      found.map(({ path }) => ({ path, text: `${path} exports what another file owns` })),
+    )
+  })
+
+  test('each npm package is imported in one file of a layer', () => {
+    expectClean('package', packageFindings())
+  })
+})
+
+function forbiddenInEngine(path: string, specifier: string, forbidden: RegExp): boolean {
+  if (/^node:fs/.test(specifier)) return path !== 'engine/base/files.ts'
+  return forbidden.test(specifier)
+}
+
+function layerFindings(file: SourceFile): { path: string; text: string }[] {
+  const layer = layerOf(file.path)
+  if (layer === null) return []
+  return file.imports.flatMap(({ specifier, typeOnly }) => {
+    const target = targetOf(file, specifier)
+    const targetLayer = target === null ? null : layerOf(target)
+    if (target === null || targetLayer === layer) return siblingFindings(file.path, target)
+    if (targetLayer === null) return [{ path: file.path, text: `${file.path} imports ${target} outside of the layers` }]
+    if (!mayImport[layer].includes(targetLayer)) {
+      return [{ path: file.path, text: `${file.path} imports ${target}: ${layer} must not know ${targetLayer}` }]
+    }
+    if (typeOnly || doors[targetLayer].test(target)) return []
+    return [{ path: file.path, text: `${file.path} imports ${target}, which is no door of ${targetLayer}` }]
+  })
+}
+
+/** One gateway or connector does not know the other. */
+function siblingFindings(path: string, target: string | null): { path: string; text: string }[] {
+  if (target === null || !/^(gateways|connectors)\//.test(path)) return []
+  const own = path.split('/')[1]
+  const other = target.split('/')[1]
+  if (own === other || other === 'common') return []
+  return [{ path, text: `${path} imports ${target} of another gateway` }]
+}
+
+function packageFindings(): { path: string; text: string }[] {
+  const users = new Map<string, Set<string>>()
+  for (const file of moduleSources) {
+    const layer = layerOf(file.path)
+    if (layer === null) continue
+    for (const { specifier } of file.imports) {
+      const name = packageOf(specifier)
+      if (name === null) continue
+      const key = `${layer}: ${name}`
+      users.set(key, (users.get(key) ?? new Set()).add(file.path))
+    }
+  }
+  return [...users]
+    .filter(([, paths]) => paths.size > 1)
+    .map(([key, paths]) => ({
+      path: key,
+      text: `${key} is imported by ${[...paths].join(', ')}: one adapter file, please`,
+    }))
+}
+
+describe('files', () => {
+  test('are short enough', () => {
+    const found = sources.filter(
+      ({ path, lines }) => lines > (kernelSources.test(path) ? kernelFileLinesMax : fileLinesMax),
+    )
+    expectClean(
+      'file-size',
+      found.map(({ path, lines }) => ({ path, text: `${path} has ${lines} lines` })),
+    )
+  })
+
+  test('have functions that fit on a screen', () => {
+    const found = sources.flatMap((file) => {
+      const limit = file.path.startsWith('engine/kernels/') ? kernelFunctionLinesMax : functionLinesMax
+      return file.functions
+        .filter(({ lines }) => lines > limit)
+        .map(({ name, line, lines }) => ({
+          path: `${file.path}#${name}`,
+          text: `${file.path}:${line} ${name} has ${lines} lines`,
+        }))
+    })
+    expectClean('function-size', found)
+  })
+
+  test('begin with what they are for', () => {
+    const found = sources.filter(({ text }) => !/^(#!.*\n)?(\/\/ \S|\/\*)/.test(text))
+    expectClean(
+      'header',
+      found.map(({ path }) => ({ path, text: `${path} begins without a header comment` })),
+    )
+  })
+
+  test('have no default exports and no non-null assertions', () => {
+    const defaults = sources.filter((file) => file.defaultExport)
+    expectClean(
+      'default-export',
+      defaults.map(({ path }) => ({ path, text: `${path} has a default export` })),
+    )
+    const sure = moduleSources.filter(
+      ({ path, nonNullAssertions }) => layerOf(path) !== null && nonNullAssertions.length > 0,
+    )
+    expectClean(
+      'non-null',
+      sure.map(({ path, nonNullAssertions }) => ({
+        path,
+        text: `${path}:${nonNullAssertions.join(',')} asserts with !`,
+      })),
+    )
+  })
+
+  test('import with the ending .js', () => {
+    const found = moduleSources.flatMap((file) =>
+      file.imports
+        .filter(({ specifier }) => specifier.startsWith('.') && !/\.(js|json)$/.test(specifier))
+        .map(({ specifier }) => ({ path: file.path, text: `${file.path} imports ${specifier}` })),
+    )
+    expectClean('ending', found)
+  })
+
+  test('know no machine and no registry', () => {
+    const machine = /(?<![\w.~}*])\/(home|Users|work|root|opt)\/[\w.-]+\/|registry\.npm|"resolved": "http/
+    const paths = [
+      ...codePaths,
+      ...filesBelow('docs'),
+      ...filesBelow('.ci'),
+      ...filesBelow('deploy'),
+      'package.json',
+      'package-lock.json',
+    ]
+    const found = [...new Set(paths)].filter((path) => path !== 'test/tidy.test.ts' && machine.test(readText(path)))
+    expectClean(
+      'machine',
+      found.map((path) => ({ path, text: `${path} names a path or a host of one machine` })),
+    )
+  })
+})
