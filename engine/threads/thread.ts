@@ -18,6 +18,8 @@ interface ThreadData<Options> {
   readonly memory: WebAssembly.Memory
   readonly threadId: number
   readonly options: Options
+  /** A direct line to another worker, past the main thread. */
+  readonly peer: MessagePort | null
 }
 
 export interface Thread<To> {
@@ -41,9 +43,10 @@ export function startThread<Options, To, From>(
   module: string,
   options: Options,
   events: ThreadEvents<From>,
+  peer: MessagePort | null = null,
 ): Thread<To> {
-  const data: ThreadData<Options> = { memory: memory.memory, threadId, options }
-  const worker = new Worker(moduleUrl(module), { workerData: data, stdout: false, stderr: false })
+  const data: ThreadData<Options> = { memory: memory.memory, threadId, options, peer }
+  const worker = new Worker(moduleUrl(module), { workerData: data, transferList: peer === null ? [] : [peer] })
   let failure: Error | null = null
   worker.on('message', (message: From | LogMessage) => {
     if (isLogMessage(message)) events.log(message.level, message.logger, message.message)
@@ -85,19 +88,26 @@ export interface WorkerContext<Options, To, From> {
   readonly log: Log
   /** The oldest message that waits, or undefined. */
   readonly receive: () => To | undefined
+  readonly peer: MessagePort | null
+}
+
+/** The oldest message that waits at a port, or undefined. */
+export function receiveFrom<T>(port: MessagePort): T | undefined {
+  return (receiveMessageOnPort(port) as { message: T } | undefined)?.message
 }
 
 export function workerContext<Options, To, From>(): WorkerContext<Options, To, From> {
   assert(parentPort instanceof MessagePort, 'a worker has a parent port')
   const port = parentPort
-  const { memory, threadId, options } = workerData as ThreadData<Options>
+  const { memory, threadId, options, peer } = workerData as ThreadData<Options>
   return {
     memory: new SharedMemory(memory),
     threadId,
     options,
     post: (message) => port.postMessage(message),
     log: (level, logger, message) => port.postMessage({ kind: 'log', level, logger, message } satisfies LogMessage),
-    receive: () => (receiveMessageOnPort(port) as { message: To } | undefined)?.message,
+    receive: () => receiveFrom<To>(port),
+    peer,
   }
 }
 

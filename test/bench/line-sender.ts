@@ -1,0 +1,89 @@
+// The load generator, a process of its own: sends rows over so many connections and prints one line of JSON at the end:
+// {"rows", "bytes", "seconds", "cpuSeconds"}. Arguments: one JSON text of SenderOptions.
+
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { Pool } from 'undici'
+import { type LineTemplate, lineTemplate, type RowOrder, type Shape, stampRows } from './line-template.js'
+
+export interface SenderOptions {
+  readonly protocol: 'tcp' | 'http'
+  readonly port: number
+  readonly connections: number
+  readonly rows: number
+  readonly templateRows: number
+  readonly batchRows: number
+  readonly shape: Shape
+  readonly order: RowOrder
+  readonly table: string
+  readonly startSeconds: number
+}
+
+/** A batch is sent by copying: the template's bytes change under the next stamps while a socket still holds the last. */
+function batch(template: LineTemplate, options: SenderOptions, first: number, count: number): Buffer {
+  const from = first % template.rows
+  const to = Math.min(template.rows, from + count)
+  stampRows(template, options.startSeconds, first - from, from, to)
+  const start = from === 0 ? 0 : (template.stamps[from - 1] as number) + 20
+  return Buffer.from(template.bytes.subarray(start, (template.stamps[to - 1] as number) + 20))
+}
+
+interface Cursor {
+  next: number
+  bytes: number
+}
+
+/** The next batch of the load, shared by all connections; null at the end. */
+function nextBatch(template: LineTemplate, options: SenderOptions, cursor: Cursor): Buffer | null {
+  if (cursor.next >= options.rows) return null
+  const untilWrap = template.rows - (cursor.next % template.rows)
+  const count = Math.min(options.batchRows, options.rows - cursor.next, untilWrap)
+  const bytes = batch(template, options, cursor.next, count)
+  cursor.next += count
+  cursor.bytes += bytes.length
+  return bytes
+}
+
+async function sendTcp(template: LineTemplate, options: SenderOptions, cursor: Cursor): Promise<void> {
+  const socket: Socket = connect(options.port, '127.0.0.1')
+  await once(socket, 'connect')
+  for (let bytes = nextBatch(template, options, cursor); bytes !== null; bytes = nextBatch(template, options, cursor)) {
+    if (!socket.write(bytes)) await once(socket, 'drain')
+  }
+  socket.end()
+  await once(socket, 'close')
+}
+
+async function sendHttp(template: LineTemplate, options: SenderOptions, cursor: Cursor, pool: Pool): Promise<void> {
+  for (let bytes = nextBatch(template, options, cursor); bytes !== null; bytes = nextBatch(template, options, cursor)) {
+    const { statusCode, body } = await pool.request({ path: '/write', method: 'POST', body: bytes })
+    const text = await body.text()
+    if (statusCode !== 204) throw new Error(`the server answered ${statusCode}: ${text}`)
+  }
+}
+
+async function main(): Promise<void> {
+  const options = JSON.parse(process.argv[2] ?? '{}') as SenderOptions
+  const template = lineTemplate(
+    options.shape,
+    options.table,
+    Math.min(options.templateRows, options.rows),
+    options.order,
+    42,
+  )
+  const cursor: Cursor = { next: 0, bytes: 0 }
+  const pool = new Pool(`http://127.0.0.1:${options.port}`, { connections: options.connections })
+  process.stdout.write('ready\n')
+  const cpu = process.cpuUsage()
+  const start = performance.now()
+  const send = options.protocol === 'tcp' ? sendTcp : sendHttp
+  await Promise.all(Array.from({ length: options.connections }, () => send(template, options, cursor, pool)))
+  const { user, system } = process.cpuUsage(cpu)
+  const seconds = (performance.now() - start) / 1000
+  process.stdout.write(
+    `${JSON.stringify({ rows: options.rows, bytes: cursor.bytes, seconds, cpuSeconds: (user + system) / 1e6 })}\n`,
+  )
+  await pool.close()
+}
+
+await main()

@@ -1,0 +1,140 @@
+// Line-protocol load that costs its sender almost nothing: a block of lines is made once, then sent again and again with
+// new timestamps written over the old digits.
+//
+// Shapes (both common in this field):
+//   cpu     20 columns besides the timestamp: 10 tags and 10 numbers (5 integers, 5 doubles) of 4,000 hosts, one row a
+//           host every 10 s (after the public description of TSBS cpu-only)
+//   trades  2 symbols and 2 doubles, one row a millisecond
+
+export type Shape = 'cpu' | 'trades'
+export type RowOrder = 'sorted' | 'late' | 'shuffled'
+
+export interface LineTemplate {
+  readonly bytes: Buffer
+  /** Offset of each row's first timestamp digit; 19 digits and a newline follow. */
+  readonly stamps: Uint32Array
+  /** How far each row lies behind its place in time, in nanoseconds. */
+  readonly delays: Float64Array
+  readonly rows: number
+  /** Nanoseconds between rows. */
+  readonly stepNanos: number
+}
+
+/** A small, fast, seeded generator of numbers in [0, 1) (xorshift32). */
+export function randomNumbers(seed: number): () => number {
+  let state = seed | 0 || 1
+  return () => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) / 4294967296
+  }
+}
+
+const regions = ['us-east-1', 'us-west-1', 'us-west-2', 'eu-west-1', 'eu-central-1', 'ap-southeast-1', 'ap-southeast-2']
+const symbols = [
+  'BTC-USD',
+  'ETH-USD',
+  'SOL-USD',
+  'ADA-USD',
+  'DOGE-USD',
+  'XRP-USD',
+  'LTC-USD',
+  'AVAX-USD',
+  'LINK-USD',
+  'DOT-USD',
+]
+const usages = ['user', 'system', 'idle', 'nice', 'iowait', 'irq', 'softirq', 'steal', 'guest', 'guest_nice']
+const hostCount = 4000
+const lateShare = 0.1
+const nanosPerSecond = 1e9
+
+function pick<T>(values: readonly T[], random: () => number): T {
+  return values[Math.floor(random() * values.length)] as T
+}
+
+function cpuTags(host: number, random: () => number): string {
+  const region = pick(regions, random)
+  const fields = [
+    `hostname=host_${host}`,
+    `region=${region}`,
+    `datacenter=${region}${'abc'[host % 3]}`,
+    `rack=${Math.floor(random() * 100)}`,
+    `os=${pick(['Ubuntu16.10', 'Ubuntu16.04LTS', 'Ubuntu15.10'], random)}`,
+    `arch=${pick(['x64', 'x86'], random)}`,
+    `team=${pick(['SF', 'NYC', 'LON', 'CHI'], random)}`,
+    `service=${Math.floor(random() * 20)}`,
+    `service_version=${host % 2}`,
+    `service_environment=${pick(['production', 'staging', 'test'], random)}`,
+  ]
+  return fields.join(',')
+}
+
+function cpuLines(table: string, seed: number): (row: number) => string {
+  const random = randomNumbers(seed)
+  const tags = Array.from({ length: hostCount }, (_, host) => cpuTags(host, random))
+  const state = tags.map(() => usages.map(() => random() * 100))
+  return (row) => {
+    const values = state[row % hostCount] as number[]
+    const fields = usages.map((name, index) => {
+      values[index] = Math.min(100, Math.max(0, (values[index] as number) + random() * 2 - 1))
+      const value = values[index] as number
+      return `usage_${name}=${index % 2 === 1 ? value.toFixed(4) : `${Math.round(value)}i`}`
+    })
+    return `${table},${tags[row % hostCount]} ${fields.join(',')} `
+  }
+}
+
+function tradeLines(table: string, seed: number): (row: number) => string {
+  const random = randomNumbers(seed)
+  return () => {
+    const price = (random() * 60_000).toFixed(2)
+    return `${table},symbol=${pick(symbols, random)},side=${pick(['buy', 'sell'], random)} price=${price},amount=${random()} `
+  }
+}
+
+/** Makes a template of so many rows. The same seed makes the same lines. */
+export function lineTemplate(shape: Shape, table: string, rows: number, order: RowOrder, seed: number): LineTemplate {
+  const line = shape === 'cpu' ? cpuLines(table, seed) : tradeLines(table, seed)
+  const random = randomNumbers(seed + 1)
+  const stamps = new Uint32Array(rows)
+  const delays = new Float64Array(rows)
+  const pieces: Buffer[] = []
+  let offset = 0
+  for (let row = 0; row < rows; row++) {
+    const piece = Buffer.from(`${line(row)}0000000000000000000\n`)
+    stamps[row] = offset + piece.length - 20
+    offset += piece.length
+    delays[row] = delayOf(order, random)
+    pieces.push(piece)
+  }
+  const stepNanos = shape === 'cpu' ? (10 * nanosPerSecond) / hostCount : 1e6
+  return { bytes: Buffer.concat(pieces), stamps, delays, rows, stepNanos }
+}
+
+function delayOf(order: RowOrder, random: () => number): number {
+  if (order === 'sorted') return 0
+  if (order === 'late') return random() < lateShare ? random() * 3600 * nanosPerSecond : 0
+  return random() * 600 * nanosPerSecond
+}
+
+/** Writes the timestamps of rows from (inclusive) to (exclusive) for the pass that begins at row `first` of the load. */
+export function stampRows(template: LineTemplate, startSeconds: number, first: number, from: number, to: number): void {
+  const { bytes, stamps, delays, stepNanos } = template
+  for (let row = from; row < to; row++) {
+    const nanos = (first + row) * stepNanos - (delays[row] as number)
+    const seconds = Math.floor(nanos / nanosPerSecond)
+    const at = stamps[row] as number
+    writeDigits(bytes, at, 10, startSeconds + seconds)
+    writeDigits(bytes, at + 10, 9, Math.floor(nanos - seconds * nanosPerSecond))
+  }
+}
+
+function writeDigits(bytes: Buffer, at: number, digits: number, value: number): void {
+  let rest = value
+  for (let index = at + digits - 1; index >= at; index--) {
+    const tenth = Math.floor(rest / 10)
+    bytes[index] = 48 + (rest - tenth * 10)
+    rest = tenth
+  }
+}

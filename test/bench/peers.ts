@@ -1,0 +1,86 @@
+// The servers that a benchmark runs: ours from the build, and a real QuestDB fetched through Maven where there is one.
+
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type RunningServer, startServer } from './processes.js'
+
+const questdbVersion = '9.3.4'
+
+export interface Peer {
+  readonly server: RunningServer
+  readonly root: string
+  /** Stops the server and removes its data. */
+  end(): Promise<void>
+}
+
+function newRoot(name: string): string {
+  return mkdtempSync(join(tmpdir(), `penstock-bench-${name}-`))
+}
+
+async function peer(server: RunningServer, root: string): Promise<Peer> {
+  return {
+    server,
+    root,
+    end: async () => {
+      await server.stop()
+      rmSync(root, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Starts our server on ports of its own with an empty root; `settings` as of --set. */
+export async function startPenstock(settings: readonly string[] = [], root = newRoot('penstock')): Promise<Peer> {
+  const command = new URL('../../../deploy/penstock.js', import.meta.url).pathname
+  const own = [
+    'http.net.bind.to=127.0.0.1:19000',
+    'line.tcp.net.bind.to=127.0.0.1:19009',
+    'http.min.net.bind.to=127.0.0.1:19003',
+    'pg.net.bind.to=127.0.0.1:18812',
+  ]
+  const sets = [...own, ...settings].flatMap((setting) => ['--set', setting])
+  const args = [command, 'start', '-d', root, ...sets]
+  return peer(await startServer('penstock', process.execPath, args, { httpPort: 19000, linePort: 19009 }), root)
+}
+
+/** Starts QuestDB with two workers. */
+export async function startQuestdb(): Promise<Peer> {
+  const root = newRoot('questdb')
+  const conf = [
+    'http.net.bind.to=127.0.0.1:29000',
+    'line.tcp.net.bind.to=127.0.0.1:29009',
+    'http.min.enabled=false',
+    'pg.enabled=false',
+    'shared.worker.count=2',
+    'telemetry.enabled=false',
+  ]
+  mkdirSync(join(root, 'conf'), { recursive: true })
+  writeFileSync(join(root, 'conf', 'server.conf'), `${conf.join('\n')}\n`)
+  const modules = [
+    '--add-exports',
+    'java.base/jdk.internal.math=io.questdb',
+    '-p',
+    questdbLibrary(),
+    '-m',
+    'io.questdb/io.questdb.ServerMain',
+    '-d',
+    root,
+  ]
+  return peer(await startServer('questdb', 'java', modules, { httpPort: 29000, linePort: 29009 }), root)
+}
+
+/** The folder with QuestDB's modules; fetched at first use. */
+function questdbLibrary(): string {
+  const folder = join(tmpdir(), `penstock-bench-peer-${questdbVersion}`)
+  if (existsSync(join(folder, 'lib'))) return join(folder, 'lib')
+  mkdirSync(folder, { recursive: true })
+  const dependency = `<dependency><groupId>org.questdb</groupId><artifactId>questdb</artifactId><version>${questdbVersion}</version></dependency>`
+  const head =
+    '<modelVersion>4.0.0</modelVersion><groupId>peer</groupId><artifactId>peer</artifactId><version>1</version>'
+  writeFileSync(join(folder, 'pom.xml'), `<project>${head}<dependencies>${dependency}</dependencies></project>`)
+  execFileSync('mvn', ['-q', '-f', join(folder, 'pom.xml'), 'dependency:copy-dependencies', '-DoutputDirectory=lib'], {
+    stdio: 'inherit',
+  })
+  return join(folder, 'lib')
+}

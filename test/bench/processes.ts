@@ -1,0 +1,85 @@
+// Processes under measurement: start, stop, processor time and memory as the kernel counts them (/proc).
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+export interface Usage {
+  readonly cpuSeconds: number
+  readonly rssBytes: number
+}
+
+const ticksPerSecond = 100
+const pageBytes = 4096
+
+/** Processor time so far (all threads) and resident memory of a process. */
+export function usageOf(pid: number): Usage {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const ticks = Number(fields[11]) + Number(fields[12])
+  return { cpuSeconds: ticks / ticksPerSecond, rssBytes: Number(fields[21]) * pageBytes }
+}
+
+export interface RunningServer {
+  readonly name: string
+  readonly pid: number
+  readonly httpPort: number
+  readonly linePort: number
+  stop(): Promise<void>
+}
+
+/** Starts a command and waits until its HTTP port answers. */
+export async function startServer(
+  name: string,
+  command: string,
+  args: readonly string[],
+  ports: { readonly httpPort: number; readonly linePort: number },
+): Promise<RunningServer> {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  await untilAnswers(child, ports.httpPort)
+  return { name, pid: child.pid as number, ...ports, stop: () => stop(child) }
+}
+
+async function untilAnswers(child: ChildProcess, port: number): Promise<void> {
+  for (let attempt = 0; attempt < 2000; attempt++) {
+    if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`)
+    const answer = await fetch(`http://127.0.0.1:${port}/exec?query=select%201`).catch(() => null)
+    if (answer !== null && answer.status === 200) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  child.kill('SIGKILL')
+  throw new Error('the server does not answer')
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
+
+/** Runs a module of this folder as a process; calls `ready` at its first line and gives its last line back. */
+export async function runModule(module: string, argument: unknown, ready: () => void): Promise<string> {
+  const url = new URL(`./${module}`, import.meta.url)
+  const child = spawn(process.execPath, [url.pathname, JSON.stringify(argument)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  const lines: string[] = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (lines.length === 0) ready()
+    lines.push(line)
+  }
+  const [code] = await ended
+  if (code !== 0) throw new Error(`${module} ended with code ${code}`)
+  return lines.at(-1) ?? ''
+}
+
+/** The rows of a query over HTTP. Throws with the server's words when it is refused. */
+export async function queryRows(port: number, sql: string): Promise<unknown[][]> {
+  const answer = await fetch(`http://127.0.0.1:${port}/exec?query=${encodeURIComponent(sql)}`)
+  const body = (await answer.json()) as { dataset?: unknown[][]; error?: string }
+  if (body.dataset === undefined && body.error !== undefined) throw new Error(body.error)
+  return body.dataset ?? []
+}

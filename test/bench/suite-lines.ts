@@ -1,0 +1,84 @@
+// Sustained line protocol: rows/s until a count sees every row, processor seconds per million rows, largest RSS.
+
+import type { SenderOptions } from './line-sender.js'
+import type { RowOrder, Shape } from './line-template.js'
+import type { Peer } from './peers.js'
+import { queryRows, runModule, usageOf } from './processes.js'
+
+export interface LineLoad {
+  readonly shape: Shape
+  readonly order: RowOrder
+  readonly protocol: 'tcp' | 'http'
+  readonly connections: number
+  readonly rows: number
+}
+
+export interface LineFigures {
+  readonly rowsPerSecond: number
+  /** Of the server alone, per million rows. */
+  readonly serverCpu: number
+  readonly senderCpu: number
+  readonly rssMebibytes: number
+  readonly seconds: number
+}
+
+const templateRowsMax = 400_000
+const startSeconds = 1_704_067_200
+
+let tables = 0
+
+/** Sends one load to a server and waits until all of it is visible. */
+export async function measureLines(peer: Peer, load: LineLoad): Promise<LineFigures> {
+  const { server } = peer
+  const table = `${load.shape}_${++tables}`
+  const options: SenderOptions = {
+    protocol: load.protocol,
+    port: load.protocol === 'tcp' ? server.linePort : server.httpPort,
+    connections: load.connections,
+    rows: load.rows,
+    templateRows: templateRowsMax,
+    batchRows: 10_000,
+    shape: load.shape,
+    order: load.order,
+    table,
+    startSeconds,
+  }
+  let start = 0
+  let cpu = 0
+  let rss = 0
+  const watch = setInterval(() => {
+    rss = Math.max(rss, usageOf(server.pid).rssBytes)
+  }, 200)
+  const last = await runModule('line-sender.js', options, () => {
+    start = performance.now()
+    cpu = usageOf(server.pid).cpuSeconds
+  })
+  await untilCounted(server.httpPort, table, load.rows)
+  clearInterval(watch)
+  const seconds = (performance.now() - start) / 1000
+  const millions = load.rows / 1e6
+  return {
+    rowsPerSecond: load.rows / seconds,
+    serverCpu: (usageOf(server.pid).cpuSeconds - cpu) / millions,
+    senderCpu: (JSON.parse(last) as { cpuSeconds: number }).cpuSeconds / millions,
+    rssMebibytes: rss / 1024 / 1024,
+    seconds,
+  }
+}
+
+async function untilCounted(port: number, table: string, rows: number): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    const counted = await queryRows(port, `select count() from ${table}`).catch(() => [[0]])
+    const seen = Number(counted[0]?.[0] ?? 0)
+    if (seen === rows) return
+    if (seen > rows || attempt > 60_000) throw new Error(`counted ${seen} of ${rows} rows`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+export function lineReport(name: string, load: LineLoad, figures: LineFigures): string {
+  const rate = `${(figures.rowsPerSecond / 1000).toFixed(0)} K rows/s`
+  const cpu = `server ${figures.serverCpu.toFixed(2)} CPU-s/M rows, sender ${figures.senderCpu.toFixed(2)}`
+  const what = `${load.shape} ${load.order} ${load.protocol} x${load.connections} ${load.rows / 1e6} M rows`
+  return `${name.padEnd(9)} ${what.padEnd(40)} ${rate.padStart(14)}  ${cpu}, RSS ${figures.rssMebibytes.toFixed(0)} MiB, ${figures.seconds.toFixed(1)} s`
+}
