@@ -24,6 +24,8 @@
 //    12  directoryCapacity u32                                             (writer only)
 //    16  writtenRows u32  rows appended, visible or not                    (writer only)
 //    24  id f64           generation id, unique over the life of the data directory
+//    32  visibleTxn f64   the last table transaction among the visible rows, 0 before the first
+//    40  lastWriteMicros f64   wall clock of the last publication, 0 before the first
 //
 // BLOCK (64 bytes + 4 per column, 64-byte aligned): a run of rows with the columns' memory:
 //
@@ -76,6 +78,16 @@ export function blockCount(memory: SharedMemory, generation: number): number {
 export function blockAt(memory: SharedMemory, generation: number, index: number): number {
   const directory = memory.u32[(generation + 8) >>> 2] as number
   return memory.u32[(directory >>> 2) + index] as number
+}
+
+/** The last table transaction that readers of the generation see; 0 before its first. */
+export function visibleTransaction(memory: SharedMemory, generation: number): number {
+  return memory.f64[(generation + 32) >>> 3] as number
+}
+
+/** Wall clock of the generation's last publication in microseconds; 0 before the first. */
+export function lastWriteMicros(memory: SharedMemory, generation: number): number {
+  return memory.f64[(generation + 40) >>> 3] as number
 }
 
 /** Address of a column's values in a block; 0 when every value is null. */
