@@ -1,18 +1,37 @@
 // The payload of a rows or carry frame: one transaction, its schema changes and its rows, over any number of tables.
-// (interface first; the codec follows)
+//
+// Layout, little-endian; every part begins at a multiple of 8 bytes (zeros between), so that columns can be read in place:
+//
+//   payload    version u16 (1) | origin kind u16 | origin bytes u32 | ddl bytes u32 | table count u32 |
+//              origin | ddl (JSON text of an array; nothing when empty) | tables
+//   table      table id u32 | structure version u32 | transaction u64 | row count u32 | column count u32 |
+//              min timestamp i64 | max timestamp i64 | symbol column count u32 | 0 u32 | symbols | columns
+//   symbols    column id u32 | first id u32 | count u32 | text bytes u32 | lengths i32 each | texts
+//   column     column id u32 | type tag u8 | a u8 | b u8 | 0 u8 | data bytes u32 | 0 u32 | data
+//   data       fixed width: the values as in memory. Variable: lengths i32 each (-1 null), padded to 8, then the bytes.
+//
+//   origin     kafka: partition i32 | 0 u32 | offset u64 | topic. Idempotency key: the key. None: nothing.
+//
+// Encoding does not copy fixed columns, their chunks are views of the caller's memory; decoding yields views of the
+// payload. A column that a table does not name reads null in all rows.
 
-import type { DataType } from '../types/column-types.js'
+import { assert } from '../base/assert.js'
+import { CorruptionError } from '../base/errors.js'
+import { columnTypes, type DataType, dataType, isVariable, typeByTag, widthOf } from '../types/column-types.js'
+import { ChunkWriter, copyEntries, entriesBytes } from './chunks.js'
+import { alignUp, getU64, setU64, viewOf } from './frame.js'
+import { frameKinds } from './types.js'
 
 /** Where the rows came from; on disk: never renumber. */
 export const originKinds = { none: 0, kafka: 1, idempotencyKey: 2 } as const
 
 export interface Origin {
   readonly kind: number
-  /** Kafka: see encodeKafkaOrigin. Idempotency key: UTF-8. Empty for none. */
+  /** Kafka: encodeKafkaOrigin. Idempotency key: UTF-8. Empty for none. */
   readonly bytes: Uint8Array
 }
 
-/** Values of one column. A column that a table does not name reads null in all rows. */
+/** Values of one column. */
 export type ColumnValues =
   /** Fixed width: the values as they lie in memory, in one or more pieces. */
   | { readonly kind: 'fixed'; readonly pieces: readonly Uint8Array[] }
@@ -31,17 +50,18 @@ export interface RowsColumn {
 export interface NewSymbols {
   readonly columnId: number
   readonly firstId: number
-  /** i32 lengths and the UTF-8 texts one after the other. */
   readonly count: number
+  /** i32 each, in UTF-8 bytes. */
   readonly lengths: Uint8Array
+  /** The texts one after the other. */
   readonly bytes: Uint8Array
 }
 
 export interface TableRows {
   readonly tableId: number
+  readonly structureVersion: number
   /** Transaction number of the table, below 2^53. */
   readonly transaction: number
-  readonly structureVersion: number
   readonly rowCount: number
   /** Of the designated timestamp, in its unit; 0 without one. */
   readonly minTimestamp: bigint
@@ -57,7 +77,251 @@ export interface RowsTransaction {
   readonly tables: readonly TableRows[]
 }
 
-/** Chunks of a payload for Wal.append. Fixed columns are not copied: the chunks are views of them. */
-export type EncodeRows = (transaction: RowsTransaction) => Uint8Array[]
-/** Views of the payload; throws RangeError-free CorruptionError when it does not parse. */
-export type DecodeRows = (payload: Uint8Array) => RowsTransaction
+const payloadVersion = 1
+const payloadHeaderBytes = 16
+const tableHeaderBytes = 48
+const symbolsHeaderBytes = 16
+const columnHeaderBytes = 16
+const kafkaHeaderBytes = 16
+
+const textEncoder = new TextEncoder()
+
+export const noOrigin: Origin = { kind: originKinds.none, bytes: new Uint8Array(0) }
+
+/** The payload in chunks, for Wal.append. The chunks are valid while the columns' memory is. */
+export function encodeRows({ origin, ddl, tables }: RowsTransaction): Uint8Array[] {
+  const writer = new ChunkWriter()
+  const ddlBytes = ddl.length === 0 ? new Uint8Array(0) : encodeJson(ddl)
+  const header = writer.reserve(payloadHeaderBytes)
+  header.setUint16(0, payloadVersion, true)
+  header.setUint16(2, origin.kind, true)
+  header.setUint32(4, origin.bytes.length, true)
+  header.setUint32(8, ddlBytes.length, true)
+  header.setUint32(12, tables.length, true)
+  writer.add(origin.bytes)
+  writer.pad()
+  writer.add(ddlBytes)
+  writer.pad()
+  for (const table of tables) encodeTable(writer, table)
+  return writer.finish()
+}
+
+function encodeTable(writer: ChunkWriter, table: TableRows): void {
+  const header = writer.reserve(tableHeaderBytes)
+  header.setUint32(0, table.tableId, true)
+  header.setUint32(4, table.structureVersion, true)
+  setU64(header, 8, table.transaction)
+  header.setUint32(16, table.rowCount, true)
+  header.setUint32(20, table.columns.length, true)
+  header.setBigInt64(24, table.minTimestamp, true)
+  header.setBigInt64(32, table.maxTimestamp, true)
+  header.setUint32(40, table.symbols.length, true)
+  for (const symbols of table.symbols) encodeSymbols(writer, symbols)
+  for (const column of table.columns) encodeColumn(writer, column, table.rowCount)
+}
+
+function encodeSymbols(writer: ChunkWriter, { columnId, firstId, count, lengths, bytes }: NewSymbols): void {
+  assert(lengths.length === count * 4, 'each new symbol has a length')
+  const header = writer.reserve(symbolsHeaderBytes)
+  header.setUint32(0, columnId, true)
+  header.setUint32(4, firstId, true)
+  header.setUint32(8, count, true)
+  header.setUint32(12, bytes.length, true)
+  writer.add(lengths)
+  writer.pad()
+  writer.add(bytes)
+  writer.pad()
+}
+
+function encodeColumn(writer: ChunkWriter, { id, type, values }: RowsColumn, rowCount: number): void {
+  const bytes = dataBytes(type, values, rowCount)
+  const header = writer.reserve(columnHeaderBytes)
+  header.setUint32(0, id, true)
+  header.setUint8(4, columnTypes[type.name].tag)
+  header.setUint8(5, type.a)
+  header.setUint8(6, type.b)
+  header.setUint32(8, bytes, true)
+  if (values.kind === 'fixed') {
+    for (const piece of values.pieces) writer.add(piece)
+  } else if (values.kind === 'packed') {
+    writer.add(values.lengths)
+    writer.pad()
+    writer.add(values.bytes)
+  } else {
+    const packed = new Uint8Array(bytes)
+    copyEntries(values.pieces, values.memory, packed, alignUp(rowCount * 4))
+    writer.add(packed)
+  }
+  writer.pad()
+}
+
+/** Checks that the values fit the type and the rows; returns their size in the frame. */
+function dataBytes(type: DataType, values: ColumnValues, rowCount: number): number {
+  assert(isVariable(type) === (values.kind !== 'fixed'), 'values are as wide as their type says')
+  if (values.kind === 'packed') {
+    assert(values.lengths.length === rowCount * 4, 'each row has a length')
+    return alignUp(rowCount * 4) + values.bytes.length
+  }
+  const held = values.pieces.reduce((sum, piece) => sum + piece.length, 0)
+  assert(held === rowCount * widthOf(type), 'a column has a value for each row')
+  return values.kind === 'fixed' ? held : alignUp(rowCount * 4) + entriesBytes(values.pieces)
+}
+
+/** The transaction in a payload; columns are views of it. Throws CorruptionError when it does not parse. */
+export function decodeRows(payload: Uint8Array): RowsTransaction {
+  const reader = new PayloadReader(payload)
+  const { origin, ddl, tableCount } = decodeHeader(reader)
+  const tables: TableRows[] = []
+  for (let index = 0; index < tableCount; index++) tables.push(decodeTable(reader))
+  return { origin, ddl, tables }
+}
+
+function decodeHeader(reader: PayloadReader) {
+  const header = reader.view(payloadHeaderBytes)
+  if (header.getUint16(0, true) !== payloadVersion) throw reader.error('unknown version')
+  const origin = { kind: header.getUint16(2, true), bytes: reader.take(header.getUint32(4, true)) }
+  const ddlBytes = reader.take(header.getUint32(8, true))
+  const ddl = ddlBytes.length === 0 ? [] : decodeJson(ddlBytes)
+  if (!Array.isArray(ddl)) throw reader.error('schema changes are no list')
+  return { origin, ddl: ddl as object[], tableCount: header.getUint32(12, true) }
+}
+
+function decodeTable(reader: PayloadReader): TableRows {
+  const header = reader.view(tableHeaderBytes)
+  const rowCount = header.getUint32(16, true)
+  const symbols: NewSymbols[] = []
+  const columns: RowsColumn[] = []
+  for (let left = header.getUint32(40, true); left > 0; left--) symbols.push(decodeSymbols(reader))
+  for (let left = header.getUint32(20, true); left > 0; left--) columns.push(decodeColumn(reader, rowCount))
+  return { ...tableIdentity(header), rowCount, symbols, columns }
+}
+
+function tableIdentity(header: DataView) {
+  return {
+    tableId: header.getUint32(0, true),
+    structureVersion: header.getUint32(4, true),
+    transaction: getU64(header, 8),
+    minTimestamp: header.getBigInt64(24, true),
+    maxTimestamp: header.getBigInt64(32, true),
+  }
+}
+
+function decodeSymbols(reader: PayloadReader): NewSymbols {
+  const header = reader.view(symbolsHeaderBytes)
+  const count = header.getUint32(8, true)
+  const lengths = reader.take(count * 4)
+  const bytes = reader.take(header.getUint32(12, true))
+  return { columnId: header.getUint32(0, true), firstId: header.getUint32(4, true), count, lengths, bytes }
+}
+
+function decodeColumn(reader: PayloadReader, rowCount: number): RowsColumn {
+  const header = reader.view(columnHeaderBytes)
+  const name = typeByTag(header.getUint8(4))
+  if (name === undefined) throw reader.error('unknown column type')
+  const type = dataType(name, header.getUint8(5), header.getUint8(6))
+  const data = reader.take(header.getUint32(8, true))
+  const id = header.getUint32(0, true)
+  if (!isVariable(type)) {
+    if (data.length !== rowCount * widthOf(type)) throw reader.error('a column has the wrong size')
+    return { id, type, values: { kind: 'fixed', pieces: [data] } }
+  }
+  const bytesAt = alignUp(rowCount * 4)
+  if (data.length < bytesAt) throw reader.error('a column has the wrong size')
+  return {
+    id,
+    type,
+    values: { kind: 'packed', lengths: data.subarray(0, rowCount * 4), bytes: data.subarray(bytesAt) },
+  }
+}
+
+/** Takes parts of a payload one after the other and never reads beyond it. Owns nothing but its place. */
+class PayloadReader {
+  private readonly payload: Uint8Array
+  private at = 0
+
+  constructor(payload: Uint8Array) {
+    this.payload = payload
+  }
+
+  view(bytes: number): DataView {
+    return viewOf(this.take(bytes))
+  }
+
+  take(bytes: number): Uint8Array {
+    const part = this.payload.subarray(this.at, this.at + bytes)
+    if (part.length < bytes) throw this.error('it ends too early')
+    this.at += alignUp(bytes)
+    return part
+  }
+
+  error(problem: string): CorruptionError {
+    return new CorruptionError(`log frame does not parse: ${problem}`, 'wal', this.at)
+  }
+}
+
+export function encodeJson(value: unknown): Uint8Array {
+  return textEncoder.encode(JSON.stringify(value))
+}
+
+export function decodeJson(bytes: Uint8Array): unknown {
+  return JSON.parse(utf8(bytes))
+}
+
+/** TextDecoder of browsers refuses shared memory; this does not. */
+function utf8(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+export interface KafkaOrigin {
+  readonly topic: string
+  readonly partition: number
+  /** Of the last message whose rows the transaction holds. */
+  readonly offset: number
+}
+
+export function encodeKafkaOrigin({ topic, partition, offset }: KafkaOrigin): Origin {
+  const name = textEncoder.encode(topic)
+  const bytes = new Uint8Array(kafkaHeaderBytes + name.length)
+  const view = viewOf(bytes)
+  view.setInt32(0, partition, true)
+  setU64(view, 8, offset)
+  bytes.set(name, kafkaHeaderBytes)
+  return { kind: originKinds.kafka, bytes }
+}
+
+export function decodeKafkaOrigin({ bytes }: Origin): KafkaOrigin {
+  if (bytes.length < kafkaHeaderBytes) throw new CorruptionError('kafka origin is too short', 'wal', 0)
+  const view = viewOf(bytes)
+  return { topic: utf8(bytes.subarray(kafkaHeaderBytes)), partition: view.getInt32(0, true), offset: getU64(view, 8) }
+}
+
+const describedMax = 200
+
+/** What a frame holds, in words for a log record. The payload may be damaged: what does not parse is left out. */
+export function describePayload(kind: number, payload: Uint8Array): string {
+  if (kind === frameKinds.ddl || kind === frameKinds.commit) {
+    return `${kind === frameKinds.ddl ? 'ddl' : 'commit'} ${utf8(payload.subarray(0, describedMax))}`
+  }
+  if (kind !== frameKinds.rows && kind !== frameKinds.carry) return `frame of kind ${kind}`
+  const parts: string[] = [kind === frameKinds.rows ? 'rows' : 'carried rows']
+  try {
+    const reader = new PayloadReader(payload)
+    const { origin, tableCount } = decodeHeader(reader)
+    parts.push(...describeOrigin(origin))
+    for (let index = 0; index < tableCount; index++) {
+      const { tableId, transaction, rowCount } = decodeTable(reader)
+      parts.push(`table ${tableId} transaction ${transaction} (${rowCount} rows)`)
+    }
+  } catch {
+    parts.push('the rest is unreadable')
+  }
+  return parts.join(', ').slice(0, describedMax)
+}
+
+function describeOrigin(origin: Origin): string[] {
+  if (origin.kind === originKinds.kafka) {
+    const { topic, partition, offset } = decodeKafkaOrigin(origin)
+    return [`kafka ${topic}-${partition} offset ${offset}`]
+  }
+  return origin.kind === originKinds.idempotencyKey ? [`idempotency key ${utf8(origin.bytes)}`] : []
+}

@@ -61,7 +61,8 @@ export type LogReport =
   | { readonly kind: 'prepared'; readonly path: string }
   | { readonly kind: 'prepareFailed'; readonly path: string; readonly error: ErrorRecord }
   | { readonly kind: 'removed' }
-  | { readonly kind: 'removeFailed'; readonly error: ErrorRecord }
+  /** `paths`: those that are left. */
+  | { readonly kind: 'removeFailed'; readonly paths: readonly string[]; readonly error: ErrorRecord }
 
 export interface WalOptions {
   readonly files: Files
@@ -80,6 +81,8 @@ export interface WalOptions {
   readonly bytesMax?: number
   /** Mode async; default 1000. */
   readonly syncIntervalMs?: number
+  /** 8 bytes that tell this log from any other; random when it is created, unless a test wants to know them. */
+  readonly logId?: Uint8Array
 }
 
 /** Something that the replay did not hand on. The bytes lie in the side file (undefined when it could not be written). */

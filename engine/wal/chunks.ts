@@ -1,0 +1,116 @@
+// Builds a payload out of chunks: small parts are collected in scratch memory, large ones stay where they are.
+
+import { frameAlignment, viewOf } from './frame.js'
+
+const scratchBytes = 4096
+/** Below this, copying is cheaper than one more chunk in the list. */
+const copyBytesMax = 256
+
+export class ChunkWriter {
+  private readonly chunks: Uint8Array[] = []
+  private scratch = new Uint8Array(scratchBytes)
+  private scratchStart = 0
+  private scratchEnd = 0
+  private length = 0
+
+  /** Zeros of that size, to be filled at once. */
+  reserve(bytes: number): DataView {
+    if (this.scratchEnd + bytes > this.scratch.length) this.newScratch(bytes)
+    const view = viewOf(this.scratch.subarray(this.scratchEnd, this.scratchEnd + bytes))
+    this.scratchEnd += bytes
+    this.length += bytes
+    return view
+  }
+
+  add(bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    if (bytes.length <= copyBytesMax) {
+      const view = this.reserve(bytes.length)
+      this.scratch.set(bytes, view.byteOffset)
+      return
+    }
+    this.flush()
+    this.chunks.push(bytes)
+    this.length += bytes.length
+  }
+
+  /** Zeros up to the next multiple of 8. */
+  pad(): void {
+    const over = this.length % frameAlignment
+    if (over > 0) this.reserve(frameAlignment - over)
+  }
+
+  finish(): Uint8Array[] {
+    this.flush()
+    return this.chunks
+  }
+
+  private flush(): void {
+    if (this.scratchEnd > this.scratchStart) this.chunks.push(this.scratch.subarray(this.scratchStart, this.scratchEnd))
+    this.scratchStart = this.scratchEnd
+  }
+
+  private newScratch(bytes: number): void {
+    this.flush()
+    this.scratch = new Uint8Array(Math.max(scratchBytes, bytes))
+    this.scratchStart = 0
+    this.scratchEnd = 0
+  }
+}
+
+/** Bytes of all values that the entries {address u32, length i32} name. */
+export function entriesBytes(pieces: readonly Uint8Array[]): number {
+  let sum = 0
+  for (const piece of pieces) {
+    const words = wordsOf(piece)
+    for (let at = 1; at < words.length; at += 2) sum += Math.max(0, words[at] as number)
+  }
+  return sum
+}
+
+/**
+ * Writes the lengths of all entries to the front of the target and their bytes from `bytesAt` on. Values that follow
+ * each other in memory are copied in one go; short ones byte by byte, since a call costs more.
+ */
+export function copyEntries(
+  pieces: readonly Uint8Array[],
+  memory: Uint8Array,
+  target: Uint8Array,
+  bytesAt: number,
+): void {
+  let row = 0
+  let at = bytesAt
+  const lengths = viewOf(target)
+  for (const piece of pieces) {
+    const words = wordsOf(piece)
+    let runStart = 0
+    let runEnd = 0
+    for (let word = 0; word < words.length; word += 2) {
+      const length = words[word + 1] as number
+      lengths.setInt32(row * 4, length, true)
+      row++
+      if (length <= 0) continue
+      const address = (words[word] as number) >>> 0
+      if (address !== runEnd) {
+        at = copyRun(memory, runStart, runEnd, target, at)
+        runStart = address
+      }
+      runEnd = address + length
+    }
+    at = copyRun(memory, runStart, runEnd, target, at)
+  }
+}
+
+const byteByByteMax = 32
+
+function copyRun(memory: Uint8Array, start: number, end: number, target: Uint8Array, at: number): number {
+  if (end - start > byteByByteMax) target.set(memory.subarray(start, end), at)
+  else for (let from = start, to = at; from < end; from++, to++) target[to] = memory[from] as number
+  return at + end - start
+}
+
+/** Entries as i32 words; a copy when they are not aligned. */
+function wordsOf(piece: Uint8Array): Int32Array {
+  const bytes = piece.byteOffset % 4 === 0 ? piece : piece.slice()
+  return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
+}

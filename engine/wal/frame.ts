@@ -1,0 +1,119 @@
+// Frames of the write-ahead log: what a segment holds behind its header.
+//
+// Layout, little-endian. A frame begins at a multiple of 8 bytes, in the log and in its file:
+//
+//   header   magic "PWF1" u32 | payload length u32 | kind u16 | 0 u16 | payload crc u32 | lsn u64 |
+//            header crc u32 | 0 u32                                                                    (32 bytes)
+//   payload  length bytes, then zeros up to a multiple of 8
+//
+//   payload of group, idle and close frames: group lsn u64 | durable lsn u64                           (16 bytes)
+//
+// The header crc covers the 24 bytes before it and continues the crc of the log's id. The header has its own checksum,
+// so that a damaged payload does not hide the length: the reader knows where the next frame begins and can say which
+// table was hit.
+//
+// Invariants:
+//   1. lsn is the position of the frame in the log. With the log's id in the checksum, nothing else that looks like a
+//      frame is taken for one: an older file's content, or a value of a user that holds the bytes of a frame.
+//   2. length is at most walFrameBytesMax. A reader that sees another value must not allocate it.
+//   3. Every gathered write begins with a group, idle or close frame; durable lsn <= group lsn = lsn of that frame.
+
+import { assert } from '../base/assert.js'
+import { crc32 } from '../base/checksum.js'
+import { walFrameBytesMax } from '../base/limits.js'
+import { frameKinds, type Lsn } from './types.js'
+
+export const frameMagic = 0x31465750
+export const frameHeaderBytes = 32
+export const frameAlignment = 8
+/** Payload of group, idle and close frames. */
+export const groupPayloadBytes = 16
+/** A whole group, idle or close frame. */
+export const groupFrameBytes = frameHeaderBytes + groupPayloadBytes
+/** Kinds from here on are the users' of the log. */
+export const firstUserKind = 16
+
+const headerCrcOffset = 24
+const twoTo32 = 0x1_0000_0000
+
+export interface FrameHeader {
+  readonly length: number
+  readonly kind: number
+  readonly payloadCrc: number
+  readonly lsn: Lsn
+}
+
+/** Bytes of a frame in the log. */
+export function frameBytes(payloadLength: number): number {
+  return frameHeaderBytes + alignUp(payloadLength)
+}
+
+export function alignUp(bytes: number): number {
+  return Math.ceil(bytes / frameAlignment) * frameAlignment
+}
+
+/** The checksum that every header checksum of one log continues. */
+export function saltOf(logId: Uint8Array): number {
+  return crc32(logId)
+}
+
+/** Writes the header of a frame whose payload already lies behind it, and zeros behind the payload. */
+export function sealFrame(frame: Uint8Array, kind: number, payloadLength: number, lsn: Lsn, salt: number): void {
+  assert(frame.length === frameBytes(payloadLength), 'a frame has its exact size')
+  assert(payloadLength <= walFrameBytesMax, 'a frame payload keeps its limit')
+  assert(lsn % frameAlignment === 0, 'a frame begins at a multiple of 8')
+  const view = viewOf(frame)
+  frame.fill(0, frameHeaderBytes + payloadLength)
+  view.setUint32(0, frameMagic, true)
+  view.setUint32(4, payloadLength, true)
+  view.setUint32(8, kind, true)
+  view.setUint32(12, crc32(frame.subarray(frameHeaderBytes, frameHeaderBytes + payloadLength)), true)
+  setU64(view, 16, lsn)
+  view.setUint32(headerCrcOffset, crc32(frame.subarray(0, headerCrcOffset), salt), true)
+  view.setUint32(28, 0, true)
+}
+
+/** Fills a whole group, idle or close frame. */
+export function sealGroupFrame(frame: Uint8Array, kind: number, lsn: Lsn, durableLsn: Lsn, salt: number): void {
+  assert(durableLsn <= lsn, 'a group does not claim its own durability')
+  const view = viewOf(frame)
+  setU64(view, frameHeaderBytes, lsn)
+  setU64(view, frameHeaderBytes + 8, durableLsn)
+  sealFrame(frame, kind, groupPayloadBytes, lsn, salt)
+}
+
+/** The header at the front of the bytes, when it is one that was written for this place of this log. */
+export function parseFrameHeader(bytes: Uint8Array, lsn: Lsn, salt: number): FrameHeader | undefined {
+  if (bytes.length < frameHeaderBytes) return undefined
+  const view = viewOf(bytes)
+  if (view.getUint32(0, true) !== frameMagic || getU64(view, 16) !== lsn) return undefined
+  if (view.getUint32(headerCrcOffset, true) !== crc32(bytes.subarray(0, headerCrcOffset), salt)) return undefined
+  const length = view.getUint32(4, true)
+  if (length > walFrameBytesMax) return undefined
+  return { length, kind: view.getUint16(8, true), payloadCrc: view.getUint32(12, true), lsn }
+}
+
+/** The durable position that a group, idle or close frame names; 0 for other kinds. */
+export function durableLsnOf(kind: number, payload: Uint8Array): Lsn {
+  if (!isControlKind(kind) || payload.length < groupPayloadBytes) return 0
+  return getU64(viewOf(payload), 8)
+}
+
+export function isControlKind(kind: number): boolean {
+  return kind === frameKinds.group || kind === frameKinds.idle || kind === frameKinds.close
+}
+
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** Integers below 2^53 as 8 bytes. */
+export function setU64(view: DataView, offset: number, value: number): void {
+  view.setUint32(offset, value % twoTo32, true)
+  view.setUint32(offset + 4, Math.floor(value / twoTo32), true)
+}
+
+/** Above 2^53 the result is rounded: such a value never was written by setU64. */
+export function getU64(view: DataView, offset: number): number {
+  return view.getUint32(offset, true) + view.getUint32(offset + 4, true) * twoTo32
+}

@@ -1,0 +1,150 @@
+// The log role: syncs what the writer wrote, and does what would make the writer wait: preparing segments and removing
+// trimmed ones. A step() object; the host decides in which thread it runs and how messages travel.
+//
+// Order: syncs first, since somebody waits for them; then one piece of a preparation, so that a sync never waits for
+// 64 MiB of zeros; then removals.
+//
+// Invariants:
+//   1. Descriptors are synced in the order of the requests. Requests that follow each other for the same descriptor are
+//      one sync, reported by the last sequence.
+//   2. A prepared segment gets its name when its zeros are durable: a file of that name never holds anything else.
+//   3. The removal of a segment is durable before the next one is removed.
+
+import { type ErrorRecord, errorRecord, FileError } from '../base/errors.js'
+import type { File, Files } from '../base/files.js'
+import type { LogReport, LogRequest } from './types.js'
+
+/** Of files that are not complete yet; whoever opens the log removes them. */
+export const unfinishedSuffix = '.new'
+
+/** Zeros per step and sync of a preparation: about 3 ms. */
+const pieceBytes = 4 * 1024 * 1024
+
+export interface LogRole {
+  step(): 'worked' | 'idle'
+}
+
+export interface LogRoleOptions {
+  readonly files: Files
+  /** The next request, undefined when there is none. */
+  readonly take: () => LogRequest | undefined
+  readonly report: (report: LogReport) => void
+}
+
+type SyncRequest = Extract<LogRequest, { kind: 'sync' }>
+type PrepareRequest = Extract<LogRequest, { kind: 'prepare' }>
+type RemoveRequest = Extract<LogRequest, { kind: 'remove' }>
+
+interface Preparation {
+  readonly request: PrepareRequest
+  readonly file: File
+  done: number
+}
+
+interface LogQueues {
+  readonly syncs: SyncRequest[]
+  readonly prepares: PrepareRequest[]
+  readonly removes: RemoveRequest[]
+  preparation: Preparation | undefined
+}
+
+export function createLogRole(options: LogRoleOptions): LogRole {
+  const queues: LogQueues = { syncs: [], prepares: [], removes: [], preparation: undefined }
+  return {
+    step: () => {
+      takeRequests(options, queues)
+      if (syncNext(options, queues.syncs)) return 'worked'
+      if (prepareNext(options, queues)) return 'worked'
+      return removeNext(options, queues.removes) ? 'worked' : 'idle'
+    },
+  }
+}
+
+function takeRequests({ take }: LogRoleOptions, { syncs, prepares, removes }: LogQueues): void {
+  for (let request = take(); request !== undefined; request = take()) {
+    if (request.kind === 'sync') syncs.push(request)
+    else if (request.kind === 'prepare') prepares.push(request)
+    else removes.push(request)
+  }
+}
+
+function syncNext({ files, report }: LogRoleOptions, syncs: SyncRequest[]): boolean {
+  const first = syncs[0]
+  if (first === undefined) return false
+  const other = syncs.findIndex(({ descriptor }) => descriptor !== first.descriptor)
+  const run = syncs.splice(0, other < 0 ? syncs.length : other)
+  const sequence = run.at(-1)?.sequence ?? first.sequence
+  const error = failureOf(() => files.syncDescriptor(first.descriptor))
+  report(error === undefined ? { kind: 'synced', sequence } : { kind: 'syncFailed', sequence, error })
+  return true
+}
+
+function prepareNext(options: LogRoleOptions, queues: LogQueues): boolean {
+  const request = queues.preparation?.request ?? queues.prepares.shift()
+  if (request === undefined) return false
+  const error = failureOf(() => {
+    queues.preparation ??= beginPreparation(options.files, request)
+    if (continuePreparation(options.files, queues.preparation)) {
+      queues.preparation = undefined
+      options.report({ kind: 'prepared', path: request.path })
+    }
+  })
+  if (error !== undefined) {
+    abandon(options.files, queues.preparation)
+    queues.preparation = undefined
+    options.report({ kind: 'prepareFailed', path: request.path, error })
+  }
+  return true
+}
+
+function beginPreparation(files: Files, request: PrepareRequest): Preparation {
+  return { request, file: files.open(request.path + unfinishedSuffix, 'create'), done: 0 }
+}
+
+/** True when the segment is ready. */
+function continuePreparation(files: Files, preparation: Preparation): boolean {
+  const { request, file } = preparation
+  const piece = Math.min(pieceBytes, request.bytes - preparation.done)
+  if (piece > 0) {
+    file.write([new Uint8Array(piece)], preparation.done)
+    file.sync()
+    preparation.done += piece
+  }
+  if (preparation.done < request.bytes) return false
+  file.close()
+  files.rename(request.path + unfinishedSuffix, request.path)
+  files.syncDirectory(request.directory)
+  return true
+}
+
+function abandon(files: Files, preparation: Preparation | undefined): void {
+  if (preparation === undefined) return
+  failureOf(() => preparation.file.close())
+  failureOf(() => files.remove(preparation.request.path + unfinishedSuffix))
+}
+
+function removeNext({ files, report }: LogRoleOptions, removes: RemoveRequest[]): boolean {
+  const request = removes.shift()
+  if (request === undefined) return false
+  const left = [...request.paths]
+  const error = failureOf(() => {
+    for (const path of request.paths) {
+      if (files.exists(path)) files.remove(path)
+      files.syncDirectory(request.directory)
+      left.shift()
+    }
+  })
+  report(error === undefined ? { kind: 'removed' } : { kind: 'removeFailed', paths: left, error })
+  return true
+}
+
+/** What the operating system refused; anything else is a bug and goes up. */
+function failureOf(work: () => void): ErrorRecord | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    if (error instanceof FileError) return errorRecord(error)
+    throw error
+  }
+}

@@ -1,0 +1,111 @@
+// One WAL segment: an append-only file of frames, written by exactly one writer.
+//
+// Layout, little-endian. Two copies of the header in blocks of their own, so that one bad block does not cost the
+// segment; then frames until zeros or the end of the file:
+//
+//   header   magic "PSWL" u32 | format version u32 | segment number u32 | 0 u32 | log id 8 bytes |
+//            start lsn u64 | header crc u32                                        (36 bytes, at 0 and at 4096)
+//   frames   from 8192 on; the frame with position p lies at 8192 + p - start lsn
+//
+// The start lsn says where the previous segment ends: what the previous file holds at or behind that position does not
+// count (the rest of a segment whose sync failed, or a torn tail). So no file is ever cut or written twice.
+//
+// Invariants:
+//   1. The name of the file and its header are durable before the first frame is written: a segment with a bad header
+//      and nothing but zeros behind it was never used.
+//   2. Numbers grow with time. A segment ends at the smallest start lsn of all segments with higher numbers.
+//   3. Segments are removed oldest first, each durably, so that what is left has no gaps.
+//
+// Zero-filling ahead of use, measured with fdatasync on ext4 (2 cores, virtual disk), per group, median:
+//
+//                           grows    zero-filled
+//   64 KiB, disk idle       0.27 ms  0.17 ms
+//   1 MiB, disk idle        0.85 ms  0.82 ms
+//   64 KiB, while parts     0.38 ms  0.20 ms   (growing needs a journal commit, which waits for the other
+//   1 MiB,  are written     2.3 ms   0.68 ms   files' new blocks)
+//
+// Filling 64 MiB costs 38-50 ms and as many bytes again as the log itself. So it pays when groups are small or few,
+// and would halve the ingest rate where the disk's bandwidth is the limit: a segment is filled ahead unless the last one
+// was used up faster than `fillAboveMs` (owner.ts).
+
+import { assert } from '../base/assert.js'
+import { crc32 } from '../base/checksum.js'
+import type { File, Files } from '../base/files.js'
+import { getU64, setU64, viewOf } from './frame.js'
+import type { Lsn } from './types.js'
+
+export const segmentMagic = 0x4c575350
+export const segmentVersion = 1
+export const segmentHeaderBytes = 8192
+export const logIdBytes = 8
+
+const headerCopyBytes = 4096
+const headerCrcOffset = 32
+const headerUsedBytes = 36
+const nameSuffix = '.wal'
+const nameDigits = 10
+
+export interface SegmentHeader {
+  readonly number: number
+  readonly logId: Uint8Array
+  readonly startLsn: Lsn
+}
+
+export function segmentPath(directory: string, number: number): string {
+  return `${directory}/${String(number).padStart(nameDigits, '0')}${nameSuffix}`
+}
+
+/** The number that a file name holds; undefined when the file is no segment. */
+export function segmentNumber(name: string): number | undefined {
+  if (name.length !== nameDigits + nameSuffix.length || !name.endsWith(nameSuffix)) return undefined
+  const number = Number(name.slice(0, nameDigits))
+  return Number.isInteger(number) ? number : undefined
+}
+
+/** Both copies of the header. */
+export function encodeSegmentHeader({ number, logId, startLsn }: SegmentHeader): Uint8Array {
+  assert(logId.length === logIdBytes, 'a log id has 8 bytes')
+  const bytes = new Uint8Array(segmentHeaderBytes)
+  const view = viewOf(bytes)
+  view.setUint32(0, segmentMagic, true)
+  view.setUint32(4, segmentVersion, true)
+  view.setUint32(8, number, true)
+  bytes.set(logId, 16)
+  setU64(view, 24, startLsn)
+  view.setUint32(headerCrcOffset, crc32(bytes.subarray(0, headerCrcOffset)), true)
+  bytes.copyWithin(headerCopyBytes, 0, headerUsedBytes)
+  return bytes
+}
+
+/** The header in the first bytes of a segment; undefined when both copies are bad or of another version. */
+export function parseSegmentHeader(bytes: Uint8Array): SegmentHeader | undefined {
+  return parseCopy(bytes) ?? parseCopy(bytes.subarray(headerCopyBytes))
+}
+
+function parseCopy(bytes: Uint8Array): SegmentHeader | undefined {
+  if (bytes.length < headerUsedBytes) return undefined
+  const view = viewOf(bytes)
+  if (view.getUint32(0, true) !== segmentMagic || view.getUint32(4, true) !== segmentVersion) return undefined
+  if (view.getUint32(headerCrcOffset, true) !== crc32(bytes.subarray(0, headerCrcOffset))) return undefined
+  return { number: view.getUint32(8, true), logId: bytes.slice(16, 24), startLsn: getU64(view, 24) }
+}
+
+/** Offset in the file of a position in the log. */
+export function offsetOf(startLsn: Lsn, lsn: Lsn): number {
+  return segmentHeaderBytes + lsn - startLsn
+}
+
+/** Creates a segment, or takes a prepared one, and makes its name and header durable. */
+export function startSegment(files: Files, directory: string, header: SegmentHeader, prepared: boolean): File {
+  const path = segmentPath(directory, header.number)
+  const file = files.open(path, prepared ? 'write' : 'create')
+  try {
+    file.write([encodeSegmentHeader(header)], 0)
+    file.sync()
+    if (!prepared) files.syncDirectory(directory)
+    return file
+  } catch (error) {
+    file.close()
+    throw error
+  }
+}

@@ -1,0 +1,75 @@
+// Frames that wait for durability: the bytes of the log from the oldest position that is not durable up to the head.
+// They are written to the segment from here, and written again to a fresh one when a sync fails.
+//
+// Frames are copied in (9 GB/s, where the checksum runs at 5.7 and the write at 6): the writer may reuse its memory at
+// once, small frames become one chunk of the gathered write, and the checksum is one call over bytes in the cache.
+// The alternative, views that stay untouched until the sync returned, would save a sixth of the append and would bind
+// every decoded batch to the disk's latency.
+//
+// Owner: the log. Slabs of `slabBytes` are reused; a frame that is larger gets a slab of its own.
+
+import { assert } from '../base/assert.js'
+import type { Lsn } from './types.js'
+
+const slabBytes = 1024 * 1024
+const spareSlabsMax = 8
+
+interface Slab {
+  readonly bytes: Uint8Array
+  readonly startLsn: Lsn
+  used: number
+}
+
+export class WaitingFrames {
+  private readonly slabs: Slab[] = []
+  private readonly spare: Uint8Array[] = []
+  private head: Lsn
+
+  constructor(startLsn: Lsn) {
+    this.head = startLsn
+  }
+
+  get headLsn(): Lsn {
+    return this.head
+  }
+
+  /** Room at the head of the log, contiguous. The caller fills it before anything else. */
+  reserve(bytes: number): Uint8Array {
+    const slab = this.slabWithRoom(bytes)
+    const room = slab.bytes.subarray(slab.used, slab.used + bytes)
+    slab.used += bytes
+    this.head += bytes
+    return room
+  }
+
+  /** The bytes between two positions, in order. */
+  chunks(from: Lsn, to: Lsn): Uint8Array[] {
+    const chunks: Uint8Array[] = []
+    for (const { bytes, startLsn, used } of this.slabs) {
+      const begin = Math.max(0, from - startLsn)
+      const end = Math.min(used, to - startLsn)
+      if (begin < end) chunks.push(bytes.subarray(begin, end))
+    }
+    return chunks
+  }
+
+  /** Forgets what lies before the position. */
+  release(lsn: Lsn): void {
+    assert(lsn <= this.head, 'only what was appended is released')
+    while (this.slabs.length > 0) {
+      const slab = this.slabs[0]
+      if (slab === undefined || slab.startLsn + slab.used > lsn) return
+      this.slabs.shift()
+      if (slab.bytes.length === slabBytes && this.spare.length < spareSlabsMax) this.spare.push(slab.bytes)
+    }
+  }
+
+  private slabWithRoom(bytes: number): Slab {
+    const last = this.slabs.at(-1)
+    if (last !== undefined && last.used + bytes <= last.bytes.length) return last
+    const memory = bytes <= slabBytes ? (this.spare.pop() ?? new Uint8Array(slabBytes)) : new Uint8Array(bytes)
+    const slab = { bytes: memory, startLsn: this.head, used: 0 }
+    this.slabs.push(slab)
+    return slab
+  }
+}

@@ -1,0 +1,451 @@
+// The write-ahead log at run time: collects frames into groups, writes each group with one call, and follows what the
+// log role reports. One writer owns it; nothing here waits, spawns or blocks, but for the header of a new segment.
+//
+// A failed write or sync poisons the segment: the kernel has dropped the pages, and the file is not touched again. What
+// waits for durability is still in memory (waiting.ts) and goes, with the same positions, to a fresh segment whose
+// header says that the poisoned one ends at durableLsn. Until that is durable nothing is acknowledged.
+//
+// Invariants:
+//   1. durableLsn is the end of a group, and everything before it was synced, in the order of the log.
+//   2. acknowledgedLsn never passes durableLsn in mode sync.
+//   3. A group lies in one segment. Segments are larger than `segmentBytes` only while the next is being prepared.
+//   4. Every sync request is reported exactly once, alone or by a later one; a descriptor is closed after its last report.
+
+import { assert, unreachable } from '../base/assert.js'
+import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../base/errors.js'
+import type { File } from '../base/files.js'
+import { walFrameBytesMax } from '../base/limits.js'
+import {
+  firstUserKind,
+  frameBytes,
+  frameHeaderBytes,
+  groupFrameBytes,
+  saltOf,
+  sealFrame,
+  sealGroupFrame,
+} from './frame.js'
+import { offsetOf, segmentHeaderBytes, segmentPath, startSegment } from './segment.js'
+import {
+  type CommitMode,
+  frameKinds,
+  type LogReport,
+  type Lsn,
+  type Wal,
+  type WalOptions,
+  type WalState,
+} from './types.js'
+import { WaitingFrames } from './waiting.js'
+
+const idleMs = 100
+/** A segment whose first half took less is used up so fast that zero-filling the next would cost more than it saves. */
+const fillAboveMs = 1000
+const retryMs = 1000
+/** Mode async: sync earlier when so much waits. */
+const waitingBytesSync = 8 * 1024 * 1024
+
+/** A segment that is complete but for trimming. */
+export interface OldSegment {
+  readonly path: string
+  readonly startLsn: Lsn
+  readonly endLsn: Lsn
+}
+
+/** Where recovery left the log: see open.ts. */
+export interface WalStart {
+  readonly logId: Uint8Array
+  readonly old: readonly OldSegment[]
+  readonly current: { readonly file: File; readonly number: number; readonly startLsn: Lsn }
+  readonly headLsn: Lsn
+}
+
+interface CurrentSegment {
+  readonly file: File
+  readonly number: number
+  readonly startLsn: Lsn
+  readonly startedMs: number
+  lastSequence: number
+}
+
+interface SyncOnItsWay {
+  readonly sequence: number
+  readonly endLsn: Lsn
+}
+
+/** The descriptor of a full or poisoned segment stays open until its last sync was reported. */
+interface Closing {
+  readonly file: File
+  readonly lastSequence: number
+}
+
+export class SharedLog implements Wal {
+  private readonly options: WalOptions
+  private readonly mode: CommitMode
+  private readonly segmentBytes: number
+  private readonly logId: Uint8Array
+  private readonly salt: number
+  private readonly waiting: WaitingFrames
+  private readonly old: OldSegment[]
+  private current: CurrentSegment | undefined
+  private closing: Closing[] = []
+  private onTheirWay: SyncOnItsWay[] = []
+  private sequence = 0
+  /** Reports up to here are about a poisoned segment. */
+  private ignoredSequence = 0
+  private number: number
+  private preparing: string | undefined
+  private prepared: number | undefined
+  private removing = 0
+  /** They go first at the next removal, so that what is left has no gaps. */
+  private unremoved: string[] = []
+  private retryAtMs = 0
+  private failuresInRow = 0
+  private lastWriteMs: number
+  private lastRequestMs: number
+  private groupStart: Lsn | undefined
+  private group: Uint8Array | undefined
+  private written: Lsn
+  private requested: Lsn
+  private claimed: Lsn
+  private durable: Lsn
+  private lastFrameEnd: Lsn
+  private currentState: WalState = 'open'
+
+  constructor(options: WalOptions, start: WalStart) {
+    this.options = options
+    this.mode = options.mode ?? 'sync'
+    this.segmentBytes = options.segmentBytes ?? 64 * 1024 * 1024
+    this.logId = start.logId
+    this.salt = saltOf(start.logId)
+    this.old = [...start.old]
+    const now = options.clock.monotonicMs()
+    this.current = { ...start.current, startedMs: now, lastSequence: 0 }
+    this.number = start.current.number
+    this.waiting = new WaitingFrames(start.headLsn)
+    this.written = start.headLsn
+    this.requested = start.headLsn
+    this.durable = start.headLsn
+    this.claimed = start.headLsn
+    this.lastFrameEnd = start.headLsn
+    this.lastWriteMs = now
+    this.lastRequestMs = now
+  }
+
+  get state(): WalState {
+    return this.currentState
+  }
+
+  get headLsn(): Lsn {
+    return this.waiting.headLsn
+  }
+
+  get durableLsn(): Lsn {
+    return this.durable
+  }
+
+  get acknowledgedLsn(): Lsn {
+    return this.mode === 'sync' || this.currentState === 'poisoned' ? this.durable : this.written
+  }
+
+  get bytes(): number {
+    return this.waiting.headLsn - (this.old[0]?.startLsn ?? this.current?.startLsn ?? this.durable)
+  }
+
+  get waitingBytes(): number {
+    return this.waiting.headLsn - (this.mode === 'nosync' ? this.written : this.durable)
+  }
+
+  get flushLsn(): Lsn {
+    const bytesMax = this.options.bytesMax ?? 512 * 1024 * 1024
+    if (this.bytes <= bytesMax) return 0
+    const target = this.headLsn - bytesMax
+    return (this.old.find(({ endLsn }) => endLsn >= target) ?? this.old.at(-1))?.endLsn ?? 0
+  }
+
+  get quiet(): boolean {
+    return this.onTheirWay.length === 0 && this.preparing === undefined && this.removing === 0
+  }
+
+  append(kind: number, payload: readonly Uint8Array[]): Lsn {
+    assert(kind >= firstUserKind, 'kinds below 16 are the log its own')
+    assert(this.currentState !== 'closed', 'a closed log takes no frames')
+    const length = payload.reduce((sum, chunk) => sum + chunk.length, 0)
+    if (length > walFrameBytesMax)
+      throw new ResourceError(`transaction is too large for one log frame [bytes=${length}]`)
+    if (this.currentState === 'poisoned') throw new ResourceError('the log cannot be written now [state=poisoned]')
+    if (this.group === undefined) this.beginGroup()
+    const lsn = this.waiting.headLsn
+    const frame = this.waiting.reserve(frameBytes(length))
+    let at = frameHeaderBytes
+    for (const chunk of payload) {
+      frame.set(chunk, at)
+      at += chunk.length
+    }
+    sealFrame(frame, kind, length, lsn, this.salt)
+    this.lastFrameEnd = this.waiting.headLsn
+    return this.lastFrameEnd
+  }
+
+  writeGroup(): void {
+    if (this.group === undefined) return
+    this.endGroup(frameKinds.group)
+    if (this.currentState === 'open') this.writeOut()
+  }
+
+  handle(report: LogReport): void {
+    switch (report.kind) {
+      case 'synced':
+        this.onSynced(report.sequence)
+        break
+      case 'syncFailed':
+        this.onSyncFailed(report.sequence, report.error)
+        break
+      case 'prepared':
+        this.onPrepared(report.path)
+        break
+      case 'prepareFailed':
+        this.preparing = undefined
+        this.options.log('W', 'wal', `could not prepare the next segment: ${report.error.message}`)
+        break
+      case 'removed':
+        this.removing--
+        break
+      case 'removeFailed':
+        this.removing--
+        this.unremoved = [...report.paths, ...this.unremoved]
+        this.options.log('E', 'wal', `could not remove trimmed segments: ${report.error.message}`)
+        break
+      default:
+        unreachable(report)
+    }
+  }
+
+  tick(): void {
+    const now = this.options.clock.monotonicMs()
+    if (this.currentState === 'poisoned') {
+      if (this.current === undefined && now >= this.retryAtMs) this.startOver()
+      return
+    }
+    if (this.currentState === 'closed' || this.group !== undefined) return
+    if (this.mode === 'async' && now - this.lastRequestMs >= (this.options.syncIntervalMs ?? 1000)) this.requestSync()
+    if (this.claimed < this.lastFrameEnd && this.durable >= this.lastFrameEnd && now - this.lastWriteMs >= idleMs) {
+      this.beginGroup()
+      this.endGroup(frameKinds.idle)
+      this.writeOut()
+    }
+  }
+
+  trim(lsn: Lsn): number {
+    const count = this.old.findIndex(({ endLsn }) => endLsn > Math.min(lsn, this.durable))
+    const gone = this.old.splice(0, count < 0 ? this.old.length : count)
+    if (gone.length > 0) this.remove(gone.map(({ path }) => path))
+    return gone.length
+  }
+
+  close(): void {
+    assert(this.quiet, 'the log role has reported everything before the log is closed')
+    assert(this.group === undefined, 'the last group is written before the log is closed')
+    if (this.currentState === 'closed') return
+    const { current } = this
+    const wasOpen = this.currentState === 'open'
+    this.currentState = 'closed'
+    for (const { file } of this.closing) file.close()
+    this.closing = []
+    if (!wasOpen || current === undefined) {
+      current?.file.close()
+      throw new FileError('the log was closed while it could not be written', 'EIO')
+    }
+    try {
+      this.writeCloseRecord(current)
+    } finally {
+      current.file.close()
+    }
+  }
+
+  /** Synced before and after: the close record claims that all before it is durable. */
+  private writeCloseRecord({ file, startLsn }: CurrentSegment): void {
+    file.sync()
+    this.durable = this.written
+    const record = new Uint8Array(groupFrameBytes)
+    sealGroupFrame(record, frameKinds.close, this.written, this.durable, this.salt)
+    file.write([record], offsetOf(startLsn, this.written))
+    file.sync()
+  }
+
+  private beginGroup(): void {
+    this.groupStart = this.waiting.headLsn
+    this.group = this.waiting.reserve(groupFrameBytes)
+  }
+
+  private endGroup(kind: number): void {
+    assert(this.group !== undefined && this.groupStart !== undefined, 'a group is ended once')
+    sealGroupFrame(this.group, kind, this.groupStart, this.durable, this.salt)
+    this.group = undefined
+  }
+
+  /** Writes what was collected since the last write. */
+  private writeOut(): void {
+    const written = this.attempt(() => {
+      const { file, startLsn } = this.segmentWithRoom()
+      file.write(this.waiting.chunks(this.written, this.headLsn), offsetOf(startLsn, this.written))
+    })
+    if (!written) return
+    this.written = this.headLsn
+    this.claimed = this.durable
+    this.lastWriteMs = this.options.clock.monotonicMs()
+    this.prepareNext()
+    if (this.mode === 'sync' || (this.mode === 'async' && this.waitingBytes >= waitingBytesSync)) this.requestSync()
+    if (this.mode === 'nosync') this.waiting.release(this.written)
+  }
+
+  /** What the operating system refuses poisons. */
+  private attempt(work: () => void): boolean {
+    try {
+      work()
+      return true
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error
+      this.poison(errorRecord(error))
+      return false
+    }
+  }
+
+  /** Asks for a sync of all that is written and not asked for yet. */
+  private requestSync(): void {
+    const { current } = this
+    if (current === undefined || this.requested >= this.written) return
+    this.sequence++
+    this.requested = this.written
+    this.lastRequestMs = this.options.clock.monotonicMs()
+    current.lastSequence = this.sequence
+    this.onTheirWay.push({ sequence: this.sequence, endLsn: this.written })
+    this.options.send({ kind: 'sync', sequence: this.sequence, descriptor: current.file.descriptor })
+  }
+
+  private segmentWithRoom(): CurrentSegment {
+    const { current } = this
+    assert(current !== undefined, 'an open log has a segment')
+    const used = this.written - current.startLsn
+    if (used < this.segmentBytes) return current
+    if (this.prepared === undefined && used < 2 * this.segmentBytes) return current
+    this.requestSync()
+    this.retire(current, this.written)
+    this.current = this.nextSegment(this.written)
+    return this.current
+  }
+
+  private retire(current: CurrentSegment, endLsn: Lsn): void {
+    const path = segmentPath(this.options.directory, current.number)
+    this.old.push({ path, startLsn: current.startLsn, endLsn })
+    this.closing.push({ file: current.file, lastSequence: current.lastSequence })
+    this.current = undefined
+    this.closeReported()
+  }
+
+  private nextSegment(startLsn: Lsn): CurrentSegment {
+    const { files, directory, clock } = this.options
+    const prepared = this.prepared
+    this.prepared = undefined
+    // A number is used once, also when the segment that had it could not be started.
+    this.number = prepared ?? this.number + 1
+    const header = { number: this.number, logId: this.logId, startLsn }
+    const file = startSegment(files, directory, header, prepared !== undefined)
+    return { file, number: header.number, startLsn, startedMs: clock.monotonicMs(), lastSequence: 0 }
+  }
+
+  /** Half full: time to have the next one made. */
+  private prepareNext(): void {
+    const { current, segmentBytes } = this
+    if (current === undefined || this.preparing !== undefined || this.prepared !== undefined) return
+    if (this.written - current.startLsn < segmentBytes / 2) return
+    const slow = this.options.clock.monotonicMs() - current.startedMs >= fillAboveMs
+    this.number++
+    const { directory } = this.options
+    this.preparing = segmentPath(directory, this.number)
+    const bytes = slow ? segmentHeaderBytes + segmentBytes : 0
+    this.options.send({ kind: 'prepare', path: this.preparing, directory, bytes })
+  }
+
+  private onPrepared(path: string): void {
+    this.preparing = undefined
+    if (path === segmentPath(this.options.directory, this.number)) this.prepared = this.number
+    else this.remove([path])
+  }
+
+  private onSynced(sequence: number): void {
+    const endLsn = this.takeReported(sequence)
+    if (sequence <= this.ignoredSequence || endLsn === undefined) return
+    assert(endLsn >= this.durable, 'durability only grows')
+    this.durable = endLsn
+    if (this.mode !== 'nosync') this.waiting.release(endLsn)
+    this.failuresInRow = 0
+    if (this.currentState === 'poisoned' && this.durable >= this.written) this.reopen()
+  }
+
+  private reopen(): void {
+    this.currentState = 'open'
+    this.options.log('W', 'wal', 'the log is writable again')
+    // A group that was begun before the failure and ended since.
+    if (this.group === undefined && this.written < this.headLsn) this.writeOut()
+  }
+
+  private onSyncFailed(sequence: number, error: ErrorRecord): void {
+    this.takeReported(sequence)
+    if (sequence > this.ignoredSequence) this.poison(error)
+  }
+
+  /** Forgets the requests up to the sequence; returns the end of the last one. */
+  private takeReported(sequence: number): Lsn | undefined {
+    const index = this.onTheirWay.findLastIndex((request) => request.sequence <= sequence)
+    const endLsn = this.onTheirWay[index]?.endLsn
+    this.onTheirWay.splice(0, index + 1)
+    this.closeReported()
+    return endLsn
+  }
+
+  private closeReported(): void {
+    const next = this.onTheirWay[0]?.sequence ?? Number.POSITIVE_INFINITY
+    this.closing = this.closing.filter(({ file, lastSequence }) => {
+      if (lastSequence >= next) return true
+      file.close()
+      return false
+    })
+  }
+
+  private poison(error: ErrorRecord): void {
+    this.options.log('C', 'wal', `writing the log failed, its segment is abandoned: ${error.message}`)
+    this.currentState = 'poisoned'
+    this.ignoredSequence = this.sequence
+    if (this.current !== undefined) this.retire(this.current, this.keptFrom)
+    const now = this.options.clock.monotonicMs()
+    this.retryAtMs = this.failuresInRow === 0 ? now : now + retryMs
+    this.failuresInRow++
+    if (now >= this.retryAtMs) this.startOver()
+  }
+
+  /** Everything that waits goes to a fresh segment; success is known when its sync is reported. */
+  private startOver(): void {
+    const from = this.keptFrom
+    // A group that is still being collected is written when it is complete.
+    const to = this.group === undefined ? this.headLsn : (this.groupStart ?? this.headLsn)
+    const written = this.attempt(() => {
+      this.current = this.nextSegment(from)
+      this.current.file.write(this.waiting.chunks(from, to), segmentHeaderBytes)
+    })
+    if (!written) return
+    this.written = to
+    this.requested = from
+    this.requestSync()
+    if (from === to || this.mode === 'nosync') this.reopen()
+  }
+
+  /** Where a fresh segment begins. Mode nosync keeps nothing that was written: what it held may be lost, as it says. */
+  private get keptFrom(): Lsn {
+    return this.mode === 'nosync' ? this.written : this.durable
+  }
+
+  private remove(paths: readonly string[]): void {
+    this.removing++
+    this.options.send({ kind: 'remove', paths: [...this.unremoved, ...paths], directory: this.options.directory })
+    this.unremoved = []
+  }
+}
