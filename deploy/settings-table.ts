@@ -1,0 +1,177 @@
+// The one table of settings: name, type, default and a sentence. The reader of conf/server.conf, the environment names,
+// docs/settings.md, the sample configuration and the types of the values derive from it.
+
+export type SettingType = 'boolean' | 'integer' | 'size' | 'duration' | 'address' | 'choice' | 'text' | 'secret'
+
+export interface SettingRow {
+  readonly type: SettingType
+  /** As it would stand in conf/server.conf. */
+  readonly initial: string
+  readonly says: string
+  /** Of type choice. */
+  readonly choices?: readonly string[]
+  /** Bounds of integers, sizes (bytes) and durations (milliseconds), inclusive. */
+  readonly min?: number
+  readonly max?: number
+}
+
+export type SettingsTable = Readonly<Record<string, SettingRow>>
+
+const GIB = 1024 ** 3
+
+export const settingsTable = {
+  'http.enabled': { type: 'boolean', initial: 'true', says: 'Serve HTTP.' },
+  'http.net.bind.to': { type: 'address', initial: '0.0.0.0:9000', says: 'Address of the HTTP server.' },
+  'http.net.connection.limit': {
+    type: 'integer',
+    initial: '256',
+    min: 1,
+    says: 'HTTP connections at one time. Further ones are closed at once.',
+  },
+  'http.net.connection.timeout': {
+    type: 'duration',
+    initial: '5m',
+    min: 1000,
+    says: 'An HTTP connection without a request for this long is closed.',
+  },
+  'http.request.header.bytes.max': {
+    type: 'size',
+    initial: '1m',
+    min: 64 * 1024,
+    max: 64 * 1024 ** 2,
+    says: 'Bytes of the request line and the headers of one HTTP request; the SQL text is part of them.',
+  },
+  'http.context.execute': {
+    type: 'text',
+    initial: '/exec',
+    says: 'Path that runs SQL and answers JSON; `/exec` answers as well.',
+  },
+  'http.json.query.max.response.rows': {
+    type: 'integer',
+    initial: '10000',
+    min: 0,
+    says: 'Rows of one JSON answer. `count=true` counts all rows of the result.',
+  },
+  'http.security.max.response.rows': {
+    type: 'integer',
+    initial: '-1',
+    min: -1,
+    says: 'A second bound of the rows of one answer, whoever asks; -1 sets none.',
+  },
+  'http.json.query.connection.limit': {
+    type: 'integer',
+    initial: '-1',
+    min: -1,
+    says: 'SQL requests over HTTP that run at one time; -1 sets no limit.',
+  },
+  'http.ilp.connection.limit': {
+    type: 'integer',
+    initial: '-1',
+    min: -1,
+    says: 'Line protocol requests over HTTP that run at one time; -1 sets no limit.',
+  },
+  'http.pessimistic.health.check.enabled': {
+    type: 'boolean',
+    initial: 'false',
+    says: 'Health checks answer 500 once any unhandled error has occurred.',
+  },
+  'http.min.enabled': {
+    type: 'boolean',
+    initial: 'true',
+    says: 'Serve health checks on a port and thread of their own, never logged.',
+  },
+  'http.min.net.bind.to': { type: 'address', initial: '0.0.0.0:9003', says: 'Address of the health check server.' },
+  'metrics.enabled': { type: 'boolean', initial: 'true', says: 'Answer `/metrics`.' },
+  'line.http.enabled': {
+    type: 'boolean',
+    initial: 'true',
+    says: 'Take line protocol on `/write` and `/api/v2/write`.',
+  },
+  'line.http.body.bytes.max': {
+    type: 'size',
+    initial: '100m',
+    min: 1024,
+    max: GIB,
+    says: 'Bytes of the body of one line protocol request, after decompression.',
+  },
+  'line.http.bodies.bytes.max': {
+    type: 'size',
+    initial: '256m',
+    min: 1024 ** 2,
+    max: 2 * GIB,
+    says: 'Bytes of all line protocol bodies that wait in memory; further requests wait for room before they are read.',
+  },
+  'line.tcp.enabled': { type: 'boolean', initial: 'true', says: 'Take line protocol over TCP.' },
+  'line.tcp.net.bind.to': { type: 'address', initial: '0.0.0.0:9009', says: 'Address of line protocol over TCP.' },
+  'line.tcp.net.connection.limit': {
+    type: 'integer',
+    initial: '256',
+    min: 1,
+    says: 'Line protocol connections at one time. Further ones are closed at once.',
+  },
+  'line.tcp.bad.line': {
+    type: 'choice',
+    initial: 'close',
+    choices: ['close', 'skip'],
+    says: 'After a line that cannot be stored: `close` the connection, or `skip` the line. It is recorded either way.',
+  },
+  'pg.enabled': { type: 'boolean', initial: 'true', says: 'Serve the PostgreSQL wire protocol.' },
+  'pg.net.bind.to': { type: 'address', initial: '0.0.0.0:8812', says: 'Address of the PostgreSQL wire protocol.' },
+  'wal.commit.mode': {
+    type: 'choice',
+    initial: 'sync',
+    choices: ['sync', 'async', 'nosync'],
+    says: '`sync`: an acknowledged row survives power loss. `async`: synced every `wal.commit.interval`. `nosync`: when the system likes.',
+  },
+  'wal.commit.interval': {
+    type: 'duration',
+    initial: '200ms',
+    min: 1,
+    max: 60_000,
+    says: 'Time between two syncs of the log in the mode `async`.',
+  },
+  'wal.bytes.max': {
+    type: 'size',
+    initial: '512m',
+    min: 128 * 1024 ** 2,
+    says: 'Bytes of log that are kept before tables are flushed; they bound the time of a restart.',
+  },
+  'memory.bytes': {
+    type: 'size',
+    initial: '0',
+    max: 3.5 * GIB,
+    says: 'Shared memory of the engine; 0 takes a quarter of the memory of the machine or container below 8 GiB, else half, at most 3.5 GiB.',
+  },
+  'query.threads': {
+    type: 'integer',
+    initial: '0',
+    min: 0,
+    max: 64,
+    says: 'Threads that run queries, flushes and merges; 0 takes one for each core.',
+  },
+  'query.timeout': {
+    type: 'duration',
+    initial: '0',
+    says: 'Deadline of a statement that names none itself; 0 sets none.',
+  },
+  'query.jit.mode': {
+    type: 'choice',
+    initial: 'on',
+    choices: ['on', 'off'],
+    says: 'Compile hot parts of queries at run time. The answers are the same.',
+  },
+  'connection.log.entries': {
+    type: 'integer',
+    initial: '10000',
+    min: 0,
+    max: 1_000_000,
+    says: 'Entries that `sys.connection_log` keeps.',
+  },
+  'log.sql.query.progress.exe': { type: 'boolean', initial: 'false', says: 'Log each statement with its time.' },
+  'log.days.kept': { type: 'integer', initial: '30', min: 0, says: 'Days that log files are kept; 0 keeps them all.' },
+  'shutdown.timeout': {
+    type: 'duration',
+    initial: '10s',
+    says: 'Time that running requests get to finish at a shutdown.',
+  },
+} as const satisfies SettingsTable

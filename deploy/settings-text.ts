@@ -1,0 +1,35 @@
+// Texts that derive from the table of settings: docs/settings.md and the sample conf/server.conf of a new root folder.
+
+import { environmentName } from './settings.js'
+import { type SettingRow, type SettingsTable, settingsTable } from './settings-table.js'
+import { expectation } from './settings-values.js'
+
+const introduction = `# Settings
+
+Settings stand in \`<root>/conf/server.conf\`, one \`key = value\` a line; \`#\` begins a comment line. Sizes are bytes or
+\`512k\`, \`2m\`, \`1g\`; durations are milliseconds or \`300ms\`, \`30s\`, \`5m\`, \`2h\`, \`1d\`. The environment overrides the
+file: \`${environmentName('http.net.bind.to')}\` is \`http.net.bind.to\`. \`--set key=value\` on the command line overrides
+both. For a secret, \`<key>.file\` names a file that holds the value. An unknown key or a bad value ends the start with
+a message that names its place.
+
+This page is made from the table in deploy/settings-table.ts by \`npm run docs\`.
+`
+
+/** The text of docs/settings.md. */
+export function settingsDocument(): string {
+  const rows = Object.entries<SettingRow>(settingsTable).map(
+    ([key, row]) => `| \`${key}\` | ${typeText(row)} | \`${row.initial}\` | ${row.says} |`,
+  )
+  return `${introduction}\n| setting | type | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`
+}
+
+/** A server.conf in which every setting stands as a comment with its default. */
+export function sampleConfiguration(table: SettingsTable = settingsTable): string {
+  const entries = Object.entries(table).map(([key, row]) => `# ${row.says}\n#${key} = ${row.initial}\n`)
+  return `# Settings of this server. What is commented out shows the default.\n\n${entries.join('\n')}`
+}
+
+function typeText(row: SettingRow): string {
+  if (row.type === 'choice') return expectation(row).replace('one of ', '')
+  return row.type === 'address' ? 'host:port' : row.type
+}

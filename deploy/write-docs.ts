@@ -1,0 +1,7 @@
+// `npm run docs`: writes the documents that derive from tables.
+
+import { writeFileSync } from 'node:fs'
+import { settingsDocument } from './settings-text.js'
+
+// The compiled file lies in dist/deploy/.
+writeFileSync(new URL('../../docs/settings.md', import.meta.url), settingsDocument())
