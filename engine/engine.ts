@@ -8,6 +8,7 @@ import type { Value } from './types/value.js'
 
 export type { Encoding } from './sql/exec/messages.js'
 export type { Receipt } from './storage/messages.js'
+export { type EngineOptions, openEngine } from './threads/open-engine.js'
 
 /** Unit of the timestamps of a line-protocol request. */
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'

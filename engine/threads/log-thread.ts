@@ -1,41 +1,41 @@
-// Worker: the log thread. It only syncs the files that the writer names, so that the writer decodes on meanwhile.
+// Worker: hosts the log role. It syncs what the writer names, so that the writer decodes on meanwhile; the two talk over
+// a port of their own. Ends when the port says 'close', with everything before it done.
 
+import { assert } from '../base/assert.js'
 import { nodeFiles } from '../base/files.js'
-import { completeSync, pendingSync } from './sync-words.js'
-import { runWorker, workerContext } from './thread.js'
+import { createLogRole } from '../wal/log-role.js'
+import type { LogReport, LogRequest } from '../wal/types.js'
+import { receiveFrom, runWorker, workerContext } from './thread.js'
 import { threadIds, wake } from './wake.js'
 
 export interface LogThreadMessage {
   readonly kind: 'close'
 }
 
+const idleMs = 60_000
+
 const context = workerContext<null, LogThreadMessage, never>()
-const files = nodeFiles()
+const { memory, peer } = context
+assert(peer !== null, 'the log thread has a line to the writer')
 let closing = false
+
+const role = createLogRole({
+  files: nodeFiles(),
+  take: () => receiveFrom<LogRequest>(peer),
+  report: (report: LogReport) => {
+    peer.postMessage(report)
+    wake(memory, threadIds.writer)
+  },
+})
 
 runWorker<LogThreadMessage>(
   context,
   () => {
     closing = true
   },
-  step,
-  60_000,
+  () => {
+    const outcome = role.step()
+    return outcome === 'idle' && closing ? 'ended' : outcome
+  },
+  idleMs,
 )
-
-function step(): 'worked' | 'idle' | 'ended' {
-  const descriptor = pendingSync(context.memory)
-  if (descriptor < 0) return closing ? 'ended' : 'idle'
-  completeSync(context.memory, !sync(descriptor))
-  wake(context.memory, threadIds.writer)
-  return 'worked'
-}
-
-function sync(descriptor: number): boolean {
-  try {
-    files.syncDescriptor(descriptor)
-    return true
-  } catch (error) {
-    context.log('E', 'wal', `sync failed: ${error instanceof Error ? error.message : String(error)}`)
-    return false
-  }
-}

@@ -1,0 +1,324 @@
+// The engine on the main thread: it owns the threads, the catalog view and everything that waits for an answer, and
+// carries out what the SQL front end planned. It never blocks and takes no lock.
+
+import { assert } from '../base/assert.js'
+import type { Clock } from '../base/clock.js'
+import { type Deferred, deferred } from '../base/deferred.js'
+import { errorFromRecord, ResourceError, SqlError } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type {
+  DoneResult,
+  Engine,
+  ExecuteOptions,
+  LineRequest,
+  LineTicket,
+  PlanResult,
+  RowsResult,
+  StatementResult,
+  VirtualRelation,
+} from '../engine.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { Catalog, ParameterFigures } from '../sql/catalog.js'
+import type { Query } from '../sql/plan/plan.js'
+import { planStatement } from '../sql/statements/plan-statement.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { FromWriter, Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/messages.js'
+import type { Value } from '../types/value.js'
+import type { CatalogView } from './catalog-view.js'
+import { LineDoor } from './line-door.js'
+import { PlanCache } from './plan-cache.js'
+import type { QueryDoor, RunningQuery } from './query-door.js'
+import { tableFigures } from './table-figures.js'
+
+/** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
+const insertSelectRows = 100_000
+/** Encoded bytes of a query that may wait for its reader. */
+const resultWindowBytes = 1024 * 1024
+
+export interface LocalEngineOptions {
+  readonly memory: SharedMemory
+  readonly view: CatalogView
+  readonly queries: QueryDoor
+  readonly postWriter: (message: ToWriter) => void
+  readonly wakeWriter: () => void
+  /** Ends all threads; the writer has closed its files before. */
+  readonly endThreads: () => Promise<void>
+  readonly parameters: () => readonly ParameterFigures[]
+  readonly jit: boolean
+  readonly clock: Clock
+  readonly log: Log
+}
+
+type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
+
+export class LocalEngine implements Engine {
+  readonly #options: LocalEngineOptions
+  readonly #lines: LineDoor
+  readonly #plans = new PlanCache()
+  readonly #receipts = new Map<number, Deferred<Receipt>>()
+  readonly #relations = new Map<string, VirtualRelation>()
+  readonly #catalog: Catalog
+  #nextRequestId = 1
+  #closing: Promise<void> | null = null
+
+  constructor(options: LocalEngineOptions) {
+    const { memory, view, clock } = options
+    this.#options = options
+    this.#lines = new LineDoor({
+      memory,
+      wakeWriter: options.wakeWriter,
+      nextRequestId: () => this.#requestId(),
+      expect: (requestId) => this.#expect(requestId),
+      nowMicros: () => clock.nowMicros(),
+    })
+    this.#catalog = {
+      table: (name) => view.table(name),
+      tables: () => view.tables(),
+      figures: (tableId) => tableFigures(memory, view, tableId),
+      relation: (name) => this.#relations.get(name.toLowerCase()),
+      view: () => undefined,
+      parameters: options.parameters,
+    }
+  }
+
+  lines(request: LineRequest): LineTicket {
+    return this.#lines.lines(request)
+  }
+
+  relation(relation: VirtualRelation): void {
+    this.#relations.set(relation.name.toLowerCase(), relation)
+  }
+
+  tableExists(name: string): boolean {
+    return this.#options.view.table(name) !== undefined
+  }
+
+  async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
+    const start = performance.now()
+    const { planned, cached } = this.#plan(sql, options)
+    const compilerMs = performance.now() - start
+    if (planned.kind === 'query') return this.#query(planned, options, compilerMs, cached)
+    if (options.session.readOnly) throw new SqlError('this server takes read-only queries', 0)
+    return { kind: 'done', ...(await this.#carryOut(planned, options)), compilerMs }
+  }
+
+  /** What the writer says. */
+  receive(message: FromWriter): void {
+    switch (message.kind) {
+      case 'published':
+        this.#options.view.publish(message.versions, message.dropped)
+        for (const receipt of message.receipts) this.#answer(receipt)
+        return
+      case 'job':
+        this.#options.queries.runJob(message.jobId, message.job)
+        return
+      case 'ready':
+      case 'fatal':
+        return
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#lines.close()
+    await this.#request((requestId) => ({ kind: 'close', requestId }))
+    await this.#options.endThreads()
+  }
+
+  #plan(sql: string, options: ExecuteOptions): { planned: PlannedStatement; cached: boolean } {
+    const { view, clock } = this.#options
+    const cacheable = options.parameters.length === 0
+    const known = cacheable ? this.#plans.get(sql, view.epoch) : undefined
+    if (known !== undefined) return { planned: known, cached: true }
+    const planned = planStatement(sql, {
+      catalog: this.#catalog,
+      parameters: options.parameters,
+      nowMicros: clock.nowMicros(),
+      user: options.session.user,
+    })
+    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(sql, view.epoch, planned)
+    return { planned, cached: false }
+  }
+
+  #query(
+    planned: Planned<'query'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+    cached: boolean,
+  ): RowsResult | PlanResult {
+    if (options.explain) return { kind: 'plan', lines: planned.explain(), compilerMs }
+    const { query, columns } = selectColumns(planned, options.columns)
+    const running = this.#run(query, options)
+    if (options.signal !== null) options.signal.addEventListener('abort', () => running.cancel('the client went away'))
+    return {
+      kind: 'rows',
+      columns,
+      timestampIndex: query.timestampIndex,
+      blocks: running.blocks,
+      values: running.values,
+      summary: running.summary,
+      compilerMs,
+      cached,
+    }
+  }
+
+  #run(
+    query: Query,
+    options: Pick<ExecuteOptions, 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs'>,
+  ): RunningQuery {
+    const { view, queries, jit } = this.#options
+    const held = view.hold(query.tables)
+    const request = {
+      query,
+      snapshots: held.snapshots,
+      encoding: options.encoding,
+      skip: options.skip,
+      rowsMax: options.rowsMax,
+      countAll: options.countAll,
+      timeoutMs: options.timeoutMs,
+      jit,
+      windowBytes: resultWindowBytes,
+    }
+    return queries.run(request, () => held.release())
+  }
+
+  async #carryOut(
+    planned: Exclude<PlannedStatement, { kind: 'query' }>,
+    options: ExecuteOptions,
+  ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
+    switch (planned.kind) {
+      case 'change':
+        for (const change of planned.changes) await this.#change(change)
+        return { tag: planned.tag, rows: 0 }
+      case 'insert':
+        return { tag: planned.tag, rows: await this.#insert([planned.rows]) }
+      case 'insertSelect':
+        return { tag: planned.tag, rows: await this.#insertSelect(planned, options) }
+      case 'createTableAs':
+        return { tag: planned.tag, rows: await this.#createTableAs(planned, options) }
+      case 'checkpoint':
+        if (planned.action === 'flush') await this.#request((requestId) => ({ kind: 'checkpoint', requestId }))
+        return { tag: planned.tag, rows: 0 }
+      case 'cancelQuery':
+        throw new SqlError('query to cancel not found in registry', 0)
+      case 'set':
+      case 'none':
+        return { tag: planned.tag, rows: 0 }
+    }
+  }
+
+  async #change(change: SchemaChange): Promise<Receipt> {
+    return this.#request((requestId) => ({ kind: 'change', requestId, change }))
+  }
+
+  async #insert(tables: readonly RowsInput[]): Promise<number> {
+    const receipt = await this.#request((requestId) => ({ kind: 'rows', requestId, tables }))
+    return receipt.rows
+  }
+
+  async #createTableAs(planned: Planned<'createTableAs'>, options: ExecuteOptions): Promise<number> {
+    const receipt = await this.#change(planned.change)
+    if (receipt.existed) return 0
+    const created = this.#options.view.table(planned.change.schema.name)
+    assert(created !== undefined, 'a created table is published before its receipt')
+    return this.#insertSelect({ ...planned, tableId: created.schema.id }, options)
+  }
+
+  async #insertSelect(
+    planned: Pick<Planned<'insertSelect'>, 'tableId' | 'query' | 'columns'>,
+    options: ExecuteOptions,
+  ): Promise<number> {
+    const unlimited = {
+      encoding: { kind: 'values' },
+      skip: 0,
+      rowsMax: Number.POSITIVE_INFINITY,
+      countAll: false,
+    } as const
+    const running = this.#run(planned.query, { ...unlimited, timeoutMs: options.timeoutMs })
+    let inserted = 0
+    let waiting: (readonly Value[])[] = []
+    for await (const rows of running.values) {
+      waiting.push(...rows)
+      if (waiting.length < insertSelectRows) continue
+      inserted += await this.#insert([transposed(planned, waiting)])
+      waiting = []
+    }
+    return waiting.length === 0 ? inserted : inserted + (await this.#insert([transposed(planned, waiting)]))
+  }
+
+  #requestId(): number {
+    const requestId = this.#nextRequestId
+    this.#nextRequestId = requestId === 0xffff_ffff ? 1 : requestId + 1
+    return requestId
+  }
+
+  #expect(requestId: number): Promise<Receipt> {
+    const waiting = deferred<Receipt>()
+    this.#receipts.set(requestId, waiting)
+    return waiting.promise
+  }
+
+  /** Sends a command; throws what its receipt says went wrong. */
+  async #request(message: (requestId: number) => ToWriter): Promise<Receipt> {
+    const requestId = this.#requestId()
+    const answered = this.#expect(requestId)
+    this.#options.postWriter(message(requestId))
+    const receipt = await answered
+    if (receipt.error !== null) throw errorFromRecord(receipt.error)
+    return receipt
+  }
+
+  #answer(receipt: Receipt): void {
+    const waiting = this.#receipts.get(receipt.requestId)
+    this.#receipts.delete(receipt.requestId)
+    waiting?.resolve(receipt)
+  }
+
+  /** The writer is gone: whoever waits for an answer learns it. */
+  writerEnded(): void {
+    for (const waiting of this.#receipts.values()) waiting.reject(new ResourceError('the writer has ended'))
+    this.#receipts.clear()
+  }
+}
+
+function transposed(
+  { tableId, columns }: Pick<Planned<'insertSelect'>, 'tableId' | 'columns'>,
+  rows: readonly (readonly Value[])[],
+): RowsInput {
+  return {
+    tableId,
+    rows: rows.length,
+    columns: columns.map(({ columnId, type }, index) => ({
+      columnId,
+      type,
+      values: rows.map((row) => row[index] ?? null),
+    })),
+  }
+}
+
+/** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */
+function selectColumns(
+  planned: Planned<'query'>,
+  names: readonly string[] | null,
+): Pick<Planned<'query'>, 'query' | 'columns'> {
+  if (names === null) return planned
+  const { query, columns } = planned
+  const indexes = names.map((name) => {
+    const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase())
+    if (index < 0) throw new SqlError(`column not found: '${name}'`, 0)
+    return index
+  })
+  const picked = indexes.map((index) => columns[index] as (typeof columns)[number])
+  const expressions = indexes.map((index, at) => ({
+    kind: 'column' as const,
+    index,
+    type: (picked[at] as (typeof picked)[number]).type,
+    position: 0,
+  }))
+  const plan = { kind: 'project' as const, columns: picked, input: query.plan, expressions }
+  return { query: { ...query, plan }, columns: picked }
+}

@@ -1,0 +1,243 @@
+// Starts the engine: makes the shared memory, starts the writer with its log thread and the query threads, and waits
+// until the writer has recovered the data directory.
+//
+// When a query thread dies, its queries fail and another thread takes its place. When the writer or the log thread
+// dies, the process must end: everything acknowledged is in the log, and a restart is the recovery.
+
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { Clock } from '../base/clock.js'
+import { type Deferred, deferred } from '../base/deferred.js'
+import { errorFromRecord } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
+import { budgets } from '../memory/budgets.js'
+import { initializeRing } from '../memory/ring.js'
+import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
+import type { ParameterFigures } from '../sql/catalog.js'
+import type { FromWriter, ToWriter } from '../storage/messages.js'
+import type { CommitMode } from '../wal/types.js'
+import { CatalogView } from './catalog-view.js'
+import { LocalEngine } from './local-engine.js'
+import type { LogThreadMessage } from './log-thread.js'
+import type { FromQueryHost, ToQueryHost } from './messages.js'
+import { QueryDoor } from './query-door.js'
+import { startThread, type Thread } from './thread.js'
+import { threadIds, wake } from './wake.js'
+
+const MIB = 1024 * 1024
+/** How long a thread may take to end by itself. */
+const threadEndMs = 5000
+
+export interface EngineOptions {
+  /** Directory of the data; made when missing, locked against a second server. */
+  readonly directory: string
+  /** Size of the shared memory. */
+  readonly memoryBytes: number
+  readonly queryThreads: number
+  readonly commitMode: CommitMode
+  /** Of mode async. */
+  readonly syncIntervalMs: number
+  readonly walBytesMax: number
+  readonly jit: boolean
+  readonly log: Log
+  readonly clock: Clock
+  /** What SHOW PARAMETERS lists. */
+  readonly parameters: () => readonly ParameterFigures[]
+  /** The engine cannot go on: the process should end within a second. */
+  readonly fatal: (error: Error) => void
+}
+
+/** What a writer thread is started with. */
+export interface WriterThreadOptions {
+  readonly directory: string
+  readonly commitMode: CommitMode
+  readonly syncIntervalMs: number
+  readonly walBytesMax: number
+}
+
+export interface QueryThreadOptions {
+  readonly directory: string
+}
+
+/** Shares of the memory in percent, in the order of the budgets; what is left serves fragmentation. */
+const sharesPercent = { memtables: 42, cache: 24, queries: 20 } as const
+const ringBytes = 32 * MIB
+const ingestBytes = 96 * MIB
+const flushBytes = 192 * MIB
+
+function prepareMemory(bytes: number): SharedMemory {
+  const memory = createSharedMemory(bytes)
+  const rest = bytes - ringBytes - ingestBytes - flushBytes
+  const limits: number[] = []
+  limits[budgets.ingest] = ringBytes + ingestBytes
+  limits[budgets.memtables] = (rest * sharesPercent.memtables) / 100
+  limits[budgets.cache] = (rest * sharesPercent.cache) / 100
+  limits[budgets.queries] = (rest * sharesPercent.queries) / 100
+  limits[budgets.flush] = flushBytes
+  initializeHeap(memory, { limits })
+  initializeRing(memory, createAllocator(memory, threadIds.main).demand(ringBytes, budgets.ingest), ringBytes)
+  return memory
+}
+
+/** Resolves when statements may run. Rejects when the data directory cannot be opened. */
+export async function openEngine(options: EngineOptions): Promise<LocalEngine> {
+  const memory = prepareMemory(options.memoryBytes)
+  const threads = new EngineThreads(memory, options)
+  await threads.ready
+  return threads.engine
+}
+
+class EngineThreads {
+  readonly engine: LocalEngine
+  readonly ready: Promise<void>
+  readonly #memory: SharedMemory
+  readonly #options: EngineOptions
+  readonly #view: CatalogView
+  readonly #queries: QueryDoor
+  readonly #ready = deferred<void>()
+  readonly #writer: Thread<ToWriter>
+  readonly #log: Thread<LogThreadMessage>
+  readonly #queryThreads = new Map<number, Thread<ToQueryHost>>()
+  /** Who waits for the end of a thread, and which threads have ended. */
+  readonly #ends = new Map<number, Deferred<void>>()
+  #closing = false
+
+  constructor(memory: SharedMemory, options: EngineOptions) {
+    this.#memory = memory
+    this.#options = options
+    this.ready = this.#ready.promise
+    this.#view = new CatalogView(memory, (tableId, version) =>
+      this.#writer.post({ kind: 'released', tableId, version }),
+    )
+    this.#queries = new QueryDoor({
+      memory,
+      jobDone: (jobId, result) => this.#writer.post({ kind: 'jobDone', jobId, result }),
+      jobFailed: (jobId, error) => this.#writer.post({ kind: 'jobFailed', jobId, error }),
+    })
+    const { port1, port2 } = new MessageChannel()
+    this.#log = startThread<null, LogThreadMessage, never>(
+      memory,
+      threadIds.log,
+      'log-thread.js',
+      null,
+      this.#events('log', threadIds.log),
+      port2,
+    )
+    this.#writer = this.#startWriter(port1)
+    for (let index = 0; index < options.queryThreads; index++) this.#startQueryThread(threadIds.firstQuery + index)
+    this.engine = new LocalEngine({
+      memory,
+      view: this.#view,
+      queries: this.#queries,
+      postWriter: (message) => this.#writer.post(message),
+      wakeWriter: () => wake(memory, threadIds.writer),
+      endThreads: () => this.#endThreads(),
+      parameters: options.parameters,
+      jit: options.jit,
+      clock: options.clock,
+      log: options.log,
+    })
+  }
+
+  #startWriter(port: MessagePort): Thread<ToWriter> {
+    const { directory, commitMode, syncIntervalMs, walBytesMax } = this.#options
+    const threadOptions: WriterThreadOptions = { directory, commitMode, syncIntervalMs, walBytesMax }
+    const events = {
+      ...this.#events('writer', threadIds.writer),
+      onMessage: (message: FromWriter) => this.#fromWriter(message),
+    }
+    return startThread<WriterThreadOptions, ToWriter, FromWriter>(
+      this.#memory,
+      threadIds.writer,
+      'writer-thread.js',
+      threadOptions,
+      events,
+      port,
+    )
+  }
+
+  #startQueryThread(threadId: number): void {
+    const threadOptions: QueryThreadOptions = { directory: this.#options.directory }
+    const thread = startThread<QueryThreadOptions, ToQueryHost, FromQueryHost>(
+      this.#memory,
+      threadId,
+      'query-thread.js',
+      threadOptions,
+      {
+        log: this.#options.log,
+        onMessage: (message) => this.#queries.receive(threadId, message),
+        onEnd: (error) => this.#queryThreadEnded(threadId, error),
+      },
+    )
+    this.#queryThreads.set(threadId, thread)
+    this.#queries.addThread(thread)
+  }
+
+  /** For the threads without which the engine cannot go on. */
+  #events(name: string, threadId: number) {
+    return {
+      log: this.#options.log,
+      onMessage: () => {},
+      onEnd: (error: Error | null) => {
+        this.#endOf(threadId).resolve()
+        if (!this.#closing) this.#fatal(error ?? new Error(`the ${name} thread ended`))
+      },
+    }
+  }
+
+  #fromWriter(message: FromWriter): void {
+    if (message.kind === 'ready') {
+      this.#view.publish(message.versions, [])
+      this.#ready.resolve()
+    } else if (message.kind === 'fatal') {
+      this.#fatal(errorFromRecord(message.error))
+    } else {
+      this.engine.receive(message)
+    }
+  }
+
+  #fatal(error: Error): void {
+    if (this.#closing) return
+    this.#closing = true
+    this.#ready.reject(error)
+    this.engine.writerEnded()
+    this.#options.log('C', 'engine', error.stack ?? error.message)
+    this.#options.fatal(error)
+  }
+
+  #queryThreadEnded(threadId: number, error: Error | null): void {
+    this.#endOf(threadId).resolve()
+    this.#queryThreads.delete(threadId)
+    if (this.#closing) return
+    const failure = error ?? new Error('the query thread ended')
+    this.#options.log('C', 'query', `a query thread died and is replaced: ${failure.stack ?? failure.message}`)
+    breakAllocatorLock(this.#memory, threadId)
+    this.#queries.threadEnded(threadId, failure)
+    this.#ends.delete(threadId)
+    this.#startQueryThread(threadId)
+  }
+
+  async #endThreads(): Promise<void> {
+    this.#closing = true
+    for (const thread of this.#queryThreads.values()) thread.post({ kind: 'close' })
+    this.#log.post({ kind: 'close' })
+    const all = [this.#writer, this.#log, ...this.#queryThreads.values()]
+    await Promise.all(all.map((thread) => this.#end(thread)))
+  }
+
+  #endOf(threadId: number): Deferred<void> {
+    const known = this.#ends.get(threadId)
+    if (known !== undefined) return known
+    const end = deferred<void>()
+    this.#ends.set(threadId, end)
+    return end
+  }
+
+  /** Waits for a thread's own end; a stuck one is ended after a while. */
+  async #end(thread: Thread<never>): Promise<void> {
+    const end = this.#endOf(thread.threadId)
+    const timer = setTimeout(() => void thread.terminate().then(() => end.resolve()), threadEndMs)
+    await end.promise
+    clearTimeout(timer)
+  }
+}
