@@ -1,0 +1,185 @@
+// `node dist/test/crash/kill.js [--rounds n] [--seed n]`: kills the server with SIGKILL at random moments while clients
+// write, starts it again, and checks that every acknowledged row is there once and none twice.
+//
+// Method: clients send batches over HTTP with row numbers of their own; a batch counts as acknowledged at its 204. A
+// reader notes the largest count that a query has shown. After each kill: every acknowledged batch is whole, no batch is
+// there in part, no row number is there twice, and the count is at least what a query had shown.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { randomNumbers } from '../bench/line-template.js'
+import { queryRows } from '../bench/processes.js'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '50' },
+    seed: { type: 'string', default: String(Date.now() % 1e9) },
+    port: { type: 'string', default: '17000' },
+    clients: { type: 'string', default: '3' },
+    set: { type: 'string', multiple: true, default: [] },
+  },
+})
+const port = Number(values.port)
+const random = randomNumbers(Number(values.seed))
+const batchRowsMax = 500
+const tables = ['crash_a', 'crash_b', 'crash_c']
+
+interface Batch {
+  readonly client: number
+  readonly number: number
+  readonly rows: number
+}
+
+interface Progress {
+  readonly acknowledged: Batch[]
+  readonly sent: Map<string, Batch>
+  /** Rows of the first table that a query has shown. */
+  shown: number
+  next: number[]
+}
+
+async function startServer(root: string): Promise<ChildProcess> {
+  const command = new URL('../../../deploy/penstock.js', import.meta.url).pathname
+  const sets = [
+    `http.net.bind.to=127.0.0.1:${port}`,
+    'http.min.enabled=false',
+    'line.tcp.enabled=false',
+    'pg.enabled=false',
+    ...values.set,
+  ]
+  const child = spawn(process.execPath, [command, 'start', '-d', root, ...sets.flatMap((set) => ['--set', set])], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  for (let attempt = 0; attempt < 1000; attempt++) {
+    if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`)
+    if (
+      await fetch(`http://127.0.0.1:${port}/`)
+        .then((answer) => answer.ok)
+        .catch(() => false)
+    )
+      return child
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error('the server does not answer')
+}
+
+/** One request writes the batch into all tables: it is atomic over them. */
+function linesOf({ client, number, rows }: Batch): string {
+  const lines: string[] = []
+  for (let row = 0; row < rows; row++) {
+    for (const table of tables) {
+      const micros = 1_700_000_000_000_000 + number * 1_000_000 + row - (row % 7 === 0 ? 90_000_000_000 : 0)
+      lines.push(`${table},client=c${client} batch=${number}i,row=${row}i,text="t${row % 10}" ${micros}000`)
+    }
+  }
+  return `${lines.join('\n')}\n`
+}
+
+async function write(client: number, progress: Progress, stopped: () => boolean): Promise<void> {
+  while (!stopped()) {
+    const number = progress.next[client] as number
+    progress.next[client] = number + 1
+    const batch: Batch = { client, number, rows: 1 + Math.floor(random() * batchRowsMax) }
+    progress.sent.set(`${client}/${number}`, batch)
+    const answer = await fetch(`http://127.0.0.1:${port}/write`, { method: 'POST', body: linesOf(batch) }).catch(
+      () => null,
+    )
+    if (answer?.status === 204) progress.acknowledged.push(batch)
+    else if (answer !== null) throw new Error(`the server answered ${answer.status}: ${await answer.text()}`)
+  }
+}
+
+async function read(progress: Progress, stopped: () => boolean): Promise<void> {
+  while (!stopped()) {
+    const rows = await queryRows(port, `select count() from ${tables[0]}`).catch(() => null)
+    if (rows !== null) progress.shown = Math.max(progress.shown, Number(rows[0]?.[0] ?? 0))
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+function check(condition: boolean, message: string): void {
+  if (!condition) throw new Error(`${message} [seed=${values.seed}]`)
+}
+
+async function verify(progress: Progress): Promise<number> {
+  let total = 0
+  for (const table of tables) {
+    const sql = `select client, batch, count() c, count_distinct(row) d from ${table} group by client, batch`
+    const found = new Map(
+      (await allRows(sql)).map((row) => [`${String(row[0]).slice(1)}/${row[1]}`, [Number(row[2]), Number(row[3])]]),
+    )
+    for (const { client, number, rows } of progress.acknowledged) {
+      const seen = found.get(`${client}/${number}`)?.[0] ?? 0
+      check(seen === rows, `${table}: batch ${client}/${number} was acknowledged with ${rows} rows and has ${seen}`)
+    }
+    total = 0
+    for (const [key, [rows, distinct]] of found) {
+      check(rows === distinct, `${table}: batch ${key} has rows twice`)
+      check(rows === progress.sent.get(key)?.rows, `${table}: batch ${key} is there in part`)
+      total += rows as number
+    }
+    if (table === tables[0])
+      check(total >= progress.shown, `${table}: a query had shown ${progress.shown} rows, now ${total}`)
+  }
+  return total
+}
+
+async function allRows(sql: string): Promise<unknown[][]> {
+  const rows: unknown[][] = []
+  for (;;) {
+    const page = await queryRows(
+      port,
+      `select * from (${sql}) order by client, batch limit ${rows.length}, ${rows.length + 5000}`,
+    )
+    rows.push(...page)
+    if (page.length < 5000) return rows
+  }
+}
+
+async function round(root: string, progress: Progress): Promise<number> {
+  const child = await startServer(root)
+  if (progress.sent.size > 0) await verify(progress)
+  let over = false
+  const stopped = () => over
+  const clients = Array.from({ length: Number(values.clients) }, (_, client) => write(client, progress, stopped))
+  const reader = read(progress, stopped)
+  await new Promise((resolve) => setTimeout(resolve, 50 + random() * 1500))
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  over = true
+  await ended
+  await Promise.all([...clients, reader])
+  return progress.acknowledged.length
+}
+
+async function main(): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'penstock-crash-'))
+  process.stdout.write(`seed ${values.seed}\n`)
+  const progress: Progress = {
+    acknowledged: [],
+    sent: new Map(),
+    shown: 0,
+    next: Array.from({ length: Number(values.clients) }, () => 0),
+  }
+  let slowestMs = 0
+  for (let number = 1; number <= Number(values.rounds); number++) {
+    const batches = await round(root, progress)
+    process.stdout.write(`round ${number}: ${batches} batches acknowledged, ${progress.sent.size} sent\n`)
+  }
+  const start = performance.now()
+  const child = await startServer(root)
+  slowestMs = performance.now() - start
+  const rows = await verify(progress)
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+  rmSync(root, { recursive: true, force: true })
+  process.stdout.write(
+    `${values.rounds} rounds, ${rows} rows in each of ${tables.length} tables, last start ${slowestMs.toFixed(0)} ms: nothing lost, nothing twice\n`,
+  )
+}
+
+await main()
