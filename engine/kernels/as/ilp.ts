@@ -1,0 +1,425 @@
+// Line protocol to columns by templates. Layouts, codes and the contract: engine/kernels/ilp.ts.
+//
+// A template predicts a line: same table, same columns in the same order. The predicted key holds its separators
+// (`,region=`), so that one 16-byte compare checks name and separator. What does not fit stops at the line's start.
+
+import { digits8, isDigit, leadingDigits, parseDigits, parseDouble, parseEnd, parseOk } from './shared/decimal'
+import { findLong, internLong, internShort, longHash, rehash, shortHash, shortText, symbolFull, symbolInvalid, symbolMissing } from './shared/symbols'
+import { validUtf8 } from './shared/utf8'
+
+// Results of decode().
+const done: u32 = 0
+const otherLine: u32 = 1
+const templateFull: u32 = 2
+const dictionaryFull: u32 = 3
+const badBlock: u32 = 4
+
+// Results of parseLine() below any address.
+const keyDiffers: usize = 0
+const oddValue: usize = 1
+const needDictionary: usize = 2
+
+const columnBytes: usize = 64
+
+export function intern(dictionary: usize, p: usize, bytes: i32): i32 {
+  return bytes <= 16 ? internShort(dictionary, p, bytes) : internLong(dictionary, p, bytes)
+}
+
+export function find(dictionary: usize, p: usize, bytes: i32): i32 {
+  if (bytes > 16) {
+    const slot = findLong(dictionary, longHash(p, bytes), p, bytes)
+    return load<u32>(slot, 16) == 0 ? symbolMissing : <i32>load<u32>(slot, 20)
+  }
+  const v = shortText(p, bytes)
+  const mask = load<u32>(dictionary, 4)
+  const slots = <usize>load<u32>(dictionary, 8)
+  let at = shortHash(v) & mask
+  for (;;) {
+    const slot = slots + (<usize>at << 5)
+    const stored = load<u32>(slot, 16)
+    if (stored == 0) return symbolMissing
+    if (stored == <u32>(bytes + 1) && !v128.any_true(v128.xor(v128.load(slot), v))) return <i32>load<u32>(slot, 20)
+    at = (at + 1) & mask
+  }
+  return symbolMissing
+}
+
+export function rehashDictionary(dictionary: usize): void {
+  rehash(dictionary)
+}
+
+/** Bytes of the symbol text at p: up to a comma, space, equals sign, backslash or newline. */
+@inline
+function symbolBytes(p: usize): i32 {
+  let n = 0
+  for (;;) {
+    const x = v128.load(p + <usize>n)
+    const stop = v128.or(
+      v128.or(i8x16.eq(x, i8x16.splat(44)), i8x16.eq(x, i8x16.splat(32))),
+      v128.or(v128.or(i8x16.eq(x, i8x16.splat(61)), i8x16.eq(x, i8x16.splat(92))), i8x16.eq(x, i8x16.splat(10))),
+    )
+    const bits = i8x16.bitmask(stop)
+    if (bits) return n + ctz(bits)
+    n += 16
+  }
+  return 0
+}
+
+/** Bytes of the quoted text at p up to its closing quote; -1 with an escape, a newline or bad UTF-8. */
+function textBytes(p: usize): i32 {
+  let n = 0
+  let high = 0
+  for (;;) {
+    const x = v128.load(p + <usize>n)
+    const quotes = i8x16.bitmask(i8x16.eq(x, i8x16.splat(34)))
+    const odd = i8x16.bitmask(v128.or(i8x16.eq(x, i8x16.splat(92)), i8x16.eq(x, i8x16.splat(10))))
+    const before = quotes ? (quotes & -quotes) - 1 : 0xffff
+    if (odd & before) return -1
+    high |= i8x16.bitmask(x) & before
+    if (quotes) {
+      n += ctz(quotes)
+      return high == 0 || validUtf8(p, n) ? n : -1
+    }
+    n += 16
+  }
+  return -1
+}
+
+/** Bytes of a boolean word at p, with its value in bit 7; 0 when it is none. */
+function booleanWord(p: usize): u32 {
+  const c = load<u8>(p)
+  const next = load<u8>(p, 1)
+  const short = next == 44 || next == 32 || next == 10 || next == 13
+  const word = load<u32>(p)
+  if (c == 116 || c == 84) {
+    if (short) return 0x81
+    // true True TRUE
+    return word == 0x65757274 || word == 0x65757254 || word == 0x45555254 ? 0x84 : 0
+  }
+  if (c == 102 || c == 70) {
+    if (short) return 1
+    const tail = load<u32>(p, 1)
+    return tail == 0x65736c61 || (c == 70 && tail == 0x45534c41) ? 5 : 0
+  }
+  return 0
+}
+
+// The value parsers below return the address behind the value, or oddValue / needDictionary.
+
+/** `123i` into an integer of the width, whose minimum is NULL when `floor` says so. */
+@inline
+function parseInteger<T extends number>(p: usize, out: usize, low: i64, high: i64): usize {
+  const negative = load<u8>(p) == 45
+  if (negative) p++
+  const digits = <i64>parseDigits(p)
+  if (!parseOk) return oddValue
+  p = parseEnd
+  const value = negative ? -digits : digits
+  if (load<u8>(p) != 105 || value < low || value > high) return oddValue
+  store<T>(out, <T>value)
+  return p + 1
+}
+
+function parseSmall(kind: u32, p: usize, out: usize, row: usize): usize {
+  if (kind == 2) return parseInteger<i8>(p, out + row, -128, 127)
+  if (kind == 3) return parseInteger<i16>(p, out + (row << 1), -32768, 32767)
+  return parseInteger<i32>(p, out + (row << 2), -2147483647, 2147483647)
+}
+
+/** A number of any wire form (`1.5`, `1i`, binary) as double; sets parseEnd and parseOk. */
+@inline
+function numberAt(p: usize): f64 {
+  const value = parseDouble(p)
+  if (parseOk && load<u8>(parseEnd) != 105) return value
+  return otherNumber(p)
+}
+
+let otherEnd: usize = 0
+
+function otherNumber(p: usize): f64 {
+  otherEnd = 0
+  if (load<u16>(p) == 0x103d) {
+    otherEnd = p + 10
+    return load<f64>(p, 2)
+  }
+  const negative = load<u8>(p) == 45
+  if (negative) p++
+  const digits = <i64>parseDigits(p)
+  if (!parseOk || load<u8>(parseEnd) != 105) return 0
+  otherEnd = parseEnd + 1
+  return <f64>(negative ? -digits : digits)
+}
+
+function parseFloat32(p: usize, out: usize): usize {
+  const value = parseDouble(p)
+  let end = parseEnd
+  let d = value
+  if (!parseOk || load<u8>(end) == 105) {
+    d = otherNumber(p)
+    end = otherEnd
+    if (end == 0) return oddValue
+  }
+  const f = <f32>d
+  if (abs(f) == Infinity && abs(d) != Infinity) return oddValue
+  store<f32>(out, f)
+  return end
+}
+
+/** `1..t` (micros), `1..n` (nanos) or `1..i` (the column's unit) into micros (8), nanos (9) or millis (10). */
+function parseTime(kind: u32, p: usize, out: usize): usize {
+  const negative = load<u8>(p) == 45
+  if (negative) p++
+  const digits = <i64>parseDigits(p)
+  if (!parseOk) return oddValue
+  p = parseEnd
+  const unit = load<u8>(p)
+  let value = negative ? -digits : digits
+  let divisor: i64 = 1
+  if (unit == 116) {
+    if (kind == 10) divisor = 1000
+    else if (kind == 9) {
+      if (digits > i64.MAX_VALUE / 1000) return oddValue
+      value *= 1000
+    }
+  } else if (unit == 110) {
+    if (kind == 10) divisor = 1000000
+    else if (kind == 8) divisor = 1000
+  } else if (unit != 105) return oddValue
+  if (divisor != 1) {
+    const quotient = value / divisor
+    if (negative && quotient * divisor != value) return oddValue
+    value = quotient
+  }
+  store<i64>(out, value)
+  return p + 1
+}
+
+function parseText(p: usize, out: usize): usize {
+  if (load<u8>(p) != 34) return oddValue
+  const bytes = textBytes(p + 1)
+  if (bytes < 0) return oddValue
+  store<u32>(out, <u32>p + 1)
+  store<u32>(out, <u32>bytes, 4)
+  return p + <usize>bytes + 2
+}
+
+/** `=` 0x0e 0x0a dimensions u8, lengths u32.., doubles: the entry covers what follows the two type bytes. */
+function parseArray(p: usize, end: usize, out: usize): usize {
+  if (p + 4 > end || load<u16>(p) != 0x0e3d || load<u8>(p, 2) != 10) return oddValue
+  const dimensions = <usize>load<u8>(p, 3)
+  if (dimensions < 1 || dimensions > 32 || p + 4 + (dimensions << 2) > end) return oddValue
+  let values: u64 = 1
+  for (let i: usize = 0; i < dimensions; i++) {
+    values *= <u64>load<u32>(p + 4 + (i << 2))
+    if (values > 0x10000000) return oddValue
+  }
+  const bytes = 1 + (<u64>dimensions << 2) + (values << 3)
+  if (<u64>p + 3 + bytes >= <u64>end) return oddValue
+  store<u32>(out, <u32>p + 3)
+  store<u32>(out, <u32>bytes, 4)
+  return p + 3 + <usize>bytes
+}
+
+/** A value of one of the less frequent kinds. */
+function parseOther(kind: u32, p: usize, end: usize, out: usize, row: usize): usize {
+  switch (kind) {
+    case 1: {
+      const word = booleanWord(p)
+      if (word == 0) return oddValue
+      store<u8>(out + row, <u8>(word >> 7))
+      return p + <usize>(word & 7)
+    }
+    case 2:
+    case 3:
+    case 4:
+      return parseSmall(kind, p, out, row)
+    case 6:
+      return parseFloat32(p, out + (row << 2))
+    case 8:
+    case 9:
+    case 10:
+      return parseTime(kind, p, out + (row << 3))
+    case 11:
+      return parseText(p, out + (row << 3))
+    case 12:
+      return parseArray(p, end, out + (row << 3))
+    default:
+      return oddValue
+  }
+}
+
+/** Stores the row's timestamp and what is known of all of them. */
+@inline
+function putTimestamp(template: usize, row: usize, ts: i64): void {
+  store<i64>(<usize>load<u32>(template, 16) + (row << 3), ts)
+  if (ts < load<i64>(template, 48)) store<u32>(template, 0, 28)
+  store<i64>(template, ts, 48)
+  if (ts < load<i64>(template, 32)) store<i64>(template, ts, 32)
+  if (ts > load<i64>(template, 40)) store<i64>(template, ts, 40)
+}
+
+/** The end of a line behind its fields; returns the next line's address or oddValue. */
+@inline
+function lineEnd(p: usize, template: usize, state: usize, row: usize): usize {
+  if (load<u8>(p) == 32 && load<i64>(state, 32) == 1) {
+    // nineteen digits of nanoseconds and a newline: the first sixteen are the microseconds
+    const a = load<u64>(p, 1)
+    const b = load<u64>(p, 9)
+    const c = load<u32>(p, 17)
+    if (leadingDigits(a) == 8 && leadingDigits(b) == 8 && leadingDigits(<u64>c) == 3 && c >> 24 == 10) {
+      const micros = <i64>(digits8(a) * 100000000 + digits8(b))
+      const rest = <i64>((c & 15) * 100 + ((c >> 8) & 15) * 10 + ((c >> 16) & 15))
+      if (micros < 9223372036854775) {
+        putTimestamp(template, row, load<u32>(template, 24) == 0 ? micros : micros * 1000 + rest)
+        return p + 21
+      }
+    }
+  }
+  return otherLineEnd(p, template, state, row)
+}
+
+function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usize {
+  const nanos = load<u32>(template, 24) != 0
+  let ts: i64 = 0
+  if (load<u8>(p) == 32) {
+    p++
+    ts = <i64>parseDigits(p)
+    if (!parseOk) return oddValue
+    p = parseEnd
+    let unit = load<i64>(state, 32)
+    const suffix = load<u8>(p)
+    if (suffix == 116) unit = 1000
+    else if (suffix == 110) unit = 1
+    if (suffix == 116 || suffix == 110) p++
+    if (nanos || unit >= 1000) {
+      const factor = nanos ? unit : unit / 1000
+      if (ts > i64.MAX_VALUE / factor) return oddValue
+      ts *= factor
+    } else ts /= 1000
+  } else {
+    ts = load<i64>(state, 40)
+    if (nanos) ts *= 1000
+  }
+  if (load<u8>(p) == 13) p++
+  if (load<u8>(p) != 10) return oddValue
+  putTimestamp(template, row, ts)
+  return p + 1
+}
+
+/** Decodes one line into the template's next row; returns the next line's address, or a code below any address. */
+function parseLine(start: usize, end: usize, template: usize, state: usize): usize {
+  const row = <usize>load<u32>(template)
+  const columns = <usize>load<u32>(template, 12)
+  const columnsEnd = columns + <usize>load<u32>(template, 8) * columnBytes
+  let p = start
+  for (let c = columns; c < columnsEnd; c += columnBytes) {
+    if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(c)), v128.load(c, 16)))) return differs(c, state, keyDiffers)
+    const keyBytes = <usize>load<u32>(c, 32)
+    if (keyBytes > 16) {
+      const key = <usize>load<u32>(c, 36)
+      for (let i: usize = 16; i < keyBytes; i++) {
+        if (load<u8>(p + i) != load<u8>(key + i)) return differs(c, state, keyDiffers)
+      }
+    }
+    p += keyBytes
+    const kind = load<u32>(c, 40)
+    const out = <usize>load<u32>(c, 44)
+    if (kind == 7) {
+      const value = parseDouble(p)
+      if (parseOk && load<u8>(parseEnd) != 105) {
+        p = parseEnd
+        store<f64>(out + (row << 3), value)
+      } else {
+        const other = otherNumber(p)
+        p = otherEnd
+        // A binary value may lie behind the block's end.
+        if (p == 0 || p >= end) return differs(c, state, oddValue)
+        store<f64>(out + (row << 3), other)
+      }
+    } else if (kind == 0) {
+      const bytes = symbolBytes(p)
+      if (bytes == 0) return differs(c, state, oddValue)
+      const dictionary = <usize>load<u32>(c, 48)
+      const id = bytes <= 16 ? internShort(dictionary, p, bytes) : internLong(dictionary, p, bytes)
+      if (id < 0) return differs(c, state, id == symbolFull ? needDictionary : oddValue)
+      store<i32>(out + (row << 2), id)
+      p += <usize>bytes
+    } else if (kind == 5) {
+      p = parseInteger<i64>(p, out + (row << 3), -i64.MAX_VALUE, i64.MAX_VALUE)
+      if (p == oddValue) return differs(c, state, oddValue)
+    } else {
+      p = parseOther(kind, p, end, out, row)
+      if (p == oddValue || p >= end) return differs(c, state, oddValue)
+    }
+  }
+  const next = lineEnd(p, template, state, row)
+  if (next == oddValue) return differs(columnsEnd, state, oddValue)
+  store<u32>(template, <u32>row + 1)
+  return next
+}
+
+@inline
+function differs(column: usize, state: usize, code: usize): usize {
+  store<u32>(state, <u32>column, 28)
+  return code
+}
+
+/** Tries the other templates whose first key fits; on success the predecessor learns its successor. */
+function otherTemplate(p: usize, end: usize, tried: usize, previous: usize, state: usize): usize {
+  const list = <usize>load<u32>(state, 8)
+  const count = <usize>load<u32>(state, 12)
+  for (let i: usize = 0; i < count; i++) {
+    const template = <usize>load<u32>(list + (i << 2))
+    if (template == tried) continue
+    const key = <usize>load<u32>(template, 12)
+    if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(key)), v128.load(key, 16)))) continue
+    if (load<u32>(template) >= load<u32>(template, 4)) {
+      // Only a line of this very template may ask for room: the caller retries it then.
+      store<u32>(state, <u32>template, 24)
+      continue
+    }
+    const result = parseLine(p, end, template, state)
+    if (result == keyDiffers) continue
+    store<u32>(state, <u32>template, 16)
+    if (previous != 0) store<u32>(previous, <u32>template, 20)
+    return result
+  }
+  return keyDiffers
+}
+
+export function decode(state: usize): u32 {
+  let p = <usize>load<u32>(state)
+  const end = <usize>load<u32>(state, 4)
+  let previous = <usize>load<u32>(state, 16)
+  if (p >= end) return done
+  if (load<u8>(end - 1) != 10) return badBlock
+  store<u32>(state, 0, 24)
+  let code: u32 = done
+  while (p < end) {
+    let template: usize = 0
+    let next = keyDiffers
+    if (previous != 0) {
+      template = <usize>load<u32>(previous, 20)
+      if (load<u32>(template) >= load<u32>(template, 4)) {
+        store<u32>(state, <u32>template, 24)
+        code = templateFull
+        break
+      }
+      next = parseLine(p, end, template, state)
+    }
+    if (next == keyDiffers) {
+      next = otherTemplate(p, end, template, previous, state)
+      if (next != keyDiffers) template = <usize>load<u32>(state, 16)
+    }
+    if (next <= needDictionary) {
+      code = next == needDictionary ? dictionaryFull : next == keyDiffers && load<u32>(state, 24) != 0 ? templateFull : otherLine
+      if (next != keyDiffers) store<u32>(state, <u32>template, 24)
+      break
+    }
+    previous = template
+    p = next
+  }
+  store<u32>(state, <u32>p)
+  store<u32>(state, <u32>previous, 16)
+  return code
+}

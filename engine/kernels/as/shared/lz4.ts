@@ -1,0 +1,136 @@
+// LZ4 block format (Parquet's LZ4_RAW).
+//
+//   sequence   token u8 (literal length << 4 | match length - 4) | more literal length bytes while 255 |
+//              literals | offset u16 | more match length bytes while 255
+//   end        the last sequence has literals only; the last 5 bytes are literals, and no match begins in the last 12
+
+const HASH_BITS: u32 = 14
+
+@inline
+function slotOf(value: u32): usize {
+  return <usize>((value * 2654435761) >> (32 - HASH_BITS)) << 2
+}
+
+@inline
+function putLength(target: usize, rest: usize): usize {
+  while (rest >= 255) {
+    store<u8>(target++, 255)
+    rest -= 255
+  }
+  store<u8>(target, <u8>rest)
+  return target + 1
+}
+
+/** Bytes written, or 0 when they exceed `limit`. `table`: 64 KiB of scratch. */
+export function lz4Compress(source: usize, bytes: i32, target: usize, limit: i32, table: usize): i32 {
+  const end = source + <usize>bytes
+  const bound = target + <usize>limit
+  let out = target
+  let anchor = source
+  if (bytes > 12) {
+    const matchLast = end - 12
+    const matchEnd = end - 5
+    memory.fill(table, 0, 4 << HASH_BITS)
+    let at = source + 1
+    let misses: u32 = 64
+    while (at <= matchLast) {
+      const value = load<u32>(at)
+      const slot = table + slotOf(value)
+      const candidate = source + <usize>load<u32>(slot)
+      store<u32>(slot, <u32>(at - source))
+      if (candidate + 65535 < at || candidate >= at || load<u32>(candidate) != value) {
+        at += <usize>(misses++ >> 6)
+        continue
+      }
+      misses = 64
+      let from = candidate
+      while (at > anchor && from > source && load<u8>(at - 1) == load<u8>(from - 1)) {
+        at--
+        from--
+      }
+      let length: usize = 4
+      while (at + length + 8 <= matchEnd) {
+        const difference = load<u64>(at + length) ^ load<u64>(from + length)
+        if (difference == 0) {
+          length += 8
+          continue
+        }
+        length += <usize>(ctz<u64>(difference) >> 3)
+        break
+      }
+      if (at + length + 8 > matchEnd) while (at + length < matchEnd && load<u8>(at + length) == load<u8>(from + length)) length++
+      const literals = at - anchor
+      if (out + literals + (literals >> 7) + (length >> 7) + 16 > bound) return 0
+      const token = out++
+      let high: usize = 15
+      if (literals >= 15) out = putLength(out, literals - 15)
+      else high = literals
+      memory.copy(out, anchor, literals)
+      out += literals
+      store<u16>(out, <u16>(at - from))
+      out += 2
+      let low: usize = 15
+      if (length >= 19) out = putLength(out, length - 19)
+      else low = length - 4
+      store<u8>(token, <u8>((high << 4) | low))
+      at += length
+      anchor = at
+      if (at <= matchLast) store<u32>(table + slotOf(load<u32>(at - 2)), <u32>(at - 2 - source))
+    }
+  }
+  const literals = end - anchor
+  if (out + literals + (literals >> 7) + 16 > bound) return 0
+  if (literals >= 15) {
+    store<u8>(out, 0xf0)
+    out = putLength(out + 1, literals - 15)
+  } else store<u8>(out++, <u8>(literals << 4))
+  memory.copy(out, anchor, literals)
+  return <i32>(out + literals - target)
+}
+
+/** Bytes written: `targetBytes`, or -1 when the input is not a whole block of that size. */
+export function lz4Decompress(source: usize, bytes: i32, target: usize, targetBytes: i32): i32 {
+  const end = source + <usize>bytes
+  const bound = target + <usize>targetBytes
+  let out = target
+  while (source < end) {
+    const token = <usize>load<u8>(source++)
+    let literals = token >> 4
+    if (literals == 15) {
+      let byte: usize = 255
+      while (byte == 255) {
+        if (source >= end) return -1
+        byte = <usize>load<u8>(source++)
+        literals += byte
+      }
+    }
+    if (literals > end - source || literals > bound - out) return -1
+    if (literals <= 16) v128.store(out, v128.load(source))
+    else memory.copy(out, source, literals)
+    out += literals
+    source += literals
+    if (source >= end) break
+    if (source + 2 > end) return -1
+    const offset = <usize>load<u16>(source)
+    source += 2
+    let length = (token & 15) + 4
+    if (length == 19) {
+      let byte: usize = 255
+      while (byte == 255) {
+        if (source >= end) return -1
+        byte = <usize>load<u8>(source++)
+        length += byte
+      }
+    }
+    if (offset == 0 || offset > out - target || length > bound - out) return -1
+    const from = out - offset
+    if (offset >= 16) {
+      // Copies up to 15 bytes too many: the target is writable for 64 bytes behind its end.
+      for (let i: usize = 0; i < length; i += 16) v128.store(out + i, v128.load(from + i))
+    } else if (offset >= 8) {
+      for (let i: usize = 0; i < length; i += 8) store<u64>(out + i, load<u64>(from + i))
+    } else for (let i: usize = 0; i < length; i++) store<u8>(out + i, load<u8>(from + i))
+    out += length
+  }
+  return out == bound ? targetBytes : -1
+}

@@ -1,0 +1,60 @@
+// Constant tables of the kernels, computed once and written into reserved memory (engine/memory/layout.ts). Every thread
+// may write them: the bytes are always the same. The addresses are known to engine/kernels/as/shared.
+//
+//   constantTablesBase            128-bit powers of five for parsing doubles: 10^q, q = -342..308, {high u64, low u64}
+//   constantTablesBase + 16 KiB   128-bit powers of ten for printing doubles: 10^k, k = -292..324, rounded up
+//   constantTablesBase + 32 KiB   marker u32: 1 once the tables are there
+
+import { constantTablesBase } from '../memory/layout.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+
+export const powersOfFiveAddress = constantTablesBase
+export const powersOfTenAddress = constantTablesBase + 16 * 1024
+const markerAddress = constantTablesBase + 32 * 1024
+
+const word = 0xffff_ffff_ffff_ffffn
+
+/** Writes the tables unless another thread has done so. */
+export function writeConstants(memory: SharedMemory): void {
+  if (Atomics.load(memory.u32, markerAddress >>> 2) === 1) return
+  for (let q = -342; q <= 308; q++) put(memory, powersOfFiveAddress + (q + 342) * 16, parsingPower(q))
+  for (let k = -292; k <= 324; k++) put(memory, powersOfTenAddress + (k + 292) * 16, printingPower(k))
+  Atomics.store(memory.u32, markerAddress >>> 2, 1)
+}
+
+function put(memory: SharedMemory, address: number, value: bigint): void {
+  memory.u64[address >>> 3] = value >> 64n
+  memory.u64[(address + 8) >>> 3] = value & word
+}
+
+function bitLength(value: bigint): number {
+  const hex = value.toString(16)
+  return hex.length * 4 - Math.clz32(Number.parseInt(hex.charAt(0), 16)) + 28
+}
+
+/** The leading 128 bits, cut off. */
+function leading128(value: bigint): bigint {
+  const shift = bitLength(value) - 128
+  return shift >= 0 ? value >> BigInt(shift) : value << BigInt(-shift)
+}
+
+/** 5^q as a 128-bit mantissa, rounded as Eisel-Lemire wants it: cut off, reciprocals one more. */
+function parsingPower(q: number): bigint {
+  if (q >= 0) return leading128(5n ** BigInt(q))
+  const power = 5n ** BigInt(-q)
+  const bits = bitLength(power)
+  return leading128((1n << BigInt(q >= -27 ? bits + 127 : 2 * bits + 128)) / power + 1n)
+}
+
+/** 10^k as a 128-bit mantissa rounded up, exact where it fits. */
+function printingPower(k: number): bigint {
+  if (k >= 0) {
+    const power = 5n ** BigInt(k)
+    const shift = bitLength(power) - 128
+    if (shift <= 0) return power << BigInt(-shift)
+    return (power + (1n << BigInt(shift)) - 1n) >> BigInt(shift)
+  }
+  const power = 5n ** BigInt(-k)
+  const dividend = 1n << BigInt(bitLength(power) + 127)
+  return (dividend + power - 1n) / power
+}

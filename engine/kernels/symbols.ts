@@ -1,0 +1,132 @@
+// Symbol dictionaries in plain TypeScript: the hash that kernels and dictionary code share, look-up, insertion and
+// rehashing over the layout of engine/storage/layout.ts. The writer thread's kernels do the same (as/shared/symbols.ts).
+//
+// The hash of a text of at most 16 bytes is taken of its four zero-padded little-endian words; of a longer one, word by
+// word. A slot starts with the 16 padded bytes, or for longer texts with {hash u32, 0, 0, 0}.
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { dictionaryEntry } from '../storage/layout.js'
+
+/** Results of intern and find that are no ids. */
+export const symbolCodes = {
+  /** Entries, slots or text heap are exhausted: grow the dictionary, then try again. */
+  full: -1,
+  /** The text is not valid UTF-8. */
+  invalid: -2,
+  /** find: the text is not in the dictionary. */
+  missing: -3,
+} as const
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+const slotBytes = 32
+
+/** Hash of the text at an address. */
+export function symbolHash(u8: Uint8Array, address: number, bytes: number): number {
+  return bytes <= 16 ? shortHash(u8, address, bytes) : longHash(u8, address, bytes)
+}
+
+/** The little-endian word at index i of a text, zero padded. */
+function wordAt(u8: Uint8Array, address: number, bytes: number, i: number): number {
+  let word = 0
+  for (let k = Math.min(3, bytes - i * 4 - 1); k >= 0; k--) word = (word << 8) | (u8[address + i * 4 + k] as number)
+  return word
+}
+
+function shortHash(u8: Uint8Array, address: number, bytes: number): number {
+  const low =
+    Math.imul(wordAt(u8, address, bytes, 0), 0x9e3779b1) + Math.imul(wordAt(u8, address, bytes, 1), 0x85ebca77)
+  const high =
+    Math.imul(wordAt(u8, address, bytes, 2), 0xc2b2ae3d) + Math.imul(wordAt(u8, address, bytes, 3), 0x27d4eb2f)
+  const sum = (low + high) | 0
+  const h = Math.imul(sum ^ (sum >>> 15), 0x2c1b3c6d)
+  return (h ^ (h >>> 13)) >>> 0
+}
+
+function longHash(u8: Uint8Array, address: number, bytes: number): number {
+  let h = Math.imul(bytes, 0x9e3779b1)
+  for (let i = 0; i * 4 < bytes; i++) {
+    h = Math.imul(h ^ wordAt(u8, address, bytes, i), 0x85ebca77)
+    h ^= h >>> 15
+  }
+  h = Math.imul(h, 0x2c1b3c6d)
+  return (h ^ (h >>> 13)) >>> 0
+}
+
+function slotsOf(memory: SharedMemory, dictionary: number): { slots: number; mask: number } {
+  return { slots: memory.u32[(dictionary + 8) >>> 2] as number, mask: memory.u32[(dictionary + 4) >>> 2] as number }
+}
+
+function sameText(memory: SharedMemory, a: number, b: number, bytes: number): boolean {
+  for (let i = 0; i < bytes; i++) if (memory.u8[a + i] !== memory.u8[b + i]) return false
+  return true
+}
+
+/** Address of the slot that holds the text, or of the free one where it belongs. */
+function slotOf(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
+  const { slots, mask } = slotsOf(memory, dictionary)
+  let at = (symbolHash(memory.u8, address, bytes) & mask) >>> 0
+  for (;;) {
+    const slot = slots + at * slotBytes
+    const stored = memory.u32[(slot + 16) >>> 2] as number
+    if (stored === 0) return slot
+    if (stored === bytes + 1 && sameText(memory, memory.u32[(slot + 24) >>> 2] as number, address, bytes)) return slot
+    at = ((at + 1) & mask) >>> 0
+  }
+}
+
+/** Twin of IlpKernel.find. */
+export function findSymbol(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
+  const slot = slotOf(memory, dictionary, address, bytes)
+  if (memory.u32[(slot + 16) >>> 2] === 0) return symbolCodes.missing
+  return memory.u32[(slot + 20) >>> 2] as number
+}
+
+/** Twin of IlpKernel.intern. */
+export function internSymbol(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
+  const slot = slotOf(memory, dictionary, address, bytes)
+  if (memory.u32[(slot + 16) >>> 2] !== 0) return memory.u32[(slot + 20) >>> 2] as number
+  const id = memory.u32[dictionary >>> 2] as number
+  const heap = memory.u32[(dictionary + 12) >>> 2] as number
+  if (id >= (memory.u32[(dictionary + 20) >>> 2] as number)) return symbolCodes.full
+  if ((id + 1) * 2 > (memory.u32[(dictionary + 4) >>> 2] as number) + 1) return symbolCodes.full
+  if (heap + bytes + 16 > (memory.u32[(dictionary + 16) >>> 2] as number)) return symbolCodes.full
+  if (!validText(memory, address, bytes)) return symbolCodes.invalid
+  memory.u8.copyWithin(heap, address, address + bytes)
+  memory.u32[(dictionary + 12) >>> 2] = heap + bytes
+  const entry = dictionaryEntry(memory, dictionary, id)
+  memory.u32[entry >>> 2] = heap
+  memory.u32[(entry + 4) >>> 2] = bytes
+  writeSlot(memory, slot, id, heap, bytes)
+  Atomics.store(memory.u32, dictionary >>> 2, id + 1)
+  return id
+}
+
+/** Whether the bytes are well-formed UTF-8. */
+export function validText(memory: SharedMemory, address: number, bytes: number): boolean {
+  try {
+    decoder.decode(memory.u8.slice(address, address + bytes))
+    return true
+  } catch {
+    return false
+  }
+}
+
+function writeSlot(memory: SharedMemory, slot: number, id: number, text: number, bytes: number): void {
+  memory.u8.fill(0, slot, slot + slotBytes)
+  if (bytes <= 16) memory.u8.copyWithin(slot, text, text + bytes)
+  else memory.u32[slot >>> 2] = symbolHash(memory.u8, text, bytes)
+  memory.u32[(slot + 16) >>> 2] = bytes + 1
+  memory.u32[(slot + 20) >>> 2] = id
+  memory.u32[(slot + 24) >>> 2] = text
+}
+
+/** Twin of IlpKernel.rehashDictionary. */
+export function rehashSymbols(memory: SharedMemory, dictionary: number): void {
+  const count = memory.u32[dictionary >>> 2] as number
+  for (let id = 0; id < count; id++) {
+    const entry = dictionaryEntry(memory, dictionary, id)
+    const text = memory.u32[entry >>> 2] as number
+    const bytes = memory.u32[(entry + 4) >>> 2] as number
+    writeSlot(memory, slotOf(memory, dictionary, text, bytes), id, text, bytes)
+  }
+}
