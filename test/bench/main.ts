@@ -2,14 +2,22 @@
 //
 //   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
+//   scan       scans and group-bys          --rows n --runs n --peer duckdb
+//   latency    freshness, small queries     --peer questdb
+//   start      time to the first answer, idle memory
+//   disk       bytes a row                  --rows n --peer questdb
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --set key=value                         a setting of our server
 
+import { readdirSync, statSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { RowOrder, Shape } from './line-template.js'
 import { type Peer, startPenstock, startQuestdb } from './peers.js'
+import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
+import { scans } from './suite-scan.js'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -45,7 +53,45 @@ async function lines(peers: readonly Peer[]): Promise<void> {
   }
 }
 
-const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines }
+function print(peer: Peer, line: string): void {
+  process.stdout.write(`${peer.server.name.padEnd(9)} ${line}\n`)
+}
+
+async function scan(peers: readonly Peer[]): Promise<void> {
+  const options = { rows: Number(values.rows), runs: Number(values.runs), duckdb: values.peer.includes('duckdb') }
+  for (const peer of peers.slice(0, 1)) await scans(peer, options, (line) => print(peer, line))
+}
+
+async function latency(peers: readonly Peer[]): Promise<void> {
+  for (const peer of peers) {
+    print(peer, await smallQueries(peer, 5000))
+    print(peer, await freshness(peer, 200, 100_000))
+  }
+}
+
+async function start(): Promise<void> {
+  process.stdout.write(`${await starts(10)}\n`)
+}
+
+async function disk(peers: readonly Peer[]): Promise<void> {
+  for (const peer of peers) print(peer, await diskBytes(peer, Number(values.rows), bytesOfTables))
+}
+
+/** Size of the largest folder of the data directory: the table's, without logs of any kind. */
+function bytesOfTables(root: string): number {
+  const folder = join(root, 'db')
+  const sizes = new Map<string, number>()
+  for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!file.isFile()) continue
+    const path = join(file.parentPath, file.name)
+    if (/[/](wal|txn_seq)/.test(path)) continue
+    const table = path.slice(folder.length + 1).split('/')[0] as string
+    sizes.set(table, (sizes.get(table) ?? 0) + statSync(path).blocks * 512)
+  }
+  return Math.max(...sizes.values())
+}
+
+const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines, scan, latency, start, disk }
 
 async function main(): Promise<void> {
   const name = positionals[0] ?? 'lines'
@@ -54,7 +100,7 @@ async function main(): Promise<void> {
   process.stdout.write(
     `${cpus().length} x ${cpus()[0]?.model}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.version}\n`,
   )
-  const peers = await startPeers()
+  const peers = name === 'start' ? [] : await startPeers()
   try {
     await suite(peers)
   } finally {

@@ -1,0 +1,98 @@
+// Scans and group-bys over parts, beside DuckDB on the same rows (read from our own files into a native table).
+// Constants vary from run to run, so that no result cache can help. Figures: milliseconds, the worst of the runs.
+
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { Client } from 'undici'
+import type { Peer } from './peers.js'
+import { measureLines } from './suite-lines.js'
+
+interface ScanQuery {
+  readonly name: string
+  readonly ours: (n: number) => string
+  readonly duckdb: (n: number) => string
+}
+
+const both = (name: string, sql: (n: number) => string): ScanQuery => ({ name, ours: sql, duckdb: sql })
+
+/** Over the trades load: symbol, side, price, amount, timestamp. */
+const queries: readonly ScanQuery[] = [
+  both('count()', () => 'select count(*) from t'),
+  both('sum of doubles', (n) => `select sum(price) + ${n} from t`),
+  both('min, max', (n) => `select min(price) + ${n}, max(price) from t`),
+  both('count where', (n) => `select count(*) from t where price > ${30_000 + n}`),
+  {
+    name: 'filtered sum (time and price)',
+    ours: (n) =>
+      `select sum(amount) from t where timestamp >= '2024-01-01T02:00:00' and timestamp < '2024-01-05' and price > ${30_000 + n}`,
+    duckdb: (n) =>
+      `select sum(amount) from t where timestamp >= '2024-01-01T02:00:00' and timestamp < '2024-01-05' and price > ${30_000 + n}`,
+  },
+  both('five aggregates', (n) => `select count(*), sum(price), avg(amount), min(price), max(amount) + ${n} from t`),
+  both('group by symbol', (n) => `select symbol, sum(price) + ${n}, count(*) from t group by symbol`),
+  both('group by symbol, side', (n) => `select symbol, side, avg(price) + ${n} from t group by symbol, side`),
+  {
+    name: 'SAMPLE BY 1h',
+    ours: (n) => `select timestamp, sum(price) + ${n} from t sample by 1h`,
+    duckdb: (n) => `select time_bucket(interval '1 hour', timestamp) b, sum(price) + ${n} from t group by b order by b`,
+  },
+  both('where symbol', (n) => `select sum(price) + ${n} from t where symbol = 'ETH-USD'`),
+  both('top 10 by price', (n) => `select price + ${n} p, amount from t order by p desc limit 10`),
+]
+
+export interface ScanOptions {
+  readonly rows: number
+  readonly runs: number
+  readonly duckdb: boolean
+}
+
+export async function scans(peer: Peer, options: ScanOptions, print: (line: string) => void): Promise<void> {
+  const client = new Client(`http://127.0.0.1:${peer.server.httpPort}`, {
+    headersTimeout: 600_000,
+    bodyTimeout: 600_000,
+  })
+  await measureLines(peer, { shape: 'trades', order: 'sorted', protocol: 'http', connections: 2, rows: options.rows })
+  const { dataset } = JSON.parse(await exec(client, 'select table_name from tables()')) as { dataset: string[][] }
+  await exec(client, `rename table '${dataset[0]?.[0]}' to 't'`)
+  await exec(client, 'checkpoint')
+  const reference = options.duckdb ? await loadDuckdb(peer.root) : null
+  for (const query of queries) {
+    const ours = await worst(options.runs, (n) => exec(client, query.ours(n)))
+    const theirs = reference === null ? Number.NaN : await worst(options.runs, (n) => reference(query.duckdb(n)))
+    print(
+      `${query.name.padEnd(32)} ours ${ours.toFixed(1).padStart(8)} ms   duckdb ${theirs.toFixed(1).padStart(8)} ms   ratio ${(ours / theirs).toFixed(2)}`,
+    )
+  }
+  await client.close()
+}
+
+async function exec(client: Client, sql: string): Promise<string> {
+  const { statusCode, body } = await client.request({ path: `/exec?query=${encodeURIComponent(sql)}`, method: 'GET' })
+  const text = await body.text()
+  if (statusCode !== 200) throw new Error(`${sql}: ${text}`)
+  return text
+}
+
+/** One run to warm up, then the slowest of the others. */
+async function worst(runs: number, run: (n: number) => Promise<unknown>): Promise<number> {
+  await run(0)
+  let slowest = 0
+  for (let n = 1; n <= runs; n++) {
+    const start = performance.now()
+    await run(n)
+    slowest = Math.max(slowest, performance.now() - start)
+  }
+  return slowest
+}
+
+/** A native DuckDB table made of all our parts. */
+async function loadDuckdb(root: string): Promise<(sql: string) => Promise<unknown>> {
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.parquet'))
+  const list = files.map((file) => `'${join(root, file)}'`).join(', ')
+  const instance = await DuckDBInstance.create(join(root, 'reference.duckdb'), { threads: '2' })
+  const connection = await instance.connect()
+  await connection.run("set timezone = 'UTC'")
+  await connection.run(`create table t as select * from read_parquet([${list}]) order by timestamp`)
+  return async (sql) => (await connection.runAndReadAll(sql)).getRows()
+}
