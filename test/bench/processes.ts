@@ -61,7 +61,7 @@ async function stop(child: ChildProcess): Promise<void> {
 
 /** Runs a module of this folder as a process; calls `ready` at its first line and gives its last line back. */
 export async function runModule(module: string, argument: unknown, ready: () => void): Promise<string> {
-  const url = new URL(`./${module}`, import.meta.url)
+  const url = new URL(module, import.meta.url)
   const child = spawn(process.execPath, [url.pathname, JSON.stringify(argument)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -49,7 +49,7 @@ export async function measureLines(peer: Peer, load: LineLoad): Promise<LineFigu
   const watch = setInterval(() => {
     rss = Math.max(rss, usageOf(server.pid).rssBytes)
   }, 200)
-  const last = await runModule('line-sender.js', options, () => {
+  const last = await runModule('./line-sender.js', options, () => {
     start = performance.now()
     cpu = usageOf(server.pid).cpuSeconds
   })
