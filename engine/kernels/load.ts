@@ -7,11 +7,18 @@
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { writeConstants } from './constants.js'
 import { wasmBase64 as ilpModule } from './generated/ilp.js'
+import { wasmBase64 as parquetModule } from './generated/parquet.js'
+import { wasmBase64 as sortModule } from './generated/sort.js'
 import type { IlpKernel } from './ilp.js'
 import { ilpTwin } from './ilp-twin.js'
+import type { ParquetKernel } from './parquet.js'
+import { parquetTwin } from './parquet-twin.js'
+import type { SortKernel } from './sort.js'
+import { sortTwin } from './sort-twin.js'
 
 export interface Kernels {
   readonly ilp: IlpKernel
+  readonly parquet: ParquetKernel
 }
 
 export interface LoadOptions {
@@ -21,23 +28,28 @@ export interface LoadOptions {
 
 export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions = {}): Kernels {
   if (!twins) writeConstants(memory)
-  const ilp = lazy(() => (twins ? ilpTwin(memory) : (instantiate(memory, ilpModule) as unknown as IlpKernel)))
+  const ilp = kernel<IlpKernel>(memory, ilpModule, ilpTwin, twins)
+  const sort = kernel<SortKernel>(memory, sortModule, sortTwin, twins)
   return {
     get ilp() {
       return ilp()
     },
+    get sort() {
+      return sort()
+    },
   }
 }
 
-function lazy<T>(make: () => T): () => T {
-  let made: T | null = null
+/** Makes the kernel at first use. That a module has what the interface says is what the tests against twins prove. */
+function kernel<K>(memory: SharedMemory, base64: string, twin: (memory: SharedMemory) => K, twins: boolean): () => K {
+  let made: K | null = null
   return () => {
-    made ??= make()
+    made ??= twins ? twin(memory) : (instantiate(memory, base64) as K)
     return made
   }
 }
 
-function instantiate(memory: SharedMemory, base64: string): Record<string, unknown> {
+function instantiate(memory: SharedMemory, base64: string): unknown {
   const module = new WebAssembly.Module(Buffer.from(base64, 'base64'))
   return new WebAssembly.Instance(module, { env: { memory: memory.memory } }).exports
 }

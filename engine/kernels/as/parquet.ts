@@ -347,7 +347,9 @@ function value64(values: usize, index: i32, wide: bool): i64 {
 @inline
 function deltaBetween(values: usize, index: i32, wide: bool): i64 {
   // 32-bit deltas wrap in 32 bits, as other readers undo them.
-  return wide ? value64(values, index, true) - value64(values, index - 1, true) : <i64>(load<i32>(values + (<usize>index << 2)) - load<i32>(values + (<usize>(index - 1) << 2)))
+  if (wide) return value64(values, index, true) - value64(values, index - 1, true)
+  const delta: i32 = load<i32>(values + (<usize>index << 2)) - load<i32>(values + (<usize>(index - 1) << 2))
+  return <i64>delta
 }
 
 @inline

@@ -1,0 +1,127 @@
+// The sort kernel in plain TypeScript: oracle of the property tests and fallback. See sort.ts for the contract.
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { type SortKernel, sortScratchBytes } from './sort.js'
+
+const longMax = 0x7fff_ffff_ffff_ffffn
+
+export function sortTwin(memory: SharedMemory): SortKernel {
+  return {
+    sortPermutation: (ts, rows, _scratch, scratchBytes, out) => sortPermutation(memory, ts, rows, scratchBytes, out),
+    summarize: (ts, rows, out) => summarize(memory, ts, rows, out),
+    naturalRuns: (ts, rows, out, max) => naturalRuns(memory, ts, rows, out, max),
+    lowerBound: (ts, from, to, value) => bound(memory, ts, from, to, (x) => x >= value),
+    upperBound: (ts, from, to, value) => bound(memory, ts, from, to, (x) => x > value),
+    mergeRuns: (runs, count, limit, outRun, outRow) => mergeRuns(memory, runs, count, limit, outRun, outRow),
+    mergePositions: (old, rows, added, addedRows, out) => mergePositions(memory, old, rows, added, addedRows, out),
+    gather: (width, source, index, rows, out) => {
+      for (let i = 0; i < rows; i++) copy(memory, width, source, memory.u32[(index >>> 2) + i] as number, out, i)
+    },
+    gatherRuns: (width, sources, run, row, rows, out) => {
+      for (let i = 0; i < rows; i++) {
+        const source = memory.u32[(sources >>> 2) + (memory.u8[run + i] as number)] as number
+        copy(memory, width, source, memory.u32[(row >>> 2) + i] as number, out, i)
+      }
+    },
+    identity: (rows, out) => {
+      for (let i = 0; i < rows; i++) memory.u32[(out >>> 2) + i] = i
+    },
+  }
+}
+
+function copy(memory: SharedMemory, width: number, source: number, from: number, out: number, to: number): void {
+  memory.u8.copyWithin(out + to * width, source + from * width, source + (from + 1) * width)
+}
+
+function at(memory: SharedMemory, ts: number, row: number): bigint {
+  return memory.i64[(ts >>> 3) + row] as bigint
+}
+
+function sortPermutation(memory: SharedMemory, ts: number, rows: number, scratchBytes: number, out: number): number {
+  if (scratchBytes < sortScratchBytes(rows)) return -1
+  const index = Array.from({ length: rows }, (_, i) => i)
+  const sorted = index.every((i) => i === 0 || at(memory, ts, i - 1) <= at(memory, ts, i))
+  if (!sorted) {
+    index.sort((a, b) => {
+      const x = at(memory, ts, a)
+      const y = at(memory, ts, b)
+      return x < y ? -1 : x > y ? 1 : a - b
+    })
+  }
+  memory.u32.set(index, out >>> 2)
+  return sorted ? 1 : 0
+}
+
+function summarize(memory: SharedMemory, ts: number, rows: number, out: number): void {
+  let low = longMax
+  let high = -longMax - 1n
+  let sorted = 1n
+  for (let i = 0; i < rows; i++) {
+    const v = at(memory, ts, i)
+    if (v < low) low = v
+    if (v > high) high = v
+    if (i > 0 && v < at(memory, ts, i - 1)) sorted = 0n
+  }
+  memory.i64.set([low, high, sorted], out >>> 3)
+}
+
+function naturalRuns(memory: SharedMemory, ts: number, rows: number, out: number, max: number): number {
+  let count = 0
+  for (let i = 0; i < rows; i++) {
+    if (i > 0 && at(memory, ts, i) >= at(memory, ts, i - 1)) continue
+    if (i > 0 && count >= max) return max + 1
+    memory.u32[(out >>> 2) + count] = i
+    count++
+  }
+  return count
+}
+
+function bound(memory: SharedMemory, ts: number, from: number, to: number, above: (x: bigint) => boolean): number {
+  let row = from
+  while (row < to && !above(at(memory, ts, row))) row++
+  return row
+}
+
+function mergeRuns(
+  memory: SharedMemory,
+  runs: number,
+  count: number,
+  limit: number,
+  outRun: number,
+  outRow: number,
+): number {
+  for (let done = 0; done < limit; done++) {
+    let best = -1
+    let bestTs = 0n
+    for (let run = 0; run < count; run++) {
+      const word = (runs >>> 2) + run * 4
+      const cursor = memory.u32[word + 2] as number
+      if (cursor >= (memory.u32[word + 1] as number)) continue
+      const v = at(memory, memory.u32[word] as number, cursor)
+      if (best === -1 || v < bestTs) {
+        best = run
+        bestTs = v
+      }
+    }
+    if (best === -1) return done
+    const cursorWord = (runs >>> 2) + best * 4 + 2
+    memory.u8[outRun + done] = best
+    memory.u32[(outRow >>> 2) + done] = memory.u32[cursorWord] as number
+    memory.u32[cursorWord] = (memory.u32[cursorWord] as number) + 1
+  }
+  return limit
+}
+
+function mergePositions(
+  memory: SharedMemory,
+  old: number,
+  rows: number,
+  added: number,
+  count: number,
+  out: number,
+): void {
+  for (let i = 0; i < count; i++) {
+    const value = at(memory, added, i)
+    memory.u32[(out >>> 2) + i] = bound(memory, old, 0, rows, (x) => x > value)
+  }
+}
