@@ -1,0 +1,80 @@
+// Goal: the writer hears that a version is free exactly when no query holds it or an older one, and never earlier.
+
+import { describe, expect, test } from 'vitest'
+import { publishSequenceAddress } from '../../../engine/memory/layout.js'
+import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
+import type { TableSchema, TableVersion } from '../../../engine/storage/schema.js'
+import { CatalogView } from '../../../engine/threads/catalog-view.js'
+
+const generation = 5 * 1024 * 1024
+
+function schema(id: number, name: string): TableSchema {
+  return {
+    id,
+    name,
+    version: 1,
+    columns: [],
+    timestampId: -1,
+    partitionBy: 'NONE',
+    bypassWal: false,
+    dedupKeys: [],
+    ttl: null,
+    maxUncommittedRows: 0,
+    o3MaxLagMicros: 0,
+    createdMicros: 0,
+  }
+}
+
+function version(id: number, number: number, name = `t${id}`): TableVersion {
+  return { version: number, schema: schema(id, name), parts: [], generations: [{ id: 1, address: generation }], dictionaries: [] }
+}
+
+function newView() {
+  const memory = createSharedMemory(8 * 1024 * 1024)
+  const released: [number, number][] = []
+  const view = new CatalogView(memory, (tableId, number) => released.push([tableId, number]))
+  return { memory, released, view }
+}
+
+describe('catalog view', () => {
+  test('names match without case and follow a rename', () => {
+    const { view } = newView()
+    view.publish([version(1, 1, 'Trades')], [])
+    expect(view.table('tRADES')?.schema.id).toBe(1)
+    view.publish([version(1, 2, 'deals')], [])
+    expect(view.table('trades')).toBeUndefined()
+    expect(view.table('deals')?.version).toBe(2)
+  })
+
+  test('a held version is released when its last query ends', () => {
+    const { released, view } = newView()
+    view.publish([version(1, 1)], [])
+    const first = view.hold([1])
+    const second = view.hold([1])
+    view.publish([version(1, 2)], [])
+    expect(released.at(-1)).toEqual([1, 1])
+    first.release()
+    expect(released.at(-1)).toEqual([1, 1])
+    second.release()
+    expect(released.at(-1)).toEqual([1, 2])
+  })
+
+  test('a dropped table is gone for names and released behind its last query', () => {
+    const { released, view } = newView()
+    view.publish([version(1, 3)], [])
+    const held = view.hold([1])
+    view.publish([], [1])
+    expect(view.table('t1')).toBeUndefined()
+    expect(released.at(-1)).toEqual([1, 3])
+    held.release()
+    expect(released.at(-1)).toEqual([1, 4])
+  })
+
+  test('snapshots carry the rows that were visible', () => {
+    const { memory, view } = newView()
+    view.publish([version(1, 1)], [])
+    Atomics.store(memory.u32, generation >>> 2, 7)
+    expect(view.hold([1]).snapshots[0]?.visibleRows).toEqual([7])
+    expect(Atomics.load(memory.u32, publishSequenceAddress >>> 2)).toBe(0)
+  })
+})
