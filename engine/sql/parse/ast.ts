@@ -224,7 +224,7 @@ export interface CaseExpression {
   readonly position: number
   /** `case x when 1 ..`; null for `case when x = 1 ..`. */
   readonly operand: Expression | null
-  readonly branches: readonly { readonly when: Expression; readonly then: Expression }[]
+  readonly branches: readonly { readonly when: Expression; readonly result: Expression }[]
   readonly otherwise: Expression | null
 }
 

@@ -1,0 +1,233 @@
+// ALTER TABLE and ALTER VIEW.
+
+import { SqlError } from '../../base/errors.js'
+import type { AlterAction, ColumnDefinition, Expression, Name, PartitionList, Statement } from './ast.js'
+import { demandColumnName, parseCapacity, parseColumn, parseColumnTail, parseIndex } from './column.js'
+import { parseViewQuery, takeIfNotExists } from './create-table.js'
+import { advance, type Cursor, peekWord } from './cursor.js'
+import {
+  demand,
+  demandDistinct,
+  parseList,
+  parseNameOrString,
+  parseNamesInParentheses,
+  parseString,
+  parseTableName,
+  take,
+} from './expect.js'
+import { parseExpression } from './expression.js'
+import { parseTableOption, parseTimeToLive } from './table-options.js'
+import { takeIfExists } from './tables.js'
+
+/** The cursor is on `alter`. */
+export function parseAlter(cursor: Cursor): Statement {
+  const position = cursor.start
+  advance(cursor)
+  if (take(cursor, 'view')) {
+    const view = parseTableName(cursor, 'view name expected')
+    demand(cursor, 'as')
+    return { kind: 'alter view', position, view, ...parseViewQuery(cursor) }
+  }
+  if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
+  const ifExists = takeIfExists(cursor)
+  const table = parseTableName(cursor)
+  return { kind: 'alter table', position, ifExists, table, action: parseAction(cursor) }
+}
+
+function parseAction(cursor: Cursor): AlterAction {
+  const position = cursor.start
+  const { word } = cursor
+  if (actionWords.has(word)) advance(cursor)
+  switch (word) {
+    case 'add':
+      return parseAdd(cursor, position)
+    case 'drop':
+      return parseDrop(cursor, position)
+    case 'force':
+      demand(cursor, 'drop')
+      return parsePartitions(cursor, position, 'force drop')
+    case 'alter':
+      return parseAlterColumn(cursor, position)
+    case 'rename':
+      return parseRename(cursor, position)
+    case 'attach':
+    case 'detach':
+      return parsePartitions(cursor, position, word)
+    case 'convert':
+      return parseConvert(cursor, position)
+    case 'squash':
+      demand(cursor, 'partitions')
+      return { kind: 'squash partitions', position }
+    case 'set':
+      return parseSet(cursor, position)
+    case 'dedup':
+    case 'deduplicate':
+      return parseDedup(cursor, position)
+    case 'resume':
+    case 'suspend':
+      return parseWal(cursor, position, word)
+    default:
+      throw new SqlError(
+        "'add', 'alter', 'attach', 'detach', 'drop', 'convert', 'resume', 'rename', 'set' or 'squash' expected",
+        position,
+      )
+  }
+}
+
+const actionWords: ReadonlySet<string> = new Set([
+  'add',
+  'drop',
+  'force',
+  'alter',
+  'rename',
+  'attach',
+  'detach',
+  'convert',
+  'squash',
+  'set',
+  'dedup',
+  'deduplicate',
+  'resume',
+  'suspend',
+])
+
+/** `add column if not exists a int, column b long`, `add a int`, `add (a int, b long)` */
+function parseAdd(cursor: Cursor, position: number): AlterAction {
+  take(cursor, 'column')
+  const ifNotExists = takeIfNotExists(cursor)
+  const inParentheses = take(cursor, '(')
+  const columns = parseList(cursor, parseAddedColumn)
+  if (inParentheses) demand(cursor, ')')
+  demandDistinct(columns)
+  return { kind: 'add columns', position, ifNotExists, columns }
+}
+
+function parseAddedColumn(cursor: Cursor): ColumnDefinition {
+  take(cursor, 'column')
+  takeIfNotExists(cursor)
+  if (cursor.kind === 'end') throw new SqlError("'column' or column name expected", cursor.start)
+  return parseColumn(cursor)
+}
+
+function parseDrop(cursor: Cursor, position: number): AlterAction {
+  if (cursor.word === 'partition') return parsePartitions(cursor, position, 'drop')
+  demand(cursor, 'column', "'column' or 'partition' expected")
+  const ifExists = takeIfExists(cursor)
+  const columns = parseList(cursor, (inner) => {
+    if (inner.word === 'column' && peekWord(inner) !== ',' && peekWord(inner) !== '') take(inner, 'column')
+    return parseColumnName(inner)
+  })
+  return { kind: 'drop columns', position, ifExists, columns }
+}
+
+function parseColumnName(cursor: Cursor): Name {
+  return parseNameOrString(cursor, 'column name expected')
+}
+
+function parseRename(cursor: Cursor, position: number): AlterAction {
+  if (take(cursor, 'to')) return { kind: 'rename', position, newName: parseTableName(cursor) }
+  demand(cursor, 'column')
+  const pairs = parseList(cursor, (inner) => {
+    const column = parseColumnName(inner)
+    demand(inner, 'to', "'to' expected'")
+    const newName = parseColumnName(inner)
+    if (newName.quoted) demandColumnName(newName.name, newName.position)
+    return { column, newName }
+  })
+  return { kind: 'rename columns', position, pairs }
+}
+
+const alterColumnExpected = "'add index' or 'drop index' or 'type' or 'cache' or 'nocache' or 'symbol' expected"
+
+function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
+  demand(cursor, 'column')
+  const column = parseColumnName(cursor)
+  const { start, word } = cursor
+  if (take(cursor, 'type')) return parseChangeType(cursor, position, column)
+  if (take(cursor, 'set')) {
+    demand(cursor, 'data')
+    demand(cursor, 'type')
+    return parseChangeType(cursor, position, column)
+  }
+  if (take(cursor, 'add')) {
+    demand(cursor, 'index')
+    return { kind: 'add index', position, column, index: parseIndex(cursor, start) }
+  }
+  if (take(cursor, 'drop')) {
+    demand(cursor, 'index')
+    return { kind: 'drop index', position, column }
+  }
+  if (take(cursor, 'cache') || take(cursor, 'nocache'))
+    return { kind: 'set cache', position, column, cache: word === 'cache' }
+  demand(cursor, 'symbol', alterColumnExpected)
+  demand(cursor, 'capacity')
+  const capacity = parseCapacity(cursor)
+  return {
+    kind: 'set symbol capacity',
+    position,
+    column,
+    capacity: capacity.value,
+    capacityPosition: capacity.position,
+  }
+}
+
+function parseChangeType(cursor: Cursor, position: number, column: Name): AlterAction {
+  return { kind: 'change type', position, column, definition: { ...column, ...parseColumnTail(cursor) } }
+}
+
+type PartitionOperation = Extract<AlterAction, { kind: 'partitions' }>['operation']
+
+function parsePartitions(cursor: Cursor, position: number, operation: PartitionOperation): AlterAction {
+  demand(cursor, 'partition')
+  return { kind: 'partitions', position, operation, partitions: parsePartitionList(cursor) }
+}
+
+function parsePartitionList(cursor: Cursor): PartitionList {
+  if (take(cursor, 'where')) return { list: [], where: parseExpression(cursor) }
+  demand(cursor, 'list', "'list' or 'where' expected")
+  return { list: parseList(cursor, (inner) => parseString(inner, 'partition name expected')), where: null }
+}
+
+function parseConvert(cursor: Cursor, position: number): AlterAction {
+  if (!take(cursor, 'partitions')) demand(cursor, 'partition')
+  demand(cursor, 'to')
+  const toParquet = take(cursor, 'parquet')
+  if (!toParquet) demand(cursor, 'native', "'parquet' or 'native' expected")
+  const operation = toParquet ? 'convert to parquet' : 'convert to native'
+  return { kind: 'partitions', position, operation, partitions: parsePartitionList(cursor) }
+}
+
+function parseSet(cursor: Cursor, position: number): AlterAction {
+  if (take(cursor, 'ttl')) return { kind: 'set ttl', position, ttl: parseTimeToLive(cursor) }
+  if (take(cursor, 'param')) return { kind: 'set parameter', position, option: parseTableOption(cursor) }
+  demand(cursor, 'type', "'param', 'ttl' or 'type' expected")
+  const bypass = take(cursor, 'bypass')
+  demand(cursor, 'wal', "'bypass' or 'wal' expected")
+  return { kind: 'set type', position, wal: !bypass }
+}
+
+function parseDedup(cursor: Cursor, position: number): AlterAction {
+  if (take(cursor, 'disable')) return { kind: 'dedup disable', position }
+  demand(cursor, 'enable', "'enable' or 'disable' expected")
+  demand(cursor, 'upsert')
+  demand(cursor, 'keys')
+  const keys = parseNamesInParentheses(cursor)
+  demandDistinct(keys)
+  return { kind: 'dedup enable', position, keys }
+}
+
+/** `resume wal from txn 5`, `suspend wal with 24, 'disk full'` */
+function parseWal(cursor: Cursor, position: number, word: 'resume' | 'suspend'): AlterAction {
+  demand(cursor, 'wal')
+  if (word === 'suspend') return { kind: 'suspend wal', position, ...parseSuspendReason(cursor) }
+  if (!take(cursor, 'from')) return { kind: 'resume wal', position, fromTransaction: null }
+  if (!take(cursor, 'txn')) demand(cursor, 'transaction', "'TXN' or 'TRANSACTION' expected")
+  return { kind: 'resume wal', position, fromTransaction: parseExpression(cursor) }
+}
+
+function parseSuspendReason(cursor: Cursor): { code: Expression | null; message: Expression | null } {
+  if (!take(cursor, 'with')) return { code: null, message: null }
+  const code = parseExpression(cursor)
+  demand(cursor, ',')
+  return { code, message: parseExpression(cursor) }
+}

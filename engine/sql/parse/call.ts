@@ -1,0 +1,199 @@
+// Calls of functions: arguments, DISTINCT, FILTER, IGNORE NULLS, OVER; and the calls with a grammar of their own
+// (CAST, EXTRACT, SUBSTRING .. FROM, TRIM .. FROM, POSITION .. IN, typed strings), which become ordinary ones.
+
+import { SqlError } from '../../base/errors.js'
+import type { Call, Expression, OrderItem } from './ast.js'
+import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
+import { demand, parseList, take, takeTwo } from './expect.js'
+import { closingError, parseExpression } from './expression.js'
+import { parseCast } from './operand.js'
+import { parseQuery, startsQuery } from './query.js'
+import { parseOrderBy, parseOver } from './window.js'
+
+/** The cursor is on the parenthesis behind the name. */
+export function parseCall(cursor: Cursor, path: readonly string[], position: number): Call {
+  const open = cursor.start
+  const name = path.at(-1) as string
+  advance(cursor)
+  const distinct = take(cursor, 'distinct')
+  const args = parseArguments(cursor)
+  const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
+  if (cursor.word !== ')') throw closingError(cursor, open)
+  advance(cursor)
+  return parseCallTail(cursor, { name, position, distinct, args, orderBy })
+}
+
+function parseArguments(cursor: Cursor): Expression[] {
+  if (cursor.word === ')') return []
+  if (cursor.word === '*' && peekWord(cursor) === ')') {
+    const star: Expression = { kind: 'star', position: cursor.start, table: null, exclude: [] }
+    advance(cursor)
+    return [star]
+  }
+  if (startsQuery(cursor)) return [{ kind: 'subquery', position: cursor.start, query: parseQuery(cursor) }]
+  return parseList(cursor, (inner) => parseExpression(inner, 0, 'argument'))
+}
+
+interface CallHead {
+  readonly name: string
+  readonly position: number
+  readonly distinct: boolean
+  readonly args: readonly Expression[]
+  readonly orderBy: readonly OrderItem[]
+}
+
+function parseCallTail(cursor: Cursor, head: CallHead): Call {
+  const within = takeTwo(cursor, 'within', 'group')
+  const orderBy = within ? parseWithinGroup(cursor) : head.orderBy
+  const filter = cursor.word === 'filter' ? parseFilter(cursor) : null
+  const ignoreNulls = takeTwo(cursor, 'ignore', 'nulls')
+  if (!ignoreNulls) takeTwo(cursor, 'respect', 'nulls')
+  const over = cursor.word === 'over' ? parseOver(cursor) : null
+  return { kind: 'call', ...head, orderBy, filter, ignoreNulls, over }
+}
+
+function parseWithinGroup(cursor: Cursor): OrderItem[] {
+  demand(cursor, '(')
+  const orderBy = parseOrderBy(cursor)
+  demand(cursor, ')')
+  return orderBy
+}
+
+function parseFilter(cursor: Cursor): Expression | null {
+  if (peekWord(cursor) !== '(') return null
+  advance(cursor)
+  advance(cursor)
+  demand(cursor, 'where')
+  const filter = parseExpression(cursor)
+  demand(cursor, ')')
+  return filter
+}
+
+const specialCalls: ReadonlySet<string> = new Set([
+  'cast',
+  'extract',
+  'substring',
+  'trim',
+  'position',
+  'date',
+  'timestamp',
+  'timestamptz',
+  'interval',
+])
+
+export function startsSpecialCall(word: string): boolean {
+  return specialCalls.has(word)
+}
+
+/** null: the word is an ordinary name here; the cursor has not moved. */
+export function parseSpecialCall(cursor: Cursor): Expression | null {
+  const { word } = cursor
+  if (word === 'date' || word === 'timestamp' || word === 'timestamptz' || word === 'interval')
+    return parseTypedString(cursor)
+  if (peekWord(cursor) !== '(') return null
+  switch (word) {
+    case 'cast':
+      return parseCast(cursor)
+    case 'extract':
+      return parseExtract(cursor)
+    case 'position':
+      return parsePosition(cursor)
+    default:
+      return parseFromCall(cursor)
+  }
+}
+
+/** `timestamp '2024-01-01'` is `'2024-01-01'::timestamp`. */
+function parseTypedString(cursor: Cursor): Expression | null {
+  const { start, previousEnd, word } = cursor
+  advance(cursor)
+  const zoned = cursor.word === 'with' && takeTwo(cursor, 'with', 'time') && take(cursor, 'zone')
+  if (cursor.kind !== 'string') {
+    cursor.end = start
+    advance(cursor)
+    cursor.previousEnd = previousEnd
+    return null
+  }
+  const operand: Expression = { kind: 'string', position: cursor.start, value: quotedValue(cursor) }
+  advance(cursor)
+  const name = zoned ? 'timestamptz' : word
+  return {
+    kind: 'cast',
+    position: start,
+    operand,
+    type: { position: start, name, parameters: [], unit: null, dimensions: 0 },
+  }
+}
+
+function plainCall(position: number, name: string, args: readonly Expression[]): Call {
+  return {
+    kind: 'call',
+    position,
+    name,
+    args,
+    distinct: false,
+    orderBy: [],
+    filter: null,
+    ignoreNulls: false,
+    over: null,
+  }
+}
+
+/** `extract(hour from ts)` is `extract('hour', ts)`. */
+function parseExtract(cursor: Cursor): Expression {
+  const position = cursor.start
+  const name = tokenText(cursor)
+  advance(cursor)
+  const open = cursor.start
+  advance(cursor)
+  if (cursor.kind !== 'word' && cursor.kind !== 'string')
+    throw new SqlError('we expect expression type here', cursor.start)
+  const value = cursor.kind === 'string' ? quotedValue(cursor) : tokenText(cursor)
+  const field: Expression = { kind: 'string', position: cursor.start, value }
+  advance(cursor)
+  if (!take(cursor, 'from') && !take(cursor, ',')) throw new SqlError("'from' expected", cursor.start)
+  const operand = parseExpression(cursor)
+  if (!take(cursor, ')')) throw closingError(cursor, open)
+  return plainCall(position, name, [field, operand])
+}
+
+/** `position('b' in 'abc')` is `strpos('abc', 'b')`. */
+function parsePosition(cursor: Cursor): Expression {
+  const position = cursor.start
+  const name = tokenText(cursor)
+  advance(cursor)
+  const call = parseCall(cursor, [name], position)
+  const [only] = call.args
+  if (call.args.length !== 1 || only?.kind !== 'in' || !only.bare) return call
+  return plainCall(position, 'strpos', [...(only.set as readonly Expression[]), only.operand])
+}
+
+/** `substring(s from 2 for 3)` is `substring(s, 2, 3)`, `trim(both 'x' from s)` is `trim(s, 'x')`. */
+function parseFromCall(cursor: Cursor): Expression {
+  const position = cursor.start
+  const name = tokenText(cursor)
+  const isTrim = cursor.word === 'trim'
+  advance(cursor)
+  const { start: open } = cursor
+  advance(cursor)
+  const side = isTrim ? trimSide(cursor) : null
+  const first = cursor.word === 'from' || cursor.word === ')' ? [] : [parseExpression(cursor, 0, 'argument')]
+  const args = take(cursor, 'from') ? parseFromArguments(cursor, first, isTrim) : first
+  while (take(cursor, ',')) args.push(parseExpression(cursor, 0, 'argument'))
+  if (!take(cursor, ')')) throw closingError(cursor, open)
+  return parseCallTail(cursor, { name: side ?? name, position, distinct: false, args, orderBy: [] })
+}
+
+/** The function that trims the named side only; null for both. */
+function trimSide(cursor: Cursor): string | null {
+  const side = cursor.word
+  if (side !== 'both' && side !== 'leading' && side !== 'trailing') return null
+  advance(cursor)
+  return side === 'both' ? null : side === 'leading' ? 'ltrim' : 'rtrim'
+}
+
+function parseFromArguments(cursor: Cursor, first: Expression[], isTrim: boolean): Expression[] {
+  const second = parseExpression(cursor, 0, 'argument')
+  if (isTrim) return [second, ...first]
+  return take(cursor, 'for') ? [...first, second, parseExpression(cursor)] : [...first, second]
+}

@@ -1,0 +1,111 @@
+// The clauses of time series: SAMPLE BY, LATEST ON, and PIVOT.
+
+import { SqlError } from '../../base/errors.js'
+import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from './ast.js'
+import { advance, type Cursor } from './cursor.js'
+import { demand, parseList, parseNameOrString, take } from './expect.js'
+import { parseExpression, parseExpression0 } from './expression.js'
+import { parseQuery, startsQuery } from './query.js'
+import { parseGroupBy } from './select.js'
+import { parseInterval } from './window.js'
+
+/** The cursor is on `sample`. */
+export function parseSampleBy(cursor: Cursor): SampleBy {
+  const position = cursor.start
+  advance(cursor)
+  demand(cursor, 'by')
+  const interval = parseInterval(cursor)
+  const from = take(cursor, 'from') ? parseExpression(cursor) : null
+  const to = take(cursor, 'to') ? parseExpression(cursor) : null
+  const fill = cursor.word === 'fill' ? parseFill(cursor) : []
+  const align = take(cursor, 'align') ? parseAlign(cursor) : null
+  return { position, interval, from, to, fill, align }
+}
+
+function parseFill(cursor: Cursor): FillItem[] {
+  advance(cursor)
+  demand(cursor, '(')
+  const items = parseList(cursor, parseFillItem)
+  demand(cursor, ')')
+  return items
+}
+
+const fillExpected = "'none', 'prev', 'mid', 'null' or number expected"
+
+function parseFillItem(cursor: Cursor): FillItem {
+  const position = cursor.start
+  const { word } = cursor
+  if (word === 'none' || word === 'null' || word === 'prev' || word === 'linear') {
+    advance(cursor)
+    return { kind: word, position }
+  }
+  if (word === ')' || word === ',') throw new SqlError(fillExpected, position)
+  return { kind: 'value', position, value: parseExpression(cursor, 0, fillExpected) }
+}
+
+function parseAlign(cursor: Cursor): SampleAlign {
+  demand(cursor, 'to')
+  const position = cursor.start
+  if (take(cursor, 'first')) {
+    demand(cursor, 'observation')
+    return { kind: 'first observation', position }
+  }
+  demand(cursor, 'calendar', "'calendar' or 'first observation' expected")
+  const timeZone = take(cursor, 'time') ? parseAfter(cursor, 'zone') : null
+  const offset = take(cursor, 'with') ? parseAfter(cursor, 'offset') : null
+  return { kind: 'calendar', position, timeZone, offset }
+}
+
+function parseAfter(cursor: Cursor, word: string): ReturnType<typeof parseExpression> {
+  demand(cursor, word)
+  return parseExpression(cursor)
+}
+
+/** `latest on ts partition by a`, `latest by a`; the cursor is on `latest`. */
+export function parseLatest(cursor: Cursor, beforeWhere: boolean): LatestOn {
+  const position = cursor.start
+  advance(cursor)
+  if (take(cursor, 'by'))
+    return { position, timestamp: null, partitionBy: parseList(cursor, parseExpression0), beforeWhere }
+  if (!take(cursor, 'on')) throw new SqlError("'on' or 'by' expected", position)
+  const timestamp = parseExpression(cursor)
+  demand(cursor, 'partition')
+  demand(cursor, 'by')
+  return { position, timestamp, partitionBy: parseList(cursor, parseExpression0), beforeWhere }
+}
+
+/** The cursor is on `pivot`. */
+export function parsePivot(cursor: Cursor): Pivot {
+  const position = cursor.start
+  advance(cursor)
+  demand(cursor, '(')
+  const aggregates = parseList(cursor, (inner) => parseAliased(inner, 'for'))
+  demand(cursor, 'for')
+  const columns: PivotColumn[] = []
+  do columns.push(parsePivotColumn(cursor))
+  while (cursor.word !== 'group' && cursor.word !== ')')
+  const groupBy = cursor.word === 'group' ? parseGroupBy(cursor) : []
+  demand(cursor, ')')
+  return { position, aggregates, columns, groupBy }
+}
+
+const containmentOperands = 60
+
+function parsePivotColumn(cursor: Cursor): PivotColumn {
+  const position = cursor.start
+  const expression = parseExpression(cursor, containmentOperands)
+  demand(cursor, 'in')
+  demand(cursor, '(')
+  const values = startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, (inner) => parseAliased(inner, ''))
+  demand(cursor, ')')
+  return { position, expression, values }
+}
+
+/** An expression with an optional alias; `stop` is a word that is no alias. */
+function parseAliased(cursor: Cursor, stop: string): SelectItem {
+  const position = cursor.start
+  const expression = parseExpression(cursor)
+  if (take(cursor, 'as')) return { position, expression, alias: parseNameOrString(cursor, 'alias expected') }
+  const named = (cursor.kind === 'word' && cursor.word !== stop) || cursor.kind === 'quoted' || cursor.kind === 'string'
+  return { position, expression, alias: named ? parseNameOrString(cursor, 'alias expected') : null }
+}

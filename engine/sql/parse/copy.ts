@@ -1,0 +1,111 @@
+// COPY, in the dialect's own forms and in PostgreSQL's:
+//
+//   copy t from 'file.csv' with header true timestamp 'ts' format '..' on error skip_row
+//   copy t to 'name' with format parquet        copy (select ..) to 'name' with format parquet
+//   copy '<id>' cancel
+//   copy t (a, b) from stdin with (format csv, header)        copy t to stdout csv header
+
+import { SqlError } from '../../base/errors.js'
+import type { Copy, CopyOption, Name } from './ast.js'
+import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
+import { atEnd, demand, parseName, parseNamesInParentheses, parseTableName, take, unexpectedToken } from './expect.js'
+import { parseQueryInParentheses } from './query.js'
+
+/** The cursor is on `copy`. */
+export function parseCopy(cursor: Cursor): Copy {
+  const position = cursor.start
+  advance(cursor)
+  if (cursor.kind === 'string' && peekWord(cursor) === 'cancel') return parseCopyCancel(cursor, position)
+  const source: Copy['source'] =
+    cursor.word === '('
+      ? parseQueryInParentheses(cursor)
+      : { kind: 'table', table: parseTableName(cursor, 'table name expected') }
+  const columns: Name[] = source.kind === 'table' && cursor.word === '(' ? parseNamesInParentheses(cursor) : []
+  const direction = parseDirection(cursor)
+  const target = parseTarget(cursor)
+  return { kind: 'copy', position, source, columns, direction, target, options: parseOptions(cursor) }
+}
+
+function parseCopyCancel(cursor: Cursor, position: number): Copy {
+  const source: Copy['source'] = { kind: 'job', position: cursor.start, id: quotedValue(cursor) }
+  advance(cursor)
+  const target: Copy['target'] = { kind: 'connection', position: cursor.start }
+  advance(cursor)
+  return { kind: 'copy', position, source, columns: [], direction: 'cancel', target, options: [] }
+}
+
+function parseDirection(cursor: Cursor): 'from' | 'to' {
+  if (take(cursor, 'from')) return 'from'
+  if (take(cursor, 'to')) return 'to'
+  throw new SqlError("'from' or 'to' expected", cursor.start)
+}
+
+function parseTarget(cursor: Cursor): Copy['target'] {
+  const position = cursor.start
+  if (take(cursor, 'stdin') || take(cursor, 'stdout')) return { kind: 'connection', position }
+  if (cursor.kind !== 'string') throw new SqlError('file name expected', position)
+  const name = quotedValue(cursor)
+  advance(cursor)
+  return { kind: 'file', position, name }
+}
+
+function parseOptions(cursor: Cursor): CopyOption[] {
+  const options: CopyOption[] = []
+  take(cursor, 'with')
+  const inParentheses = take(cursor, '(')
+  while (!atEnd(cursor) && cursor.word !== ')') {
+    options.push(parseOption(cursor))
+    take(cursor, ',')
+  }
+  if (inParentheses) demand(cursor, ')')
+  return options
+}
+
+/** Words that are options without a value, or formats (PostgreSQL's old spelling). */
+const flags: ReadonlySet<string> = new Set(['csv', 'binary', 'text', 'freeze'])
+
+function parseOption(cursor: Cursor): CopyOption {
+  const position = cursor.start
+  const name = parseName(cursor, 'option expected').name.toLowerCase()
+  if (flags.has(name)) return name === 'freeze' ? option(position, name, ['true']) : option(position, 'format', [name])
+  if (name === 'on') {
+    demand(cursor, 'error')
+    return option(position, 'on error', [parseOptionValue(cursor)])
+  }
+  take(cursor, 'as')
+  take(cursor, '=')
+  if (cursor.word === '(') return option(position, name, parseValueList(cursor))
+  return option(position, name, [startsValue(cursor, name) ? parseOptionValue(cursor) : 'true'])
+}
+
+function option(position: number, name: string, values: readonly string[]): CopyOption {
+  return { position, name, value: values[0] ?? '', values }
+}
+
+/** HEADER stands alone or before a truth value; other options take whatever follows. */
+function startsValue(cursor: Cursor, name: string): boolean {
+  if (atEnd(cursor) || cursor.word === ',' || cursor.word === ')') return false
+  if (name !== 'header') return true
+  return (
+    ['true', 'false', 'on', 'off', 'match'].includes(cursor.word) ||
+    cursor.kind === 'number' ||
+    cursor.kind === 'string'
+  )
+}
+
+function parseValueList(cursor: Cursor): string[] {
+  advance(cursor)
+  const values: string[] = []
+  do values.push(parseOptionValue(cursor))
+  while (take(cursor, ','))
+  demand(cursor, ')')
+  return values
+}
+
+function parseOptionValue(cursor: Cursor): string {
+  const { kind } = cursor
+  if (kind === 'end' || (kind === 'symbol' && cursor.word !== '*')) throw unexpectedToken(cursor)
+  const value = kind === 'string' || kind === 'quoted' ? quotedValue(cursor) : tokenText(cursor)
+  advance(cursor)
+  return value
+}

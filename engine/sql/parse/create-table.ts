@@ -1,0 +1,237 @@
+// CREATE TABLE in all forms, and CREATE VIEW.
+
+import { SqlError } from '../../base/errors.js'
+import type {
+  CreateAs,
+  CreateColumns,
+  CreateLike,
+  CreateTable,
+  CreateView,
+  Expression,
+  IndexOption,
+  Name,
+  Statement,
+  TableName,
+} from './ast.js'
+import { parseColumn, parseIndex } from './column.js'
+import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
+import {
+  atEnd,
+  demand,
+  demandDistinct,
+  parseList,
+  parseNameOrString,
+  parseNamesInParentheses,
+  parseString,
+  parseTableName,
+  take,
+} from './expect.js'
+import { parseQuery, parseQueryInParentheses } from './query.js'
+import { parseBatch } from './rows.js'
+import { parseTableOption, parseTimeToLive, partitionUnitOf } from './table-options.js'
+
+/** The cursor is on `create`. */
+export function parseCreate(cursor: Cursor): Statement {
+  const position = cursor.start
+  advance(cursor)
+  const orReplace = cursor.word === 'or' && take(cursor, 'or')
+  if (orReplace) demand(cursor, 'replace')
+  if (cursor.word === 'view') return parseCreateView(cursor, position, orReplace)
+  if (cursor.word === 'materialized') throw new SqlError('materialized views are not supported', cursor.start)
+  take(cursor, 'atomic')
+  const { batch } = parseBatch(cursor)
+  if (!orReplace) {
+    for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
+    if (take(cursor, 'table')) return parseCreateTable(cursor, position, batch)
+  }
+  throw new SqlError(orReplace ? "'view' expected" : "'atomic' or 'table' or 'batch' expected", cursor.start)
+}
+
+export function takeIfNotExists(cursor: Cursor): boolean {
+  if (cursor.word !== 'if' || peekWord(cursor) !== 'not') return false
+  advance(cursor)
+  advance(cursor)
+  demand(cursor, 'exists', "'if not exists' expected")
+  return true
+}
+
+function parseCreateTable(cursor: Cursor, position: number, batch: Expression | null): CreateTable {
+  const ifNotExists = takeIfNotExists(cursor)
+  const table = parseTableName(cursor)
+  demandFileName(table)
+  const source = parseSource(cursor, batch)
+  const indexes = parseTrailing(cursor, source)
+  const timestamp = parseTimestamp(cursor)
+  const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor, timestamp) : null
+  return {
+    kind: 'create table',
+    position,
+    ifNotExists,
+    table,
+    source,
+    timestamp,
+    partitionBy,
+    indexes,
+    ...parseTableTail(cursor),
+  }
+}
+
+/** Table names become parts of paths. */
+function demandFileName(table: TableName): void {
+  if (table.name.includes('..') || table.name === '.') throw new SqlError("'.' is not allowed", table.position)
+}
+
+function parseSource(cursor: Cursor, batch: Expression | null): CreateTable['source'] {
+  if (cursor.word === 'as') return parseAs(cursor, batch)
+  if (cursor.word !== '(') throw missingSource(cursor)
+  if (peekWord(cursor) === 'like') return parseLike(cursor)
+  advance(cursor)
+  if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column definition')
+  const columns = parseList(cursor, parseColumn)
+  demandDistinct(columns)
+  demand(cursor, ')', "',' or ')' expected")
+  return { kind: 'columns', columns }
+}
+
+function missingSource(cursor: Cursor): SqlError {
+  return atEnd(cursor)
+    ? new SqlError("'(' or 'as' expected", cursor.start)
+    : new SqlError(`unexpected token [${cursor.text.slice(cursor.start, cursor.end)}]`, cursor.start)
+}
+
+function parseLike(cursor: Cursor): CreateLike {
+  advance(cursor)
+  advance(cursor)
+  const table = parseTableName(cursor)
+  demand(cursor, ')')
+  return { kind: 'like', table }
+}
+
+function parseAs(cursor: Cursor, batch: Expression | null): CreateAs {
+  advance(cursor)
+  const query = cursor.word === '(' ? parseQueryInParentheses(cursor) : parseQuery(cursor)
+  return { kind: 'as', query, casts: [], batch }
+}
+
+interface Indexed {
+  readonly column: Name
+  readonly index: IndexOption
+}
+
+/** `, index(s capacity 128)` and `, cast(a as int)` behind the columns or the query. */
+function parseTrailing(cursor: Cursor, source: CreateColumns | CreateLike | CreateAs): Indexed[] {
+  const indexes: Indexed[] = []
+  while (cursor.word === ',') {
+    advance(cursor)
+    if (take(cursor, 'index')) indexes.push(parseTableIndex(cursor))
+    else if (at(cursor, 'cast') && source.kind === 'as') pushCast(cursor, source)
+    else throw new SqlError("'index' or 'cast' expected", cursor.start)
+  }
+  return indexes
+}
+
+function parseTableIndex(cursor: Cursor): Indexed {
+  demand(cursor, '(')
+  const column = parseNameOrString(cursor, 'column name expected')
+  const index = parseIndex(cursor, column.position)
+  demand(cursor, ')')
+  return { column, index }
+}
+
+function pushCast(cursor: Cursor, source: CreateAs): void {
+  advance(cursor)
+  demand(cursor, '(')
+  const cast = parseColumn(cursor, true)
+  demand(cursor, ')')
+  const casts = source.casts as CreateAs['casts'][number][]
+  casts.push(cast)
+  demandDistinct(casts)
+}
+
+function parseTimestamp(cursor: Cursor): Name | null {
+  if (!take(cursor, 'timestamp')) return null
+  demand(cursor, '(')
+  const name = parseNameOrString(cursor, 'column name expected')
+  demand(cursor, ')')
+  return name
+}
+
+function parsePartitionBy(cursor: Cursor, timestamp: Name | null): CreateTable['partitionBy'] {
+  advance(cursor)
+  demand(cursor, 'by')
+  const position = cursor.start
+  const unit = partitionUnitOf(cursor.word)
+  if (unit === null) throw new SqlError("'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected", position)
+  if (timestamp === null && unit !== 'none') {
+    throw new SqlError('partitioning is possible only on tables with designated timestamps', position)
+  }
+  advance(cursor)
+  return { position, unit }
+}
+
+type TableTail = { -readonly [Key in 'wal' | 'ttl' | 'dedupKeys' | 'options' | 'volume']: CreateTable[Key] }
+
+/** TTL, WAL, DEDUP, WITH and IN VOLUME, in any order. */
+function parseTableTail(cursor: Cursor): TableTail {
+  const tail: TableTail = { wal: null, ttl: null, dedupKeys: null, options: [], volume: null }
+  for (;;) {
+    const { word, start } = cursor
+    if (word === 'ttl') tail.ttl = parseAfterWord(cursor, parseTimeToLive)
+    else if (word === 'wal') {
+      advance(cursor)
+      tail.wal = { position: start, enabled: true }
+    } else if (word === 'bypass') {
+      advance(cursor)
+      demand(cursor, 'wal', 'WAL expected')
+      tail.wal = { position: start, enabled: false }
+    } else if (word === 'dedup' || word === 'deduplicate') tail.dedupKeys = parseDedup(cursor)
+    else if (word === 'with' || (word === ',' && tail.options.length > 0))
+      tail.options = parseOptions(cursor, tail.options)
+    else if (word === ',' && peekWord(cursor) === 'in') advance(cursor)
+    else if (word === 'in') tail.volume = parseVolume(cursor)
+    else return tail
+  }
+}
+
+function parseAfterWord<Part>(cursor: Cursor, parse: (cursor: Cursor) => Part): Part {
+  advance(cursor)
+  return parse(cursor)
+}
+
+function parseOptions(cursor: Cursor, before: CreateTable['options']): CreateTable['options'] {
+  if (cursor.word === ',' && peekWord(cursor) === 'in') {
+    advance(cursor)
+    return before
+  }
+  advance(cursor)
+  return [...before, parseTableOption(cursor)]
+}
+
+function parseDedup(cursor: Cursor): Name[] {
+  advance(cursor)
+  demand(cursor, 'upsert')
+  demand(cursor, 'keys')
+  return parseNamesInParentheses(cursor)
+}
+
+function parseVolume(cursor: Cursor): NonNullable<CreateTable['volume']> {
+  advance(cursor)
+  demand(cursor, 'volume')
+  return cursor.kind === 'string'
+    ? parseString(cursor, 'volume alias expected')
+    : parseNameOrString(cursor, 'volume alias expected')
+}
+
+function parseCreateView(cursor: Cursor, position: number, orReplace: boolean): CreateView {
+  advance(cursor)
+  const ifNotExists = takeIfNotExists(cursor)
+  const view = parseTableName(cursor, 'view name expected')
+  demand(cursor, 'as')
+  return { kind: 'create view', position, orReplace, ifNotExists, view, ...parseViewQuery(cursor) }
+}
+
+/** The query of a view, in parentheses or bare, and its text without them. */
+export function parseViewQuery(cursor: Cursor): Pick<CreateView, 'query' | 'queryText'> {
+  const query = cursor.word === '(' ? parseQueryInParentheses(cursor) : parseQuery(cursor)
+  return { query, queryText: cursor.text.slice(query.position, query.end) }
+}

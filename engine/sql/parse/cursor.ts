@@ -1,0 +1,337 @@
+// The lexer: a cursor that holds one token of the text and moves to the next. Nothing is copied but words.
+//
+// Invariants:
+//   1. 0 <= start <= end <= text.length, and every advance moves forward: the whole text costs linear time.
+//   2. `word` is the lower-case letters of a bare word, the characters of a symbol, and '' for everything else, so that
+//      `cursor.word === 'select'` is true for the keyword only, never for a quoted name or a string.
+
+import { SqlError } from '../../base/errors.js'
+import { sqlDepthMax, statementCharactersMax } from '../../base/limits.js'
+
+export type TokenKind =
+  | 'end'
+  | 'word'
+  /** A name in double quotes or back quotes. */
+  | 'quoted'
+  | 'string'
+  /** Digits with whatever letters follow: `10`, `1.5e3`, `10L`, `5m`, `0xff`. */
+  | 'number'
+  | 'symbol'
+  /** `$1`, `:name`, `?` */
+  | 'parameter'
+  /** `@x` */
+  | 'variable'
+  /** `#u33`, `##0101/3` */
+  | 'geohash'
+
+export interface Cursor {
+  readonly text: string
+  kind: TokenKind
+  start: number
+  end: number
+  word: string
+  /** Of a string or a quoted name: it holds doubled quotes. */
+  doubled: boolean
+  /** Of a string: written E'..' with backslashes. */
+  escaped: boolean
+  /** Where the last token ended. */
+  previousEnd: number
+  /** Levels of nesting that are open now. */
+  depth: number
+  /** Operators chained in the outermost open expression, and how many expressions are open. */
+  links: number
+  openExpressions: number
+  /** `?` parameters met so far. */
+  parameters: number
+}
+
+/** A cursor on the first token. */
+export function openCursor(text: string): Cursor {
+  if (text.length > statementCharactersMax) {
+    throw new SqlError(`statement is too long [characters=${text.length}, max=${statementCharactersMax}]`, 0)
+  }
+  const cursor: Cursor = {
+    text,
+    kind: 'end',
+    start: 0,
+    end: 0,
+    word: '',
+    doubled: false,
+    escaped: false,
+    previousEnd: 0,
+    depth: 0,
+    links: 0,
+    openExpressions: 0,
+    parameters: 0,
+  }
+  advance(cursor)
+  return cursor
+}
+
+/** Enters a level of nesting; the caller leaves it with `cursor.depth--`. */
+export function descend(cursor: Cursor): void {
+  cursor.depth++
+  if (cursor.depth > sqlDepthMax)
+    throw new SqlError(`statement is nested too deeply [max=${sqlDepthMax}]`, cursor.start)
+}
+
+/** Goes back (or forth) to the token that starts at `position`. */
+export function moveTo(cursor: Cursor, position: number): void {
+  cursor.end = position
+  advance(cursor)
+}
+
+/** The lower-case word or symbol after the current token, '' for others. */
+export function peekWord(cursor: Cursor): string {
+  const { start, previousEnd } = cursor
+  advance(cursor)
+  const word = cursor.word
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
+  return word
+}
+
+const BLANK = 1
+const LETTER = 2
+const DIGIT = 3
+const classes = characterClasses()
+
+function characterClasses(): Uint8Array {
+  const table = new Uint8Array(128)
+  for (const code of [9, 10, 11, 12, 13, 32]) table[code] = BLANK
+  for (let code = 97; code <= 122; code++) table[code] = table[code - 32] = LETTER
+  for (let code = 48; code <= 57; code++) table[code] = DIGIT
+  // Braces and backslashes are in no name; as letters they make one token that the parser can show.
+  for (const character of '_{}\\') table[character.charCodeAt(0)] = LETTER
+  return table
+}
+
+function classOf(code: number): number {
+  if (code < 128) return classes[code] as number
+  return code === 0xa0 || code === 0xfeff || code === 0x2028 || code === 0x2029 ? BLANK : LETTER
+}
+
+function isWordCode(code: number): boolean {
+  return classOf(code) >= LETTER || code === 36
+}
+
+export function advance(cursor: Cursor): void {
+  const text = cursor.text
+  cursor.previousEnd = cursor.end
+  const start = skipBlanks(text, cursor.end)
+  cursor.start = start
+  if (start >= text.length) {
+    cursor.kind = 'end'
+    cursor.word = ''
+    cursor.end = start
+    return
+  }
+  const code = text.charCodeAt(start)
+  const kind = classOf(code)
+  if (kind === LETTER) readWord(cursor, start)
+  else if (kind === DIGIT || (code === 46 && isDigit(text, start + 1))) readNumber(cursor, start)
+  else if (code === 39) readQuotes(cursor, start, 39, 'string', false)
+  else if (code === 34 || code === 96) readQuotes(cursor, start, code, 'quoted', false)
+  else readMarkOrSymbol(cursor, start, code)
+}
+
+/** The first position that is neither blank nor comment. */
+function skipBlanks(text: string, from: number): number {
+  let position = from
+  for (;;) {
+    const code = text.charCodeAt(position)
+    if (code === 45 && text.charCodeAt(position + 1) === 45) {
+      const newline = text.indexOf('\n', position)
+      if (newline < 0) return text.length
+      position = newline + 1
+    } else if (code === 47 && text.charCodeAt(position + 1) === 42) {
+      const close = text.indexOf('*/', position + 2)
+      if (close < 0) return text.length
+      position = close + 2
+    } else if (classOf(code) === BLANK) position++
+    else return position
+  }
+}
+
+function isDigit(text: string, position: number): boolean {
+  const code = text.charCodeAt(position)
+  return code >= 48 && code <= 57
+}
+
+function readWord(cursor: Cursor, start: number): void {
+  const text = cursor.text
+  let position = start
+  let upper = false
+  for (;;) {
+    const code = text.charCodeAt(position)
+    if (!isWordCode(code)) break
+    if ((code >= 65 && code <= 90) || code >= 128) upper = true
+    position++
+  }
+  if (position === start + 1 && text.charCodeAt(position) === 39 && (text.charCodeAt(start) | 32) === 101) {
+    readQuotes(cursor, position, 39, 'string', true)
+    cursor.start = start
+    return
+  }
+  cursor.kind = 'word'
+  cursor.end = position
+  const word = text.slice(start, position)
+  cursor.word = upper ? word.toLowerCase() : word
+}
+
+/** Digits, one dot, an exponent; then letters up to the end of the word (a suffix or a unit, judged by the parser). */
+function readNumber(cursor: Cursor, start: number): void {
+  const text = cursor.text
+  cursor.kind = 'number'
+  cursor.word = ''
+  let position = start
+  if (text.charCodeAt(start) === 48 && (text.charCodeAt(start + 1) | 32) === 120) {
+    cursor.end = skipWord(text, start)
+    return
+  }
+  position = skipDigits(text, position)
+  if (text.charCodeAt(position) === 46 && text.charCodeAt(position + 1) !== 46)
+    position = skipDigits(text, position + 1)
+  if ((text.charCodeAt(position) | 32) === 101) {
+    const sign = text.charCodeAt(position + 1)
+    const digits = sign === 43 || sign === 45 ? position + 2 : position + 1
+    if (isDigit(text, digits)) position = skipDigits(text, digits)
+  }
+  cursor.end = skipWord(text, position)
+}
+
+function skipDigits(text: string, from: number): number {
+  let position = from
+  while (isDigit(text, position) || (text.charCodeAt(position) === 95 && isDigit(text, position + 1))) position++
+  return position
+}
+
+function skipWord(text: string, from: number): number {
+  let position = from
+  while (isWordCode(text.charCodeAt(position))) position++
+  return position
+}
+
+/** `open` is the position of the opening quote. */
+function readQuotes(cursor: Cursor, open: number, quote: number, kind: 'string' | 'quoted', escaped: boolean): void {
+  const text = cursor.text
+  const mark = String.fromCharCode(quote)
+  cursor.kind = kind
+  cursor.word = ''
+  cursor.doubled = false
+  cursor.escaped = escaped
+  let position = open + 1
+  for (;;) {
+    const close = escaped ? closingQuote(text, position) : text.indexOf(mark, position)
+    if (close < 0) {
+      throw new SqlError(kind === 'string' ? 'unclosed quoted string?' : 'unclosed quotation mark', cursor.start)
+    }
+    position = close + 1
+    if (text.charCodeAt(position) !== quote) break
+    cursor.doubled = true
+    position++
+  }
+  cursor.end = position
+}
+
+/** The next quote that no backslash protects. */
+function closingQuote(text: string, from: number): number {
+  for (let position = from; position < text.length; position++) {
+    const code = text.charCodeAt(position)
+    if (code === 39) return position
+    if (code === 92) position++
+  }
+  return -1
+}
+
+const longSymbols = ['<<=', '>>=', '<<', '>>', '<=', '>=', '<>', '!=', '!~', '||', '::', ':=', '==', '->']
+const symbolsByCode = symbolTable()
+
+function symbolTable(): readonly (readonly string[])[] {
+  const table: string[][] = []
+  for (let code = 0; code < 128; code++) {
+    const first = String.fromCharCode(code)
+    table.push([...longSymbols.filter((symbol) => symbol.startsWith(first)), first])
+  }
+  return table
+}
+
+/** Marks begin a token of their own; `:` only before a letter. */
+function readMarkOrSymbol(cursor: Cursor, start: number, code: number): void {
+  if (code === 35) readGeohash(cursor, start)
+  else if (code === 64) readMarked(cursor, start, 'variable')
+  else if (code === 36 || code === 63) readMarked(cursor, start, 'parameter')
+  else if (code === 58 && classOf(cursor.text.charCodeAt(start + 1)) === LETTER) readMarked(cursor, start, 'parameter')
+  else readSymbol(cursor, start, code)
+}
+
+function readSymbol(cursor: Cursor, start: number, code: number): void {
+  const text = cursor.text
+  cursor.kind = 'symbol'
+  const candidates = symbolsByCode[code]
+  let symbol = text[start] as string
+  if (candidates !== undefined && candidates.length > 1) {
+    symbol = candidates.find((candidate) => text.startsWith(candidate, start)) ?? symbol
+  } else if (candidates !== undefined) symbol = candidates[0] as string
+  cursor.word = symbol === '!=' ? '<>' : symbol === '==' ? '=' : symbol
+  cursor.end = start + symbol.length
+}
+
+function readMarked(cursor: Cursor, start: number, kind: 'variable' | 'parameter'): void {
+  cursor.kind = kind
+  cursor.word = ''
+  cursor.end = skipWord(cursor.text, start + 1)
+}
+
+/** `#` letters or `##` bits, then perhaps `/` and a number of bits. */
+function readGeohash(cursor: Cursor, start: number): void {
+  const text = cursor.text
+  cursor.kind = 'geohash'
+  cursor.word = ''
+  let position = skipWord(text, text.charCodeAt(start + 1) === 35 ? start + 2 : start + 1)
+  if (text.charCodeAt(position) === 47 && isDigit(text, position + 1)) position = skipDigits(text, position + 1)
+  cursor.end = position
+}
+
+/** Whether the cursor is on the word or symbol. (The compiler takes `word` for unchanged after a move; this it can't.) */
+export function at(cursor: Cursor, word: string): boolean {
+  return cursor.word === word
+}
+
+/** The token as it is written. */
+export function tokenText(cursor: Cursor): string {
+  return cursor.text.slice(cursor.start, cursor.end)
+}
+
+/** The characters that a string or quoted name stands for. */
+export function quotedValue(cursor: Cursor): string {
+  const { text, start, end } = cursor
+  if (cursor.escaped && cursor.kind === 'string') return unescaped(text.slice(start + 2, end - 1))
+  const inner = text.slice(start + 1, end - 1)
+  if (!cursor.doubled) return inner
+  const quote = text[start] as string
+  return inner.replaceAll(quote + quote, quote)
+}
+
+const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
+
+function unescaped(text: string): string {
+  const pattern = /''|\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|([\s\S]))/g
+  return text.replace(pattern, (match, hex, short, long, octal, character) => {
+    if (match === "''") return "'"
+    const digits: string | undefined = hex ?? short ?? long
+    if (digits !== undefined) return codePoint(Number.parseInt(digits, 16))
+    if (octal !== undefined) return codePoint(Number.parseInt(octal, 8))
+    return escapes[character] ?? character
+  })
+}
+
+function codePoint(code: number): string {
+  return code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code)
+}
+
+/** An error that shows the token it met. */
+export function shownTokenError(cursor: Cursor, message: string): SqlError {
+  const token = tokenText(cursor).slice(0, 100)
+  return new SqlError(`found [tok='${token}', len=${cursor.end - cursor.start}] ${message}`, cursor.start)
+}

@@ -1,0 +1,128 @@
+// Small steps over tokens that every part of the grammar takes: take a word, demand a symbol, read a name or a list.
+
+import { SqlError } from '../../base/errors.js'
+import { sqlListMax } from '../../base/limits.js'
+import type { Name, TableName } from './ast.js'
+import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
+
+/** Moves past the word or symbol if it is the current token. */
+export function take(cursor: Cursor, word: string): boolean {
+  if (cursor.word !== word) return false
+  advance(cursor)
+  return true
+}
+
+/** Moves past both words if they follow each other. */
+export function takeTwo(cursor: Cursor, first: string, second: string): boolean {
+  if (cursor.word !== first || peekWord(cursor) !== second) return false
+  advance(cursor)
+  advance(cursor)
+  return true
+}
+
+export function demand(cursor: Cursor, word: string, message = `'${word}' expected`): void {
+  if (!take(cursor, word)) throw new SqlError(message, cursor.start)
+}
+
+export function unexpectedToken(cursor: Cursor): SqlError {
+  if (cursor.kind === 'end') return new SqlError('unexpected end of statement', cursor.start)
+  return new SqlError(`unexpected token [${shownToken(cursor)}]`, cursor.start)
+}
+
+/** The token for a message: never more than a line of it. */
+export function shownToken(cursor: Cursor): string {
+  const text = tokenText(cursor)
+  return text.length > 100 ? `${text.slice(0, 100)}..` : text
+}
+
+export function atEnd(cursor: Cursor): boolean {
+  return cursor.kind === 'end' || cursor.word === ';'
+}
+
+/** A word or a name in double quotes. Keywords are names here; the caller decides which are not. */
+export function parseName(cursor: Cursor, message: string): Name {
+  if (cursor.kind === 'word') {
+    const name = { position: cursor.start, name: tokenText(cursor), quoted: false }
+    advance(cursor)
+    return name
+  }
+  return parseQuotedName(cursor, message, cursor.kind === 'quoted')
+}
+
+/** Also takes a name in single quotes, as aliases and table names may be. */
+export function parseNameOrString(cursor: Cursor, message: string): Name {
+  if (cursor.kind === 'string') return parseQuotedName(cursor, message, true)
+  return parseName(cursor, message)
+}
+
+function parseQuotedName(cursor: Cursor, message: string, quoted: boolean): Name {
+  if (!quoted) throw new SqlError(message, cursor.start)
+  const name = { position: cursor.start, name: quotedValue(cursor), quoted: true }
+  advance(cursor)
+  return name
+}
+
+/** `t`, `s.t`, `"db"."s"."t"`, `'t'`. */
+export function parseTableName(cursor: Cursor, message = 'table name expected'): TableName {
+  const first = parseNameOrString(cursor, message)
+  const path = [first.name]
+  let quoted = first.quoted
+  while (cursor.word === '.') {
+    advance(cursor)
+    const part = parseNameOrString(cursor, message)
+    quoted ||= part.quoted
+    path.push(part.name)
+  }
+  if (path.length > 3) throw new SqlError('too many parts in table name', first.position)
+  return tableName(path, first.position, quoted)
+}
+
+function tableName(path: readonly string[], position: number, quoted: boolean): TableName {
+  const schema = path.length > 1 ? (path.at(-2) as string) : null
+  const name = path.at(-1) as string
+  return { position, schema: schema === null || schema.toLowerCase() === 'public' ? null : schema, name, quoted }
+}
+
+/** `item, item, ...` with a limit on their number. */
+export function parseList<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item): Item[] {
+  const items = [parseItem(cursor)]
+  while (cursor.word === ',') {
+    advance(cursor)
+    if (items.length === sqlListMax) throw new SqlError(`list is too long [max=${sqlListMax}]`, cursor.start)
+    items.push(parseItem(cursor))
+  }
+  return items
+}
+
+/** `(name, name, ...)` */
+export function parseNamesInParentheses(cursor: Cursor, message = 'column name expected'): Name[] {
+  demand(cursor, '(')
+  const names = parseList(cursor, (inner) => parseNameOrString(inner, message))
+  demand(cursor, ')')
+  return names
+}
+
+/** Digits of a whole number that fits a double exactly. */
+export function parseWholeNumber(cursor: Cursor, message: string): number {
+  const digits = tokenText(cursor).replaceAll('_', '')
+  if (cursor.kind !== 'number' || !/^\d{1,15}$/.test(digits)) throw new SqlError(message, cursor.start)
+  advance(cursor)
+  return Number(digits)
+}
+
+export function parseString(cursor: Cursor, message: string): { position: number; name: string } {
+  if (cursor.kind !== 'string') throw new SqlError(message, cursor.start)
+  const value = { position: cursor.start, name: quotedValue(cursor) }
+  advance(cursor)
+  return value
+}
+
+/** Refuses the second of two equal names (letters' case does not count). */
+export function demandDistinct(names: readonly { position: number; name: string }[], context = ''): void {
+  const seen = new Set<string>()
+  for (const { name, position } of names) {
+    const key = name.toLowerCase()
+    if (seen.has(key)) throw new SqlError(`Duplicate column [name=${name}]${context}`, position)
+    seen.add(key)
+  }
+}

@@ -1,0 +1,326 @@
+// Expressions: a Pratt parser. Operators with their powers are here, operands in operand.ts.
+//
+// Powers, from loose to tight (the dialect's own order, not the standard's): OR, AND, NOT, equality and matching,
+// comparison, containment of addresses, IN and BETWEEN, |, ^, &, ||, shifts, + -, * / %, signs, ::, subscripts.
+// Operators of one power associate to the left.
+//
+// AND and OR chains of any length become balanced trees; chains of other operators are limited by `sqlChainMax`, so
+// that nobody who walks a tree overflows the stack.
+
+import { SqlError } from '../../base/errors.js'
+import { sqlChainMax } from '../../base/limits.js'
+import type { BinaryOperator, Expression, InExpression, Slice } from './ast.js'
+import { advance, at, type Cursor, descend, moveTo, tokenText } from './cursor.js'
+import { demand, parseList, take, unexpectedToken } from './expect.js'
+import { parseOperand } from './operand.js'
+import { parseQuery, startsQuery } from './query.js'
+import { parseTypeName } from './type-name.js'
+
+export const notPower = 30
+const equalityPower = 40
+const containmentPower = 60
+export const signPower = 130
+
+/** Of an operator between two operands. */
+const powers: ReadonlyMap<string, number> = new Map([
+  ['or', 10],
+  ['and', 20],
+  ['=', equalityPower],
+  ['<>', equalityPower],
+  ['~', equalityPower],
+  ['!~', equalityPower],
+  ['like', equalityPower],
+  ['ilike', equalityPower],
+  ['is', equalityPower],
+  ['operator', equalityPower],
+  ['<', 50],
+  ['<=', 50],
+  ['>', 50],
+  ['>=', 50],
+  ['<<=', 55],
+  ['>>=', 55],
+  ['in', containmentPower],
+  ['between', containmentPower],
+  ['within', containmentPower],
+  ['|', 70],
+  ['^', 75],
+  ['&', 80],
+  ['||', 85],
+  ['<<', 90],
+  ['>>', 90],
+  ['+', 100],
+  ['-', 100],
+  ['*', 110],
+  ['/', 110],
+  ['%', 110],
+  ['::', 140],
+  ['[', 150],
+  ['collate', 150],
+])
+
+/** An expression whose operators all bind tighter than `power`. `missing` is the message when there is none at all. */
+export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression expected'): Expression {
+  descend(cursor)
+  if (cursor.openExpressions === 0) cursor.links = 0
+  cursor.openExpressions++
+  let left = parseOperand(cursor, missing)
+  while (cursor.word !== ',' && cursor.word !== ')') {
+    const next = powerHere(cursor)
+    if (next <= power) break
+    left = parseInfix(cursor, left, next)
+  }
+  cursor.openExpressions--
+  cursor.depth--
+  return left
+}
+
+/** True for a token that can't begin an operand because it stands between two. */
+export function isInfix(word: string): boolean {
+  return powers.has(word) && word !== '[' && word !== 'collate' && word !== 'operator' && word !== 'within'
+}
+
+function powerHere(cursor: Cursor): number {
+  const { word } = cursor
+  if (word === '') return 0
+  const power = powers.get(word)
+  if (power !== undefined) return power
+  return word === 'not' ? negatedPower(cursor) : 0
+}
+
+/** `not` behind an operand belongs to IN, LIKE and their like. */
+function negatedPower(cursor: Cursor): number {
+  const { start, previousEnd } = cursor
+  advance(cursor)
+  const { word } = cursor
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
+  if (word === 'in' || word === 'between' || word === 'within') return containmentPower
+  return word === 'like' || word === 'ilike' ? equalityPower : 0
+}
+
+function parseInfix(cursor: Cursor, left: Expression, power: number): Expression {
+  const position = cursor.start
+  const { word } = cursor
+  advance(cursor)
+  switch (word) {
+    case 'or':
+    case 'and':
+      return parseLogical(cursor, left, word, power, position)
+    case 'not':
+      return parseNegated(cursor, left)
+    case 'in':
+      return parseIn(cursor, left, false, position)
+    case 'between':
+      return parseBetween(cursor, left, false, position)
+    case 'is':
+      return parseIs(cursor, left, position)
+    case '::':
+      link(cursor)
+      return { kind: 'cast', position, operand: left, type: parseTypeName(cursor, 'type expected') }
+    case '[':
+      return parseSubscript(cursor, left, position)
+    case 'collate':
+      parseTypeName(cursor, 'collation expected')
+      return left
+    case 'operator':
+      return parseNamedOperator(cursor, left, position)
+    default:
+      return parseBinary(cursor, left, word as BinaryOperator, power, position)
+  }
+}
+
+function link(cursor: Cursor): void {
+  cursor.links++
+  if (cursor.links > sqlChainMax) throw new SqlError(`expression is too long [operators=${sqlChainMax}]`, cursor.start)
+}
+
+function parseBinary(
+  cursor: Cursor,
+  left: Expression,
+  operator: BinaryOperator,
+  power: number,
+  position: number,
+): Expression {
+  link(cursor)
+  if (power === equalityPower || power === 50) {
+    const quantified = parseQuantified(cursor, left, operator, position)
+    if (quantified !== null) return quantified
+  }
+  return { kind: 'binary', position, operator, left, right: parseRight(cursor, operator, power, position) }
+}
+
+/** The right operand; a missing one is reported at the operator. */
+function parseRight(cursor: Cursor, operator: string, power: number, position: number): Expression {
+  if (endsExpression(cursor)) throw new SqlError(`too few arguments for '${operator}' [found=1,expected=2]`, position)
+  return parseExpression(cursor, power)
+}
+
+function endsExpression(cursor: Cursor): boolean {
+  const { word } = cursor
+  return cursor.kind === 'end' || word === ')' || word === ',' || word === ';' || word === ']'
+}
+
+/** Collects a whole chain of one of AND, OR and balances it when it is long. */
+function parseLogical(
+  cursor: Cursor,
+  first: Expression,
+  word: 'and' | 'or',
+  power: number,
+  position: number,
+): Expression {
+  const operands = [first, parseRight(cursor, word, power, position)]
+  const positions = [position]
+  while (cursor.word === word) {
+    positions.push(cursor.start)
+    const at = cursor.start
+    advance(cursor)
+    operands.push(parseRight(cursor, word, power, at))
+  }
+  return operands.length > 16
+    ? balance(operands, positions, word, 0, operands.length)
+    : chain(operands, positions, word)
+}
+
+function chain(operands: readonly Expression[], positions: readonly number[], operator: 'and' | 'or'): Expression {
+  let left = operands[0] as Expression
+  for (let i = 1; i < operands.length; i++) {
+    left = { kind: 'binary', position: positions[i - 1] as number, operator, left, right: operands[i] as Expression }
+  }
+  return left
+}
+
+/** The operands from `from` to before `to`; positions[i] is between operands i and i + 1. */
+function balance(
+  operands: readonly Expression[],
+  positions: readonly number[],
+  operator: 'and' | 'or',
+  from: number,
+  to: number,
+): Expression {
+  if (to - from === 1) return operands[from] as Expression
+  const middle = (from + to) >>> 1
+  const left = balance(operands, positions, operator, from, middle)
+  const right = balance(operands, positions, operator, middle, to)
+  return { kind: 'binary', position: positions[middle - 1] as number, operator, left, right }
+}
+
+function parseNegated(cursor: Cursor, left: Expression): Expression {
+  const position = cursor.start
+  const { word } = cursor
+  advance(cursor)
+  if (word === 'in') return parseIn(cursor, left, true, position)
+  if (word === 'between') return parseBetween(cursor, left, true, position)
+  if (word === 'within') return parseBinary(cursor, left, 'not within', containmentPower, position)
+  return parseBinary(cursor, left, word === 'like' ? 'not like' : 'not ilike', equalityPower, position)
+}
+
+function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position: number): Expression {
+  link(cursor)
+  if (endsExpression(cursor)) throw new SqlError("too few arguments for 'in' [found=1,expected=2]", position)
+  if (cursor.word !== '(') {
+    const set = [parseExpression(cursor, containmentPower)]
+    return { kind: 'in', position, negated, operand, set, bare: true }
+  }
+  const open = cursor.start
+  advance(cursor)
+  const set = parseSet(cursor, position)
+  if (!at(cursor, ')')) throw closingError(cursor, open)
+  advance(cursor)
+  return { kind: 'in', position, negated, operand, set, bare: false }
+}
+
+function parseSet(cursor: Cursor, position: number): InExpression['set'] {
+  if (cursor.word === ')') throw new SqlError("too few arguments for 'in' [found=1,expected=2]", position)
+  return startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, parseExpression0)
+}
+
+/** For callbacks that pass further arguments. */
+export function parseExpression0(cursor: Cursor): Expression {
+  return parseExpression(cursor)
+}
+
+/** What is wrong when a closing parenthesis is missing: the text ended, or something does not belong here. */
+export function closingError(cursor: Cursor, open: number): SqlError {
+  if (cursor.kind === 'end' || cursor.word === ';') return new SqlError('unbalanced (', open)
+  return cursor.word === ']' ? unexpectedToken(cursor) : new SqlError('dangling literal', cursor.start)
+}
+
+function parseBetween(cursor: Cursor, operand: Expression, negated: boolean, position: number): Expression {
+  link(cursor)
+  const symmetric = take(cursor, 'symmetric')
+  if (!symmetric) take(cursor, 'asymmetric')
+  if (endsExpression(cursor)) throw new SqlError("too few arguments for 'between' [found=1,expected=3]", position)
+  const low = parseExpression(cursor, containmentPower)
+  if (!take(cursor, 'and')) throw new SqlError("too few arguments for 'between' [found=2,expected=3]", position)
+  if (endsExpression(cursor)) throw new SqlError("too few arguments for 'between' [found=2,expected=3]", position)
+  const high = parseExpression(cursor, containmentPower)
+  return { kind: 'between', position, negated, symmetric, operand, low, high }
+}
+
+/** IS [NOT] NULL, TRUE, FALSE, DISTINCT FROM. NULL equals NULL in this dialect, so the last three are comparisons. */
+function parseIs(cursor: Cursor, operand: Expression, position: number): Expression {
+  link(cursor)
+  const negated = take(cursor, 'not')
+  const literalPosition = cursor.start
+  if (take(cursor, 'null')) return { kind: 'is null', position, negated, operand }
+  if (cursor.word === 'true' || cursor.word === 'false') {
+    const right: Expression = { kind: 'boolean', position: literalPosition, value: cursor.word === 'true' }
+    advance(cursor)
+    return { kind: 'binary', position, operator: negated ? '<>' : '=', left: operand, right }
+  }
+  if (take(cursor, 'distinct')) {
+    demand(cursor, 'from')
+    const right = parseRight(cursor, 'is distinct from', equalityPower, position)
+    return { kind: 'binary', position, operator: negated ? '=' : '<>', left: operand, right }
+  }
+  throw new SqlError('IS must be followed by [NOT] NULL, TRUE or FALSE', position)
+}
+
+function parseQuantified(
+  cursor: Cursor,
+  left: Expression,
+  operator: BinaryOperator,
+  position: number,
+): Expression | null {
+  const { word, start, previousEnd } = cursor
+  if (word !== 'any' && word !== 'all' && word !== 'some') return null
+  advance(cursor)
+  if (cursor.word !== '(') {
+    moveTo(cursor, start)
+    cursor.previousEnd = previousEnd
+    return null
+  }
+  const right = parseOperand(cursor, 'Expression expected')
+  return { kind: 'quantified', position, operator, quantifier: word === 'all' ? 'all' : 'any', left, right }
+}
+
+/** `operator(pg_catalog.~)`, as catalog queries of PostgreSQL's tools write it. */
+function parseNamedOperator(cursor: Cursor, left: Expression, position: number): Expression {
+  demand(cursor, '(')
+  while (cursor.kind === 'word') {
+    advance(cursor)
+    demand(cursor, '.')
+  }
+  const operator = cursor.word
+  if (powers.get(operator) === undefined || cursor.kind !== 'symbol') throw unexpectedToken(cursor)
+  advance(cursor)
+  demand(cursor, ')')
+  return parseBinary(cursor, left, operator as BinaryOperator, equalityPower, position)
+}
+
+function parseSubscript(cursor: Cursor, operand: Expression, position: number): Expression {
+  link(cursor)
+  const indexes = parseList(cursor, parseIndex)
+  demand(cursor, ']')
+  return { kind: 'subscript', position, operand, indexes }
+}
+
+/** `3`, `2:3`, `2:`, `:3`, `:`. The lexer reads `:n` as a parameter; behind a low bound it is the high one. */
+function parseIndex(cursor: Cursor): Expression | Slice {
+  const position = cursor.start
+  const low = cursor.word === ':' ? null : parseExpression(cursor)
+  if (cursor.kind === 'parameter' && tokenText(cursor).startsWith(':')) moveTo(cursor, cursor.start + 1)
+  else if (!take(cursor, ':')) return low as Expression
+  const open = cursor.word === ']' || cursor.word === ','
+  return { kind: 'slice', position, low, high: open ? null : parseExpression(cursor) }
+}

@@ -1,0 +1,93 @@
+// Numbers, geohashes and intervals of time: from the token's text to a literal of the tree.
+
+import { SqlError } from '../../base/errors.js'
+import type { Literal, TimeUnit } from './ast.js'
+import { type Cursor, tokenText } from './cursor.js'
+
+const timeUnits: ReadonlyMap<string, TimeUnit> = new Map<string, TimeUnit>(
+  (['n', 'U', 'T', 's', 'm', 'h', 'd', 'w', 'M', 'y'] as const).map((unit) => [unit, unit]),
+)
+
+const unitWords: Readonly<Record<string, TimeUnit>> = {
+  nanosecond: 'n',
+  microsecond: 'U',
+  millisecond: 'T',
+  second: 's',
+  minute: 'm',
+  hour: 'h',
+  day: 'd',
+  week: 'w',
+  month: 'M',
+  year: 'y',
+}
+
+/** `h`, `M`, `hour`, `Hours`; undefined for other words. A single letter counts its case. */
+export function timeUnitOf(text: string): TimeUnit | undefined {
+  const unit = timeUnits.get(text)
+  if (unit !== undefined || text.length < 3) return unit
+  const word = text.toLowerCase()
+  const single = word.endsWith('s') ? word.slice(0, -1) : word
+  return Object.hasOwn(unitWords, single) ? unitWords[single] : undefined
+}
+
+/** `15m` as [15, 'm']; null for any other text. */
+export function intervalOfText(text: string): { readonly digits: string; readonly unit: TimeUnit } | null {
+  const match = /^([\d_]+)([a-zA-Z]+)$/.exec(text)
+  const unit = timeUnits.get(match?.[2] ?? '')
+  if (match === null || unit === undefined) return null
+  return { digits: (match[1] as string).replaceAll('_', ''), unit }
+}
+
+/** The number that the cursor is on; it does not move. */
+export function numberLiteral(cursor: Cursor): Literal {
+  const text = tokenText(cursor)
+  const position = cursor.start
+  if (isDigits(text)) return { kind: 'integer', position, text, digits: text, long: false }
+  if (/^0x/i.test(text)) return hexLiteral(text, position)
+  const match = /^(\d[\d_]*)?(\.[\d_]*)?([eE][+-]?[\d_]+)?([a-zA-Z]*)$/.exec(text)
+  if (match === null) throw new SqlError(`invalid constant: ${text}`, position)
+  const suffix = match[4] ?? ''
+  const digits = text.slice(0, text.length - suffix.length).replaceAll('_', '')
+  const whole = match[2] === undefined && match[3] === undefined
+  if (whole && (suffix === '' || suffix === 'L' || suffix === 'l')) {
+    return { kind: 'integer', position, text, digits, long: suffix !== '' }
+  }
+  if (suffix === '' || /^[fFdD]$/.test(suffix)) {
+    const single = suffix === 'f' || suffix === 'F'
+    return { kind: 'float', position, text, digits, value: Number(digits), single }
+  }
+  if (suffix === 'm') return { kind: 'decimal', position, text, digits }
+  if (whole && timeUnits.has(suffix)) return { kind: 'interval', position, text }
+  throw new SqlError(`invalid constant: ${text}`, position)
+}
+
+function isDigits(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 48 || code > 57) return false
+  }
+  return true
+}
+
+/** Whole bytes, at most 32 of them. */
+function hexLiteral(text: string, position: number): Literal {
+  const digits = text.slice(2)
+  if (!/^[0-9a-fA-F]+$/.test(digits) || digits.length % 2 !== 0 || digits.length > 64) {
+    throw new SqlError(`invalid constant: ${text}`, position)
+  }
+  return { kind: 'hex', position, text, digits }
+}
+
+/** The geohash that the cursor is on; it does not move. */
+export function geohashLiteral(cursor: Cursor): Literal {
+  const text = tokenText(cursor)
+  const position = cursor.start
+  const match = /^(?:##([01]{1,60})|#([0-9bcdefghjkmnpqrstuvwxyz]{1,12}))(?:\/(\d{1,2}))?$/i.exec(text)
+  const digits = match?.[1] ?? match?.[2]
+  if (match === null || digits === undefined) throw new SqlError(`invalid constant: ${text}`, position)
+  const binary = match[1] !== undefined
+  const size = binary ? digits.length : digits.length * 5
+  const bits = match[3] === undefined ? size : Number(match[3])
+  if (bits < 1 || bits > size) throw new SqlError(`invalid constant: ${text}`, position)
+  return { kind: 'geohash', position, text, digits, binary, bits }
+}

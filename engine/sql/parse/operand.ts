@@ -1,0 +1,277 @@
+// Operands of expressions: literals, names, calls, CASE, CAST, arrays, parentheses and sub-queries.
+
+import { SqlError } from '../../base/errors.js'
+import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
+import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
+import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
+import { demand, parseList, parseNameOrString, take, unexpectedToken } from './expect.js'
+import { closingError, isInfix, notPower, parseExpression, parseExpression0, signPower } from './expression.js'
+import { geohashLiteral, numberLiteral } from './literal.js'
+import { parseQuery, startsQuery } from './query.js'
+import { parseTypeName } from './type-name.js'
+
+/** Words that end an expression wherever one is expected; quoted they are names. */
+const reserved: ReadonlySet<string> = new Set([
+  'select',
+  'from',
+  'where',
+  'group',
+  'order',
+  'having',
+  'limit',
+  'union',
+  'except',
+  'intersect',
+  'join',
+  'on',
+  'as',
+  'when',
+  'then',
+  'else',
+  'end',
+  'by',
+  'into',
+  'with',
+  'set',
+  'fill',
+  'align',
+])
+
+/** `missing` is the message when no operand begins here. */
+export function parseOperand(cursor: Cursor, missing: string): Expression {
+  switch (cursor.kind) {
+    case 'word':
+      return parseWord(cursor, missing)
+    case 'number':
+      return literal(cursor, numberLiteral(cursor))
+    case 'string':
+      return literal(cursor, { kind: 'string', position: cursor.start, value: quotedValue(cursor) })
+    case 'quoted':
+      return parsePath(cursor)
+    case 'parameter':
+      return parseParameter(cursor)
+    case 'variable':
+      return parseVariable(cursor)
+    case 'geohash':
+      return literal(cursor, geohashLiteral(cursor))
+    default:
+      return parseSymbol(cursor, missing)
+  }
+}
+
+function literal(cursor: Cursor, expression: Expression): Expression {
+  advance(cursor)
+  return expression
+}
+
+function parseWord(cursor: Cursor, missing: string): Expression {
+  const { word, start } = cursor
+  switch (word) {
+    case 'null':
+      return literal(cursor, { kind: 'null', position: start })
+    case 'true':
+    case 'false':
+      return literal(cursor, { kind: 'boolean', position: start, value: word === 'true' })
+    case 'nan':
+      return literal(cursor, {
+        kind: 'float',
+        position: start,
+        text: tokenText(cursor),
+        digits: 'NaN',
+        value: Number.NaN,
+        single: false,
+      })
+    case 'not':
+      return parseUnary(cursor, 'not', notPower)
+    case 'case':
+      return parseCase(cursor)
+    case 'exists':
+      return parseExists(cursor)
+    case 'array':
+      return parseArrayWord(cursor)
+  }
+  if (startsSpecialCall(word)) {
+    const call = parseSpecialCall(cursor)
+    if (call !== null) return call
+  }
+  if (reserved.has(word)) throw missingOperand(cursor, missing)
+  if (isInfix(word)) throw new SqlError(`too few arguments for '${word}' [found=0,expected=2]`, start)
+  return parsePath(cursor)
+}
+
+/** Inside parentheses a reserved word and another word is a forgotten parenthesis: `sum( from t`. */
+function missingOperand(cursor: Cursor, missing: string): SqlError {
+  const { start } = cursor
+  if (missing !== 'argument') return new SqlError(missing, start)
+  advance(cursor)
+  return new SqlError('dangling literal', cursor.start)
+}
+
+function parseSymbol(cursor: Cursor, missing: string): Expression {
+  const { word, start } = cursor
+  switch (word) {
+    case '-':
+    case '+':
+    case '~':
+      return parseUnary(cursor, word, signPower)
+    case '(':
+      return parseParentheses(cursor)
+  }
+  if (isInfix(word)) throw new SqlError(`too few arguments for '${word}' [found=0,expected=2]`, start)
+  throw new SqlError(missing === 'argument' ? 'Expression expected' : missing, start)
+}
+
+function parseUnary(cursor: Cursor, operator: UnaryOperator, power: number): Expression {
+  const position = cursor.start
+  advance(cursor)
+  if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ',') {
+    throw new SqlError(`too few arguments for '${operator}' [found=0,expected=1]`, position)
+  }
+  return { kind: 'unary', position, operator, operand: parseExpression(cursor, power) }
+}
+
+/** A sub-query, a row value, or an expression in parentheses (which leave no trace). */
+function parseParentheses(cursor: Cursor): Expression {
+  const position = cursor.start
+  advance(cursor)
+  if (startsQuery(cursor)) {
+    const query = parseQuery(cursor)
+    closeParenthesis(cursor, position)
+    return parseFields(cursor, { kind: 'subquery', position, query })
+  }
+  const elements = parseList(cursor, parseExpression0)
+  closeParenthesis(cursor, position)
+  const [first] = elements
+  if (first !== undefined && elements.length === 1) return parseFields(cursor, first)
+  return { kind: 'list', position, elements }
+}
+
+function closeParenthesis(cursor: Cursor, open: number): void {
+  if (cursor.word !== ')') throw closingError(cursor, open)
+  advance(cursor)
+}
+
+/** `(f(x)).n`, `(t).*` */
+function parseFields(cursor: Cursor, operand: Expression): Expression {
+  let result = operand
+  while (cursor.word === '.') {
+    const position = cursor.start
+    advance(cursor)
+    const name = take(cursor, '*') ? '*' : parseNameOrString(cursor, 'field name expected').name
+    result = { kind: 'field', position, operand: result, name }
+  }
+  return result
+}
+
+/** `a`, `t.a`, `t.*`, or a call when a parenthesis follows. */
+function parsePath(cursor: Cursor): Expression {
+  const position = cursor.start
+  const path = [parsePart(cursor)]
+  let quoted = cursor.text.charCodeAt(position) === 34
+  while (cursor.word === '.') {
+    advance(cursor)
+    if (take(cursor, '*')) return { kind: 'star', position, table: path.at(-1) ?? null, exclude: [] }
+    quoted ||= cursor.kind === 'quoted'
+    path.push(parsePart(cursor))
+  }
+  if (cursor.word === '(') return parseCall(cursor, path, position)
+  return { kind: 'column', position, path, quoted }
+}
+
+function parsePart(cursor: Cursor): string {
+  const { start, word } = cursor
+  if (word.startsWith('{') || word.startsWith('\\')) throw SqlError.columnMissing(word, start)
+  return parseNameOrString(cursor, 'column name expected').name
+}
+
+function parseParameter(cursor: Cursor): Expression {
+  const position = cursor.start
+  const name = tokenText(cursor).slice(1)
+  const mark = cursor.text[position]
+  advance(cursor)
+  if (mark === ':') return { kind: 'parameter', position, index: 0, name }
+  if (mark === '?') {
+    cursor.parameters++
+    return { kind: 'parameter', position, index: cursor.parameters, name: null }
+  }
+  if (!/^[1-9]\d{0,4}$/.test(name)) throw new SqlError(`invalid bind variable index [value=${name}]`, position)
+  return { kind: 'parameter', position, index: Number(name), name: null }
+}
+
+function parseVariable(cursor: Cursor): Expression {
+  const position = cursor.start
+  const name = tokenText(cursor).slice(1)
+  if (name === '') throw SqlError.columnMissing('@', position)
+  advance(cursor)
+  return { kind: 'variable', position, name }
+}
+
+function parseCase(cursor: Cursor): Expression {
+  const position = cursor.start
+  advance(cursor)
+  const unbalanced = () => new SqlError("unbalanced 'case'", position)
+  const operand = cursor.word === 'when' ? null : parseExpression(cursor, 0, 'missing arguments')
+  const branches: CaseExpression['branches'][number][] = []
+  while (take(cursor, 'when')) {
+    const when = parseExpression(cursor, 0, 'missing arguments')
+    if (cursor.kind === 'end') throw unbalanced()
+    demand(cursor, 'then', "'then' expected")
+    branches.push({ when, result: parseExpression(cursor, 0, 'missing arguments') })
+  }
+  if (branches.length === 0) throw cursor.kind === 'end' ? unbalanced() : new SqlError("'when' expected", cursor.start)
+  const otherwise = take(cursor, 'else') ? parseExpression(cursor, 0, 'missing arguments') : null
+  if (!take(cursor, 'end')) throw unbalanced()
+  return { kind: 'case', position, operand, branches, otherwise }
+}
+
+function parseExists(cursor: Cursor): Expression {
+  const position = cursor.start
+  if (peekWord(cursor) !== '(') return parsePath(cursor)
+  advance(cursor)
+  const open = cursor.start
+  advance(cursor)
+  const query = parseQuery(cursor)
+  closeParenthesis(cursor, open)
+  return { kind: 'exists', position, query }
+}
+
+/** `array[1, 2]`, `array(select ..)`; else a column named array. */
+function parseArrayWord(cursor: Cursor): Expression {
+  const next = peekWord(cursor)
+  if (next !== '[') return parsePath(cursor)
+  const position = cursor.start
+  advance(cursor)
+  return parseArray(cursor, position)
+}
+
+function parseArray(cursor: Cursor, position: number): Expression {
+  advance(cursor)
+  const elements = cursor.word === ']' ? [] : parseList(cursor, parseElement)
+  if (cursor.word !== ']')
+    throw cursor.kind === 'end' ? new SqlError('unbalanced [', position) : unexpectedToken(cursor)
+  advance(cursor)
+  return { kind: 'array', position, elements }
+}
+
+/** Inner arrays need no word: `array[[1, 2], [3, 4]]`. */
+function parseElement(cursor: Cursor): Expression {
+  if (cursor.word !== '[') return parseExpression(cursor)
+  cursor.depth++
+  const array = parseArray(cursor, cursor.start)
+  cursor.depth--
+  return array
+}
+
+/** `cast(a as int)`; the cursor is on `cast` and a parenthesis follows. */
+export function parseCast(cursor: Cursor): Expression {
+  const position = cursor.start
+  advance(cursor)
+  const open = cursor.start
+  advance(cursor)
+  const operand = parseExpression(cursor)
+  if (cursor.kind === 'end') throw new SqlError('unbalanced (', open)
+  demand(cursor, 'as', "'as' missing")
+  const type = parseTypeName(cursor, 'type expected')
+  closeParenthesis(cursor, open)
+  return { kind: 'cast', position, operand, type }
+}

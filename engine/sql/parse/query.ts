@@ -1,0 +1,225 @@
+// Queries: DECLARE, WITH, set operations, ORDER BY, LIMIT, and the bodies SELECT, VALUES, SHOW and a bare table.
+//
+// Set operations associate to the left, INTERSECT too. ORDER BY and LIMIT behind them belong to the whole; in front of
+// another set operation they belong to what stands before them.
+
+import { SqlError } from '../../base/errors.js'
+import { sqlChainMax } from '../../base/limits.js'
+import type {
+  CommonTable,
+  Declaration,
+  Limit,
+  NestedQuery,
+  Query,
+  QueryBody,
+  Select,
+  SetOperation,
+  Values,
+} from './ast.js'
+import { advance, type Cursor, descend, peekWord, tokenText } from './cursor.js'
+import { demand, parseList, parseName, parseNamesInParentheses, take } from './expect.js'
+import { closingError, parseExpression, parseExpression0 } from './expression.js'
+import { parseImplicitSelect, parseSelect } from './select.js'
+import { parseShow } from './show.js'
+import { parseOrderBy } from './window.js'
+
+export const queryExpected = "'select', 'with', 'declare' or table name expected expected"
+
+/** Inside parentheses of an expression: whether a query begins here (and not a list of expressions). */
+export function startsQuery(cursor: Cursor): boolean {
+  const { word } = cursor
+  if (word === 'select' || word === 'with' || word === 'declare') return true
+  return word === 'values' && peekWord(cursor) === '('
+}
+
+/** `missing` is the message when no query begins here. */
+export function parseQuery(cursor: Cursor, missing = queryExpected): Query {
+  descend(cursor)
+  const position = cursor.start
+  const declarations: Declaration[] = []
+  const commonTables: CommonTable[] = []
+  parsePrologue(cursor, declarations, commonTables)
+  const message = commonTables.length > 0 ? "'select', 'update' or name expected expected" : missing
+  const query = parseQueryBody(cursor, position, declarations, commonTables, message)
+  cursor.depth--
+  return query
+}
+
+/** DECLARE and WITH, also before INSERT and UPDATE. */
+export function parsePrologue(cursor: Cursor, declarations: Declaration[], commonTables: CommonTable[]): void {
+  for (;;) {
+    if (cursor.word === 'declare') parseDeclarations(cursor, declarations)
+    else if (cursor.word === 'with') parseCommonTables(cursor, commonTables)
+    else return
+  }
+}
+
+function parseDeclarations(cursor: Cursor, declarations: Declaration[]): void {
+  advance(cursor)
+  declarations.push(...parseList(cursor, parseDeclaration))
+}
+
+function parseDeclaration(cursor: Cursor): Declaration {
+  const overridable = take(cursor, 'overridable')
+  const position = cursor.start
+  const name = tokenText(cursor).slice(1)
+  if (cursor.kind !== 'variable' || name === '') throw new SqlError('variable name expected', position)
+  advance(cursor)
+  if (!take(cursor, ':=') && !take(cursor, '='))
+    throw new SqlError('expected variable assignment operator `:=`', cursor.start)
+  return { position, name, value: parseExpression(cursor), overridable }
+}
+
+function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
+  advance(cursor)
+  take(cursor, 'recursive')
+  do {
+    const table = parseCommonTable(cursor)
+    const key = table.name.toLowerCase()
+    if (commonTables.some(({ name }) => name.toLowerCase() === key))
+      throw new SqlError('duplicate name', table.position)
+    commonTables.push(table)
+  } while (take(cursor, ','))
+}
+
+function parseCommonTable(cursor: Cursor): CommonTable {
+  const { position, name } = parseName(cursor, "'select', 'update' or name expected expected")
+  const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
+  demand(cursor, 'as', "'as' expected")
+  if (take(cursor, 'not')) demand(cursor, 'materialized')
+  else take(cursor, 'materialized')
+  return { position, name, columns, query: parseQueryInParentheses(cursor) }
+}
+
+export function parseQueryInParentheses(cursor: Cursor): Query {
+  const open = cursor.start
+  demand(cursor, '(')
+  const query = parseQuery(cursor)
+  if (!take(cursor, ')')) throw queryClosingError(cursor, open)
+  return query
+}
+
+function queryClosingError(cursor: Cursor, open: number): SqlError {
+  return cursor.kind === 'end' ? new SqlError("')' expected", cursor.start) : closingErrorOfQuery(cursor, open)
+}
+
+function closingErrorOfQuery(cursor: Cursor, open: number): SqlError {
+  return cursor.word === ';' ? closingError(cursor, open) : new SqlError("')' expected", cursor.start)
+}
+
+/** Everything behind DECLARE and WITH. */
+export function parseQueryBody(
+  cursor: Cursor,
+  position: number,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+  missing: string,
+): Query {
+  return continueQuery(cursor, parseBranch(cursor, missing), position, declarations, commonTables)
+}
+
+const setWords: ReadonlySet<string> = new Set(['union', 'except', 'intersect'])
+
+/** Set operations, ORDER BY and LIMIT behind a body that is parsed already. */
+export function continueQuery(
+  cursor: Cursor,
+  first: QueryBody,
+  position: number,
+  declarations: readonly Declaration[] = [],
+  commonTables: readonly CommonTable[] = [],
+): Query {
+  let body = first
+  for (let links = 0; ; links++) {
+    if (links > sqlChainMax) throw new SqlError(`too many set operations [max=${sqlChainMax}]`, cursor.start)
+    if (setWords.has(cursor.word)) {
+      body = parseSetOperation(cursor, body)
+      continue
+    }
+    const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
+    const limit = parseLimit(cursor)
+    const end = cursor.previousEnd
+    if (!setWords.has(cursor.word))
+      return { kind: 'query', position, end, declarations, commonTables, body, orderBy, limit }
+    const query: Query = { kind: 'query', position, end, declarations: [], commonTables: [], body, orderBy, limit }
+    body = { kind: 'nested', position, query }
+  }
+}
+
+export function startsSetOperation(cursor: Cursor): boolean {
+  return setWords.has(cursor.word)
+}
+
+function parseSetOperation(cursor: Cursor, left: QueryBody): SetOperation {
+  const position = cursor.start
+  const operation = cursor.word as SetOperation['operation']
+  advance(cursor)
+  const all = take(cursor, 'all')
+  if (!all) take(cursor, 'distinct')
+  if (cursor.kind === 'end') throw new SqlError(all ? 'select expected' : 'all or select expected', cursor.start)
+  return { kind: 'set operation', position, operation, all, left, right: parseBranch(cursor, queryExpected) }
+}
+
+function parseBranch(cursor: Cursor, missing: string): QueryBody {
+  switch (cursor.word) {
+    case 'select':
+      return parseSelect(cursor)
+    case 'values':
+      return parseValues(cursor)
+    case 'show':
+      return parseShow(cursor)
+    case '(':
+      return parseBranchInParentheses(cursor)
+    case 'with':
+    case 'declare':
+      return { kind: 'nested', position: cursor.start, query: parseQuery(cursor) }
+    default:
+      return parseImplicitSelect(cursor, missing)
+  }
+}
+
+function parseValues(cursor: Cursor): Values {
+  const position = cursor.start
+  advance(cursor)
+  return { kind: 'values', position, rows: parseList(cursor, parseValueRow) }
+}
+
+function parseValueRow(cursor: Cursor): { position: number; values: ReturnType<typeof parseExpression>[] } {
+  const position = cursor.start
+  demand(cursor, '(')
+  const values = parseList(cursor, parseExpression0)
+  demand(cursor, ')')
+  return { position, values }
+}
+
+/** `(select ..)` alone, or as the source of an implicit select: `(select ..) where ..`. */
+function parseBranchInParentheses(cursor: Cursor): NestedQuery | Select {
+  const position = cursor.start
+  const query = parseQueryInParentheses(cursor)
+  if (endsBranch(cursor)) return { kind: 'nested', position, query }
+  return parseImplicitSelect(cursor, queryExpected, { position, query })
+}
+
+function endsBranch(cursor: Cursor): boolean {
+  const { word } = cursor
+  if (cursor.kind === 'end' || setWords.has(word)) return true
+  return word === ')' || word === ';' || word === 'order' || word === 'limit' || word === 'offset'
+}
+
+/** LIMIT without a number is no limit, as the dialect has it. */
+function parseLimit(cursor: Cursor): Limit | null {
+  const position = cursor.start
+  if (cursor.word === 'offset') return { position, low: null, high: null, offset: parseOffset(cursor) }
+  if (!take(cursor, 'limit')) return null
+  if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';') return null
+  const low = take(cursor, 'all') ? null : parseExpression(cursor)
+  const high = take(cursor, ',') ? parseExpression(cursor) : null
+  const offset = cursor.word === 'offset' ? parseOffset(cursor) : null
+  return low === null && offset === null ? null : { position, low, high, offset }
+}
+
+function parseOffset(cursor: Cursor): ReturnType<typeof parseExpression> {
+  advance(cursor)
+  const offset = parseExpression(cursor)
+  if (!take(cursor, 'rows')) take(cursor, 'row')
+  return offset
+}

@@ -1,0 +1,137 @@
+// INSERT, UPDATE and DELETE.
+
+import { SqlError } from '../../base/errors.js'
+import type {
+  Assignment,
+  CommonTable,
+  Declaration,
+  Delete,
+  Expression,
+  Insert,
+  InsertRows,
+  Interval,
+  Update,
+  ValueRow,
+} from './ast.js'
+import { advance, type Cursor, tokenText } from './cursor.js'
+import {
+  demand,
+  demandDistinct,
+  parseList,
+  parseNameOrString,
+  parseNamesInParentheses,
+  parseTableName,
+  shownToken,
+  take,
+} from './expect.js'
+import { closingError, parseExpression } from './expression.js'
+import { parseQuery } from './query.js'
+import { parseWhere } from './select.js'
+import { parseFrom, parseTableAlias } from './source.js'
+import { parseInterval } from './window.js'
+
+/** The cursor is on `insert`; position is that of the WITH or DECLARE before it, if there is one. */
+export function parseInsert(
+  cursor: Cursor,
+  position: number,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+): Insert {
+  advance(cursor)
+  take(cursor, 'atomic')
+  const { batch, o3MaxLag } = parseBatch(cursor)
+  demand(cursor, 'into')
+  const table = parseTableName(cursor)
+  const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
+  demandDistinct(columns)
+  const source = parseInsertSource(cursor, columns.length > 0)
+  return { kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag }
+}
+
+/** `batch 1000 o3MaxLag 10s`, also of CREATE TABLE AS. */
+export function parseBatch(cursor: Cursor): { batch: Expression | null; o3MaxLag: Interval | null } {
+  const batch = take(cursor, 'batch') ? parseExpression(cursor) : null
+  const o3MaxLag = take(cursor, 'o3maxlag') ? parseInterval(cursor) : null
+  return { batch, o3MaxLag }
+}
+
+function parseInsertSource(cursor: Cursor, named: boolean): Insert['source'] {
+  const { word, start } = cursor
+  if (word === 'values') return parseInsertRows(cursor)
+  if (word === 'select' || word === '(' || word === 'declare') return parseQuery(cursor)
+  if (cursor.kind === 'end')
+    throw new SqlError(named ? "'select' or 'values' expected" : "'(' or 'select' expected", start)
+  throw new SqlError(
+    `found [tok='${shownToken(cursor)}', len=${tokenText(cursor).length}] 'select' or 'values' expected`,
+    start,
+  )
+}
+
+function parseInsertRows(cursor: Cursor): InsertRows {
+  const position = cursor.start
+  advance(cursor)
+  const rows = parseList(cursor, parseInsertRow)
+  if (cursor.kind !== 'end' && cursor.word !== ';') throw new SqlError("',' expected", cursor.start)
+  return { kind: 'rows', position, rows }
+}
+
+function parseInsertRow(cursor: Cursor): ValueRow {
+  const position = cursor.start
+  demand(cursor, '(')
+  const values = parseList(cursor, parseValue)
+  if (cursor.word !== ')')
+    throw cursor.kind === 'end' ? new SqlError("',' expected", cursor.start) : closingError(cursor, position)
+  advance(cursor)
+  return { position, values }
+}
+
+function parseValue(cursor: Cursor): Expression {
+  return parseExpression(cursor)
+}
+
+export function parseUpdate(
+  cursor: Cursor,
+  position: number,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+): Update {
+  advance(cursor)
+  const table = parseTableName(cursor)
+  const alias = parseTableAlias(cursor)
+  demand(cursor, 'set', 'AS, SET or table alias expected expected')
+  const assignments = parseList(cursor, parseAssignment)
+  demandDistinct(
+    assignments.map(({ column }) => column),
+    ' in SET clause',
+  )
+  const { from, joins } = parseFrom(cursor)
+  return {
+    kind: 'update',
+    position,
+    declarations,
+    commonTables,
+    table,
+    alias,
+    assignments,
+    from,
+    joins,
+    where: parseWhere(cursor),
+  }
+}
+
+/** `a = 1`, `t.a = 1` */
+function parseAssignment(cursor: Cursor): Assignment {
+  const first = parseNameOrString(cursor, 'column name expected')
+  const column = take(cursor, '.') ? parseNameOrString(cursor, 'column name expected') : first
+  demand(cursor, '=')
+  return { column, value: parseExpression(cursor) }
+}
+
+export function parseDelete(cursor: Cursor): Delete {
+  const position = cursor.start
+  advance(cursor)
+  demand(cursor, 'from')
+  const table = parseTableName(cursor)
+  const alias = parseTableAlias(cursor)
+  return { kind: 'delete', position, table, alias, where: parseWhere(cursor) }
+}

@@ -1,0 +1,187 @@
+// SELECT and its implicit forms: the list of items, then the clauses from FROM to PIVOT in their order.
+
+import { SqlError } from '../../base/errors.js'
+import type { Expression, Name, Query, Select, SelectItem, TableSource } from './ast.js'
+import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
+import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
+import { demand, parseList, parseName, parseNameOrString, parseNamesInParentheses, shownToken, take } from './expect.js'
+import { isInfix, parseExpression, parseExpression0 } from './expression.js'
+import { parseJoins, parseQuerySource, parseTableSource } from './source.js'
+import { parseWindowSpecification } from './window.js'
+
+const aliasReserved: ReadonlySet<string> = new Set([
+  'from',
+  'where',
+  'group',
+  'order',
+  'having',
+  'limit',
+  'union',
+  'except',
+  'intersect',
+  'latest',
+  'sample',
+  'offset',
+  'window',
+  'for',
+  'fetch',
+  'into',
+  'pivot',
+])
+
+export function parseSelect(cursor: Cursor): Select {
+  const position = cursor.start
+  advance(cursor)
+  const distinct = take(cursor, 'distinct')
+  if (!distinct) take(cursor, 'all')
+  const distinctOn = distinct && cursor.word === 'on' ? parseDistinctOn(cursor) : []
+  const items = parseItems(cursor)
+  const from = take(cursor, 'from') ? parseTableSource(cursor) : null
+  return parseClauses(cursor, { position, implicit: false, distinct, distinctOn, items, from })
+}
+
+function parseDistinctOn(cursor: Cursor): Expression[] {
+  advance(cursor)
+  demand(cursor, '(')
+  const expressions = parseList(cursor, parseExpression0)
+  demand(cursor, ')')
+  return expressions
+}
+
+function parseItems(cursor: Cursor): SelectItem[] {
+  if (cursor.kind === 'end' || cursor.word === ')') throw new SqlError('[distinct] column expected', cursor.start)
+  if (cursor.word === 'from') throw new SqlError('column expression expected', cursor.start)
+  return parseList(cursor, parseItem)
+}
+
+function parseItem(cursor: Cursor): SelectItem {
+  const position = cursor.start
+  if (cursor.word === '*') return { position, expression: parseStar(cursor), alias: null }
+  const expression = parseExpression(cursor, 0, 'missing expression')
+  if (expression.kind === 'star')
+    return { position, expression: { ...expression, exclude: parseExclude(cursor) }, alias: null }
+  const alias = parseItemAlias(cursor)
+  if (startsOperand(cursor) && !(cursor.kind === 'word' && aliasReserved.has(cursor.word)))
+    throw itemError(cursor, alias)
+  return { position, expression, alias }
+}
+
+function parseStar(cursor: Cursor): Expression {
+  const position = cursor.start
+  advance(cursor)
+  return { kind: 'star', position, table: null, exclude: parseExclude(cursor) }
+}
+
+function parseExclude(cursor: Cursor): Name[] {
+  if (cursor.word !== 'exclude') return []
+  advance(cursor)
+  return at(cursor, '(') ? parseNamesInParentheses(cursor) : [parseName(cursor, 'column name expected')]
+}
+
+/** `as x`, `x`, `"x"`, `'x'`; null when none. Behind AS every word is a name. */
+function parseItemAlias(cursor: Cursor): Name | null {
+  if (take(cursor, 'as')) return parseNameOrString(cursor, 'alias expected')
+  if (cursor.kind === 'number') throw new SqlError("identifier should start with a letter or '_'", cursor.start)
+  if (cursor.kind === 'word' ? aliasReserved.has(cursor.word) : cursor.kind !== 'quoted' && cursor.kind !== 'string')
+    return null
+  return parseNameOrString(cursor, 'alias expected')
+}
+
+function startsOperand(cursor: Cursor): boolean {
+  const { kind } = cursor
+  return kind !== 'end' && kind !== 'symbol' && !isInfix(cursor.word)
+}
+
+function itemError(cursor: Cursor, alias: Name | null): SqlError {
+  if (alias === null) return new SqlError("',' or 'from' expected", cursor.start)
+  const token = shownToken(cursor)
+  return new SqlError(
+    `found [tok='${token}', len=${tokenText(cursor).length}] ',', 'from' or 'over' expected`,
+    cursor.start,
+  )
+}
+
+/** `trades limit 2`, `from trades`, `(select ..) where ..` (then the source is parsed already). */
+export function parseImplicitSelect(
+  cursor: Cursor,
+  missing: string,
+  source?: { readonly position: number; readonly query: Query },
+): Select {
+  const { start } = cursor
+  const position = source?.position ?? start
+  if (source === undefined && !take(cursor, 'from')) demandTable(cursor, missing)
+  const from =
+    source === undefined ? parseTableSource(cursor, missing) : parseQuerySource(cursor, source.position, source.query)
+  if (cursor.kind === 'number' && from.kind === 'table' && from.alias === null) {
+    throw SqlError.tableMissing(from.table.name, from.position)
+  }
+  const items: SelectItem[] = [
+    { position, expression: { kind: 'star', position, table: null, exclude: [] }, alias: null },
+  ]
+  return parseClauses(cursor, { position, implicit: true, distinct: false, distinctOn: [], items, from })
+}
+
+/** Says what is wrong with a statement that begins with no table either. */
+function demandTable(cursor: Cursor, missing: string): void {
+  const { kind, start, word } = cursor
+  if (kind === 'quoted' || kind === 'string') return
+  if (kind === 'word' && word !== 'upsert') return
+  if (kind === 'word') throw keywordError(word, start)
+  if (kind === 'parameter' || kind === 'number') throw SqlError.tableMissing(shownToken(cursor), start)
+  if (isInfix(word)) throw new SqlError(`too few arguments for '${word}' [found=0,expected=2]`, start)
+  throw new SqlError(missing, start)
+}
+
+export function keywordError(word: string, position: number): SqlError {
+  const rule = 'table and column names that are SQL keywords have to be enclosed in double quotes'
+  return new SqlError(`${rule}, such as "${word}"`, position)
+}
+
+type SelectHead = Pick<Select, 'position' | 'implicit' | 'distinct' | 'distinctOn' | 'items'> & {
+  readonly from: TableSource | null
+}
+
+function parseClauses(cursor: Cursor, head: SelectHead): Select {
+  const joins = head.from === null ? [] : parseJoins(cursor)
+  const early = cursor.word === 'pivot' ? parsePivot(cursor) : null
+  const before = cursor.word === 'latest' ? parseLatest(cursor, true) : null
+  const where = parseWhere(cursor)
+  const latestOn = before === null && cursor.word === 'latest' ? parseLatest(cursor, false) : before
+  const firstSample = cursor.word === 'sample' ? parseSampleBy(cursor) : null
+  const groupBy = cursor.word === 'group' ? parseGroupBy(cursor) : []
+  const sampleBy = firstSample === null && cursor.word === 'sample' ? parseSampleBy(cursor) : firstSample
+  const having = cursor.word === 'having' ? parseCondition(cursor) : null
+  const windows = cursor.word === 'window' ? parseWindows(cursor) : []
+  const pivot = early === null && cursor.word === 'pivot' ? parsePivot(cursor) : early
+  return { kind: 'select', ...head, joins, where, latestOn, sampleBy, groupBy, having, windows, pivot }
+}
+
+export function parseWhere(cursor: Cursor): Expression | null {
+  return cursor.word === 'where' ? parseCondition(cursor) : null
+}
+
+/** The expression behind WHERE, HAVING or ON; a missing one is reported at the keyword. */
+export function parseCondition(cursor: Cursor): Expression {
+  const { start } = cursor
+  advance(cursor)
+  if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';')
+    throw new SqlError('Expression expected', start)
+  return parseExpression(cursor)
+}
+
+export function parseGroupBy(cursor: Cursor): Expression[] {
+  advance(cursor)
+  demand(cursor, 'by')
+  return parseList(cursor, (inner) => parseExpression(inner, 0, 'literal expected'))
+}
+
+/** `window w as (..), v as (..)` */
+function parseWindows(cursor: Cursor): Select['windows'][number][] {
+  if (peekWord(cursor) === 'join') return []
+  advance(cursor)
+  return parseList(cursor, (inner) => {
+    const name = parseName(inner, 'window name expected')
+    demand(inner, 'as')
+    return { name, window: parseWindowSpecification(inner) }
+  })
+}

@@ -1,0 +1,188 @@
+// Statements about the session, as clients of PostgreSQL send them: SET, transactions, cursors, LISTEN and their like.
+
+import { SqlError } from '../../base/errors.js'
+import type { DeclareCursor, FetchCursor, SetOption, Statement, TransactionStatement } from './ast.js'
+import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
+import { atEnd, demand, parseName, parseWholeNumber, take, unexpectedToken } from './expect.js'
+import { parseQuery } from './query.js'
+import { parseOptionName } from './show.js'
+
+const noOperations: ReadonlySet<string> = new Set([
+  'listen',
+  'unlisten',
+  'notify',
+  'lock',
+  'comment',
+  'analyze',
+  'refresh',
+])
+
+export const sessionWords: ReadonlySet<string> = new Set([
+  'set',
+  'reset',
+  'begin',
+  'start',
+  'commit',
+  'end',
+  'rollback',
+  'abort',
+  'savepoint',
+  'release',
+  'deallocate',
+  'discard',
+  'fetch',
+  'move',
+  'close',
+  ...noOperations,
+])
+
+/** The cursor is on one of the session words, or on the `declare` of a cursor. */
+export function parseSession(cursor: Cursor): Statement {
+  const position = cursor.start
+  const { word } = cursor
+  advance(cursor)
+  switch (word) {
+    case 'set':
+      return parseSet(cursor, position)
+    case 'reset':
+      return { kind: 'reset', position, name: parseOptionName(cursor, 'parameter name expected').name }
+    case 'deallocate':
+      take(cursor, 'prepare')
+      return { kind: 'deallocate', position, name: parseNameOrAll(cursor, 'statement name expected') }
+    case 'close':
+      return { kind: 'close', position, name: parseNameOrAll(cursor, 'cursor name expected') }
+    case 'discard':
+      return { kind: 'discard', position, what: parseName(cursor, "'all' expected").name.toLowerCase() }
+    case 'declare':
+      return parseDeclareCursor(cursor, position)
+    case 'fetch':
+    case 'move':
+      return parseFetch(cursor, position, word === 'move')
+    default:
+      return noOperations.has(word)
+        ? parseNoOperation(cursor, position, word)
+        : parseTransaction(cursor, position, word)
+  }
+}
+
+/** Every token up to the end is read over. */
+function parseNoOperation(cursor: Cursor, position: number, command: string): Statement {
+  while (!atEnd(cursor)) advance(cursor)
+  return { kind: 'no operation', position, command }
+}
+
+function parseNameOrAll(cursor: Cursor, missing: string): string | null {
+  if (take(cursor, 'all')) return null
+  return parseName(cursor, missing).name
+}
+
+/** `set x = 1`, `set x to 'a', 'b'`, `set time zone 'UTC'`, `set session characteristics as transaction ..` */
+function parseSet(cursor: Cursor, position: number): SetOption {
+  if (cursor.word === 'session' && peekWord(cursor) !== '=' && peekWord(cursor) !== 'to') {
+    if (peekWord(cursor) !== 'characteristics' && peekWord(cursor) !== 'authorization') advance(cursor)
+  } else if (cursor.word === 'local') advance(cursor)
+  const name = parseSetName(cursor)
+  if (!take(cursor, '=') && !take(cursor, 'to')) take(cursor, 'as')
+  const values: string[] = []
+  while (!atEnd(cursor)) {
+    if (cursor.word !== ',')
+      values.push(cursor.kind === 'string' || cursor.kind === 'quoted' ? quotedValue(cursor) : tokenText(cursor))
+    advance(cursor)
+  }
+  return { kind: 'set', position, name, values }
+}
+
+function parseSetName(cursor: Cursor): string {
+  if (cursor.word !== 'transaction') return parseOptionName(cursor, 'parameter name expected').name
+  advance(cursor)
+  return 'transaction'
+}
+
+function parseTransaction(cursor: Cursor, position: number, word: string): TransactionStatement {
+  const statement = (action: TransactionStatement['action'], name: string | null = null): TransactionStatement => ({
+    kind: 'transaction',
+    position,
+    action,
+    name,
+  })
+  if (word === 'savepoint') return statement('savepoint', parseName(cursor, 'savepoint name expected').name)
+  if (word === 'release') {
+    take(cursor, 'savepoint')
+    return statement('release', parseName(cursor, 'savepoint name expected').name)
+  }
+  if (word === 'start') demand(cursor, 'transaction')
+  else if (!take(cursor, 'transaction')) take(cursor, 'work')
+  if ((word === 'rollback' || word === 'abort') && take(cursor, 'to')) {
+    take(cursor, 'savepoint')
+    return statement('rollback to', parseName(cursor, 'savepoint name expected').name)
+  }
+  while (transactionModes.has(cursor.word)) advance(cursor)
+  if (!atEnd(cursor)) throw unexpectedToken(cursor)
+  if (word === 'begin' || word === 'start') return statement('begin')
+  return statement(word === 'commit' || word === 'end' ? 'commit' : 'rollback')
+}
+
+const transactionModes: ReadonlySet<string> = new Set([
+  'isolation',
+  'level',
+  'read',
+  'write',
+  'only',
+  'committed',
+  'uncommitted',
+  'repeatable',
+  'serializable',
+  'deferrable',
+  'not',
+  'and',
+  'no',
+  'chain',
+  ',',
+])
+
+/** `declare c [binary] [insensitive] [no] scroll cursor [with hold] for select ..` */
+function parseDeclareCursor(cursor: Cursor, position: number): DeclareCursor {
+  const { name } = parseName(cursor, 'cursor or variable name expected')
+  take(cursor, 'binary')
+  if (!take(cursor, 'insensitive')) take(cursor, 'asensitive')
+  const no = take(cursor, 'no')
+  const scroll = take(cursor, 'scroll') && !no
+  demand(cursor, 'cursor')
+  const hold = take(cursor, 'with')
+  if (hold || take(cursor, 'without')) demand(cursor, 'hold')
+  demand(cursor, 'for')
+  return { kind: 'declare cursor', position, name, scroll, hold, query: parseQuery(cursor) }
+}
+
+/** `fetch c`, `fetch 10 from c`, `fetch forward all in c`, `fetch next from c` */
+function parseFetch(cursor: Cursor, position: number, move: boolean): FetchCursor {
+  const { direction, rows } = parseFetchDirection(cursor)
+  if (!take(cursor, 'from')) take(cursor, 'in')
+  return { kind: 'fetch', position, name: parseName(cursor, 'cursor name expected').name, direction, rows, move }
+}
+
+type FetchDirection = Pick<FetchCursor, 'direction' | 'rows'>
+
+function parseFetchDirection(cursor: Cursor): FetchDirection {
+  if (take(cursor, 'next')) return { direction: 'forward', rows: 1 }
+  if (take(cursor, 'prior')) return { direction: 'backward', rows: 1 }
+  if (take(cursor, 'first')) return { direction: 'absolute', rows: 1 }
+  if (take(cursor, 'last')) return { direction: 'absolute', rows: -1 }
+  if (take(cursor, 'absolute')) return { direction: 'absolute', rows: parseFetchCount(cursor) }
+  if (take(cursor, 'relative')) return { direction: 'relative', rows: parseFetchCount(cursor) }
+  if (take(cursor, 'backward')) return { direction: 'backward', rows: parseFetchCount(cursor) }
+  take(cursor, 'forward')
+  return { direction: 'forward', rows: parseFetchCount(cursor) }
+}
+
+/** A number, ALL (null), or nothing (1). */
+function parseFetchCount(cursor: Cursor): number | null {
+  if (take(cursor, 'all')) return null
+  const negative = take(cursor, '-')
+  if (cursor.kind !== 'number') {
+    if (negative) throw new SqlError('number expected', cursor.start)
+    return 1
+  }
+  const count = parseWholeNumber(cursor, 'number expected')
+  return negative ? -count : count
+}

@@ -1,0 +1,69 @@
+// SHOW. Words that are not the dialect's own are names of options, as clients of PostgreSQL ask for them.
+
+import { SqlError } from '../../base/errors.js'
+import type { Show } from './ast.js'
+import { advance, type Cursor, tokenText } from './cursor.js'
+import { atEnd, parseNameOrString, parseTableName, take } from './expect.js'
+
+const showExpected =
+  "expected 'TABLES', 'COLUMNS FROM <tab>', 'PARTITIONS FROM <tab>', 'TRANSACTION ISOLATION LEVEL', 'transaction_isolation', " +
+  "'max_identifier_length', 'standard_conforming_strings', 'parameters', 'server_version', 'server_version_num', " +
+  "'search_path', 'datestyle', or 'time zone'"
+
+/** The cursor is on `show`. */
+export function parseShow(cursor: Cursor): Show {
+  const position = cursor.start
+  advance(cursor)
+  const { word } = cursor
+  switch (word) {
+    case 'tables':
+    case 'parameters':
+    case 'all':
+      advance(cursor)
+      return { kind: 'show', position, what: word }
+    case 'columns':
+    case 'partitions':
+      advance(cursor)
+      if (!take(cursor, 'from') && !take(cursor, 'in')) throw new SqlError("expected 'from'", cursor.start)
+      return { kind: 'show', position, what: word, table: parseTableName(cursor, 'expected a table name expected') }
+    case 'create':
+      return parseShowCreate(cursor, position)
+    default:
+      return { kind: 'show', position, what: 'option', option: parseOptionName(cursor, showExpected) }
+  }
+}
+
+function parseShowCreate(cursor: Cursor, position: number): Show {
+  const createPosition = cursor.start
+  advance(cursor)
+  const missing = 'expected a table name expected'
+  if (take(cursor, 'table'))
+    return { kind: 'show', position, what: 'create table', table: parseTableName(cursor, missing) }
+  if (take(cursor, 'view'))
+    return { kind: 'show', position, what: 'create view', table: parseTableName(cursor, missing) }
+  if (take(cursor, 'materialized') && take(cursor, 'view')) {
+    return { kind: 'show', position, what: 'create materialized view', table: parseTableName(cursor, missing) }
+  }
+  throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", createPosition)
+}
+
+/** Words up to the end of the statement: `time zone`, `query.trace`. Lower case, joined by one blank. */
+export function parseOptionName(cursor: Cursor, missing: string): { position: number; name: string; quoted: boolean } {
+  const position = cursor.start
+  const quoted = cursor.kind === 'quoted'
+  let name = parseNameOrString(cursor, missing).name.toLowerCase()
+  for (;;) {
+    if (take(cursor, '.')) name += `.${parseNameOrString(cursor, missing).name.toLowerCase()}`
+    else if (cursor.kind === 'word' && !atEnd(cursor) && cursor.word !== 'to' && !quoted && isLongName(name)) {
+      name += ` ${tokenText(cursor).toLowerCase()}`
+      advance(cursor)
+    } else return { position, name, quoted }
+  }
+}
+
+const longNames = ['time zone', 'transaction isolation level', 'session characteristics', 'session authorization']
+
+/** More words belong to it: it begins one of the names that have several. */
+function isLongName(name: string): boolean {
+  return longNames.some((long) => long.startsWith(`${name} `))
+}

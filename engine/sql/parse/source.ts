@@ -1,0 +1,245 @@
+// What stands behind FROM: tables, table functions and sub-queries with their aliases, and joins.
+
+import { SqlError } from '../../base/errors.js'
+import type {
+  Expression,
+  Interval,
+  Join,
+  JoinKind,
+  Name,
+  Query,
+  TableName,
+  TableSource,
+  WindowJoinRange,
+} from './ast.js'
+import { parseCall } from './call.js'
+import { advance, type Cursor, moveTo, peekWord } from './cursor.js'
+import {
+  demand,
+  parseList,
+  parseName,
+  parseNameOrString,
+  parseNamesInParentheses,
+  parseTableName,
+  take,
+} from './expect.js'
+import { isInfix } from './expression.js'
+import { parseQueryInParentheses } from './query.js'
+import { keywordError, parseCondition } from './select.js'
+import { parseFrameBound, parseInterval } from './window.js'
+
+const sourceExpected = 'table name or sub-query expected'
+
+/** Words that follow a table and are no alias of it. */
+const aliasReserved: ReadonlySet<string> = new Set([
+  'where',
+  'group',
+  'order',
+  'having',
+  'limit',
+  'union',
+  'except',
+  'intersect',
+  'latest',
+  'sample',
+  'offset',
+  'window',
+  'for',
+  'fetch',
+  'join',
+  'inner',
+  'left',
+  'right',
+  'full',
+  'cross',
+  'asof',
+  'lt',
+  'splice',
+  'natural',
+  'on',
+  'using',
+  'tolerance',
+  'range',
+  'pivot',
+  'set',
+  'from',
+  'with',
+  'tablesample',
+  'returning',
+])
+
+const neverNames: ReadonlySet<string> = new Set(['into', 'select', 'values'])
+
+export function parseTableSource(cursor: Cursor, missing = sourceExpected): TableSource {
+  const position = cursor.start
+  const lateral = cursor.word === 'lateral' && peekWord(cursor) === '(' && take(cursor, 'lateral')
+  if (cursor.word === '(') return parseQuerySource(cursor, position, parseQueryInParentheses(cursor), lateral)
+  if (cursor.kind === 'word' && (cursor.word === 'where' || cursor.word === 'select'))
+    throw new SqlError(missing, position)
+  const table = parseTableName(cursor, missing)
+  if (cursor.word !== '(') return { kind: 'table', position, table, ...parseSourceTail(cursor) }
+  const call = parseCall(cursor, [table.name], position)
+  return { kind: 'table function', position, schema: table.schema, call, ...parseSourceTail(cursor) }
+}
+
+/** A sub-query whose text is parsed already; its alias and designated timestamp follow. */
+export function parseQuerySource(cursor: Cursor, position: number, query: Query, lateral = false): TableSource {
+  return { kind: 'query source', position, query, lateral, ...parseSourceTail(cursor) }
+}
+
+interface SourceTail {
+  readonly alias: Name | null
+  readonly columnAliases: readonly Name[]
+  readonly timestamp: Name | null
+}
+
+/** `timestamp(ts)` stands before or behind the alias. */
+function parseSourceTail(cursor: Cursor): SourceTail {
+  const before = parseTimestamp(cursor)
+  const alias = parseTableAlias(cursor)
+  const columnAliases = alias !== null && cursor.word === '(' ? parseColumnAliases(cursor) : []
+  return { alias, columnAliases, timestamp: before ?? parseTimestamp(cursor) }
+}
+
+function parseTimestamp(cursor: Cursor): Name | null {
+  if (cursor.word !== 'timestamp' || peekWord(cursor) !== '(') return null
+  advance(cursor)
+  advance(cursor)
+  const name = parseNameOrString(cursor, 'column name expected')
+  demand(cursor, ')')
+  return name
+}
+
+export function parseTableAlias(cursor: Cursor): Name | null {
+  if (take(cursor, 'as')) return parseNameOrString(cursor, 'alias expected')
+  if (cursor.kind === 'quoted' || cursor.kind === 'string') return parseNameOrString(cursor, 'alias expected')
+  const { word } = cursor
+  if (cursor.kind !== 'word' || aliasReserved.has(word) || isInfix(word)) return null
+  if (neverNames.has(word)) throw keywordError(word, cursor.start)
+  return parseName(cursor, 'alias expected')
+}
+
+/** `t (a, b)`; a parenthesis that holds no name is left alone. */
+function parseColumnAliases(cursor: Cursor): Name[] {
+  const { start, previousEnd } = cursor
+  advance(cursor)
+  const named = cursor.kind === 'word' || cursor.kind === 'quoted'
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
+  return named ? parseNamesInParentheses(cursor) : []
+}
+
+const plainJoins: Readonly<Record<string, JoinKind>> = {
+  inner: 'inner',
+  cross: 'cross',
+  asof: 'asof',
+  lt: 'lt',
+  splice: 'splice',
+  window: 'window',
+}
+
+export function parseJoins(cursor: Cursor): Join[] {
+  const joins: Join[] = []
+  for (;;) {
+    const position = cursor.start
+    if (take(cursor, ',')) {
+      joins.push(commaJoin(position, parseTableSource(cursor)))
+      continue
+    }
+    const natural = cursor.word === 'natural' && take(cursor, 'natural')
+    const kind = parseJoinKind(cursor)
+    if (kind === null) return joins
+    joins.push(parseJoin(cursor, position, kind, natural))
+  }
+}
+
+function commaJoin(position: number, source: TableSource): Join {
+  return { position, kind: 'cross', natural: false, source, on: null, using: [], tolerance: null, window: null }
+}
+
+/** Moves past `left outer join` and the like; null (and no move) when no join begins here. */
+function parseJoinKind(cursor: Cursor): JoinKind | null {
+  const { word } = cursor
+  if (word === 'join') {
+    advance(cursor)
+    return 'inner'
+  }
+  if (word === 'left' || word === 'right' || word === 'full') {
+    advance(cursor)
+    take(cursor, 'outer')
+    demand(cursor, 'join')
+    return word
+  }
+  const kind = Object.hasOwn(plainJoins, word) ? plainJoins[word] : undefined
+  if (kind === undefined || (kind === 'window' && peekWord(cursor) !== 'join')) return null
+  advance(cursor)
+  demand(cursor, 'join')
+  return kind
+}
+
+function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: boolean): Join {
+  const source = parseTableSource(cursor)
+  let on: Expression | null = null
+  let using: readonly Name[] = []
+  if (cursor.word === 'using') {
+    advance(cursor)
+    using = parseNamesInParentheses(cursor)
+  } else if (cursor.word === 'on') {
+    using = parseOnColumns(cursor)
+    if (using.length === 0) on = parseCondition(cursor)
+  }
+  const tolerance: Interval | null = take(cursor, 'tolerance') ? parseInterval(cursor) : null
+  const window = kind === 'window' ? parseWindowJoinRange(cursor) : null
+  return { position, kind, natural, source, on, using, tolerance, window }
+}
+
+/** `on (a, b)`: names in parentheses with no operator behind them. Empty (and no move) for a condition. */
+function parseOnColumns(cursor: Cursor): Name[] {
+  const { start, previousEnd } = cursor
+  const names = readOnColumns(cursor)
+  if (names.length === 0) {
+    moveTo(cursor, start)
+    cursor.previousEnd = previousEnd
+  }
+  return names
+}
+
+function readOnColumns(cursor: Cursor): Name[] {
+  advance(cursor)
+  if (!take(cursor, '(')) return []
+  const names: Name[] = []
+  do {
+    if (cursor.kind !== 'word' && cursor.kind !== 'quoted') return []
+    names.push(parseName(cursor, 'column name expected'))
+  } while (take(cursor, ','))
+  if (!take(cursor, ')')) return []
+  return isInfix(cursor.word) || cursor.word === 'not' || cursor.word === '[' || cursor.word === '.' ? [] : names
+}
+
+function parseWindowJoinRange(cursor: Cursor): WindowJoinRange {
+  const position = cursor.start
+  demand(cursor, 'range', "'range' expected")
+  demand(cursor, 'between')
+  const start = parseFrameBound(cursor)
+  demand(cursor, 'and')
+  const end = parseFrameBound(cursor)
+  const excluded = take(cursor, 'exclude')
+  if (excluded || take(cursor, 'include')) demand(cursor, 'prevailing')
+  return { position, start, end, prevailing: !excluded }
+}
+
+/** A table with an optional alias, as UPDATE and DELETE name it. */
+export function parseTarget(cursor: Cursor): { table: TableName; alias: Name | null } {
+  const table = parseTableName(cursor)
+  return { table, alias: parseTableAlias(cursor) }
+}
+
+/** FROM and joins of UPDATE. */
+export function parseFrom(cursor: Cursor): { from: TableSource | null; joins: readonly Join[] } {
+  if (!take(cursor, 'from')) return { from: null, joins: [] }
+  return { from: parseTableSource(cursor), joins: parseJoins(cursor) }
+}
+
+export function parseTableNames(cursor: Cursor): TableName[] {
+  return parseList(cursor, (inner) => parseTableName(inner))
+}

@@ -1,0 +1,189 @@
+// One statement: its first word decides who reads it. A word that begins none is a table: `trades limit 2`.
+
+import { SqlError } from '../../base/errors.js'
+import { parseAlter } from './alter-table.js'
+import type { CommonTable, Declaration, Explain, Prepare, Statement } from './ast.js'
+import { parseCopy } from './copy.js'
+import { parseCreate } from './create-table.js'
+import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
+import { demand, parseList, parseName, take } from './expect.js'
+import { parseExpression0 } from './expression.js'
+import { parsePrologue, parseQuery, parseQueryBody } from './query.js'
+import { parseDelete, parseInsert, parseUpdate } from './rows.js'
+import { parseSession, sessionWords } from './session.js'
+import {
+  parseCancel,
+  parseCheckpoint,
+  parseDrop,
+  parseReindex,
+  parseRename,
+  parseTruncate,
+  parseVacuum,
+} from './tables.js'
+import { parseTypeName } from './type-name.js'
+
+type StatementParser = (cursor: Cursor) => Statement
+
+const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementParser>([
+  ['with', parseWithPrologue],
+  ['declare', parseDeclare],
+  ['explain', parseExplain],
+  ['insert', (cursor) => parseInsert(cursor, cursor.start, [], [])],
+  ['update', (cursor) => parseUpdate(cursor, cursor.start, [], [])],
+  ['delete', parseDelete],
+  ['create', parseCreate],
+  ['alter', parseAlter],
+  ['drop', parseDrop],
+  ['rename', parseRename],
+  ['truncate', parseTruncate],
+  ['vacuum', parseVacuum],
+  ['reindex', parseReindex],
+  ['checkpoint', parseCheckpoint],
+  ['snapshot', parseCheckpoint],
+  ['cancel', parseCancel],
+  ['copy', parseCopy],
+  ['prepare', parsePrepare],
+  ['execute', parseExecute],
+  ['backup', parseBackup],
+  ['grant', parseRights],
+  ['revoke', parseRights],
+])
+
+export function parseOneStatement(cursor: Cursor): Statement {
+  if (cursor.kind === 'word' && !isTableOnly(cursor)) {
+    const parser = parsers.get(cursor.word)
+    if (parser !== undefined) return parser(cursor)
+    if (sessionWords.has(cursor.word)) return parseSession(cursor)
+  }
+  return parseQuery(cursor, 'table name expected')
+}
+
+const queryTails: ReadonlySet<string> = new Set([
+  'where',
+  'limit',
+  'latest',
+  'sample',
+  'order',
+  'join',
+  'asof',
+  'union',
+])
+
+/** A table may have the name of a statement: `copy limit 5`. */
+function isTableOnly(cursor: Cursor): boolean {
+  return cursor.word !== 'with' && cursor.word !== 'explain' && queryTails.has(peekWord(cursor))
+}
+
+function parseWithPrologue(cursor: Cursor): Statement {
+  const position = cursor.start
+  const declarations: Declaration[] = []
+  const commonTables: CommonTable[] = []
+  parsePrologue(cursor, declarations, commonTables)
+  if (cursor.word === 'insert') return parseInsert(cursor, position, declarations, commonTables)
+  if (cursor.word === 'update') return parseUpdate(cursor, position, declarations, commonTables)
+  const missing = "'select', 'update' or name expected expected"
+  return parseQueryBody(cursor, position, declarations, commonTables, missing)
+}
+
+/** `declare @x := 1 select ..` or `declare c cursor for ..`. */
+function parseDeclare(cursor: Cursor): Statement {
+  const { start } = cursor
+  advance(cursor)
+  const isVariable = cursor.kind === 'variable' || cursor.word === 'overridable'
+  moveTo(cursor, start)
+  return isVariable ? parseWithPrologue(cursor) : parseSession(cursor)
+}
+
+const explainExpected = "'create', 'format', 'insert', 'update', 'select' or 'with' expected"
+
+function parseExplain(cursor: Cursor): Explain {
+  const position = cursor.start
+  advance(cursor)
+  if (cursor.kind === 'end')
+    throw new SqlError("'create', 'insert', 'update', 'select', 'with' or '(' expected", position + 7)
+  const options = { analyze: take(cursor, 'analyze'), format: null as string | null }
+  take(cursor, 'verbose')
+  if (cursor.word === '(') parseExplainOptions(cursor, options)
+  const { start } = cursor
+  const refused = ['drop', 'alter', 'explain', 'truncate', 'rename', 'set', 'begin', 'copy']
+  if (refused.includes(cursor.word)) throw new SqlError(explainExpected, start)
+  descend(cursor)
+  const statement = parseOneStatement(cursor)
+  cursor.depth--
+  switch (statement.kind) {
+    case 'query':
+    case 'insert':
+    case 'update':
+    case 'delete':
+    case 'create table':
+      return { kind: 'explain', position, ...options, statement }
+    default:
+      throw new SqlError(explainExpected, start)
+  }
+}
+
+const explainOptions: ReadonlySet<string> = new Set([
+  'format',
+  'analyze',
+  'verbose',
+  'costs',
+  'buffers',
+  'timing',
+  'summary',
+  'settings',
+  'wal',
+])
+
+/** `(format json, analyze)`; a parenthesis that holds a query is left alone. */
+function parseExplainOptions(cursor: Cursor, options: { analyze: boolean; format: string | null }): void {
+  if (!explainOptions.has(peekWord(cursor))) return
+  advance(cursor)
+  do {
+    const option = parseName(cursor, 'option expected').name.toLowerCase()
+    if (!explainOptions.has(option)) throw new SqlError(`unexpected explain option [${option}]`, cursor.start)
+    const value = cursor.kind === 'word' ? parseName(cursor, 'value expected').name.toLowerCase() : ''
+    if (option === 'format') options.format = value
+    if (option === 'analyze') options.analyze = value !== 'false' && value !== 'off'
+  } while (take(cursor, ','))
+  demand(cursor, ')')
+}
+
+function parsePrepare(cursor: Cursor): Prepare {
+  const position = cursor.start
+  advance(cursor)
+  const { name } = parseName(cursor, 'statement name expected')
+  const types = take(cursor, '(') ? parseList(cursor, (inner) => parseTypeName(inner)) : []
+  if (types.length > 0) demand(cursor, ')')
+  demand(cursor, 'as')
+  const { start } = cursor
+  descend(cursor)
+  const statement = parseOneStatement(cursor)
+  cursor.depth--
+  return {
+    kind: 'prepare',
+    position,
+    name,
+    types,
+    statement,
+    statementText: cursor.text.slice(start, cursor.previousEnd),
+  }
+}
+
+function parseExecute(cursor: Cursor): Statement {
+  const position = cursor.start
+  advance(cursor)
+  const { name } = parseName(cursor, 'statement name expected')
+  const args = take(cursor, '(') ? parseList(cursor, parseExpression0) : []
+  if (args.length > 0) demand(cursor, ')')
+  return { kind: 'execute', position, name, args }
+}
+
+function parseBackup(cursor: Cursor): Statement {
+  throw new SqlError('backup is not supported, use CHECKPOINT CREATE and copy the files', cursor.start)
+}
+
+function parseRights(cursor: Cursor): Statement {
+  const { word } = cursor
+  advance(cursor)
+  throw new SqlError(`${word} is not supported: users and rights are set in the configuration`, cursor.start)
+}

@@ -1,0 +1,103 @@
+// Statements about whole tables: DROP, RENAME, TRUNCATE, VACUUM, REINDEX, CHECKPOINT, CANCEL QUERY.
+
+import { SqlError } from '../../base/errors.js'
+import type { CancelQuery, Checkpoint, Reindex, RenameTable, Statement, TruncateTable, Vacuum } from './ast.js'
+import { advance, type Cursor, peekWord } from './cursor.js'
+import { atEnd, demand, parseList, parseNameOrString, parseString, parseTableName, take } from './expect.js'
+import { parseExpression } from './expression.js'
+
+export function takeIfExists(cursor: Cursor): boolean {
+  if (cursor.word !== 'if' || peekWord(cursor) !== 'exists') return false
+  advance(cursor)
+  advance(cursor)
+  return true
+}
+
+const dropExpected = "'table' or 'view' or 'materialized view' or 'all' expected"
+
+export function parseDrop(cursor: Cursor): Statement {
+  const position = cursor.start
+  advance(cursor)
+  const { start, word } = cursor
+  if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
+    throw new SqlError(dropExpected, start)
+  advance(cursor)
+  if (word === 'all') {
+    if (!take(cursor, 'tables')) demand(cursor, 'tables', "'tables' expected")
+    return { kind: 'drop all tables', position }
+  }
+  if (word === 'materialized') demand(cursor, 'view')
+  const ifExists = takeIfExists(cursor)
+  if (word !== 'table') {
+    const view = parseTableName(cursor, 'view name expected')
+    return { kind: 'drop view', position, materialized: word === 'materialized', ifExists, view }
+  }
+  const tables = parseList(cursor, (inner) => parseTableName(inner))
+  if (!take(cursor, 'cascade')) take(cursor, 'restrict')
+  return { kind: 'drop table', position, ifExists, tables }
+}
+
+export function parseRename(cursor: Cursor): RenameTable {
+  const position = cursor.start
+  advance(cursor)
+  demand(cursor, 'table', 'TABLE expected')
+  const table = parseTableName(cursor, 'from table name expected')
+  demand(cursor, 'to', 'to expected')
+  return { kind: 'rename table', position, table, newName: parseTableName(cursor, 'to table name expected') }
+}
+
+export function parseTruncate(cursor: Cursor): TruncateTable {
+  const position = cursor.start
+  advance(cursor)
+  demand(cursor, 'table', 'TABLE expected')
+  const ifExists = takeIfExists(cursor)
+  take(cursor, 'only')
+  const tables = parseList(cursor, (inner) => parseTableName(inner))
+  const keepSymbolMaps = take(cursor, 'keep')
+  if (keepSymbolMaps) {
+    demand(cursor, 'symbol')
+    demand(cursor, 'maps')
+  }
+  return { kind: 'truncate', position, ifExists, tables, keepSymbolMaps }
+}
+
+/** The options of PostgreSQL's VACUUM are read over. */
+export function parseVacuum(cursor: Cursor): Vacuum {
+  const position = cursor.start
+  advance(cursor)
+  for (const word of ['full', 'freeze', 'verbose', 'analyze', 'table', 'partitions']) take(cursor, word)
+  return { kind: 'vacuum', position, table: atEnd(cursor) ? null : parseTableName(cursor) }
+}
+
+/** `reindex table t column a, b partition '2024' lock exclusive` */
+export function parseReindex(cursor: Cursor): Reindex {
+  const position = cursor.start
+  advance(cursor)
+  demand(cursor, 'table', 'TABLE expected')
+  const table = parseTableName(cursor)
+  const columns = take(cursor, 'column')
+    ? parseList(cursor, (inner) => parseNameOrString(inner, 'column name expected'))
+    : []
+  const partitions = take(cursor, 'partition')
+    ? parseList(cursor, (inner) => parseString(inner, 'partition name expected'))
+    : []
+  if (take(cursor, 'lock')) demand(cursor, 'exclusive')
+  return { kind: 'reindex', position, table, columns, partitions }
+}
+
+export function parseCheckpoint(cursor: Cursor): Checkpoint {
+  const position = cursor.start
+  const snapshot = cursor.word === 'snapshot'
+  advance(cursor)
+  if (take(cursor, snapshot ? 'prepare' : 'create')) return { kind: 'checkpoint', position, action: 'create' }
+  if (take(cursor, snapshot ? 'complete' : 'release')) return { kind: 'checkpoint', position, action: 'release' }
+  if (!snapshot && atEnd(cursor)) return { kind: 'checkpoint', position, action: 'flush' }
+  throw new SqlError(snapshot ? "'prepare' or 'complete' expected" : "'create' or 'release' expected", cursor.start)
+}
+
+export function parseCancel(cursor: Cursor): CancelQuery {
+  const position = cursor.start
+  advance(cursor)
+  demand(cursor, 'query', "'QUERY' expected")
+  return { kind: 'cancel query', position, id: parseExpression(cursor, 0, 'query id expected') }
+}

@@ -1,0 +1,163 @@
+// The normalised text of an expression. Result columns without an alias are named by it, so its form is a contract with
+// clients: one blank around operators, none inside parentheses, `-(a)`, `a::int`, `a in (1, 2)`, `count()`.
+// Parentheses of the text are lost, as the dialect has it: `(a + b) * c` is named `a + b * c`.
+
+import type { CaseExpression, Expression, Slice, TypeName } from './ast.js'
+
+export function expressionText(expression: Expression): string {
+  switch (expression.kind) {
+    case 'column':
+      return expression.path.join('.')
+    case 'star':
+      return expression.table === null ? '*' : `${expression.table}.*`
+    case 'null':
+      return 'null'
+    case 'boolean':
+      return String(expression.value)
+    case 'integer':
+    case 'float':
+    case 'decimal':
+    case 'hex':
+    case 'interval':
+    case 'geohash':
+      return expression.text
+    case 'string':
+      return quote(expression.value)
+    case 'parameter':
+      return expression.name === null ? `$${expression.index}` : `:${expression.name}`
+    case 'variable':
+      return `@${expression.name}`
+    case 'subquery':
+      return '(query)'
+    case 'exists':
+      return 'exists(query)'
+    default:
+      return compositeText(expression)
+  }
+}
+
+type Simple =
+  | 'column'
+  | 'star'
+  | 'null'
+  | 'boolean'
+  | 'integer'
+  | 'float'
+  | 'decimal'
+  | 'hex'
+  | 'interval'
+  | 'geohash'
+  | 'string'
+  | 'parameter'
+  | 'variable'
+  | 'subquery'
+  | 'exists'
+
+function compositeText(expression: Exclude<Expression, { kind: Simple }>): string {
+  switch (expression.kind) {
+    case 'unary':
+      return `${expression.operator}(${expressionText(expression.operand)})`
+    case 'binary':
+      return binaryText(expression)
+    case 'in':
+      return negate(expression.negated, inText(expression))
+    case 'between':
+      return negate(
+        expression.negated,
+        `${expressionText(expression.operand)} between (${listText([expression.low, expression.high])})`,
+      )
+    case 'is null':
+      return `${expressionText(expression.operand)} ${expression.negated ? '!=' : '='} null`
+    case 'quantified':
+      return `${expressionText(expression.left)} ${expression.operator} ${expression.quantifier}(${expressionText(expression.right)})`
+    case 'case':
+      return caseText(expression)
+    case 'cast':
+      return `${expressionText(expression.operand)}::${typeText(expression.type)}`
+    case 'call':
+      return callText(expression)
+    case 'array':
+      return `ARRAY[${listText(expression.elements)}]`
+    case 'subscript':
+      return `${expressionText(expression.operand)}[${expression.indexes.map(indexText).join(', ')}]`
+    case 'field':
+      return expression.name
+    case 'list':
+      return `(${listText(expression.elements)})`
+  }
+}
+
+function quote(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`
+}
+
+function listText(expressions: readonly Expression[]): string {
+  return expressions.map(expressionText).join(', ')
+}
+
+function negate(negated: boolean, text: string): string {
+  return negated ? `not(${text})` : text
+}
+
+/** Chains of operators lean to the left: the loop keeps a long one off the stack. */
+function binaryText(expression: Extract<Expression, { kind: 'binary' }>): string {
+  const parts: string[] = []
+  let left: Expression = expression
+  while (left.kind === 'binary' && left.operator !== '||' && !left.operator.startsWith('not ')) {
+    parts.push(`${left.operator === '<>' ? '!=' : left.operator} ${expressionText(left.right)}`)
+    left = left.left
+  }
+  if (left.kind === 'binary') parts.push(left.operator === '||' ? `concat(${concatenated(left)})` : negatedText(left))
+  else parts.push(expressionText(left))
+  return parts.reverse().join(' ')
+}
+
+function negatedText(expression: Extract<Expression, { kind: 'binary' }>): string {
+  return `not(${expressionText(expression.left)} ${expression.operator.slice(4)} ${expressionText(expression.right)})`
+}
+
+function concatenated(expression: Expression): string {
+  const parts: string[] = []
+  let left = expression
+  while (left.kind === 'binary' && left.operator === '||') {
+    parts.push(expressionText(left.right))
+    left = left.left
+  }
+  parts.push(expressionText(left))
+  return parts.reverse().join(', ')
+}
+
+function inText(expression: Extract<Expression, { kind: 'in' }>): string {
+  const operand = expressionText(expression.operand)
+  if ('kind' in expression.set) return `${operand} in (query)`
+  const [only] = expression.set
+  if (only !== undefined && expression.set.length === 1) return `${operand} in ${expressionText(only)}`
+  return `${operand} in (${listText(expression.set)})`
+}
+
+/** OVER, FILTER and ORDER BY are no part of the name. */
+function callText(call: Extract<Expression, { kind: 'call' }>): string {
+  const [first] = call.args
+  if (call.args.length === 1 && first?.kind === 'star') return `${call.name}()`
+  const name = call.distinct && call.name.toLowerCase() === 'count' ? 'count_distinct' : call.name
+  return `${name}(${listText(call.args)})`
+}
+
+function caseText({ operand, branches, otherwise }: CaseExpression): string {
+  const parts = operand === null ? ['case'] : ['case', expressionText(operand)]
+  for (const branch of branches) parts.push('when', expressionText(branch.when), 'then', expressionText(branch.result))
+  if (otherwise !== null) parts.push('else', expressionText(otherwise))
+  return [...parts, 'end'].join(' ')
+}
+
+/** `geohash3c`, `decimal_10_2`, `double[]` */
+export function typeText({ name, parameters, unit, dimensions }: TypeName): string {
+  const suffix = unit === null ? parameters.map((parameter) => `_${parameter}`).join('') : `${parameters[0]}${unit}`
+  return name + suffix + '[]'.repeat(dimensions)
+}
+
+function indexText(index: Expression | Slice): string {
+  if (index.kind !== 'slice') return expressionText(index)
+  const bound = (expression: Expression | null) => (expression === null ? '' : expressionText(expression))
+  return `${bound(index.low)}:${bound(index.high)}`
+}

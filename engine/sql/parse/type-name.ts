@@ -1,0 +1,82 @@
+// Types as they are written: `int`, `geohash(8c)`, `decimal(18, 3)`, `double precision`, `timestamp(6) without time zone`,
+// `double[][]`, `pg_catalog.int4`. Which names exist is decided by the binder.
+
+import { SqlError } from '../../base/errors.js'
+import { arrayDimensionsMax } from '../../base/limits.js'
+import type { TypeName } from './ast.js'
+import { advance, at, type Cursor, moveTo, tokenText } from './cursor.js'
+import { demand, parseName, parseWholeNumber, take } from './expect.js'
+
+export function parseTypeName(cursor: Cursor, message = 'column type expected'): TypeName {
+  const position = cursor.start
+  let name = parseName(cursor, message).name.toLowerCase()
+  while (cursor.word === '.') {
+    advance(cursor)
+    name = parseName(cursor, message).name.toLowerCase()
+  }
+  if (name === 'geohash') return parseGeohash(cursor, position)
+  if (name === 'double') take(cursor, 'precision')
+  if ((name === 'character' || name === 'char' || name === 'bit') && take(cursor, 'varying')) name = 'varchar'
+  const parameters = cursor.word === '(' ? parseParameters(cursor) : []
+  const zoned = takesZone(name) && takeZone(cursor)
+  return { position, name: zoned ? `${name}tz` : name, parameters, unit: null, dimensions: parseDimensions(cursor) }
+}
+
+/** The bits of `8c` or `40b` are checked here, because the answer's position is the number's. */
+function parseGeohash(cursor: Cursor, position: number): TypeName {
+  demand(cursor, '(')
+  const match = /^(\d{1,9})([cb])$/i.exec(tokenText(cursor))
+  if (match === null) throw new SqlError('invalid GEOHASH size, must be number followed by c or b', cursor.start)
+  const size = Number(match[1])
+  const unit = match[2]?.toLowerCase() === 'c' ? 'c' : 'b'
+  const bits = unit === 'c' ? size * 5 : size
+  if (bits < 1 || bits > 60) {
+    throw new SqlError(`invalid GEOHASH type precision range, must be [1, 60] bits, provided=${bits}`, cursor.start)
+  }
+  advance(cursor)
+  demand(cursor, ')')
+  return { position, name: 'geohash', parameters: [size], unit, dimensions: parseDimensions(cursor) }
+}
+
+function parseParameters(cursor: Cursor): number[] {
+  advance(cursor)
+  const parameters: number[] = []
+  do {
+    take(cursor, '-')
+    parameters.push(parseWholeNumber(cursor, 'number expected'))
+  } while (take(cursor, ','))
+  demand(cursor, ')')
+  return parameters
+}
+
+function takesZone(name: string): boolean {
+  return name === 'timestamp' || name === 'time'
+}
+
+/** `with time zone` is true, `without time zone` and nothing are false. */
+function takeZone(cursor: Cursor): boolean {
+  if (cursor.word !== 'with' && cursor.word !== 'without') return false
+  const zoned = cursor.word === 'with'
+  const { start } = cursor
+  advance(cursor)
+  if (!at(cursor, 'time')) {
+    moveTo(cursor, start)
+    return false
+  }
+  advance(cursor)
+  demand(cursor, 'zone')
+  return zoned
+}
+
+function parseDimensions(cursor: Cursor): number {
+  let dimensions = 0
+  while (cursor.word === '[') {
+    advance(cursor)
+    if (cursor.kind === 'number') advance(cursor)
+    demand(cursor, ']')
+    dimensions++
+    if (dimensions > arrayDimensionsMax)
+      throw new SqlError(`too many array dimensions [max=${arrayDimensionsMax}]`, cursor.start)
+  }
+  return dimensions
+}

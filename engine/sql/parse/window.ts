@@ -1,0 +1,162 @@
+// OVER, named windows, frames, ORDER BY lists, and intervals of time (`5m`, `10 minutes`).
+
+import { SqlError } from '../../base/errors.js'
+import type {
+  Expression,
+  FrameBound,
+  Interval,
+  Name,
+  OrderItem,
+  TimeUnit,
+  WindowFrame,
+  WindowSpecification,
+} from './ast.js'
+import { advance, type Cursor, tokenText } from './cursor.js'
+import { demand, parseList, parseName, take, takeTwo } from './expect.js'
+import { parseExpression, signPower } from './expression.js'
+import { intervalOfText, timeUnitOf } from './literal.js'
+
+/** `over (..)` or `over w`; the cursor is on `over`. */
+export function parseOver(cursor: Cursor): WindowSpecification {
+  advance(cursor)
+  if (cursor.word === '(') return parseWindowSpecification(cursor)
+  const position = cursor.start
+  const base = parseName(cursor, "'(' or window name expected")
+  return { position, base, partitionBy: [], orderBy: [], frame: null }
+}
+
+export function parseWindowSpecification(cursor: Cursor): WindowSpecification {
+  const position = cursor.start
+  demand(cursor, '(')
+  const base = parseBaseWindow(cursor)
+  const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor) : []
+  const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
+  const frame = frameModes.has(cursor.word) ? parseFrame(cursor) : null
+  demand(cursor, ')', "'order', 'rows', 'range', 'groups' or ')' expected")
+  return { position, base, partitionBy, orderBy, frame }
+}
+
+const frameModes: ReadonlySet<string> = new Set(['rows', 'range', 'groups', 'cumulative'])
+
+function parseBaseWindow(cursor: Cursor): Name | null {
+  const { word } = cursor
+  if (cursor.kind !== 'word' && cursor.kind !== 'quoted') return null
+  return word === 'partition' || word === 'order' || frameModes.has(word)
+    ? null
+    : parseName(cursor, 'window name expected')
+}
+
+function parsePartitionBy(cursor: Cursor): Expression[] {
+  advance(cursor)
+  demand(cursor, 'by')
+  return parseList(cursor, (inner) => parseExpression(inner, 0, 'column name expected'))
+}
+
+/** The cursor is on `order`. */
+export function parseOrderBy(cursor: Cursor): OrderItem[] {
+  advance(cursor)
+  demand(cursor, 'by')
+  return parseList(cursor, parseOrderItem)
+}
+
+function parseOrderItem(cursor: Cursor): OrderItem {
+  const position = cursor.start
+  const expression = parseExpression(cursor, 0, 'literal expected')
+  const descending = take(cursor, 'desc')
+  if (!descending) take(cursor, 'asc')
+  const nulls = takeTwo(cursor, 'nulls', 'first') ? 'first' : takeTwo(cursor, 'nulls', 'last') ? 'last' : null
+  return { position, expression, descending, nulls }
+}
+
+function parseFrame(cursor: Cursor): WindowFrame {
+  const position = cursor.start
+  const mode = cursor.word as WindowFrame['mode']
+  advance(cursor)
+  const here: FrameBound = { kind: 'current row', position, value: null, unit: null }
+  if (mode === 'cumulative')
+    return { position, mode, start: { ...here, kind: 'unbounded preceding' }, end: here, exclude: null }
+  const between = take(cursor, 'between')
+  const start = parseFrameBound(cursor)
+  if (start.kind === 'unbounded following') {
+    throw new SqlError('frame start cannot be UNBOUNDED FOLLOWING, use UNBOUNDED PRECEDING', start.position)
+  }
+  if (between) demand(cursor, 'and')
+  const end = between ? parseFrameBound(cursor) : here
+  if (end.kind === 'unbounded preceding') {
+    throw new SqlError('frame end cannot be UNBOUNDED PRECEDING, use UNBOUNDED FOLLOWING', end.position)
+  }
+  return { position, mode, start, end, exclude: take(cursor, 'exclude') ? parseExclude(cursor) : null }
+}
+
+function parseExclude(cursor: Cursor): NonNullable<WindowFrame['exclude']> {
+  if (takeTwo(cursor, 'no', 'others')) return 'no others'
+  if (takeTwo(cursor, 'current', 'row')) return 'current row'
+  if (take(cursor, 'group')) return 'group'
+  if (take(cursor, 'ties')) return 'ties'
+  throw new SqlError("'current', 'group', 'ties' or 'no others' expected", cursor.start)
+}
+
+/** `unbounded preceding`, `current row`, `5 preceding`, `'2' hour following`. */
+export function parseFrameBound(cursor: Cursor): FrameBound {
+  const position = cursor.start
+  if (takeTwo(cursor, 'unbounded', 'preceding'))
+    return { kind: 'unbounded preceding', position, value: null, unit: null }
+  if (takeTwo(cursor, 'unbounded', 'following'))
+    return { kind: 'unbounded following', position, value: null, unit: null }
+  if (takeTwo(cursor, 'current', 'row')) return { kind: 'current row', position, value: null, unit: null }
+  if (cursor.word === 'unbounded') throw new SqlError("'preceding' or 'following' expected", cursor.start + 9)
+  const { value, unit } = parseDistance(cursor)
+  if (take(cursor, 'preceding')) return { kind: 'preceding', position, value, unit }
+  if (take(cursor, 'following')) return { kind: 'following', position, value, unit }
+  throw new SqlError("'preceding' or 'following' expected", cursor.start)
+}
+
+function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | null } {
+  const single = cursor.kind === 'number' ? intervalOfText(tokenText(cursor)) : null
+  if (single !== null) {
+    const value = wholeNumber(cursor.start, single.digits)
+    advance(cursor)
+    return { value, unit: single.unit }
+  }
+  const value = parseExpression(cursor, 0, 'frame bound expected')
+  const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
+  if (unit !== undefined) advance(cursor)
+  return { value, unit: unit ?? null }
+}
+
+function wholeNumber(position: number, digits: string): Expression {
+  return { kind: 'integer', position, text: digits, digits, long: false }
+}
+
+/** `5m`, `h` (one hour), `10 minutes`, `:n m`, `(a + b) m`, `@x`. */
+export function parseInterval(cursor: Cursor): Interval {
+  const position = cursor.start
+  if (cursor.kind === 'number') return parseNumberInterval(cursor)
+  const single = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
+  if (single !== undefined) {
+    advance(cursor)
+    return { position, count: wholeNumber(position, '1'), unit: single }
+  }
+  const variable = cursor.kind === 'variable'
+  const count = parseExpression(cursor, signPower, 'time interval expected')
+  const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
+  if (unit !== undefined) advance(cursor)
+  else if (!variable) throw new SqlError('time interval unit expected', cursor.start)
+  return { position, count, unit: unit ?? null }
+}
+
+function parseNumberInterval(cursor: Cursor): Interval {
+  const position = cursor.start
+  const text = tokenText(cursor)
+  const single = intervalOfText(text)
+  advance(cursor)
+  if (single !== null) {
+    if (/^0+$/.test(single.digits)) throw new SqlError(`positive number expected: ${text}`, position)
+    return { position, count: wholeNumber(position, single.digits), unit: single.unit }
+  }
+  const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
+  if (unit === undefined || !/^\d+$/.test(text)) throw new SqlError(`Invalid unit: ${text}`, position)
+  if (/^0+$/.test(text)) throw new SqlError(`positive number expected: ${text}`, position)
+  advance(cursor)
+  return { position, count: wholeNumber(position, text), unit }
+}
