@@ -28,6 +28,7 @@ import type { CatalogView } from './catalog-view.js'
 import { LineDoor } from './line-door.js'
 import { PlanCache } from './plan-cache.js'
 import type { QueryDoor, RunningQuery } from './query-door.js'
+import { Rejects } from './rejects.js'
 import { tableFigures } from './table-figures.js'
 
 /** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
@@ -55,6 +56,7 @@ export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions
   readonly #lines: LineDoor
   readonly #plans = new PlanCache()
+  readonly #rejects = new Rejects()
   readonly #receipts = new Map<number, Deferred<Receipt>>()
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #catalog: Catalog
@@ -79,10 +81,16 @@ export class LocalEngine implements Engine {
       view: () => undefined,
       parameters: options.parameters,
     }
+    this.relation(this.#rejects.relation)
   }
 
   lines(request: LineRequest): LineTicket {
-    return this.#lines.lines(request)
+    const ticket = this.#lines.lines(request)
+    const note = (receipt: Receipt): void => {
+      if (receipt.rejects.length > 0) this.#rejects.note(request, receipt, this.#options.clock.nowMicros())
+    }
+    ticket.receipt.then(note, () => {})
+    return ticket
   }
 
   relation(relation: VirtualRelation): void {
@@ -204,7 +212,10 @@ export class LocalEngine implements Engine {
         if (planned.action === 'flush') await this.#request((requestId) => ({ kind: 'checkpoint', requestId }))
         return { tag: planned.tag, rows: 0 }
       case 'cancelQuery':
-        throw new SqlError('query to cancel not found in registry', 0)
+        if (!this.#options.queries.cancel(Number(planned.queryId), 'cancelled by user')) {
+          throw new SqlError(`query to cancel not found in registry [id=${planned.queryId}]`, 0)
+        }
+        return { tag: planned.tag, rows: 0 }
       case 'set':
       case 'none':
         return { tag: planned.tag, rows: 0 }

@@ -73,6 +73,13 @@ export class QueryDoor {
     return running
   }
 
+  /** False when no such query runs. */
+  cancel(queryId: number, reason: string): boolean {
+    const running = this.#running.get(queryId)
+    running?.cancel(reason)
+    return running !== undefined
+  }
+
   runJob(jobId: number, job: Job): void {
     const worker = this.#leastBusy()
     worker.jobs.add(jobId)

@@ -1,0 +1,68 @@
+// sys.rejects: the last lines that were refused, with their reason. A bounded ring in memory; older ones make room.
+
+import type { LineRequest, Receipt, VirtualRelation } from '../engine.js'
+import type { Value } from '../types/value.js'
+
+const rejectsMax = 10_000
+
+interface Reject {
+  readonly tsMicros: number
+  readonly connectionId: number
+  readonly table: string
+  readonly line: number
+  readonly reason: string
+  /** The lines around it were stored. */
+  readonly partial: boolean
+}
+
+export class Rejects {
+  readonly #ring: Reject[] = []
+  #next = 0
+
+  /** Notes what a receipt says was refused. */
+  note(request: Pick<LineRequest, 'connectionId'>, receipt: Receipt, tsMicros: number): void {
+    for (const { line, message, table } of receipt.rejects) {
+      this.#add({
+        tsMicros,
+        connectionId: request.connectionId,
+        table,
+        line,
+        reason: message,
+        partial: receipt.error === null,
+      })
+    }
+  }
+
+  #add(reject: Reject): void {
+    this.#ring[this.#next] = reject
+    this.#next = (this.#next + 1) % rejectsMax
+  }
+
+  /** Oldest first. */
+  #rows(): Value[][] {
+    const ordered = [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)]
+    return ordered.map(({ tsMicros, connectionId, table, line, reason, partial }) => [
+      BigInt(tsMicros),
+      BigInt(connectionId),
+      table,
+      BigInt(line),
+      reason,
+      partial,
+    ])
+  }
+
+  get relation(): VirtualRelation {
+    return {
+      name: 'sys.rejects',
+      columns: [
+        { name: 'ts', type: 'TIMESTAMP' },
+        { name: 'connection_id', type: 'LONG' },
+        { name: 'table_name', type: 'STRING' },
+        { name: 'line', type: 'LONG' },
+        { name: 'reason', type: 'STRING' },
+        { name: 'rest_stored', type: 'BOOLEAN' },
+      ],
+      rows: () => this.#rows(),
+    }
+  }
+}
