@@ -18,6 +18,7 @@ import { sortTwin } from './sort-twin.js'
 
 export interface Kernels {
   readonly ilp: IlpKernel
+  readonly sort: SortKernel
   readonly parquet: ParquetKernel
 }
 
@@ -30,12 +31,16 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   if (!twins) writeConstants(memory)
   const ilp = kernel<IlpKernel>(memory, ilpModule, ilpTwin, twins)
   const sort = kernel<SortKernel>(memory, sortModule, sortTwin, twins)
+  const parquet = kernel<ParquetKernel>(memory, parquetModule, parquetTwin, twins)
   return {
     get ilp() {
       return ilp()
     },
     get sort() {
       return sort()
+    },
+    get parquet() {
+      return parquet()
     },
   }
 }
