@@ -1,0 +1,270 @@
+// The general parser of line protocol: one line of bytes to a ParsedLine, every form of the protocol. It is the oracle
+// of the template kernel and takes the lines that do not fit a template.
+//
+// Pure: knows no tables. Messages are those of the field, clients match on them.
+
+import { addEntity, type LineEntity, type ParsedLine } from './line.js'
+import { parseFieldText, parseTimestampText } from './parse-value.js'
+import { copyUnescaped, textOf } from './text.js'
+
+const newline = 10
+const carriageReturn = 13
+const space = 32
+const quote = 34
+const hash = 35
+const comma = 44
+const slash = 47
+const equals = 61
+const backslash = 92
+
+/** Binary values behind `name==`: the type byte. */
+const binaryDouble = 16
+const binaryArray = 14
+const arrayOfDoubles = 10
+
+export const messages = {
+  noFields: 'No fields were provided',
+  tableName: 'INVALID_TABLE_NAME',
+  separator: 'INVALID_FIELD_SEPARATOR',
+  tagMissing: (name: string) => `Could not parse entire line. Symbol value is missing: ${name}`,
+  fieldMissing: (name: string) => `Could not parse entire line. Field value is missing: ${name}`,
+  fieldInvalid: (name: string, value: string) =>
+    `Could not parse entire line, field value is invalid. Field: ${name}; value: ${value}`,
+  timestamp: (text: string) => `Could not parse timestamp: ${text}`,
+} as const
+
+interface Cursor {
+  readonly bytes: Uint8Array
+  readonly end: number
+  at: number
+}
+
+/** Reads the line that begins at `start`; `end` is the end of the bytes. */
+export function parseLine(bytes: Uint8Array, start: number, end: number, line: ParsedLine): void {
+  const cursor: Cursor = { bytes, end, at: start }
+  line.count = 0
+  line.hasTimestamp = false
+  line.error = ''
+  line.open = false
+  line.outcome = 'row'
+  if (isLineEnd(cursor)) line.outcome = 'blank'
+  else if (bytes[start] === hash) {
+    line.outcome = 'blank'
+    skipLine(cursor)
+  } else {
+    line.error = parseRow(cursor, line)
+    if (line.error !== '') {
+      line.outcome = 'error'
+      skipLine(cursor)
+    }
+  }
+  endLine(cursor, line)
+}
+
+/** Returns the error message, or nothing. */
+function parseRow(cursor: Cursor, line: ParsedLine): string {
+  const { bytes, at: start } = cursor
+  const nameEnd = scanName(cursor, true)
+  if (cursor.at < cursor.end && bytes[cursor.at] === slash) return messages.tableName
+  line.table = textOf(bytes, start, nameEnd)
+  const separator = cursor.at < cursor.end ? bytes[cursor.at] : newline
+  if (nameEnd === start || (separator !== comma && separator !== space)) return messages.noFields
+  cursor.at++
+  if (separator === comma) {
+    const error = parseTags(cursor, line)
+    if (error !== '' || isLineEnd(cursor)) return error
+    cursor.at++
+  }
+  return parseFields(cursor, line)
+}
+
+/** From the first tag's name on; stops at the space before the fields or at the line's end. */
+function parseTags(cursor: Cursor, line: ParsedLine): string {
+  const { bytes } = cursor
+  for (;;) {
+    const start = cursor.at
+    const nameEnd = scanName(cursor, false)
+    const name = textOf(bytes, start, nameEnd)
+    if (bytes[cursor.at] !== equals || cursor.at >= cursor.end || nameEnd === start) return messages.tagMissing(name)
+    cursor.at++
+    const entity = addEntity(line, name)
+    entity.kind = 'tag'
+    entity.start = cursor.at
+    entity.end = scanText(cursor)
+    entity.text = copyUnescaped(bytes, entity.start, entity.end)
+    if (isLineEnd(cursor) || bytes[cursor.at] === space) return ''
+    cursor.at++
+  }
+}
+
+function parseFields(cursor: Cursor, line: ParsedLine): string {
+  const { bytes } = cursor
+  const tags = line.count
+  for (let previous = ''; ; ) {
+    const start = cursor.at
+    const nameEnd = scanName(cursor, false)
+    if (cursor.at >= cursor.end || bytes[cursor.at] !== equals || nameEnd === start) {
+      return fieldsEnd(cursor, line, tags, start, previous)
+    }
+    const name = textOf(bytes, start, nameEnd)
+    cursor.at++
+    const error = parseField(cursor, addEntity(line, name))
+    if (error !== '') return error
+    previous = name
+    if (isLineEnd(cursor)) return ''
+    if (bytes[cursor.at] === space) return parseTimestamp(cursor, line)
+    cursor.at++
+  }
+}
+
+/** What stands where a field should begin is no field: a timestamp behind tags alone, nothing, or an error. */
+function fieldsEnd(cursor: Cursor, line: ParsedLine, tags: number, start: number, previous: string): string {
+  const text = textOf(cursor.bytes, start, cursor.at)
+  const atEnd = isLineEnd(cursor)
+  if (line.count === tags && atEnd) {
+    if (text === '') return tags > 0 ? '' : messages.noFields
+    cursor.at = start - 1
+    if (tags > 0) return parseTimestamp(cursor, line)
+  }
+  if (text === '' && line.count === tags && cursor.bytes[cursor.at] === space) return messages.separator
+  return messages.fieldMissing(text === '' ? previous : text)
+}
+
+function parseField(cursor: Cursor, entity: LineEntity): string {
+  const { bytes } = cursor
+  entity.start = cursor.at
+  const first = cursor.at < cursor.end ? bytes[cursor.at] : newline
+  if (first === quote) return parseQuoted(cursor, entity)
+  if (first === equals) return parseBinary(cursor, entity)
+  entity.end = scanText(cursor)
+  entity.text = copyUnescaped(bytes, entity.start, entity.end)
+  return parseFieldText(entity) ? '' : messages.fieldInvalid(entity.name, textOf(bytes, entity.start, entity.end))
+}
+
+function parseQuoted(cursor: Cursor, entity: LineEntity): string {
+  const { bytes, end } = cursor
+  for (let at = cursor.at + 1; at < end && bytes[at] !== newline; at++) {
+    if (bytes[at] === backslash) at++
+    else if (bytes[at] === quote) {
+      cursor.at = at + 1
+      if (!isValueEnd(cursor)) {
+        return messages.fieldInvalid(entity.name, textOf(bytes, entity.start, scanText(cursor)))
+      }
+      entity.kind = 'string'
+      entity.text = copyUnescaped(bytes, entity.start + 1, at)
+      entity.end = at + 1
+      return ''
+    }
+  }
+  return messages.fieldInvalid(entity.name, '')
+}
+
+/** `=` type byte value: an IEEE double, or an array {element type u8, dimensions u8, lengths u32.., doubles}. */
+function parseBinary(cursor: Cursor, entity: LineEntity): string {
+  const { bytes, end } = cursor
+  const view = new DataView(bytes.buffer, bytes.byteOffset)
+  const at = cursor.at + 2
+  const type = at <= end ? bytes[cursor.at + 1] : 0
+  let valueEnd = 0
+  if (type === binaryDouble && at + 8 <= end) {
+    entity.kind = 'float'
+    entity.number = view.getFloat64(at, true)
+    entity.text = new TextEncoder().encode(String(entity.number))
+    valueEnd = at + 8
+  } else if (type === binaryArray && at + 2 <= end && bytes[at] === arrayOfDoubles) {
+    valueEnd = arrayAt(view, at + 1, end, entity)
+  }
+  cursor.at = valueEnd
+  if (valueEnd === 0 || !isValueEnd(cursor)) {
+    cursor.at = entity.start
+    return messages.fieldInvalid(entity.name, '')
+  }
+  entity.end = valueEnd
+  return ''
+}
+
+/** The end of the array whose dimension count is at `at`; 0 when it does not hold together. */
+function arrayAt(view: DataView, at: number, end: number, entity: LineEntity): number {
+  const dimensions = view.getUint8(at)
+  const values = at + 1 + dimensions * 4
+  if (dimensions < 1 || dimensions > 32 || values > end) return 0
+  entity.shape.length = 0
+  let count = 1
+  for (let index = 0; index < dimensions; index++) {
+    const length = view.getUint32(at + 1 + index * 4, true)
+    entity.shape.push(length)
+    count *= length
+  }
+  if (values + count * 8 > end) return 0
+  entity.kind = 'array'
+  entity.text = new Uint8Array(view.buffer, view.byteOffset + values, count * 8)
+  return values + count * 8
+}
+
+/** The cursor is at the space before the timestamp. */
+function parseTimestamp(cursor: Cursor, line: ParsedLine): string {
+  cursor.at++
+  if (isLineEnd(cursor)) return ''
+  const { bytes, end, at: start } = cursor
+  if (bytes[start] === space) return messages.separator
+  let at = start
+  while (at < end && bytes[at] !== newline && bytes[at] !== carriageReturn && bytes[at] !== space) at++
+  cursor.at = at
+  const text = textOf(bytes, start, at)
+  if (!parseTimestampText(text, line)) return messages.timestamp(text)
+  return isLineEnd(cursor) ? '' : messages.separator
+}
+
+/** Stops at the first separator that no backslash hides (in a table name: a slash, too) and returns its place. */
+function scanName(cursor: Cursor, table: boolean): number {
+  const { bytes, end } = cursor
+  let at = cursor.at
+  for (; at < end; at++) {
+    const byte = bytes[at]
+    if (byte === backslash) at++
+    else if (byte === comma || byte === space || byte === equals || byte === newline) break
+    else if (byte === carriageReturn && bytes[at + 1] === newline) break
+    else if (table && byte === slash) break
+  }
+  cursor.at = Math.min(at, end)
+  return cursor.at
+}
+
+/** Stops at the end of an unquoted value: an equals sign belongs to it. */
+function scanText(cursor: Cursor): number {
+  const { bytes, end } = cursor
+  let at = cursor.at
+  for (; at < end; at++) {
+    const byte = bytes[at]
+    if (byte === backslash) at++
+    else if (byte === comma || byte === space || byte === newline) break
+    else if (byte === carriageReturn && bytes[at + 1] === newline) break
+  }
+  cursor.at = Math.min(at, end)
+  return cursor.at
+}
+
+function isLineEnd({ bytes, end, at }: Cursor): boolean {
+  if (at >= end || bytes[at] === newline) return true
+  return bytes[at] === carriageReturn && (at + 1 >= end || bytes[at + 1] === newline)
+}
+
+function isValueEnd(cursor: Cursor): boolean {
+  const byte = cursor.bytes[cursor.at]
+  return isLineEnd(cursor) || byte === comma || byte === space
+}
+
+/** To the newline that no backslash hides. */
+function skipLine(cursor: Cursor): void {
+  const { bytes, end } = cursor
+  let at = cursor.at
+  while (at < end && bytes[at] !== newline) at += bytes[at] === backslash ? 2 : 1
+  cursor.at = Math.min(at, end)
+}
+
+function endLine(cursor: Cursor, line: ParsedLine): void {
+  const { bytes, end } = cursor
+  if (cursor.at < end && bytes[cursor.at] === carriageReturn) cursor.at++
+  line.open = cursor.at >= end
+  line.next = Math.min(cursor.at + 1, end)
+}

@@ -1,0 +1,144 @@
+// The file of a symbol dictionary: what its entries survive the log by. One file per SYMBOL column, append-only.
+//
+// Layout, little-endian:
+//
+//   header   magic "PSD1" u32 | table id u32 | column id u32 | crc32 u32 of the twelve bytes before
+//   record   first id u32 | count u32 | text bytes u32 | crc32 u32 | lengths i32[count] | texts
+//
+// The crc covers the twelve bytes before it, then lengths and texts.
+//
+// Invariants:
+//   1. Records follow each other by id, without gaps.
+//   2. The log is trimmed past a frame only when its new symbols are in synced records; the manifest names the count.
+//   3. What lies behind the last good record was never relied upon, unless the manifest's count says otherwise: damage.
+
+import { crc32 } from '../base/checksum.js'
+import { CorruptionError } from '../base/errors.js'
+import type { File, Files } from '../base/files.js'
+
+const magic = 0x31445350
+const headerBytes = 16
+const recordHeaderBytes = 16
+
+export interface DictionaryFileId {
+  readonly tableId: number
+  readonly columnId: number
+}
+
+export function dictionaryFilePath(directory: string, { tableId, columnId }: DictionaryFileId): string {
+  return `${directory}/${tableId}-${columnId}.symbols`
+}
+
+/** Entries of the file, in order of their ids. Views of one buffer. */
+export interface LoadedSymbols {
+  readonly texts: readonly Uint8Array[]
+  /** Where the next record goes. */
+  readonly end: number
+}
+
+/** Reads the file; throws CorruptionError when fewer than `countMin` entries can be read. */
+export function readDictionaryFile(files: Files, path: string, id: DictionaryFileId, countMin: number): LoadedSymbols {
+  const texts: Uint8Array[] = []
+  if (!files.exists(path)) {
+    if (countMin > 0) throw new CorruptionError('the symbol dictionary is missing', path, 0)
+    return { texts, end: 0 }
+  }
+  const content = readAll(files, path)
+  const view = new DataView(content.buffer)
+  let end = headerMatches(content, view, id) ? headerBytes : 0
+  while (end > 0 && texts.length < 0xffff_ffff) {
+    const next = readRecord(content, view, end, texts)
+    if (next === 0) break
+    end = next
+  }
+  if (texts.length < countMin) throw new CorruptionError('the symbol dictionary is damaged', path, end)
+  return { texts, end }
+}
+
+/** Appends entries and makes them durable. `end` is where the last good record ends; 0 creates the file anew. */
+export function appendDictionaryFile(
+  files: Files,
+  path: string,
+  id: DictionaryFileId,
+  end: number,
+  record: {
+    readonly firstId: number
+    readonly count: number
+    readonly lengths: Uint8Array
+    readonly bytes: Uint8Array
+  },
+): number {
+  const exists = files.exists(path)
+  const file: File = files.open(path, exists ? 'write' : 'create')
+  try {
+    const chunks = [...(end === 0 ? [encodeHeader(id)] : []), encodeRecordHeader(record), record.lengths, record.bytes]
+    if (exists) file.truncate(end)
+    file.write(
+      chunks.filter((chunk) => chunk.length > 0),
+      end,
+    )
+    file.sync()
+    if (!exists) files.syncDirectory(path.slice(0, path.lastIndexOf('/')))
+    return end + chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+  } finally {
+    file.close()
+  }
+}
+
+function readAll(files: Files, path: string): Uint8Array<ArrayBuffer> {
+  const file = files.open(path, 'read')
+  try {
+    const content = new Uint8Array(file.size())
+    return content.subarray(0, file.read(content, 0)).slice()
+  } finally {
+    file.close()
+  }
+}
+
+function headerMatches(content: Uint8Array, view: DataView, { tableId, columnId }: DictionaryFileId): boolean {
+  if (content.length < headerBytes) return false
+  if (view.getUint32(0, true) !== magic || view.getUint32(12, true) !== crc32(content.subarray(0, 12))) return false
+  return view.getUint32(4, true) === tableId && view.getUint32(8, true) === columnId
+}
+
+/** Adds the record's texts; returns its end, or 0 when it is not good. */
+function readRecord(content: Uint8Array, view: DataView, at: number, texts: Uint8Array[]): number {
+  const body = at + recordHeaderBytes
+  if (body > content.length) return 0
+  const count = view.getUint32(at + 4, true)
+  const end = body + count * 4 + view.getUint32(at + 8, true)
+  if (view.getUint32(at, true) !== texts.length || count === 0 || end > content.length) return 0
+  const crc = crc32(content.subarray(body, end), crc32(content.subarray(at, at + 12)))
+  if (crc !== view.getUint32(at + 12, true)) return 0
+  for (let index = 0, text = body + count * 4; index < count; index++) {
+    const bytes = view.getInt32(body + index * 4, true)
+    texts.push(content.subarray(text, text + bytes))
+    text += bytes
+  }
+  return end
+}
+
+function encodeHeader({ tableId, columnId }: DictionaryFileId): Uint8Array {
+  const bytes = new Uint8Array(headerBytes)
+  const view = new DataView(bytes.buffer)
+  view.setUint32(0, magic, true)
+  view.setUint32(4, tableId, true)
+  view.setUint32(8, columnId, true)
+  view.setUint32(12, crc32(bytes.subarray(0, 12)), true)
+  return bytes
+}
+
+function encodeRecordHeader(record: {
+  readonly firstId: number
+  readonly count: number
+  readonly lengths: Uint8Array
+  readonly bytes: Uint8Array
+}): Uint8Array {
+  const bytes = new Uint8Array(recordHeaderBytes)
+  const view = new DataView(bytes.buffer)
+  view.setUint32(0, record.firstId, true)
+  view.setUint32(4, record.count, true)
+  view.setUint32(8, record.bytes.length, true)
+  view.setUint32(12, crc32(record.bytes, crc32(record.lengths, crc32(bytes.subarray(0, 12)))), true)
+  return bytes
+}

@@ -1,0 +1,154 @@
+// A symbol dictionary of the writer: creation, insertion, growth and release of the structure that layout.ts describes.
+// Look-up by text and by id is the kernels' and the readers' business (engine/kernels/symbols.ts, layout.ts).
+//
+// Entries are never taken back, not even when the request that brought them fails: a reader may have evaluated a
+// predicate over them already, so an id must not change its text.
+//
+// Owner: the table. Slots are writer-only and replaced when they grow; chunks and text heaps never move.
+
+import { assert } from '../base/assert.js'
+import { ResourceError } from '../base/errors.js'
+import { symbolCodes } from '../kernels/symbols.js'
+import { type Allocator, budgets } from '../memory/budgets.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import {
+  dictionaryBytes,
+  dictionaryChunkFirst,
+  dictionaryChunksMax,
+  dictionaryCount,
+  dictionaryEntry,
+  dictionarySlotBytes,
+} from './layout.js'
+
+const slotsFirst = 32
+const heapBytesFirst = 512
+const heapBytesMax = 1024 * 1024
+/** Readable bytes behind every text. */
+const textPadding = 16
+
+/** What of the line-protocol kernel dictionaries use. */
+export interface SymbolKernel {
+  intern(dictionary: number, address: number, bytes: number): number
+  rehashDictionary(dictionary: number): void
+}
+
+export class SymbolDictionary {
+  readonly address: number
+  private readonly memory: SharedMemory
+  private readonly allocator: Allocator
+  private readonly kernel: SymbolKernel
+  private readonly heaps: number[] = []
+  private chunks = 0
+
+  /** Throws ResourceError when the memory is exhausted. */
+  constructor(memory: SharedMemory, allocator: Allocator, kernel: SymbolKernel) {
+    this.memory = memory
+    this.allocator = allocator
+    this.kernel = kernel
+    this.address = allocator.demand(dictionaryBytes, budgets.memtables)
+    memory.u8.fill(0, this.address, this.address + dictionaryBytes)
+    this.replaceSlots(slotsFirst)
+    this.addChunk()
+    this.addHeap(heapBytesFirst)
+  }
+
+  get count(): number {
+    return dictionaryCount(this.memory, this.address)
+  }
+
+  /** Id of the text at an address of the shared memory; undefined when it is not UTF-8. 16 readable bytes must follow. */
+  intern(address: number, bytes: number): number | undefined {
+    for (;;) {
+      const id = this.kernel.intern(this.address, address, bytes)
+      if (id >= 0) return id
+      if (id === symbolCodes.invalid) return undefined
+      assert(id === symbolCodes.full, 'a dictionary takes a text, refuses it, or is full')
+      this.grow(bytes)
+    }
+  }
+
+  /** Makes room for one more text of that size wherever it lacks. Throws ResourceError when the memory is exhausted. */
+  grow(bytes: number): void {
+    const { u32 } = this.memory
+    const word = this.address >>> 2
+    const count = this.count
+    const before = [u32[word + 1], u32[word + 5], u32[word + 4]]
+    if (count >= (u32[word + 5] as number)) this.addChunk()
+    const slots = (u32[word + 1] as number) + 1
+    if ((count + 1) * 2 > slots) this.replaceSlots(slots * 4)
+    const room = (u32[word + 4] as number) - (u32[word + 3] as number)
+    if (bytes + textPadding > room) this.addHeap(Math.max(bytes + textPadding, this.nextHeapBytes()))
+    const after = [u32[word + 1], u32[word + 5], u32[word + 4]]
+    assert(
+      before.some((value, index) => value !== after[index]),
+      'a full dictionary lacks something',
+    )
+  }
+
+  /** A copy of the text's bytes. */
+  textOf(id: number): Uint8Array {
+    const entry = dictionaryEntry(this.memory, this.address, id) >>> 2
+    const address = this.memory.u32[entry] as number
+    return this.memory.u8.slice(address, address + (this.memory.u32[entry + 1] as number))
+  }
+
+  /** Entries from one id to another as a log frame or a file takes them: i32 lengths, and the texts in a row. */
+  packed(from: number, to: number): { readonly lengths: Uint8Array; readonly bytes: Uint8Array } {
+    const lengths = new Int32Array(to - from)
+    let total = 0
+    for (let id = from; id < to; id++) {
+      const size = this.memory.u32[(dictionaryEntry(this.memory, this.address, id) >>> 2) + 1] as number
+      lengths[id - from] = size
+      total += size
+    }
+    const bytes = new Uint8Array(total)
+    for (let id = from, at = 0; id < to; id++) {
+      const text = this.textOf(id)
+      bytes.set(text, at)
+      at += text.length
+    }
+    return { lengths: new Uint8Array(lengths.buffer), bytes }
+  }
+
+  free(): void {
+    const { u32 } = this.memory
+    for (const heap of this.heaps) this.allocator.free(heap)
+    for (let chunk = 0; chunk < this.chunks; chunk++) {
+      this.allocator.free(u32[(this.address + 32 + chunk * 4) >>> 2] as number)
+    }
+    this.allocator.free(u32[(this.address + 8) >>> 2] as number)
+    this.allocator.free(this.address)
+  }
+
+  private nextHeapBytes(): number {
+    return Math.min(heapBytesMax, heapBytesFirst << Math.min(2 * this.heaps.length, 12))
+  }
+
+  private addHeap(bytes: number): void {
+    const heap = this.allocator.demand(bytes, budgets.memtables)
+    this.heaps.push(heap)
+    this.memory.u32[(this.address + 12) >>> 2] = heap
+    this.memory.u32[(this.address + 16) >>> 2] = heap + bytes
+  }
+
+  private addChunk(): void {
+    if (this.chunks === dictionaryChunksMax) throw new ResourceError('a symbol column has too many different values')
+    const entries = dictionaryChunkFirst << this.chunks
+    this.memory.u32[(this.address + 32 + this.chunks * 4) >>> 2] = this.allocator.demand(entries * 8, budgets.memtables)
+    this.chunks++
+    this.memory.u32[(this.address + 20) >>> 2] = dictionaryChunkFirst * ((1 << this.chunks) - 1)
+  }
+
+  /** The new table must exist before the old one goes: a failed allocation leaves the dictionary as it was. */
+  private replaceSlots(slots: number): void {
+    const { u32, u8 } = this.memory
+    const old = u32[(this.address + 8) >>> 2] as number
+    const table = this.allocator.demand(slots * dictionarySlotBytes, budgets.memtables)
+    u8.fill(0, table, table + slots * dictionarySlotBytes)
+    u32[(this.address + 4) >>> 2] = slots - 1
+    u32[(this.address + 8) >>> 2] = table
+    if (old === 0) return
+    this.kernel.rehashDictionary(this.address)
+    this.allocator.free(old)
+  }
+}
