@@ -47,7 +47,8 @@ export function loadSettings(sources: SettingsSources): LoadedSettings<typeof se
 /** The same for any table: tests have their own. */
 export function loadTable<Table extends SettingsTable>(table: Table, sources: SettingsSources): LoadedSettings<Table> {
   const values: Record<string, SettingValue> = {}
-  for (const [key, row] of Object.entries(table)) values[key] = settingValue(row, { key, value: row.initial, place: '' })
+  for (const [key, row] of Object.entries(table))
+    values[key] = settingValue(row, { key, value: row.initial, place: '' })
   const { entries: fromEnvironment, warnings } = environmentEntries(table, sources.environment)
   const entries = [
     ...(sources.file === null ? [] : fileEntries(sources.file.path, sources.file.text)),

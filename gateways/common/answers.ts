@@ -1,0 +1,33 @@
+// From an error's class to what a client is told; each gateway turns the kind into its protocol's words.
+
+import {
+  CancelledError,
+  FileError,
+  NetworkError,
+  ResourceError,
+  RowError,
+  SqlError,
+  TimeoutError,
+} from '../../engine/base/errors.js'
+
+/** request: the client's fault. busy: again later. internal: ours. */
+export type Blame = 'request' | 'busy' | 'internal'
+
+export interface Answer {
+  readonly blame: Blame
+  readonly message: string
+  /** Character offset in the statement, line of the request; 0 for no place. */
+  readonly place: number
+}
+
+export function answerOf(thrown: unknown): Answer {
+  if (thrown instanceof SqlError) return { blame: 'request', message: thrown.message, place: thrown.position }
+  if (thrown instanceof RowError) return { blame: 'request', message: thrown.message, place: thrown.line }
+  if (thrown instanceof TimeoutError || thrown instanceof CancelledError || thrown instanceof NetworkError) {
+    return { blame: 'request', message: thrown.message, place: 0 }
+  }
+  if (thrown instanceof ResourceError) return { blame: 'busy', message: thrown.message, place: 0 }
+  if (thrown instanceof FileError && thrown.code === 'ENOSPC')
+    return { blame: 'busy', message: thrown.message, place: 0 }
+  return { blame: 'internal', message: thrown instanceof Error ? thrown.message : String(thrown), place: 0 }
+}

@@ -1,0 +1,39 @@
+// Opening and closing of a listening socket, with errors that name the setting's address.
+
+import type { AddressInfo, Server, Socket } from 'node:net'
+import { NetworkError } from '../../engine/base/errors.js'
+import { type BindAddress, bindAddressText } from './bind-address.js'
+
+/** Connections that may wait for being accepted. */
+const backlog = 1024
+
+/** Resolves with the address in use, which names the port that the system chose for port 0. */
+export function listen(server: Server, address: BindAddress): Promise<BindAddress> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException): void => {
+      reject(new NetworkError(`cannot listen on ${bindAddressText(address)}: ${reasonText(error)}`, { cause: error }))
+    }
+    server.once('error', failed)
+    server.listen({ host: address.host, port: address.port, backlog }, () => {
+      server.off('error', failed)
+      resolve({ host: address.host, port: (server.address() as AddressInfo).port })
+    })
+  })
+}
+
+/** Stops listening; resolves when the last connection has ended. */
+export function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+  })
+}
+
+/** `address:port` of the other side; empty when it has gone already. */
+export function remoteAddress(socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
+  const { remoteAddress: host, remotePort: port } = socket
+  return host === undefined || port === undefined ? '' : bindAddressText({ host, port })
+}
+
+function reasonText(error: NodeJS.ErrnoException): string {
+  return error.code === 'EADDRINUSE' ? 'another process listens there' : error.message
+}

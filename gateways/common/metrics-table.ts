@@ -1,0 +1,77 @@
+// The metrics of gateways and process. The engine's own come from the composition root.
+
+import { type ConnectionRegistry, protocols } from './connections.js'
+import type { GatewayCounters, LabelledValue, Metric } from './metric.js'
+
+export function gatewayMetrics(counters: GatewayCounters, registry: ConnectionRegistry): Metric[] {
+  const byProtocol = (value: (protocol: (typeof protocols)[number]) => number): LabelledValue[] =>
+    protocols.map((protocol) => ({ labels: { protocol }, value: value(protocol) }))
+  return [
+    {
+      name: 'svc_connections_active',
+      type: 'gauge',
+      says: 'Connections that are open now.',
+      read: () => byProtocol((protocol) => registry.active(protocol)),
+    },
+    {
+      name: 'svc_connections_opened_total',
+      type: 'counter',
+      says: 'Connections opened since the start.',
+      read: () => byProtocol((protocol) => registry.counts[protocol].opened),
+    },
+    {
+      name: 'svc_connections_closed_total',
+      type: 'counter',
+      says: 'Connections closed since the start.',
+      read: () => byProtocol((protocol) => registry.counts[protocol].closed),
+    },
+    {
+      name: 'svc_queries_total',
+      type: 'counter',
+      says: 'Statements run.',
+      read: () => Object.entries(counters.queries).map(([type, value]) => ({ labels: { type }, value })),
+    },
+    {
+      name: 'svc_query_error_counter',
+      type: 'counter',
+      says: 'Statements that failed.',
+      read: () => counters.queryErrors,
+    },
+    {
+      name: 'svc_query_cache_hits',
+      type: 'counter',
+      says: 'Statements whose plan was in the cache.',
+      read: () => counters.queryCacheHits,
+    },
+    {
+      name: 'svc_query_cache_misses',
+      type: 'counter',
+      says: 'Statements that were planned anew.',
+      read: () => counters.queryCacheMisses,
+    },
+    {
+      name: 'svc_rows_written_total',
+      type: 'counter',
+      says: 'Rows stored.',
+      read: () => counters.rowsWritten,
+    },
+    {
+      name: 'svc_unhandled_errors',
+      type: 'counter',
+      says: 'Errors that nobody expected; 0 in a healthy server.',
+      read: () => counters.unhandledErrors,
+    },
+    {
+      name: 'svc_memory_jvm_heap_used',
+      type: 'gauge',
+      says: 'Bytes of the runtime heap in use.',
+      read: () => process.memoryUsage().heapUsed,
+    },
+    {
+      name: 'svc_memory_jvm_heap_committed',
+      type: 'gauge',
+      says: 'Bytes of the runtime heap.',
+      read: () => process.memoryUsage().heapTotal,
+    },
+  ]
+}

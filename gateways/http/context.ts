@@ -1,0 +1,59 @@
+// What the handlers of HTTP requests share, and one request on its way through them.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../engine/base/clock.js'
+import type { Log } from '../../engine/base/log.js'
+import type { Engine, Session } from '../../engine/engine.js'
+import type { ByteBudget } from '../../pipeline/ingest.js'
+import type { Admission } from '../common/admission.js'
+import type { Connection, ConnectionRegistry } from '../common/connections.js'
+import type { GatewayCounters, Metric } from '../common/metric.js'
+
+export interface HttpOptions {
+  readonly connectionsMax: number
+  readonly keepAliveMs: number
+  readonly headerBytesMax: number
+  readonly executePath: string
+  /** Rows of one JSON answer. */
+  readonly rowsMax: number
+  /** Deadline of statements that bring none; 0 = none. */
+  readonly queryTimeoutMs: number
+  readonly queriesMax: number
+  readonly linesEnabled: boolean
+  readonly lineRequestsMax: number
+  readonly lineBodyBytesMax: number
+  readonly lineBodiesBytesMax: number
+  readonly metricsEnabled: boolean
+  /** Health checks answer 500 after an unhandled error. */
+  readonly pessimisticHealth: boolean
+  readonly logQueries: boolean
+  readonly version: string
+}
+
+export interface HttpServices {
+  readonly engine: Engine
+  readonly registry: ConnectionRegistry
+  readonly counters: GatewayCounters
+  readonly metrics: readonly Metric[]
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface HttpContext extends HttpServices {
+  readonly options: HttpOptions
+  readonly session: Session
+  readonly queries: Admission
+  readonly lineRequests: Admission
+  readonly lineBudget: ByteBudget
+}
+
+/** One request and its answer. */
+export interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Behind the `?`, still encoded. */
+  readonly query: string
+  readonly connection: Connection
+}
+
+export type Handler = (context: HttpContext, exchange: Exchange) => Promise<void> | void

@@ -1,0 +1,54 @@
+// The JSON around the rows of /exec, which the engine encodes. Members in this order:
+//
+//   query, columns, timestamp, dataset, count, timings      rows
+//   query, count, timings                                   count=true
+//   query, explain                                          explain=true
+//   query, ddl, updated                                     other statements (updated: of UPDATE)
+
+import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
+import { typeText } from '../../engine/types/column-types.js'
+import type { ExecRequest } from './exec-request.js'
+
+export interface Times {
+  readonly compilerMs: number
+  readonly executeMs: number
+}
+
+/** Everything before the first row. */
+export function rowsHead(request: ExecRequest, result: RowsResult): Buffer {
+  const query = JSON.stringify(request.sql)
+  if (request.countOnly) return Buffer.from(`{"query":${query}`)
+  if (!request.metadata) return Buffer.from(`{"query":${query},"dataset":[`)
+  const columns = JSON.stringify(result.columns.map(columnJson))
+  return Buffer.from(`{"query":${query},"columns":${columns},"timestamp":${result.timestampIndex},"dataset":[`)
+}
+
+/** Everything behind the last row. */
+export function rowsTail(request: ExecRequest, count: number, times: Times): Buffer {
+  const close = request.countOnly ? '' : ']'
+  const timings = request.timings
+    ? `,"timings":{"compiler":${milliseconds(times.compilerMs)},"execute":${milliseconds(times.executeMs)},"count":${count}}`
+    : ''
+  return Buffer.from(`${close},"count":${count}${timings}}`)
+}
+
+export function doneBody({ sql }: ExecRequest, { tag, rows }: DoneResult): string {
+  return JSON.stringify(tag === 'UPDATE' ? { query: sql, ddl: 'OK', updated: rows } : { query: sql, ddl: 'OK' })
+}
+
+export function planBody({ sql }: ExecRequest, { lines }: PlanResult): string {
+  return JSON.stringify({ query: sql, explain: { plan: lines } })
+}
+
+export function errorBody(sql: string, message: string, position: number): string {
+  return JSON.stringify({ query: sql, error: message, position })
+}
+
+function columnJson({ name, type }: ResultColumn): object {
+  if (type.name === 'ARRAY') return { name, type: 'ARRAY', dim: type.a, elemType: 'DOUBLE' }
+  return { name, type: typeText(type) }
+}
+
+function milliseconds(value: number): number {
+  return Math.round(value * 1000) / 1000
+}

@@ -1,0 +1,103 @@
+// The parameters and headers of /exec, checked.
+
+import { SqlError } from '../../engine/base/errors.js'
+import { parseQueryString, type QueryParameters } from './query-string.js'
+
+export interface ExecRequest {
+  readonly sql: string
+  /** Rows to skip, then rows to send at most. */
+  readonly skip: number
+  readonly rowsMax: number
+  readonly countOnly: boolean
+  /** Whether the answer describes its columns. */
+  readonly metadata: boolean
+  readonly timings: boolean
+  readonly explain: boolean
+  readonly quoteLargeNumbers: boolean
+  readonly columns: readonly string[] | null
+  /** 0 = none. */
+  readonly timeoutMs: number
+}
+
+/** What was asked wrongly, with as much of the statement as could be read. */
+export class ExecRequestError extends SqlError {
+  readonly sql: string
+
+  constructor(message: string, sql: string) {
+    super(message, 0)
+    this.name = 'ExecRequestError'
+    this.sql = sql
+  }
+}
+
+const timeoutMsMax = 2 ** 31 - 1
+
+export function parseExecRequest(
+  queryString: string,
+  timeoutHeader: string | undefined,
+  defaults: { readonly timeoutMs: number },
+): ExecRequest {
+  const { parameters, problems } = parseQueryString(queryString)
+  const sql = parameters.get('query') ?? ''
+  const sqlProblem = problems.get('query')
+  if (sqlProblem === 'bad UTF-8') throw new ExecRequestError('Bad UTF8 encoding in query text', sql)
+  for (const [name] of problems) throw new ExecRequestError(`invalid encoding of the parameter ${name}`, sql)
+  if (sql.trim() === '') throw new ExecRequestError('empty query', sql)
+  return {
+    sql,
+    ...parseLimit(parameters.get('limit') ?? '', sql),
+    countOnly: flag(parameters, 'count'),
+    metadata: !flag(parameters, 'nm'),
+    timings: flag(parameters, 'timings'),
+    explain: flag(parameters, 'explain'),
+    quoteLargeNumbers: flag(parameters, 'quoteLargeNum'),
+    columns: parseColumns(parameters.get('cols') ?? '', sql),
+    timeoutMs: parseTimeout(timeoutHeader, defaults.timeoutMs, sql),
+  }
+}
+
+function flag(parameters: QueryParameters, name: string): boolean {
+  return parameters.get(name)?.toLowerCase() === 'true'
+}
+
+/** `n` or `skip,n`; empty for all. */
+function parseLimit(text: string, sql: string): { skip: number; rowsMax: number } {
+  if (text === '') return { skip: 0, rowsMax: Number.POSITIVE_INFINITY }
+  const match = /^\s*(?:(\d{1,15})\s*,\s*)?(\d{1,15})\s*$/.exec(text)
+  if (match === null) throw new ExecRequestError(`invalid limit, expected <n> or <skip>,<n> [limit=${text}]`, sql)
+  return { skip: Number(match[1] ?? 0), rowsMax: Number(match[2]) }
+}
+
+function parseTimeout(header: string | undefined, defaultMs: number, sql: string): number {
+  if (header === undefined || header === '') return defaultMs
+  const timeoutMs = /^\d{1,15}$/.test(header) ? Number(header) : Number.NaN
+  if (!(timeoutMs <= timeoutMsMax)) {
+    throw new ExecRequestError(`invalid Statement-Timeout, expected milliseconds [value=${header}]`, sql)
+  }
+  return timeoutMs
+}
+
+/** Names divided by commas, in double quotes where a name holds one; a comma at the end is forgiven. */
+function parseColumns(text: string, sql: string): string[] | null {
+  if (text === '') return null
+  const names: string[] = []
+  let name = ''
+  let quoted = false
+  let escaped = false
+  const finish = (): void => {
+    if (name === '') throw new ExecRequestError('empty column in query parameter', sql)
+    names.push(name)
+    name = ''
+  }
+  for (const character of text) {
+    if (escaped) {
+      name += character
+      escaped = false
+    } else if (character === '\\') escaped = true
+    else if (character === '"') quoted = !quoted
+    else if (character === ',' && !quoted) finish()
+    else name += character
+  }
+  if (name !== '' || names.length === 0) finish()
+  return names
+}

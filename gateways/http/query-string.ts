@@ -1,0 +1,71 @@
+// The query string of a request: `+` and %XX decoded to bytes, bytes to UTF-8. Unlike URLSearchParams it reports what is
+// wrong instead of replacing it: a statement is run as it was sent or not at all.
+
+const percent = 0x25
+const plus = 0x2b
+const space = 0x20
+
+export type QueryParameters = ReadonlyMap<string, string>
+
+export type QueryStringProblem = 'bad escape' | 'bad UTF-8'
+
+export interface ParsedQueryString {
+  /** The first of several values of a name. Values that cannot be decoded are there with replacement characters. */
+  readonly parameters: QueryParameters
+  readonly problems: ReadonlyMap<string, QueryStringProblem>
+}
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Takes the string as node:http gives it: one character a byte. */
+export function parseQueryString(text: string): ParsedQueryString {
+  const parameters = new Map<string, string>()
+  const problems = new Map<string, QueryStringProblem>()
+  for (const pair of text.split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals))
+    if (parameters.has(name.text)) continue
+    const value = decode(equals < 0 ? '' : pair.slice(equals + 1))
+    parameters.set(name.text, value.text)
+    const problem = name.problem ?? value.problem
+    if (problem !== null) problems.set(name.text, problem)
+  }
+  return { parameters, problems }
+}
+
+const plainAscii = /^[\x20-\x24\x26-\x2a\x2c-\x7e]*$/
+
+function decode(text: string): { text: string; problem: QueryStringProblem | null } {
+  if (plainAscii.test(text)) return { text, problem: null }
+  const encoded = Buffer.from(text, 'latin1')
+  const bytes = unescapeBytes(encoded)
+  if (bytes === null) return { text, problem: 'bad escape' }
+  try {
+    return { text: strictUtf8.decode(bytes), problem: null }
+  } catch {
+    return { text: bytes.toString('utf8'), problem: 'bad UTF-8' }
+  }
+}
+
+/** In place; null when an escape is none. */
+function unescapeBytes(bytes: Buffer): Buffer | null {
+  let to = 0
+  for (let from = 0; from < bytes.length; from++) {
+    const byte = bytes[from] as number
+    if (byte === percent) {
+      const value = hexDigit(bytes[from + 1]) * 16 + hexDigit(bytes[from + 2])
+      if (Number.isNaN(value)) return null
+      bytes[to++] = value
+      from += 2
+    } else bytes[to++] = byte === plus ? space : byte
+  }
+  return bytes.subarray(0, to)
+}
+
+function hexDigit(byte: number | undefined): number {
+  if (byte === undefined) return Number.NaN
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const letter = byte | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN
+}

@@ -1,0 +1,36 @@
+// Which handler answers which method of which path.
+
+import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
+import { handleExec } from './exec.js'
+import { replyText } from './replies.js'
+import { handleHealth, handleMetrics, handlePing, handleSettings } from './system.js'
+import { handleWrite } from './write.js'
+
+export type Routes = ReadonlyMap<string, Readonly<Record<string, Handler>>>
+
+export function routes(options: HttpOptions): Routes {
+  const table = new Map<string, Readonly<Record<string, Handler>>>([
+    ['/', { GET: handleHealth, HEAD: handleHealth }],
+    ['/ping', { GET: handlePing, HEAD: handlePing }],
+    ['/settings', { GET: handleSettings }],
+    ['/exec', { GET: handleExec }],
+    ['/api/v1/sql/execute', { GET: handleExec }],
+  ])
+  table.set(options.executePath, { GET: handleExec })
+  if (options.linesEnabled) {
+    table.set('/write', { POST: handleWrite })
+    table.set('/api/v2/write', { POST: handleWrite })
+  }
+  if (options.metricsEnabled) table.set('/metrics', { GET: handleMetrics })
+  return table
+}
+
+export function route(table: Routes, context: HttpContext, path: string, exchange: Exchange): Promise<void> | void {
+  const handlers = table.get(path)
+  if (handlers === undefined) return replyText(exchange.response, 404, 'Not Found\r\n')
+  const method = exchange.request.method ?? ''
+  const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined
+  if (handler !== undefined) return handler(context, exchange)
+  exchange.response.setHeader('Allow', Object.keys(handlers).join(', '))
+  replyText(exchange.response, 405, `Method ${method} not supported\r\n`)
+}

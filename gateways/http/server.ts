@@ -1,0 +1,129 @@
+// The door of the HTTP gateway: listens, lets connections in, hands requests to their handlers.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { ByteBudget } from '../../pipeline/ingest.js'
+import { Admission } from '../common/admission.js'
+import type { BindAddress } from '../common/bind-address.js'
+import type { Connection } from '../common/connections.js'
+import { closeServer, listen, remoteAddress } from '../common/listen.js'
+import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
+import { replyText } from './replies.js'
+import { type Routes, route, routes } from './routes.js'
+
+/** Bytes that node:http takes from a socket before a handler has read them. */
+const receiveBytes = 256 * 1024
+
+/** How often a closing server looks for connections that became idle. */
+const sweepMs = 20
+
+/** Who is asked about by `sys.connections` when nobody has to name himself. */
+const anybody = 'admin'
+
+export interface HttpGateway {
+  readonly address: BindAddress
+  /** Takes no more; resolves when running requests have been answered or the time is over. */
+  close(timeoutMs: number): Promise<void>
+}
+
+export async function openHttpGateway(
+  bindTo: BindAddress,
+  options: HttpOptions,
+  services: HttpServices,
+): Promise<HttpGateway> {
+  const context: HttpContext = {
+    ...services,
+    options,
+    session: { user: anybody, protocol: 'http', readOnly: false },
+    queries: new Admission(options.queriesMax),
+    lineRequests: new Admission(options.lineRequestsMax),
+    lineBudget: new ByteBudget(Math.max(options.lineBodiesBytesMax, options.lineBodyBytesMax)),
+  }
+  const server = createServer({
+    keepAliveTimeout: options.keepAliveMs,
+    maxHeaderSize: options.headerBytesMax,
+    highWaterMark: receiveBytes,
+    requestTimeout: 0,
+  })
+  const connections = admitConnections(server, context)
+  serveRequests(server, context, connections)
+  const address = await listen(server, bindTo)
+  return { address, close: (timeoutMs) => close(server, timeoutMs) }
+}
+
+function admitConnections(server: Server, context: HttpContext): WeakMap<Socket, Connection> {
+  const { registry, options } = context
+  const connections = new WeakMap<Socket, Connection>()
+  server.on('connection', (socket: Socket) => {
+    const description = {
+      protocol: 'http',
+      remoteAddress: remoteAddress(socket),
+      bytesIn: () => socket.bytesRead,
+      bytesOut: () => socket.bytesWritten,
+      tls: false,
+    } as const
+    if (registry.active('http') >= options.connectionsMax) {
+      registry.reject(description, 'http.net.connection.limit')
+      socket.destroy()
+      return
+    }
+    const connection = registry.open(description)
+    connections.set(socket, connection)
+    socket.once('close', (failed) => registry.close(connection, failed ? 'connection broken' : null))
+  })
+  return connections
+}
+
+function serveRequests(server: Server, context: HttpContext, connections: WeakMap<Socket, Connection>): void {
+  const table = routes(context.options)
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const connection = connections.get(request.socket)
+    if (connection === undefined) {
+      request.socket.destroy()
+      return
+    }
+    context.registry.touch(connection)
+    void serve(table, context, request, response, connection)
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
+    else socket.end(`HTTP/1.1 ${clientErrorStatus(error.code)}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  })
+}
+
+async function serve(
+  table: Routes,
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  connection: Connection,
+): Promise<void> {
+  const url = request.url ?? '/'
+  const mark = url.indexOf('?')
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const exchange: Exchange = { request, response, query: mark < 0 ? '' : url.slice(mark + 1), connection }
+  try {
+    await route(table, context, path, exchange)
+  } catch (error) {
+    context.counters.unhandledErrors++
+    context.log('C', 'http', `request failed: ${error instanceof Error ? error.stack : String(error)} [path=${path}]`)
+    if (response.headersSent) response.destroy()
+    else replyText(response, 500, 'Internal Server Error\r\n')
+  }
+}
+
+function clientErrorStatus(code: string | undefined): string {
+  if (code === 'HPE_HEADER_OVERFLOW') return '431 Request Header Fields Too Large'
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request'
+}
+
+async function close(server: Server, timeoutMs: number): Promise<void> {
+  const closed = closeServer(server)
+  server.closeIdleConnections()
+  const impatience = setTimeout(() => server.closeAllConnections(), timeoutMs)
+  // A kept connection becomes idle only when its answer is out.
+  const sweep = setInterval(() => server.closeIdleConnections(), sweepMs)
+  await closed
+  clearTimeout(impatience)
+  clearInterval(sweep)
+}

@@ -1,0 +1,60 @@
+// The error body of line protocol over HTTP: {code, message, line, errorId}. The id is in the log as well.
+
+import { randomBytes } from 'node:crypto'
+import { errorFromRecord, RowError } from '../../engine/base/errors.js'
+import type { Receipt } from '../../engine/engine.js'
+import { BodyTooLarge } from '../../pipeline/ingest.js'
+import { answerOf, type Blame } from '../common/answers.js'
+import { statusOf } from './replies.js'
+
+export interface WriteRefusal {
+  readonly status: number
+  readonly code: 'invalid' | 'not supported' | 'not accepting writes' | 'internal error'
+  readonly message: string
+  readonly line: number
+}
+
+const prefix = 'failed to parse line protocol:errors encountered on line(s):'
+
+const codes: Record<Blame, WriteRefusal['code']> = {
+  request: 'invalid',
+  busy: 'not accepting writes',
+  internal: 'internal error',
+}
+
+const serverId = randomBytes(6).toString('hex')
+let errorsCount = 0
+
+export function nextErrorId(): string {
+  errorsCount++
+  return `${serverId}-${errorsCount}`
+}
+
+export const unsupportedPrecision: WriteRefusal = {
+  status: 400,
+  code: 'not supported',
+  message: `${prefix}unsupported precision`,
+  line: 0,
+}
+
+export function unsupportedEncoding(name: string): WriteRefusal {
+  return { status: 415, code: 'not supported', message: `unsupported content encoding: ${name}`, line: 0 }
+}
+
+/** Null when the request is stored. */
+export function refusalOfReceipt({ error, rejects }: Receipt): WriteRefusal | null {
+  const reject = rejects[0]
+  if (error === null && reject === undefined) return null
+  if (error === null || (error.name === 'RowError' && error.place === 0 && reject !== undefined)) {
+    return reject === undefined ? null : refusalOf(new RowError(reject.message, reject.line))
+  }
+  return refusalOf(errorFromRecord(error))
+}
+
+export function refusalOf(error: unknown): WriteRefusal {
+  if (error instanceof BodyTooLarge) return { status: 413, code: 'invalid', message: error.message, line: 0 }
+  const { blame, message, place } = answerOf(error)
+  const line = error instanceof RowError ? place : 0
+  const text = line > 0 ? `${prefix}\nerror in line ${line}: ${message}` : message
+  return { status: statusOf(blame), code: codes[blame], message: text, line }
+}

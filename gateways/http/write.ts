@@ -1,0 +1,129 @@
+// POST /write and /api/v2/write: line protocol, one atomic request a body. 204 when it is stored.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { LinePrecision } from '../../engine/engine.js'
+import { ingestLineBody } from '../../pipeline/ingest.js'
+import type { Exchange, HttpContext } from './context.js'
+import { parseQueryString } from './query-string.js'
+import { replyEmpty, replyJson } from './replies.js'
+import {
+  nextErrorId,
+  refusalOf,
+  refusalOfReceipt,
+  unsupportedEncoding,
+  unsupportedPrecision,
+  type WriteRefusal,
+} from './write-errors.js'
+
+const precisions: Readonly<Record<string, LinePrecision>> = {
+  ...{ '': 'n', n: 'n', ns: 'n', u: 'u', us: 'u', ms: 'ms', s: 's', m: 'm', h: 'h' },
+}
+
+/** A refused body up to this size is read to its end, so that the connection goes on; else it is closed. */
+const discardedBytesMax = 16 * 1024 * 1024
+
+export async function handleWrite(context: HttpContext, exchange: Exchange): Promise<void> {
+  const { request, response, connection } = exchange
+  if (!context.lineRequests.enter()) {
+    await refuse(context, exchange, {
+      status: 503,
+      code: 'not accepting writes',
+      message: 'too many requests run now',
+      line: 0,
+    })
+    return
+  }
+  connection.state = 'writing'
+  request.setTimeout(context.options.keepAliveMs)
+  try {
+    const refusal = await store(context, exchange)
+    if (refusal !== null) await refuse(context, exchange, refusal)
+    else if (!response.destroyed) replyEmpty(response, 204)
+  } finally {
+    request.setTimeout(0)
+    connection.state = 'idle'
+    context.lineRequests.leave()
+  }
+}
+
+async function store(
+  context: HttpContext,
+  { request, response, query, connection }: Exchange,
+): Promise<WriteRefusal | null> {
+  const precision = precisions[parseQueryString(query).parameters.get('precision') ?? '']
+  if (precision === undefined) return unsupportedPrecision
+  const encoding = request.headers['content-encoding'] ?? 'identity'
+  if (encoding !== 'identity' && encoding !== 'gzip') return unsupportedEncoding(encoding)
+  const gone = new AbortController()
+  const leave = (): void => gone.abort()
+  response.once('close', leave)
+  try {
+    const receipt = await ingestLineBody(request, {
+      engine: context.engine,
+      connectionId: connection.id,
+      precision,
+      gzip: encoding === 'gzip',
+      contentLength: contentLength(request),
+      bodyBytesMax: context.options.lineBodyBytesMax,
+      budget: context.lineBudget,
+      signal: gone.signal,
+    })
+    if (receipt === null) return null
+    connection.rowsReceived += receipt.rows + receipt.rejects.length
+    connection.rowsRejected += receipt.rejects.length
+    const refusal = refusalOfReceipt(receipt)
+    if (refusal !== null) return refusal
+    connection.rowsCommitted += receipt.rows
+    context.counters.rowsWritten += receipt.rows
+    return null
+  } catch (error) {
+    if (gone.signal.aborted) return null
+    return logged(context, error)
+  } finally {
+    response.off('close', leave)
+  }
+}
+
+function logged({ log, counters }: HttpContext, error: unknown): WriteRefusal {
+  const refusal = refusalOf(error)
+  if (refusal.status === 500) {
+    counters.unhandledErrors++
+    log('E', 'http', `write failed: ${error instanceof Error ? error.stack : String(error)}`)
+  }
+  return refusal
+}
+
+function contentLength(request: IncomingMessage): number | null {
+  const text = request.headers['content-length']
+  return text === undefined ? null : Number(text)
+}
+
+async function refuse({ log }: HttpContext, { request, response }: Exchange, refusal: WriteRefusal): Promise<void> {
+  const { status, code, message, line } = refusal
+  const errorId = nextErrorId()
+  log(status >= 500 ? 'E' : 'W', 'http', `write refused: ${message} [errorId=${errorId}]`)
+  const whole = await discardBody(request)
+  if (response.destroyed) return
+  if (!whole) response.setHeader('Connection', 'close')
+  replyJson(response, status, { code, message, line, errorId })
+  if (!whole) endConnection(request, response)
+}
+
+/** Whether the body was read to its end. */
+async function discardBody(request: IncomingMessage): Promise<boolean> {
+  if (request.readableEnded) return true
+  let bytes = 0
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      bytes += (chunk as Buffer).length
+      if (bytes > discardedBytesMax) return false
+    }
+    return true
+  } catch {
+    return false
+  }
+}
+
+function endConnection(request: IncomingMessage, response: ServerResponse): void {
+  response.once('finish', () => request.socket.destroySoon())
+}

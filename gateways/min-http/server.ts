@@ -1,0 +1,42 @@
+// The door of the health check server. It has its own thread, so that it answers while the main thread is busy.
+
+import { Worker } from 'node:worker_threads'
+import { NetworkError } from '../../engine/base/errors.js'
+import type { BindAddress } from '../common/bind-address.js'
+import { unhealthyWord } from './health-server.js'
+import type { HealthThreadData, HealthThreadReply } from './worker.js'
+
+export interface MinHttpGateway {
+  readonly address: BindAddress
+  /** From now on health checks answer 500. */
+  unhealthy(): void
+  close(): Promise<void>
+}
+
+/** The thread needs little: it holds one small server. */
+const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 }
+
+export async function openMinHttpGateway(bindTo: BindAddress): Promise<MinHttpGateway> {
+  const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  const data: HealthThreadData = { bindTo, flag }
+  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
+  const address = await firstReply(worker)
+  return {
+    address,
+    unhealthy: () => Atomics.store(flag, unhealthyWord, 1),
+    close: async () => {
+      await worker.terminate()
+    },
+  }
+}
+
+function firstReply(worker: Worker): Promise<BindAddress> {
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject)
+    worker.once('message', (reply: HealthThreadReply) => {
+      worker.off('error', reject)
+      if ('address' in reply) resolve(reply.address)
+      else void worker.terminate().then(() => reject(new NetworkError(reply.failure)))
+    })
+  })
+}

@@ -1,0 +1,56 @@
+// The door of the ways in: what gateways and connectors use to bring rows to the engine.
+
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { ingestBlockBytesMax, lineBytesMax } from '../engine/base/limits.js'
+import type { Engine, LinePrecision, Receipt } from '../engine/engine.js'
+import { type BlockPool, blockPool } from './block-pool.js'
+import type { ByteBudget } from './byte-budget.js'
+import { lineBlocks } from './line-blocks.js'
+import { lineBody } from './line-body.js'
+import { type LineSinkOptions, lineSink } from './line-sink.js'
+
+export { ByteBudget } from './byte-budget.js'
+export { BodyTooLarge } from './line-body.js'
+
+/** Blocks that are kept for the next use: enough for the connections that are busy at one moment. */
+const pooledBlocksMax = 16
+
+const pool: BlockPool = blockPool(ingestBlockBytesMax, pooledBlocksMax)
+const limits = { blockBytesMax: ingestBlockBytesMax, lineBytesMax, pool }
+
+/** Stores the lines of a connection until it ends. Rejects with the reason when it has to be closed. */
+export async function ingestLineStream(source: Readable, options: LineSinkOptions, signal: AbortSignal): Promise<void> {
+  await pipeline(source, lineBlocks(limits), lineSink(options), { signal })
+}
+
+export interface LineBodyRequest {
+  readonly engine: Pick<Engine, 'lines'>
+  readonly connectionId: number
+  readonly precision: LinePrecision
+  readonly gzip: boolean
+  readonly contentLength: number | null
+  readonly bodyBytesMax: number
+  readonly budget: ByteBudget
+  readonly signal: AbortSignal
+}
+
+/** Stores the lines of one body, all or none. Null when the body holds no line. */
+export async function ingestLineBody(source: Readable, request: LineBodyRequest): Promise<Receipt | null> {
+  const { engine, connectionId, precision } = request
+  const body = await lineBody(source, { ...request, ...limits })
+  const blocks = body.blocks.map(({ bytes }) => bytes)
+  if (blocks.length === 0) {
+    body.release()
+    return null
+  }
+  const ticket = engine.lines({ blocks, precision, atomic: true, skipBadLines: false, connectionId })
+  // The receipt may be refused together with the room; then `taken` tells.
+  ticket.receipt.catch(() => {})
+  try {
+    await ticket.taken
+  } finally {
+    body.release()
+  }
+  return await ticket.receipt
+}

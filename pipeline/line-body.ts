@@ -1,0 +1,86 @@
+// Stage: gather the body of one request as blocks of whole lines; the last stage of line protocol over HTTP, where a
+// request is atomic and so goes to the engine as a whole.
+//
+//   in     Buffer chunks of the body, possibly compressed
+//   out    the blocks, as the result of the promise; the last line may lack its newline
+//   state  the body, at most bodyBytesMax bytes, within the budget that all requests share
+//   owner  the caller releases each block and the reserved bytes
+//   errors the source stays open after each, so that the error can be answered: BodyTooLarge; ResourceError when the budget is used up; NetworkError for bad compressed data
+
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { NetworkError } from '../engine/base/errors.js'
+import type { ByteBudget } from './byte-budget.js'
+import { type LineBlock, LineCutter, type LineCutterOptions } from './line-cutter.js'
+
+export class BodyTooLarge extends NetworkError {
+  constructor(bytesMax: number) {
+    super(`request body is too large [bytesMax=${bytesMax}]`)
+    this.name = 'BodyTooLarge'
+  }
+}
+
+export interface LineBodyOptions extends LineCutterOptions {
+  readonly bodyBytesMax: number
+  readonly gzip: boolean
+  /** Of the body as it travels; null when it is not known. */
+  readonly contentLength: number | null
+  readonly budget: ByteBudget
+  readonly signal: AbortSignal
+}
+
+export interface LineBody {
+  readonly blocks: readonly LineBlock[]
+  /** Bytes of the decompressed body. */
+  readonly bytes: number
+  /** Gives blocks and budget back. */
+  readonly release: () => void
+}
+
+/** Output of one step of decompression: bounds what is held beyond the limit. */
+const gunzipChunkBytes = 64 * 1024
+
+export async function lineBody(source: Readable, options: LineBodyOptions): Promise<LineBody> {
+  const { bodyBytesMax, contentLength, budget, signal, gzip } = options
+  if (contentLength !== null && contentLength > bodyBytesMax) throw new BodyTooLarge(bodyBytesMax)
+  let reserved = contentLength === null ? 0 : await budget.reserve(contentLength, signal)
+  const blocks: LineBlock[] = []
+  const release = (): void => {
+    for (const block of blocks) block.release()
+    budget.release(reserved)
+  }
+
+  const gather = async (chunks: AsyncIterable<Buffer>): Promise<number> => {
+    const cutter = new LineCutter(options)
+    let bytes = 0
+    for await (const chunk of chunks) {
+      bytes += chunk.length
+      if (bytes > bodyBytesMax) throw new BodyTooLarge(bodyBytesMax)
+      if (bytes > reserved && (contentLength === null || gzip)) {
+        budget.grow(bytes - reserved)
+        reserved = bytes
+      }
+      cutter.append(chunk, blocks)
+    }
+    const rest = cutter.rest()
+    if (rest !== null) blocks.push(rest)
+    return bytes
+  }
+
+  const chunks = source.iterator({ destroyOnReturn: false })
+  try {
+    const bytes = gzip
+      ? await pipeline(chunks, createGunzip({ chunkSize: gunzipChunkBytes }), gather, { signal })
+      : await pipeline(chunks, gather, { signal })
+    return { blocks, bytes, release }
+  } catch (error) {
+    release()
+    throw isZlibError(error) ? new NetworkError('request body is no valid gzip data', { cause: error }) : error
+  }
+}
+
+function isZlibError(error: unknown): boolean {
+  const code = (error as { readonly code?: unknown } | null)?.code
+  return typeof code === 'string' && (code.startsWith('Z_') || code === 'ERR_ZLIB_INITIALIZATION_FAILED')
+}

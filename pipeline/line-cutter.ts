@@ -1,0 +1,118 @@
+// Cuts a byte stream into blocks of whole lines.
+//
+// Chunks are kept as they come and copied once, when a block is made; one chunk that ends with a line is passed on as it
+// is. A block has at most `blockBytesMax` bytes, unless one line alone is longer.
+//
+// Invariants:
+//   1. The kept bytes begin at a line's start and hold at most one line more than blockBytesMax.
+//   2. A block belongs to its receiver until `release`; the cutter keeps copies of what it still needs.
+
+import { NetworkError } from '../engine/base/errors.js'
+import type { BlockPool } from './block-pool.js'
+import { firstLineEnd, lastLineEnd } from './line-ends.js'
+
+/** Whole lines. The receiver calls `release` once, when it no longer reads the bytes. */
+export interface LineBlock {
+  readonly bytes: Uint8Array
+  readonly release: () => void
+}
+
+export interface LineCutterOptions {
+  readonly blockBytesMax: number
+  readonly lineBytesMax: number
+  readonly pool: BlockPool
+}
+
+const newline = 0x0a
+const nothingToRelease = (): void => {}
+
+export class LineCutter {
+  readonly #options: LineCutterOptions
+  #chunks: Buffer[] = []
+  #bytes = 0
+  /** Whether a newline arrived that no cut has used. */
+  #newlineSeen = false
+
+  constructor(options: LineCutterOptions) {
+    this.#options = options
+  }
+
+  /** Bytes that wait for more. */
+  get pendingBytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether `cut` may find a line. */
+  get lineWaits(): boolean {
+    return this.#newlineSeen
+  }
+
+  /** Takes a chunk over; adds the blocks that became full by it, also when a line behind them is too long. */
+  append(chunk: Buffer, blocks: LineBlock[]): void {
+    const { blockBytesMax, lineBytesMax } = this.#options
+    for (let from = 0; from < chunk.length; from += blockBytesMax) {
+      const piece = chunk.subarray(from, from + blockBytesMax)
+      if (this.#bytes + piece.length > blockBytesMax) this.#cutInto(blocks)
+      this.#chunks.push(piece)
+      this.#bytes += piece.length
+      this.#newlineSeen ||= piece.includes(newline)
+      while (this.#bytes >= blockBytesMax && this.#newlineSeen) this.#cutInto(blocks)
+      if (this.#bytes > lineBytesMax && !this.#newlineSeen) {
+        throw new NetworkError(`line is too long [bytesMax=${lineBytesMax}]`)
+      }
+    }
+  }
+
+  /** A block of the whole lines that wait, or null. Lines may go on waiting (`lineWaits`) behind one longer than a block. */
+  cut(): LineBlock | null {
+    if (!this.#newlineSeen) return null
+    const { bytes, pooled } = this.#join()
+    const end = this.#blockEnd(bytes)
+    this.#newlineSeen = bytes.length > this.#options.blockBytesMax && end > 0 && bytes.includes(newline, end)
+    this.#keep(bytes.subarray(end), pooled !== null || end > 0)
+    if (end > 0) return { bytes: bytes.subarray(0, end), release: this.#releaser(pooled) }
+    this.#releaser(pooled)()
+    return null
+  }
+
+  /** The end of the stream: what waits, with an unfinished last line; null when nothing does. */
+  rest(): LineBlock | null {
+    if (this.#bytes === 0) return null
+    const { bytes, pooled } = this.#join()
+    this.#keep(bytes.subarray(bytes.length), false)
+    return { bytes, release: this.#releaser(pooled) }
+  }
+
+  #cutInto(blocks: LineBlock[]): void {
+    const block = this.cut()
+    if (block !== null) blocks.push(block)
+  }
+
+  /** A line longer than a block goes alone, so that the lines behind it make blocks of the usual size. */
+  #blockEnd(bytes: Buffer): number {
+    const { blockBytesMax } = this.#options
+    return bytes.length <= blockBytesMax ? lastLineEnd(bytes) : firstLineEnd(bytes, 1)
+  }
+
+  #join(): { bytes: Buffer; pooled: Buffer | null } {
+    const [first] = this.#chunks
+    if (first !== undefined && this.#chunks.length === 1) return { bytes: first, pooled: null }
+    if (this.#bytes > this.#options.blockBytesMax)
+      return { bytes: Buffer.concat(this.#chunks, this.#bytes), pooled: null }
+    const pooled = this.#options.pool.take()
+    let at = 0
+    for (const chunk of this.#chunks) at += chunk.copy(pooled, at)
+    return { bytes: pooled.subarray(0, at), pooled }
+  }
+
+  /** The tail of a block is copied: the block's buffer is the receiver's. */
+  #keep(tail: Buffer, shared: boolean): void {
+    this.#bytes = tail.length
+    this.#chunks = tail.length === 0 ? [] : [shared ? Buffer.from(tail) : tail]
+  }
+
+  #releaser(pooled: Buffer | null): () => void {
+    if (pooled === null) return nothingToRelease
+    return () => this.#options.pool.give(pooled)
+  }
+}
