@@ -11,7 +11,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { File, Files } from '../base/files.js'
-import { saltOf } from './frame.js'
+import { padBytes, saltOf, sealPadFrame } from './frame.js'
 import { unfinishedSuffix } from './log-role.js'
 import { SegmentReader } from './reader.js'
 import { type ReplayResult, replayWal } from './replay.js'
@@ -38,7 +38,8 @@ export function openWal(options: WalOptions): OpenedWal {
   const logId = replay.inventory.logId ?? options.logId ?? randomBytes(logIdBytes)
   const file = continueIn(files, directory, replay, { number, logId, startLsn })
   const current = { file, number, startLsn }
-  const wal = new SharedLog(options, { logId, old: oldSegments(replay, startLsn), current, headLsn: replay.endLsn })
+  const headLsn = replay.endLsn + padBytes(replay.endLsn)
+  const wal = new SharedLog(options, { logId, old: oldSegments(replay, startLsn), current, headLsn })
   return { wal, replay }
 }
 
@@ -85,6 +86,7 @@ function continueIn(files: Files, directory: string, replay: ReplayResult, heade
   try {
     unfinished.write([encodeSegmentHeader(header)], 0)
     copyFrames(files, replay, header, unfinished)
+    padFrames(unfinished, replay.endLsn, header)
     unfinished.sync()
   } finally {
     unfinished.close()
@@ -106,6 +108,14 @@ function copyFrames(files: Files, replay: ReplayResult, header: NewSegment, targ
       reader.close()
     }
   }
+}
+
+/** The log may have ended within a group: what follows begins in a block of its own. */
+function padFrames(target: File, lsn: Lsn, { logId, startLsn }: NewSegment): void {
+  const pad = new Uint8Array(padBytes(lsn))
+  if (pad.length === 0) return
+  sealPadFrame(pad, lsn, saltOf(logId))
+  target.write([pad], offsetOf(startLsn, lsn))
 }
 
 /** In the order of their numbers, which is the order in which they may be removed. */

@@ -40,7 +40,7 @@ export class SegmentReader {
   readonly endLsn: Lsn
   private readonly file: File
   private readonly salt: number
-  private window = new Uint8Array(windowBytes)
+  private window: Uint8Array
   private windowStart = 0
   private windowLength = 0
 
@@ -50,6 +50,7 @@ export class SegmentReader {
     this.file = files.open(extent.path, 'read')
     const frames = Math.max(0, this.file.size() - segmentHeaderBytes)
     this.endLsn = Math.min(extent.limitLsn, extent.startLsn + frames)
+    this.window = new Uint8Array(Math.min(windowBytes, alignUp(this.endLsn - extent.startLsn)))
   }
 
   close(): void {
@@ -120,7 +121,7 @@ export class SegmentReader {
 
   private fill(lsn: Lsn, wanted: number): void {
     if (wanted > this.window.length) this.window = new Uint8Array(alignUp(wanted))
-    const room = Math.min(Math.max(wanted, windowBytes), Math.max(0, this.endLsn - lsn))
+    const room = Math.min(this.window.length, Math.max(wanted, windowBytes), Math.max(0, this.endLsn - lsn))
     this.windowStart = lsn
     this.windowLength = this.file.read(this.window.subarray(0, room), segmentHeaderBytes + lsn - this.extent.startLsn)
   }

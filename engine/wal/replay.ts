@@ -1,6 +1,7 @@
 // Reads the log at open: hands every frame on, once and in order, and decides what a bad frame means.
 //
-// The rule of the torn tail. D is the highest durable position that any good frame of the log names.
+// The rule of the torn tail. D is the highest durable position that any good frame of the log names,
+// or where the log begins.
 //
 //   bad frame at or after D   the log ends there. It and all behind it, good or not, was never acknowledged: pages that
 //                             no sync covered reach the disk in any order, and a good frame behind a bad one must not
@@ -111,7 +112,7 @@ class Replay {
   private readonly onFrame: (frame: WalFrame) => void
   private readonly salt: number
   private readonly setAside: SetAside[] = []
-  private durableLsn = 0
+  private durableLsn: Lsn
   private readAhead = false
   private position: Lsn
   private frames = 0
@@ -125,6 +126,8 @@ class Replay {
     this.onFrame = onFrame
     this.salt = inventory.logId === undefined ? 0 : saltOf(inventory.logId)
     this.position = inventory.extents[0]?.startLsn ?? 0
+    // What came before the first segment was trimmed, and so was durable.
+    this.durableLsn = this.position
   }
 
   run(): ReplayResult {

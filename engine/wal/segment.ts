@@ -26,10 +26,11 @@
 //
 // Filling 64 MiB costs 38-50 ms and as many bytes again as the log itself. So it pays when groups are small or few,
 // and would halve the ingest rate where the disk's bandwidth is the limit: a segment is filled ahead unless the last one
-// was used up faster than `fillAboveMs` (owner.ts).
+// was used up faster than `fillAboveMs` (wal.ts).
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
+import { FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import { getU64, setU64, viewOf } from './frame.js'
 import type { Lsn } from './types.js'
@@ -95,7 +96,7 @@ export function offsetOf(startLsn: Lsn, lsn: Lsn): number {
   return segmentHeaderBytes + lsn - startLsn
 }
 
-/** Creates a segment, or takes a prepared one, and makes its name and header durable. */
+/** Creates a segment, or takes a prepared one, and makes its name and header durable. Leaves no file when it fails. */
 export function startSegment(files: Files, directory: string, header: SegmentHeader, prepared: boolean): File {
   const path = segmentPath(directory, header.number)
   const file = files.open(path, prepared ? 'write' : 'create')
@@ -106,6 +107,16 @@ export function startSegment(files: Files, directory: string, header: SegmentHea
     return file
   } catch (error) {
     file.close()
+    if (error instanceof FileError) removeQuietly(files, path)
     throw error
+  }
+}
+
+function removeQuietly(files: Files, path: string): void {
+  try {
+    files.remove(path)
+  } catch (error) {
+    // It stays as a segment that was never used; the next open removes it.
+    if (!(error instanceof FileError)) throw error
   }
 }

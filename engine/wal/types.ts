@@ -23,6 +23,8 @@ export const frameKinds = {
   idle: 2,
   /** The last record of an orderly shutdown. */
   close: 3,
+  /** Zeros up to the next block, so that a later write never touches a block that holds acknowledged bytes. */
+  pad: 4,
   /** A transaction's schema changes and rows: frame-rows.ts. */
   rows: 16,
   /** A schema change without rows; the payload is the JSON text of a plain object. */

@@ -20,9 +20,11 @@ import {
   frameBytes,
   frameHeaderBytes,
   groupFrameBytes,
+  padBytes,
   saltOf,
   sealFrame,
   sealGroupFrame,
+  sealPadFrame,
 } from './frame.js'
 import { offsetOf, segmentHeaderBytes, segmentPath, startSegment } from './segment.js'
 import {
@@ -94,9 +96,9 @@ export class SharedLog implements Wal {
   private number: number
   private preparing: string | undefined
   private prepared: number | undefined
-  private removing = 0
-  /** They go first at the next removal, so that what is left has no gaps. */
-  private unremoved: string[] = []
+  /** One removal at a time: after a failure the same file comes first again, so that what is left has no gaps. */
+  private removing = false
+  private readonly toRemove: string[] = []
   private retryAtMs = 0
   private failuresInRow = 0
   private lastWriteMs: number
@@ -162,7 +164,7 @@ export class SharedLog implements Wal {
   }
 
   get quiet(): boolean {
-    return this.onTheirWay.length === 0 && this.preparing === undefined && this.removing === 0
+    return this.onTheirWay.length === 0 && this.preparing === undefined && !this.removing
   }
 
   append(kind: number, payload: readonly Uint8Array[]): Lsn {
@@ -207,11 +209,12 @@ export class SharedLog implements Wal {
         this.options.log('W', 'wal', `could not prepare the next segment: ${report.error.message}`)
         break
       case 'removed':
-        this.removing--
+        this.removing = false
+        this.remove([])
         break
       case 'removeFailed':
-        this.removing--
-        this.unremoved = [...report.paths, ...this.unremoved]
+        this.removing = false
+        this.toRemove.unshift(...report.paths)
         this.options.log('E', 'wal', `could not remove trimmed segments: ${report.error.message}`)
         break
       default:
@@ -280,6 +283,9 @@ export class SharedLog implements Wal {
     assert(this.group !== undefined && this.groupStart !== undefined, 'a group is ended once')
     sealGroupFrame(this.group, kind, this.groupStart, this.durable, this.salt)
     this.group = undefined
+    const lsn = this.headLsn
+    const pad = this.mode === 'nosync' ? 0 : padBytes(lsn)
+    if (pad > 0) sealPadFrame(this.waiting.reserve(pad), lsn, this.salt)
   }
 
   /** Writes what was collected since the last write. */
@@ -335,7 +341,9 @@ export class SharedLog implements Wal {
 
   private retire(current: CurrentSegment, endLsn: Lsn): void {
     const path = segmentPath(this.options.directory, current.number)
-    this.old.push({ path, startLsn: current.startLsn, endLsn })
+    // The next one begins where this one does, or before: nothing of it counts.
+    if (endLsn <= current.startLsn) this.remove([path])
+    else this.old.push({ path, startLsn: current.startLsn, endLsn })
     this.closing.push({ file: current.file, lastSequence: current.lastSequence })
     this.current = undefined
     this.closeReported()
@@ -444,8 +452,9 @@ export class SharedLog implements Wal {
   }
 
   private remove(paths: readonly string[]): void {
-    this.removing++
-    this.options.send({ kind: 'remove', paths: [...this.unremoved, ...paths], directory: this.options.directory })
-    this.unremoved = []
+    this.toRemove.push(...paths)
+    if (this.removing || this.toRemove.length === 0) return
+    this.removing = true
+    this.options.send({ kind: 'remove', paths: this.toRemove.splice(0), directory: this.options.directory })
   }
 }
