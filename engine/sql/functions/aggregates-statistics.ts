@@ -1,0 +1,285 @@
+// Statistics: variance, covariance, regression, weighted means, quantiles; and aggregates that collect text.
+
+import { SqlError } from '../../base/errors.js'
+import { valueBytesMax } from '../../base/limits.js'
+import type { Value } from '../../types/value.js'
+import { type Accumulator, type AggregateFunction, accumulator } from './function-types.js'
+
+// Moments of one or two variables: means and sums of squared deviations are updated together (Welford, Chan). ---------
+
+interface Moments {
+  count: number
+  meanX: number
+  meanY: number
+  squaresX: number
+  squaresY: number
+  products: number
+}
+
+function addPair(state: Moments, x: number, y: number): void {
+  state.count++
+  const deltaX = x - state.meanX
+  const deltaY = y - state.meanY
+  state.meanX += deltaX / state.count
+  state.meanY += deltaY / state.count
+  state.squaresX += deltaX * (x - state.meanX)
+  state.squaresY += deltaY * (y - state.meanY)
+  state.products += deltaX * (y - state.meanY)
+}
+
+function mergeMoments(state: Moments, other: Moments): void {
+  if (other.count === 0) return
+  const count = state.count + other.count
+  const deltaX = other.meanX - state.meanX
+  const deltaY = other.meanY - state.meanY
+  const weight = (state.count * other.count) / count
+  state.squaresX += other.squaresX + deltaX * deltaX * weight
+  state.squaresY += other.squaresY + deltaY * deltaY * weight
+  state.products += other.products + deltaX * deltaY * weight
+  state.meanX += (deltaX * other.count) / count
+  state.meanY += (deltaY * other.count) / count
+  state.count = count
+}
+
+function moments(finish: (state: Moments) => number | null): Accumulator<unknown> {
+  return accumulator<Moments>({
+    init: () => ({ count: 0, meanX: 0, meanY: 0, squaresX: 0, squaresY: 0, products: 0 }),
+    add: (state, [x, y = 0]) => {
+      if (typeof x === 'number' && typeof y === 'number') addPair(state, x, y)
+    },
+    merge: mergeMoments,
+    result: finish,
+  })
+}
+
+const sample = (sum: number, count: number): number | null => (count < 2 ? null : sum / (count - 1))
+const population = (sum: number, count: number): number | null => (count < 1 ? null : sum / count)
+const root = (value: number | null): number | null => (value === null ? null : Math.sqrt(value))
+
+function oneVariable(
+  name: string,
+  says: string,
+  example: readonly [string, string] | null,
+  finish: (state: Moments) => number | null,
+): AggregateFunction {
+  return { name, takes: ['DOUBLE'], gives: 'DOUBLE', says, example, accumulator: moments(finish) }
+}
+
+function twoVariables(
+  name: string,
+  says: string,
+  example: readonly [string, string] | null,
+  finish: (state: Moments) => number | null,
+): AggregateFunction {
+  return { name, takes: ['DOUBLE', 'DOUBLE'], gives: 'DOUBLE', says, example, accumulator: moments(finish) }
+}
+
+/** Regression of the first argument (y) over the second (x): the state's x is the first argument. */
+function slope(state: Moments): number | null {
+  return state.count < 2 || state.squaresY === 0 ? null : state.products / state.squaresY
+}
+
+const spread: AggregateFunction[] = [
+  ...['variance', 'var_samp'].map((name) =>
+    oneVariable(name, 'Variance of a sample.', [`${name}(x)`, '2.5'], (s) => sample(s.squaresX, s.count)),
+  ),
+  oneVariable('var_pop', 'Variance of a population.', ['var_pop(x)', '2.0'], (s) => population(s.squaresX, s.count)),
+  ...['stddev', 'stddev_samp'].map((name) =>
+    oneVariable(name, 'Standard deviation of a sample.', [`${name}(x)`, '1.5811388300841898'], (s) =>
+      root(sample(s.squaresX, s.count)),
+    ),
+  ),
+  oneVariable('stddev_pop', 'Standard deviation of a population.', ['stddev_pop(x)', '1.4142135623730951'], (s) =>
+    root(population(s.squaresX, s.count)),
+  ),
+  twoVariables('covar_samp', 'Covariance of a sample.', ['covar_samp(x, x)', '2.5'], (s) =>
+    sample(s.products, s.count),
+  ),
+  twoVariables('covar_pop', 'Covariance of a population.', ['covar_pop(x, x)', '2.0'], (s) =>
+    population(s.products, s.count),
+  ),
+  twoVariables('corr', 'Correlation.', ['corr(x, x)', '1.0'], (s) => {
+    const scale = Math.sqrt(s.squaresX) * Math.sqrt(s.squaresY)
+    return s.count < 1 || scale === 0 ? null : s.products / scale
+  }),
+  twoVariables(
+    'regr_slope',
+    'Slope of the regression line of the first over the second.',
+    ['regr_slope(x, x)', '1.0'],
+    slope,
+  ),
+  twoVariables('regr_intercept', 'Where the regression line meets zero.', ['regr_intercept(x, x)', '0.0'], (s) => {
+    const value = slope(s)
+    return value === null ? null : s.meanX - value * s.meanY
+  }),
+]
+
+// Weighted means ----------------------------------------------------------------------------------------------------
+
+interface Weighted {
+  weights: number
+  total: number
+}
+
+const weightedMean = accumulator<Weighted>({
+  init: () => ({ weights: 0, total: 0 }),
+  add: (state, [value, weight]) => {
+    if (typeof value !== 'number' || typeof weight !== 'number') return
+    state.weights += weight
+    state.total += value * weight
+  },
+  merge: (state, other) => {
+    state.weights += other.weights
+    state.total += other.total
+  },
+  result: (state) => (state.weights === 0 ? null : state.total / state.weights),
+})
+
+const geometricMean = accumulator<{ count: number; logs: number; invalid: boolean }>({
+  init: () => ({ count: 0, logs: 0, invalid: false }),
+  add: (state, [value]) => {
+    if (typeof value !== 'number') return
+    state.count++
+    state.logs += Math.log(value)
+    if (value <= 0) state.invalid = true
+  },
+  merge: (state, other) => {
+    state.count += other.count
+    state.logs += other.logs
+    state.invalid ||= other.invalid
+  },
+  result: (state) => (state.count === 0 || state.invalid ? null : Math.exp(state.logs / state.count)),
+})
+
+const means: AggregateFunction[] = [
+  ...['weighted_avg', 'vwap'].map(
+    (name): AggregateFunction => ({
+      name,
+      takes: ['DOUBLE', 'DOUBLE'],
+      gives: 'DOUBLE',
+      says: 'Mean of the first argument weighted by the second.',
+      example: [`${name}(x, 1)`, '3.0'],
+      accumulator: weightedMean,
+    }),
+  ),
+  {
+    name: 'geomean',
+    takes: ['DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Geometric mean of positive numbers.',
+    example: null,
+    accumulator: geometricMean,
+  },
+]
+
+// Quantiles ---------------------------------------------------------------------------------------------------------
+
+interface Collected {
+  values: number[]
+  quantile: number
+}
+
+const quantile = accumulator<Collected>({
+  init: () => ({ values: [], quantile: 0.5 }),
+  add: (state, [value, at]) => {
+    if (typeof at === 'number') state.quantile = at
+    if (typeof value === 'number') state.values.push(value)
+    if (typeof value === 'bigint') state.values.push(Number(value))
+  },
+  merge: (state, other) => {
+    state.values.push(...other.values)
+    state.quantile = other.quantile
+  },
+  result: (state, { position }) => {
+    if (state.quantile < 0 || state.quantile > 1) throw new SqlError('percentile must be between 0.0 and 1.0', position)
+    const sorted = Float64Array.from(state.values).sort()
+    return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(state.quantile * sorted.length) - 1))] ?? null
+  },
+})
+
+const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((type) =>
+  (
+    [
+      ['approx_percentile', [type, 'DOUBLE']],
+      ['approx_percentile', [type, 'DOUBLE', 'INT']],
+      ['approx_median', [type]],
+      ['median', [type]],
+    ] as const
+  ).map(
+    ([name, takes]): AggregateFunction => ({
+      name,
+      takes,
+      gives: 'DOUBLE',
+      says: 'The value below which a share of the values lies.',
+      example: type === 'LONG' && name === 'median' ? ['median(x)', '3.0'] : null,
+      accumulator: quantile,
+    }),
+  ),
+)
+
+// Text --------------------------------------------------------------------------------------------------------------
+
+interface Texts {
+  values: string[]
+  delimiter: string
+}
+
+function collecting(distinct: boolean): Accumulator<unknown> {
+  const join = ({ values, delimiter }: Texts): Value => {
+    if (values.length === 0) return null
+    const text = (distinct ? [...new Set(values)] : values).join(delimiter)
+    if (text.length > valueBytesMax) throw new SqlError('aggregated text is too long', 0)
+    return text
+  }
+  return accumulator<Texts>({
+    init: () => ({ values: [], delimiter: ',' }),
+    add: (state, [value, delimiter]) => {
+      if (typeof delimiter === 'string') state.delimiter = delimiter
+      if (typeof value === 'string') state.values.push(value)
+    },
+    merge: (state, other) => {
+      state.values.push(...other.values)
+      state.delimiter = other.delimiter
+    },
+    result: join,
+  })
+}
+
+const texts: AggregateFunction[] = [
+  {
+    name: 'string_agg',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'STRING',
+    says: 'All texts joined by a delimiter.',
+    example: ["string_agg(x::string, ',')", '1,2,3,4,5'],
+    accumulator: collecting(false),
+  },
+  {
+    name: 'string_distinct_agg',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'STRING',
+    says: 'All different texts joined by a delimiter.',
+    example: ["string_distinct_agg(x::string, ',')", '1,2,3,4,5'],
+    accumulator: collecting(true),
+  },
+  {
+    name: 'array_agg',
+    takes: ['DOUBLE'],
+    gives: () => ({ name: 'ARRAY', a: 1, b: 0 }),
+    says: 'All values as an array.',
+    example: null,
+    accumulator: accumulator<{ values: number[] }>({
+      init: () => ({ values: [] }),
+      add: (state, [value]) => {
+        state.values.push(typeof value === 'number' ? value : Number.NaN)
+      },
+      merge: (state, other) => {
+        state.values.push(...other.values)
+      },
+      result: (state) =>
+        state.values.length === 0 ? null : { shape: [state.values.length], data: Float64Array.from(state.values) },
+    }),
+  },
+]
+
+export const statisticAggregates: readonly AggregateFunction[] = [...spread, ...means, ...quantiles, ...texts]

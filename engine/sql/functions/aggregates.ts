@@ -1,0 +1,425 @@
+// Sums, counts, extremes, first and last: the aggregates that everybody uses, as exact interpreters. NULL is passed
+// over; over no values count is 0 and the rest NULL.
+
+import type { ColumnType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { compareValues, keyText } from './compare.js'
+import { type Accumulator, type AggregateFunction, accumulator } from './function-types.js'
+
+interface Sum {
+  total: number
+  /** What the additions lost (ksum, nsum). */
+  lost: number
+  count: number
+}
+
+/** Adds exactly enough for 16 digits: the error of every addition is kept (Neumaier). */
+export function addExactly(state: Sum, value: number): void {
+  const next = state.total + value
+  state.lost += Math.abs(state.total) >= Math.abs(value) ? state.total - next + value : value - next + state.total
+  state.total = next
+}
+
+function doubleSum(exact: boolean, finish: (state: Sum) => number | null): Accumulator<unknown> {
+  const add = (state: Sum, value: number, count: number): void => {
+    if (exact) addExactly(state, value)
+    else state.total += value
+    state.count += count
+  }
+  return accumulator<Sum>({
+    init: () => ({ total: 0, lost: 0, count: 0 }),
+    add: (state, [value]) => {
+      if (value === null || value === undefined) return
+      add(state, Number(value), 1)
+    },
+    merge: (state, other) => {
+      add(state, other.total, other.count)
+      state.lost += other.lost
+    },
+    result: (state) => (state.count === 0 ? null : finish(state)),
+  })
+}
+
+const plainSum = doubleSum(false, (state) => state.total)
+const exactSum = doubleSum(true, (state) => state.total + state.lost)
+const average = doubleSum(false, (state) => state.total / state.count)
+
+const integerSum = accumulator<{ total: bigint; count: number }>({
+  init: () => ({ total: 0n, count: 0 }),
+  add: (state, [value]) => {
+    if (value === null || value === undefined) return
+    state.total += BigInt(value as number | bigint)
+    state.count++
+  },
+  merge: (state, other) => {
+    state.total += other.total
+    state.count += other.count
+  },
+  result: (state, { type }) => (state.count === 0 ? null : BigInt.asIntN(type.name === 'LONG' ? 64 : 256, state.total)),
+})
+
+/** Averages of integers: the sum is exact, the division is of doubles. */
+const integerAverage = accumulator<{ total: bigint; count: number }>({
+  ...(integerSum as Accumulator<{ total: bigint; count: number }>),
+  result: (state) => (state.count === 0 ? null : Number(state.total) / state.count),
+})
+
+function sumRow(
+  type: ColumnType,
+  gives: ColumnType | 'FIRST',
+  parts: Accumulator<unknown>,
+  shown: boolean,
+): AggregateFunction {
+  return {
+    name: 'sum',
+    takes: [type],
+    gives,
+    says: 'Sum of the values.',
+    example: shown ? ['sum(x)', '15'] : null,
+    accumulator: parts,
+  }
+}
+
+const sums: AggregateFunction[] = [
+  sumRow('SHORT', 'LONG', integerSum, false),
+  sumRow('INT', 'LONG', integerSum, false),
+  sumRow('LONG', 'LONG', integerSum, true),
+  sumRow('FLOAT', 'FLOAT', plainSum, false),
+  sumRow('DOUBLE', 'DOUBLE', plainSum, false),
+  sumRow('LONG256', 'LONG256', integerSum, false),
+  sumRow('DECIMAL', 'FIRST', integerSum, false),
+  ...['ksum', 'nsum'].map(
+    (name): AggregateFunction => ({
+      name,
+      takes: ['DOUBLE'],
+      gives: 'DOUBLE',
+      says: 'Sum that keeps the error of every addition.',
+      example: [`${name}(x)`, '15.0'],
+      accumulator: exactSum,
+    }),
+  ),
+  {
+    name: 'avg',
+    takes: ['SHORT'],
+    gives: 'DOUBLE',
+    says: 'Mean of the values.',
+    example: null,
+    accumulator: integerAverage,
+  },
+  {
+    name: 'avg',
+    takes: ['INT'],
+    gives: 'DOUBLE',
+    says: 'Mean of the values.',
+    example: null,
+    accumulator: integerAverage,
+  },
+  {
+    name: 'avg',
+    takes: ['LONG'],
+    gives: 'DOUBLE',
+    says: 'Mean of the values.',
+    example: ['avg(x)', '3.0'],
+    accumulator: integerAverage,
+  },
+  { name: 'avg', takes: ['DOUBLE'], gives: 'DOUBLE', says: 'Mean of the values.', example: null, accumulator: average },
+]
+
+// Counts ------------------------------------------------------------------------------------------------------------
+
+const counting = accumulator<{ count: bigint }>({
+  init: () => ({ count: 0n }),
+  add: (state, args) => {
+    if (args.length === 0 || args[0] !== null) state.count++
+  },
+  merge: (state, other) => {
+    state.count += other.count
+  },
+  result: (state) => state.count,
+})
+
+const countingDistinct = accumulator<{ keys: Set<string> }>({
+  init: () => ({ keys: new Set() }),
+  add: (state, [value]) => {
+    if (value !== null && value !== undefined) state.keys.add(keyText(value))
+  },
+  merge: (state, other) => {
+    for (const key of other.keys) state.keys.add(key)
+  },
+  result: (state) => BigInt(state.keys.size),
+})
+
+const counts: AggregateFunction[] = [
+  {
+    name: 'count',
+    takes: [],
+    gives: 'LONG',
+    says: 'Number of rows.',
+    example: ['count()', '5'],
+    accumulator: counting,
+  },
+  {
+    name: 'count',
+    takes: ['ANY'],
+    gives: 'LONG',
+    says: 'Number of values that are not NULL.',
+    example: ['count(x)', '5'],
+    accumulator: counting,
+  },
+  {
+    name: 'count_distinct',
+    takes: ['ANY'],
+    gives: 'LONG',
+    says: 'Number of different values.',
+    example: ['count_distinct(x)', '5'],
+    accumulator: countingDistinct,
+  },
+  ...(['INT', 'LONG', 'IPv4'] as const).flatMap((type) =>
+    ([[type], [type, 'INT']] as const).map(
+      (takes): AggregateFunction => ({
+        name: 'approx_count_distinct',
+        takes,
+        gives: 'LONG',
+        says: 'Number of different values; may be estimated.',
+        example: null,
+        accumulator: countingDistinct,
+      }),
+    ),
+  ),
+]
+
+// Extremes, first and last ------------------------------------------------------------------------------------------
+
+interface Kept {
+  value: Value
+  seen: boolean
+}
+
+function keeping(replaces: (state: Kept, value: Value) => boolean): Accumulator<unknown> {
+  const offer = (state: Kept, value: Value): void => {
+    if (replaces(state, value)) state.value = value
+    state.seen = true
+  }
+  return accumulator<Kept>({
+    init: () => ({ value: null, seen: false }),
+    add: (state, [value = null]) => offer(state, value),
+    merge: (state, other) => {
+      if (other.seen) offer(state, other.value)
+    },
+    result: (state) => state.value,
+  })
+}
+
+const smallest = keeping(
+  (state, value) => value !== null && (state.value === null || compareValues(value, state.value) < 0),
+)
+const largest = keeping(
+  (state, value) => value !== null && (state.value === null || compareValues(value, state.value) > 0),
+)
+const first = keeping((state) => !state.seen)
+const last = keeping(() => true)
+const firstPresent = keeping((state, value) => value !== null && state.value === null)
+const lastPresent = keeping((_state, value) => value !== null)
+
+const orderedTypes = [
+  'BOOLEAN',
+  'CHAR',
+  'INT',
+  'LONG',
+  'DATE',
+  'FLOAT',
+  'DOUBLE',
+  'STRING',
+  'VARCHAR',
+  'IPv4',
+  'DECIMAL',
+] as const
+
+function extremes(name: 'min' | 'max', says: string, parts: Accumulator<unknown>): AggregateFunction[] {
+  return [
+    ...[...orderedTypes, 'TIME' as const].map(
+      (type): AggregateFunction => ({
+        name,
+        takes: [type],
+        gives: 'FIRST',
+        says,
+        example: type === 'LONG' ? [`${name}(x)`, name === 'min' ? '1' : '5'] : null,
+        accumulator: parts,
+      }),
+    ),
+  ]
+}
+
+function keeper(name: string, says: string, shown: string, parts: Accumulator<unknown>): AggregateFunction {
+  return { name, takes: ['ANY'], gives: 'FIRST', says, example: [`${name}(x)`, shown], accumulator: parts }
+}
+
+const kept: AggregateFunction[] = [
+  ...extremes('min', 'Smallest value.', smallest),
+  ...extremes('max', 'Largest value.', largest),
+  keeper('first', 'Value of the first row.', '1', first),
+  keeper('last', 'Value of the last row.', '5', last),
+  keeper('first_not_null', 'First value that is not NULL.', '1', firstPresent),
+  keeper('last_not_null', 'Last value that is not NULL.', '5', lastPresent),
+]
+
+/** The value at the row where another one is smallest or largest. */
+function argument(sign: 1 | -1): Accumulator<unknown> {
+  interface Best {
+    value: Value
+    by: Value
+  }
+  const offer = (state: Best, value: Value, by: Value): void => {
+    if (by === null || (state.by !== null && compareValues(by, state.by) * sign <= 0)) return
+    state.value = value
+    state.by = by
+  }
+  return accumulator<Best>({
+    init: () => ({ value: null, by: null }),
+    add: (state, [value = null, by = null]) => offer(state, value, by),
+    merge: (state, other) => offer(state, other.value, other.by),
+    result: (state) => state.value,
+  })
+}
+
+const arguments_: AggregateFunction[] = ['arg_min', 'min_by', 'arg_max', 'max_by'].map((name) => ({
+  name,
+  takes: ['ANY', 'ANY'],
+  gives: 'FIRST',
+  says: name.includes('min')
+    ? 'The first value at the row where the second is smallest.'
+    : 'The first value at the row where the second is largest.',
+  example: [`${name}(x, x)`, name.includes('min') ? '1' : '5'],
+  accumulator: argument(name.includes('min') ? -1 : 1),
+}))
+
+// Logic and bits ----------------------------------------------------------------------------------------------------
+
+function bits(start: bigint, apply: (a: bigint, b: bigint) => bigint): Accumulator<unknown> {
+  interface Bits {
+    value: bigint
+    seen: boolean
+  }
+  const offer = (state: Bits, value: bigint): void => {
+    state.value = apply(state.value, value)
+    state.seen = true
+  }
+  return accumulator<Bits>({
+    init: () => ({ value: start, seen: false }),
+    add: (state, [value]) => {
+      if (value !== null && value !== undefined) offer(state, BigInt(value as number | bigint | boolean))
+    },
+    merge: (state, other) => {
+      if (other.seen) offer(state, other.value)
+    },
+    result: (state, { type }) => {
+      if (!state.seen) return type.name === 'BOOLEAN' ? start !== 0n : null
+      return type.name === 'LONG'
+        ? BigInt.asIntN(64, state.value)
+        : type.name === 'BOOLEAN'
+          ? state.value !== 0n
+          : Number(state.value)
+    },
+  })
+}
+
+const logic: AggregateFunction[] = [
+  {
+    name: 'bool_and',
+    takes: ['BOOLEAN'],
+    gives: 'BOOLEAN',
+    says: 'Whether all hold.',
+    example: ['bool_and(x > 0)', 'true'],
+    accumulator: bits(1n, (a, b) => a & b),
+  },
+  {
+    name: 'bool_or',
+    takes: ['BOOLEAN'],
+    gives: 'BOOLEAN',
+    says: 'Whether one holds.',
+    example: ['bool_or(x > 4)', 'true'],
+    accumulator: bits(0n, (a, b) => a | b),
+  },
+  ...(['BYTE', 'SHORT', 'INT', 'LONG'] as const).flatMap((type) =>
+    (
+      [
+        ['bit_and', -1n, (a: bigint, b: bigint) => a & b],
+        ['bit_or', 0n, (a: bigint, b: bigint) => a | b],
+        ['bit_xor', 0n, (a: bigint, b: bigint) => a ^ b],
+      ] as const
+    ).map(
+      ([name, start, apply]): AggregateFunction => ({
+        name,
+        takes: [type],
+        gives: 'FIRST',
+        says: 'Bitwise operation over all values.',
+        example: null,
+        accumulator: bits(start, apply),
+      }),
+    ),
+  ),
+]
+
+const order: AggregateFunction[] = [
+  {
+    name: 'isOrdered',
+    takes: ['ANY'],
+    gives: 'BOOLEAN',
+    says: 'Whether the values never fall.',
+    example: ['isOrdered(x)', 'true'],
+    accumulator: accumulator<{ ordered: boolean; first: Value; last: Value; seen: boolean }>({
+      init: () => ({ ordered: true, first: null, last: null, seen: false }),
+      add: (state, [value = null]) => {
+        if (state.seen && compareValues(value, state.last) < 0) state.ordered = false
+        if (!state.seen) state.first = value
+        state.last = value
+        state.seen = true
+      },
+      merge: (state, other) => {
+        if (!other.seen) return
+        state.ordered &&= other.ordered && (!state.seen || compareValues(other.first, state.last) >= 0)
+        if (!state.seen) state.first = other.first
+        state.last = other.last
+        state.seen = true
+      },
+      result: (state) => state.ordered,
+    }),
+  },
+  {
+    name: 'mode',
+    takes: ['ANY'],
+    gives: 'FIRST',
+    says: 'The most frequent value, the first of them when several are.',
+    example: null,
+    accumulator: accumulator<{ counts: Map<string, { value: Value; count: number }> }>({
+      init: () => ({ counts: new Map() }),
+      add: (state, [value = null]) => {
+        if (value !== null) tally(state.counts, value, 1)
+      },
+      merge: (state, other) => {
+        for (const entry of other.counts.values()) tally(state.counts, entry.value, entry.count)
+      },
+      result: (state) => {
+        let best: { value: Value; count: number } = { value: null, count: 0 }
+        for (const entry of state.counts.values()) if (entry.count > best.count) best = entry
+        return best.value
+      },
+    }),
+  },
+]
+
+function tally(counts: Map<string, { value: Value; count: number }>, value: Value, count: number): void {
+  const key = keyText(value)
+  const entry = counts.get(key)
+  if (entry === undefined) counts.set(key, { value, count })
+  else entry.count += count
+}
+
+export const basicAggregates: readonly AggregateFunction[] = [
+  ...sums,
+  ...counts,
+  ...kept,
+  ...arguments_,
+  ...logic,
+  ...order,
+]

@@ -1,0 +1,85 @@
+// All function tables, by name. Signatures are unique: asserted here, once, at load.
+
+import { assert } from '../../base/assert.js'
+import { basicAggregates } from './aggregates.js'
+import { statisticAggregates } from './aggregates-statistics.js'
+import { arrayFunctions } from './arrays.js'
+import { comparisonFunctions } from './comparisons.js'
+import { conditionFunctions } from './conditions.js'
+import type { AggregateFunction, ScalarFunction } from './function-types.js'
+import { mathFunctions } from './math.js'
+import { operatorFunctions } from './operators.js'
+import { placeFunctions } from './places.js'
+import { randomFunctions } from './random.js'
+import { sessionFunctions } from './session.js'
+import { stringFunctions } from './strings.js'
+import { timeFunctions } from './times.js'
+import { timeTextFunctions } from './times-text.js'
+
+export const scalarFunctions: readonly ScalarFunction[] = [
+  ...operatorFunctions,
+  ...comparisonFunctions,
+  ...conditionFunctions,
+  ...mathFunctions,
+  ...stringFunctions,
+  ...timeFunctions,
+  ...timeTextFunctions,
+  ...randomFunctions,
+  ...placeFunctions,
+  ...arrayFunctions,
+  ...sessionFunctions,
+]
+
+export const aggregateFunctions: readonly AggregateFunction[] = [...basicAggregates, ...statisticAggregates]
+
+/** Functions that need OVER; the aggregates may stand before OVER as well. */
+export const windowFunctionNames: ReadonlySet<string> = new Set([
+  'row_number',
+  'rank',
+  'dense_rank',
+  'percent_rank',
+  'cume_dist',
+  'ntile',
+  'lag',
+  'lead',
+  'first_value',
+  'last_value',
+  'nth_value',
+])
+
+/** Rows of one name; names compare without case. */
+export function scalarsNamed(name: string): readonly ScalarFunction[] {
+  return scalars.get(name.toLowerCase()) ?? []
+}
+
+export function aggregatesNamed(name: string): readonly AggregateFunction[] {
+  return aggregates.get(name.toLowerCase()) ?? []
+}
+
+interface Signature {
+  readonly name: string
+  readonly takes: readonly string[]
+  readonly more?: string
+}
+
+function byName<Row extends Signature>(rows: readonly Row[]): ReadonlyMap<string, readonly Row[]> {
+  const names = new Map<string, Row[]>()
+  const signatures = new Set<string>()
+  for (const row of rows) {
+    const signature = signatureText(row).toLowerCase()
+    assert(!signatures.has(signature), `function is listed twice [signature=${signature}]`)
+    signatures.add(signature)
+    const list = names.get(row.name.toLowerCase())
+    if (list === undefined) names.set(row.name.toLowerCase(), [row])
+    else list.push(row)
+  }
+  return names
+}
+
+/** `left(TEXT, INT)` */
+export function signatureText({ name, takes, more }: Signature): string {
+  return `${name}(${[...takes, ...(more === undefined ? [] : [`${more}...`])].join(', ')})`
+}
+
+const scalars = byName(scalarFunctions)
+const aggregates = byName(aggregateFunctions)

@@ -1,0 +1,333 @@
+// Arrays of doubles. NaN is the NULL of an element. Positions count from 1.
+
+import { SqlError } from '../../base/errors.js'
+import { arrayDimensionsMax, valueBytesMax } from '../../base/limits.js'
+import { dataType } from '../../types/column-types.js'
+import type { ArrayValue, Value } from '../../types/value.js'
+import type { BoundArgument, ScalarFunction } from './function-types.js'
+
+const array = (value: Value | undefined): ArrayValue => value as ArrayValue
+
+function present(data: Float64Array): number[] {
+  return Array.from(data).filter((value) => Number.isFinite(value))
+}
+
+function fold(
+  name: string,
+  says: string,
+  example: readonly [string, string],
+  apply: (values: readonly number[]) => number | null,
+): ScalarFunction {
+  return { name, takes: ['ARRAY'], gives: 'DOUBLE', says, example, eval: ([a]) => apply(present(array(a).data)) }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+
+function deviation(values: readonly number[], population: boolean): number | null {
+  const count = values.length - (population ? 0 : 1)
+  if (count <= 0) return null
+  const mean = sum(values) / values.length
+  return Math.sqrt(sum(values.map((value) => (value - mean) ** 2)) / count)
+}
+
+const folds: ScalarFunction[] = [
+  fold('array_sum', 'Sum of the elements.', ['array_sum(ARRAY[1.0, 2.0])', '3.0'], sum),
+  fold('array_avg', 'Mean of the elements.', ['array_avg(ARRAY[1.0, 2.0])', '1.5'], (v) =>
+    v.length === 0 ? null : sum(v) / v.length,
+  ),
+  fold('array_min', 'Smallest element.', ['array_min(ARRAY[1.0, 2.0])', '1.0'], (v) =>
+    v.length === 0 ? null : Math.min(...v),
+  ),
+  fold('array_max', 'Largest element.', ['array_max(ARRAY[1.0, 2.0])', '2.0'], (v) =>
+    v.length === 0 ? null : Math.max(...v),
+  ),
+  fold('array_stddev', 'Deviation of a sample.', ['array_stddev(ARRAY[1.0, 3.0])', '1.4142135623730951'], (v) =>
+    deviation(v, false),
+  ),
+  fold(
+    'array_stddev_samp',
+    'Deviation of a sample.',
+    ['array_stddev_samp(ARRAY[1.0, 3.0])', '1.4142135623730951'],
+    (v) => deviation(v, false),
+  ),
+  fold('array_stddev_pop', 'Deviation of a population.', ['array_stddev_pop(ARRAY[1.0, 3.0])', '1.0'], (v) =>
+    deviation(v, true),
+  ),
+  {
+    name: 'array_count',
+    takes: ['ARRAY'],
+    gives: 'INT',
+    says: 'Number of elements that are not NULL.',
+    example: ['array_count(ARRAY[1.0, null])', '1'],
+    eval: ([a]) => present(array(a).data).length,
+  },
+]
+
+function mapRow(
+  name: string,
+  says: string,
+  example: readonly [string, string] | null,
+  apply: (data: Float64Array) => Float64Array,
+): ScalarFunction {
+  return {
+    name,
+    takes: ['ARRAY'],
+    gives: 'FIRST',
+    says,
+    example,
+    eval: ([a]) => ({ shape: array(a).shape, data: apply(array(a).data) }),
+  }
+}
+
+function cumulative(data: Float64Array): Float64Array {
+  let total = 0
+  return data.map((value) => {
+    if (Number.isFinite(value)) total += value
+    return total
+  })
+}
+
+const maps: ScalarFunction[] = [
+  mapRow('array_cum_sum', 'Running sum.', ['array_cum_sum(ARRAY[1.0, 2.0])', '[1.0,3.0]'], cumulative),
+  mapRow('array_reverse', 'Elements from last to first.', ['array_reverse(ARRAY[1.0, 2.0])', '[2.0,1.0]'], (data) =>
+    data.slice().reverse(),
+  ),
+  mapRow('array_sort', 'Elements in ascending order.', ['array_sort(ARRAY[2.0, 1.0])', '[1.0,2.0]'], (data) =>
+    data.slice().sort(),
+  ),
+  {
+    name: 'flatten',
+    takes: ['ARRAY'],
+    gives: () => dataType('ARRAY', 1),
+    says: 'All elements in one dimension.',
+    example: ['flatten(ARRAY[[1.0, 2.0]])', '[1.0,2.0]'],
+    eval: ([a]) => ({ shape: [array(a).data.length], data: array(a).data }),
+  },
+  {
+    name: 'transpose',
+    takes: ['ARRAY'],
+    gives: 'FIRST',
+    says: 'Dimensions in reverse order.',
+    example: ['transpose(ARRAY[[1.0, 2.0]])', '[[1.0],[2.0]]'],
+    eval: ([a]) => transpose(array(a)),
+  },
+  {
+    name: 'round',
+    takes: ['ARRAY', 'INT'],
+    gives: 'FIRST',
+    says: 'Rounds every element.',
+    example: null,
+    eval: ([a, places]) => {
+      const factor = 10 ** (places as number)
+      return { shape: array(a).shape, data: array(a).data.map((value) => Math.round(value * factor) / factor) }
+    },
+  },
+]
+
+/** Distance between neighbours of each dimension in row-major order. */
+function strides(shape: readonly number[]): number[] {
+  const result = new Array<number>(shape.length).fill(1)
+  for (let index = shape.length - 2; index >= 0; index--)
+    result[index] = (result[index + 1] ?? 1) * (shape[index + 1] ?? 1)
+  return result
+}
+
+function transpose({ shape, data }: ArrayValue): ArrayValue {
+  const newShape = [...shape].reverse()
+  const from = strides(shape).reverse()
+  const to = strides(newShape)
+  const source = (target: number): number => {
+    let rest = target
+    let position = 0
+    for (const [index, step] of to.entries()) {
+      position += Math.floor(rest / step) * (from[index] ?? 0)
+      rest %= step
+    }
+    return position
+  }
+  return { shape: newShape, data: data.map((_, index) => data[source(index)] ?? Number.NaN) }
+}
+
+const lookups: ScalarFunction[] = [
+  {
+    name: 'array_position',
+    takes: ['ARRAY', 'DOUBLE'],
+    gives: 'INT',
+    says: 'Position of the first equal element; NULL without one.',
+    example: ['array_position(ARRAY[1.0, 2.0], 2.0)', '2'],
+    eval: ([a, value]) => array(a).data.indexOf(value as number) + 1 || null,
+  },
+  {
+    name: 'insertion_point',
+    takes: ['ARRAY', 'DOUBLE'],
+    gives: 'INT',
+    says: 'Where the value belongs in a sorted array, behind equal elements.',
+    example: ['insertion_point(ARRAY[1.0, 3.0], 2.0)', '2'],
+    eval: ([a, value]) => array(a).data.filter((element) => element <= (value as number)).length + 1,
+  },
+  {
+    name: 'dim_length',
+    takes: ['ARRAY', 'INT'],
+    gives: 'INT',
+    says: 'Length of a dimension.',
+    example: ['dim_length(ARRAY[[1.0, 2.0]], 2)', '2'],
+    eval: ([a, dimension]) => {
+      const length = array(a).shape[(dimension as number) - 1]
+      if (length === undefined) throw new SqlError(`array dimension out of bounds [dim=${String(dimension)}]`, 0)
+      return length
+    },
+  },
+  {
+    name: 'array_element',
+    takes: ['ARRAY', 'INT'],
+    more: 'INT',
+    gives: (args) => {
+      const left = (args[0]?.type.a ?? 1) - (args.length - 1)
+      return left > 0 ? dataType('ARRAY', left) : dataType('DOUBLE')
+    },
+    says: 'An element, or the array below it: written `a[1]` or `a[1, 2]`. Beyond the end is NULL.',
+    example: ['ARRAY[1.0, 2.0][1]', '1.0'],
+    eval: ([a, ...indexes]) => element(array(a), indexes as number[]),
+  },
+]
+
+function element({ shape, data }: ArrayValue, indexes: readonly number[]): Value {
+  const steps = strides(shape)
+  let start = 0
+  for (const [dimension, index] of indexes.entries()) {
+    const length = shape[dimension]
+    if (length === undefined) return null
+    const at = index < 0 ? length + index : index - 1
+    if (at < 0 || at >= length) return null
+    start += at * (steps[dimension] ?? 1)
+  }
+  const rest = shape.slice(indexes.length)
+  if (rest.length === 0) return data[start] ?? null
+  return { shape: rest, data: data.slice(start, start + rest.reduce((product, size) => product * size, 1)) }
+}
+
+// Building ----------------------------------------------------------------------------------------------------------
+
+function arrayOf(args: readonly BoundArgument[]): ReturnType<typeof dataType> {
+  const inner = args[0]?.type
+  const dimensions = inner?.name === 'ARRAY' ? inner.a + 1 : 1
+  if (dimensions > arrayDimensionsMax) throw new SqlError('too many array dimensions', args[0]?.position ?? 0)
+  return dataType('ARRAY', dimensions)
+}
+
+const building: ScalarFunction[] = [
+  {
+    name: 'array',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: arrayOf,
+    says: 'An array of numbers, or of arrays of one shape: written `ARRAY[1, 2]`.',
+    example: ['ARRAY[1, 2]', '[1.0,2.0]'],
+    seesNull: true,
+    eval: (args) => {
+      const [first] = args
+      if (typeof first !== 'object' || first === null || !('shape' in first)) {
+        return {
+          shape: [args.length],
+          data: Float64Array.from(args, (value) => (value === null ? Number.NaN : Number(value))),
+        }
+      }
+      const parts = args as readonly (ArrayValue | null)[]
+      if (parts.some((part) => part === null || part.shape.join() !== first.shape.join())) return null
+      return {
+        shape: [parts.length, ...first.shape],
+        data: Float64Array.from(parts.flatMap((part) => Array.from(part?.data ?? []))),
+      }
+    },
+  },
+  {
+    name: 'array_build',
+    takes: ['LONG', 'INT', 'DOUBLE'],
+    gives: () => dataType('ARRAY', 1),
+    says: 'An array of one dimension with so many equal elements.',
+    example: ['array_build(1, 3, 0)', '[0.0,0.0,0.0]'],
+    eval: ([_dimensions, length, value]) => {
+      if ((length as number) * 8 > valueBytesMax || (length as number) < 0) throw new SqlError('array is too long', 0)
+      return { shape: [length as number], data: new Float64Array(length as number).fill(value as number) }
+    },
+  },
+]
+
+// Algebra and order books -------------------------------------------------------------------------------------------
+
+const algebra: ScalarFunction[] = [
+  {
+    name: 'dot_product',
+    takes: ['ARRAY', 'ARRAY'],
+    gives: 'DOUBLE',
+    says: 'Sum of the products of elements.',
+    example: ['dot_product(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])', '11.0'],
+    eval: ([a, b]) => sum(Array.from(array(a).data, (value, index) => value * (array(b).data[index] ?? Number.NaN))),
+  },
+  {
+    name: 'matmul',
+    takes: ['ARRAY', 'ARRAY'],
+    gives: 'FIRST',
+    says: 'Product of two matrices.',
+    example: ['matmul(ARRAY[[1.0]], ARRAY[[2.0]])', '[[2.0]]'],
+    eval: ([a, b], { position }) => multiply(array(a), array(b), position),
+  },
+  {
+    name: 'l2price',
+    takes: ['DOUBLE', 'ARRAY', 'ARRAY'],
+    gives: 'DOUBLE',
+    says: 'Average price of buying an amount from a book of sizes and prices.',
+    example: ['l2price(5.0, ARRAY[1.0, 5.0], ARRAY[10.0, 11.0])', '10.8'],
+    eval: ([amount, sizes, prices]) => bookPrice(amount as number, array(sizes).data, array(prices).data),
+  },
+  ...(
+    [
+      ['mid', 'Middle of bid and ask.', (b: number, a: number) => (b + a) / 2],
+      ['spread', 'Ask less bid.', (b: number, a: number) => a - b],
+      [
+        'spread_bps',
+        'Spread in hundredths of a percent of the middle.',
+        (b: number, a: number) => ((a - b) / ((a + b) / 2)) * 10_000,
+      ],
+    ] as const
+  ).map(
+    ([name, says, apply]): ScalarFunction => ({
+      name,
+      takes: ['DOUBLE', 'DOUBLE'],
+      gives: 'DOUBLE',
+      says,
+      example: null,
+      eval: ([bid, ask]) => apply(bid as number, ask as number),
+    }),
+  ),
+]
+
+function multiply(a: ArrayValue, b: ArrayValue, position: number): ArrayValue {
+  const [rows = 0, inner = 0] = a.shape
+  const [innerOther = 0, columns = 0] = b.shape
+  if (a.shape.length !== 2 || b.shape.length !== 2 || inner !== innerOther)
+    throw new SqlError('matrix shapes do not fit', position)
+  const data = new Float64Array(rows * columns)
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      let total = 0
+      for (let k = 0; k < inner; k++) total += (a.data[row * inner + k] ?? 0) * (b.data[k * columns + column] ?? 0)
+      data[row * columns + column] = total
+    }
+  }
+  return { shape: [rows, columns], data }
+}
+
+function bookPrice(amount: number, sizes: Float64Array, prices: Float64Array): number | null {
+  let left = amount
+  let paid = 0
+  for (const [level, size] of sizes.entries()) {
+    const taken = Math.min(left, size)
+    paid += taken * (prices[level] ?? Number.NaN)
+    left -= taken
+    if (left <= 0) return paid / amount
+  }
+  return null
+}
+
+export const arrayFunctions: readonly ScalarFunction[] = [...folds, ...maps, ...lookups, ...building, ...algebra]

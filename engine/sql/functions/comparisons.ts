@@ -1,0 +1,178 @@
+// Comparisons, membership and the logic of BOOLEAN, which has no NULL. NULL equals NULL; it is neither less nor greater
+// than anything; `<>` is the plain opposite of `=`. The binder brings both sides to one type (text types mix).
+
+import { contains, type Range } from '../../types/interval.js'
+import type { IntervalValue, Value } from '../../types/value.js'
+import { compareValues, equalValues, keyText } from './compare.js'
+import { isText } from './convert.js'
+import type { CallSite, ScalarFunction } from './function-types.js'
+
+function comparison(
+  name: string,
+  says: string,
+  example: readonly [string, string],
+  holds: (a: Value, b: Value) => boolean,
+): ScalarFunction {
+  return {
+    name,
+    takes: ['ANY', 'ANY'],
+    gives: 'BOOLEAN',
+    says,
+    example,
+    seesNull: true,
+    eval: ([a = null, b = null]) => holds(a, b),
+  }
+}
+
+/** '' is the NULL of CHAR. */
+function present(value: Value): boolean {
+  return value !== null
+}
+
+const comparisonRows: ScalarFunction[] = [
+  comparison('=', 'Equality; NULL equals NULL.', ['null = null', 'true'], equalValues),
+  comparison('<>', 'The opposite of `=`.', ['1 <> null', 'true'], (a, b) => !equalValues(a, b)),
+  comparison(
+    '<',
+    'Less; false for NULL.',
+    ['1 < 2', 'true'],
+    (a, b) => present(a) && present(b) && compareValues(a, b) < 0,
+  ),
+  comparison(
+    '>',
+    'Greater; false for NULL.',
+    ['1 > 2', 'false'],
+    (a, b) => present(a) && present(b) && compareValues(a, b) > 0,
+  ),
+  comparison(
+    '<=',
+    'Less or equal; NULL only with NULL.',
+    ['1 <= 1', 'true'],
+    (a, b) => present(a) === present(b) && compareValues(a, b) <= 0,
+  ),
+  comparison(
+    '>=',
+    'Greater or equal; NULL only with NULL.',
+    ['1 >= 2', 'false'],
+    (a, b) => present(a) === present(b) && compareValues(a, b) >= 0,
+  ),
+]
+
+const logicRows: ScalarFunction[] = [
+  {
+    name: 'and',
+    takes: ['BOOLEAN', 'BOOLEAN'],
+    gives: 'BOOLEAN',
+    says: 'Both hold.',
+    example: ['true and false', 'false'],
+    seesNull: true,
+    eval: ([a, b]) => a === true && b === true,
+  },
+  {
+    name: 'or',
+    takes: ['BOOLEAN', 'BOOLEAN'],
+    gives: 'BOOLEAN',
+    says: 'At least one holds.',
+    example: ['true or false', 'true'],
+    seesNull: true,
+    eval: ([a, b]) => a === true || b === true,
+  },
+  {
+    name: 'not',
+    takes: ['BOOLEAN'],
+    gives: 'BOOLEAN',
+    says: 'The opposite.',
+    example: ['not true', 'false'],
+    seesNull: true,
+    eval: ([a]) => a !== true,
+  },
+]
+
+/** Keys of the constant members, prepared at the first row. */
+function memberKeys(args: readonly Value[], site: CallSite): ReadonlySet<string> {
+  const known = site.memo.get('members')
+  if (known instanceof Set) return known
+  const keys = new Set(args.slice(1).map(keyText))
+  site.memo.set('members', keys)
+  return keys
+}
+
+const membershipRows: ScalarFunction[] = [
+  {
+    name: 'in',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: 'BOOLEAN',
+    says: 'Whether the first value equals one of the others, which are constants.',
+    example: ["'a' in ('a', 'b')", 'true'],
+    seesNull: true,
+    eval: (args, site) => memberKeys(args, site).has(keyText(args[0] ?? null)),
+  },
+  {
+    name: 'in_values',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: 'BOOLEAN',
+    says: 'As `in`, for members that differ from row to row.',
+    example: null,
+    seesNull: true,
+    eval: (args) => args.slice(1).some((member) => equalValues(args[0] ?? null, member)),
+  },
+  {
+    name: 'between',
+    takes: ['ANY', 'ANY', 'ANY'],
+    gives: 'BOOLEAN',
+    says: 'Whether the first value lies between the others, whichever of them is the smaller; both bounds belong to the range.',
+    example: ['1 between 0 and 2', 'true'],
+    seesNull: true,
+    eval: ([value = null, a = null, b = null]) => {
+      if (value === null || a === null || b === null) return false
+      const [low, high] = compareValues(a, b) <= 0 ? [a, b] : [b, a]
+      return compareValues(value, low) >= 0 && compareValues(value, high) <= 0
+    },
+  },
+  {
+    name: 'in_ranges',
+    takes: ['TIME'],
+    more: 'TIME',
+    gives: 'BOOLEAN',
+    says: 'Whether a timestamp is in one of the ranges, given as pairs of constant bounds, sorted and disjoint.',
+    example: null,
+    eval: ([value, ...bounds], site) => contains(rangesOf(bounds, site), value as bigint),
+  },
+  {
+    name: 'in_interval',
+    takes: ['TIME', 'INTERVAL'],
+    gives: 'BOOLEAN',
+    says: 'Whether a timestamp is in an interval.',
+    example: ["'2024-01-01'::timestamp in interval('2024-01-01', '2024-01-02')", 'true'],
+    eval: ([value, interval], site) => {
+      const { lo, hi } = interval as IntervalValue
+      const scale = site.argTypes[0]?.name === 'TIMESTAMP_NS' ? 1000n : 1n
+      return (value as bigint) >= lo * scale && (value as bigint) < (hi + 1n) * scale
+    },
+  },
+]
+
+function rangesOf(bounds: readonly Value[], site: CallSite): readonly Range[] {
+  const known = site.memo.get('ranges') as readonly Range[] | undefined
+  if (known !== undefined) return known
+  const ranges: Range[] = []
+  for (let index = 0; index + 1 < bounds.length; index += 2) {
+    ranges.push({ lo: bounds[index] as bigint, hi: bounds[index + 1] as bigint })
+  }
+  site.memo.set('ranges', ranges)
+  return ranges
+}
+
+/** Whether two types may be compared without a cast. */
+export function comparableAsIs(left: CallSite['type'], right: CallSite['type']): boolean {
+  if (isText(left) && isText(right)) return true
+  return (
+    left.name === right.name &&
+    (left.name !== 'DECIMAL' || left.b === right.b) &&
+    (left.name !== 'GEOHASH' || left.a === right.a)
+  )
+}
+
+export const comparisonFunctions: readonly ScalarFunction[] = [...comparisonRows, ...logicRows, ...membershipRows]

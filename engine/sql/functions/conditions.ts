@@ -1,0 +1,78 @@
+// Functions that choose among their arguments.
+
+import { dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { compareValues, equalValues } from './compare.js'
+import type { BoundArgument, ScalarFunction } from './function-types.js'
+
+const stringType = dataType('STRING')
+
+/** Arguments are brought to one type by the binder: any of them names it. */
+function lastType(args: readonly BoundArgument[]): BoundArgument['type'] {
+  return args[args.length - 1]?.type ?? stringType
+}
+
+function extreme(sign: 1 | -1): (args: readonly Value[]) => Value {
+  return (args) => {
+    let best: Value = null
+    for (const value of args) {
+      if (value !== null && (best === null || compareValues(value, best) * sign > 0)) best = value
+    }
+    return best
+  }
+}
+
+export const conditionFunctions: readonly ScalarFunction[] = [
+  {
+    name: 'case',
+    takes: ['BOOLEAN', 'ANY'],
+    more: 'ANY',
+    gives: (args) => args[1]?.type ?? stringType,
+    says: 'Pairs of condition and value, then perhaps the value for the rest (NULL without it): the first that holds.',
+    example: ["case when 1 = 1 then 'yes' else 'no' end", 'yes'],
+    seesNull: true,
+    eval: (args) => {
+      for (let index = 0; index + 1 < args.length; index += 2) if (args[index] === true) return args[index + 1] ?? null
+      return args.length % 2 === 1 ? (args[args.length - 1] ?? null) : null
+    },
+  },
+  {
+    name: 'coalesce',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: lastType,
+    says: 'The first value that is not NULL.',
+    example: ['coalesce(null, 1)', '1'],
+    seesNull: true,
+    eval: (args) => args.find((value) => value !== null) ?? null,
+  },
+  {
+    name: 'nullif',
+    takes: ['ANY', 'ANY'],
+    gives: 'FIRST',
+    says: 'NULL when both are equal, else the first.',
+    example: ['nullif(1, 2)', '1'],
+    seesNull: true,
+    eval: ([a = null, b = null], site) => (equalValues(a, b) ? (site.type.name === 'CHAR' ? '' : null) : a),
+  },
+  {
+    name: 'greatest',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: lastType,
+    says: 'The largest value; NULL is passed over.',
+    example: ['greatest(1, 5, 3)', '5'],
+    seesNull: true,
+    eval: extreme(1),
+  },
+  {
+    name: 'least',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: lastType,
+    says: 'The smallest value; NULL is passed over.',
+    example: ['least(1, 5, 3)', '1'],
+    seesNull: true,
+    eval: extreme(-1),
+  },
+]

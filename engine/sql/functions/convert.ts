@@ -1,0 +1,344 @@
+// Conversions between all types. `castValue` is the explicit cast (what cannot be converted becomes NULL);
+// `convertValue` the implicit one of INSERT, comparisons and arguments (what cannot be converted is an error).
+// Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
+
+import type { ColumnType, DataType } from '../../types/column-types.js'
+import { formatInterval, parseIntervalValue } from '../../types/interval.js'
+import {
+  formatDecimal,
+  formatDouble,
+  formatFloat,
+  intMin,
+  longMax,
+  longMin,
+  parseDecimal,
+  parseDouble,
+  parseInteger,
+  parseLong,
+  scaleInteger,
+} from '../../types/number.js'
+import {
+  formatArray,
+  formatGeohash,
+  formatIpv4,
+  formatLong256,
+  formatUuid,
+  parseArray,
+  parseGeohash,
+  parseIpv4,
+  parseLong256,
+  parseUuid,
+} from '../../types/text.js'
+import { formatDate, formatTimestamp, parseDate, parseTimestamp } from '../../types/timestamp.js'
+import { floorDivide, type TimestampUnit } from '../../types/timestamp-calendar.js'
+import type { ArrayValue, IntervalValue, Value } from '../../types/value.js'
+
+type Present = Exclude<Value, null>
+type Caster = (value: Present, from: DataType, to: DataType) => Value
+
+export function nullOf(type: DataType): Value {
+  switch (type.name) {
+    case 'BOOLEAN':
+      return false
+    case 'BYTE':
+    case 'SHORT':
+      return 0
+    case 'CHAR':
+      return ''
+    default:
+      return null
+  }
+}
+
+export function isText(type: DataType): boolean {
+  return type.name === 'STRING' || type.name === 'VARCHAR' || type.name === 'SYMBOL' || type.name === 'CHAR'
+}
+
+export function isTime(type: DataType): boolean {
+  return type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS'
+}
+
+/** A value's text as casts to STRING give it. */
+export function valueText(value: Present, type: DataType): string {
+  switch (type.name) {
+    case 'DOUBLE':
+      return formatDouble(Number(value))
+    case 'FLOAT':
+      return formatFloat(Number(value))
+    case 'TIMESTAMP':
+    case 'TIMESTAMP_NS':
+      return formatTimestamp(value as bigint, type.name)
+    case 'UUID':
+      return formatUuid(value as bigint)
+    case 'LONG256':
+      return formatLong256(value as bigint)
+    case 'IPv4':
+      return formatIpv4(Number(value))
+    case 'GEOHASH':
+      return formatGeohash(value as bigint, type.a)
+    case 'DECIMAL':
+      return formatDecimal(value as bigint, type.b)
+    case 'ARRAY':
+      return formatArray(value as ArrayValue)
+    case 'INTERVAL':
+      return formatInterval(value as IntervalValue)
+    case 'BINARY':
+      return Buffer.from(value as Uint8Array).toString('utf8')
+    default:
+      return String(value)
+  }
+}
+
+/** A value's text in results and messages: as valueText, but a DATE as a date. */
+export function displayText(value: Present, type: DataType): string {
+  return type.name === 'DATE' ? formatDate(value as bigint) : valueText(value, type)
+}
+
+/** CHAR gives its digit; other text is parsed. */
+function numberOfText(text: string, from: DataType): string | null {
+  return from.name === 'CHAR' && !/^\d$/.test(text) ? null : text
+}
+
+function toSmallInteger(bits: 8 | 16): Caster {
+  return (value, from) => {
+    if (typeof value === 'string')
+      return parseInteger(numberOfText(value, from) ?? '', -(2 ** (bits - 1)), 2 ** (bits - 1) - 1) ?? 0
+    const whole = wholeOf(value, from)
+    return whole === null ? 0 : Number(BigInt.asIntN(bits, whole))
+  }
+}
+
+/** The whole number that a value stands for; null when it has none. */
+function wholeOf(value: Present, from: DataType): bigint | null {
+  if (typeof value === 'boolean') return value ? 1n : 0n
+  if (typeof value === 'number') return Number.isFinite(value) ? BigInt(Math.trunc(value)) : null
+  if (typeof value !== 'bigint') return null
+  return from.name === 'DECIMAL' ? value / 10n ** BigInt(from.b) : value
+}
+
+const toInt: Caster = (value, from) => {
+  if (typeof value === 'string') return parseInteger(numberOfText(value, from) ?? '', intMin + 1, -intMin - 1)
+  const whole = wholeOf(value, from)
+  if (whole === null) return null
+  if (from.name === 'DOUBLE' || from.name === 'FLOAT' || from.name === 'DECIMAL') return inInt(whole)
+  const wrapped = Number(BigInt.asIntN(32, whole))
+  return wrapped === intMin ? null : wrapped
+}
+
+function inInt(whole: bigint): number | null {
+  return whole > BigInt(intMin) && whole < -BigInt(intMin) ? Number(whole) : null
+}
+
+const toLong: Caster = (value, from) => {
+  if (typeof value === 'string') return parseLong(numberOfText(value, from) ?? '')
+  const whole = wholeOf(value, from)
+  if (whole === null) return null
+  if (from.name === 'DOUBLE' || from.name === 'FLOAT') return whole > longMin && whole <= longMax ? whole : null
+  const wrapped = BigInt.asIntN(64, whole)
+  return wrapped === longMin ? null : wrapped
+}
+
+const toDouble: Caster = (value, from) => {
+  if (typeof value === 'string') {
+    const number = parseDouble(numberOfText(value, from) ?? '')
+    return number === undefined || Number.isNaN(number) ? null : number
+  }
+  if (typeof value === 'boolean') return value ? 1 : 0
+  if (typeof value === 'number') return value
+  if (typeof value !== 'bigint') return null
+  return from.name === 'DECIMAL' ? Number(formatDecimal(value, from.b)) : Number(value)
+}
+
+const toFloat: Caster = (value, from, to) => {
+  const number = toDouble(value, from, to)
+  return typeof number === 'number' ? Math.fround(number) : null
+}
+
+const toText: Caster = (value, from) => valueText(value, from)
+
+const toChar: Caster = (value, from) => {
+  if (typeof value === 'string') return value.slice(0, 1)
+  if (typeof value === 'boolean') return value ? 'T' : 'F'
+  const whole = wholeOf(value, from)
+  return whole === null ? '' : String.fromCharCode(Number(BigInt.asUintN(16, whole))).replace('\0', '')
+}
+
+const toBoolean: Caster = (value) => {
+  if (typeof value === 'string') return /^(?:true|t)$/i.test(value)
+  if (typeof value === 'boolean') return value
+  return typeof value === 'number' ? value !== 0 : typeof value === 'bigint' ? value !== 0n : false
+}
+
+const toDate: Caster = (value, from, to) => {
+  if (typeof value === 'string') return parseDate(value)
+  if (from.name === 'TIMESTAMP') return floorDivide(value as bigint, 1000n)
+  if (from.name === 'TIMESTAMP_NS') return floorDivide(value as bigint, 1_000_000n)
+  return toLong(value, from, to)
+}
+
+function toTime(unit: TimestampUnit): Caster {
+  return (value, from, to) => {
+    if (typeof value === 'string') return parseTimestamp(value, unit)
+    const perMilli = unit === 'TIMESTAMP' ? 1000n : 1_000_000n
+    if (from.name === 'DATE') return bounded((value as bigint) * perMilli)
+    if (from.name === 'TIMESTAMP' && unit === 'TIMESTAMP_NS') return bounded((value as bigint) * 1000n)
+    if (from.name === 'TIMESTAMP_NS' && unit === 'TIMESTAMP') return floorDivide(value as bigint, 1000n)
+    return toLong(value, from, to)
+  }
+}
+
+function bounded(value: bigint): bigint | null {
+  return value > longMin && value <= longMax ? value : null
+}
+
+const toGeohash: Caster = (value, from, to) => {
+  if (typeof value === 'string') return parseGeohash(value, to.a)
+  if (typeof value !== 'bigint') return null
+  if (from.name === 'GEOHASH') return from.a >= to.a ? value >> BigInt(from.a - to.a) : null
+  return BigInt.asUintN(to.a, value)
+}
+
+const toLong256: Caster = (value, from) => {
+  if (typeof value === 'string') return parseLong256(value)
+  const whole = wholeOf(value, from)
+  return whole === null ? null : BigInt.asUintN(256, whole)
+}
+
+const toDecimal: Caster = (value, from, to) => {
+  if (typeof value === 'string') return parseDecimal(value, to.a, to.b)
+  if (typeof value === 'number') return parseDecimal(String(value), to.a, to.b)
+  if (typeof value !== 'bigint') return null
+  const scaled = scaleInteger(value, to.b - (from.name === 'DECIMAL' ? from.b : 0))
+  const limit = 10n ** BigInt(to.a)
+  return scaled < limit && scaled > -limit ? scaled : null
+}
+
+const toArray: Caster = (value, _from, to) => {
+  const array =
+    typeof value === 'string' ? parseArray(value) : typeof value === 'number' ? scalarArray(value, to.a) : value
+  if (typeof array !== 'object' || array === null || !('shape' in array)) return null
+  return array.shape.length === to.a ? array : null
+}
+
+function scalarArray(value: number, dimensions: number): ArrayValue {
+  return { shape: new Array<number>(dimensions).fill(1), data: Float64Array.of(value) }
+}
+
+const toIpv4: Caster = (value) => {
+  if (typeof value === 'string') return parseIpv4(value) || null
+  return typeof value === 'number'
+    ? value >>> 0 || null
+    : typeof value === 'bigint'
+      ? Number(BigInt.asUintN(32, value))
+      : null
+}
+
+const casters: Record<ColumnType, Caster> = {
+  BOOLEAN: toBoolean,
+  BYTE: toSmallInteger(8),
+  SHORT: toSmallInteger(16),
+  CHAR: toChar,
+  INT: toInt,
+  LONG: toLong,
+  DATE: toDate,
+  TIMESTAMP: toTime('TIMESTAMP'),
+  TIMESTAMP_NS: toTime('TIMESTAMP_NS'),
+  FLOAT: toFloat,
+  DOUBLE: toDouble,
+  STRING: toText,
+  VARCHAR: toText,
+  SYMBOL: toText,
+  LONG256: toLong256,
+  UUID: (value) => (typeof value === 'string' ? parseUuid(value) : null),
+  IPv4: toIpv4,
+  GEOHASH: toGeohash,
+  BINARY: (value) => (typeof value === 'string' ? new Uint8Array(Buffer.from(value)) : null),
+  ARRAY: toArray,
+  DECIMAL: toDecimal,
+  INTERVAL: (value) => (typeof value === 'string' ? parseIntervalValue(value) : null),
+}
+
+/** Explicit cast. Never throws. */
+export function castValue(value: Value, from: DataType, to: DataType): Value {
+  if (value === null) return nullOf(to)
+  if (from.name === to.name && from.a === to.a && from.b === to.b) return value
+  return casters[to.name](value, from, to)
+}
+
+/** Integers keep their bounds when they are narrowed implicitly. */
+const integerBounds: Partial<Record<ColumnType, readonly [bigint, bigint]>> = {
+  BYTE: [-128n, 127n],
+  SHORT: [-32_768n, 32_767n],
+  INT: [BigInt(intMin) + 1n, BigInt(-intMin) - 1n],
+  LONG: [longMin + 1n, longMax],
+}
+
+/** Implicit conversion; undefined when the value does not convert. */
+export function convertValue(value: Value, from: DataType, to: DataType): Value | undefined {
+  if (value === null) return nullOf(to)
+  if (typeof value === 'string' && isText(from) && !isText(to)) return convertText(value, from, to)
+  const bounds = integerBounds[to.name]
+  const whole = bounds === undefined || typeof value === 'string' ? null : wholeOf(value, from)
+  if (bounds !== undefined && whole !== null && (whole < bounds[0] || whole > bounds[1])) return undefined
+  if (to.name === 'CHAR' && typeof value === 'string' && value.length > 1) return undefined
+  const result = castValue(value, from, to)
+  return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
+}
+
+function convertText(text: string, from: DataType, to: DataType): Value | undefined {
+  switch (to.name) {
+    case 'BOOLEAN':
+      return /^(?:true|false|t|f)$/i.test(text) ? /^t/i.test(text) : undefined
+    case 'BYTE':
+      return parseInteger(numberOfText(text, from) ?? '', -128, 127) ?? undefined
+    case 'SHORT':
+      return parseInteger(numberOfText(text, from) ?? '', -32_768, 32_767) ?? undefined
+    case 'FLOAT':
+    case 'DOUBLE': {
+      const number = parseDouble(numberOfText(text, from) ?? '')
+      return number === undefined
+        ? undefined
+        : Number.isNaN(number)
+          ? null
+          : to.name === 'FLOAT'
+            ? Math.fround(number)
+            : number
+    }
+    case 'IPv4':
+      return text === '' || parseIpv4(text) === 0 ? null : (parseIpv4(text) ?? undefined)
+    default:
+      return castValue(text, from, to) ?? undefined
+  }
+}
+
+/** The message about a value that does not convert. */
+export function inconvertibleText(value: Value, from: DataType, to: DataType): string {
+  const shown = value === null ? 'null' : displayText(value, from)
+  const quoted = from.name === 'STRING' || from.name === 'VARCHAR' || from.name === 'SYMBOL' ? `\`${shown}\`` : shown
+  return `inconvertible value: ${quoted} [${from.name} -> ${to.name}]`
+}
+
+const numberNames: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL']
+
+export function isNumber(type: DataType): boolean {
+  return numberNames.includes(type.name)
+}
+
+/** Whether INSERT and UPDATE take values of one type for a column of the other at all. */
+export function isAssignable(from: DataType, to: DataType): boolean {
+  if (from.name === to.name) return from.name !== 'GEOHASH' || from.a >= to.a
+  if (isText(from)) return to.name !== 'INTERVAL'
+  if (isText(to))
+    return ['UUID', 'IPv4', 'TIMESTAMP', 'TIMESTAMP_NS', 'DATE', 'BOOLEAN', 'GEOHASH', 'INTERVAL'].includes(from.name)
+  if (isNumber(from) && isNumber(to)) return true
+  if (from.name === 'INT' || from.name === 'LONG' || from.name === 'SHORT' || from.name === 'BYTE') {
+    return (
+      isTime(to) ||
+      to.name === 'DATE' ||
+      (to.name === 'LONG256' && from.name === 'LONG') ||
+      (to.name === 'IPv4' && from.name === 'INT')
+    )
+  }
+  if (isTime(from) || from.name === 'DATE') return isTime(to) || to.name === 'DATE' || to.name === 'LONG'
+  return false
+}

@@ -1,0 +1,201 @@
+// The interpreter of bound expressions: one row at a time, exact. Whatever the executor does faster must agree with it.
+//
+// Names that are no rows of the tables:
+//   cast     explicit cast of the one argument to the call's type; what cannot be converted is NULL
+//   convert  the same, but what cannot be converted is an error
+//   in_list  [value, subquery of mode list]: whether the list has the value
+//   exists   [subquery of mode exists]
+// `and`, `or`, `case` and `coalesce` do not evaluate what they do not need.
+
+import { assert } from '../../base/assert.js'
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { intMin, longMin } from '../../types/number.js'
+import type { Value } from '../../types/value.js'
+import type { Expression } from '../plan/plan.js'
+import { aggregatesNamed, scalarsNamed } from './all.js'
+import { keyText } from './compare.js'
+import { castValue, convertValue, inconvertibleText, nullOf } from './convert.js'
+import type { AggregateFunction, CallSite, EvaluationContext, ScalarFunction } from './function-types.js'
+import { bestOverload } from './resolve.js'
+
+export type Row = readonly Value[]
+export type Evaluator = (row: Row) => Value
+
+/** Results of Query.subqueries: a value, the set of keys of a list, or whether there was a row. */
+export type SubqueryResult =
+  | { readonly mode: 'scalar'; readonly value: Value }
+  | { readonly mode: 'list'; readonly keys: ReadonlySet<string> }
+  | { readonly mode: 'exists'; readonly exists: boolean }
+
+export interface Evaluation extends EvaluationContext {
+  readonly subqueries: readonly SubqueryResult[]
+}
+
+/** Keys of a list sub-query's values. */
+export function listKeys(values: Iterable<Value>): ReadonlySet<string> {
+  return new Set(Array.from(values, keyText))
+}
+
+type Call = Extract<Expression, { kind: 'call' }>
+
+/** The row of the function tables that a bound call names; undefined for the names in this file's header. */
+export function scalarOf(call: Call): ScalarFunction | undefined {
+  return bestOverload(scalarsNamed(call.name), call.args.map(resolvedType))
+}
+
+/** The row of an aggregate call whose arguments are bound. */
+export function aggregateOf(name: string, args: readonly Expression[]): AggregateFunction | undefined {
+  return bestOverload(aggregatesNamed(name), args.map(resolvedType))
+}
+
+function resolvedType(expression: Expression): { type: DataType; isNull: boolean; isConstant: boolean } {
+  return { type: expression.type, isNull: false, isConstant: expression.kind === 'constant' }
+}
+
+/** Compiles an expression over rows of its input. */
+export function compileExpression(expression: Expression, evaluation: Evaluation): Evaluator {
+  switch (expression.kind) {
+    case 'column': {
+      const { index } = expression
+      return (row) => row[index] ?? null
+    }
+    case 'constant': {
+      const { value } = expression
+      return () => value
+    }
+    case 'subquery':
+      return subqueryEvaluator(expression.index, evaluation)
+    case 'call':
+      return compileCall(expression, evaluation)
+  }
+}
+
+function subqueryEvaluator(index: number, { subqueries }: Evaluation): Evaluator {
+  return () => {
+    const result = subqueries[index]
+    assert(result !== undefined, 'a sub-query has not run')
+    return result.mode === 'scalar' ? result.value : result.mode === 'exists' ? result.exists : null
+  }
+}
+
+function compileCall(call: Call, evaluation: Evaluation): Evaluator {
+  switch (call.name) {
+    case 'cast':
+    case 'convert':
+      return compileCast(call, evaluation)
+    case 'in_list':
+      return compileInList(call, evaluation)
+    case 'exists':
+      return compileFirst(call, evaluation)
+    case 'and':
+    case 'or':
+      return compileLogic(call, evaluation)
+    case 'case':
+      return compileCase(call, evaluation)
+    case 'coalesce':
+      return compileCoalesce(call, evaluation)
+    default:
+      return compileScalar(call, evaluation)
+  }
+}
+
+function compileFirst(call: Call, evaluation: Evaluation): Evaluator {
+  const [argument] = call.args
+  assert(argument !== undefined, 'a call lacks its argument')
+  return compileExpression(argument, evaluation)
+}
+
+function compileCast(call: Call, evaluation: Evaluation): Evaluator {
+  const source = compileFirst(call, evaluation)
+  const from = call.args[0]?.type ?? call.type
+  const { type, position } = call
+  if (call.name === 'cast') return (row) => castValue(source(row), from, type)
+  return (row) => {
+    const value = source(row)
+    const converted = convertValue(value, from, type)
+    if (converted === undefined) throw new SqlError(inconvertibleText(value, from, type), position)
+    return converted
+  }
+}
+
+function compileInList(call: Call, evaluation: Evaluation): Evaluator {
+  const source = compileFirst(call, evaluation)
+  const list = call.args[1]
+  assert(list?.kind === 'subquery', 'in_list takes a sub-query')
+  return (row) => {
+    const result = evaluation.subqueries[list.index]
+    assert(result?.mode === 'list', 'a sub-query has not run')
+    return result.keys.has(keyText(source(row)))
+  }
+}
+
+function compileLogic(call: Call, evaluation: Evaluation): Evaluator {
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  if (call.name === 'and') return (row) => parts.every((part) => part(row) === true)
+  return (row) => parts.some((part) => part(row) === true)
+}
+
+function compileCase(call: Call, evaluation: Evaluation): Evaluator {
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  const otherwise = parts.length % 2 === 1 ? parts[parts.length - 1] : undefined
+  const missing = nullOf(call.type)
+  return (row) => {
+    for (let index = 0; index + 1 < parts.length; index += 2)
+      if (parts[index]?.(row) === true) return parts[index + 1]?.(row) ?? missing
+    return otherwise === undefined ? missing : otherwise(row)
+  }
+}
+
+function compileCoalesce(call: Call, evaluation: Evaluation): Evaluator {
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  return (row) => {
+    for (const part of parts) {
+      const value = part(row)
+      if (value !== null) return value
+    }
+    return nullOf(call.type)
+  }
+}
+
+function compileScalar(call: Call, evaluation: Evaluation): Evaluator {
+  const scalar = scalarOf(call)
+  assert(scalar !== undefined, `no function of that signature [name=${call.name}]`)
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  const site = callSite(call.type, call.args, call.position, evaluation)
+  const missing = nullOf(call.type)
+  const { eval: evaluate, seesNull = false } = scalar
+  return (row) => {
+    const args = parts.map((part) => part(row))
+    if (!seesNull && args.includes(null)) return missing
+    return normalise(evaluate(args, site), call.type) ?? missing
+  }
+}
+
+export function callSite(
+  type: DataType,
+  args: readonly Expression[],
+  position: number,
+  context: EvaluationContext,
+): CallSite {
+  return { type, argTypes: args.map((argument) => argument.type), position, context, memo: new Map() }
+}
+
+/** What storage would make of a value: NaN and the smallest integers are NULL, FLOAT has 32 bits. */
+function normalise(value: Value, type: DataType): Value {
+  if (typeof value === 'number') {
+    if (Number.isNaN(value)) return null
+    if (type.name === 'INT') return value === intMin ? null : value
+    return type.name === 'FLOAT' ? Math.fround(value) : value
+  }
+  if (typeof value === 'bigint')
+    return value === longMin && type.name !== 'UUID' && type.name !== 'LONG256' ? null : value
+  return value
+}
+
+/** Evaluates an expression without columns. */
+export function evaluateConstant(expression: Expression, context: EvaluationContext): Value {
+  return compileExpression(expression, { ...context, subqueries: [] })([])
+}
+
+export const booleanType = dataType('BOOLEAN')

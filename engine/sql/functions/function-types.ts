@@ -1,0 +1,82 @@
+// What a row of the function tables says. A scalar function is evaluated one row at a time by `eval`: exact, the oracle
+// of whatever the executor does faster, and its fall-back.
+
+import type { ColumnType, DataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { Random } from './random-generator.js'
+
+/** TEXT: STRING, VARCHAR, SYMBOL, CHAR. TIME: TIMESTAMP and TIMESTAMP_NS. ANY: whatever comes. */
+export type TypePattern = ColumnType | 'TEXT' | 'TIME' | 'ANY'
+
+/** What a statement's evaluation shares. */
+export interface EvaluationContext {
+  /** now(), the same throughout a statement. */
+  readonly nowMicros: bigint
+  /** systimestamp(), new at every call. */
+  readonly clockMicros: () => bigint
+  readonly random: Random
+  readonly user: string
+}
+
+/** One call in one expression. */
+export interface CallSite {
+  readonly type: DataType
+  readonly argTypes: readonly DataType[]
+  readonly position: number
+  readonly context: EvaluationContext
+  /** State of stateful functions, and what was prepared from constant arguments. */
+  readonly memo: Map<string, unknown>
+}
+
+/** How much an overload's result depends on the moment: constants are folded at planning. */
+export type Volatility = 'pure' | 'statement' | 'row'
+
+/** What is known of an argument when a call is bound. */
+export interface BoundArgument {
+  readonly type: DataType
+  /** undefined: not a constant. */
+  readonly constant: Value | undefined
+  readonly position: number
+}
+
+export interface ScalarFunction {
+  readonly name: string
+  readonly takes: readonly TypePattern[]
+  /** Further arguments, any number of them. */
+  readonly more?: TypePattern
+  /** FIRST: the first argument's type. A function decides by the arguments. */
+  readonly gives: ColumnType | 'FIRST' | ((args: readonly BoundArgument[]) => DataType)
+  readonly says: string
+  /** Expression and its result as text; null where the result is not fixed. */
+  readonly example: readonly [string, string] | null
+  /** Default: pure. `row`: every call may differ (rnd_*, systimestamp). */
+  readonly volatility?: Volatility
+  /** NULL arguments are passed on; else any NULL argument gives NULL without a call. */
+  readonly seesNull?: boolean
+  /** Throws SqlError for arguments that can be judged before any row is read. */
+  readonly check?: (args: readonly BoundArgument[], position: number) => void
+  readonly eval: (args: readonly Value[], site: CallSite) => Value
+}
+
+/** An aggregate's exact interpreter. States are plain objects; `merge` adds the second, later one to the first. */
+export interface Accumulator<State> {
+  readonly init: () => State
+  readonly add: (state: State, args: readonly Value[], site: CallSite) => void
+  readonly merge: (state: State, other: State, site: CallSite) => void
+  readonly result: (state: State, site: CallSite) => Value
+}
+
+export interface AggregateFunction {
+  readonly name: string
+  readonly takes: readonly TypePattern[]
+  readonly gives: ScalarFunction['gives']
+  readonly says: string
+  /** Expression over `long_sequence(5)` (column x: 1 to 5) and its result as text. */
+  readonly example: readonly [string, string] | null
+  readonly accumulator: Accumulator<unknown>
+}
+
+/** Keeps the state's type within one row of a table. */
+export function accumulator<State>(parts: Accumulator<State>): Accumulator<unknown> {
+  return parts as Accumulator<unknown>
+}

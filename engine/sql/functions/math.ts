@@ -1,0 +1,236 @@
+// Mathematics on numbers.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { formatDouble, scaleInteger } from '../../types/number.js'
+import type { ScalarFunction } from './function-types.js'
+
+function unary(
+  name: string,
+  says: string,
+  example: readonly [string, string] | null,
+  apply: (x: number) => number,
+): ScalarFunction {
+  return { name, takes: ['DOUBLE'], gives: 'DOUBLE', says, example, eval: ([x]) => apply(x as number) }
+}
+
+const elementary: ScalarFunction[] = [
+  unary('sqrt', 'Square root.', ['sqrt(16)', '4.0'], Math.sqrt),
+  unary('cbrt', 'Cube root.', ['cbrt(27)', '3.0'], Math.cbrt),
+  unary('exp', 'e to the power of x.', ['exp(0)', '1.0'], Math.exp),
+  unary('ln', 'Natural logarithm.', ['ln(1)', '0.0'], Math.log),
+  unary('log', 'Logarithm to base 10.', ['log(100)', '2.0'], Math.log10),
+  unary('sin', 'Sine.', ['sin(0)', '0.0'], Math.sin),
+  unary('cos', 'Cosine.', ['cos(0)', '1.0'], Math.cos),
+  unary('tan', 'Tangent.', ['tan(0)', '0.0'], Math.tan),
+  unary('cot', 'Cotangent.', null, (x) => 1 / Math.tan(x)),
+  unary('asin', 'Inverse sine.', ['asin(0)', '0.0'], Math.asin),
+  unary('acos', 'Inverse cosine.', ['acos(1)', '0.0'], Math.acos),
+  unary('atan', 'Inverse tangent.', ['atan(0)', '0.0'], Math.atan),
+  unary('radians', 'Degrees to radians.', ['radians(180)', '3.141592653589793'], (x) => (x / 180) * Math.PI),
+  unary('degrees', 'Radians to degrees.', ['degrees(3.141592653589793)', '180.0'], (x) => (x * 180) / Math.PI),
+]
+
+const binary: ScalarFunction[] = [
+  {
+    name: 'atan2',
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Angle of the point (x, y), given as y, x.',
+    example: ['atan2(0, 1)', '0.0'],
+    eval: ([y, x]) => Math.atan2(y as number, x as number),
+  },
+  {
+    name: 'power',
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'The first number to the power of the second.',
+    example: ['power(2, 10)', '1024.0'],
+    eval: ([x, y]) => (x as number) ** (y as number),
+  },
+  {
+    name: 'pi',
+    takes: [],
+    gives: 'DOUBLE',
+    says: 'The number pi.',
+    example: ['pi()', '3.141592653589793'],
+    eval: () => Math.PI,
+  },
+]
+
+const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'] as const).map((type) => ({
+  name: 'abs',
+  takes: [type],
+  gives: 'FIRST',
+  says: 'The number without its sign.',
+  example: type === 'INT' ? ['abs(-5)', '5'] : null,
+  eval: ([x]) => (typeof x === 'bigint' ? (x < 0n ? -x : x) : Math.abs(x as number)),
+}))
+
+const signs: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'] as const).map(
+  (type) => ({
+    name: 'sign',
+    takes: [type],
+    gives: type === 'DECIMAL' ? 'INT' : 'FIRST',
+    says: '-1, 0 or 1.',
+    example: type === 'DOUBLE' ? ['sign(-4.2)', '-1.0'] : null,
+    eval: ([x]) => {
+      if (typeof x !== 'bigint') return Math.sign(x as number)
+      const sign = x > 0n ? 1 : x < 0n ? -1 : 0
+      return type === 'DECIMAL' ? sign : BigInt(sign)
+    },
+  }),
+)
+
+// Rounding ----------------------------------------------------------------------------------------------------------
+
+type Rounding = 'halfUp' | 'halfEven' | 'up' | 'down'
+
+/** Rounds the shortest decimal text of the number, so that 1.005 at two places is 1.01 as people expect. */
+export function roundDecimal(value: number, places: number, rounding: Rounding): number {
+  if (!Number.isFinite(value)) return value
+  const [mantissa = '', exponent = '0'] = String(Math.abs(value)).split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const digits = BigInt(whole + fraction)
+  const scale = fraction.length - Number(exponent)
+  if (places >= scale) return value
+  const divisor = 10n ** BigInt(scale - places)
+  const quotient = digits / divisor
+  const rest = digits % divisor
+  const rounded = quotient + (roundsUp(quotient, rest, divisor, rounding) ? 1n : 0n)
+  return Math.sign(value) * Number(`${rounded}e${-places}`)
+}
+
+function roundsUp(quotient: bigint, rest: bigint, divisor: bigint, rounding: Rounding): boolean {
+  switch (rounding) {
+    case 'up':
+      return rest > 0n
+    case 'down':
+      return false
+    case 'halfUp':
+      return rest * 2n >= divisor
+    case 'halfEven':
+      return rest * 2n > divisor || (rest * 2n === divisor && quotient % 2n === 1n)
+  }
+}
+
+function roundRow(name: string, says: string, example: readonly [string, string], rounding: Rounding): ScalarFunction {
+  return {
+    name,
+    takes: ['DOUBLE', 'INT'],
+    gives: 'DOUBLE',
+    says,
+    example,
+    eval: ([x, places]) =>
+      Math.abs(places as number) > 17 ? null : roundDecimal(x as number, places as number, rounding),
+  }
+}
+
+const rounding: ScalarFunction[] = [
+  {
+    name: 'round',
+    takes: ['DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Nearest whole number, halves away from zero.',
+    example: ['round(3.5)', '4.0'],
+    eval: ([x]) => roundDecimal(x as number, 0, 'halfUp'),
+  },
+  roundRow(
+    'round',
+    'Rounds to places, halves away from zero; negative places are before the point.',
+    ['round(12345, -2)', '12300.0'],
+    'halfUp',
+  ),
+  roundRow(
+    'round_half_even',
+    'Rounds to places, halves to the even digit.',
+    ['round_half_even(2.5, 0)', '2.0'],
+    'halfEven',
+  ),
+  roundRow('round_up', 'Rounds to places, away from zero.', ['round_up(1.21, 1)', '1.3'], 'up'),
+  roundRow('round_down', 'Rounds to places, towards zero.', ['round_down(1.29, 1)', '1.2'], 'down'),
+  ...['ceil', 'ceiling'].map((name) => wholeRow(name, 'Smallest whole number that is not less.', Math.ceil)),
+  wholeRow('floor', 'Largest whole number that is not greater.', Math.floor),
+]
+
+function wholeRow(name: string, says: string, apply: (x: number) => number): ScalarFunction {
+  return {
+    name,
+    takes: ['DOUBLE'],
+    gives: 'DOUBLE',
+    says,
+    example: [`${name}(-1.2)`, formatDouble(apply(-1.2))],
+    eval: ([x]) => apply(x as number),
+  }
+}
+
+const decimalRounding: ScalarFunction[] = [
+  {
+    name: 'round',
+    takes: ['DECIMAL', 'INT'],
+    gives: 'FIRST',
+    says: 'Rounds a decimal to places, halves away from zero; its scale stays.',
+    example: null,
+    eval: ([x, places], { type }) => {
+      const cut = (places as number) - type.b
+      return cut >= 0 ? (x as bigint) : scaleInteger(scaleInteger(x as bigint, cut), -cut)
+    },
+  },
+]
+
+const sizes: ScalarFunction[] = [
+  {
+    name: 'size_pretty',
+    takes: ['LONG'],
+    gives: 'STRING',
+    says: 'A number of bytes with a unit.',
+    example: ['size_pretty(123456789)', '117.7 MiB'],
+    eval: ([bytes]) => sizePretty(Number(bytes)),
+  },
+]
+
+export function sizePretty(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB']
+  let value = bytes
+  let index = 0
+  while (Math.abs(value) >= 1024 && index < units.length - 1) {
+    value /= 1024
+    index++
+  }
+  return `${value.toFixed(1)} ${units[index] ?? ''}`
+}
+
+/** Arguments of conversions that build 128-bit and 256-bit values of 64-bit words, lowest first. */
+const words: ScalarFunction[] = [
+  {
+    name: 'to_uuid',
+    takes: ['LONG', 'LONG'],
+    gives: 'UUID',
+    says: 'A UUID from its low and high 64 bits.',
+    example: ['to_uuid(2, 1)', '00000000-0000-0001-0000-000000000002'],
+    eval: ([low, high]) => (BigInt.asUintN(64, high as bigint) << 64n) | BigInt.asUintN(64, low as bigint),
+  },
+  {
+    name: 'to_long256',
+    takes: ['LONG', 'LONG', 'LONG', 'LONG'],
+    gives: () => dataType('LONG256'),
+    says: 'A LONG256 from its 64-bit words, lowest first.',
+    example: ['to_long256(1, 0, 0, 0)', '0x01'],
+    eval: (args) => args.reduceRight<bigint>((sum, part) => (sum << 64n) | BigInt.asUintN(64, part as bigint), 0n),
+  },
+]
+
+export function checkRange(low: number | bigint, high: number | bigint, position: number): void {
+  if (low > high) throw new SqlError('invalid range', position)
+}
+
+export const mathFunctions: readonly ScalarFunction[] = [
+  ...elementary,
+  ...binary,
+  ...absolute,
+  ...signs,
+  ...rounding,
+  ...decimalRounding,
+  ...sizes,
+  ...words,
+]

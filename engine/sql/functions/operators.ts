@@ -1,0 +1,330 @@
+// Arithmetic and bit operators. Integers wrap at their width, as 64-bit machines do; what wraps to the smallest integer
+// is NULL, and so is division by zero. Operands have one type: the binder has inserted casts.
+
+import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
+import { scaleInteger } from '../../types/number.js'
+import { parseSubnet } from '../../types/text.js'
+import type { ArrayValue, Value } from '../../types/value.js'
+import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
+
+const word = (value: bigint): bigint => BigInt.asIntN(64, value)
+
+interface Arithmetic {
+  readonly name: string
+  readonly says: string
+  readonly int: (a: number, b: number) => number | null
+  readonly long: (a: bigint, b: bigint) => bigint | null
+  readonly double: (a: number, b: number) => number
+  readonly example: readonly [string, string]
+}
+
+const arithmetic: readonly Arithmetic[] = [
+  {
+    name: '+',
+    says: 'Sum.',
+    int: (a, b) => (a + b) | 0,
+    long: (a, b) => word(a + b),
+    double: (a, b) => a + b,
+    example: ['1 + 2', '3'],
+  },
+  {
+    name: '-',
+    says: 'Difference.',
+    int: (a, b) => (a - b) | 0,
+    long: (a, b) => word(a - b),
+    double: (a, b) => a - b,
+    example: ['5 - 7', '-2'],
+  },
+  {
+    name: '*',
+    says: 'Product.',
+    int: (a, b) => Math.imul(a, b),
+    long: (a, b) => word(a * b),
+    double: (a, b) => a * b,
+    example: ['3 * 4', '12'],
+  },
+  {
+    name: '/',
+    says: 'Quotient; of integers it is cut towards zero. Division by zero is NULL.',
+    int: (a, b) => (b === 0 ? null : (a / b) | 0),
+    long: (a, b) => (b === 0n ? null : a / b),
+    double: (a, b) => a / b,
+    example: ['-7 / 2', '-3'],
+  },
+  {
+    name: '%',
+    says: 'Remainder with the sign of the dividend. Division by zero is NULL.',
+    int: (a, b) => (b === 0 ? null : (a % b) | 0),
+    long: (a, b) => (b === 0n ? null : a % b),
+    double: (a, b) => a % b,
+    example: ['7 % -3', '1'],
+  },
+]
+
+function arithmeticRows(operator: Arithmetic): ScalarFunction[] {
+  const { name, says, example } = operator
+  return [
+    {
+      name,
+      takes: ['INT', 'INT'],
+      gives: 'INT',
+      says,
+      example,
+      eval: ([a, b]) => operator.int(a as number, b as number),
+    },
+    {
+      name,
+      takes: ['LONG', 'LONG'],
+      gives: 'LONG',
+      says,
+      example: null,
+      eval: ([a, b]) => operator.long(a as bigint, b as bigint),
+    },
+    {
+      name,
+      takes: ['FLOAT', 'FLOAT'],
+      gives: 'FLOAT',
+      says,
+      example: null,
+      eval: ([a, b]) => Math.fround(operator.double(a as number, b as number)),
+    },
+    {
+      name,
+      takes: ['DOUBLE', 'DOUBLE'],
+      gives: 'DOUBLE',
+      says,
+      example: null,
+      eval: ([a, b]) => operator.double(a as number, b as number),
+    },
+  ]
+}
+
+/** Result type of exact arithmetic: as many digits as the operation can need, up to 76. */
+function decimalResult(name: string, [left, right]: readonly BoundArgument[]): DataType {
+  const a = left?.type ?? dataType('DECIMAL', 18, 0)
+  const b = right?.type ?? a
+  const scale = name === '*' ? a.b + b.b : Math.max(a.b, b.b)
+  const whole = name === '*' ? a.a - a.b + b.a - b.b : Math.max(a.a - a.b, b.a - b.b) + 1
+  return dataType('DECIMAL', Math.min(76, whole + scale), Math.min(76, scale))
+}
+
+function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes, type }: CallSite): bigint | null {
+  const [leftType, rightType] = argTypes
+  const scales = [leftType?.b ?? 0, rightType?.b ?? 0] as const
+  if (name === '*') return withinPrecision(scaleInteger(left * right, type.b - scales[0] - scales[1]), type)
+  if (name === '/') {
+    if (right === 0n) return null
+    const shifted = left * 10n ** BigInt(Math.max(0, type.b - scales[0] + scales[1] + 1))
+    return withinPrecision(scaleInteger(shifted / right, -1), type)
+  }
+  const scale = Math.max(...scales)
+  const a = scaleInteger(left, scale - scales[0])
+  const b = scaleInteger(right, scale - scales[1])
+  if (name === '%') return b === 0n ? null : withinPrecision(scaleInteger(a % b, type.b - scale), type)
+  return withinPrecision(scaleInteger(name === '+' ? a + b : a - b, type.b - scale), type)
+}
+
+function withinPrecision(value: bigint, type: DataType): bigint | null {
+  const limit = 10n ** BigInt(type.a)
+  return value < limit && value > -limit ? value : null
+}
+
+const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
+  name,
+  takes: ['DECIMAL', 'DECIMAL'],
+  gives: (args) => decimalResult(name, args),
+  says: 'Exact arithmetic on decimals.',
+  example: null,
+  eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
+}))
+
+/** A time and a number of its own unit. */
+function timeRow(
+  name: '+' | '-',
+  takes: readonly ['TIME' | 'DATE', 'LONG'] | readonly ['LONG', 'TIME' | 'DATE'],
+): ScalarFunction {
+  const timeFirst = takes[0] !== 'LONG'
+  return {
+    name,
+    takes,
+    gives: (args) => args[timeFirst ? 0 : 1]?.type ?? dataType('TIMESTAMP'),
+    says: 'Moves a point in time by a number of its own unit.',
+    example: null,
+    eval: ([a, b]) => word(name === '+' ? (a as bigint) + (b as bigint) : (a as bigint) - (b as bigint)),
+  }
+}
+
+const timeRows: ScalarFunction[] = [
+  timeRow('+', ['TIME', 'LONG']),
+  timeRow('+', ['LONG', 'TIME']),
+  timeRow('-', ['TIME', 'LONG']),
+  timeRow('+', ['DATE', 'LONG']),
+  timeRow('+', ['LONG', 'DATE']),
+  timeRow('-', ['DATE', 'LONG']),
+  ...(['TIME', 'DATE'] as const).map(
+    (time): ScalarFunction => ({
+      name: '-',
+      takes: [time, time],
+      gives: 'FIRST',
+      says: 'Distance between two points in time.',
+      example: null,
+      eval: ([a, b]) => word((a as bigint) - (b as bigint)),
+    }),
+  ),
+  {
+    name: '+',
+    takes: ['TIME', 'TIME'],
+    gives: 'FIRST',
+    says: 'Sum of two points in time as numbers.',
+    example: null,
+    eval: ([a, b]) => word((a as bigint) + (b as bigint)),
+  },
+]
+
+const unaryRows: ScalarFunction[] = (['INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'] as const).map((type) => ({
+  name: 'negate',
+  takes: [type],
+  gives: 'FIRST',
+  says: 'The number with its sign changed; written as `-x`.',
+  example: null,
+  eval: ([a]) => (typeof a === 'bigint' ? word(-a) : type === 'INT' ? (0 - (a as number)) | 0 : -(a as number)),
+}))
+
+function bitRow(name: string, type: 'INT' | 'LONG', apply: (a: bigint, b: bigint) => bigint): ScalarFunction {
+  return {
+    name,
+    takes: [type, type],
+    gives: type,
+    says: 'Bitwise operation on integers.',
+    example: null,
+    eval: ([a, b]) => {
+      const result = apply(BigInt(a as number | bigint), BigInt(b as number | bigint))
+      return type === 'INT' ? Number(BigInt.asIntN(32, result)) : word(result)
+    },
+  }
+}
+
+const bitOperations: readonly (readonly [string, (a: bigint, b: bigint) => bigint])[] = [
+  ['&', (a, b) => a & b],
+  ['|', (a, b) => a | b],
+  ['^', (a, b) => a ^ b],
+  ['<<', (a, b) => a << (b & 63n)],
+  ['>>', (a, b) => a >> (b & 63n)],
+]
+
+const bitRows: ScalarFunction[] = [
+  ...bitOperations.flatMap(([name, apply]) => [bitRow(name, 'INT', apply), bitRow(name, 'LONG', apply)]),
+  {
+    name: '~',
+    takes: ['INT'],
+    gives: 'INT',
+    says: 'All bits changed.',
+    example: ['~5', '-6'],
+    eval: ([a]) => ~(a as number),
+  },
+  {
+    name: '~',
+    takes: ['LONG'],
+    gives: 'LONG',
+    says: 'All bits changed.',
+    example: null,
+    eval: ([a]) => ~(a as bigint),
+  },
+]
+
+const ipv4Rows: ScalarFunction[] = [
+  {
+    name: '+',
+    takes: ['IPv4', 'INT'],
+    gives: 'IPv4',
+    says: 'The address so many steps on.',
+    example: null,
+    eval: ([a, b]) => ((a as number) + (b as number)) >>> 0,
+  },
+  {
+    name: '-',
+    takes: ['IPv4', 'INT'],
+    gives: 'IPv4',
+    says: 'The address so many steps back.',
+    example: null,
+    eval: ([a, b]) => ((a as number) - (b as number)) >>> 0,
+  },
+  {
+    name: '-',
+    takes: ['IPv4', 'IPv4'],
+    gives: 'LONG',
+    says: 'Distance between two addresses.',
+    example: null,
+    eval: ([a, b]) => BigInt((a as number) - (b as number)),
+  },
+  ...(['&', '|'] as const).map(
+    (name): ScalarFunction => ({
+      name,
+      takes: ['IPv4', 'IPv4'],
+      gives: 'IPv4',
+      says: 'Bitwise operation on addresses.',
+      example: null,
+      eval: ([a, b]) => (name === '&' ? (a as number) & (b as number) : (a as number) | (b as number)) >>> 0 || null,
+    }),
+  ),
+  {
+    name: '~',
+    takes: ['IPv4'],
+    gives: 'IPv4',
+    says: 'All bits changed.',
+    example: null,
+    eval: ([a]) => ~(a as number) >>> 0,
+  },
+  subnetRow('<<', false),
+  subnetRow('<<=', true),
+]
+
+function subnetRow(name: string, orEqual: boolean): ScalarFunction {
+  return {
+    name,
+    takes: ['IPv4', 'TEXT'],
+    gives: 'BOOLEAN',
+    says: orEqual ? 'Whether the address is in the subnet or equal to it.' : 'Whether the address is in the subnet.',
+    example: null,
+    eval: ([address, text]) => {
+      const subnet = parseSubnet(text as string)
+      if (subnet === null) return false
+      const inside = ((address as number) & subnet.mask) >>> 0 === subnet.network
+      return inside && (orEqual || subnet.mask !== 0xffffffff)
+    },
+  }
+}
+
+// Arrays: element by element, with a number or an array of the same shape.
+const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) => {
+  const row = (takes: readonly [ColumnType, ColumnType]): ScalarFunction => ({
+    name: operator.name,
+    takes,
+    gives: ([left, right]) => (left?.type.name === 'ARRAY' ? left.type : (right?.type ?? dataType('ARRAY', 1))),
+    says: 'Element by element.',
+    example: null,
+    eval: ([a, b]) => combineArrays(a as Value, b as Value, operator.double),
+  })
+  return [row(['ARRAY', 'ARRAY']), row(['ARRAY', 'DOUBLE']), row(['DOUBLE', 'ARRAY'])]
+})
+
+function combineArrays(left: Value, right: Value, apply: (a: number, b: number) => number): ArrayValue | null {
+  const a = left as ArrayValue | number
+  const b = right as ArrayValue | number
+  const shape = typeof a === 'object' ? a.shape : typeof b === 'object' ? b.shape : []
+  if (typeof a === 'object' && typeof b === 'object' && a.shape.join() !== b.shape.join()) return null
+  const length = typeof a === 'object' ? a.data.length : typeof b === 'object' ? b.data.length : 0
+  const at = (side: ArrayValue | number, index: number): number =>
+    typeof side === 'number' ? side : (side.data[index] ?? Number.NaN)
+  return { shape, data: Float64Array.from({ length }, (_, index) => apply(at(a, index), at(b, index))) }
+}
+
+export const operatorFunctions: readonly ScalarFunction[] = [
+  ...arithmetic.flatMap(arithmeticRows),
+  ...decimalRows,
+  ...timeRows,
+  ...unaryRows,
+  ...bitRows,
+  ...ipv4Rows,
+  ...arrayRows,
+]

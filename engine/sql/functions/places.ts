@@ -1,0 +1,99 @@
+// Geohashes, networks and distances.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
+import type { ScalarFunction } from './function-types.js'
+
+const earthRadiusMeters = 6_371_000.8
+
+export const placeFunctions: readonly ScalarFunction[] = [
+  {
+    name: 'make_geohash',
+    takes: ['DOUBLE', 'DOUBLE', 'INT'],
+    gives: (args) => dataType('GEOHASH', typeof args[2]?.constant === 'number' ? args[2].constant : 60),
+    says: 'Geohash of longitude and latitude with so many bits.',
+    example: ['make_geohash(13.4, 52.5, 20)', 'u33d'],
+    check: (args) => {
+      const bits = args[2]?.constant
+      if (typeof bits === 'number' && (bits < 1 || bits > 60))
+        throw new SqlError('precision must be in [1..60] range', args[2]?.position ?? 0)
+    },
+    eval: ([longitude, latitude, bits]) => {
+      if (Math.abs(longitude as number) > 180 || Math.abs(latitude as number) > 90) return null
+      return geohashFromCoordinates(longitude as number, latitude as number, bits as number)
+    },
+  },
+  {
+    name: 'within',
+    takes: ['GEOHASH', 'GEOHASH'],
+    more: 'GEOHASH',
+    gives: 'BOOLEAN',
+    says: 'Whether a geohash lies in one of the others, which are shorter.',
+    example: ["cast('u33d8' as geohash(5c)) within (#u33)", 'true'],
+    seesNull: true,
+    eval: (args, { argTypes }) => {
+      const [value, ...areas] = args
+      const bits = argTypes[0]?.a ?? 0
+      return areas.some((area, index) => {
+        const areaBits = argTypes[index + 1]?.a ?? 0
+        if (typeof value !== 'bigint' || typeof area !== 'bigint' || areaBits > bits) return false
+        return value >> BigInt(bits - areaBits) === area
+      })
+    },
+  },
+  {
+    name: 'netmask',
+    takes: ['TEXT'],
+    gives: 'IPv4',
+    says: 'The mask of a network.',
+    example: ["netmask('1.2.3.0/24')", '255.255.255.0'],
+    eval: ([text]) => parseSubnet(String(text))?.mask || null,
+  },
+  {
+    name: 'within_box',
+    takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
+    gives: 'BOOLEAN',
+    says: 'Whether the point (x, y) lies in the box (x1, y1) to (x2, y2).',
+    example: ['within_box(1, 1, 0, 0, 2, 2)', 'true'],
+    eval: (args) => {
+      const [x = 0, y = 0, x1 = 0, y1 = 0, x2 = 0, y2 = 0] = args as number[]
+      return x >= x1 && x <= x2 && y >= y1 && y <= y2
+    },
+  },
+  {
+    name: 'within_radius',
+    takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
+    gives: 'BOOLEAN',
+    says: 'Whether the point (x, y) is at most so far from (cx, cy).',
+    example: ['within_radius(1, 1, 0, 0, 2)', 'true'],
+    eval: (args) => {
+      const [x = 0, y = 0, cx = 0, cy = 0, radius = 0] = args as number[]
+      return Math.hypot(x - cx, y - cy) <= radius
+    },
+  },
+  {
+    name: 'geo_distance_meters',
+    takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Distance along the earth between (latitude, longitude) and (latitude, longitude).',
+    example: null,
+    eval: (args) => distance(args as number[]),
+  },
+  {
+    name: 'geo_within_radius_latlon',
+    takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
+    gives: 'BOOLEAN',
+    says: 'Whether two places are at most so many metres apart.',
+    example: null,
+    eval: (args) => distance(args as number[]) <= (args[4] as number),
+  },
+]
+
+function distance([latitude1 = 0, longitude1 = 0, latitude2 = 0, longitude2 = 0]: readonly number[]): number {
+  const radians = (degrees: number): number => (degrees * Math.PI) / 180
+  const a =
+    Math.sin(radians(latitude2 - latitude1) / 2) ** 2 +
+    Math.cos(radians(latitude1)) * Math.cos(radians(latitude2)) * Math.sin(radians(longitude2 - longitude1) / 2) ** 2
+  return 2 * earthRadiusMeters * Math.asin(Math.min(1, Math.sqrt(a)))
+}

@@ -1,0 +1,255 @@
+// The rnd_ family: values from the statement's generator. The `null rate` argument n makes one of n + 1 values NULL,
+// 0 none.
+
+import { SqlError } from '../../base/errors.js'
+import { type ColumnType, dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { BoundArgument, ScalarFunction } from './function-types.js'
+import type { Random } from './random-generator.js'
+
+type Draw = (random: Random, args: readonly Value[]) => Value
+
+function row(
+  name: string,
+  takes: ScalarFunction['takes'],
+  gives: ScalarFunction['gives'],
+  says: string,
+  draw: Draw,
+): ScalarFunction {
+  return {
+    name,
+    takes,
+    gives,
+    says,
+    example: null,
+    volatility: 'row',
+    seesNull: true,
+    eval: (args, { context }) => draw(context.random, args),
+  }
+}
+
+function skips(random: Random, rate: Value | undefined): boolean {
+  return typeof rate === 'number' && rate > 0 && random.nextInt() % (rate + 1) === 1
+}
+
+/** Whether the range of constant arguments 0 and 1 is right. */
+function withRange(row: ScalarFunction): ScalarFunction {
+  const check = (args: readonly BoundArgument[], position: number): void => {
+    const [low, high, rate] = args.map((argument) => argument.constant)
+    if (
+      (typeof low === 'number' || typeof low === 'bigint') &&
+      (typeof high === 'number' || typeof high === 'bigint')
+    ) {
+      if (low >= high) throw new SqlError('invalid range', position)
+    }
+    if (typeof rate === 'number' && rate < 0) throw new SqlError('invalid null rate', args[2]?.position ?? position)
+  }
+  return { ...row, check }
+}
+
+const integers: ScalarFunction[] = [
+  row('rnd_int', [], 'INT', 'Any integer.', (random) => random.nextInt()),
+  withRange(
+    row(
+      'rnd_int',
+      ['INT', 'INT', 'INT'],
+      'INT',
+      'An integer of a range, both bounds within.',
+      (random, [low, high, rate]) =>
+        skips(random, rate)
+          ? null
+          : (low as number) + (random.nextPositiveInt() % ((high as number) - (low as number) + 1)),
+    ),
+  ),
+  row('rnd_long', [], 'LONG', 'Any integer of 64 bits.', (random) => random.nextLong()),
+  withRange(
+    row(
+      'rnd_long',
+      ['LONG', 'LONG', 'INT'],
+      'LONG',
+      'An integer of a range, both bounds within.',
+      (random, [low, high, rate]) =>
+        skips(random, rate)
+          ? null
+          : (low as bigint) + (random.nextPositiveLong() % ((high as bigint) - (low as bigint) + 1n)),
+    ),
+  ),
+  row('rnd_short', [], 'SHORT', 'Any SHORT.', (random) => (random.nextInt() << 16) >> 16),
+  row(
+    'rnd_short',
+    ['INT', 'INT'],
+    'SHORT',
+    'A SHORT of a range.',
+    (random, [low, high]) => (low as number) + (random.nextPositiveInt() % ((high as number) - (low as number) + 1)),
+  ),
+  row('rnd_byte', [], 'BYTE', 'Any BYTE.', (random) => (random.nextInt() << 24) >> 24),
+  row(
+    'rnd_byte',
+    ['INT', 'INT'],
+    'BYTE',
+    'A BYTE of a range.',
+    (random, [low, high]) => (low as number) + (random.nextPositiveInt() % ((high as number) - (low as number) + 1)),
+  ),
+]
+
+const fractions: ScalarFunction[] = (['FLOAT', 'DOUBLE'] as const).flatMap((type) => {
+  const name = type === 'FLOAT' ? 'rnd_float' : 'rnd_double'
+  const next = (random: Random): number => (type === 'FLOAT' ? Math.fround(random.nextFloat()) : random.nextDouble())
+  return [
+    row(name, [], type, 'A number from 0 to below 1.', next),
+    row(name, ['INT'], type, 'A number from 0 to below 1, or NULL.', (random, [rate]) =>
+      skips(random, rate) ? null : next(random),
+    ),
+  ]
+})
+
+function randomChar(random: Random): string {
+  return String.fromCharCode((random.nextPositiveInt() % 25) + 66)
+}
+
+function randomText(random: Random, low: number, high: number): string {
+  const length = low + (high > low ? random.nextPositiveInt() % (high - low + 1) : 0)
+  let text = ''
+  for (let index = 0; index < length; index++) text += randomChar(random)
+  return text
+}
+
+function listRow(name: string, gives: ColumnType): ScalarFunction {
+  return {
+    ...row(
+      name,
+      ['TEXT'],
+      gives,
+      'One of the given texts.',
+      (random, args) => args[random.nextPositiveInt() % args.length] ?? null,
+    ),
+    more: 'TEXT',
+  }
+}
+
+/** `count` different texts, chosen once for the call. */
+function poolRow(name: string, gives: ColumnType): ScalarFunction {
+  return {
+    name,
+    takes: ['INT', 'INT', 'INT', 'INT'],
+    gives,
+    says: 'One of so many random texts (count, shortest, longest, null rate).',
+    example: null,
+    volatility: 'row',
+    eval: ([count, low, high, rate], { context, memo }) => {
+      let pool = memo.get('pool') as readonly string[] | undefined
+      if (pool === undefined) {
+        pool = Array.from({ length: Math.min(count as number, 1_000_000) }, () =>
+          randomText(context.random, low as number, high as number),
+        )
+        memo.set('pool', pool)
+      }
+      return skips(context.random, rate) ? null : (pool[context.random.nextPositiveInt() % pool.length] ?? null)
+    },
+  }
+}
+
+const texts: ScalarFunction[] = [
+  row('rnd_char', [], 'CHAR', 'A capital letter.', (random) => randomChar(random)),
+  row('rnd_str', [], 'STRING', 'A random text.', (random) => randomText(random, 3, 8)),
+  listRow('rnd_str', 'STRING'),
+  listRow('rnd_symbol', 'SYMBOL'),
+  listRow('rnd_varchar', 'VARCHAR'),
+  ...(['rnd_str', 'rnd_varchar'] as const).map((name) =>
+    row(
+      name,
+      ['INT', 'INT', 'INT'],
+      name === 'rnd_str' ? 'STRING' : 'VARCHAR',
+      'A random text (shortest, longest, null rate).',
+      (random, [low, high, rate]) => (skips(random, rate) ? null : randomText(random, low as number, high as number)),
+    ),
+  ),
+  poolRow('rnd_str', 'STRING'),
+  poolRow('rnd_symbol', 'SYMBOL'),
+]
+
+function timeRow(name: string, type: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE'): ScalarFunction {
+  return withRange(
+    row(name, [type, type, 'INT'], type, 'A point in time of a range.', (random, [low, high, rate]) =>
+      skips(random, rate)
+        ? null
+        : (low as bigint) + (random.nextPositiveLong() % ((high as bigint) - (low as bigint) + 1n)),
+    ),
+  )
+}
+
+const others: ScalarFunction[] = [
+  row('rnd_boolean', [], 'BOOLEAN', 'true or false.', (random) => random.nextBoolean()),
+  timeRow('rnd_timestamp', 'TIMESTAMP'),
+  timeRow('rnd_timestamp_ns', 'TIMESTAMP_NS'),
+  timeRow('rnd_date', 'DATE'),
+  row('rnd_date', [], 'DATE', 'A date.', (random) => random.nextPositiveLong() % 4_102_444_800_000n),
+  row('rnd_uuid4', [], 'UUID', 'A random UUID.', (random) => randomUuid(random)),
+  row('rnd_uuid4', ['INT'], 'UUID', 'A random UUID, or NULL.', (random, [rate]) =>
+    skips(random, rate) ? null : randomUuid(random),
+  ),
+  row('rnd_ipv4', [], 'IPv4', 'An address.', (random) => random.nextInt() >>> 0 || 1),
+  row('rnd_long256', [], 'LONG256', 'An integer of 256 bits.', (random) => {
+    let value = 0n
+    for (let word = 0n; word < 4n; word++) value |= BigInt.asUintN(64, random.nextLong()) << (word * 64n)
+    return value
+  }),
+  {
+    ...row(
+      'rnd_geohash',
+      ['INT'],
+      geohashOf,
+      'A geohash of so many bits.',
+      (random, [bits]) => random.nextPositiveLong() & ((1n << BigInt(bits as number)) - 1n),
+    ),
+    check: (args) => {
+      const bits = args[0]?.constant
+      if (typeof bits === 'number' && (bits < 1 || bits > 60))
+        throw new SqlError('precision must be in [1..60] range', args[0]?.position ?? 0)
+    },
+  },
+  row('rnd_bin', [], 'BINARY', 'Random bytes.', (random) => randomBytes(random, 32)),
+  row(
+    'rnd_bin',
+    ['LONG', 'LONG', 'INT'],
+    'BINARY',
+    'Random bytes (fewest, most, null rate).',
+    (random, [low, high, rate]) =>
+      skips(random, rate)
+        ? null
+        : randomBytes(random, Number(low) + (random.nextPositiveInt() % (Number(high) - Number(low) + 1))),
+  ),
+  {
+    ...row(
+      'rnd_double_array',
+      ['LONG'],
+      ([dimensions]) => dataType('ARRAY', Number(dimensions?.constant ?? 1n)),
+      'An array (dimensions, null rate, ignored, lengths ...).',
+      (random, args) => {
+        const dimensions = Number(args[0])
+        const shape = Array.from({ length: dimensions }, (_, index) =>
+          Number(args[index + 3] ?? 1 + (random.nextPositiveInt() % 5)),
+        )
+        const length = shape.reduce((product, size) => product * size, 1)
+        return { shape, data: Float64Array.from({ length }, () => random.nextDouble()) }
+      },
+    ),
+    more: 'LONG',
+  },
+]
+
+function geohashOf(args: readonly BoundArgument[]): ReturnType<typeof dataType> {
+  return dataType('GEOHASH', typeof args[0]?.constant === 'number' ? args[0].constant : 60)
+}
+
+function randomUuid(random: Random): bigint {
+  const high = (BigInt.asUintN(64, random.nextLong()) & ~0xf000n) | 0x4000n
+  const low = (BigInt.asUintN(64, random.nextLong()) & 0x3fff_ffff_ffff_ffffn) | 0x8000_0000_0000_0000n
+  return (high << 64n) | low
+}
+
+function randomBytes(random: Random, length: number): Uint8Array {
+  return Uint8Array.from({ length }, () => random.nextInt() & 255)
+}
+
+export const randomFunctions: readonly ScalarFunction[] = [...integers, ...fractions, ...texts, ...others]

@@ -1,0 +1,56 @@
+// Functions about the server, the session and the types; and what tools of the PostgreSQL world ask for.
+
+import { dataType } from '../../types/column-types.js'
+import { typeName } from './compare.js'
+import type { ScalarFunction } from './function-types.js'
+
+function constant(
+  name: string,
+  gives: ScalarFunction['gives'],
+  says: string,
+  value: string | number | boolean,
+): ScalarFunction {
+  return { name, takes: [], gives, says, example: [`${name}()`, String(value)], eval: () => value }
+}
+
+function userRow(name: string): ScalarFunction {
+  return {
+    name,
+    takes: [],
+    gives: 'STRING',
+    says: 'The user of the session.',
+    example: null,
+    volatility: 'statement',
+    eval: (_args, { context }) => context.user,
+  }
+}
+
+export const sessionFunctions: readonly ScalarFunction[] = [
+  constant(
+    'version',
+    'STRING',
+    'Version as PostgreSQL clients expect it.',
+    'PostgreSQL 12.3, compiled by Visual C++ build 1914, 64-bit, Penstock',
+  ),
+  constant('current_schema', 'STRING', 'The only schema.', 'public'),
+  constant('current_database', 'STRING', 'The only database.', 'qdb'),
+  constant('current_catalog', 'STRING', 'The only database.', 'qdb'),
+  constant('flush_query_cache', 'BOOLEAN', 'Empties the cache of plans.', true),
+  constant('txid_current', 'INT', 'Accepted for compatibility.', 0),
+  constant('pg_is_in_recovery', 'BOOLEAN', 'Always false.', false),
+  constant('pg_advisory_unlock_all', 'STRING', 'Accepted for compatibility.', ''),
+  userRow('current_user'),
+  userRow('session_user'),
+  {
+    name: 'typeOf',
+    takes: ['ANY'],
+    gives: 'STRING',
+    says: 'Name of the type of an expression.',
+    example: ['typeOf(1)', 'INT'],
+    seesNull: true,
+    eval: ([value], { argTypes }) => {
+      const type = argTypes[0] ?? dataType('STRING')
+      return value === null && type.name === 'STRING' ? 'NULL' : typeName(type)
+    },
+  },
+]

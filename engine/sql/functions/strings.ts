@@ -1,0 +1,325 @@
+// Text functions. Positions and lengths count UTF-16 units, as clients of this dialect expect (`length('😀')` is 2).
+
+import { createHash } from 'node:crypto'
+import { SqlError } from '../../base/errors.js'
+import { valueBytesMax } from '../../base/limits.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { valueText } from './convert.js'
+import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
+import { compileLike, compileRegex, RegexError } from './regex.js'
+
+/** VARCHAR stays VARCHAR, other text becomes STRING. */
+function textOf(args: readonly BoundArgument[]): DataType {
+  return dataType(args[0]?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
+}
+
+type Apply = (args: readonly Value[], site: CallSite) => Value
+
+function row(
+  name: string,
+  takes: ScalarFunction['takes'],
+  gives: ScalarFunction['gives'],
+  says: string,
+  example: readonly [string, string] | null,
+  apply: Apply,
+): ScalarFunction {
+  return { name, takes, gives, says, example, eval: apply }
+}
+
+const text = (value: Value | undefined): string => String(value)
+const int = (value: Value | undefined): number => Number(value)
+
+function names(list: readonly string[], make: (name: string) => ScalarFunction): ScalarFunction[] {
+  return list.map(make)
+}
+
+const cases: ScalarFunction[] = [
+  ...names(['lower', 'to_lowercase'], (name) =>
+    row(name, ['TEXT'], textOf, 'Lower case.', [`${name}('ABCÉ')`, 'abcé'], ([a]) => text(a).toLowerCase()),
+  ),
+  ...names(['upper', 'to_uppercase'], (name) =>
+    row(name, ['TEXT'], textOf, 'Upper case.', [`${name}('abc')`, 'ABC'], ([a]) => text(a).toUpperCase()),
+  ),
+  row('initcap', ['TEXT'], textOf, 'First letter of each word in upper case.', ["initcap('ab cd')", 'Ab Cd'], ([a]) =>
+    text(a)
+      .toLowerCase()
+      .replace(/(^|[^\p{L}\p{N}])(\p{L})/gu, (_, before: string, letter: string) => before + letter.toUpperCase()),
+  ),
+]
+
+const trims: ScalarFunction[] = [
+  row('trim', ['TEXT'], textOf, 'Without blanks at both ends.', ["trim('  a b ')", 'a b'], ([a]) =>
+    text(a).replace(/^ +| +$/g, ''),
+  ),
+  row('ltrim', ['TEXT'], textOf, 'Without blanks at the start.', ["ltrim('  a')", 'a'], ([a]) =>
+    text(a).replace(/^ +/, ''),
+  ),
+  row('rtrim', ['TEXT'], textOf, 'Without blanks at the end.', ["rtrim('a  ')", 'a'], ([a]) =>
+    text(a).replace(/ +$/, ''),
+  ),
+]
+
+const lengths: ScalarFunction[] = [
+  ...names(['length', 'char_length'], (name) => ({
+    ...row(name, ['TEXT'], 'INT', 'Number of characters; -1 for NULL.', [`${name}('abc')`, '3'], ([a]) =>
+      a === null ? -1 : text(a).length,
+    ),
+    seesNull: true,
+  })),
+  {
+    ...row('length', ['BINARY'], 'LONG', 'Number of bytes; -1 for NULL.', null, ([a]) =>
+      BigInt(a instanceof Uint8Array ? a.length : -1),
+    ),
+    seesNull: true,
+  },
+  {
+    ...row(
+      'length_bytes',
+      ['TEXT'],
+      'INT',
+      'Number of bytes in UTF-8; -1 for NULL.',
+      ["length_bytes('é')", '2'],
+      ([a]) => (a === null ? -1 : Buffer.byteLength(text(a))),
+    ),
+    seesNull: true,
+  },
+]
+
+/** A negative count leaves that many characters out at the other end. */
+function leftPart(value: string, count: number): string {
+  return count >= 0 ? value.slice(0, count) : value.slice(0, Math.max(0, value.length + count))
+}
+
+function rightPart(value: string, count: number): string {
+  if (count >= 0) return count === 0 ? '' : value.slice(-count)
+  return value.slice(-count)
+}
+
+function padText(value: string, length: number, fill: string, atStart: boolean): string | null {
+  if (length < 0) return null
+  if (length > valueBytesMax) throw new SqlError('padded text is too long', 0)
+  if (value.length >= length) return value.slice(0, length)
+  return atStart ? value.padStart(length, fill) : value.padEnd(length, fill)
+}
+
+function substring(value: string, start: number, length: number): string | null {
+  if (length < 0) throw new SqlError('negative substring length is not allowed', 0)
+  const from = Math.max(0, start - 1)
+  return value.slice(from, Math.max(from, start - 1 + length))
+}
+
+const parts: ScalarFunction[] = [
+  row('left', ['TEXT', 'INT'], textOf, 'The first characters.', ["left('abcdef', 2)", 'ab'], ([a, n]) =>
+    leftPart(text(a), int(n)),
+  ),
+  row('right', ['TEXT', 'INT'], textOf, 'The last characters.', ["right('abcdef', 2)", 'ef'], ([a, n]) =>
+    rightPart(text(a), int(n)),
+  ),
+  row(
+    'substring',
+    ['TEXT', 'INT', 'INT'],
+    'STRING',
+    'So many characters from a position that counts from 1.',
+    ["substring('abcdef', 2, 3)", 'bcd'],
+    ([a, from, n]) => substring(text(a), int(from), int(n)),
+  ),
+  row(
+    'lpad',
+    ['TEXT', 'INT'],
+    textOf,
+    'Fills up with blanks at the start, or cuts at the end.',
+    ["lpad('abc', 5)", '  abc'],
+    ([a, n]) => padText(text(a), int(n), ' ', true),
+  ),
+  row(
+    'lpad',
+    ['TEXT', 'INT', 'TEXT'],
+    textOf,
+    'Fills up at the start, or cuts at the end.',
+    ["lpad('abc', 5, 'xy')", 'xyabc'],
+    ([a, n, fill]) => padText(text(a), int(n), text(fill), true),
+  ),
+  row(
+    'rpad',
+    ['TEXT', 'INT'],
+    textOf,
+    'Fills up with blanks at the end, or cuts.',
+    ["rpad('abc', 5)", 'abc  '],
+    ([a, n]) => padText(text(a), int(n), ' ', false),
+  ),
+  row(
+    'rpad',
+    ['TEXT', 'INT', 'TEXT'],
+    textOf,
+    'Fills up at the end, or cuts.',
+    ["rpad('abc', 5, 'xy')", 'abcxy'],
+    ([a, n, fill]) => padText(text(a), int(n), text(fill), false),
+  ),
+  row('repeat', ['TEXT', 'INT'], textOf, 'The text so many times.', ["repeat('ab', 3)", 'ababab'], ([a, n]) => {
+    if (text(a).length * int(n) > valueBytesMax) throw new SqlError('repeated text is too long', 0)
+    return text(a).repeat(Math.max(0, int(n)))
+  }),
+  row('reverse', ['TEXT'], textOf, 'The characters from last to first.', ["reverse('abc')", 'cba'], ([a]) =>
+    [...text(a)].reverse().join(''),
+  ),
+  row(
+    'split_part',
+    ['TEXT', 'TEXT', 'INT'],
+    textOf,
+    'One of the parts between delimiters; negative numbers count from the end.',
+    ["split_part('a,b,c', ',', 2)", 'b'],
+    ([a, by, n]) => {
+      const pieces = text(a).split(text(by))
+      return (int(n) > 0 ? pieces[int(n) - 1] : pieces[pieces.length + int(n)]) ?? ''
+    },
+  ),
+]
+
+const searches: ScalarFunction[] = [
+  ...names(['strpos', 'position'], (name) =>
+    row(
+      name,
+      ['TEXT', 'TEXT'],
+      'INT',
+      'Position of the first occurrence, from 1; 0 without one.',
+      [`${name}('abcabc', 'c')`, '3'],
+      ([a, b]) => text(a).indexOf(text(b)) + 1,
+    ),
+  ),
+  row(
+    'starts_with',
+    ['TEXT', 'TEXT'],
+    'BOOLEAN',
+    'Whether the text begins so.',
+    ["starts_with('abc', 'ab')", 'true'],
+    ([a, b]) => text(a).startsWith(text(b)),
+  ),
+  row(
+    'replace',
+    ['TEXT', 'TEXT', 'TEXT'],
+    textOf,
+    'Replaces every occurrence.',
+    ["replace('aXbXc', 'X', '-')", 'a-b-c'],
+    ([a, from, to]) => (text(from) === '' ? text(a) : text(a).replaceAll(text(from), () => text(to))),
+  ),
+  row(
+    'regexp_replace',
+    ['TEXT', 'TEXT', 'TEXT'],
+    textOf,
+    'Replaces every match of a regular expression; $1 is its first group.',
+    ["regexp_replace('abc', 'b+', 'x')", 'axc'],
+    ([a, pattern, to]) => compileRegex(text(pattern)).replaceAll(text(a), text(to)),
+  ),
+]
+
+/** Reports a bad constant pattern at its place, before any row is read. */
+function checkRegex(args: readonly BoundArgument[]): void {
+  const pattern = args[1]
+  if (typeof pattern?.constant !== 'string') return
+  try {
+    compileRegex(pattern.constant)
+  } catch (error) {
+    if (error instanceof RegexError) throw new SqlError(error.message, pattern.position)
+    throw error
+  }
+}
+
+function matchRow(
+  name: string,
+  says: string,
+  example: readonly [string, string],
+  apply: (a: string, b: string) => boolean,
+): ScalarFunction {
+  return {
+    name,
+    takes: ['TEXT', 'TEXT'],
+    gives: 'BOOLEAN',
+    says,
+    example,
+    seesNull: true,
+    ...(name === '~' ? { check: checkRegex } : {}),
+    eval: ([a, b]) => typeof a === 'string' && typeof b === 'string' && apply(a, b),
+  }
+}
+
+const matches: ScalarFunction[] = [
+  matchRow('~', 'Whether a regular expression matches somewhere.', ["'abc' ~ 'b'", 'true'], (a, b) =>
+    compileRegex(b).test(a),
+  ),
+  matchRow('like', 'Pattern with % and _.', ["'abc' like 'a%'", 'true'], (a, b) => compileLike(b, false).test(a)),
+  matchRow('ilike', 'As like, without case.', ["'abc' ilike 'A%'", 'true'], (a, b) => compileLike(b, true).test(a)),
+]
+
+/** Text of any value for joining: NULL is the empty text, but the NULL of numbers prints as they do. */
+function joinText(value: Value, type: DataType): string {
+  if (value !== null) return valueText(value, type)
+  if (type.name === 'DOUBLE' || type.name === 'FLOAT') return 'NaN'
+  return type.name === 'INT' || type.name === 'LONG' ? 'null' : ''
+}
+
+const joins: ScalarFunction[] = [
+  {
+    name: 'concat',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: 'STRING',
+    says: 'All values as text, one behind the other; also written `a || b`. NULL text is passed over.',
+    example: ["concat('a', 1, true)", 'a1true'],
+    seesNull: true,
+    eval: (args, { argTypes }) =>
+      args.map((value, index) => joinText(value, argTypes[index] ?? dataType('STRING'))).join(''),
+  },
+]
+
+function hashRow(name: 'md5' | 'sha1' | 'sha256', example: readonly [string, string]): ScalarFunction[] {
+  const digest = (value: Value | undefined): string =>
+    createHash(name)
+      .update(value instanceof Uint8Array ? value : text(value))
+      .digest('hex')
+  return [
+    row(name, ['TEXT'], 'VARCHAR', 'Hash in hexadecimal digits.', example, ([a]) => digest(a)),
+    row(name, ['BINARY'], 'VARCHAR', 'Hash in hexadecimal digits.', null, ([a]) => digest(a)),
+  ]
+}
+
+const codes: ScalarFunction[] = [
+  ...hashRow('md5', ["md5('a')", '0cc175b9c0f1b6a831c399e269772661']),
+  ...hashRow('sha1', ["sha1('a')", '86f7e437faa5a7fce15d1ddcb9eaeaea377667b8']),
+  ...hashRow('sha256', ["sha256('a')", 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb']),
+  row('base64', ['BINARY', 'INT'], 'STRING', 'Base64 of at most so many bytes.', null, ([a, n]) =>
+    Buffer.from(a as Uint8Array)
+      .subarray(0, Math.max(0, int(n)))
+      .toString('base64'),
+  ),
+  row(
+    'from_base64',
+    ['TEXT'],
+    'BINARY',
+    'The bytes of a base64 text.',
+    null,
+    ([a]) => new Uint8Array(Buffer.from(text(a), 'base64')),
+  ),
+  row(
+    'quote_ident',
+    ['TEXT'],
+    textOf,
+    'The name in double quotes where SQL needs them.',
+    ["quote_ident('a b')", '"a b"'],
+    ([a]) => (/^[a-z_][a-z0-9_]*$/.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
+  ),
+  row('chr', ['INT'], 'STRING', 'The character of a code point.', ['chr(97)', 'a'], ([a]) =>
+    int(a) > 0 && int(a) <= 0x10ffff ? String.fromCodePoint(int(a)) : null,
+  ),
+]
+
+export const stringFunctions: readonly ScalarFunction[] = [
+  ...cases,
+  ...trims,
+  ...lengths,
+  ...parts,
+  ...searches,
+  ...matches,
+  ...joins,
+  ...codes,
+]

@@ -1,0 +1,192 @@
+// Points in time from text and to text, the clock, intervals, and sequences of timestamps.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { parseTimestamp } from '../../types/timestamp.js'
+import { floorDivide, microsPerDay, type TimestampUnit, ticksPerDay } from '../../types/timestamp-calendar.js'
+import { formatByPattern, parseByPattern } from '../../types/timestamp-pattern.js'
+import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
+import type { IntervalValue, Value } from '../../types/value.js'
+import type { CallSite, ScalarFunction } from './function-types.js'
+
+function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
+  return [
+    {
+      name,
+      takes: ['TEXT'],
+      gives: unit,
+      says: 'Reads the standard form; NULL for other text.',
+      example: null,
+      eval: ([text]) => parseTimestamp(String(text), unit),
+    },
+    {
+      name,
+      takes: ['TEXT', 'TEXT'],
+      gives: unit,
+      says: 'Reads text by a pattern; NULL for text that does not fit.',
+      example:
+        unit === 'TIMESTAMP'
+          ? ["to_timestamp('02/01/2024 13:14', 'dd/MM/yyyy HH:mm')", '2024-01-02T13:14:00.000000Z']
+          : null,
+      eval: ([text, pattern]) => parseByPattern(String(text), unit, String(pattern)),
+    },
+  ]
+}
+
+const reading: ScalarFunction[] = [
+  ...parseRows('to_timestamp', 'TIMESTAMP'),
+  ...parseRows('to_timestamp_ns', 'TIMESTAMP_NS'),
+  {
+    name: 'to_date',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'DATE',
+    says: 'Reads text by a pattern; NULL for text that does not fit.',
+    example: ["to_date('2024-01-02', 'yyyy-MM-dd')", '2024-01-02T00:00:00.000Z'],
+    eval: ([text, pattern]) => {
+      const micros = parseByPattern(String(text), 'TIMESTAMP', String(pattern))
+      return micros === null ? null : floorDivide(micros, 1000n)
+    },
+  },
+  {
+    name: 'to_pg_date',
+    takes: ['TEXT'],
+    gives: 'DATE',
+    says: 'Reads a day in the form yyyy-MM-dd; NULL for other text.',
+    example: ["to_pg_date('2024-01-02')", '2024-01-02T00:00:00.000Z'],
+    eval: ([text]) => {
+      const micros = parseByPattern(String(text), 'TIMESTAMP', 'yyyy-MM-dd')
+      return micros === null ? null : floorDivide(micros, 1000n)
+    },
+  },
+]
+
+const printing: ScalarFunction[] = [
+  {
+    name: 'to_str',
+    takes: ['TIME', 'TEXT'],
+    gives: 'STRING',
+    says: 'Prints a point in time by a pattern.',
+    example: ["to_str('2024-03-31T13:45:30Z'::timestamp, 'yyyy-MM-dd HH:mm:ss')", '2024-03-31 13:45:30'],
+    eval: ([ts, pattern], site) =>
+      formatByPattern(
+        ts as bigint,
+        site.argTypes[0]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP',
+        String(pattern),
+      ),
+  },
+  {
+    name: 'to_str',
+    takes: ['DATE', 'TEXT'],
+    gives: 'STRING',
+    says: 'Prints a date by a pattern.',
+    example: null,
+    eval: ([date, pattern]) => formatByPattern((date as bigint) * 1000n, 'TIMESTAMP', String(pattern)),
+  },
+]
+
+// The clock ---------------------------------------------------------------------------------------------------------
+
+function clockRow(name: string, gives: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE', statement: boolean): ScalarFunction {
+  return {
+    name,
+    takes: [],
+    gives,
+    says: statement ? 'The time at which the statement began.' : 'The time of the call.',
+    example: null,
+    volatility: statement ? 'statement' : 'row',
+    eval: (_args, { context }) => {
+      const micros = statement ? context.nowMicros : context.clockMicros()
+      return gives === 'DATE' ? floorDivide(micros, 1000n) : gives === 'TIMESTAMP' ? micros : micros * 1000n
+    },
+  }
+}
+
+function dayRows(name: string, offset: number): ScalarFunction[] {
+  const row = (takes: ScalarFunction['takes']): ScalarFunction => ({
+    name,
+    takes,
+    gives: 'INTERVAL',
+    says: 'The whole day as an interval, of UTC or of a zone.',
+    example: null,
+    volatility: 'statement',
+    eval: ([zone], site) => dayInterval(offset, zone, site),
+  })
+  return [row([]), row(['TEXT'])]
+}
+
+function dayInterval(offset: number, zoneName: Value | undefined, { context, position }: CallSite): IntervalValue {
+  const zone = timeZone(typeof zoneName === 'string' ? zoneName : 'UTC')
+  if (zone === null) throw new SqlError(`invalid timezone: ${String(zoneName)}`, position)
+  const perDay = ticksPerDay('TIMESTAMP')
+  const start = (floorDivide(toZone(context.nowMicros, zone), perDay) + BigInt(offset)) * perDay
+  return { lo: fromZone(start, zone), hi: fromZone(start + BigInt(microsPerDay), zone) - 1n }
+}
+
+const clock: ScalarFunction[] = [
+  clockRow('now', 'TIMESTAMP', true),
+  clockRow('now_ns', 'TIMESTAMP_NS', true),
+  clockRow('current_timestamp', 'TIMESTAMP', true),
+  clockRow('systimestamp', 'TIMESTAMP', false),
+  clockRow('systimestamp_ns', 'TIMESTAMP_NS', false),
+  clockRow('sysdate', 'DATE', false),
+  ...dayRows('today', 0),
+  ...dayRows('yesterday', -1),
+  ...dayRows('tomorrow', 1),
+]
+
+// Intervals and sequences -------------------------------------------------------------------------------------------
+
+const intervals: ScalarFunction[] = [
+  {
+    name: 'interval',
+    takes: ['TIMESTAMP', 'TIMESTAMP'],
+    gives: 'INTERVAL',
+    says: 'The interval between two points in time, both within.',
+    example: null,
+    eval: ([lo, hi], { position }) => {
+      if ((lo as bigint) > (hi as bigint)) throw new SqlError('invalid interval boundaries', position)
+      return { lo: lo as bigint, hi: hi as bigint }
+    },
+  },
+  {
+    name: 'interval_start',
+    takes: ['INTERVAL'],
+    gives: 'TIMESTAMP',
+    says: 'First point of an interval.',
+    example: ["interval_start(interval('2024-01-01', '2024-01-02'))", '2024-01-01T00:00:00.000000Z'],
+    eval: ([interval]) => (interval as IntervalValue).lo,
+  },
+  {
+    name: 'interval_end',
+    takes: ['INTERVAL'],
+    gives: 'TIMESTAMP',
+    says: 'Last point of an interval.',
+    example: ["interval_end(interval('2024-01-01', '2024-01-02'))", '2024-01-02T00:00:00.000000Z'],
+    eval: ([interval]) => (interval as IntervalValue).hi,
+  },
+]
+
+function sequenceRow(name: string, unit: TimestampUnit): ScalarFunction {
+  return {
+    name,
+    takes: [unit, 'LONG'],
+    gives: dataType(unit).name,
+    says: 'Timestamps that grow by a step from row to row.',
+    example: null,
+    volatility: 'row',
+    eval: ([start, step], { memo }) => {
+      const value = (memo.get('next') as bigint | undefined) ?? (start as bigint)
+      memo.set('next', value + (step as bigint))
+      return value
+    },
+  }
+}
+
+export const timeTextFunctions: readonly ScalarFunction[] = [
+  ...reading,
+  ...printing,
+  ...clock,
+  ...intervals,
+  sequenceRow('timestamp_sequence', 'TIMESTAMP'),
+  sequenceRow('timestamp_sequence_ns', 'TIMESTAMP_NS'),
+]

@@ -1,0 +1,333 @@
+// Functions of points in time. TIME stands for microseconds and nanoseconds: the unit of the argument stays.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import {
+  daysFromCivil,
+  daysInMonth,
+  floorModulo,
+  isLeapYear,
+  isoDayOfWeek,
+  isoWeek,
+  partsOf,
+  type TimestampParts,
+  type TimestampUnit,
+  ticksOfDays,
+  ticksPerMicro,
+} from '../../types/timestamp-calendar.js'
+import {
+  addUnits,
+  floorTimestamp,
+  isTimeUnit,
+  nextBucket,
+  parseSampleInterval,
+  unitsBetween,
+} from '../../types/timestamp-floor.js'
+import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
+import type { Value } from '../../types/value.js'
+import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
+
+const sample = "'2024-03-31T13:45:30.123456Z'::timestamp"
+
+function unitOf(site: CallSite, index: number): TimestampUnit {
+  return site.argTypes[index]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+}
+
+function partRow(name: string, says: string, shown: string, part: (parts: TimestampParts) => number): ScalarFunction {
+  return {
+    name,
+    takes: ['TIME'],
+    gives: 'INT',
+    says,
+    example: [`${name}(${sample})`, shown],
+    eval: ([ts], site) => part(partsOf(ts as bigint, unitOf(site, 0))),
+  }
+}
+
+const parts: ScalarFunction[] = [
+  partRow('year', 'Year.', '2024', (p) => p.year),
+  partRow('quarter', 'Quarter of the year, 1 to 4.', '1', (p) => Math.ceil(p.month / 3)),
+  partRow('month', 'Month, 1 to 12.', '3', (p) => p.month),
+  partRow('day', 'Day of the month.', '31', (p) => p.day),
+  partRow('hour', 'Hour of the day.', '13', (p) => p.hour),
+  partRow('minute', 'Minute of the hour.', '45', (p) => p.minute),
+  partRow('second', 'Second of the minute.', '30', (p) => p.second),
+  partRow('millis', 'Milliseconds of the second.', '123', (p) => Math.floor(p.nanos / 1e6)),
+  partRow('micros', 'Microseconds of the millisecond.', '456', (p) => Math.floor(p.nanos / 1e3) % 1000),
+  partRow('nanos', 'Nanoseconds of the microsecond.', '0', (p) => p.nanos % 1000),
+  partRow('day_of_week', 'Day of the week, Monday is 1.', '7', (p) => isoDayOfWeek(p.days)),
+  partRow('day_of_week_sunday_first', 'Day of the week, Sunday is 1.', '1', (p) => (isoDayOfWeek(p.days) % 7) + 1),
+  partRow('days_in_month', 'Length of the month.', '31', (p) => daysInMonth(p.year, p.month)),
+  partRow('week_of_year', 'ISO week.', '13', (p) => isoWeek(p.days).week),
+  {
+    name: 'is_leap_year',
+    takes: ['TIME'],
+    gives: 'BOOLEAN',
+    says: 'Whether the year has 366 days.',
+    example: [`is_leap_year(${sample})`, 'true'],
+    eval: ([ts], site) => isLeapYear(partsOf(ts as bigint, unitOf(site, 0)).year),
+  },
+]
+
+// extract(part from ts) ---------------------------------------------------------------------------------------------
+
+const extracts: Record<string, (p: TimestampParts) => number> = {
+  century: (p) => Math.ceil(p.year / 100),
+  day: (p) => p.day,
+  decade: (p) => Math.floor(p.year / 10),
+  dow: (p) => isoDayOfWeek(p.days) % 7,
+  doy: (p) => p.days - daysFromCivil(p.year, 1, 1) + 1,
+  hour: (p) => p.hour,
+  isodow: (p) => isoDayOfWeek(p.days),
+  isoyear: (p) => isoWeek(p.days).year,
+  microseconds: (p) => Math.floor(p.nanos / 1000) % 1_000_000,
+  millennium: (p) => Math.ceil(p.year / 1000),
+  milliseconds: (p) => Math.floor(p.nanos / 1e6),
+  minute: (p) => p.minute,
+  month: (p) => p.month,
+  nanoseconds: (p) => p.nanos,
+  quarter: (p) => Math.ceil(p.month / 3),
+  second: (p) => p.second,
+  week: (p) => isoWeek(p.days).week,
+  year: (p) => p.year,
+}
+
+function constantText(argument: BoundArgument | undefined): string | undefined {
+  return typeof argument?.constant === 'string' ? argument.constant : undefined
+}
+
+function extractName(name: string): ScalarFunction {
+  return {
+    name,
+    takes: ['TEXT', 'TIME'],
+    gives: (args) => dataType(constantText(args[0])?.toLowerCase() === 'epoch' ? 'LONG' : 'INT'),
+    says: 'A part of a point in time: year, month, day, hour, minute, second, week, dow, doy, epoch, ...',
+    example: name === 'extract' ? [`extract(year from ${sample})`, '2024'] : [`date_part('hour', ${sample})`, '13'],
+    check: (args) => {
+      const part = constantText(args[0])?.toLowerCase()
+      if (part !== undefined && part !== 'epoch' && extracts[part] === undefined) {
+        throw new SqlError(`unsupported part '${part}'`, args[0]?.position ?? 0)
+      }
+    },
+    eval: ([part, ts], site) => {
+      const unit = unitOf(site, 1)
+      const wanted = String(part).toLowerCase()
+      if (wanted === 'epoch') return (ts as bigint) / (ticksPerMicro(unit) * 1_000_000n)
+      return extracts[wanted]?.(partsOf(ts as bigint, unit)) ?? null
+    },
+  }
+}
+
+// Rounding ----------------------------------------------------------------------------------------------------------
+
+const truncUnits: Record<string, Parameters<typeof floorTimestamp>[1]> = {
+  nanosecond: { count: 1, unit: 'n' },
+  microsecond: { count: 1, unit: 'U' },
+  microseconds: { count: 1, unit: 'U' },
+  millisecond: { count: 1, unit: 'T' },
+  milliseconds: { count: 1, unit: 'T' },
+  second: { count: 1, unit: 's' },
+  minute: { count: 1, unit: 'm' },
+  hour: { count: 1, unit: 'h' },
+  day: { count: 1, unit: 'd' },
+  week: { count: 1, unit: 'w' },
+  month: { count: 1, unit: 'M' },
+  year: { count: 1, unit: 'y' },
+}
+
+/** Years of the longer units; centuries and millennia begin with year 1. */
+const truncYears: Record<string, readonly [number, number]> = {
+  decade: [10, 0],
+  century: [100, 1],
+  millennium: [1000, 1],
+}
+
+function dateTrunc(part: string, ticks: bigint, unit: TimestampUnit): bigint | null {
+  const interval = truncUnits[part]
+  if (interval !== undefined) return floorTimestamp(ticks, interval, unit)
+  const { year, month } = partsOf(ticks, unit)
+  if (part === 'quarter') return ticksOfDays(daysFromCivil(year, month - ((month - 1) % 3), 1), unit)
+  const years = truncYears[part]
+  if (years === undefined) return null
+  const [length, first] = years
+  return ticksOfDays(daysFromCivil(Math.floor((year - first) / length) * length + first, 1, 1), unit)
+}
+
+function checkInterval(args: readonly BoundArgument[]): void {
+  const text = constantText(args[0])
+  if (text !== undefined && parseSampleInterval(text) === null)
+    throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
+}
+
+const rounding: ScalarFunction[] = [
+  {
+    name: 'date_trunc',
+    takes: ['TEXT', 'TIME'],
+    gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
+    says: 'Start of the unit that holds the point in time: hour, day, week, month, quarter, year, decade, century, ...',
+    example: [`date_trunc('month', ${sample})`, '2024-03-01T00:00:00.000000Z'],
+    check: (args) => {
+      const text = constantText(args[0])
+      if (text !== undefined && dateTrunc(text.toLowerCase(), 0n, 'TIMESTAMP') === null) {
+        throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
+      }
+    },
+    eval: ([part, ts], site) => dateTrunc(String(part).toLowerCase(), ts as bigint, unitOf(site, 1)),
+  },
+  floorRow(['TEXT', 'TIME'], (text, ts, _rest, unit) => floorBy(text, ts, unit, 0n)),
+  floorRow(['TEXT', 'TIME', 'TIME'], (text, ts, [origin], unit) =>
+    floorBy(text, ts, unit, (origin as bigint | null) ?? 0n),
+  ),
+  floorRow(['TEXT', 'TIME', 'TIME', 'TEXT', 'TEXT'], (text, ts, rest, unit) => floorInZone(text, ts, rest, unit)),
+  {
+    name: 'timestamp_ceil',
+    takes: ['TEXT', 'TIME'],
+    gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
+    says: 'Start of the next bucket.',
+    example: [`timestamp_ceil('h', ${sample})`, '2024-03-31T14:00:00.000000Z'],
+    check: checkInterval,
+    eval: ([text, ts], site) => {
+      const interval = parseSampleInterval(String(text))
+      if (interval === null) return null
+      const unit = unitOf(site, 1)
+      const start = floorTimestamp(ts as bigint, interval, unit)
+      return start === ts ? start : nextBucket(start, interval, unit)
+    },
+  },
+]
+
+type FloorRest = (text: string, ts: bigint, rest: readonly Value[], unit: TimestampUnit) => bigint | null
+
+function floorRow(takes: ScalarFunction['takes'], apply: FloorRest): ScalarFunction {
+  return {
+    name: 'timestamp_floor',
+    takes,
+    gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
+    says: 'Start of the bucket (`5m`, `1h`, `d`, `M`) that holds the point in time, counted from an origin, in a zone with an offset.',
+    example: takes.length === 2 ? [`timestamp_floor('5m', ${sample})`, '2024-03-31T13:45:00.000000Z'] : null,
+    check: checkInterval,
+    seesNull: true,
+    eval: ([text, ts, ...rest], site) =>
+      typeof text !== 'string' || typeof ts !== 'bigint' ? null : apply(text, ts, rest, unitOf(site, 1)),
+  }
+}
+
+function floorBy(text: string, ts: bigint, unit: TimestampUnit, origin: bigint): bigint | null {
+  const interval = parseSampleInterval(text)
+  return interval === null ? null : floorTimestamp(ts, interval, unit, origin)
+}
+
+function floorInZone(
+  text: string,
+  ts: bigint,
+  [origin, offset, zoneName]: readonly Value[],
+  unit: TimestampUnit,
+): bigint | null {
+  const zone = typeof zoneName === 'string' ? timeZone(zoneName) : timeZone('UTC')
+  const shift = typeof offset === 'string' ? parseOffset(offset) : 0n
+  if (zone === null || shift === null) return null
+  const scale = ticksPerMicro(unit)
+  const sub = floorModulo(ts, scale)
+  const local = (toZone((ts - sub) / scale, zone) - shift) * scale + sub
+  const start = floorBy(text, local, unit, (origin as bigint | null) ?? 0n)
+  return start === null ? null : fromZone(start / scale + shift, zone) * scale
+}
+
+/** `+01:30`, `-00:45`, `06:00` in microseconds. */
+export function parseOffset(text: string): bigint | null {
+  const match = /^([+-]?)(\d{1,2}):(\d{2})$/.exec(text.trim())
+  if (match === null) return null
+  const minutes = Number(match[2]) * 60 + Number(match[3])
+  return Number(match[3]) > 59 ? null : BigInt(match[1] === '-' ? -minutes : minutes) * 60_000_000n
+}
+
+// Arithmetic --------------------------------------------------------------------------------------------------------
+
+const arithmetic: ScalarFunction[] = [
+  {
+    name: 'dateadd',
+    takes: ['CHAR', 'INT', 'TIME'],
+    gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
+    says: 'Adds so many units (n u T s m h d w M y).',
+    example: [`dateadd('M', 1, ${sample})`, '2024-04-30T13:45:30.123456Z'],
+    check: (args) => {
+      const unit = constantText(args[0])
+      if (unit !== undefined && !isTimeUnit(unitLetter(unit))) {
+        throw new SqlError(`invalid time period [unit=${unit}]`, args[0]?.position ?? 0)
+      }
+    },
+    eval: ([letter, count, ts], site) => {
+      const unit = unitLetter(String(letter))
+      return isTimeUnit(unit) ? addUnits(ts as bigint, unit, count as number, unitOf(site, 2)) : null
+    },
+  },
+  {
+    name: 'dateadd',
+    takes: ['CHAR', 'INT', 'TIME', 'TEXT'],
+    gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
+    says: 'Adds so many units by the calendar of a zone.',
+    example: null,
+    eval: ([letter, count, ts, zoneName], site) => {
+      const unit = unitLetter(String(letter))
+      const zone = timeZone(String(zoneName))
+      if (!isTimeUnit(unit) || zone === null) return null
+      const scale = ticksPerMicro(unitOf(site, 2))
+      const local = toZone((ts as bigint) / scale, zone)
+      return fromZone(addUnits(local, unit, count as number, 'TIMESTAMP'), zone) * scale
+    },
+  },
+  {
+    name: 'datediff',
+    takes: ['CHAR', 'TIME', 'TIME'],
+    gives: (args) => dataType(isTimeUnit(unitLetter(constantText(args[0]) ?? 's')) ? 'LONG' : 'TIMESTAMP'),
+    says: 'Whole units between two points in time, without sign.',
+    example: [`datediff('h', '2024-01-01'::timestamp, ${sample})`, '2173'],
+    eval: ([letter, a, b], site) => {
+      const unit = unitLetter(String(letter))
+      return isTimeUnit(unit) ? unitsBetween(a as bigint, b as bigint, unit, unitOf(site, 1)) : null
+    },
+  },
+]
+
+function unitLetter(text: string): string {
+  return text === 'u' ? 'U' : text
+}
+
+// Zones -------------------------------------------------------------------------------------------------------------
+
+function zoneRow(name: 'to_timezone' | 'to_utc', says: string, shown: string): ScalarFunction {
+  const move = name === 'to_timezone' ? toZone : fromZone
+  return {
+    name,
+    takes: ['TIME', 'TEXT'],
+    gives: 'FIRST',
+    says,
+    example: [`${name}(${sample}, 'Europe/Berlin')`, shown],
+    check: (args) => {
+      const zone = constantText(args[1])
+      if (zone !== undefined && timeZone(zone) === null)
+        throw new SqlError(`invalid timezone: ${zone}`, args[1]?.position ?? 0)
+    },
+    eval: ([ts, name], site) => {
+      const zone = timeZone(String(name))
+      if (zone === null) return null
+      const scale = ticksPerMicro(unitOf(site, 0))
+      const rest = floorModulo(ts as bigint, scale)
+      return move(((ts as bigint) - rest) / scale, zone) * scale + rest
+    },
+  }
+}
+
+const zones: ScalarFunction[] = [
+  zoneRow('to_timezone', 'The local time of a zone at a point of UTC.', '2024-03-31T15:45:30.123456Z'),
+  zoneRow('to_utc', "The point of UTC of a zone's local time.", '2024-03-31T11:45:30.123456Z'),
+]
+
+export const timeFunctions: readonly ScalarFunction[] = [
+  ...parts,
+  extractName('extract'),
+  extractName('date_part'),
+  ...rounding,
+  ...arithmetic,
+  ...zones,
+]

@@ -1,0 +1,184 @@
+// Intervals of time as WHERE writes them: `2024-01-01`, `2024-01;1d;7d;5` (start;duration;period;count),
+// `2024-01-[01,03]` (alternatives), and lists of ranges: intersection, union, complement. Ranges are inclusive.
+
+import { longMax, longMin } from './number.js'
+import { formatTimestamp, parseSpan, parseTimestamp } from './timestamp.js'
+import type { TimestampUnit } from './timestamp-calendar.js'
+import { addUnits, isTimeUnit, type TimeUnit } from './timestamp-floor.js'
+import type { IntervalValue } from './value.js'
+
+export interface Range {
+  readonly lo: bigint
+  readonly hi: bigint
+}
+
+/** Timestamps that exist: NULL is the smallest integer. */
+export const allOfTime: Range = { lo: longMin + 1n, hi: longMax }
+
+export type IntervalResult = { readonly ranges: readonly Range[] } | { readonly error: string }
+
+const rangesMax = 1_000_000
+
+export function parseIntervals(text: string, unit: TimestampUnit): IntervalResult {
+  const [start = '', duration, period, count, ...more] = text.split(';').map((part) => part.trim())
+  if (more.length > 0) return { error: `Invalid interval format: ${text}` }
+  const starts = expandAlternatives(start)
+  if (starts === null) return { error: `Invalid date: ${start}` }
+  const ranges: Range[] = []
+  for (const alternative of starts) {
+    const result = repeated(alternative, duration, period, count, unit)
+    if ('error' in result) return result
+    ranges.push(...result.ranges)
+    if (ranges.length > rangesMax) return { error: 'too many intervals' }
+  }
+  return { ranges: normalise(ranges) }
+}
+
+function repeated(
+  start: string,
+  duration: string | undefined,
+  period: string | undefined,
+  count: string | undefined,
+  unit: TimestampUnit,
+): IntervalResult {
+  // A duration counts from the start: `2024-01-01;1h` is the first hour of the day.
+  const span = parseSpan(start, unit)
+  if (span === null) return { error: `Invalid date: ${start.replace(/^\[|\]$/g, '')}` }
+  if (duration === undefined) return { ranges: [span] }
+  const length = parseDuration(duration)
+  if ('error' in length) return length
+  const base = { lo: span.lo, hi: addUnits(span.lo, length.unit, length.count, unit) - 1n }
+  if (period === undefined) return { ranges: [base] }
+  if (count === undefined) return { error: 'Count not specified' }
+  const step = parseDuration(period)
+  if ('error' in step) return step
+  const times = /^-?\d+$/.test(count) ? Number(count) : Number.NaN
+  if (!Number.isInteger(times) || Math.abs(times) > rangesMax) return { error: 'Count not a number' }
+  return { ranges: repeatRange(base, step, times, unit) }
+}
+
+function repeatRange(base: Range, step: Duration, times: number, unit: TimestampUnit): Range[] {
+  const sign = times < 0 ? -1 : 1
+  return Array.from({ length: Math.abs(times) }, (_, index) => ({
+    lo: addUnits(base.lo, step.unit, step.count * index * sign, unit),
+    hi: addUnits(base.hi, step.unit, step.count * index * sign, unit),
+  }))
+}
+
+interface Duration {
+  readonly count: number
+  readonly unit: TimeUnit
+}
+
+function parseDuration(text: string): Duration | { readonly error: string } {
+  const match = /^(-?\d+)(.*)$/.exec(text)
+  if (match === null) return { error: `Invalid duration: ${text}` }
+  const [, digits, letters] = match
+  const unit = letters === 'u' ? 'U' : letters
+  if (!isTimeUnit(unit)) return { error: `Invalid duration unit: ${letters ?? ''}` }
+  const count = Number(digits)
+  if (Math.abs(count) > 2_147_483_647) return { error: `Invalid duration: ${text}` }
+  return { count, unit }
+}
+
+/** `2024-01-[01,03]` gives two texts; `[a..b]` within gives all numbers of the range. null when it does not close. */
+function expandAlternatives(text: string): string[] | null {
+  const open = text.indexOf('[')
+  if (open < 0) return [text]
+  const close = text.indexOf(']', open)
+  if (close < 0) return null
+  const options: string[] = []
+  for (const option of text.slice(open + 1, close).split(',')) {
+    const range = /^(\d+)\.\.(\d+)$/.exec(option.trim())
+    if (range === null) options.push(option.trim())
+    else options.push(...numbersBetween(range[1] ?? '', range[2] ?? ''))
+  }
+  return options.flatMap((option) => {
+    const rest = expandAlternatives(text.slice(close + 1)) ?? []
+    return rest.map((tail) => text.slice(0, open) + option + tail)
+  })
+}
+
+function numbersBetween(first: string, last: string): string[] {
+  const length = Math.max(0, Math.min(10_000, Number(last) - Number(first) + 1))
+  return Array.from({ length }, (_, index) => String(Number(first) + index).padStart(first.length, '0'))
+}
+
+/** Sorted, disjoint, without empty ranges; neighbours are joined. */
+export function normalise(ranges: readonly Range[]): Range[] {
+  const sorted = ranges.filter((range) => range.lo <= range.hi).sort((a, b) => (a.lo < b.lo ? -1 : a.lo > b.lo ? 1 : 0))
+  const result: Range[] = []
+  for (const range of sorted) {
+    const last = result[result.length - 1]
+    if (last === undefined || range.lo > last.hi + 1n) result.push(range)
+    else if (range.hi > last.hi) result[result.length - 1] = { lo: last.lo, hi: range.hi }
+  }
+  return result
+}
+
+/** Both normalised. */
+export function intersect(left: readonly Range[], right: readonly Range[]): Range[] {
+  const result: Range[] = []
+  let [i, j] = [0, 0]
+  for (;;) {
+    const a = left[i]
+    const b = right[j]
+    if (a === undefined || b === undefined) return result
+    const lo = larger(a.lo, b.lo)
+    const hi = smaller(a.hi, b.hi)
+    if (lo <= hi) result.push({ lo, hi })
+    if (a.hi < b.hi) i++
+    else j++
+  }
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  if (a > b) return a
+  return b
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  if (a < b) return a
+  return b
+}
+
+export function unite(left: readonly Range[], right: readonly Range[]): Range[] {
+  return normalise([...left, ...right])
+}
+
+/** All of time but the (normalised) ranges. */
+export function complement(ranges: readonly Range[]): Range[] {
+  const result: Range[] = []
+  let lo = allOfTime.lo
+  for (const range of ranges) {
+    if (range.lo > lo) result.push({ lo, hi: range.lo - 1n })
+    lo = range.hi + 1n
+  }
+  if (lo <= allOfTime.hi) result.push({ lo, hi: allOfTime.hi })
+  return result
+}
+
+export function contains(ranges: readonly Range[], value: bigint): boolean {
+  let [lo, hi] = [0, ranges.length - 1]
+  while (lo <= hi) {
+    const middle = (lo + hi) >> 1
+    const range = ranges[middle]
+    if (range === undefined) return false
+    if (value < range.lo) hi = middle - 1
+    else if (value > range.hi) lo = middle + 1
+    else return true
+  }
+  return false
+}
+
+export function formatInterval(value: IntervalValue): string {
+  return `('${formatTimestamp(value.lo, 'TIMESTAMP')}', '${formatTimestamp(value.hi, 'TIMESTAMP')}')`
+}
+
+export function parseIntervalValue(text: string): IntervalValue | null {
+  const match = /^\(\s*'?([^',]*)'?\s*,\s*'?([^',]*)'?\s*\)$/.exec(text.trim())
+  if (match === null) return null
+  const lo = parseTimestamp(match[1] ?? '', 'TIMESTAMP')
+  const hi = parseTimestamp(match[2] ?? '', 'TIMESTAMP')
+  return lo === null || hi === null ? null : { lo, hi }
+}

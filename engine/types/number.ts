@@ -1,0 +1,100 @@
+// Text of numbers. Doubles print as the shortest digits that read back, with at least one decimal, and with an exponent
+// outside of 0.001 to 10,000,000 (`1.0E10`): the form that existing clients of this dialect know.
+
+export const intMin = -2_147_483_648
+export const longMin = -9_223_372_036_854_775_808n
+export const longMax = 9_223_372_036_854_775_807n
+
+export function formatDouble(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
+  return javaForm(String(Math.abs(value)), value < 0 || Object.is(value, -0))
+}
+
+/** The shortest digits that read back as the same FLOAT. */
+export function formatFloat(value: number): string {
+  if (!Number.isFinite(value)) return formatDouble(value)
+  return javaForm(shortestFloat(Math.abs(value)), value < 0 || Object.is(value, -0))
+}
+
+function shortestFloat(value: number): string {
+  for (let digits = 1; digits <= 9; digits++) {
+    const text = value.toPrecision(digits)
+    if (Math.fround(Number(text)) === value) return String(Number(text))
+  }
+  return String(value)
+}
+
+/** From JavaScript's form (`1e+21`, `0.00001`, `123.5`) to digits and exponent, and on to the wanted form. */
+function javaForm(text: string, negative: boolean): string {
+  const [mantissa = '', exponentText] = text.split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const all = whole + fraction
+  const leading = /^0*/.exec(all)?.[0].length ?? 0
+  const digits = all.slice(leading).replace(/0+$/, '')
+  const sign = negative ? '-' : ''
+  if (digits === '') return `${sign}0.0`
+  const exponent = Number(exponentText ?? '0') + whole.length - leading - 1
+  if (exponent >= 7 || exponent < -3) return `${sign}${digits[0]}.${digits.slice(1) || '0'}E${exponent}`
+  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`
+  const padded = digits.padEnd(exponent + 1, '0')
+  return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || '0'}`
+}
+
+const integerPattern = /^[+-]?\d+(?:_\d+)*$/
+
+/** A whole decimal number within 64 bits, or null. */
+export function parseLong(text: string): bigint | null {
+  const trimmed = text.trim()
+  const digits = /[lL]$/.test(trimmed) ? trimmed.slice(0, -1) : trimmed
+  if (!integerPattern.test(digits)) return null
+  const value = BigInt(digits.replaceAll('_', '').replace(/^\+/, ''))
+  return value > longMin && value <= longMax ? value : null
+}
+
+export function parseInteger(text: string, min: number, max: number): number | null {
+  const trimmed = text.trim()
+  if (!integerPattern.test(trimmed)) return null
+  const value = Number(trimmed.replaceAll('_', ''))
+  return value >= min && value <= max ? value : null
+}
+
+const doublePattern = /^[+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?$/
+
+/** undefined when it is no number; NaN for NaN. */
+export function parseDouble(text: string): number | undefined {
+  const trimmed = text.trim()
+  if (doublePattern.test(trimmed)) return Number(trimmed.replaceAll('_', '').replace(/[dDfF]$/, ''))
+  const match = /^([+-]?)(?:(nan)|inf|infinity)$/i.exec(trimmed)
+  if (match === null) return undefined
+  if (match[2] !== undefined) return Number.NaN
+  return match[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
+}
+
+/** Decimal text to an integer scaled by 10^scale, rounding half up; null when it does not fit the precision. */
+export function parseDecimal(text: string, precision: number, scale: number): bigint | null {
+  const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?[mM]?$/.exec(text.trim())
+  if (match === null) return null
+  const [, sign, whole = '', fraction = '', exponent = '0'] = match
+  if (whole === '' && fraction === '') return null
+  const shift = Number(exponent) - fraction.length + scale
+  if (Math.abs(shift) > 400) return null
+  const value = scaleInteger(BigInt(whole + fraction), shift)
+  if (value >= 10n ** BigInt(precision)) return null
+  return sign === '-' ? -value : value
+}
+
+/** value * 10^shift, rounded half away from zero when digits are lost. */
+export function scaleInteger(value: bigint, shift: number): bigint {
+  if (shift >= 0) return value * 10n ** BigInt(shift)
+  const divisor = 10n ** BigInt(-shift)
+  const half = divisor / 2n
+  return value < 0n ? -((-value + half) / divisor) : (value + half) / divisor
+}
+
+export function formatDecimal(value: bigint, scale: number): string {
+  const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0')
+  const sign = value < 0n ? '-' : ''
+  if (scale === 0) return sign + digits
+  return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+}

@@ -1,0 +1,79 @@
+// Time zones: fixed offsets (`+02:00`, `UTC+1`, `Z`) and IANA names, whose rules come from Intl (the runtime's own
+// database). Offsets of a zone are cached by hour, because asking Intl costs about a microsecond.
+
+import { floorDivide } from './timestamp-calendar.js'
+
+/** Offset from UTC in microseconds at an instant of UTC (microseconds). */
+export interface TimeZone {
+  readonly name: string
+  readonly offsetAt: (micros: bigint) => bigint
+}
+
+const zones = new Map<string, TimeZone | null>()
+const cacheEntriesMax = 4096
+
+/** null for an unknown zone. */
+export function timeZone(name: string): TimeZone | null {
+  const known = zones.get(name)
+  if (known !== undefined) return known
+  const zone = fixedZone(name) ?? namedZone(name)
+  if (zones.size < cacheEntriesMax) zones.set(name, zone)
+  return zone
+}
+
+function fixedZone(name: string): TimeZone | null {
+  const match = /^(?:UTC|GMT|Z)?(?:([+-])(\d{1,2})(?::?(\d{2}))?)?$/i.exec(name)
+  if (match === null || name === '') return null
+  const [, sign, hours, minutes] = match
+  const total = (sign === '-' ? -1 : 1) * (Number(hours ?? '0') * 60 + Number(minutes ?? '0'))
+  if (Math.abs(total) > 18 * 60) return null
+  const offset = BigInt(total) * 60_000_000n
+  return { name, offsetAt: () => offset }
+}
+
+function namedZone(name: string): TimeZone | null {
+  let format: Intl.DateTimeFormat
+  try {
+    format = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset', era: 'short' })
+  } catch {
+    return null
+  }
+  const byHour = new Map<bigint, bigint>()
+  const offsetAt = (micros: bigint): bigint => {
+    const quarter = floorDivide(micros, 900_000_000n)
+    const cached = byHour.get(quarter)
+    if (cached !== undefined) return cached
+    const offset = offsetByIntl(format, micros)
+    if (byHour.size >= cacheEntriesMax) byHour.clear()
+    byHour.set(quarter, offset)
+    return offset
+  }
+  return { name, offsetAt }
+}
+
+function offsetByIntl(format: Intl.DateTimeFormat, micros: bigint): bigint {
+  const millis = Number(floorDivide(micros, 1000n))
+  // Dates beyond what Intl knows have the rules of the last year that it does.
+  const bounded = Math.max(-8.64e15, Math.min(8.64e15, millis))
+  const text = format.formatToParts(bounded).find((part) => part.type === 'timeZoneName')?.value ?? 'GMT'
+  const match = /GMT(?:([+-])(\d{2}):(\d{2})(?::(\d{2}))?)?/.exec(text)
+  if (match === null) return 0n
+  const [, sign, hours, minutes, seconds] = match
+  const total = (Number(hours ?? '0') * 60 + Number(minutes ?? '0')) * 60 + Number(seconds ?? '0')
+  return BigInt(sign === '-' ? -total : total) * 1_000_000n
+}
+
+/** UTC to local time. */
+export function toZone(micros: bigint, zone: TimeZone): bigint {
+  return micros + zone.offsetAt(micros)
+}
+
+/** Local time to UTC. A local time that does not exist is read with the offset before the gap, one that exists twice
+ * with the earlier offset. */
+export function fromZone(local: bigint, zone: TimeZone): bigint {
+  const before = zone.offsetAt(local - zone.offsetAt(local) - 86_400_000_000n)
+  const first = local - before
+  if (zone.offsetAt(first) === before) return first
+  const guess = local - zone.offsetAt(first)
+  return zone.offsetAt(guess) === zone.offsetAt(first) ? guess : first
+}

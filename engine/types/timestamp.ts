@@ -1,0 +1,145 @@
+// Text of timestamps and dates. Forms read: a year and any further part of
+//
+//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]]]]][Z | (+|-)HH[:mm] | (+|-)HHmm]
+//
+// A form that stops early stands for its first instant (`parseTimestamp`) or for the whole span (`parseSpan`).
+// Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
+
+import {
+  civilFromDays,
+  daysFromCivil,
+  daysInMonth,
+  floorDivide,
+  floorModulo,
+  isoYearStart,
+  type TimestampUnit,
+  ticksFrom,
+  ticksOfDays,
+  ticksPerMicro,
+} from './timestamp-calendar.js'
+
+/** First and last tick of what the text names, inclusive. */
+export interface TimeSpan {
+  readonly lo: bigint
+  readonly hi: bigint
+}
+
+const pattern =
+  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d))?))?(Z|[+-]\d{2}(?::?\d{2})?)?$/
+
+/** The instant at which the named span begins; null when the text is no timestamp. */
+export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null {
+  return parseSpan(text, unit)?.lo ?? null
+}
+
+export function parseSpan(text: string, unit: TimestampUnit): TimeSpan | null {
+  const match = pattern.exec(text.trim())
+  if (match === null) return null
+  const [, year, month, day, hour, minute, second, fraction, week, weekDay, zone] = match
+  if (year === undefined) return null
+  const offset = zoneOffsetMicros(zone)
+  if (offset === null) return null
+  const span =
+    week === undefined
+      ? calendarSpan({ year, month, day, hour, minute, second, fraction }, unit)
+      : weekSpan(Number(year), Number(week), weekDay, unit)
+  if (span === null) return null
+  const shift = offset * ticksPerMicro(unit)
+  return { lo: span.lo - shift, hi: span.hi - shift }
+}
+
+interface Fields {
+  readonly year: string
+  readonly month: string | undefined
+  readonly day: string | undefined
+  readonly hour: string | undefined
+  readonly minute: string | undefined
+  readonly second: string | undefined
+  readonly fraction: string | undefined
+}
+
+function calendarSpan(fields: Fields, unit: TimestampUnit): TimeSpan | null {
+  const year = Number(fields.year)
+  if (fields.month === undefined) return daySpan(daysFromCivil(year, 1, 1), daysFromCivil(year + 1, 1, 1), unit)
+  const month = Number(fields.month)
+  if (month < 1 || month > 12) return null
+  const first = daysFromCivil(year, month, 1)
+  if (fields.day === undefined) return daySpan(first, first + daysInMonth(year, month), unit)
+  const day = Number(fields.day)
+  if (day < 1 || day > daysInMonth(year, month)) return null
+  const days = first + day - 1
+  return fields.hour === undefined ? daySpan(days, days + 1, unit) : timeSpan(days, fields, unit)
+}
+
+function daySpan(first: number, end: number, unit: TimestampUnit): TimeSpan {
+  return { lo: ticksOfDays(first, unit), hi: ticksOfDays(end, unit) - 1n }
+}
+
+function timeSpan(days: number, fields: Fields, unit: TimestampUnit): TimeSpan | null {
+  const hour = Number(fields.hour)
+  const minute = Number(fields.minute ?? '0')
+  const second = Number(fields.second ?? '0')
+  if (hour > 24 || (hour === 24 && minute + second > 0) || minute > 59 || second > 59) return null
+  const nanos = Number((fields.fraction ?? '').padEnd(9, '0'))
+  const lo = ticksFrom(days, { hour, minute, second, nanos }, unit)
+  return { lo, hi: lo + spanTicks(fields, unit) - 1n }
+}
+
+/** Ticks that the last written field stands for. */
+function spanTicks(fields: Fields, unit: TimestampUnit): bigint {
+  const perSecond = ticksPerMicro(unit) * 1_000_000n
+  if (fields.minute === undefined) return perSecond * 3600n
+  if (fields.second === undefined) return perSecond * 60n
+  if (fields.fraction === undefined) return perSecond
+  const ticks = perSecond / 10n ** BigInt(Math.min(9, fields.fraction.length))
+  return ticks < 1n ? 1n : ticks
+}
+
+function weekSpan(year: number, week: number, weekDay: string | undefined, unit: TimestampUnit): TimeSpan | null {
+  if (week < 1 || week > 53) return null
+  const first = isoYearStart(year) + (week - 1) * 7
+  if (weekDay === undefined) return daySpan(first, first + 7, unit)
+  const day = Number(weekDay)
+  if (day < 1 || day > 7) return null
+  return daySpan(first + day - 1, first + day, unit)
+}
+
+function zoneOffsetMicros(zone: string | undefined): bigint | null {
+  if (zone === undefined || zone === 'Z') return 0n
+  const hours = Number(zone.slice(1, 3))
+  const minutes = Number(zone.slice(3).replace(':', '') || '0')
+  if (hours > 23 || minutes > 59) return null
+  return BigInt((zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)) * 60_000_000n
+}
+
+/** DATE: milliseconds. */
+export function parseDate(text: string): bigint | null {
+  const micros = parseTimestamp(text, 'TIMESTAMP')
+  return micros === null ? null : floorDivide(micros, 1000n)
+}
+
+export function formatTimestamp(ticks: bigint, unit: TimestampUnit): string {
+  return unit === 'TIMESTAMP' ? formatTicks(ticks, 1_000_000n, 6) : formatTicks(ticks, 1_000_000_000n, 9)
+}
+
+export function formatDate(millis: bigint): string {
+  return formatTicks(millis, 1000n, 3)
+}
+
+function formatTicks(ticks: bigint, perSecond: bigint, digits: number): string {
+  const seconds = floorDivide(ticks, perSecond)
+  const days = Number(floorDivide(seconds, 86_400n))
+  const rest = Number(floorModulo(seconds, 86_400n))
+  const { year, month, day } = civilFromDays(days)
+  const fraction = String(floorModulo(ticks, perSecond)).padStart(digits, '0')
+  const time = `${two(Math.floor(rest / 3600))}:${two(Math.floor(rest / 60) % 60)}:${two(rest % 60)}`
+  return `${yearText(year)}-${two(month)}-${two(day)}T${time}.${fraction}Z`
+}
+
+export function yearText(year: number): string {
+  return year < 0 ? `-${String(-year).padStart(4, '0')}` : String(year).padStart(4, '0')
+}
+
+export function two(value: number): string {
+  return value < 10 ? `0${value}` : String(value)
+}
