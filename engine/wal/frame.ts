@@ -17,7 +17,7 @@
 //      frame is taken for one: an older file's content, or a value of a user that holds the bytes of a frame.
 //   2. length is at most walFrameBytesMax. A reader that sees another value must not allocate it.
 //   3. Every gathered write begins with a group, idle or close frame; durable lsn <= group lsn = lsn of that frame.
-//   4. A group whose sync is waited for ends with a pad frame at a multiple of 4096 bytes. A block that is written when
+//   4. A group whose sync is waited for is a multiple of 4096 bytes, by a pad frame at its end. A block that is written when
 //      the power fails may come back as garbage, so no block is written again once bytes of it were acknowledged. (The
 //      crash test found this, not thought.) It costs nothing in writes, the kernel writes whole pages; a group of one
 //      small row takes 4 KiB of log.
@@ -88,9 +88,9 @@ export function sealGroupFrame(frame: Uint8Array, kind: number, lsn: Lsn, durabl
   sealFrame(frame, kind, groupPayloadBytes, lsn, salt)
 }
 
-/** Bytes of the pad frame that must follow at the position; 0 at the end of a block. */
-export function padBytes(lsn: Lsn): number {
-  const over = lsn % blockBytes
+/** Bytes of the pad frame that must follow so many bytes; 0 when they fill their blocks. */
+export function padBytes(bytes: number): number {
+  const over = bytes % blockBytes
   if (over === 0) return 0
   const room = blockBytes - over
   return room >= frameHeaderBytes ? room : room + blockBytes

@@ -38,7 +38,7 @@ export function openWal(options: WalOptions): OpenedWal {
   const logId = replay.inventory.logId ?? options.logId ?? randomBytes(logIdBytes)
   const file = continueIn(files, directory, replay, { number, logId, startLsn })
   const current = { file, number, startLsn }
-  const headLsn = replay.endLsn + padBytes(replay.endLsn)
+  const headLsn = replay.endLsn + padBytes(replay.endLsn - startLsn)
   const wal = new SharedLog(options, { logId, old: oldSegments(replay, startLsn), current, headLsn })
   return { wal, replay }
 }
@@ -112,7 +112,7 @@ function copyFrames(files: Files, replay: ReplayResult, header: NewSegment, targ
 
 /** The log may have ended within a group: what follows begins in a block of its own. */
 function padFrames(target: File, lsn: Lsn, { logId, startLsn }: NewSegment): void {
-  const pad = new Uint8Array(padBytes(lsn))
+  const pad = new Uint8Array(padBytes(lsn - startLsn))
   if (pad.length === 0) return
   sealPadFrame(pad, lsn, saltOf(logId))
   target.write([pad], offsetOf(startLsn, lsn))

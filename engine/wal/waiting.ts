@@ -11,8 +11,8 @@
 import { assert } from '../base/assert.js'
 import type { Lsn } from './types.js'
 
-const slabBytes = 1024 * 1024
-const spareSlabsMax = 8
+const slabBytes = 256 * 1024
+const spareSlabsMax = 32
 
 interface Slab {
   readonly bytes: Uint8Array

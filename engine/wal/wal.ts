@@ -284,7 +284,7 @@ export class SharedLog implements Wal {
     sealGroupFrame(this.group, kind, this.groupStart, this.durable, this.salt)
     this.group = undefined
     const lsn = this.headLsn
-    const pad = this.mode === 'nosync' ? 0 : padBytes(lsn)
+    const pad = this.mode === 'nosync' ? 0 : padBytes(lsn - this.groupStart)
     if (pad > 0) sealPadFrame(this.waiting.reserve(pad), lsn, this.salt)
   }
 
