@@ -1,0 +1,42 @@
+// The only importer of @dsnp/parquetjs in the engine: its thrift structures of the Parquet format and their compact
+// encoding. Loaded at the first use, since it costs 40 ms. test/engine/storage/parquet-thrift.test.ts pins what we use.
+
+import { createRequire } from 'node:module'
+import type * as ParquetTypes from '@dsnp/parquetjs/dist/gen-nodejs/parquet_types.js'
+
+export type { ParquetTypes }
+
+/** A 64-bit integer as the thrift library writes it. */
+type Int64 = ParquetTypes.PageLocation['offset']
+
+export interface ParquetThrift {
+  readonly types: typeof ParquetTypes
+  serialize(object: object): Buffer
+  /** Fills an empty structure; answers the bytes that it took. */
+  decode(object: object, bytes: Buffer): number
+  /** Exact below 2^53. */
+  int64(value: number): Int64
+}
+
+let loaded: ParquetThrift | undefined
+
+export function parquetThrift(): ParquetThrift {
+  loaded ??= load()
+  return loaded
+}
+
+function load(): ParquetThrift {
+  const require = createRequire(import.meta.url)
+  const types = require('@dsnp/parquetjs/dist/gen-nodejs/parquet_types.js') as typeof ParquetTypes
+  const { serializeThrift, decodeThrift } = require('@dsnp/parquetjs/dist/lib/util.js') as {
+    serializeThrift(object: object): Buffer
+    decodeThrift(object: object, bytes: Buffer): number
+  }
+  const NodeInt64 = require('node-int64') as new (value: number) => Int64
+  return { types, serialize: serializeThrift, decode: decodeThrift, int64: (value) => new NodeInt64(value) }
+}
+
+/** A structure that decode() will fill: the generated constructors want no arguments then, whatever they declare. */
+export function emptyStructure<T>(structure: new (values: never) => T): T {
+  return new (structure as unknown as new () => T)()
+}
