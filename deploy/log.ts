@@ -36,7 +36,7 @@ export function openLog({ folder, daysKept, terminal, nowMs }: ServerLogOptions)
 
 /** One record; line ends within the message are escaped, so that nobody can forge records. */
 export function recordLine(timeMs: number, level: LogLevel, logger: string, message: string): string {
-  const text = message.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r')
+  const text = message.replaceAll('\n', '\\n').replaceAll('\r', '\\r')
   return `${new Date(timeMs).toISOString()} ${level} ${logger} ${text}\n`
 }
 

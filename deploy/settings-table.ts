@@ -115,7 +115,11 @@ export const settingsTable = {
     choices: ['close', 'skip'],
     says: 'After a line that cannot be stored: `close` the connection, or `skip` the line. It is recorded either way.',
   },
-  'pg.enabled': { type: 'boolean', initial: 'true', says: 'Serve the PostgreSQL wire protocol.' },
+  'pg.enabled': {
+    type: 'boolean',
+    initial: 'true',
+    says: 'Serve the PostgreSQL wire protocol. Nothing listens there yet.',
+  },
   'pg.net.bind.to': { type: 'address', initial: '0.0.0.0:8812', says: 'Address of the PostgreSQL wire protocol.' },
   'wal.commit.mode': {
     type: 'choice',
@@ -140,7 +144,7 @@ export const settingsTable = {
     type: 'size',
     initial: '0',
     max: 3.5 * GIB,
-    says: 'Shared memory of the engine; 0 takes a quarter of the memory of the machine or container below 8 GiB, else half, at most 3.5 GiB.',
+    says: 'Shared memory of the engine, at least 512 MiB; 0 takes a quarter of the memory of the machine or container below 8 GiB, else half, at most 3.5 GiB.',
   },
   'query.threads': {
     type: 'integer',

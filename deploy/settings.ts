@@ -28,14 +28,19 @@ export interface SettingsSources {
   readonly assignments: readonly string[]
 }
 
+/** Where a value comes from, weakest first. */
+export type SettingOrigin = 'default' | 'file' | 'environment' | 'command line'
+
 export interface LoadedSettings<Table extends SettingsTable> {
   readonly values: SettingsOf<Table>
+  readonly texts: Readonly<Record<keyof Table, { readonly text: string; readonly origin: SettingOrigin }>>
   readonly warnings: readonly string[]
 }
 
 interface Entry {
   readonly key: string
   readonly value: string
+  readonly origin: SettingOrigin
   /** For messages: `[file=.., line=3]`. */
   readonly place: string
 }
@@ -47,8 +52,11 @@ export function loadSettings(sources: SettingsSources): LoadedSettings<typeof se
 /** The same for any table: tests have their own. */
 export function loadTable<Table extends SettingsTable>(table: Table, sources: SettingsSources): LoadedSettings<Table> {
   const values: Record<string, SettingValue> = {}
-  for (const [key, row] of Object.entries(table))
-    values[key] = settingValue(row, { key, value: row.initial, place: '' })
+  const texts: Record<string, { text: string; origin: SettingOrigin }> = {}
+  for (const [key, row] of Object.entries(table)) {
+    values[key] = settingValue(row, { key, value: row.initial, origin: 'default', place: '' })
+    texts[key] = { text: row.initial, origin: 'default' }
+  }
   const { entries: fromEnvironment, warnings } = environmentEntries(table, sources.environment)
   const entries = [
     ...(sources.file === null ? [] : fileEntries(sources.file.path, sources.file.text)),
@@ -58,8 +66,13 @@ export function loadTable<Table extends SettingsTable>(table: Table, sources: Se
   for (const entry of entries) {
     const { key, row, value } = resolve(table, entry)
     values[key] = settingValue(row, { ...entry, value })
+    texts[key] = { text: value, origin: entry.origin }
   }
-  return { values: values as SettingsOf<Table>, warnings }
+  return {
+    values: values as SettingsOf<Table>,
+    texts: texts as LoadedSettings<Table>['texts'],
+    warnings,
+  }
 }
 
 /** Name of the environment variable that overrides a setting. */
@@ -95,18 +108,18 @@ function fileEntries(path: string, text: string): Entry[] {
   return text.split(/\r?\n/).flatMap((raw, index) => {
     const line = raw.trim()
     if (line === '' || line.startsWith('#') || line.startsWith('!')) return []
-    return [splitAssignment(line, ` [file=${path}, line=${index + 1}]`)]
+    return [splitAssignment(line, 'file', ` [file=${path}, line=${index + 1}]`)]
   })
 }
 
 function assignmentEntry(text: string): Entry {
-  return splitAssignment(text, ` [--set ${text.split('=')[0]}]`)
+  return splitAssignment(text, 'command line', ` [--set ${text.split('=')[0]}]`)
 }
 
-function splitAssignment(text: string, place: string): Entry {
+function splitAssignment(text: string, origin: SettingOrigin, place: string): Entry {
   const equals = text.indexOf('=')
   if (equals < 1) throw new SettingsError(`expected key=value: ${text}${place}`)
-  return { key: text.slice(0, equals).trim(), value: text.slice(equals + 1).trim(), place }
+  return { key: text.slice(0, equals).trim(), value: text.slice(equals + 1).trim(), origin, place }
 }
 
 function environmentEntries(
@@ -124,7 +137,7 @@ function environmentEntries(
     if (!name.startsWith('PENSTOCK_') || value === undefined) continue
     const key = keys.get(name)
     if (key === undefined) warnings.push(`no setting has the environment variable ${name}`)
-    else entries.push({ key, value: value.trim(), place: ` [environment=${name}]` })
+    else entries.push({ key, value: value.trim(), origin: 'environment', place: ` [environment=${name}]` })
   }
   return { entries, warnings }
 }

@@ -1,0 +1,84 @@
+// From settings to what the engine is started with.
+
+import { availableParallelism, totalmem } from 'node:os'
+import { join } from 'node:path'
+import type { Clock } from '../engine/base/clock.js'
+import type { Log } from '../engine/base/log.js'
+import type { EngineOptions } from '../engine/engine.js'
+import { environmentName, type LoadedSettings, type SettingOrigin, type Settings } from './settings.js'
+import { settingsTable } from './settings-table.js'
+
+const MIB = 1024 ** 2
+const GIB = 1024 ** 3
+
+const memoryBytesMin = 512 * MIB
+const memoryBytesMax = 3.5 * GIB
+/** Below it a quarter of the machine's memory is taken, else half. */
+const largeMachineBytes = 8 * GIB
+/** The unit of WebAssembly memory. */
+const pageBytes = 64 * 1024
+
+export interface EngineSurroundings {
+  readonly root: string
+  readonly loaded: LoadedSettings<typeof settingsTable>
+  readonly log: Log
+  readonly clock: Clock
+  readonly fatal: (error: Error) => void
+}
+
+export function engineOptions({ root, loaded, log, clock, fatal }: EngineSurroundings): EngineOptions {
+  const settings: Settings = loaded.values
+  return {
+    directory: join(root, 'db'),
+    memoryBytes: memoryBytes(settings['memory.bytes'], machineBytes()),
+    queryThreads: settings['query.threads'] === 0 ? availableParallelism() : settings['query.threads'],
+    commitMode: settings['wal.commit.mode'],
+    syncIntervalMs: settings['wal.commit.interval'],
+    walBytesMax: settings['wal.bytes.max'],
+    jit: settings['query.jit.mode'] === 'on',
+    log,
+    clock,
+    parameters: () => parameters(loaded),
+    fatal,
+  }
+}
+
+/** What the setting says, or the machine's share; always whole pages. */
+export function memoryBytes(setting: number, machine: number): number {
+  const share = machine < largeMachineBytes ? machine / 4 : machine / 2
+  const wanted = setting === 0 ? share : setting
+  const bounded = Math.min(Math.max(wanted, memoryBytesMin), memoryBytesMax)
+  return Math.floor(bounded / pageBytes) * pageBytes
+}
+
+/** The container's limit when there is one. */
+function machineBytes(): number {
+  const constrained = process.constrainedMemory?.() ?? 0
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
+}
+
+const origins: Record<SettingOrigin, 'default' | 'conf' | 'env'> = {
+  default: 'default',
+  file: 'conf',
+  environment: 'env',
+  'command line': 'conf',
+}
+
+function parameters({ texts }: LoadedSettings<typeof settingsTable>): ReturnType<EngineOptions['parameters']> {
+  return Object.entries(texts).map(([name, { text, origin }]) => {
+    const sensitive = isSecret(name)
+    return {
+      name,
+      environmentName: environmentName(name),
+      value: sensitive ? '****' : text,
+      source: origins[origin],
+      sensitive,
+      reloadable: false,
+    }
+  })
+}
+
+function isSecret(name: string): boolean {
+  const row: { readonly type: string } | undefined = settingsTable[name as keyof typeof settingsTable]
+  return row?.type === 'secret'
+}

@@ -1,0 +1,31 @@
+// From settings to what the gateways are opened with.
+
+import type { HttpOptions } from '../gateways/http/context.js'
+import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
+import type { Settings } from './settings.js'
+
+export function httpOptions(settings: Settings, version: string): HttpOptions {
+  const secondBound = settings['http.security.max.response.rows']
+  const rowsMax = settings['http.json.query.max.response.rows']
+  return {
+    connectionsMax: settings['http.net.connection.limit'],
+    keepAliveMs: settings['http.net.connection.timeout'],
+    headerBytesMax: settings['http.request.header.bytes.max'],
+    executePath: settings['http.context.execute'],
+    rowsMax: secondBound < 0 ? rowsMax : Math.min(rowsMax, secondBound),
+    queryTimeoutMs: settings['query.timeout'],
+    queriesMax: settings['http.json.query.connection.limit'],
+    linesEnabled: settings['line.http.enabled'],
+    lineRequestsMax: settings['http.ilp.connection.limit'],
+    lineBodyBytesMax: settings['line.http.body.bytes.max'],
+    lineBodiesBytesMax: settings['line.http.bodies.bytes.max'],
+    metricsEnabled: settings['metrics.enabled'],
+    pessimisticHealth: settings['http.pessimistic.health.check.enabled'],
+    logQueries: settings['log.sql.query.progress.exe'],
+    version,
+  }
+}
+
+export function lineTcpOptions(settings: Settings): LineTcpOptions {
+  return { connectionsMax: settings['line.tcp.net.connection.limit'], badLine: settings['line.tcp.bad.line'] }
+}

@@ -1,0 +1,118 @@
+// `penstock start`: the server in the foreground, as one process, until a signal ends it.
+
+import type { Log } from '../engine/base/log.js'
+import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
+import { openLog, type ServerLog } from './log.js'
+import { type Server, startServer } from './main.js'
+import { openRootFolder } from './root-folder.js'
+import { loadSettings } from './settings.js'
+
+export interface StartOptions {
+  readonly root: string
+  readonly assignments: readonly string[]
+  readonly version: string
+}
+
+/** A second signal within this time is the same one: npm passes on what the terminal sent to us as well. */
+const sameSignalMs = 500
+/** How long the log may take before a process that cannot go on ends. */
+const fatalExitMs = 500
+
+export async function start({ root, assignments, version }: StartOptions): Promise<void> {
+  const begunMs = performance.now()
+  const folder = openRootFolder(root)
+  const loaded = loadSettings({ file: folder.configuration, environment: process.env, assignments })
+  const logging = openLog({
+    folder: folder.logFolder,
+    daysKept: loaded.values['log.days.kept'],
+    terminal: process.stdout.isTTY ? process.stdout : null,
+    nowMs: Date.now,
+  })
+  const { log } = logging
+  for (const warning of loaded.warnings) log('W', 'settings', warning)
+  log('I', 'server', `starting [version=${version}, root=${folder.path}, node=${process.versions.node}]`)
+  const fatal = (error: Error): void => endAtOnce(logging, error)
+  try {
+    const { openEngine } = await import('../engine/engine.js')
+    const server = await startServer({ root: folder.path, version, loaded, log, fatal, openEngine })
+    watchErrors(server, log)
+    watchSignals(server, logging)
+    const readyMs = Math.round(performance.now() - begunMs)
+    log('I', 'server', `ready [ms=${readyMs}, ${server.listeners.map(listenerText).join(', ')}]`)
+    process.stdout.write(welcome(server, version, folder.path))
+  } catch (error) {
+    log('C', 'server', `cannot start: ${error instanceof Error ? error.stack : String(error)}`)
+    logging.flush()
+    throw error
+  }
+}
+
+function listenerText({ name, address }: Server['listeners'][number]): string {
+  return `${name}=${bindAddressText(address)}`
+}
+
+function welcome({ listeners }: Server, version: string, root: string): string {
+  const lines = [`Penstock ${version} is ready. Its data is in ${root}`]
+  for (const listener of listeners) lines.push(`  ${listener.name.padEnd(14)} ${bindAddressText(listener.address)}`)
+  const http = listeners.find(({ name }) => name === 'http')
+  if (http !== undefined) {
+    const url = `http://${bindAddressText(reachable(http.address))}`
+    lines.push('Send the first line, then ask for it:')
+    lines.push(`  curl '${url}/write' --data-binary 'weather,city=Oslo temperature=3.5'`)
+    lines.push(`  curl -G '${url}/exec' --data-urlencode 'query=select * from weather'`)
+  }
+  lines.push('Ctrl-C ends the server.')
+  return `${lines.join('\n')}\n`
+}
+
+/** An address of this machine for a listener on all addresses. */
+function reachable({ host, port }: BindAddress): BindAddress {
+  return { host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port }
+}
+
+/** What nobody caught is logged and counted; what was acknowledged is in the log of the engine. */
+function watchErrors(server: Server, log: Log): void {
+  const unexpected = (kind: string) => (thrown: unknown) => {
+    server.unhandledError()
+    log('C', 'server', `${kind}: ${thrown instanceof Error ? thrown.stack : String(thrown)}`)
+  }
+  process.on('uncaughtException', unexpected('uncaught exception'))
+  process.on('unhandledRejection', unexpected('unhandled rejection'))
+}
+
+function watchSignals(server: Server, logging: ServerLog): void {
+  let firstMs = Number.NaN
+  const stop = (signal: NodeJS.Signals): void => {
+    if (!Number.isNaN(firstMs)) {
+      if (performance.now() - firstMs < sameSignalMs) return
+      logging.log('W', 'server', `${signal} again: ending at once`)
+      logging.flush()
+      process.exit(130)
+    }
+    firstMs = performance.now()
+    logging.log('I', 'server', `${signal}: shutting down`)
+    void shutDown(server, logging)
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+}
+
+async function shutDown(server: Server, { log, flush }: ServerLog): Promise<void> {
+  let status = 0
+  try {
+    await server.close()
+    log('I', 'server', 'ended')
+  } catch (error) {
+    log('C', 'server', `shutdown failed: ${error instanceof Error ? error.stack : String(error)}`)
+    status = 1
+  }
+  flush()
+  process.exit(status)
+}
+
+function endAtOnce({ log, flush }: ServerLog, error: Error): void {
+  log('C', 'server', `the engine cannot go on: ${error.stack ?? error.message}`)
+  flush()
+  process.stderr.write(`penstock: the engine cannot go on: ${error.message}\n`)
+  setTimeout(() => process.exit(1), fatalExitMs)
+}
