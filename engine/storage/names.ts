@@ -4,18 +4,25 @@
 import { nameBytesMax } from '../base/limits.js'
 
 const encoder = new TextEncoder()
-/** Never part of a table name. A dot may stand inside it. */
-const forbiddenInTable = /[?,'"\\/:)(+*%~\u0000-\u000f\u007f\ufeff]/
-const forbiddenInColumn = /[?.,'"\\/:)(+\-*%~\u0000-\u000f\u007f\ufeff]/
+/** Never part of a name. A table name may hold dots inside and dashes. */
+const forbidden = '?,\'"\\/:)(+*%~\u007f\ufeff'
+const lastControl = 0x0f
 
 export function isTableName(name: string): boolean {
-  if (!fits(name) || forbiddenInTable.test(name)) return false
+  if (!fits(name) || hasForbidden(name, forbidden)) return false
   if (name.startsWith(' ') || name.endsWith(' ')) return false
   return !name.startsWith('.') && !name.endsWith('.') && !name.includes('..')
 }
 
 export function isColumnName(name: string): boolean {
-  return fits(name) && !forbiddenInColumn.test(name)
+  return fits(name) && !hasForbidden(name, `${forbidden}.-`)
+}
+
+function hasForbidden(name: string, characters: string): boolean {
+  for (let index = 0; index < name.length; index++) {
+    if (name.charCodeAt(index) <= lastControl || characters.includes(name.charAt(index))) return true
+  }
+  return false
 }
 
 function fits(name: string): boolean {

@@ -28,6 +28,8 @@ export interface PieceColumn {
 export interface Piece {
   readonly capacity: number
   rows: number
+  /** Rows whose texts do not lie in the ingest ring any more. */
+  ownedRows: number
   readonly columns: Map<number, PieceColumn>
   /** Of the designated timestamp. */
   minTs: bigint
@@ -88,7 +90,16 @@ export class BatchHeap {
 }
 
 export function newPiece(capacity: number): Piece {
-  return { capacity, rows: 0, columns: new Map(), minTs: int64Max, maxTs: int64Min, lastTs: int64Min, sorted: true }
+  return {
+    capacity,
+    rows: 0,
+    ownedRows: 0,
+    columns: new Map(),
+    minTs: int64Max,
+    maxTs: int64Min,
+    lastTs: int64Min,
+    sorted: true,
+  }
 }
 
 /** The column's memory in the piece, allocated when it is new. Throws ResourceError. */
@@ -125,6 +136,7 @@ export function noteTimestamp(piece: Piece, ts: bigint): void {
 /** Makes the piece empty; memory of its columns stays. */
 export function resetPiece(piece: Piece): void {
   piece.rows = 0
+  piece.ownedRows = 0
   piece.minTs = int64Max
   piece.maxTs = int64Min
   piece.lastTs = int64Min
@@ -137,8 +149,10 @@ export function freePiece(allocator: Allocator, piece: Piece): void {
   piece.columns.clear()
 }
 
-/** Copies the variable values of rows `from` and up into the heap: what they point at is about to go. */
-export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece, from: number): void {
+/** Copies the variable values of rows not yet owned into the heap: what they point at is about to go. */
+export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece): void {
+  const from = piece.ownedRows
+  piece.ownedRows = piece.rows
   const { u32, i32, u8 } = memory
   for (const column of piece.columns.values()) {
     if (!isVariable(column.type)) continue

@@ -1,0 +1,245 @@
+// Values of line protocol into columns of every type, and the types that new columns get. One function per protocol
+// type; what a column does not take is a cast error, what does not fit it a bounds error.
+
+import { setArray, setBytes, setInteger, setNull, setNumber, type ValueSlot } from '../storage/writer-values.js'
+import { type DataType, dataType, typeText } from '../types/column-types.js'
+import { type LineEntity, type ProtocolKind, protocolTypes } from './line.js'
+import { parseChar, parseDecimal, parseGeohash, parseIpv4, parseLong256, parseUuid } from './parse-text.js'
+import { isUtf8, utf8Text } from './text.js'
+
+const decoder = new TextDecoder('latin1')
+const int64Min = -(2n ** 63n)
+const int64Max = 2n ** 63n - 1n
+
+/** Nothing is wrong. */
+const fine = ''
+const castError = 'cast'
+const boundsError = 'bounds'
+type Outcome = typeof fine | typeof castError | typeof boundsError
+
+/** Type of the column that a value creates; undefined when it creates none. */
+export function newColumnType(entity: LineEntity): DataType | undefined {
+  switch (entity.kind) {
+    case 'tag':
+      return dataType('SYMBOL')
+    case 'string':
+      return dataType('VARCHAR')
+    case 'integer':
+      return dataType('LONG')
+    case 'float':
+      return dataType('DOUBLE')
+    case 'boolean':
+      return dataType('BOOLEAN')
+    case 'micros':
+      return dataType('TIMESTAMP')
+    case 'nanos':
+      return dataType('TIMESTAMP_NS')
+    case 'long256':
+      return dataType('LONG256')
+    case 'array':
+      return dataType('ARRAY', entity.shape.length)
+    default:
+      return undefined
+  }
+}
+
+type Convert = (entity: LineEntity, type: DataType, slot: ValueSlot) => Outcome
+
+const converters: Record<ProtocolKind, Convert> = {
+  tag: fromTag,
+  string: fromString,
+  integer: fromInteger,
+  float: fromFloat,
+  boolean: fromBoolean,
+  micros: (entity, type, slot) => fromTime(entity, type, slot, 'micros'),
+  nanos: (entity, type, slot) => fromTime(entity, type, slot, 'nanos'),
+  long256: (entity, type, slot) => (type.name === 'LONG256' ? fromText(entity, type, slot) : castError),
+  decimal: (entity, type, slot) => (type.name === 'DECIMAL' ? fromText(entity, type, slot) : castError),
+  array: fromArray,
+  empty: (_entity, _type, slot) => {
+    setNull(slot)
+    return fine
+  },
+}
+
+/** Fills the slot with the value for the column; returns the message of what is wrong, or nothing. */
+export function convertValue(entity: LineEntity, type: DataType, table: string, slot: ValueSlot): string {
+  const outcome = converters[entity.kind](entity, type, slot)
+  if (outcome === fine) return ''
+  const place = `table: ${table}, column: ${entity.name}`
+  if (outcome === boundsError) {
+    return `${place}; line protocol value: ${decoder.decode(entity.text)} is out bounds of column type: ${typeText(type)}`
+  }
+  const from = entity.kind === 'array' ? `DOUBLE${'[]'.repeat(entity.shape.length)}` : protocolTypes[entity.kind]
+  return `${place}; cast error from protocol type: ${from} to column type: ${typeText(type)}`
+}
+
+function fromTag(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
+  if (type.name !== 'SYMBOL' && type.name !== 'VARCHAR' && type.name !== 'STRING') return castError
+  return putText(entity, slot)
+}
+
+function putText(entity: LineEntity, slot: ValueSlot): Outcome {
+  if (!isUtf8(entity.text)) return castError
+  setBytes(slot, entity.text)
+  return fine
+}
+
+function fromString(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
+  if (type.name === 'VARCHAR' || type.name === 'STRING' || type.name === 'SYMBOL') return putText(entity, slot)
+  return fromText(entity, type, slot)
+}
+
+/** A text whose content is a value of the column's type. */
+function fromText(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
+  const text = utf8Text(entity.text)
+  if (text === undefined) return castError
+  switch (type.name) {
+    case 'CHAR':
+      return orCast(parseChar(text), slot)
+    case 'IPv4':
+      return orCast(parseIpv4(text), slot)
+    case 'UUID':
+      return orCast(parseUuid(text), slot)
+    case 'LONG256':
+      return orCast(parseLong256(text), slot)
+    case 'GEOHASH':
+      return orCast(parseGeohash(text, type.a), slot)
+    case 'DECIMAL':
+      return fromDecimalText(text, type, slot)
+    default:
+      return castError
+  }
+}
+
+function orCast(value: number | bigint | undefined, slot: ValueSlot): Outcome {
+  if (value === undefined) return castError
+  if (typeof value === 'number') setNumber(slot, value)
+  else setInteger(slot, value)
+  return fine
+}
+
+function fromDecimalText(text: string, type: DataType, slot: ValueSlot): Outcome {
+  const value = parseDecimal(text, type.a, type.b)
+  if (value === undefined) return parseDecimal(text, 100, 100) === undefined ? castError : boundsError
+  setInteger(slot, value)
+  return fine
+}
+
+const integerBounds: Partial<Record<DataType['name'], readonly [bigint, bigint]>> = {
+  BYTE: [-128n, 127n],
+  SHORT: [-32768n, 32767n],
+  INT: [-2147483648n, 2147483647n],
+}
+
+function fromInteger(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
+  const value = entity.integer
+  switch (type.name) {
+    case 'LONG':
+    case 'TIMESTAMP':
+    case 'TIMESTAMP_NS':
+    case 'DATE':
+      setInteger(slot, value)
+      return fine
+    case 'BYTE':
+    case 'SHORT':
+    case 'INT':
+      return fromBounded(value, type, slot)
+    case 'DOUBLE':
+    case 'FLOAT':
+      setNumber(slot, value === int64Min ? Number.NaN : Number(value))
+      return fine
+    case 'SYMBOL':
+      setBytes(slot, entity.text)
+      return fine
+    case 'DECIMAL':
+      return fromDecimalText(String(value), type, slot)
+    default:
+      return castError
+  }
+}
+
+/** The NULL of 64 bits is the NULL of the narrower type, or 0 where it has none. */
+function fromBounded(value: bigint, type: DataType, slot: ValueSlot): Outcome {
+  const [low, high] = integerBounds[type.name] as readonly [bigint, bigint]
+  if (value === int64Min) {
+    setNull(slot)
+    return fine
+  }
+  if (value < low || value > high) return boundsError
+  setNumber(slot, Number(value))
+  return fine
+}
+
+function fromFloat(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
+  switch (type.name) {
+    case 'DOUBLE':
+      setNumber(slot, entity.number)
+      return fine
+    case 'FLOAT':
+      if (Number.isFinite(entity.number) && !Number.isFinite(Math.fround(entity.number))) return boundsError
+      setNumber(slot, entity.number)
+      return fine
+    case 'SYMBOL':
+      setBytes(slot, entity.text)
+      return fine
+    case 'DECIMAL':
+      if (Number.isFinite(entity.number)) return fromDecimalText(decoder.decode(entity.text), type, slot)
+      setNull(slot)
+      return fine
+    default:
+      return castError
+  }
+}
+
+function fromBoolean(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
+  switch (type.name) {
+    case 'BOOLEAN':
+    case 'BYTE':
+    case 'SHORT':
+    case 'INT':
+    case 'FLOAT':
+    case 'DOUBLE':
+      setNumber(slot, entity.number)
+      return fine
+    case 'LONG':
+      setInteger(slot, BigInt(entity.number))
+      return fine
+    case 'SYMBOL':
+      setBytes(slot, entity.text)
+      return fine
+    default:
+      return castError
+  }
+}
+
+function fromTime(entity: LineEntity, type: DataType, slot: ValueSlot, unit: 'micros' | 'nanos'): Outcome {
+  if (type.name === 'SYMBOL') {
+    setBytes(slot, entity.text)
+    return fine
+  }
+  if (type.name !== 'TIMESTAMP' && type.name !== 'TIMESTAMP_NS' && type.name !== 'DATE') return castError
+  const value = convertTime(entity.integer, unit, type)
+  if (value > int64Max || value < int64Min) return boundsError
+  setInteger(slot, value)
+  return fine
+}
+
+/** NULL stays NULL; what is dropped is rounded towards the past. */
+export function convertTime(value: bigint, unit: 'micros' | 'nanos', type: DataType): bigint {
+  if (value === int64Min) return value
+  if (type.name === 'DATE') return floorQuotient(value, unit === 'micros' ? 1000n : 1_000_000n)
+  if (type.name === 'TIMESTAMP') return unit === 'micros' ? value : floorQuotient(value, 1000n)
+  return unit === 'nanos' ? value : value * 1000n
+}
+
+function floorQuotient(value: bigint, divisor: bigint): bigint {
+  const quotient = value / divisor
+  return value < 0n && quotient * divisor !== value ? quotient - 1n : quotient
+}
+
+function fromArray(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
+  if (type.name !== 'ARRAY' || type.a !== entity.shape.length) return castError
+  setArray(slot, [...entity.shape], entity.text.slice())
+  return fine
+}

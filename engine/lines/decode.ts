@@ -1,0 +1,272 @@
+// Decodes the blocks of a line-protocol request into staged batches, one per table: the template kernel as far as it
+// gets, the general parser for the rest.
+//
+//   begin() block()* then result(), and release() when the rows are stored or given up
+//
+// Atomic requests stop at the first bad line and their caller gives everything up. Others keep the rows before it, and
+// go on behind it when bad lines are to be skipped.
+//
+// A symbol that a refused request brought stays in the dictionary (see dictionary.ts); nothing else does.
+
+import { type ErrorRecord, errorRecord, ResourceError, RowError } from '../base/errors.js'
+import { type IlpKernel, ilpCodes, ilpStateBytes, resetSuccessors, writeIlpState } from '../kernels/ilp.js'
+import { type Allocator, budgets } from '../memory/budgets.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { LineReject } from '../storage/messages.js'
+import type { WriterCatalog } from '../storage/writer-catalog.js'
+import type { WriterTable } from '../storage/writer-table.js'
+import { type LinePlan, type LineSettings, type LineTimes, newLinePlan, planLine, storeRow } from './general.js'
+import { newParsedLine } from './line.js'
+import { parseLine } from './parse-line.js'
+import { learnShape } from './shape.js'
+import { LineTarget } from './target.js'
+
+/** Tables whose templates the kernel tries at once; lines of others take the general path and get a place. */
+const activeTargetsMax = 64
+const rejectsMax = 1000
+const newline = 10
+
+export interface LineRequestOptions extends LineTimes {
+  readonly atomic: boolean
+  readonly skipBadLines: boolean
+}
+
+export interface LineDecoderOptions {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  /** Undefined: every line takes the general path. */
+  readonly kernel: IlpKernel | undefined
+  readonly catalog: WriterCatalog
+  readonly settings: LineSettings
+}
+
+export class LineDecoder {
+  private readonly options: LineDecoderOptions
+  private readonly state: number
+  private readonly list: number
+  private readonly line = newParsedLine()
+  private readonly plan: LinePlan = newLinePlan()
+  private readonly targets = new Map<WriterTable, LineTarget>()
+  /** Targets that the kernel writes to now; the state's list holds their templates. */
+  private active: LineTarget[] = []
+  private used = new Set<LineTarget>()
+  private last: LineTarget | undefined
+  private request: LineRequestOptions = { atomic: true, skipBadLines: false, unitNanos: 1n, nowMicros: 0 }
+  /** Lines that gave no row. */
+  private otherLines = 0
+  /** Rows of earlier, committed blocks of the request. */
+  private earlierRows = 0
+  private stopped = false
+  rejects: LineReject[] = []
+  error: ErrorRecord | null = null
+
+  constructor(options: LineDecoderOptions) {
+    this.options = options
+    this.state = options.allocator.demand(ilpStateBytes + activeTargetsMax * 4, budgets.ingest)
+    this.list = this.state + ilpStateBytes
+  }
+
+  begin(request: LineRequestOptions): void {
+    this.request = request
+    this.otherLines = 0
+    this.earlierRows = 0
+    this.stopped = false
+    this.rejects = []
+    this.error = null
+    this.predictLast()
+  }
+
+  /** Decodes whole lines. The bytes must stay until the rows are stored, or until own() has copied what they hold. */
+  block(address: number, bytes: number): void {
+    if (this.stopped) return
+    try {
+      this.decodeBlock(address, address + bytes)
+    } catch (thrown) {
+      if (!(thrown instanceof ResourceError)) throw thrown
+      this.error = errorRecord(thrown)
+      this.stopped = true
+    }
+    for (const target of this.used) target.sync()
+    this.deactivateAll()
+  }
+
+  /** Tables with rows, in the order in which the request named them. */
+  result(): LineTarget[] {
+    return [...this.used].filter((target) => target.rows > 0)
+  }
+
+  /** Rows since begin() that are not committed yet. */
+  get rows(): number {
+    let rows = 0
+    for (const target of this.used) rows += target.rows
+    return rows
+  }
+
+  /** Copies out of the ring what the staged rows point at. */
+  own(): void {
+    for (const target of this.used) target.own()
+  }
+
+  /** The staged rows are stored or given up. */
+  release(): void {
+    this.earlierRows += this.rows
+    for (const target of this.used) target.reset()
+    this.used = new Set()
+    this.trim()
+  }
+
+  /** Forgets a table that is gone. */
+  forget(table: WriterTable): void {
+    const target = this.targets.get(table)
+    if (target === undefined) return
+    target.free()
+    this.targets.delete(table)
+    this.used.delete(target)
+    if (this.last === target) this.last = undefined
+  }
+
+  /** The next request most likely begins with the shape with which the last one ended. */
+  private predictLast(): void {
+    if (this.last === undefined || this.last.table.dropped) return
+    try {
+      this.activate(this.last)
+    } catch (thrown) {
+      if (!(thrown instanceof ResourceError)) throw thrown
+      this.last = undefined
+    }
+  }
+
+  private decodeBlock(start: number, end: number): void {
+    const { u8, u32 } = this.options.memory
+    let kernelEnd = end
+    while (kernelEnd > start && u8[kernelEnd - 1] !== newline) kernelEnd--
+    let current = 0
+    for (let cursor = start; cursor < end && !this.stopped; ) {
+      if (cursor < kernelEnd && this.active.length > 0 && this.options.kernel !== undefined) {
+        this.writeState(cursor, kernelEnd, current)
+        const code = this.options.kernel.decode(this.state)
+        cursor = u32[this.state >>> 2] as number
+        current = u32[(this.state + 16) >>> 2] as number
+        if (code === ilpCodes.done) continue
+        if (code === ilpCodes.templateFull) {
+          this.makeRoom(u32[(this.state + 24) >>> 2] as number)
+          current = 0
+          continue
+        }
+      }
+      cursor = this.generalLine(cursor, end)
+      current = this.last?.template ?? 0
+    }
+  }
+
+  private writeState(cursor: number, end: number, current: number): void {
+    writeIlpState(this.options.memory, this.state, {
+      cursor,
+      end,
+      templates: this.list,
+      count: this.active.length,
+      current,
+      unitNanos: this.request.unitNanos,
+      nowMicros: BigInt(this.request.nowMicros),
+    })
+  }
+
+  /** Reads one line by the general parser; returns where the next one begins. */
+  private generalLine(cursor: number, end: number): number {
+    const { memory, catalog, settings } = this.options
+    const { line, plan } = this
+    parseLine(memory.u8, cursor, end, line)
+    if (line.outcome === 'blank') this.otherLines++
+    else {
+      const error = line.outcome === 'error' ? line.error : planLine(line, catalog, settings, this.request, plan)
+      if (error !== '') this.reject(error)
+      else this.addRow(cursor)
+    }
+    return line.next
+  }
+
+  private addRow(lineStart: number): void {
+    const { memory, catalog, settings } = this.options
+    const { line, plan, request } = this
+    let { table } = plan
+    if (table === undefined) {
+      table = catalog.createProvisional(line.table, plan.newColumns, settings.defaults, request.nowMicros)
+    } else if (plan.newColumns.length > 0) catalog.addProvisional(table, plan.newColumns)
+    const target = this.targetOf(table)
+    target.sync()
+    storeRow(memory, plan, target)
+    if (this.options.kernel === undefined) return
+    target.activate(learnShape(memory.u8, lineStart, line, table))
+    this.activate(target)
+  }
+
+  private targetOf(table: WriterTable): LineTarget {
+    let target = this.targets.get(table)
+    if (target === undefined) {
+      target = new LineTarget(this.options.memory, this.options.allocator, table)
+      this.targets.set(table, target)
+    }
+    this.used.add(target)
+    return target
+  }
+
+  /** Gives the target's template a place in the kernel's list, and its rows to the template. */
+  private activate(target: LineTarget): void {
+    target.resume()
+    this.last = target
+    if (target.template === 0) return
+    if (!this.active.includes(target)) {
+      if (this.active.length === activeTargetsMax) this.deactivateAll()
+      this.active.push(target)
+    }
+    this.used.add(target)
+    this.writeList()
+  }
+
+  private writeList(): void {
+    const { u32 } = this.options.memory
+    const templates = this.active.map(({ template }) => template)
+    templates.forEach((template, index) => {
+      u32[(this.list >>> 2) + index] = template
+    })
+    resetSuccessors(this.options.memory, templates)
+  }
+
+  private deactivateAll(): void {
+    for (const target of this.active) target.sync()
+    this.active = []
+  }
+
+  /** The template's piece is full. */
+  private makeRoom(template: number): void {
+    const target = this.active.find((candidate) => candidate.template === template)
+    if (target === undefined) return
+    target.sync()
+    this.activate(target)
+  }
+
+  private reject(message: string): void {
+    const line = this.lineNumber()
+    this.otherLines++
+    if (this.rejects.length < rejectsMax) this.rejects.push({ line, message, table: this.line.table })
+    if (this.request.atomic) this.error = errorRecord(new RowError(message, line))
+    this.stopped = this.request.atomic || !this.request.skipBadLines
+  }
+
+  private lineNumber(): number {
+    for (const target of this.active) {
+      target.sync()
+      target.resume()
+    }
+    return this.earlierRows + this.rows + this.otherLines + 1
+  }
+
+  /** Staging memory is for requests under way: idle tables give theirs back when half of it is used. */
+  private trim(): void {
+    const { allocator } = this.options
+    if (allocator.used(budgets.ingest) * 2 < allocator.limit(budgets.ingest)) return
+    for (const target of this.targets.values()) target.free()
+    this.targets.clear()
+    this.last = undefined
+  }
+}

@@ -1,0 +1,178 @@
+// The general path of one line: checks everything first, then creates what is missing and writes the row. So a line
+// that is refused leaves nothing, not even a new column.
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { isColumnName, isTableName } from '../storage/names.js'
+import type { NewColumn, NewTableDefaults, WriterCatalog } from '../storage/writer-catalog.js'
+import type { WriterTable } from '../storage/writer-table.js'
+import { newSlot, setNumber, storeSlot, type ValueSlot } from '../storage/writer-values.js'
+import { type DataType, dataType } from '../types/column-types.js'
+import { convertTime, convertValue, newColumnType } from './convert.js'
+import type { LineEntity, ParsedLine } from './line.js'
+import { messages } from './parse-line.js'
+import type { LineTarget } from './target.js'
+
+const int64Max = 2n ** 63n - 1n
+
+export interface LineSettings {
+  readonly createTables: boolean
+  readonly createColumns: boolean
+  readonly defaults: NewTableDefaults
+}
+
+/** What a request says of its timestamps. */
+export interface LineTimes {
+  readonly unitNanos: bigint
+  readonly nowMicros: number
+}
+
+/** A checked line. Objects are reused from line to line. */
+export interface LinePlan {
+  /** Undefined while the table is to be created. */
+  table: WriterTable | undefined
+  newColumns: NewColumn[]
+  /** Entities that are written, with their column's name; parallel to `slots`. */
+  written: LineEntity[]
+  slots: ValueSlot[]
+  count: number
+  ts: bigint
+}
+
+export function newLinePlan(): LinePlan {
+  return { table: undefined, newColumns: [], written: [], slots: [], count: 0, ts: 0n }
+}
+
+/** Checks the line against the catalog; returns what is wrong, or nothing. */
+export function planLine(
+  line: ParsedLine,
+  catalog: WriterCatalog,
+  settings: LineSettings,
+  times: LineTimes,
+  plan: LinePlan,
+): string {
+  const table = catalog.find(line.table)
+  plan.table = table
+  plan.newColumns = []
+  plan.count = 0
+  const refusal = table === undefined ? refuseNewTable(line.table, settings) : refuseTable(table)
+  if (refusal !== '') return `table: ${line.table}; ${refusal}`
+  const timestampType = table === undefined ? dataType('TIMESTAMP') : table.columnById(table.schema.timestampId).type
+  const timestampName = table === undefined ? settings.defaults.timestampName : nameOfTimestamp(table)
+  let timestampField: LineEntity | undefined
+  const seen = new Set<string>()
+  for (let index = 0; index < line.count; index++) {
+    const entity = line.entities[index] as LineEntity
+    const lower = entity.name.toLowerCase()
+    if (seen.has(lower)) continue
+    seen.add(lower)
+    const isTimestamp = lower === timestampName.toLowerCase()
+    const error = isTimestamp
+      ? convertValue(entity, timestampType, line.table, slotAt(plan))
+      : planEntity(entity, lower, line.table, settings, plan)
+    if (error !== '') return error
+    if (isTimestamp) timestampField = entity
+  }
+  return planTimestamp(line, timestampField, timestampType, times, plan)
+}
+
+function refuseNewTable(name: string, settings: LineSettings): string {
+  if (!isTableName(name)) return 'invalid table name'
+  return settings.createTables ? '' : 'table does not exist, creating new tables is disabled'
+}
+
+function refuseTable({ schema }: WriterTable): string {
+  const takesLines = !schema.bypassWal && schema.timestampId >= 0 && schema.partitionBy !== 'NONE'
+  return takesLines ? '' : 'cannot insert in non-WAL table'
+}
+
+function nameOfTimestamp(table: WriterTable): string {
+  return table.columnById(table.schema.timestampId).name
+}
+
+function slotAt(plan: LinePlan): ValueSlot {
+  const known = plan.slots[plan.count]
+  if (known !== undefined) return known
+  const slot = newSlot()
+  plan.slots.push(slot)
+  return slot
+}
+
+function planEntity(entity: LineEntity, lower: string, table: string, settings: LineSettings, plan: LinePlan): string {
+  const known = plan.table?.column(lower)
+  const type = known?.type ?? newColumnType(entity)
+  if (known === undefined) {
+    const error = refuseNewColumn(entity, type, table, settings)
+    if (error !== '') return error
+  }
+  const slot = slotAt(plan)
+  const error = convertValue(entity, type as DataType, table, slot)
+  if (error !== '') return error
+  if (known === undefined) plan.newColumns.push({ name: entity.name, type: type as DataType })
+  // What is NULL is not written: the column's memory says so already.
+  if (slot.form !== 'null') plan.written[plan.count++] = entity
+  return ''
+}
+
+function refuseNewColumn(
+  entity: LineEntity,
+  type: DataType | undefined,
+  table: string,
+  settings: LineSettings,
+): string {
+  if (!isColumnName(entity.name)) return `table: ${table}; invalid column name: ${entity.name}`
+  if (entity.kind === 'decimal') return `table: ${table}; decimal columns must be created manually: ${entity.name}`
+  if (type === undefined) return `table: ${table}; invalid column type: ${entity.name}`
+  if (settings.createColumns) return ''
+  return `table: ${table}, column: ${entity.name}; column does not exist, creating new columns is disabled`
+}
+
+/** The line's timestamp, else the field of the designated column, else the server's time. */
+function planTimestamp(
+  line: ParsedLine,
+  field: LineEntity | undefined,
+  type: DataType,
+  times: LineTimes,
+  plan: LinePlan,
+): string {
+  const shown = line.hasTimestamp ? line.timestamp : (field?.integer ?? 0n)
+  if (line.hasTimestamp) {
+    const unitNanos = line.timestampUnit === 'request' ? times.unitNanos : line.timestampUnit === 'micros' ? 1000n : 1n
+    plan.ts = inUnit(line.timestamp, unitNanos, type)
+  } else if (field !== undefined && field.kind !== 'empty') {
+    plan.ts =
+      field.kind === 'integer' ? field.integer : convertTime(field.integer, field.kind as 'micros' | 'nanos', type)
+  } else {
+    plan.ts = inUnit(BigInt(times.nowMicros), 1000n, type)
+  }
+  if (plan.ts > int64Max) return messages.timestamp(String(shown))
+  if (shown >= 0n && plan.ts >= 0n) return ''
+  return `table: ${line.table}, timestamp: ${shown}; designated timestamp before 1970-01-01 is not allowed`
+}
+
+function inUnit(value: bigint, unitNanos: bigint, type: DataType): bigint {
+  const nanos = value * unitNanos
+  return type.name === 'TIMESTAMP_NS' ? nanos : nanos / 1000n
+}
+
+/** Writes the planned row, whose table and columns exist. Throws ResourceError, and no row is added then. */
+export function storeRow(memory: SharedMemory, plan: LinePlan, target: LineTarget): void {
+  const { table } = target
+  const piece = target.currentPiece()
+  for (let index = 0; index < plan.count; index++) {
+    const entity = plan.written[index] as LineEntity
+    const schema = table.column(entity.name.toLowerCase())
+    if (schema === undefined) continue
+    const slot = plan.slots[index] as ValueSlot
+    const column = target.columnFor(piece, schema.id)
+    if (schema.type.name === 'SYMBOL') intern(target, schema.id, slot)
+    storeSlot(memory, target.heap, column, piece.rows, slot)
+    column.filled = piece.rows + 1
+  }
+  target.endRow(piece, plan.ts)
+}
+
+function intern(target: LineTarget, columnId: number, slot: ValueSlot): void {
+  const id = target.table.dictionary(columnId).intern(target.heap.put(slot.bytes), slot.bytes.length)
+  // Texts were checked to be UTF-8 when they were converted.
+  setNumber(slot, id as number)
+}

@@ -1,0 +1,153 @@
+// The writer's tables by name and id, and what the request under way has added to them. Additions are provisional until
+// the request commits: undo() takes them back, so that a refused request leaves nothing.
+
+import { ResourceError } from '../base/errors.js'
+import { newColumnsPerRequestMax, newTablesPerRequestMax, tableColumnsMax } from '../base/limits.js'
+import { type DataType, dataType } from '../types/column-types.js'
+import type { ColumnSchema, PartitionUnit, TableSchema } from './schema.js'
+import { type TableMemory, WriterTable } from './writer-table.js'
+
+export interface NewTableDefaults {
+  readonly partitionBy: PartitionUnit
+  readonly timestampName: string
+  readonly maxUncommittedRows: number
+  readonly o3MaxLagMicros: number
+}
+
+export const newTableDefaults: NewTableDefaults = {
+  partitionBy: 'DAY',
+  timestampName: 'timestamp',
+  maxUncommittedRows: 500_000,
+  o3MaxLagMicros: 600_000_000,
+}
+
+export interface NewColumn {
+  readonly name: string
+  readonly type: DataType
+}
+
+export class WriterCatalog {
+  readonly byId = new Map<number, WriterTable>()
+  private readonly byName = new Map<string, WriterTable>()
+  private readonly resources: TableMemory
+  /** The first table id that was never used. */
+  nextTableId: number
+  private created: WriterTable[] = []
+  /** Schemas before the request. */
+  private readonly before = new Map<WriterTable, TableSchema>()
+  private newColumns = 0
+
+  constructor(resources: TableMemory, nextTableId: number) {
+    this.resources = resources
+    this.nextTableId = nextTableId
+  }
+
+  find(name: string): WriterTable | undefined {
+    return this.byName.get(name) ?? this.byName.get(name.toLowerCase())
+  }
+
+  /** Enters a table that exists already. */
+  add(schema: TableSchema): WriterTable {
+    const table = new WriterTable(this.resources, schema)
+    this.byId.set(schema.id, table)
+    this.byName.set(schema.name.toLowerCase(), table)
+    this.nextTableId = Math.max(this.nextTableId, schema.id + 1)
+    return table
+  }
+
+  /** Replaces the schema; the name may change with it. */
+  replaceSchema(table: WriterTable, schema: TableSchema): void {
+    this.byName.delete(table.schema.name.toLowerCase())
+    table.schema = schema
+    table.shapeEpoch++
+    this.byName.set(schema.name.toLowerCase(), table)
+    table.addDictionaries()
+  }
+
+  remove(table: WriterTable): void {
+    table.dropped = true
+    table.shapeEpoch++
+    this.byId.delete(table.id)
+    if (this.find(table.schema.name) === table) this.byName.delete(table.schema.name.toLowerCase())
+  }
+
+  /** A table of a request, with its designated timestamp behind the given columns. Throws ResourceError. */
+  createProvisional(
+    name: string,
+    columns: readonly NewColumn[],
+    defaults: NewTableDefaults,
+    nowMicros: number,
+  ): WriterTable {
+    if (this.created.length >= newTablesPerRequestMax) {
+      throw new ResourceError(`too many new tables in one request [limit=${newTablesPerRequestMax}]`)
+    }
+    this.countNewColumns(columns.length)
+    const all = [...columns, { name: defaults.timestampName, type: dataType('TIMESTAMP') }]
+    const table = this.add({
+      id: this.nextTableId,
+      name,
+      version: 1,
+      columns: all.map((column, id) => ({ id, ...column, dropped: false })),
+      timestampId: all.length - 1,
+      partitionBy: defaults.partitionBy,
+      bypassWal: false,
+      dedupKeys: [],
+      ttl: null,
+      maxUncommittedRows: defaults.maxUncommittedRows,
+      o3MaxLagMicros: defaults.o3MaxLagMicros,
+      createdMicros: nowMicros,
+    })
+    this.created.push(table)
+    return table
+  }
+
+  /** Columns of a request for an existing table. Throws ResourceError. */
+  addProvisional(table: WriterTable, columns: readonly NewColumn[]): void {
+    this.countNewColumns(columns.length)
+    const { schema } = table
+    if (schema.columns.length + columns.length > tableColumnsMax) {
+      throw new ResourceError(`too many columns [table=${schema.name}, limit=${tableColumnsMax}]`)
+    }
+    if (!this.created.includes(table) && !this.before.has(table)) this.before.set(table, schema)
+    const added: ColumnSchema[] = columns.map(({ name, type }, index) => ({
+      id: schema.columns.length + index,
+      name,
+      type,
+      dropped: false,
+    }))
+    table.schema = { ...schema, version: schema.version + 1, columns: [...schema.columns, ...added] }
+    table.addDictionaries()
+  }
+
+  /** Tables that the request has created or changed so far. */
+  changed(): WriterTable[] {
+    return [...this.created, ...this.before.keys()]
+  }
+
+  /** The request's additions are committed. */
+  keep(): void {
+    this.created = []
+    this.before.clear()
+    this.newColumns = 0
+  }
+
+  /** Takes the request's additions back. */
+  undo(): void {
+    for (const table of this.created) {
+      this.remove(table)
+      table.freeAll()
+    }
+    for (const [table, schema] of this.before) {
+      table.schema = schema
+      table.shapeEpoch++
+      table.removeUnknownDictionaries()
+    }
+    this.keep()
+  }
+
+  private countNewColumns(count: number): void {
+    this.newColumns += count
+    if (this.newColumns <= newColumnsPerRequestMax) return
+    throw new ResourceError(`too many new columns in one request [limit=${newColumnsPerRequestMax}]`)
+  }
+}

@@ -1,0 +1,171 @@
+// A table as the writer holds it: the newest schema in serial order (published or not), its dictionaries, memtable
+// generations and parts. Versions for readers are made from it.
+//
+// Invariants:
+//   1. `transaction` counts the table's transactions in the log; a generation holds a run of them.
+//   2. Of `generations` only the last may be open; without an open one, the next append starts one.
+//   3. What a version names is freed only after a later version was published and nobody holds the earlier one.
+
+import { assert } from '../base/assert.js'
+import type { Allocator } from '../memory/budgets.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { Lsn } from '../wal/types.js'
+import { SymbolDictionary, type SymbolKernel } from './dictionary.js'
+import type { Memtable } from './memtable.js'
+import type { DedupIndex } from './memtable-dedup.js'
+import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './schema.js'
+
+/** open: takes rows. frozen: waits for its rows to be visible. flushing: a job is under way. */
+export type GenerationState = 'open' | 'frozen' | 'flushing'
+
+export interface Generation {
+  readonly memtable: Memtable
+  readonly dedup: DedupIndex | undefined
+  state: GenerationState
+  minTxn: number
+  maxTxn: number
+  /** Start of the oldest frame that the generation's rows need. */
+  firstLsn: Lsn
+  /** End of the newest one: behind it, all rows are visible. */
+  lastLsn: Lsn
+  readonly createdMs: number
+}
+
+/** How far a column's symbols are in the dictionary file. */
+export interface SymbolFile {
+  readonly count: number
+  readonly end: number
+}
+
+/** Something to free when no reader holds a version below this one. */
+export interface Retired {
+  readonly version: number
+  readonly free: () => void
+}
+
+export interface TableMemory {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly symbols: SymbolKernel
+}
+
+export class WriterTable {
+  schema: TableSchema
+  parts: readonly PartDescriptor[] = []
+  generations: Generation[] = []
+  /** Of the last appended rows; 0 before the first. */
+  transaction = 0
+  /** Transactions up to here are in parts. */
+  flushedTxn = 0
+  /** Number of the last version made. */
+  version = 0
+  dropped = false
+  /** The manifest lacks the newest schema. */
+  schemaDirty = false
+  /** Frames from here on are needed for what the manifest lacks of the schema; Infinity when it lacks nothing. */
+  dirtyLsn: Lsn = Number.POSITIVE_INFINITY
+  /** Counts changes that make learnt line shapes wrong. */
+  shapeEpoch = 0
+  /** Entries by column id that log frames or files hold. */
+  readonly loggedSymbols = new Map<number, number>()
+  readonly symbolFiles = new Map<number, SymbolFile>()
+  readonly dictionaries = new Map<number, SymbolDictionary>()
+  retired: Retired[] = []
+  private readonly resources: TableMemory
+  private namedSchema: TableSchema | undefined
+  private names = new Map<string, ColumnSchema>()
+
+  constructor(resources: TableMemory, schema: TableSchema) {
+    this.resources = resources
+    this.schema = schema
+    this.addDictionaries()
+  }
+
+  get id(): number {
+    return this.schema.id
+  }
+
+  /** The live column; the name in lower case. */
+  column(lowerName: string): ColumnSchema | undefined {
+    if (this.namedSchema !== this.schema) {
+      this.names = new Map(
+        this.schema.columns.filter(({ dropped }) => !dropped).map((column) => [column.name.toLowerCase(), column]),
+      )
+      this.namedSchema = this.schema
+    }
+    return this.names.get(lowerName)
+  }
+
+  columnById(id: number): ColumnSchema {
+    const column = this.schema.columns[id]
+    assert(column !== undefined, 'column ids are dense')
+    return column
+  }
+
+  dictionary(columnId: number): SymbolDictionary {
+    const dictionary = this.dictionaries.get(columnId)
+    assert(dictionary !== undefined, 'a SYMBOL column has a dictionary')
+    return dictionary
+  }
+
+  /** Gives every live SYMBOL column a dictionary. Throws ResourceError. */
+  addDictionaries(): void {
+    const { memory, allocator, symbols } = this.resources
+    for (const { id, type, dropped } of this.schema.columns) {
+      if (type.name !== 'SYMBOL' || dropped || this.dictionaries.has(id)) continue
+      this.dictionaries.set(id, new SymbolDictionary(memory, allocator, symbols))
+    }
+  }
+
+  /** Frees dictionaries of columns that the schema does not know (a request was undone). */
+  removeUnknownDictionaries(): void {
+    for (const [id, dictionary] of this.dictionaries) {
+      if (id < this.schema.columns.length) continue
+      dictionary.free()
+      this.dictionaries.delete(id)
+    }
+  }
+
+  get open(): Generation | undefined {
+    const last = this.generations.at(-1)
+    return last?.state === 'open' ? last : undefined
+  }
+
+  /** Start of the oldest frame that the log must keep for this table; Infinity when none. */
+  get neededLsn(): Lsn {
+    return this.generations.reduce((lsn, { firstLsn }) => Math.min(lsn, firstLsn), this.dirtyLsn)
+  }
+
+  /** The next version for readers, of what the table is now. */
+  nextVersion(): TableVersion {
+    this.version++
+    return {
+      version: this.version,
+      schema: this.schema,
+      parts: this.parts,
+      generations: this.generations.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
+      dictionaries: [...this.dictionaries].map(([columnId, { address }]) => [columnId, address] as const),
+    }
+  }
+
+  /** Frees it when the next version is published and nobody holds an earlier one. */
+  retire(free: () => void): void {
+    this.retired.push({ version: this.version + 1, free })
+  }
+
+  /** The main thread holds no version below this one. */
+  released(version: number): void {
+    const due = this.retired.filter((entry) => entry.version <= version)
+    if (due.length === 0) return
+    this.retired = this.retired.filter((entry) => entry.version > version)
+    for (const { free } of due) free()
+  }
+
+  /** Frees all memory at once: nobody reads the table. */
+  freeAll(): void {
+    for (const { memtable } of this.generations) memtable.free()
+    for (const dictionary of this.dictionaries.values()) dictionary.free()
+    this.generations = []
+    this.dictionaries.clear()
+  }
+}

@@ -1,0 +1,325 @@
+// Goal: line protocol becomes staged rows and exact error messages, by the general path and by the kernel alike.
+// The recorded cases of the field (statuses, lines, messages) stand here as a table.
+
+import { describe, expect, test } from 'vitest'
+import { dataType } from '../../../engine/types/column-types.js'
+import vectors from './fixtures/client-vectors.json' with { type: 'json' }
+import { lineHarness } from './line-harness.js'
+
+const ts = '1704067200000000000'
+const micros = 1704067200000000n
+
+const paths = ['general', 'kernel'] as const
+
+const values: readonly (readonly [string, unknown])[] = [
+  ...(['T', 't', 'true', 'True', 'TRUE'].map((word) => [word, 1]) as [string, unknown][]),
+  ...(['F', 'f', 'false', 'False', 'FALSE'].map((word) => [word, 0]) as [string, unknown][]),
+  ['123i', 123n],
+  ['007i', 7n],
+  ['-9223372036854775808i', -(2n ** 63n)],
+  ['9223372036854775807i', 2n ** 63n - 1n],
+  ['1.5', 1.5],
+  ['3', 3],
+  ['1e5', 100000],
+  ['-0.5', -0.5],
+  ['0.1234567890123456789', 0.12345678901234568],
+  ['NaN', Number.NaN],
+  ['Infinity', Number.POSITIVE_INFINITY],
+  ['1704067200000000t', micros],
+  ['1704067200000000000n', micros * 1000n],
+  ['0x1fi', '1f'.padStart(64, '0')],
+  ['"abc"', 'abc'],
+  ['""', ''],
+  ['"a b,c=d"', 'a b,c=d'],
+  ['"a\\"b"', 'a"b'],
+  ['"a\\\\b"', 'a\\b'],
+  ['"a\\\nb"', 'a\nb'],
+  ['"😀"', '😀'],
+]
+
+const invalid = (value: string, shown = value): readonly [string, string] => [
+  `t v=${value} ${ts}\n`,
+  `Could not parse entire line, field value is invalid. Field: v; value: ${shown}`,
+]
+
+const long = 'x'.repeat(128)
+const errors: readonly (readonly [string, string])[] = [
+  invalid('12ai'),
+  invalid('inf'),
+  invalid('1.2.3'),
+  invalid('+5i'),
+  invalid('1e400'),
+  invalid('u33d'),
+  invalid('0xzzi'),
+  invalid('9223372036854775808i'),
+  invalid('"a\nb"', ''),
+  invalid('"abc', ''),
+  [`t v= ${ts}\n`, 'table: t; invalid column type: v'],
+  [`t v=1.23d ${ts}\n`, 'table: t; decimal columns must be created manually: v'],
+  [`t v=1i  ${ts}\n`, 'INVALID_FIELD_SEPARATOR'],
+  [' ', 'No fields were provided'],
+  [`t ${ts}\n`, `Could not parse entire line. Field value is missing: ${ts}`],
+  ['t\n', 'No fields were provided'],
+  ['t v=1i abc\n', 'Could not parse timestamp: abc'],
+  ['t v=1i 1.5\n', 'Could not parse timestamp: 1.5'],
+  ['t v=1i -1\n', 'table: t, timestamp: -1; designated timestamp before 1970-01-01 is not allowed'],
+  [`t v ${ts}\n`, 'Could not parse entire line. Field value is missing: v'],
+  [`t,sym v=1i ${ts}\n`, 'Could not parse entire line. Symbol value is missing: sym'],
+  [`t v=1i,,x=2i ${ts}\n`, 'Could not parse entire line. Field value is missing: v'],
+  [`t\\,c,s\\,y=a\\,b f\\=1=1i ${ts}\n`, 'table: t,c; invalid table name'],
+  [`t/slash v=1i ${ts}\n`, 'INVALID_TABLE_NAME'],
+  [`t?q v=1i ${ts}\n`, 'table: t?q; invalid table name'],
+  [`t a.b=1i ${ts}\n`, 'table: t; invalid column name: a.b'],
+  [`t a-b=1i ${ts}\n`, 'table: t; invalid column name: a-b'],
+  [`${long} v=1i ${ts}\n`, `table: ${long}; invalid table name`],
+  [`t ${long}=1i ${ts}\n`, `table: t; invalid column name: ${long}`],
+]
+
+describe.each(paths)('%s path', (path) => {
+  test.each(values)('a field %s', (text, value) => {
+    const harness = lineHarness(path)
+    for (let round = 0; round < 2; round++) {
+      const { error, tables } = harness.decode(`t v=${text} ${ts}\nt v=${text} ${ts}\n`)
+      expect(error).toBe(null)
+      expect(tables['t']).toEqual([
+        { v: value, timestamp: micros },
+        { v: value, timestamp: micros },
+      ])
+    }
+  })
+
+  test.each(errors)('%j is refused', (text, message) => {
+    const harness = lineHarness(path)
+    const { error, tables, rejects } = harness.decode(text)
+    expect(error).toBe(message)
+    expect(rejects).toEqual([{ line: 1, message }])
+    expect(tables).toEqual({})
+    expect([...harness.catalog.byId]).toEqual([])
+  })
+
+  test('the bad line is counted over rows, blank lines and comments', () => {
+    const harness = lineHarness(path)
+    const good = `t v=1i ${ts}\n`
+    expect(harness.decode(`${good}${good}\n# remark\n${good}t v=bad ${ts}\n${good}`).rejects[0]?.line).toBe(6)
+    expect([...harness.catalog.byId]).toEqual([])
+  })
+
+  test('bad lines are skipped, or end the request and keep the rows before them', () => {
+    const harness = lineHarness(path)
+    const text = `t v=1i ${ts}\nt v=bad,w=1i ${ts}\nt v=3i ${ts}\nu\nt v=4i ${ts}\n`
+    const skipping = harness.decode(text, { atomic: false, skipBadLines: true })
+    expect(skipping.rejects.map(({ line }) => line)).toEqual([2, 4])
+    expect(skipping.tables['t']?.map((row) => row['v'])).toEqual([1n, 3n, 4n])
+    expect(harness.catalog.find('t')?.schema.columns.map(({ name }) => name)).toEqual(['v', 'timestamp'])
+    const stopping = harness.decode(text, { atomic: false })
+    expect(stopping.rejects.map(({ line }) => line)).toEqual([2])
+    expect(stopping.tables['t']?.map((row) => row['v'])).toEqual([1n])
+  })
+
+  test('a line may lack its newline, end in CRLF, lack fields and timestamp', () => {
+    const harness = lineHarness(path)
+    const { error, tables } = harness.decode(`t,s=a v=1i ${ts}\r\n\r\nt,s=b\nt,s=c ${ts}\nt v=2i`)
+    expect(error).toBe(null)
+    expect(tables['t']).toEqual([
+      { s: 'a', v: 1n, timestamp: micros },
+      { s: 'b', v: -(2n ** 63n), timestamp: 1_000_000n },
+      { s: 'c', v: -(2n ** 63n), timestamp: micros },
+      { s: null, v: 2n, timestamp: 1_000_000n },
+    ])
+  })
+
+  test('of duplicate names the first wins, names match without case, empty symbols are empty', () => {
+    const harness = lineHarness(path)
+    expect(harness.decode(`t,A=1,a=2 v=1i,V=2i ${ts}\nT,a= v=3i ${ts}\n`).tables['t']).toEqual([
+      { A: '1', v: 1n, timestamp: micros },
+      { A: '', v: 3n, timestamp: micros },
+    ])
+  })
+
+  test('escapes in names and symbols; UTF-8', () => {
+    const harness = lineHarness(path)
+    const { tables } = harness.decode(`wl\\ space,s\\ y=a\\ b f\\ 1=1i ${ts}\nt,s=☃ v=1i ${ts}\n`)
+    expect(tables).toEqual({
+      'wl space': [{ 's y': 'a b', 'f 1': 1n, timestamp: micros }],
+      t: [{ s: '☃', v: 1n, timestamp: micros }],
+    })
+  })
+
+  test('units of the timestamp', () => {
+    const harness = lineHarness(path)
+    for (const [text, unitNanos] of [
+      ['1704067200000', 1_000_000n],
+      ['1704067200', 1_000_000_000n],
+      ['28401120', 60_000_000_000n],
+      ['473352', 3_600_000_000_000n],
+      ['1704067200000000t', 1n],
+    ] as const) {
+      expect(harness.decode(`t v=1i ${text}\nt v=1i ${text}\n`, { unitNanos }).tables['t']?.[1]?.['timestamp']).toBe(
+        micros,
+      )
+    }
+  })
+
+  test('binary doubles and arrays', () => {
+    const harness = lineHarness(path)
+    const line = Buffer.alloc(200)
+    let at = line.write('t d==')
+    at = line.writeUInt8(16, at)
+    at = line.writeDoubleLE(2.5, at)
+    at += line.write(',a==', at)
+    for (const byte of [14, 10, 2]) at = line.writeUInt8(byte, at)
+    at = line.writeUInt32LE(1, at)
+    at = line.writeUInt32LE(2, at)
+    at = line.writeDoubleLE(10, at)
+    at = line.writeDoubleLE(-0.5, at)
+    at += line.write(` ${ts}\n`, at)
+    const { error, tables } = harness.decode(Buffer.concat([line.subarray(0, at), line.subarray(0, at)]))
+    expect(error).toBe(null)
+    const array = Buffer.alloc(32)
+    array.writeUInt32LE(2, 0)
+    array.writeUInt32LE(1, 4)
+    array.writeUInt32LE(2, 8)
+    array.writeDoubleLE(10, 16)
+    array.writeDoubleLE(-0.5, 24)
+    expect(tables['t']?.[1]).toEqual({ d: 2.5, a: array.toString('hex'), timestamp: micros })
+  })
+
+  test('values into columns of every type', () => {
+    const harness = lineHarness(path)
+    const columns = [
+      ['by', dataType('BYTE')],
+      ['f', dataType('FLOAT')],
+      ['c', dataType('CHAR')],
+      ['u', dataType('UUID')],
+      ['ip', dataType('IPv4')],
+      ['g', dataType('GEOHASH', 20)],
+      ['l2', dataType('LONG256')],
+      ['de', dataType('DECIMAL', 10, 2)],
+      ['da', dataType('DATE')],
+      ['sy', dataType('SYMBOL')],
+      ['i', dataType('INT')],
+      ['ts', dataType('TIMESTAMP_NS')],
+    ] as const
+    harness.catalog.add({
+      id: 7,
+      name: 'all',
+      version: 1,
+      columns: columns.map(([name, type], id) => ({ id, name, type, dropped: false })),
+      timestampId: columns.length - 1,
+      partitionBy: 'DAY',
+      bypassWal: false,
+      dedupKeys: [],
+      ttl: null,
+      maxUncommittedRows: 1,
+      o3MaxLagMicros: 1,
+      createdMicros: 0,
+    })
+    const line =
+      'all by=1i,f=2i,c="x",u="11111111-2222-3333-4444-555555555555",ip="1.2.3.4",g="u33d8",l2="0xff",de=1.25d,' +
+      `da=1704067200000000t,sy=12i,i=t ${ts}\n`
+    expect(harness.decode(line + line).tables['all']?.[1]).toEqual({
+      by: 1,
+      f: 2,
+      c: 120,
+      u: '11111111222233334444555555555555',
+      ip: 0x01020304,
+      g: 0b11010_00011_00011_01100,
+      l2: 'ff'.padStart(64, '0'),
+      de: 125n,
+      da: 1704067200000n,
+      sy: '12',
+      i: 1,
+      ts: micros * 1000n,
+    })
+    expect(harness.decode(`all by=300i ${ts}\n`).error).toBe(
+      'table: all, column: by; line protocol value: 300 is out bounds of column type: BYTE',
+    )
+    for (const [field, from, to] of [
+      ['u="x"', 'STRING', 'UUID'],
+      ['ip="1.2.3"', 'STRING', 'IPv4'],
+      ['i=1.5', 'FLOAT', 'INT'],
+      ['da="x"', 'STRING', 'DATE'],
+    ]) {
+      expect(harness.decode(`all ${field} ${ts}\n`).error).toBe(
+        `table: all, column: ${field?.split('=')[0]}; cast error from protocol type: ${from} to column type: ${to}`,
+      )
+    }
+    expect(harness.decode(`all,i=a by=1i ${ts}\n`).error).toBe(
+      'table: all, column: i; cast error from protocol type: TAG to column type: INT',
+    )
+  })
+
+  test('an atomic request that fails leaves no column', () => {
+    const harness = lineHarness(path)
+    harness.decode(`t v=1i ${ts}\n`)
+    harness.decode(`t v=1i,x=2i ${ts}\nt v=bad ${ts}\n`)
+    expect(harness.catalog.find('t')?.schema.columns.map(({ name }) => name)).toEqual(['v', 'timestamp'])
+    expect(harness.decode(`t v=1i,x="s" ${ts}\nt v=1i,x="s" ${ts}\n`).tables['t']?.[1]?.['x']).toBe('s')
+  })
+
+  test('thousands of rows over several tables and shapes stay in order', () => {
+    const harness = lineHarness(path)
+    let text = ''
+    for (let row = 0; row < 6000; row++) {
+      const extra = row % 7 === 0 ? ',extra="é"' : ''
+      text += `t${row % 3},s=k${row % 100} v=${row}i${extra} ${1704067200000000000 + row}\n`
+    }
+    const { tables, error } = harness.decode(text)
+    expect(error).toBe(null)
+    for (let table = 0; table < 3; table++) {
+      const rows = tables[`t${table}`] ?? []
+      expect(rows.map((row) => row['v'])).toEqual(Array.from({ length: 2000 }, (_, n) => BigInt(n * 3 + table)))
+      expect(rows.every((row) => row['s'] === `k${Number(row['v']) % 100}`)).toBe(true)
+      expect(rows.every((row) => row['extra'] === (Number(row['v']) % 7 === 0 ? 'é' : null))).toBe(true)
+    }
+  })
+})
+
+interface Vector {
+  readonly testName: string
+  readonly table: string
+  readonly symbols: readonly { readonly name: string; readonly value: string }[]
+  readonly columns: readonly { readonly name: string; readonly type: string; readonly value: unknown }[]
+  readonly result: { readonly status: string; readonly line?: string; readonly anyLines?: readonly string[] }
+}
+
+describe.each(paths)('vectors of the official clients, %s path', (path) => {
+  test.each(
+    (vectors as readonly Vector[])
+      .filter(({ result }) => result.status === 'SUCCESS')
+      .map((vector) => [vector.testName, vector] as const),
+  )('%s', (_name, { table, symbols, columns, result }) => {
+    for (const line of result.anyLines ?? [result.line as string]) {
+      const { error, tables } = lineHarness(path).decode(`${line}\n${line}\n`)
+      expect(error).toBe(null)
+      const row = {
+        ...Object.fromEntries(symbols.map(({ name, value }) => [name, value])),
+        ...Object.fromEntries(columns.map((column) => [column.name, memoryValue(column)])),
+        timestamp: 1_000_000n,
+      }
+      const [first, second] = tables[table] ?? []
+      expect(
+        Object.fromEntries(Object.entries(first ?? {}).map(([name, value]) => [name, value === 0 ? 0 : value])),
+      ).toEqual(row)
+      expect(second).toEqual(first)
+    }
+  })
+
+  // The clients refuse these names; so does the server, when a client does not.
+  test.each(
+    (vectors as readonly Vector[])
+      .filter(({ result, table }) => result.status !== 'SUCCESS' && !/[\n\r]/.test(table))
+      .map((vector) => [vector.testName, vector] as const),
+  )('refuses %s', (_name, { table, symbols, columns }) => {
+    const escape = (text: string) => text.replace(/[ ,=\n\r\\"]/g, '\\$&')
+    const tags = symbols.map(({ name, value }) => `,${escape(name)}=${escape(value)}`).join('')
+    const fields = columns.map(({ name }) => `${escape(name)}=1i`).join(',')
+    expect(lineHarness(path).decode(`${escape(table)}${tags} ${fields}\n`).error).not.toBe(null)
+  })
+})
+
+function memoryValue({ type, value }: Vector['columns'][number]): unknown {
+  if (type === 'LONG') return BigInt(value as number)
+  if (type === 'BOOLEAN') return value === true ? 1 : 0
+  return value === 0 ? 0 : value
+}

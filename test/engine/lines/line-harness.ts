@@ -1,0 +1,120 @@
+// Support of the line tests: a decoder over a small shared memory, and its staged rows as plain values.
+
+import { type Kernels, loadKernels } from '../../../engine/kernels/load.js'
+import { LineDecoder, type LineRequestOptions } from '../../../engine/lines/decode.js'
+import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
+import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
+import { dictionaryEntry } from '../../../engine/storage/layout.js'
+import { settlePiece } from '../../../engine/storage/writer-batch.js'
+import { newTableDefaults, WriterCatalog } from '../../../engine/storage/writer-catalog.js'
+import type { WriterTable } from '../../../engine/storage/writer-table.js'
+import { type DataType, storageOf, widthOf } from '../../../engine/types/column-types.js'
+
+const MIB = 1024 * 1024
+
+export interface LineHarness {
+  readonly memory: SharedMemory
+  readonly catalog: WriterCatalog
+  readonly decoder: LineDecoder
+  decode(text: string | Uint8Array, request?: Partial<LineRequestOptions>): DecodeResult
+}
+
+export interface DecodeResult {
+  readonly error: string | null
+  readonly rejects: readonly { line: number; message: string }[]
+  /** By table: rows as {column: value}, timestamps included. */
+  readonly tables: Record<string, Record<string, unknown>[]>
+}
+
+export function lineHarness(path: 'kernel' | 'general'): LineHarness {
+  const memory = createSharedMemory(64 * MIB)
+  initializeHeap(memory, { limits: [24 * MIB, 24 * MIB, MIB, MIB, MIB] })
+  const allocator = createAllocator(memory, 1)
+  const kernels: Kernels = loadKernels(memory)
+  const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp }, 1)
+  const settings = { createTables: true, createColumns: true, defaults: newTableDefaults }
+  const kernel = path === 'kernel' ? kernels.ilp : undefined
+  const decoder = new LineDecoder({ memory, allocator, kernel, catalog, settings })
+  const ring = allocator.demand(4 * MIB, 0)
+  return {
+    memory,
+    catalog,
+    decoder,
+    decode: (text, request = {}) => {
+      const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
+      memory.u8.set(bytes, ring)
+      decoder.begin({ atomic: true, skipBadLines: false, unitNanos: 1n, nowMicros: 1_000_000, ...request })
+      decoder.block(ring, bytes.length)
+      const tables: DecodeResult['tables'] = {}
+      for (const target of decoder.result()) {
+        for (const piece of target.pieces) settlePiece(memory, piece)
+        tables[target.table.schema.name] = target.pieces.flatMap((piece) =>
+          Array.from({ length: piece.rows }, (_, row) =>
+            Object.fromEntries(
+              [...piece.columns.values()]
+                .sort((a, b) => a.id - b.id)
+                .map((column) => [
+                  target.table.columnById(column.id).name,
+                  readValue(memory, target.table, column.id, column.type, column.address, row),
+                ]),
+            ),
+          ),
+        )
+      }
+      const { error, rejects } = decoder
+      decoder.release()
+      if (error !== null) catalog.undo()
+      else catalog.keep()
+      return { error: error?.message ?? null, rejects: rejects.map(({ line, message }) => ({ line, message })), tables }
+    },
+  }
+}
+
+/** The value as JavaScript shows it best: texts as strings, wide values as hexadecimal, NULL as the sentinel or null. */
+export function readValue(
+  memory: SharedMemory,
+  table: WriterTable | { dictionary(id: number): { readonly address: number } },
+  id: number,
+  type: DataType,
+  address: number,
+  row: number,
+): unknown {
+  const at = address + row * widthOf(type)
+  if (type.name === 'SYMBOL') {
+    const symbol = memory.i32[at >>> 2] as number
+    if (symbol < 0) return null
+    const entry = dictionaryEntry(memory, table.dictionary(id).address, symbol) >>> 2
+    const text = memory.u32[entry] as number
+    return new TextDecoder().decode(memory.u8.slice(text, text + (memory.u32[entry + 1] as number)))
+  }
+  switch (storageOf(type)) {
+    case 'i8':
+      return memory.i8[at]
+    case 'i16':
+      return memory.i16[at >>> 1]
+    case 'u16':
+      return memory.u16[at >>> 1]
+    case 'i32':
+      return memory.i32[at >>> 2]
+    case 'f32':
+      return memory.f32[at >>> 2]
+    case 'f64':
+      return memory.f64[at >>> 3]
+    case 'i64':
+      return memory.i64[at >>> 3]
+    case 'b16':
+    case 'b32':
+      return Buffer.from(memory.u8.slice(at, at + widthOf(type)).reverse()).toString('hex')
+    case 'entry': {
+      const bytes = memory.i32[(at >>> 2) + 1] as number
+      if (bytes < 0) return null
+      const start = memory.u32[at >>> 2] as number
+      const copy = memory.u8.slice(start, start + bytes)
+      return type.name === 'ARRAY' || type.name === 'BINARY'
+        ? Buffer.from(copy).toString('hex')
+        : new TextDecoder().decode(copy)
+    }
+    default:
+      return undefined
+  }
+}
