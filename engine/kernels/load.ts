@@ -6,6 +6,9 @@
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { writeConstants } from './constants.js'
+import type { EncodeKernel } from './encode.js'
+import { encodeTwin } from './encode-twin.js'
+import { wasmBase64 as encodeModule } from './generated/encode.js'
 import { wasmBase64 as ilpModule } from './generated/ilp.js'
 import { wasmBase64 as parquetModule } from './generated/parquet.js'
 import { wasmBase64 as sortModule } from './generated/sort.js'
@@ -17,6 +20,7 @@ import type { SortKernel } from './sort.js'
 import { sortTwin } from './sort-twin.js'
 
 export interface Kernels {
+  readonly encode: EncodeKernel
   readonly ilp: IlpKernel
   readonly sort: SortKernel
   readonly parquet: ParquetKernel
@@ -32,7 +36,11 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   const ilp = kernel<IlpKernel>(memory, ilpModule, ilpTwin, twins)
   const sort = kernel<SortKernel>(memory, sortModule, sortTwin, twins)
   const parquet = kernel<ParquetKernel>(memory, parquetModule, parquetTwin, twins)
+  const encode = kernel<EncodeKernel>(memory, encodeModule, encodeTwin, twins)
   return {
+    get encode() {
+      return encode()
+    },
     get ilp() {
       return ilp()
     },

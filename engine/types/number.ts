@@ -19,10 +19,18 @@ export function formatFloat(value: number): string {
 
 function shortestFloat(value: number): string {
   for (let digits = 1; digits <= 9; digits++) {
-    const text = value.toPrecision(digits)
+    const text = evenOnTie(value, digits)
     if (Math.fround(Number(text)) === value) return String(Number(text))
   }
   return String(value)
+}
+
+/** toPrecision, but halfway between two texts the one with the even last digit, as in Java. */
+function evenOnTie(value: number, digits: number): string {
+  const [mantissa = '', exponent = '0'] = value.toExponential(digits).split('e')
+  const tie = mantissa.endsWith('5') && Number(`${mantissa}e${exponent}`) === value
+  const even = Number(mantissa.at(-2) === '.' ? mantissa.at(-3) : mantissa.at(-2)) % 2 === 0
+  return tie && even ? `${mantissa.slice(0, -1)}e${exponent}` : value.toPrecision(digits)
 }
 
 /** From JavaScript's form (`1e+21`, `0.00001`, `123.5`) to digits and exponent, and on to the wanted form. */

@@ -1,0 +1,158 @@
+// Columns to the text of result rows: the interface of the kernel and the structures that it works on.
+//
+// STATE (64 bytes and 128 bytes of scratch behind them, 8-byte aligned):
+//
+//     0  columns u32       address of the COLUMNs
+//     4  count u32
+//     8  row u32           next row; encode() moves it
+//    12  rowEnd u32
+//    16  out u32           where the next byte goes; encode() moves it
+//    20  outEnd u32        nothing is written at or behind it
+//    24  flags u32         encodeFlags
+//    28  delimiter u32     CSV: one ASCII character
+//    32  needed u32        set when a row did not fit: room that it needs at most
+//    36  written u32       JSON: 1 when a row precedes, so that a comma comes first; encode() sets it
+//    40  index u32         address of u32 row numbers, indexed by `row`; 0 = rows as they lie
+//
+// COLUMN (32 bytes, 4-byte aligned):
+//
+//     0  kind u32          encodeKinds
+//     4  values u32        address; 0 = every value is NULL (false, 0 for types without NULL)
+//     8  dictionary u32    SYMBOL (engine/storage/layout.ts)
+//    12  parameter u32     GEOHASH: bits; DECIMAL: scale
+//
+// Forms: JSON has a row as `[1,"text",null]`, rows divided by commas. CSV follows RFC 4180 with CRLF: NULL is an empty
+// field, text always quoted. Texts must be valid UTF-8 with 16 readable bytes behind them. UUID and LONG256 are
+// little-endian numbers of 16 and 32 bytes; BINARY has no text and reads as NULL.
+
+import { assert, unreachable } from '../base/assert.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { type DataType, widthOf } from '../types/column-types.js'
+
+export const encodeKinds = {
+  boolean: 0,
+  i8: 1,
+  i16: 2,
+  char: 3,
+  i32: 4,
+  i64: 5,
+  millis: 6,
+  micros: 7,
+  nanos: 8,
+  f32: 9,
+  f64: 10,
+  text: 11,
+  symbol: 12,
+  long256: 13,
+  uuid: 14,
+  ipv4: 15,
+  geohash8: 16,
+  geohash16: 17,
+  geohash32: 18,
+  geohash64: 19,
+  binary: 20,
+  array: 21,
+  decimal8: 22,
+  decimal16: 23,
+  decimal32: 24,
+  interval: 25,
+} as const
+
+export type EncodeKind = (typeof encodeKinds)[keyof typeof encodeKinds]
+
+export const encodeFlags = { json: 1, quoteLargeNumbers: 2 } as const
+
+export interface EncodeKernel {
+  /**
+   * Encodes rows until rowEnd or until the next one might not fit; returns how many. When it returns 0 before rowEnd,
+   * `needed` names the room for that row: come again with a larger (or empty) window.
+   */
+  encode(state: number): number
+}
+
+export const encodeStateBytes = 192
+export const encodeColumnBytes = 32
+
+/** The kind of a column of that type. */
+export function encodeKindOf(type: DataType): EncodeKind {
+  switch (type.name) {
+    case 'BOOLEAN':
+      return encodeKinds.boolean
+    case 'BYTE':
+      return encodeKinds.i8
+    case 'SHORT':
+      return encodeKinds.i16
+    case 'CHAR':
+      return encodeKinds.char
+    case 'INT':
+      return encodeKinds.i32
+    case 'LONG':
+      return encodeKinds.i64
+    case 'DATE':
+      return encodeKinds.millis
+    case 'TIMESTAMP':
+      return encodeKinds.micros
+    case 'TIMESTAMP_NS':
+      return encodeKinds.nanos
+    case 'FLOAT':
+      return encodeKinds.f32
+    case 'DOUBLE':
+      return encodeKinds.f64
+    case 'STRING':
+    case 'VARCHAR':
+      return encodeKinds.text
+    case 'SYMBOL':
+      return encodeKinds.symbol
+    case 'LONG256':
+      return encodeKinds.long256
+    case 'UUID':
+      return encodeKinds.uuid
+    case 'IPv4':
+      return encodeKinds.ipv4
+    case 'GEOHASH':
+      return ([16, 17, 18, 19] as const)[Math.log2(widthOf(type))] ?? encodeKinds.geohash64
+    case 'BINARY':
+      return encodeKinds.binary
+    case 'ARRAY':
+      return encodeKinds.array
+    case 'DECIMAL':
+      return ([22, 23, 24] as const)[Math.log2(widthOf(type)) - 3] ?? encodeKinds.decimal32
+    case 'INTERVAL':
+      return encodeKinds.interval
+    default:
+      return unreachable(type.name)
+  }
+}
+
+/** Writes a COLUMN. `dictionary` is 0 but for SYMBOL. */
+export function writeEncodeColumn(
+  memory: SharedMemory,
+  at: number,
+  type: DataType,
+  values: number,
+  dictionary: number,
+): void {
+  const parameter = type.name === 'GEOHASH' ? type.a : type.name === 'DECIMAL' ? type.b : 0
+  memory.u32.set([encodeKindOf(type), values, dictionary, parameter], at >>> 2)
+}
+
+export interface EncodeState {
+  readonly columns: number
+  readonly count: number
+  readonly row: number
+  readonly rowEnd: number
+  readonly out: number
+  readonly outEnd: number
+  readonly flags: number
+  readonly delimiter: number
+  /** A row precedes in an earlier window. */
+  readonly written: boolean
+  readonly index: number
+}
+
+/** Writes a STATE. */
+export function writeEncodeState(memory: SharedMemory, at: number, state: EncodeState): void {
+  assert(at % 8 === 0, 'an encoder state is aligned to 8 bytes')
+  const { columns, count, row, rowEnd, out, outEnd, flags, delimiter, written, index } = state
+  memory.u32.set([columns, count, row, rowEnd, out, outEnd, flags, delimiter, 0, written ? 1 : 0, index], at >>> 2)
+}
