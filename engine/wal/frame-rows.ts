@@ -263,8 +263,13 @@ export function encodeJson(value: unknown): Uint8Array {
   return textEncoder.encode(JSON.stringify(value))
 }
 
+/** Throws CorruptionError when the text is not JSON. */
 export function decodeJson(bytes: Uint8Array): unknown {
-  return JSON.parse(utf8(bytes))
+  try {
+    return JSON.parse(utf8(bytes))
+  } catch {
+    throw new CorruptionError('log frame does not parse: no JSON', 'wal', 0)
+  }
 }
 
 /** TextDecoder of browsers refuses shared memory; this does not. */

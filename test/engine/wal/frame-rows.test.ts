@@ -1,0 +1,223 @@
+// Goal: a transaction survives encoding and decoding bit for bit, for every column type and null, however its values
+// lie in memory; a payload that was cut or spoilt is refused with CorruptionError and never read beyond its end.
+// Method: properties over random transactions.
+
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { CorruptionError } from '../../../engine/base/errors.js'
+import {
+  type ColumnType,
+  columnTypes,
+  type DataType,
+  dataType,
+  isVariable,
+  widthOf,
+} from '../../../engine/types/column-types.js'
+import {
+  type ColumnValues,
+  decodeKafkaOrigin,
+  decodeRows,
+  describePayload,
+  encodeJson,
+  encodeKafkaOrigin,
+  encodeRows,
+  noOrigin,
+  originKinds,
+  type RowsTransaction,
+  type TableRows,
+} from '../../../engine/wal/frame-rows.js'
+import { frameKinds } from '../../../engine/wal/types.js'
+import { createRandom, type Random } from '../../support/random.js'
+
+const storedTypes = (Object.keys(columnTypes) as ColumnType[]).filter((name) => name !== 'INTERVAL')
+
+function typeOf(name: ColumnType, random: Random): DataType {
+  if (name === 'GEOHASH') return dataType(name, random.between(1, 60))
+  if (name === 'DECIMAL') return dataType(name, random.between(1, 76), 1)
+  return name === 'ARRAY' ? dataType(name, random.between(1, 32)) : dataType(name)
+}
+
+function randomBytes(random: Random, bytes: number): Uint8Array {
+  return random.fill(new Uint8Array(bytes))
+}
+
+function randomTable(random: Random): { table: TableRows; texts: Map<number, (Uint8Array | null)[]> } {
+  const rowCount = random.pick([0, 1, 2, 7, 300])
+  const texts = new Map<number, (Uint8Array | null)[]>()
+  const columns = storedTypes
+    .filter(() => random.chance(0.6))
+    .map((name, id) => {
+      const type = typeOf(name, random)
+      if (!isVariable(type)) return { id, type, values: fixedValues(random, rowCount * widthOf(type), widthOf(type)) }
+      const column = Array.from({ length: rowCount }, () => randomText(random))
+      texts.set(id, column)
+      return { id, type, values: entriesValues(random, column) }
+    })
+  const symbols = [
+    { columnId: 2, firstId: random.below(1000), count: 2, lengths: int32s([3, 0]), bytes: randomBytes(random, 3) },
+  ]
+  const numbers = {
+    tableId: random.below(2 ** 32),
+    structureVersion: random.below(2 ** 32),
+    transaction: random.below(2 ** 50),
+  }
+  const table = { ...numbers, rowCount, minTimestamp: -(2n ** 63n), maxTimestamp: 2n ** 63n - 1n, symbols, columns }
+  return { table, texts }
+}
+
+function randomText(random: Random): Uint8Array | null {
+  return random.chance(0.2) ? null : randomBytes(random, random.pick([0, 1, 5, 40, 3000]))
+}
+
+/** One piece or two. */
+function fixedValues(random: Random, bytes: number, width: number): ColumnValues {
+  const data = randomBytes(random, bytes)
+  const cut = width * random.below(bytes / width + 1)
+  return { kind: 'fixed', pieces: random.chance(0.5) ? [data] : [data.subarray(0, cut), data.subarray(cut)] }
+}
+
+/** Values in shared memory, next to each other or with gaps; the entries in one piece or two. */
+function entriesValues(random: Random, texts: readonly (Uint8Array | null)[]): ColumnValues {
+  const total = texts.reduce((sum, text) => sum + (text?.length ?? 0) + 8, 8)
+  const memory = new Uint8Array(new SharedArrayBuffer(total))
+  const entries = new Int32Array(texts.length * 2)
+  let at = random.below(8)
+  for (const [row, text] of texts.entries()) {
+    entries[row * 2] = text === null ? 0 : at
+    entries[row * 2 + 1] = text?.length ?? -1
+    if (text !== null) memory.set(text, at)
+    at += (text?.length ?? 0) + (random.chance(0.3) ? random.below(8) : 0)
+  }
+  const bytes = new Uint8Array(entries.buffer)
+  const cut = 8 * random.below(texts.length + 1)
+  return { kind: 'entries', pieces: [bytes.subarray(0, cut), bytes.subarray(cut)], memory }
+}
+
+function int32s(values: number[]): Uint8Array {
+  return new Uint8Array(new Int32Array(values).buffer)
+}
+
+/** What decoding must yield: everything in one piece, texts packed. */
+function decodedForm(table: TableRows, texts: Map<number, (Uint8Array | null)[]>): TableRows {
+  const columns = table.columns.map((column) => {
+    const column_ = texts.get(column.id)
+    if (column.values.kind === 'fixed')
+      return { ...column, values: { ...column.values, pieces: [concat(column.values.pieces)] } }
+    const lengths = int32s((column_ ?? []).map((text) => text?.length ?? -1))
+    return {
+      ...column,
+      values: {
+        kind: 'packed' as const,
+        lengths,
+        bytes: concat((column_ ?? []).map((text) => text ?? new Uint8Array(0))),
+      },
+    }
+  })
+  return { ...table, columns }
+}
+
+function concat(pieces: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(pieces))
+}
+
+/** As text: comparing byte arrays element by element took a minute. */
+function plain(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => {
+    if (part instanceof Uint8Array) return Buffer.from(part).toString('latin1')
+    return typeof part === 'bigint' ? `${part}n` : part
+  })
+}
+
+const seeds = fc.integer({ min: 0, max: 2 ** 31 })
+
+test('what is encoded is decoded', () => {
+  fc.assert(
+    fc.property(seeds, (seed) => {
+      const random = createRandom(seed)
+      const tables = Array.from({ length: random.below(4) }, () => randomTable(random))
+      const ddl = random.chance(0.5) ? [] : [{ create: 'tafel ✓', id: seed }, { add: [1, null] }]
+      const origin = random.pick([noOrigin, encodeKafkaOrigin({ topic: 'tägliches', partition: -1, offset: 2 ** 52 })])
+      const payload = concat(encodeRows({ origin, ddl, tables: tables.map(({ table }) => table) }))
+      const expected = { origin, ddl, tables: tables.map(({ table, texts }) => decodedForm(table, texts)) }
+      expect(plain(decodeRows(payload))).toBe(plain(expected))
+    }),
+    { numRuns: 150 },
+  )
+})
+
+test('decoded transactions can be encoded again, to the same bytes', () => {
+  fc.assert(
+    fc.property(seeds, (seed) => {
+      const payload = concat(encodeRows({ origin: noOrigin, ddl: [], tables: [randomTable(createRandom(seed)).table] }))
+      expect(Buffer.compare(concat(encodeRows(decodeRows(payload))), payload)).toBe(0)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('columns begin at multiples of 8 bytes of the payload', () => {
+  const payload = concat(encodeRows({ origin: noOrigin, ddl: [{}], tables: [randomTable(createRandom(5)).table] }))
+  for (const { values } of decodeRows(payload).tables[0]?.columns ?? []) {
+    const start = values.kind === 'fixed' ? values.pieces[0] : values.kind === 'packed' ? values.bytes : undefined
+    expect((start?.byteOffset ?? 1) % 8).toBe(0)
+  }
+})
+
+test('fixed columns are not copied', () => {
+  const data = new Uint8Array(new SharedArrayBuffer(8000))
+  const column = { id: 1, type: dataType('DOUBLE'), values: { kind: 'fixed' as const, pieces: [data] } }
+  const chunks = encodeRows({ ...smallTransaction(), tables: [{ ...smallTable(), rowCount: 1000, columns: [column] }] })
+  expect(chunks).toContain(data)
+})
+
+test('a payload that is cut or spoilt is refused', () => {
+  const payload = concat(encodeRows({ ...smallTransaction(), tables: [randomTable(createRandom(8)).table] }))
+  fc.assert(
+    fc.property(fc.nat(payload.length - 1), fc.nat(255), (at, flip) => {
+      expect(() => decodeRows(payload.subarray(0, at))).toThrow(CorruptionError)
+      const spoilt = payload.slice()
+      spoilt[at] = (spoilt[at] as number) ^ flip
+      expect(refusalOf(() => decodeRows(spoilt))).toBeUndefined()
+      expect(describePayload(frameKinds.rows, spoilt)).toContain('rows')
+    }),
+  )
+})
+
+/** Undefined when it works or fails as it should. */
+function refusalOf(work: () => unknown): unknown {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    return error instanceof CorruptionError ? undefined : error
+  }
+}
+
+function smallTable(): TableRows {
+  const numbers = { tableId: 3, structureVersion: 1, transaction: 17, rowCount: 0 }
+  return { ...numbers, minTimestamp: 0n, maxTimestamp: 0n, symbols: [], columns: [] }
+}
+
+function smallTransaction(): RowsTransaction {
+  return { origin: encodeKafkaOrigin({ topic: 'ticks', partition: 3, offset: 77 }), ddl: [], tables: [smallTable()] }
+}
+
+test('frames are described for people', () => {
+  const payload = concat(encodeRows(smallTransaction()))
+  expect(describePayload(frameKinds.rows, payload)).toBe(
+    'rows, kafka ticks-3 offset 77, table 3 transaction 17 (0 rows)',
+  )
+  const key = { kind: originKinds.idempotencyKey, bytes: new Uint8Array(Buffer.from('k1')) }
+  const keyed = concat(encodeRows({ ...smallTransaction(), origin: key }))
+  expect(describePayload(frameKinds.carry, keyed)).toBe(
+    'carried rows, idempotency key k1, table 3 transaction 17 (0 rows)',
+  )
+  expect(describePayload(frameKinds.ddl, encodeJson({ drop: 't' }))).toBe('ddl {"drop":"t"}')
+  expect(describePayload(frameKinds.rows, new Uint8Array(3))).toBe('rows, the rest is unreadable')
+})
+
+test('a kafka origin', () => {
+  const origin = { topic: 'ticks', partition: 12, offset: 2 ** 40 + 5 }
+  expect(decodeKafkaOrigin(encodeKafkaOrigin(origin))).toEqual(origin)
+  expect(() => decodeKafkaOrigin(noOrigin)).toThrow(CorruptionError)
+})
