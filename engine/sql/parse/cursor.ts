@@ -91,6 +91,7 @@ export function peekWord(cursor: Cursor): string {
   return word
 }
 
+const OTHER = 0
 const BLANK = 1
 const LETTER = 2
 const DIGIT = 3
@@ -106,9 +107,11 @@ function characterClasses(): Uint8Array {
   return table
 }
 
+/** NaN, behind the end of the text, is of no class. */
 function classOf(code: number): number {
   if (code < 128) return classes[code] as number
-  return code === 0xa0 || code === 0xfeff || code === 0x2028 || code === 0x2029 ? BLANK : LETTER
+  if (code === 0xa0 || code === 0xfeff || code === 0x2028 || code === 0x2029) return BLANK
+  return code >= 128 ? LETTER : OTHER
 }
 
 function isWordCode(code: number): boolean {

@@ -189,7 +189,7 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
     if (using.length === 0) on = parseCondition(cursor)
   }
   const tolerance: Interval | null = take(cursor, 'tolerance') ? parseInterval(cursor) : null
-  const window = kind === 'window' ? parseWindowJoinRange(cursor) : null
+  const window = kind === 'window' ? parseWindowJoinRange(cursor, source) : null
   return { position, kind, natural, source, on, using, tolerance, window }
 }
 
@@ -216,9 +216,11 @@ function readOnColumns(cursor: Cursor): Name[] {
   return isInfix(cursor.word) || cursor.word === 'not' || cursor.word === '[' || cursor.word === '.' ? [] : names
 }
 
-function parseWindowJoinRange(cursor: Cursor): WindowJoinRange {
+/** A missing range at the end of the text is reported at the last word before it. */
+function parseWindowJoinRange(cursor: Cursor, source: TableSource): WindowJoinRange {
   const position = cursor.start
-  demand(cursor, 'range', "'range' expected")
+  if (cursor.kind === 'end') throw new SqlError("'range' expected", source.alias?.position ?? position)
+  demand(cursor, 'range')
   demand(cursor, 'between')
   const start = parseFrameBound(cursor)
   demand(cursor, 'and')

@@ -22,8 +22,9 @@ export function parseTypeName(cursor: Cursor, message = 'column type expected'):
   return { position, name: zoned ? `${name}tz` : name, parameters, unit: null, dimensions: parseDimensions(cursor) }
 }
 
-/** The bits of `8c` or `40b` are checked here, because the answer's position is the number's. */
+/** The bits of `8c` or `40b` are checked here; a wrong number is reported at the parenthesis. */
 function parseGeohash(cursor: Cursor, position: number): TypeName {
+  const open = cursor.start
   demand(cursor, '(')
   const match = /^(\d{1,9})([cb])$/i.exec(tokenText(cursor))
   if (match === null) throw new SqlError('invalid GEOHASH size, must be number followed by c or b', cursor.start)
@@ -31,7 +32,7 @@ function parseGeohash(cursor: Cursor, position: number): TypeName {
   const unit = match[2]?.toLowerCase() === 'c' ? 'c' : 'b'
   const bits = unit === 'c' ? size * 5 : size
   if (bits < 1 || bits > 60) {
-    throw new SqlError(`invalid GEOHASH type precision range, must be [1, 60] bits, provided=${bits}`, cursor.start)
+    throw new SqlError(`invalid GEOHASH type precision range, must be [1, 60] bits, provided=${bits}`, open)
   }
   advance(cursor)
   demand(cursor, ')')
