@@ -1,0 +1,96 @@
+// Goal: paths, methods, health, metrics and connections of the HTTP gateway.
+
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { connectionRelations } from '../../../gateways/common/connection-relations.js'
+import { connectTo, type TestGateway, testHttp, until } from '../../support/gateway.js'
+
+let gateway: TestGateway
+
+beforeEach(async () => {
+  gateway = await testHttp({ pessimisticHealth: true, connectionsMax: 2 })
+})
+afterEach(() => gateway.close())
+
+test.each([
+  ['GET', '/', 200, 'OK'],
+  ['GET', '/nope', 404, 'Not Found\r\n'],
+  ['GET', '/exec/x', 404, 'Not Found\r\n'],
+  ['DELETE', '/exec', 405, 'Method DELETE not supported\r\n'],
+  ['GET', '/write', 405, 'Method GET not supported\r\n'],
+  ['POST', '/ping', 405, 'Method POST not supported\r\n'],
+  ['GET', '/ping', 204, ''],
+])('%s %s answers %i', async (method, path, status, text) => {
+  const response = await fetch(gateway.url + path, { method })
+  expect(response.status).toBe(status)
+  expect(await response.text()).toBe(text)
+  if (path === '/ping' && method === 'GET') expect(response.headers.get('x-influxdb-version')).toBe('v2.7.4')
+})
+
+test('/settings names the versions of the line protocol', async () => {
+  const text = await (await fetch(`${gateway.url}/settings`)).text()
+  const settings = JSON.parse(text)
+  expect(settings.config['line.proto.support.versions']).toEqual([1, 2])
+})
+
+test('/metrics counts', async () => {
+  await (await fetch(`${gateway.url}/exec?query=rows+1`)).text()
+  await (await fetch(`${gateway.url}/exec?query=nope`)).text()
+  await fetch(`${gateway.url}/write`, { method: 'POST', body: 'a b=1i\n' })
+  for (let round = 0; round < 2; round++) {
+    const response = await fetch(`${gateway.url}/metrics`)
+    expect(response.headers.get('content-type')).toContain('version=0.0.4')
+    const text = await response.text()
+    expect(text).toMatch(/^svc_connections_active\{protocol="http"\} [12]$/m)
+    expect(text).toMatch(/^svc_queries_total\{type="select"\} 1$/m)
+    expect(text).toMatch(/^svc_query_error_counter 1$/m)
+    expect(text).toMatch(/^svc_rows_written_total 1$/m)
+    expect(text).toMatch(/^svc_unhandled_errors 0$/m)
+  }
+})
+
+test('health turns bad with the first unhandled error', async () => {
+  expect((await fetch(`${gateway.url}/exec?query=fail+bug`)).status).toBe(500)
+  expect((await fetch(`${gateway.url}/`)).status).toBe(500)
+  expect(gateway.logged.some((line) => line.includes('E http statement failed'))).toBe(true)
+})
+
+test('connections are listed, logged and limited', async () => {
+  const [first, second] = [await connectTo(gateway.port), await connectTo(gateway.port)]
+  await until(() => gateway.registry.active('http') === 2)
+  const third = await connectTo(gateway.port)
+  await until(() => third.destroyed || third.readableEnded || gateway.registry.counts.http.rejected === 1)
+  first.destroy()
+  await until(() => gateway.registry.active('http') === 1)
+  const [connections, log] = connectionRelations(gateway.registry)
+  const column = (name: string) => connections?.columns.findIndex((entry) => entry.name === name) ?? -1
+  const rows = connections?.rows() ?? []
+  expect(rows.length).toBe(1)
+  expect(rows[0]?.[column('protocol')]).toBe('http')
+  expect(rows[0]?.[column('remote_address')]).toBe(`127.0.0.1:${second.localPort}`)
+  const eventColumn = log?.columns.findIndex((entry) => entry.name === 'event') ?? -1
+  expect(log?.rows().map((row) => row[eventColumn])).toEqual(['OPEN', 'OPEN', 'REJECT', 'CLOSE'])
+  second.destroy()
+})
+
+test('a request that is none gets a status', async () => {
+  const socket = await connectTo(gateway.port)
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk
+  })
+  socket.write('nonsense\r\n\r\n')
+  await until(() => answer !== '')
+  expect(answer).toContain('400 Bad Request')
+})
+
+test('requests in one go are answered in order', async () => {
+  const socket = await connectTo(gateway.port)
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk
+  })
+  socket.write('GET /exec?query=rows+1 HTTP/1.1\r\nHost: x\r\n\r\nGET /exec?query=nope HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => answer.includes('nope'))
+  expect(answer.indexOf('"rows 1"')).toBeGreaterThan(0)
+  socket.destroy()
+})

@@ -1,0 +1,99 @@
+// Goal: lines over TCP are stored block by block in order; what happened is recorded; a bad line closes the connection or
+// is skipped, by setting.
+
+import { afterEach, expect, test } from 'vitest'
+import { connectTo, type TestGateway, testLineTcp, until } from '../../support/gateway.js'
+
+let gateway: TestGateway
+
+afterEach(() => gateway.close())
+
+test('lines are stored as they come, without waiting for more', async () => {
+  gateway = await testLineTcp()
+  const socket = await connectTo(gateway.port)
+  socket.write('a v=1i\nb v=')
+  await until(() => gateway.engine.stored.length === 1)
+  socket.write('2i\n')
+  await until(() => gateway.engine.stored.length === 2)
+  expect(gateway.engine.stored).toEqual(['a v=1i', 'b v=2i'])
+  const [connection] = gateway.registry.connections()
+  expect(connection).toMatchObject({ protocol: 'ilp', rowsReceived: 2, rowsCommitted: 2, rowsRejected: 0 })
+  socket.end()
+  await until(() => gateway.registry.active('ilp') === 0)
+})
+
+test('much data arrives whole, in order, in large blocks', async () => {
+  gateway = await testLineTcp()
+  const socket = await connectTo(gateway.port)
+  const lines = Array.from({ length: 100_000 }, (_, index) => `weather,city=Oslo temperature=${index}`)
+  socket.end(`${lines.join('\n')}\n`)
+  await until(() => gateway.registry.counts.ilp.closed === 1)
+  expect(gateway.engine.stored).toEqual(lines)
+  expect(gateway.engine.requests.every(({ blocks }) => blocks.every(({ length }) => length <= 1024 * 1024))).toBe(true)
+})
+
+test('a full engine stops reading from the socket', async () => {
+  gateway = await testLineTcp()
+  let makeRoom: () => void = () => {}
+  gateway.engine.room = new Promise((resolve) => {
+    makeRoom = resolve
+  })
+  const socket = await connectTo(gateway.port)
+  const line = `m v="${'x'.repeat(1000)}"\n`
+  const bytes = Buffer.from(line.repeat(50_000))
+  socket.write(bytes)
+  let quiet = 0
+  let before = -1
+  await until(() => {
+    const [connection] = gateway.registry.connections()
+    const now = connection?.bytesIn() ?? 0
+    quiet = now === before && now > 0 ? quiet + 1 : 0
+    before = now
+    return quiet > 2000
+  })
+  expect(before).toBeLessThan(8 * 1024 * 1024)
+  makeRoom()
+  socket.end()
+  await until(() => gateway.registry.counts.ilp.closed === 1)
+  expect(gateway.engine.stored.length).toBe(50_000)
+})
+
+test('a bad line closes the connection; the rows before it are kept', async () => {
+  gateway = await testLineTcp()
+  const socket = await connectTo(gateway.port)
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.write('a v=1i\nb v=bad\nc v=1i\n')
+  await closed
+  await until(() => gateway.registry.counts.ilp.closed === 1)
+  expect(gateway.engine.stored).toEqual(['a v=1i'])
+  const close = gateway.registry.events().at(-1)
+  expect(close).toMatchObject({ event: 'CLOSE', reason: 'Could not parse timestamp: bad' })
+  expect(close?.connection).toMatchObject({ rowsCommitted: 1, rowsRejected: 1 })
+})
+
+test('or is skipped', async () => {
+  gateway = await testLineTcp({ badLine: 'skip' })
+  const socket = await connectTo(gateway.port)
+  socket.end('a v=1i\nb v=bad\nc v=1i\n')
+  await until(() => gateway.registry.counts.ilp.closed === 1)
+  expect(gateway.engine.stored).toEqual(['a v=1i', 'c v=1i'])
+  expect(gateway.registry.events().at(-1)?.reason).toBe(null)
+})
+
+test('a line that the end of the connection cut is not stored', async () => {
+  gateway = await testLineTcp()
+  const socket = await connectTo(gateway.port)
+  socket.end('a v=1i\nb v=12')
+  await until(() => gateway.registry.counts.ilp.closed === 1)
+  expect(gateway.engine.stored).toEqual(['a v=1i'])
+  expect(gateway.registry.events().at(-1)?.reason).toContain('connection closed inside a line')
+})
+
+test('connections beyond the limit are turned away and recorded', async () => {
+  gateway = await testLineTcp({ connectionsMax: 1 })
+  await connectTo(gateway.port)
+  await until(() => gateway.registry.active('ilp') === 1)
+  await connectTo(gateway.port)
+  await until(() => gateway.registry.counts.ilp.rejected === 1)
+  expect(gateway.registry.events().at(-1)?.event).toBe('REJECT')
+})

@@ -1,0 +1,143 @@
+// Goal: however a byte stream is cut into chunks, the lines come out whole, complete and in order, also when binary
+// values hold newlines; blocks keep their size; a slow reader stops the writer.
+//
+// Method: random lines (text, binary doubles and arrays, made to hold newlines and marks) are joined, cut at random
+// places, sent through the stage, and each block is compared with the known line ends. fast-check prints its seed.
+
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { blockPool } from '../../pipeline/block-pool.js'
+import { type LineRefusal, lineBlocks } from '../../pipeline/line-blocks.js'
+import type { LineBlock } from '../../pipeline/line-cutter.js'
+import { lastLineEnd } from '../../pipeline/line-ends.js'
+
+const double = fc
+  .array(fc.constantFrom(0x0a, 0x0e, 0x10, 0x3d, 0x20, 0x00, 0x41), { minLength: 8, maxLength: 8 })
+  .map((bytes) => Buffer.concat([Buffer.from('d==\x10', 'latin1'), Buffer.from(bytes)]))
+const array = fc
+  .tuple(fc.constantFrom(1, 2, 10), fc.constantFrom(0, 1, 10), fc.constantFrom(0x0a, 0x3d, 0x10, 0x0e, 0x42))
+  .map(([rows, columns, fill]) => {
+    const head = Buffer.from([0x61, 0x3d, 0x3d, 0x0e, 10, 2, rows, 0, 0, 0, columns, 0, 0, 0])
+    return Buffer.concat([head, Buffer.alloc(rows * columns * 8, fill)])
+  })
+const text = fc.string({ maxLength: 30 }).map((value) => Buffer.from(`t="${value.replaceAll('\n', '')}"`))
+const line = fc.array(fc.oneof(text, double, array), { minLength: 1, maxLength: 4 }).map((fields) => {
+  const parts = fields.flatMap((field) => [field, Buffer.from(',')]).slice(0, -1)
+  return Buffer.concat([Buffer.from('m '), ...parts, Buffer.from(' 1\n')])
+})
+
+function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
+  const chunks: Buffer[] = []
+  let at = 0
+  for (let turn = 0; at < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length] ?? 1
+    chunks.push(Buffer.from(bytes.subarray(at, at + size)))
+    at += size
+  }
+  return chunks
+}
+
+interface Gathered {
+  readonly blocks: Buffer[]
+  readonly refusals: Error[]
+}
+
+async function gather(chunks: readonly Buffer[], blockBytesMax: number, lineBytesMax = 1 << 20): Promise<Gathered> {
+  const gathered: Gathered = { blocks: [], refusals: [] }
+  const stage = lineBlocks({ blockBytesMax, lineBytesMax, pool: blockPool(blockBytesMax, 2) })
+  const read = async (items: AsyncIterable<LineBlock | LineRefusal>): Promise<void> => {
+    for await (const item of items) {
+      if ('refusal' in item) {
+        gathered.refusals.push(item.refusal)
+        throw item.refusal
+      }
+      gathered.blocks.push(Buffer.from(item.bytes))
+      item.bytes.fill(0x58)
+      item.release()
+    }
+  }
+  await pipeline(Readable.from(chunks), stage, read).catch((error) => {
+    if (gathered.refusals.length === 0) throw error
+  })
+  return gathered
+}
+
+describe('lines', () => {
+  test('come out whole and in order, however they are cut', async () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 8 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(line, { maxLength: 30 }),
+        sizes,
+        fc.integer({ min: 64, max: 600 }),
+        async (lines, cuts, max) => {
+          const bytes = Buffer.concat(lines)
+          const { blocks, refusals } = await gather(cut(bytes, cuts), max)
+          expect(refusals).toEqual([])
+          expect(Buffer.concat(blocks).equals(bytes)).toBe(true)
+          const ends = new Set<number>()
+          let end = 0
+          for (const { length } of lines) {
+            end += length
+            ends.add(end)
+          }
+          let at = 0
+          for (const block of blocks) {
+            at += block.length
+            expect(ends.has(at)).toBe(true)
+          }
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  test('of a fast sender make blocks of nearly the full size', async () => {
+    const bytes = Buffer.from('weather,city=Oslo temperature=3.5 1700000000000000000\n'.repeat(4000))
+    const { blocks } = await gather(cut(bytes, [8192]), 65_536)
+    expect(blocks.every(({ length }) => length <= 65_536)).toBe(true)
+    expect(Buffer.concat(blocks).equals(bytes)).toBe(true)
+  })
+
+  test('longer than a block go alone, and the lines behind them are not kept back', async () => {
+    const bytes = Buffer.from(`m v="${'x'.repeat(5000)}"\nm v=1i\nm v=2i\n`)
+    const { blocks } = await gather(cut(bytes, [1000]), 1024)
+    expect(blocks.map(({ length }) => length)).toEqual([5007, 14])
+  })
+
+  test('longer than the limit end the stream behind the lines before', async () => {
+    const bytes = Buffer.from(`m v=1i\n${'x'.repeat(5000)}`)
+    const { blocks, refusals } = await gather(cut(bytes, [100]), 1024, 2000)
+    expect(Buffer.concat(blocks).toString()).toBe('m v=1i\n')
+    expect(refusals[0]?.message).toBe('line is too long [bytesMax=2000]')
+  })
+
+  test('without their end are dropped and reported', async () => {
+    const { blocks, refusals } = await gather([Buffer.from('m v=1i\nm v=12')], 1024)
+    expect(Buffer.concat(blocks).toString()).toBe('m v=1i\n')
+    expect(refusals[0]?.message).toContain('connection closed inside a line')
+  })
+})
+
+test('a newline within a double or an array ends no line', () => {
+  const inDouble = Buffer.from('m d==\x10\n\n\n\n\n\n\n\n 1\nm d==\x10\n\n\n', 'latin1')
+  expect(lastLineEnd(inDouble)).toBe(inDouble.indexOf(' 1\n') + 3)
+  const inArray = Buffer.from('m a==\x0e\n\x01\x02\0\0\0\n\n\n\n\n\n\n\n\n\n\n', 'latin1')
+  expect(lastLineEnd(inArray)).toBe(0)
+})
+
+test('a reader that stops holds the writer after a block or two', async () => {
+  const blockBytesMax = 1024
+  const stage = lineBlocks({ blockBytesMax, lineBytesMax: 1 << 20, pool: blockPool(blockBytesMax, 2) })
+  const chunk = Buffer.from('m v=1i\n'.repeat(100))
+  let written = 0
+  while (written < 100 && stage.writableLength < blockBytesMax) {
+    stage.write(Buffer.from(chunk))
+    written++
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(written).toBeLessThan(10)
+  stage.destroy()
+})

@@ -1,0 +1,176 @@
+// A fake of the engine's door, in memory. Lines are kept as text; a line with the word `bad` cannot be stored.
+// Statements:
+//
+//   rows <n> [<bytes>]      n rows of one LONG column in blocks of about so many bytes
+//   fail <class>            rejects: sql, timeout, resource, bug
+//   late <class>            the same behind the first block
+//   update <n>, create      statements without rows
+//   hang                    never answers until it is aborted
+
+import {
+  AssertionError,
+  CancelledError,
+  errorRecord,
+  ResourceError,
+  RowError,
+  SqlError,
+  TimeoutError,
+} from '../../engine/base/errors.js'
+import type {
+  Engine,
+  ExecuteOptions,
+  LineRequest,
+  LineTicket,
+  Receipt,
+  RowsResult,
+  StatementResult,
+  VirtualRelation,
+} from '../../engine/engine.js'
+import { dataType } from '../../engine/types/column-types.js'
+
+export interface FakeEngine extends Engine {
+  readonly requests: LineRequest[]
+  readonly stored: string[]
+  readonly executed: { sql: string; options: ExecuteOptions }[]
+  readonly relations: VirtualRelation[]
+  /** Bytes of result blocks asked for so far. */
+  readonly pulled: { bytes: number }
+  readonly returned: { count: number }
+  /** While set, requests wait for room until the promise resolves. */
+  room: Promise<void> | null
+  /** Refuses requests when set. */
+  refusal: Error | null
+  closed: boolean
+}
+
+export function fakeEngine(): FakeEngine {
+  const engine: FakeEngine = {
+    requests: [],
+    stored: [],
+    executed: [],
+    relations: [],
+    pulled: { bytes: 0 },
+    returned: { count: 0 },
+    room: null,
+    refusal: null,
+    closed: false,
+    lines: (request) => takeLines(engine, request),
+    execute: async (sql, options) => {
+      engine.executed.push({ sql, options })
+      return run(engine, sql, options)
+    },
+    relation: (relation) => void engine.relations.push(relation),
+    tableExists: () => false,
+    close: async () => {
+      engine.closed = true
+    },
+  }
+  return engine
+}
+
+function takeLines(engine: FakeEngine, request: LineRequest): LineTicket {
+  if (engine.refusal !== null) {
+    const refused = Promise.reject(engine.refusal)
+    refused.catch(() => {})
+    return { taken: refused, receipt: refused }
+  }
+  // Copied when there is room, as the engine does: the blocks are the caller's again afterwards.
+  const taken = (engine.room ?? Promise.resolve()).then(() => {
+    engine.requests.push({ ...request, blocks: request.blocks.map((block) => Uint8Array.from(block)) })
+  })
+  const receipt = taken.then(() => store(engine, request, engine.requests.at(-1)?.blocks ?? []))
+  return { taken, receipt }
+}
+
+function store(engine: FakeEngine, request: LineRequest, blocks: readonly Uint8Array[]): Receipt {
+  const lines = Buffer.concat(blocks).toString('latin1').split('\n')
+  const rejects = []
+  const good: string[] = []
+  for (const [index, line] of lines.entries()) {
+    if (line === '') continue
+    if (!line.includes('bad')) good.push(line)
+    else {
+      rejects.push({ line: index + 1, message: 'Could not parse timestamp: bad', table: 'fake' })
+      if (!request.skipBadLines) break
+    }
+  }
+  const refused = request.atomic && rejects[0] !== undefined
+  const error = refused ? errorRecord(new RowError(rejects[0]?.message ?? '', rejects[0]?.line ?? 0)) : null
+  if (!refused) engine.stored.push(...good)
+  return { requestId: 1, rows: refused ? 0 : good.length, rejects, error, lsn: 1, existed: false }
+}
+
+async function run(engine: FakeEngine, sql: string, options: ExecuteOptions): Promise<StatementResult> {
+  const [verb = '', first = '', second = ''] = sql.split(' ')
+  if (options.explain) return { kind: 'plan', lines: ['scan fake'], compilerMs: 0.1 }
+  switch (verb) {
+    case 'rows':
+      return rowsResult(engine, Number(first), Number(second) || 1000, options, null)
+    case 'fail':
+      throw failure(first)
+    case 'late':
+      return rowsResult(engine, 1_000_000, 100_000, options, failure(first))
+    case 'update':
+      return { kind: 'done', tag: 'UPDATE', rows: Number(first), compilerMs: 0.1 }
+    case 'create':
+      return { kind: 'done', tag: 'CREATE TABLE', rows: 0, compilerMs: 0.1 }
+    case 'hang':
+      return new Promise((_resolve, reject) => {
+        options.signal?.addEventListener('abort', () => reject(new CancelledError()))
+      })
+    default:
+      throw SqlError.tableMissing(verb, 0)
+  }
+}
+
+function failure(kind: string): Error {
+  if (kind === 'timeout') return new TimeoutError(50)
+  if (kind === 'resource') return new ResourceError('no memory now')
+  return kind === 'bug' ? new AssertionError('a bug') : new SqlError('unexpected token', 7)
+}
+
+function rowsResult(
+  engine: FakeEngine,
+  rowCount: number,
+  blockBytes: number,
+  options: ExecuteOptions,
+  lateFailure: Error | null,
+): RowsResult {
+  const last = Math.min(rowCount, options.skip + options.rowsMax)
+  let settle: (summary: { rows: number; cut: boolean }) => void = () => {}
+  const summary = new Promise<{ rows: number; cut: boolean }>((resolve) => {
+    settle = resolve
+  })
+  // One buffer for all blocks: whoever keeps a view reads what came later.
+  const shared = Buffer.alloc(blockBytes + 100)
+  async function* blocks(): AsyncGenerator<Uint8Array> {
+    try {
+      let at = 0
+      for (let row = options.skip; row < last && options.encoding.kind !== 'count'; row++) {
+        at += shared.write(`${row === options.skip ? '' : ','}[${row}]`, at, 'latin1')
+        if (at < blockBytes && row + 1 < last) continue
+        engine.pulled.bytes += at
+        yield shared.subarray(0, at)
+        shared.fill(0x21)
+        at = 0
+        if (lateFailure !== null) throw lateFailure
+      }
+      settle({ rows: options.countAll ? rowCount : Math.max(0, last - options.skip), cut: last < rowCount })
+    } finally {
+      engine.returned.count++
+    }
+  }
+  return {
+    kind: 'rows',
+    columns: [
+      { name: 'x', type: dataType('LONG') },
+      { name: 'a', type: dataType('ARRAY', 2) },
+    ],
+    timestampIndex: -1,
+    blocks: blocks(),
+    values: (async function* () {})(),
+    summary,
+    compilerMs: 0.25,
+    cached: false,
+  }
+}

@@ -1,0 +1,81 @@
+// Gateways over the fake engine, on ports of the system's choice.
+
+import { connect, type Socket } from 'node:net'
+import { systemClock } from '../../engine/base/clock.js'
+import type { Log } from '../../engine/base/log.js'
+import { ConnectionRegistry } from '../../gateways/common/connections.js'
+import { type GatewayCounters, gatewayCounters } from '../../gateways/common/metric.js'
+import { gatewayMetrics } from '../../gateways/common/metrics-table.js'
+import type { HttpOptions } from '../../gateways/http/context.js'
+import { openHttpGateway } from '../../gateways/http/server.js'
+import { type LineTcpOptions, openLineTcpGateway } from '../../gateways/ilp-tcp/server.js'
+import { type FakeEngine, fakeEngine } from './fake-engine.js'
+
+export interface TestGateway {
+  readonly engine: FakeEngine
+  readonly registry: ConnectionRegistry
+  readonly counters: GatewayCounters
+  readonly logged: string[]
+  readonly port: number
+  readonly url: string
+  close(): Promise<void>
+}
+
+const here = { host: '127.0.0.1', port: 0 }
+
+const httpDefaults: HttpOptions = {
+  connectionsMax: 10,
+  keepAliveMs: 5000,
+  headerBytesMax: 1024 * 1024,
+  executePath: '/exec',
+  rowsMax: 10_000,
+  queryTimeoutMs: 0,
+  queriesMax: -1,
+  linesEnabled: true,
+  lineRequestsMax: -1,
+  lineBodyBytesMax: 1024 * 1024,
+  lineBodiesBytesMax: 4 * 1024 * 1024,
+  metricsEnabled: true,
+  pessimisticHealth: false,
+  logQueries: true,
+  version: '0.0.0',
+}
+
+function surroundings() {
+  const logged: string[] = []
+  const log: Log = (level, logger, message) => void logged.push(`${level} ${logger} ${message}`)
+  const registry = new ConnectionRegistry(systemClock, 100)
+  return { engine: fakeEngine(), registry, counters: gatewayCounters(), logged, log, clock: systemClock }
+}
+
+export async function testHttp(changes: Partial<HttpOptions> = {}): Promise<TestGateway> {
+  const around = surroundings()
+  const metrics = gatewayMetrics(around.counters, around.registry)
+  const gateway = await openHttpGateway(here, { ...httpDefaults, ...changes }, { ...around, metrics })
+  const { port } = gateway.address
+  return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }
+}
+
+export async function testLineTcp(changes: Partial<LineTcpOptions> = {}): Promise<TestGateway> {
+  const around = surroundings()
+  const gateway = await openLineTcpGateway(here, { connectionsMax: 10, badLine: 'close', ...changes }, around)
+  const { port } = gateway.address
+  return { ...around, port, url: '', close: () => gateway.close() }
+}
+
+/** A connection that may be reset by the other side. */
+export async function connectTo(port: number): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port })
+  socket.on('error', () => {})
+  await new Promise((resolve) => socket.once('connect', resolve))
+  return socket
+}
+
+/** Polls until the condition holds; fails after some seconds. */
+export async function until(condition: () => boolean): Promise<void> {
+  const end = performance.now() + 5000
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`never became true: ${condition}`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
