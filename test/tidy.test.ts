@@ -78,7 +78,8 @@ function layerOf(path: string): Layer | null {
 /** The imported file's path in the repository; null for packages and built-in modules. */
 function targetOf(file: SourceFile, specifier: string): string | null {
   if (!specifier.startsWith('.')) return null
-  return posix.join(posix.dirname(file.path), specifier).replace(/\.js$/, '.ts')
+  const path = posix.join(posix.dirname(file.path), specifier)
+  return path.replace(/^dist\//, '').replace(/\.js$/, '.ts')
 }
 
 function packageOf(specifier: string): string | null {

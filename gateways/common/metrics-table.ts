@@ -4,6 +4,10 @@ import { type ConnectionRegistry, protocols } from './connections.js'
 import type { GatewayCounters, LabelledValue, Metric } from './metric.js'
 
 export function gatewayMetrics(counters: GatewayCounters, registry: ConnectionRegistry): Metric[] {
+  return [...connectionMetrics(registry), ...statementMetrics(counters), ...runtimeMetrics]
+}
+
+function connectionMetrics(registry: ConnectionRegistry): Metric[] {
   const byProtocol = (value: (protocol: (typeof protocols)[number]) => number): LabelledValue[] =>
     protocols.map((protocol) => ({ labels: { protocol }, value: value(protocol) }))
   return [
@@ -25,6 +29,11 @@ export function gatewayMetrics(counters: GatewayCounters, registry: ConnectionRe
       says: 'Connections closed since the start.',
       read: () => byProtocol((protocol) => registry.counts[protocol].closed),
     },
+  ]
+}
+
+function statementMetrics(counters: GatewayCounters): Metric[] {
+  return [
     {
       name: 'svc_queries_total',
       type: 'counter',
@@ -61,17 +70,20 @@ export function gatewayMetrics(counters: GatewayCounters, registry: ConnectionRe
       says: 'Errors that nobody expected; 0 in a healthy server.',
       read: () => counters.unhandledErrors,
     },
-    {
-      name: 'svc_memory_jvm_heap_used',
-      type: 'gauge',
-      says: 'Bytes of the runtime heap in use.',
-      read: () => process.memoryUsage().heapUsed,
-    },
-    {
-      name: 'svc_memory_jvm_heap_committed',
-      type: 'gauge',
-      says: 'Bytes of the runtime heap.',
-      read: () => process.memoryUsage().heapTotal,
-    },
   ]
 }
+
+const runtimeMetrics: readonly Metric[] = [
+  {
+    name: 'svc_memory_jvm_heap_used',
+    type: 'gauge',
+    says: 'Bytes of the runtime heap in use.',
+    read: () => process.memoryUsage().heapUsed,
+  },
+  {
+    name: 'svc_memory_jvm_heap_committed',
+    type: 'gauge',
+    says: 'Bytes of the runtime heap.',
+    read: () => process.memoryUsage().heapTotal,
+  },
+]
