@@ -9,8 +9,9 @@
 // What it promises is what Files promises, and nothing more:
 //
 //   file data      survives a power loss after sync(). Otherwise each sector that was written since is, by the seed, as
-//                  before, as written, or garbage; sectors are 512 or 4096 bytes, by the seed. An unsynced size is the
-//                  old one, the new one, or between; what nobody wrote in it reads zero or garbage.
+//                  before, as written, or garbage; sectors are 512 or 4096 bytes, by the seed. A garbled sector takes
+//                  the synced bytes along that it held. An unsynced size is the old one, the new one, or between; what
+//                  nobody wrote in it reads zero or garbage.
 //   names          survive after syncDirectory() of their directory. Otherwise each create, remove and rename is kept
 //                  or lost, each for itself; a rename as a whole. A new directory that is lost takes its content along.
 //   failed sync    throws; some sectors reached the disk; the rest counts as clean, reads as written, and no later sync

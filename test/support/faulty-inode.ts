@@ -75,7 +75,7 @@ function resizeImage(image: Image, size: number): void {
 
 function writeSeen({ seen, dirty }: InodeState, bytes: Uint8Array, position: number): void {
   if (bytes.length === 0) return
-  markDirty(dirty, Math.min(seen.size, position), position + bytes.length)
+  markDirty(dirty, position, position + bytes.length)
   writeImage(seen, bytes, position)
 }
 
@@ -115,17 +115,17 @@ function failSync(state: InodeState, random: Random): void {
 
 function crashInode(state: InodeState, random: Random): void {
   const { disk, seen, dirty } = state
-  // Sectors of a 4 KiB disk stand and fall together; the fate is drawn once for each group.
-  const sectorsTogether = random.chance(0.5) ? 1 : 8
+  // On a disk with 4 KiB sectors, garbage spoils the neighbours too that nobody wrote.
+  const together = random.chance(0.5) ? 1 : 8
   const calm = random.next()
   resizeImage(disk, crashedSize(disk.size, seen.size, random))
-  const fates = new Map<number, number>()
-  for (const sector of [...dirty].sort((a, b) => a - b)) {
-    const group = Math.floor(sector / sectorsTogether)
-    const fate = fates.get(group) ?? drawFate(random, calm)
-    fates.set(group, fate)
-    if (fate === 1) putSector(disk, sector, seenSector(state, sector))
-    else if (fate === 2) putSector(disk, sector, random.fill(new Uint8Array(sectorBytes)))
+  const groups = new Set([...dirty].sort((a, b) => a - b).map((sector) => Math.floor(sector / together)))
+  for (const group of groups) {
+    const fate = drawFate(random, calm)
+    for (let sector = group * together; sector < (group + 1) * together; sector++) {
+      if (fate === 1 && dirty.has(sector)) putSector(disk, sector, seenSector(state, sector))
+      else if (fate === 2) putSector(disk, sector, random.fill(new Uint8Array(sectorBytes)))
+    }
   }
   dirty.clear()
   seen.bytes = disk.bytes.slice()

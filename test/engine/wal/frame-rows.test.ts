@@ -124,7 +124,9 @@ function concat(pieces: readonly Uint8Array[]): Uint8Array {
 function plain(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => {
     if (part instanceof Uint8Array) return Buffer.from(part).toString('latin1')
-    return typeof part === 'bigint' ? `${part}n` : part
+    if (typeof part !== 'object' || part === null || Array.isArray(part))
+      return typeof part === 'bigint' ? `${part}n` : part
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
   })
 }
 
