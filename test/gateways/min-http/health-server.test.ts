@@ -1,0 +1,30 @@
+// Goal: health checks answer on every path, and turn bad with the shared flag.
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { closeServer, listen } from '../../../gateways/common/listen.js'
+import { healthServer, unhealthyWord } from '../../../gateways/min-http/health-server.js'
+
+const flag = new Int32Array(new SharedArrayBuffer(4))
+const server = healthServer(flag)
+let url = ''
+
+beforeAll(async () => {
+  const { port } = await listen(server, { host: '127.0.0.1', port: 0 })
+  url = `http://127.0.0.1:${port}`
+})
+afterAll(async () => {
+  const closed = closeServer(server)
+  server.closeAllConnections()
+  await closed
+})
+
+test.each(['/', '/ping', '/any/where'])('%s is well', async (path) => {
+  const response = await fetch(url + path)
+  expect(response.status).toBe(200)
+  expect(await response.text()).toBe('OK')
+})
+
+test('the flag makes it ill', async () => {
+  Atomics.store(flag, unhealthyWord, 1)
+  expect((await fetch(url)).status).toBe(500)
+})
