@@ -28,7 +28,7 @@ export const sqlListMax = 1_000_000
 /** Bytes of one slot handed from the main thread to the writer. */
 export const ingestBlockBytesMax = 1 * MIB
 /** Links of one chain of operators (`a + b + c ...`) or of set operations; AND and OR chains are free. */
-export const sqlChainMax = 2_000
+export const sqlChainMax = 1_000
 /** Tables that one line-protocol request may create. */
 export const newTablesPerRequestMax = 10_000
 /** Columns that one line-protocol request may add to existing and new tables. */

@@ -20,7 +20,7 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
   if (cursor.word !== ')') throw closingError(cursor, open)
   advance(cursor)
-  return parseCallTail(cursor, { name, position, distinct, args, orderBy })
+  return parseCallTail(cursor, { schema: path.at(-2) ?? null, name, position, distinct, args, orderBy })
 }
 
 function parseArguments(cursor: Cursor): Expression[] {
@@ -35,6 +35,7 @@ function parseArguments(cursor: Cursor): Expression[] {
 }
 
 interface CallHead {
+  readonly schema: string | null
   readonly name: string
   readonly position: number
   readonly distinct: boolean
@@ -121,7 +122,7 @@ function parseTypedString(cursor: Cursor): Expression | null {
     kind: 'cast',
     position: start,
     operand,
-    type: { position: start, name, parameters: [], unit: null, dimensions: 0 },
+    type: { position: start, name, text: name, parameters: [], unit: null, dimensions: 0 },
   }
 }
 
@@ -129,6 +130,7 @@ function plainCall(position: number, name: string, args: readonly Expression[]):
   return {
     kind: 'call',
     position,
+    schema: null,
     name,
     args,
     distinct: false,
@@ -181,7 +183,7 @@ function parseFromCall(cursor: Cursor): Expression {
   const args = take(cursor, 'from') ? parseFromArguments(cursor, first, isTrim) : first
   while (take(cursor, ',')) args.push(parseExpression(cursor, 0, 'argument'))
   if (!take(cursor, ')')) throw closingError(cursor, open)
-  return parseCallTail(cursor, { name: side ?? name, position, distinct: false, args, orderBy: [] })
+  return parseCallTail(cursor, { schema: null, name: side ?? name, position, distinct: false, args, orderBy: [] })
 }
 
 /** The function that trims the named side only; null for both. */

@@ -38,9 +38,8 @@ export interface Cursor {
   previousEnd: number
   /** Levels of nesting that are open now. */
   depth: number
-  /** Operators chained in the outermost open expression, and how many expressions are open. */
-  links: number
-  openExpressions: number
+  /** Operators on top of each other in what is parsed of the innermost open expression: the height of its tree. */
+  height: number
   /** `?` parameters met so far. */
   parameters: number
 }
@@ -60,8 +59,7 @@ export function openCursor(text: string): Cursor {
     escaped: false,
     previousEnd: 0,
     depth: 0,
-    links: 0,
-    openExpressions: 0,
+    height: 0,
     parameters: 0,
   }
   advance(cursor)

@@ -9,7 +9,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlChainMax } from '../../base/limits.js'
-import type { BinaryOperator, Expression, InExpression, Slice } from './ast.js'
+import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from './ast.js'
 import { advance, at, type Cursor, descend, moveTo, tokenText } from './cursor.js'
 import { demand, parseList, take, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
@@ -61,15 +61,15 @@ const powers: ReadonlyMap<string, number> = new Map([
 /** An expression whose operators all bind tighter than `power`. `missing` is the message when there is none at all. */
 export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression expected'): Expression {
   descend(cursor)
-  if (cursor.openExpressions === 0) cursor.links = 0
-  cursor.openExpressions++
+  const outerHeight = cursor.height
+  cursor.height = 0
   let left = parseOperand(cursor, missing)
   while (cursor.word !== ',' && cursor.word !== ')') {
     const next = powerHere(cursor)
     if (next <= power) break
     left = parseInfix(cursor, left, next)
   }
-  cursor.openExpressions--
+  if (cursor.height < outerHeight) cursor.height = outerHeight
   cursor.depth--
   return left
 }
@@ -116,7 +116,7 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
       return parseIs(cursor, left, position)
     case '::':
       link(cursor)
-      return { kind: 'cast', position, operand: left, type: parseTypeName(cursor, 'type expected') }
+      return { kind: 'cast', position, operand: left, type: doubleForFloat(parseTypeName(cursor, 'type expected')) }
     case '[':
       return parseSubscript(cursor, left, position)
     case 'collate':
@@ -129,9 +129,15 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
   }
 }
 
-function link(cursor: Cursor): void {
-  cursor.links++
-  if (cursor.links > sqlChainMax) throw new SqlError(`expression is too long [operators=${sqlChainMax}]`, cursor.start)
+/** Behind `::`, FLOAT means what it means in PostgreSQL: eight bytes. (CAST and columns take the dialect's four.) */
+function doubleForFloat(type: TypeName): TypeName {
+  return type.name === 'float' ? { ...type, name: 'double', text: 'DOUBLE' } : type
+}
+
+/** Counts a level of the tree that no level of nesting in the text accounts for. */
+export function link(cursor: Cursor): void {
+  cursor.height++
+  if (cursor.height > sqlChainMax) throw new SqlError(`expression is too long [operators=${sqlChainMax}]`, cursor.start)
 }
 
 function parseBinary(
@@ -176,9 +182,7 @@ function parseLogical(
     advance(cursor)
     operands.push(parseRight(cursor, word, power, at))
   }
-  return operands.length > 16
-    ? balance(operands, positions, word, 0, operands.length)
-    : chain(operands, positions, word)
+  return operands.length > 8 ? balance(operands, positions, word, 0, operands.length) : chain(operands, positions, word)
 }
 
 function chain(operands: readonly Expression[], positions: readonly number[], operator: 'and' | 'or'): Expression {

@@ -3,11 +3,11 @@
 import { SqlError } from '../../base/errors.js'
 import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
-import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
+import { advance, type Cursor, descend, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, parseNameOrString, take, unexpectedToken } from './expect.js'
-import { closingError, isInfix, notPower, parseExpression, parseExpression0, signPower } from './expression.js'
+import { closingError, isInfix, link, notPower, parseExpression, parseExpression0, signPower } from './expression.js'
 import { geohashLiteral, numberLiteral } from './literal.js'
-import { parseQuery, startsQuery } from './query.js'
+import { continueQuery, continuesQuery, parseQuery, startsQuery } from './query.js'
 import { parseTypeName } from './type-name.js'
 
 /** Words that end an expression wherever one is expected; quoted they are names. */
@@ -140,8 +140,17 @@ function parseParentheses(cursor: Cursor): Expression {
     return parseFields(cursor, { kind: 'subquery', position, query })
   }
   const elements = parseList(cursor, parseExpression0)
-  closeParenthesis(cursor, position)
   const [first] = elements
+  if (first?.kind === 'subquery' && elements.length === 1 && continuesQuery(cursor)) {
+    const query = continueQuery(
+      cursor,
+      { kind: 'nested', position: first.position, query: first.query },
+      first.position,
+    )
+    closeParenthesis(cursor, position)
+    return parseFields(cursor, { kind: 'subquery', position, query })
+  }
+  closeParenthesis(cursor, position)
   if (first !== undefined && elements.length === 1) return parseFields(cursor, first)
   return { kind: 'list', position, elements }
 }
@@ -158,10 +167,14 @@ function parseFields(cursor: Cursor, operand: Expression): Expression {
     const position = cursor.start
     advance(cursor)
     const name = take(cursor, '*') ? '*' : parseNameOrString(cursor, 'field name expected').name
+    link(cursor)
     result = { kind: 'field', position, operand: result, name }
   }
   return result
 }
+
+/** Database, schema, table, column, and one for a message that says more than a number. */
+const partsMax = 5
 
 /** `a`, `t.a`, `t.*`, or a call when a parenthesis follows. */
 function parsePath(cursor: Cursor): Expression {
@@ -172,6 +185,7 @@ function parsePath(cursor: Cursor): Expression {
     advance(cursor)
     if (take(cursor, '*')) return { kind: 'star', position, table: path.at(-1) ?? null, exclude: [] }
     quoted ||= cursor.kind === 'quoted'
+    if (path.length === partsMax) throw new SqlError(`too many parts in name [max=${partsMax}]`, position)
     path.push(parsePart(cursor))
   }
   if (cursor.word === '(') return parseCall(cursor, path, position)
@@ -256,7 +270,7 @@ function parseArray(cursor: Cursor, position: number): Expression {
 /** Inner arrays need no word: `array[[1, 2], [3, 4]]`. */
 function parseElement(cursor: Cursor): Expression {
   if (cursor.word !== '[') return parseExpression(cursor)
-  cursor.depth++
+  descend(cursor)
   const array = parseArray(cursor, cursor.start)
   cursor.depth--
   return array

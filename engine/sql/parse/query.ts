@@ -145,8 +145,9 @@ export function continueQuery(
   }
 }
 
-export function startsSetOperation(cursor: Cursor): boolean {
-  return setWords.has(cursor.word)
+/** Behind a query in parentheses: whether it goes on, as in `(select 1) union (select 2)`. */
+export function continuesQuery(cursor: Cursor): boolean {
+  return setWords.has(cursor.word) || cursor.word === 'order' || cursor.word === 'limit'
 }
 
 function parseSetOperation(cursor: Cursor, left: QueryBody): SetOperation {

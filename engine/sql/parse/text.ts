@@ -138,8 +138,9 @@ function inText(expression: Extract<Expression, { kind: 'in' }>): string {
 /** OVER, FILTER and ORDER BY are no part of the name. */
 function callText(call: Extract<Expression, { kind: 'call' }>): string {
   const [first] = call.args
-  if (call.args.length === 1 && first?.kind === 'star') return `${call.name}()`
-  const name = call.distinct && call.name.toLowerCase() === 'count' ? 'count_distinct' : call.name
+  const schema = call.schema === null ? '' : `${call.schema}.`
+  if (call.args.length === 1 && first?.kind === 'star') return `${schema}${call.name}()`
+  const name = call.distinct && call.name.toLowerCase() === 'count' ? 'count_distinct' : schema + call.name
   return `${name}(${listText(call.args)})`
 }
 
@@ -151,9 +152,9 @@ function caseText({ operand, branches, otherwise }: CaseExpression): string {
 }
 
 /** `geohash3c`, `decimal_10_2`, `double[]` */
-export function typeText({ name, parameters, unit, dimensions }: TypeName): string {
+export function typeText({ text, parameters, unit, dimensions }: TypeName): string {
   const suffix = unit === null ? parameters.map((parameter) => `_${parameter}`).join('') : `${parameters[0]}${unit}`
-  return name + suffix + '[]'.repeat(dimensions)
+  return text + suffix + '[]'.repeat(dimensions)
 }
 
 function indexText(index: Expression | Slice): string {

@@ -9,21 +9,29 @@ import { demand, parseName, parseWholeNumber, take } from './expect.js'
 
 export function parseTypeName(cursor: Cursor, message = 'column type expected'): TypeName {
   const position = cursor.start
-  let name = parseName(cursor, message).name.toLowerCase()
+  let text = parseName(cursor, message).name
   while (cursor.word === '.') {
     advance(cursor)
-    name = parseName(cursor, message).name.toLowerCase()
+    text = parseName(cursor, message).name
   }
-  if (name === 'geohash') return parseGeohash(cursor, position)
+  let name = text.toLowerCase()
+  if (name === 'geohash') return parseGeohash(cursor, position, text)
   if (name === 'double') take(cursor, 'precision')
   if ((name === 'character' || name === 'char' || name === 'bit') && take(cursor, 'varying')) name = 'varchar'
   const parameters = cursor.word === '(' ? parseParameters(cursor) : []
   const zoned = takesZone(name) && takeZone(cursor)
-  return { position, name: zoned ? `${name}tz` : name, parameters, unit: null, dimensions: parseDimensions(cursor) }
+  return {
+    position,
+    name: zoned ? `${name}tz` : name,
+    text,
+    parameters,
+    unit: null,
+    dimensions: parseDimensions(cursor),
+  }
 }
 
 /** The bits of `8c` or `40b` are checked here; a wrong number is reported at the parenthesis. */
-function parseGeohash(cursor: Cursor, position: number): TypeName {
+function parseGeohash(cursor: Cursor, position: number, text: string): TypeName {
   const open = cursor.start
   demand(cursor, '(')
   const match = /^(\d{1,9})([cb])$/i.exec(tokenText(cursor))
@@ -36,7 +44,7 @@ function parseGeohash(cursor: Cursor, position: number): TypeName {
   }
   advance(cursor)
   demand(cursor, ')')
-  return { position, name: 'geohash', parameters: [size], unit, dimensions: parseDimensions(cursor) }
+  return { position, name: 'geohash', text, parameters: [size], unit, dimensions: parseDimensions(cursor) }
 }
 
 function parseParameters(cursor: Cursor): number[] {

@@ -78,7 +78,10 @@ function parseFrame(cursor: Cursor): WindowFrame {
   const between = take(cursor, 'between')
   const start = parseFrameBound(cursor)
   if (start.kind === 'unbounded following') {
-    throw new SqlError('frame start cannot be UNBOUNDED FOLLOWING, use UNBOUNDED PRECEDING', cursor.previousEnd - 'following'.length)
+    throw new SqlError(
+      'frame start cannot be UNBOUNDED FOLLOWING, use UNBOUNDED PRECEDING',
+      cursor.previousEnd - 'following'.length,
+    )
   }
   if (between) demand(cursor, 'and')
   const end = between ? parseFrameBound(cursor) : here

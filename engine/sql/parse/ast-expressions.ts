@@ -1,0 +1,308 @@
+// Expressions: operands, operators, calls, windows. To be imported from ast.ts, which states the invariants.
+
+import type { Name, Query, TypeName } from './ast.js'
+
+export type UnaryOperator = '-' | '+' | '~' | 'not'
+export type ComparisonOperator = '=' | '<>' | '<' | '<=' | '>' | '>='
+export type BinaryOperator =
+  | ComparisonOperator
+  | '+'
+  | '-'
+  | '*'
+  | '/'
+  | '%'
+  | '||'
+  | '&'
+  | '|'
+  | '^'
+  | '<<'
+  | '>>'
+  | '<<='
+  | '>>='
+  | '~'
+  | '!~'
+  | 'like'
+  | 'ilike'
+  | 'not like'
+  | 'not ilike'
+  | 'within'
+  | 'not within'
+  | 'and'
+  | 'or'
+
+export type Expression =
+  | ColumnName
+  | Star
+  | Literal
+  | Parameter
+  | Variable
+  | UnaryExpression
+  | BinaryExpression
+  | InExpression
+  | BetweenExpression
+  | IsNullExpression
+  | QuantifiedExpression
+  | CaseExpression
+  | CastExpression
+  | Call
+  | ArrayLiteral
+  | Subscript
+  | FieldAccess
+  | ExpressionList
+  | SubQuery
+  | Exists
+
+/** `price`, `t.price`, `public.t.price`: the last word of `path` is the column. */
+export interface ColumnName {
+  readonly kind: 'column'
+  readonly position: number
+  readonly path: readonly string[]
+  /** One of the words was quoted: the name is no constant such as `now` or a date unit. */
+  readonly quoted: boolean
+}
+
+/** `*` or `t.*` (only as a select item and in `count(*)`). */
+export interface Star {
+  readonly kind: 'star'
+  readonly position: number
+  readonly table: string | null
+  /** `* exclude (a, b)`. */
+  readonly exclude: readonly Name[]
+}
+
+/** `text` is as written (`1_000L`); `digits` is without underscores, suffix and `0x`, any length, no sign. */
+export type Literal =
+  | { readonly kind: 'null'; readonly position: number }
+  | { readonly kind: 'boolean'; readonly position: number; readonly value: boolean }
+  /** `long`: written with L. */
+  | IntegerLiteral
+  /** `value` is the nearest double. `single`: suffix f, a FLOAT. Also NaN. */
+  | {
+      readonly kind: 'float'
+      readonly position: number
+      readonly text: string
+      readonly digits: string
+      readonly value: number
+      readonly single: boolean
+    }
+  /** `1.50m`: exact. */
+  | { readonly kind: 'decimal'; readonly position: number; readonly text: string; readonly digits: string }
+  /** `0x1f`: a LONG256. */
+  | { readonly kind: 'hex'; readonly position: number; readonly text: string; readonly digits: string }
+  /** `1h`: only where SAMPLE BY or TOLERANCE take a variable. (`1d` and `1m` are numbers: see intervalOfText.) */
+  | { readonly kind: 'interval'; readonly position: number; readonly text: string }
+  | { readonly kind: 'string'; readonly position: number; readonly value: string }
+  /** `#u33d8` (characters) or `##0101` (bits); `#u33d/12` cuts to 12 bits: `bits` is then 12, else the full size. */
+  | {
+      readonly kind: 'geohash'
+      readonly position: number
+      /** As written. */
+      readonly text: string
+      /** Without `#` and `/12`. */
+      readonly digits: string
+      readonly binary: boolean
+      readonly bits: number
+    }
+
+export interface IntegerLiteral {
+  readonly kind: 'integer'
+  readonly position: number
+  readonly text: string
+  readonly digits: string
+  readonly long: boolean
+}
+
+/** `$1` has index 1, `?` counts from 1; `:name` has index 0 and a name. */
+export interface Parameter {
+  readonly kind: 'parameter'
+  readonly position: number
+  readonly index: number
+  readonly name: string | null
+}
+
+/** `@x` of DECLARE; the name has no `@`. */
+export interface Variable {
+  readonly kind: 'variable'
+  readonly position: number
+  readonly name: string
+}
+
+export interface UnaryExpression {
+  readonly kind: 'unary'
+  readonly position: number
+  readonly operator: UnaryOperator
+  readonly operand: Expression
+}
+
+export interface BinaryExpression {
+  readonly kind: 'binary'
+  readonly position: number
+  readonly operator: BinaryOperator
+  readonly left: Expression
+  readonly right: Expression
+}
+
+/** `a in (1, 2)`, `a in (select ..)`, `ts in '2024-01;1d'` (then the set is one expression and `bare`). */
+export interface InExpression {
+  readonly kind: 'in'
+  readonly position: number
+  readonly negated: boolean
+  readonly operand: Expression
+  readonly set: readonly Expression[] | Query
+  /** Without parentheses: the set is one string, interval or variable. */
+  readonly bare: boolean
+}
+
+export interface BetweenExpression {
+  readonly kind: 'between'
+  readonly position: number
+  readonly negated: boolean
+  readonly symmetric: boolean
+  readonly operand: Expression
+  readonly low: Expression
+  readonly high: Expression
+}
+
+export interface IsNullExpression {
+  readonly kind: 'is null'
+  readonly position: number
+  readonly negated: boolean
+  readonly operand: Expression
+}
+
+/** `a = any(array)`, `a <> all(select ..)`. */
+export interface QuantifiedExpression {
+  readonly kind: 'quantified'
+  readonly position: number
+  readonly operator: BinaryOperator
+  readonly quantifier: 'any' | 'all'
+  readonly left: Expression
+  readonly right: Expression
+}
+
+export interface CaseExpression {
+  readonly kind: 'case'
+  readonly position: number
+  /** `case x when 1 ..`; null for `case when x = 1 ..`. */
+  readonly operand: Expression | null
+  readonly branches: readonly { readonly when: Expression; readonly result: Expression }[]
+  readonly otherwise: Expression | null
+}
+
+/** `a::int` and `cast(a as int)`; position of `::` or of `cast`. */
+export interface CastExpression {
+  readonly kind: 'cast'
+  readonly position: number
+  readonly operand: Expression
+  readonly type: TypeName
+}
+
+/** `sum(distinct a) ignore nulls over (..)`. The name keeps its letters; `extract(hour from ts)` has a string first. */
+export interface Call {
+  readonly kind: 'call'
+  readonly position: number
+  /** `pg_catalog.version()`: only the result column's name shows it. */
+  readonly schema: string | null
+  readonly name: string
+  readonly args: readonly Expression[]
+  /** `count(distinct a)`. */
+  readonly distinct: boolean
+  /** `string_agg(a, ',' order by b)`. */
+  readonly orderBy: readonly OrderItem[]
+  readonly filter: Expression | null
+  readonly ignoreNulls: boolean
+  readonly over: WindowSpecification | null
+}
+
+export interface ArrayLiteral {
+  readonly kind: 'array'
+  readonly position: number
+  readonly elements: readonly Expression[]
+}
+
+/** `a[1]`, `a[1, 2:3]`, `a[2:]`: one index or slice per dimension. */
+export interface Subscript {
+  readonly kind: 'subscript'
+  readonly position: number
+  readonly operand: Expression
+  readonly indexes: readonly (Expression | Slice)[]
+}
+
+export interface Slice {
+  readonly kind: 'slice'
+  readonly position: number
+  readonly low: Expression | null
+  readonly high: Expression | null
+}
+
+/** `(f(x)).n`: a field of a composite value; the name is `*` for all. */
+export interface FieldAccess {
+  readonly kind: 'field'
+  readonly position: number
+  readonly operand: Expression
+  readonly name: string
+}
+
+/** `(a, b)`: a row value; one element in parentheses is just the element. */
+export interface ExpressionList {
+  readonly kind: 'list'
+  readonly position: number
+  readonly elements: readonly Expression[]
+}
+
+/** A query as a value. */
+export interface SubQuery {
+  readonly kind: 'subquery'
+  readonly position: number
+  readonly query: Query
+}
+
+export interface Exists {
+  readonly kind: 'exists'
+  readonly position: number
+  readonly query: Query
+}
+
+export interface OrderItem {
+  readonly position: number
+  readonly expression: Expression
+  readonly descending: boolean
+  /** null: not said. */
+  readonly nulls: 'first' | 'last' | null
+}
+
+// Window functions --------------------------------------------------------------------------------------------------
+
+export interface WindowSpecification {
+  readonly position: number
+  /** Name of a WINDOW clause that this one extends or is (`over w`). */
+  readonly base: Name | null
+  readonly partitionBy: readonly Expression[]
+  readonly orderBy: readonly OrderItem[]
+  readonly frame: WindowFrame | null
+}
+
+export interface WindowFrame {
+  readonly position: number
+  readonly mode: 'rows' | 'range' | 'groups' | 'cumulative'
+  readonly start: FrameBound
+  readonly end: FrameBound
+  readonly exclude: 'no others' | 'current row' | 'group' | 'ties' | null
+}
+
+/** `10 minutes preceding`: `unit` is the unit of time (null = rows or plain numbers). */
+export interface FrameBound {
+  readonly kind: 'unbounded preceding' | 'preceding' | 'current row' | 'following' | 'unbounded following'
+  readonly position: number
+  readonly value: Expression | null
+  readonly unit: TimeUnit | null
+}
+
+export type TimeUnit = 'n' | 'U' | 'T' | 's' | 'm' | 'h' | 'd' | 'w' | 'M' | 'y'
+
+/** `5m` (count is an integer literal), `:n m` or `(expression) m`. Without a unit the count is a variable of DECLARE that holds both. */
+export interface Interval {
+  readonly position: number
+  readonly count: Expression
+  readonly unit: TimeUnit | null
+}
