@@ -15,7 +15,6 @@
 //   1. Frames reach `onFrame` in the order of their positions, each at most once.
 //   2. Replaying changes no segment; side files have names that depend on the place only. A crash within it is harmless.
 
-import { CorruptionError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import { durableLsnOf, frameHeaderBytes, isControlKind, saltOf } from './frame.js'
 import { describePayload } from './frame-rows.js'
@@ -281,9 +280,4 @@ function describeTail(reader: SegmentReader, from: Lsn): string {
       lines.push(describePayload(frame.kind, frame.payload))
   })
   return lines.length === 0 ? 'unreadable frame' : lines.join('; ')
-}
-
-/** The error that a report of damage makes, for whoever must fail instead of going on. */
-export function corruptionOf({ content, file, offset, lsn }: SetAside): CorruptionError {
-  return new CorruptionError(`damaged log frame [content=${content}, lsn=${lsn}]`, file, offset)
 }
