@@ -5,9 +5,12 @@
 // state but in structures that the caller names; their globals belong to the thread and die with the call.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
+import type { AggregateKernel } from './aggregate.js'
+import { aggregateTwin } from './aggregate-twin.js'
 import { writeConstants } from './constants.js'
 import type { EncodeKernel } from './encode.js'
 import { encodeTwin } from './encode-twin.js'
+import { wasmBase64 as aggregateModule } from './generated/aggregate.js'
 import { wasmBase64 as encodeModule } from './generated/encode.js'
 import { wasmBase64 as ilpModule } from './generated/ilp.js'
 import { wasmBase64 as parquetModule } from './generated/parquet.js'
@@ -20,6 +23,7 @@ import type { SortKernel } from './sort.js'
 import { sortTwin } from './sort-twin.js'
 
 export interface Kernels {
+  readonly aggregate: AggregateKernel
   readonly encode: EncodeKernel
   readonly ilp: IlpKernel
   readonly sort: SortKernel
@@ -37,7 +41,11 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   const sort = kernel<SortKernel>(memory, sortModule, sortTwin, twins)
   const parquet = kernel<ParquetKernel>(memory, parquetModule, parquetTwin, twins)
   const encode = kernel<EncodeKernel>(memory, encodeModule, encodeTwin, twins)
+  const aggregate = kernel<AggregateKernel>(memory, aggregateModule, aggregateTwin, twins)
   return {
+    get aggregate() {
+      return aggregate()
+    },
     get encode() {
       return encode()
     },

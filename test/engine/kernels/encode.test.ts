@@ -111,7 +111,7 @@ const symbols = textList.map(
       })
     },
 )
-const shapes = fc.constantFrom([0], [3], [2, 2], [2, 0], [1, 2, 3])
+const shapes = fc.constantFrom<readonly number[]>([0], [3], [2, 2], [2, 0], [1, 2, 3])
 const arrays = fc
   .array(
     fc.option(fc.tuple(shapes, fc.array(fc.oneof(doubles, fc.constant(Number.NaN)), { minLength: 6, maxLength: 6 }))),
@@ -123,7 +123,7 @@ const arrays = fc
         for (const [i, array] of list.entries()) {
           const [shape, data] = array ?? [[0], []]
           const head = (4 + shape.length * 4 + 7) & ~7
-          const cells = shape.reduce((a, b) => a * b, 1)
+          const cells = shape.reduce<number>((a, b) => a * b, 1)
           const bytes = Buffer.alloc(head + cells * 8)
           bytes.writeUInt32LE(shape.length, 0)
           shape.forEach((n, d) => bytes.writeUInt32LE(n, 4 + d * 4))
@@ -205,16 +205,14 @@ const parameters: Partial<Record<keyof typeof encodeKinds, readonly number[]>> =
   decimal16: [0, 38],
   decimal32: [1, 76],
 }
-const columnArbitrary = fc
-  .constantFrom(...(Object.keys(fills) as (keyof typeof fills)[]))
-  .chain((kind) =>
-    fc.record({
-      kind: fc.constant(kind),
-      fill: fills[kind],
-      missing: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
-      parameter: fc.constantFrom(...(parameters[kind] ?? [0])),
-    }),
-  )
+const columnArbitrary = fc.constantFrom(...(Object.keys(fills) as (keyof typeof fills)[])).chain((kind) =>
+  fc.record({
+    kind: fc.constant(kind),
+    fill: fills[kind],
+    missing: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+    parameter: fc.constantFrom(...(parameters[kind] ?? [0])),
+  }),
+)
 
 /** Encodes all rows through windows of that size; checks that nothing is written behind a window. */
 function encodeAll(

@@ -262,7 +262,10 @@ const line = fc.constantFrom(...shapes).chain((shape) =>
       stamp,
     )
     .map(([parts, end]) =>
-      Buffer.from(parts.join('') + end, /[\x0e\x10\xff]/.test(parts.join('')) ? 'latin1' : 'utf8'),
+      Buffer.from(
+        parts.join('') + end,
+        ['\x0e', '\x10', '\xff'].some((c) => parts.join('').includes(c)) ? 'latin1' : 'utf8',
+      ),
     ),
 )
 const garbage = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.concat([bytes, Buffer.from('\n')]))

@@ -1,0 +1,136 @@
+// Group numbers in plain TypeScript: the part of the aggregate twin that turns keys and timestamps into numbers. The
+// slots of a table are left alone here: keys are looked up among the distinct ones.
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { type AggregateKernel, tableFullId } from './aggregate.js'
+
+type TableKernel = Pick<
+  AggregateKernel,
+  'combineIds' | 'bucketIds' | 'bucketRuns' | 'numberKeys8' | 'numberKeys16' | 'numberTexts' | 'rehashKeys'
+>
+
+export function tableTwin(memory: SharedMemory): TableKernel {
+  return {
+    combineIds: (ids, rows, cardinality, previous, out) => {
+      for (let r = 0; r < rows; r++) {
+        const before = previous === 0 ? 0 : (memory.u32[(previous >>> 2) + r] as number)
+        memory.u32[(out >>> 2) + r] =
+          (Math.imul(before, cardinality) + (memory.u32[(ids >>> 2) + r] as number) + 1) >>> 0
+      }
+    },
+    bucketIds: (ts, rows, origin, step, out) => {
+      for (let r = 0; r < rows; r++) {
+        const bucket = bucketOf(memory.i64[(ts >>> 3) + r] as bigint, origin, step)
+        memory.u32[(out >>> 2) + r] = bucket >= 0n && bucket < BigInt(tableFullId) ? Number(bucket) : tableFullId
+      }
+    },
+    bucketRuns: (ts, from, to, origin, step, starts, buckets, max) =>
+      bucketRuns(memory, ts, from, to, origin, step, starts, buckets, max),
+    numberKeys8: (table, keys, mask, rows, ids) =>
+      numberKeys(memory, table, mask, rows, ids, (r) => ({ at: keys + r * 8, bytes: 8, entry: 0 }), 8),
+    numberKeys16: (table, keys, mask, rows, ids) =>
+      numberKeys(memory, table, mask, rows, ids, (r) => ({ at: keys + r * 16, bytes: 16, entry: 0 }), 16),
+    numberTexts: (table, entries, mask, rows, ids) =>
+      numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entries + r * 8), 0),
+    rehashKeys: () => undefined,
+  }
+}
+
+function bucketOf(ts: bigint, origin: bigint, step: bigint): bigint {
+  const distance = ts - origin
+  const quotient = distance / step
+  return quotient * step > distance ? quotient - 1n : quotient
+}
+
+function bucketRuns(
+  memory: SharedMemory,
+  ts: number,
+  from: number,
+  to: number,
+  origin: bigint,
+  step: bigint,
+  starts: number,
+  buckets: number,
+  max: number,
+): number {
+  let n = 0
+  let r = from
+  while (r < to && n < max) {
+    const bucket = bucketOf(memory.i64[(ts >>> 3) + r] as bigint, origin, step)
+    memory.u32[(starts >>> 2) + n] = r
+    memory.i64[(buckets >>> 3) + n] = bucket
+    n++
+    while (r < to && bucketOf(memory.i64[(ts >>> 3) + r] as bigint, origin, step) === bucket) r++
+  }
+  memory.u32[(starts >>> 2) + n] = r
+  return n
+}
+
+interface Key {
+  readonly at: number
+  /** -1 for NULL. */
+  readonly bytes: number
+  readonly entry: number
+}
+
+function textAt(memory: SharedMemory, entry: number): Key {
+  return { at: memory.u32[entry >>> 2] as number, bytes: memory.i32[(entry + 4) >>> 2] as number, entry }
+}
+
+function keyText(memory: SharedMemory, { at, bytes }: Key): string {
+  return bytes < 0 ? 'null' : `.${Buffer.from(memory.u8.buffer, at, bytes).toString('latin1')}`
+}
+
+/** width 0 = text. */
+function numberKeys(
+  memory: SharedMemory,
+  table: number,
+  mask: number,
+  rows: number,
+  ids: number,
+  keyAt: (row: number) => Key,
+  width: number,
+): number {
+  const word = table >>> 2
+  const keys = memory.u32[word + 4] as number
+  const known = new Map<string, number>()
+  for (let id = 0; id < (memory.u32[word + 2] as number); id++) {
+    const key = width === 0 ? textAt(memory, keys + id * 8) : { at: keys + id * width, bytes: width, entry: 0 }
+    known.set(keyText(memory, key), id)
+  }
+  for (let r = 0; r < rows; r++) {
+    const out = (ids >>> 2) + r
+    if (mask !== 0 && memory.u8[mask + r] === 0) {
+      memory.u32[out] = tableFullId
+      continue
+    }
+    const key = keyAt(r)
+    const text = keyText(memory, key)
+    const id = known.get(text) ?? known.size
+    if (id === known.size) {
+      if (id >= (memory.u32[word + 3] as number) || !keep(memory, word, keys, id, key, width)) return r
+      known.set(text, id)
+      memory.u32[word + 2] = id + 1
+    }
+    memory.u32[out] = id
+  }
+  return rows
+}
+
+/** Stores a new key; false when the heap of texts is full. */
+function keep(memory: SharedMemory, word: number, keys: number, id: number, key: Key, width: number): boolean {
+  if (width > 0) {
+    memory.u8.copyWithin(keys + id * width, key.at, key.at + width)
+    return true
+  }
+  const entry = (keys >>> 2) + id * 2
+  memory.u32[entry] = 0
+  memory.i32[entry + 1] = key.bytes
+  if (key.bytes <= 0) return true
+  const heap = memory.u32[word + 5] as number
+  if (heap + key.bytes + 16 > (memory.u32[word + 6] as number)) return false
+  memory.u8.copyWithin(heap, key.at, key.at + key.bytes)
+  memory.u32[entry] = heap
+  memory.u32[word + 5] = heap + key.bytes
+  return true
+}

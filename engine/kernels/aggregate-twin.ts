@@ -1,0 +1,168 @@
+// The aggregate kernel in plain TypeScript: oracle of the property tests and fallback. See aggregate.ts for the contract.
+// Sums of doubles are taken in row order here and in lanes there: equal but for the last digits.
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { type AggregateKernel, aggregateKinds, statsBytes, tableFullId } from './aggregate.js'
+import { tableTwin } from './aggregate-twin-tables.js'
+
+const longMin = -0x8000_0000_0000_0000n
+
+export function aggregateTwin(memory: SharedMemory): AggregateKernel {
+  return {
+    ...tableTwin(memory),
+    stats: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, 0, rows, out, true),
+    sum: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, 0, rows, out, false),
+    count: (kind, values, mask, rows) => {
+      let n = 0
+      for (let r = 0; r < rows; r++) if (taken(memory, mask, r) && valueAt(memory, kind, values, r) !== null) n++
+      return n
+    },
+    segmentStats: (kind, values, starts, segments, out) => {
+      for (let s = 0; s < segments; s++) {
+        const from = memory.u32[(starts >>> 2) + s] as number
+        addStats(
+          memory,
+          kind,
+          values,
+          0,
+          from,
+          memory.u32[(starts >>> 2) + s + 1] as number,
+          out + s * statsBytes,
+          true,
+        )
+      }
+    },
+    mergeStats: (floating, from, into) => mergeStats(memory, floating === 1, from >>> 3, into >>> 3),
+    groupSums: (kind, values, ids, mask, rows, groups, sums) =>
+      eachGrouped(memory, kind, values, ids, mask, rows, groups, (value, id) => {
+        const cell = (sums >>> 3) + id * 2
+        add(memory, isFloating(kind), cell, value)
+        add(memory, isFloating(kind), cell + 1, isFloating(kind) ? 1 : 1n)
+      }),
+    groupExtremes: (kind, values, ids, mask, rows, groups, extremes) =>
+      eachGrouped(memory, kind, values, ids, mask, rows, groups, (value, id) => {
+        widen(memory, isFloating(kind), (extremes >>> 3) + id * 2, value)
+      }),
+    groupCounts: (ids, mask, rows, groups, counts) =>
+      eachGroup(memory, ids, mask, rows, groups, (_r, id) => add(memory, false, (counts >>> 3) + id, 1n)),
+    groupRows: (ids, mask, rows, groups, firstRow, cells) =>
+      eachGroup(memory, ids, mask, rows, groups, (r, id) => {
+        const cell = (cells >>> 2) + id * 2
+        if (memory.u32[cell] === tableFullId) memory.u32[cell] = firstRow + r
+        memory.u32[cell + 1] = firstRow + r
+      }),
+    maskRange: (values, rows, low, high, and, mask) => {
+      for (let r = 0; r < rows; r++) {
+        const v = memory.i64[(values >>> 3) + r] as bigint
+        const before = and === 1 ? (memory.u8[mask + r] as number) : 255
+        memory.u8[mask + r] = v >= low && v <= high ? before : 0
+      }
+    },
+    maskCount: (mask, rows) => {
+      let n = 0
+      for (let r = 0; r < rows; r++) if (memory.u8[mask + r] !== 0) n++
+      return n
+    },
+    maskToIndex: (mask, rows, first, out) => {
+      let n = 0
+      for (let r = 0; r < rows; r++) if (memory.u8[mask + r] !== 0) memory.u32[(out >>> 2) + n++] = first + r
+      return n
+    },
+  }
+}
+
+function isFloating(kind: number): boolean {
+  return kind === aggregateKinds.f64 || kind === aggregateKinds.f32
+}
+
+function taken(memory: SharedMemory, mask: number, row: number): boolean {
+  return mask === 0 || memory.u8[mask + row] !== 0
+}
+
+/** A floating value as number, an integer as bigint, NULL as null. */
+function valueAt(memory: SharedMemory, kind: number, values: number, row: number): number | bigint | null {
+  if (isFloating(kind)) {
+    const x = (
+      kind === aggregateKinds.f64 ? memory.f64[(values >>> 3) + row] : memory.f32[(values >>> 2) + row]
+    ) as number
+    return Number.isNaN(x) ? null : x
+  }
+  if (kind === aggregateKinds.i64) {
+    const x = memory.i64[(values >>> 3) + row] as bigint
+    return x === longMin ? null : x
+  }
+  if (kind === aggregateKinds.i16) return BigInt(memory.i16[(values >>> 1) + row] as number)
+  if (kind === aggregateKinds.i8) return BigInt(memory.i8[values + row] as number)
+  const x = memory.i32[(values >>> 2) + row] as number
+  return x === -0x8000_0000 ? null : BigInt(x)
+}
+
+function add(memory: SharedMemory, floating: boolean, word: number, value: number | bigint): void {
+  if (floating) memory.f64[word] = (memory.f64[word] as number) + Number(value)
+  else memory.i64[word] = (memory.i64[word] as bigint) + BigInt(value)
+}
+
+/** {min, max} at the 8-byte word take the value in. */
+function widen(memory: SharedMemory, floating: boolean, word: number, value: number | bigint): void {
+  const cells = floating ? memory.f64 : memory.i64
+  if (value < (cells[word] as number | bigint)) cells[word] = value
+  if (value > (cells[word + 1] as number | bigint)) cells[word + 1] = value
+}
+
+function addStats(
+  memory: SharedMemory,
+  kind: number,
+  values: number,
+  mask: number,
+  from: number,
+  to: number,
+  out: number,
+  extremes: boolean,
+): void {
+  for (let r = from; r < to; r++) {
+    const value = taken(memory, mask, r) ? valueAt(memory, kind, values, r) : null
+    if (value === null) continue
+    add(memory, isFloating(kind), out >>> 3, value)
+    add(memory, false, (out >>> 3) + 1, 1n)
+    if (extremes) widen(memory, isFloating(kind), (out >>> 3) + 2, value)
+  }
+}
+
+function mergeStats(memory: SharedMemory, floating: boolean, from: number, into: number): void {
+  const cells = floating ? memory.f64 : memory.i64
+  add(memory, floating, into, cells[from] as number | bigint)
+  add(memory, false, into + 1, memory.i64[from + 1] as bigint)
+  const [low, high] = [cells[from + 2] as number | bigint, cells[from + 3] as number | bigint]
+  if (low < (cells[into + 2] as number | bigint)) cells[into + 2] = low
+  if (high > (cells[into + 3] as number | bigint)) cells[into + 3] = high
+}
+
+function eachGroup(
+  memory: SharedMemory,
+  ids: number,
+  mask: number,
+  rows: number,
+  groups: number,
+  visit: (row: number, id: number) => void,
+): void {
+  for (let r = 0; r < rows; r++) {
+    const id = memory.u32[(ids >>> 2) + r] as number
+    if (id < groups && taken(memory, mask, r)) visit(r, id)
+  }
+}
+
+function eachGrouped(
+  memory: SharedMemory,
+  kind: number,
+  values: number,
+  ids: number,
+  mask: number,
+  rows: number,
+  groups: number,
+  visit: (value: number | bigint, id: number) => void,
+): void {
+  eachGroup(memory, ids, mask, rows, groups, (r, id) => {
+    const value = valueAt(memory, kind, values, r)
+    if (value !== null) visit(value, id)
+  })
+}

@@ -1,0 +1,145 @@
+// Aggregation over columns: the interface of the kernel and the structures that it works on.
+//
+// Grouping takes two steps. First every row gets a group number (u32) from a dictionary id, a time bucket or a hash
+// table; then one kernel call an aggregate folds the column into accumulators indexed by group. Keys of several columns
+// are folded pairwise: number the first, then the pairs {number, second} as 64-bit keys, and so on.
+//
+// MASK: one byte a row, 0 = leave the row out, 255 = take it; address 0 = take every row. Columns and masks are
+// readable up to the next multiple of 64 bytes.
+//
+// NULL values (NaN; the minimum integer of i32 and i64; nothing for i16 and i8) are left out of every aggregate.
+//
+// STATS (32 bytes, 8-byte aligned): sum, count i64, min, max. Sum, min and max are f64 for floating point columns and
+// i64 for integers (sums wrap around). initStats sets the neutral element; a kernel adds rows to what is there.
+//
+// GROUPS: STATS as two arrays of 16-byte cells, so that only what is asked for is paid:
+//   sums {sum f64 | i64, count f64 | i64}   extremes {min, max}   rows {first row u32, last row u32} (8 bytes)
+// A row whose number is not below `groups` is left out.
+//
+// TABLE (64 bytes, 8-byte aligned) numbers distinct keys in order of appearance:
+//
+//     0  slots u32       address of the slots, zeroed: 16 bytes each for 64-bit keys, 8 bytes for other keys
+//     4  slotMask u32    slots - 1
+//     8  count u32       keys so far
+//    12  countMax u32    at most half of the slots, and what `keys` holds
+//    16  keys u32        address of the distinct keys: 8 or 16 bytes, or {address u32, bytes i32} for text
+//    20  heapNext u32    text only: where the bytes of the next new key go
+//    24  heapEnd u32
+//
+// When a table or its heap is full, numbering stops at that row: grow (rehash) and go on from there.
+
+import { assert } from '../base/assert.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+
+export type NumberStorage = 'f64' | 'f32' | 'i64' | 'i32' | 'i16' | 'i8'
+
+/** How the kernels name a storage. */
+export const aggregateKinds = { f64: 0, f32: 1, i64: 2, i32: 3, i16: 4, i8: 5 } as const satisfies Record<
+  NumberStorage,
+  number
+>
+
+export interface AggregateKernel {
+  /** Adds rows to STATS. kind: aggregateKinds. */
+  stats(kind: number, values: number, mask: number, rows: number, stats: number): void
+  /** Adds only to sum and count of STATS: cheaper. */
+  sum(kind: number, values: number, mask: number, rows: number, stats: number): void
+  /** Non-NULL rows. */
+  count(kind: number, values: number, mask: number, rows: number): number
+  /** STATS of consecutive segments: starts is u32[segments + 1] of row numbers. */
+  segmentStats(kind: number, values: number, starts: number, segments: number, stats: number): void
+  /** Adds one STATS to another. floating: 1 for f64 sums, 0 for i64. */
+  mergeStats(floating: number, stats: number, into: number): void
+
+  /** Adds rows to the sums of their groups. The count is f64 for kinds f64 and f32, else i64. */
+  groupSums(kind: number, values: number, ids: number, mask: number, rows: number, groups: number, sums: number): void
+  groupExtremes(
+    kind: number,
+    values: number,
+    ids: number,
+    mask: number,
+    rows: number,
+    groups: number,
+    extremes: number,
+  ): void
+  /** Adds 1 to counts[id] (i64) a row. */
+  groupCounts(ids: number, mask: number, rows: number, groups: number, counts: number): void
+  /** Notes the first (if none yet: 0xffffffff) and the last row of each group; rows are numbered from firstRow. */
+  groupRows(ids: number, mask: number, rows: number, groups: number, firstRow: number, cells: number): void
+
+  /** out[row] = previous[row] * cardinality + ids[row] + 1 (NULL, -1, becomes 0); previous 0 = zeros. */
+  combineIds(ids: number, rows: number, cardinality: number, previous: number, out: number): void
+  /** out[row] = floor((ts - origin) / step), 0xffffffff when it is not in 0..2^32-2. step > 0. */
+  bucketIds(ts: number, rows: number, origin: bigint, step: bigint, out: number): void
+  /**
+   * Sorted timestamps cut into buckets: writes the first row of each non-empty one (u32, and one more entry with the end)
+   * and its number floor((ts - origin) / step) as i64. Stops at `max` buckets; returns how many.
+   */
+  bucketRuns(
+    ts: number,
+    from: number,
+    to: number,
+    origin: bigint,
+    step: bigint,
+    starts: number,
+    buckets: number,
+    max: number,
+  ): number
+
+  /** Numbers 64-bit keys through a TABLE; masked rows get 0xffffffff. Returns the rows done. */
+  numberKeys8(table: number, keys: number, mask: number, rows: number, ids: number): number
+  numberKeys16(table: number, keys: number, mask: number, rows: number, ids: number): number
+  /** Text entries {address u32, bytes i32}; NULL (bytes -1) is a key as well. New keys' bytes are copied to the heap. */
+  numberTexts(table: number, entries: number, mask: number, rows: number, ids: number): number
+  /** Enters the table's keys into its new, zeroed slots. width: 8, 16, or 0 for text. */
+  rehashKeys(table: number, width: number): void
+
+  /** mask[row] = low <= values[row] <= high ? 255 : 0, and'ed to what is there when `and` is 1. */
+  maskRange(values: number, rows: number, low: bigint, high: bigint, and: number, mask: number): void
+  /** Rows that the mask takes. */
+  maskCount(mask: number, rows: number): number
+  /** Writes the numbers of the rows that the mask takes, plus `first`, to out (u32); returns how many. */
+  maskToIndex(mask: number, rows: number, first: number, out: number): number
+}
+
+export const statsBytes = 32
+export const tableBytes = 64
+export const tableFullId = 0xffff_ffff
+
+const longMin = -0x8000_0000_0000_0000n
+const longMax = 0x7fff_ffff_ffff_ffffn
+
+/** Sets STATS to nothing seen. */
+export function initStats(memory: SharedMemory, at: number, kind: NumberStorage): void {
+  const floating = kind === 'f64' || kind === 'f32'
+  memory.i64.set([0n, 0n, longMax, longMin], at >>> 3)
+  if (floating) memory.f64.set([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY], (at >>> 3) + 2)
+}
+
+/** Sets the extremes of groups to nothing seen. */
+export function initExtremes(memory: SharedMemory, at: number, groups: number, kind: NumberStorage): void {
+  const floating = kind === 'f64' || kind === 'f32'
+  for (let i = 0; i < groups; i++) {
+    if (floating) memory.f64.set([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY], (at >>> 3) + i * 2)
+    else memory.i64.set([longMax, longMin], (at >>> 3) + i * 2)
+  }
+}
+
+export interface KeyTable {
+  readonly slots: number
+  readonly slotCount: number
+  readonly countMax: number
+  readonly keys: number
+  readonly heap: number
+  readonly heapBytes: number
+}
+
+/** Writes an empty TABLE; the caller has zeroed the slots. */
+export function writeKeyTable(memory: SharedMemory, at: number, table: KeyTable): void {
+  assert((table.slotCount & (table.slotCount - 1)) === 0, 'the slots of a key table are a power of two')
+  assert(table.countMax * 2 <= table.slotCount, 'at most half of the slots of a key table are used')
+  memory.u32.set(
+    [table.slots, table.slotCount - 1, 0, table.countMax, table.keys, table.heap, table.heap + table.heapBytes, 0],
+    at >>> 2,
+  )
+}

@@ -1,0 +1,644 @@
+// Aggregates, group numbers and masks. Structures and the contract: engine/kernels/aggregate.ts.
+
+import { sameBytes } from './shared/symbols'
+
+const none: u32 = 0xffffffff
+const chunk: usize = 8192
+
+// Kinds of values.
+const kindF64: u32 = 0
+const kindF32: u32 = 1
+const kindI64: u32 = 2
+const kindI32: u32 = 3
+const kindI16: u32 = 4
+
+// --- whole columns -------------------------------------------------------------------------------------------------
+
+/** Lane masks of rows r and r + 1. */
+@inline
+function laneMask(mask: usize, r: usize): v128 {
+  const m = v128.load16_splat(mask + r)
+  return i64x2.extend_low_i32x4_s(i32x4.extend_low_i16x8_s(i16x8.extend_low_i8x16_s(m)))
+}
+
+/** Takes whole pairs of rows; the caller adds the last odd one. */
+@inline
+function doubles<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, stats: usize): void {
+  let sum0 = f64x2.splat(0)
+  let sum1 = sum0
+  let count = i64x2.splat(0)
+  let low = f64x2.splat(Infinity)
+  let high = f64x2.splat(-Infinity)
+  const pairs = rows & ~3
+  let r: usize = 0
+  for (; r < pairs; r += 4) {
+    const x = v128.load(values + (r << 3))
+    const y = v128.load(values + (r << 3), 16)
+    let a = f64x2.eq(x, x)
+    let b = f64x2.eq(y, y)
+    if (isManaged<MASKED>()) {
+      a = v128.and(a, laneMask(mask, r))
+      b = v128.and(b, laneMask(mask, r + 2))
+    }
+    sum0 = f64x2.add(sum0, v128.and(x, a))
+    sum1 = f64x2.add(sum1, v128.and(y, b))
+    count = i64x2.sub(i64x2.sub(count, a), b)
+    if (extremes) {
+      low = f64x2.pmin(low, v128.bitselect(x, low, a))
+      high = f64x2.pmax(high, v128.bitselect(x, high, a))
+      low = f64x2.pmin(low, v128.bitselect(y, low, b))
+      high = f64x2.pmax(high, v128.bitselect(y, high, b))
+    }
+  }
+  sum0 = f64x2.add(sum0, sum1)
+  let sum = f64x2.extract_lane(sum0, 0) + f64x2.extract_lane(sum0, 1)
+  let n = i64x2.extract_lane(count, 0) + i64x2.extract_lane(count, 1)
+  let least = min(f64x2.extract_lane(low, 0), f64x2.extract_lane(low, 1))
+  let most = max(f64x2.extract_lane(high, 0), f64x2.extract_lane(high, 1))
+  for (; r < rows; r++) {
+    const x = load<f64>(values + (r << 3))
+    if (x != x) continue
+    if (isManaged<MASKED>() && load<u8>(mask + r) == 0) continue
+    sum += x
+    n++
+    if (x < least) least = x
+    if (x > most) most = x
+  }
+  store<f64>(stats, load<f64>(stats) + sum)
+  store<i64>(stats, load<i64>(stats, 8) + n, 8)
+  if (extremes) {
+    store<f64>(stats, min(load<f64>(stats, 16), least), 16)
+    store<f64>(stats, max(load<f64>(stats, 24), most), 24)
+  }
+}
+
+// A managed type stands for "with a mask": the compiler drops the branch of the other one.
+class Masked {}
+
+@inline
+function longs<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, stats: usize): void {
+  const nothing = i64x2.splat(i64.MIN_VALUE)
+  let sum = i64x2.splat(0)
+  let count = i64x2.splat(0)
+  let low = i64x2.splat(i64.MAX_VALUE)
+  let high = i64x2.splat(i64.MIN_VALUE)
+  const pairs = rows & ~1
+  let r: usize = 0
+  for (; r < pairs; r += 2) {
+    const x = v128.load(values + (r << 3))
+    let taken = i64x2.ne(x, nothing)
+    if (isManaged<MASKED>()) taken = v128.and(taken, laneMask(mask, r))
+    sum = i64x2.add(sum, v128.and(x, taken))
+    count = i64x2.sub(count, taken)
+    if (extremes) {
+      low = v128.bitselect(x, low, v128.and(taken, i64x2.lt_s(x, low)))
+      high = v128.bitselect(x, high, v128.and(taken, i64x2.gt_s(x, high)))
+    }
+  }
+  let total = i64x2.extract_lane(sum, 0) + i64x2.extract_lane(sum, 1)
+  let n = i64x2.extract_lane(count, 0) + i64x2.extract_lane(count, 1)
+  let least = min(i64x2.extract_lane(low, 0), i64x2.extract_lane(low, 1))
+  let most = max(i64x2.extract_lane(high, 0), i64x2.extract_lane(high, 1))
+  for (; r < rows; r++) {
+    const x = load<i64>(values + (r << 3))
+    if (x == i64.MIN_VALUE) continue
+    if (isManaged<MASKED>() && load<u8>(mask + r) == 0) continue
+    total += x
+    n++
+    least = min(least, x)
+    most = max(most, x)
+  }
+  addLongs(stats, total, n, least, most)
+}
+
+@inline
+function addLongs(stats: usize, sum: i64, count: i64, least: i64, most: i64): void {
+  store<i64>(stats, load<i64>(stats) + sum)
+  store<i64>(stats, load<i64>(stats, 8) + count, 8)
+  store<i64>(stats, min(load<i64>(stats, 16), least), 16)
+  store<i64>(stats, max(load<i64>(stats, 24), most), 24)
+}
+
+/** Narrow integers one by one; `nothing` is NULL, or a value that does not occur. */
+@inline
+function integers<T>(values: usize, mask: usize, rows: usize, nothing: i64, stats: usize): void {
+  let sum: i64 = 0
+  let count: i64 = 0
+  let least: i64 = i64.MAX_VALUE
+  let most: i64 = i64.MIN_VALUE
+  for (let r: usize = 0; r < rows; r++) {
+    if (mask != 0 && load<u8>(mask + r) == 0) continue
+    const x = <i64>load<T>(values + r * sizeof<T>())
+    if (x == nothing) continue
+    sum += x
+    count++
+    least = min(least, x)
+    most = max(most, x)
+  }
+  addLongs(stats, sum, count, least, most)
+}
+
+function ints(values: usize, rows: usize, stats: usize): void {
+  const nothing = i32x4.splat(i32.MIN_VALUE)
+  let sum = i64x2.splat(0)
+  let count: i64 = 0
+  let low = i32x4.splat(i32.MAX_VALUE)
+  let high = i32x4.splat(i32.MIN_VALUE)
+  const quads = rows & ~3
+  for (let r: usize = 0; r < quads; r += 4) {
+    const x = v128.load(values + (r << 2))
+    const taken = i32x4.ne(x, nothing)
+    const kept = v128.and(x, taken)
+    sum = i64x2.add(sum, i64x2.add(i64x2.extend_low_i32x4_s(kept), i64x2.extend_high_i32x4_s(kept)))
+    count += <i64>popcnt(i32x4.bitmask(taken))
+    low = i32x4.min_s(low, v128.bitselect(x, low, taken))
+    high = i32x4.max_s(high, v128.bitselect(x, high, taken))
+  }
+  if (count > 0) {
+    const least = min(min(i32x4.extract_lane(low, 0), i32x4.extract_lane(low, 1)), min(i32x4.extract_lane(low, 2), i32x4.extract_lane(low, 3)))
+    const most = max(max(i32x4.extract_lane(high, 0), i32x4.extract_lane(high, 1)), max(i32x4.extract_lane(high, 2), i32x4.extract_lane(high, 3)))
+    addLongs(stats, i64x2.extract_lane(sum, 0) + i64x2.extract_lane(sum, 1), count, <i64>least, <i64>most)
+  }
+  integers<i32>(values + (quads << 2), 0, rows - quads, i32.MIN_VALUE, stats)
+}
+
+function floats(values: usize, mask: usize, rows: usize, stats: usize): void {
+  let sum: f64 = 0
+  let count: i64 = 0
+  let least = load<f64>(stats, 16)
+  let most = load<f64>(stats, 24)
+  for (let r: usize = 0; r < rows; r++) {
+    const x = <f64>load<f32>(values + (r << 2))
+    if (x != x || (mask != 0 && load<u8>(mask + r) == 0)) continue
+    sum += x
+    count++
+    if (x < least) least = x
+    if (x > most) most = x
+  }
+  store<f64>(stats, load<f64>(stats) + sum)
+  store<i64>(stats, load<i64>(stats, 8) + count, 8)
+  store<f64>(stats, least, 16)
+  store<f64>(stats, most, 24)
+}
+
+export function statsChunk(kind: u32, values: usize, mask: usize, rows: usize, stats: usize): void {
+  if (kind == kindF64) {
+    if (mask) doubles<Masked>(values, mask, rows, true, stats)
+    else doubles<i32>(values, 0, rows, true, stats)
+  } else if (kind == kindI64) {
+    if (mask) longs<Masked>(values, mask, rows, true, stats)
+    else longs<i32>(values, 0, rows, true, stats)
+  } else if (kind == kindF32) floats(values, mask, rows, stats)
+  else if (kind == kindI32) {
+    if (mask) integers<i32>(values, mask, rows, i32.MIN_VALUE, stats)
+    else ints(values, rows, stats)
+  } else if (kind == kindI16) integers<i16>(values, mask, rows, i64.MIN_VALUE, stats)
+  else integers<i8>(values, mask, rows, i64.MIN_VALUE, stats)
+}
+
+export function sumChunk(kind: u32, values: usize, mask: usize, rows: usize, stats: usize): void {
+  if (kind == kindF64) {
+    if (mask) doubles<Masked>(values, mask, rows, false, stats)
+    else doubles<i32>(values, 0, rows, false, stats)
+  } else if (kind == kindI64) {
+    const least = load<i64>(stats, 16)
+    const most = load<i64>(stats, 24)
+    if (mask) longs<Masked>(values, mask, rows, false, stats)
+    else longs<i32>(values, 0, rows, false, stats)
+    store<i64>(stats, least, 16)
+    store<i64>(stats, most, 24)
+  } else {
+    const least = load<i64>(stats, 16)
+    const most = load<i64>(stats, 24)
+    statsChunk(kind, values, mask, rows, stats)
+    store<i64>(stats, least, 16)
+    store<i64>(stats, most, 24)
+  }
+}
+
+@inline
+function widthOf(kind: u32): usize {
+  return kind == kindF64 || kind == kindI64 ? 8 : kind == kindF32 || kind == kindI32 ? 4 : kind == kindI16 ? 2 : 1
+}
+
+export function stats(kind: u32, values: usize, mask: usize, rows: usize, out: usize): void {
+  const width = widthOf(kind)
+  for (let r: usize = 0; r < rows; r += chunk) statsChunk(kind, values + r * width, mask ? mask + r : 0, min(chunk, rows - r), out)
+}
+
+export function sum(kind: u32, values: usize, mask: usize, rows: usize, out: usize): void {
+  const width = widthOf(kind)
+  for (let r: usize = 0; r < rows; r += chunk) sumChunk(kind, values + r * width, mask ? mask + r : 0, min(chunk, rows - r), out)
+}
+
+@inline
+function isNull(kind: u32, values: usize, r: usize): bool {
+  if (kind == kindF64) {
+    const x = load<f64>(values + (r << 3))
+    return x != x
+  }
+  if (kind == kindF32) {
+    const x = load<f32>(values + (r << 2))
+    return x != x
+  }
+  if (kind == kindI64) return load<i64>(values + (r << 3)) == i64.MIN_VALUE
+  return kind == kindI32 ? load<i32>(values + (r << 2)) == i32.MIN_VALUE : false
+}
+
+export function count(kind: u32, values: usize, mask: usize, rows: usize): u32 {
+  let n: u32 = 0
+  for (let r: usize = 0; r < rows; r++) {
+    if (mask != 0 && load<u8>(mask + r) == 0) continue
+    if (!isNull(kind, values, r)) n++
+  }
+  return n
+}
+
+export function segmentStats(kind: u32, values: usize, starts: usize, segments: usize, out: usize): void {
+  const width = widthOf(kind)
+  for (let s: usize = 0; s < segments; s++) {
+    const from = <usize>load<u32>(starts + (s << 2))
+    const to = <usize>load<u32>(starts + (s << 2), 4)
+    stats(kind, values + from * width, 0, to - from, out + (s << 5))
+  }
+}
+
+export function mergeStats(floating: u32, from: usize, into: usize): void {
+  if (floating == 0) {
+    addLongs(into, load<i64>(from), load<i64>(from, 8), load<i64>(from, 16), load<i64>(from, 24))
+    return
+  }
+  store<f64>(into, load<f64>(into) + load<f64>(from))
+  store<i64>(into, load<i64>(into, 8) + load<i64>(from, 8), 8)
+  store<f64>(into, min(load<f64>(into, 16), load<f64>(from, 16)), 16)
+  store<f64>(into, max(load<f64>(into, 24), load<f64>(from, 24)), 24)
+}
+
+// --- groups by number ----------------------------------------------------------------------------------------------
+
+/** The row's group; `none` when the row is masked or its number is out of range. */
+@inline
+function groupOf(ids: usize, mask: usize, r: usize, groups: u32): u32 {
+  const id = load<u32>(ids + (r << 2))
+  return id >= groups || (mask != 0 && load<u8>(mask + r) == 0) ? none : id
+}
+
+@inline
+function groupSumsF64(values: usize, ids: usize, mask: usize, rows: usize, groups: u32, sums: usize): void {
+  const one = f64x2.splat(1.0)
+  for (let r: usize = 0; r < rows; r++) {
+    const id = groupOf(ids, mask, r, groups)
+    const x = load<f64>(values + (r << 3))
+    if (id == none || x != x) continue
+    const cell = sums + (<usize>id << 4)
+    v128.store(cell, f64x2.add(v128.load(cell), f64x2.replace_lane(one, 0, x)))
+  }
+}
+
+@inline
+function groupSumsInteger<T>(kind: u32, values: usize, ids: usize, mask: usize, rows: usize, groups: u32, sums: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const id = groupOf(ids, mask, r, groups)
+    if (id == none || isNull(kind, values, r)) continue
+    const cell = sums + (<usize>id << 4)
+    v128.store(cell, i64x2.add(v128.load(cell), i64x2.replace_lane(i64x2.splat(1), 0, <i64>load<T>(values + r * sizeof<T>()))))
+  }
+}
+
+export function groupSums(kind: u32, values: usize, ids: usize, mask: usize, rows: usize, groups: u32, sums: usize): void {
+  if (kind == kindF64) groupSumsF64(values, ids, mask, rows, groups, sums)
+  else if (kind == kindI64) groupSumsInteger<i64>(kindI64, values, ids, mask, rows, groups, sums)
+  else if (kind == kindI32) groupSumsInteger<i32>(kindI32, values, ids, mask, rows, groups, sums)
+  else if (kind == kindI16) groupSumsInteger<i16>(kindI16, values, ids, mask, rows, groups, sums)
+  else if (kind != kindF32) groupSumsInteger<i8>(5, values, ids, mask, rows, groups, sums)
+  else {
+    for (let r: usize = 0; r < rows; r++) {
+      const id = groupOf(ids, mask, r, groups)
+      const x = <f64>load<f32>(values + (r << 2))
+      if (id == none || x != x) continue
+      const cell = sums + (<usize>id << 4)
+      store<f64>(cell, load<f64>(cell) + x)
+      store<f64>(cell, load<f64>(cell, 8) + 1, 8)
+    }
+  }
+}
+
+@inline
+function groupExtremesOf<T, W>(kind: u32, values: usize, ids: usize, mask: usize, rows: usize, groups: u32, extremes: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const id = groupOf(ids, mask, r, groups)
+    if (id == none || isNull(kind, values, r)) continue
+    const cell = extremes + (<usize>id << 4)
+    const x = <W>load<T>(values + r * sizeof<T>())
+    if (x < load<W>(cell)) store<W>(cell, x)
+    if (x > load<W>(cell, 8)) store<W>(cell, x, 8)
+  }
+}
+
+export function groupExtremes(kind: u32, values: usize, ids: usize, mask: usize, rows: usize, groups: u32, extremes: usize): void {
+  if (kind == kindF64) groupExtremesOf<f64, f64>(kindF64, values, ids, mask, rows, groups, extremes)
+  else if (kind == kindF32) groupExtremesOf<f32, f64>(kindF32, values, ids, mask, rows, groups, extremes)
+  else if (kind == kindI64) groupExtremesOf<i64, i64>(kindI64, values, ids, mask, rows, groups, extremes)
+  else if (kind == kindI32) groupExtremesOf<i32, i64>(kindI32, values, ids, mask, rows, groups, extremes)
+  else if (kind == kindI16) groupExtremesOf<i16, i64>(kindI16, values, ids, mask, rows, groups, extremes)
+  else groupExtremesOf<i8, i64>(5, values, ids, mask, rows, groups, extremes)
+}
+
+export function groupCounts(ids: usize, mask: usize, rows: usize, groups: u32, counts: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const id = groupOf(ids, mask, r, groups)
+    if (id == none) continue
+    const cell = counts + (<usize>id << 3)
+    store<i64>(cell, load<i64>(cell) + 1)
+  }
+}
+
+export function groupRows(ids: usize, mask: usize, rows: usize, groups: u32, firstRow: u32, cells: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const id = groupOf(ids, mask, r, groups)
+    if (id == none) continue
+    const cell = cells + (<usize>id << 3)
+    if (load<u32>(cell) == none) store<u32>(cell, firstRow + <u32>r)
+    store<u32>(cell, firstRow + <u32>r, 4)
+  }
+}
+
+// --- group numbers -------------------------------------------------------------------------------------------------
+
+export function combineIds(ids: usize, rows: usize, cardinality: u32, previous: usize, out: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const before = previous ? load<u32>(previous + (r << 2)) : 0
+    store<u32>(out + (r << 2), before * cardinality + load<u32>(ids + (r << 2)) + 1)
+  }
+}
+
+@inline
+function floorDivide(v: i64, by: i64): i64 {
+  const q = v / by
+  return q - i64(q * by > v)
+}
+
+export function bucketIds(ts: usize, rows: usize, origin: i64, step: i64, out: usize): void {
+  let bucket: i64 = 0
+  // Neighbours mostly share their bucket: divide only when the timestamp leaves it.
+  let start = i64.MAX_VALUE
+  let last = i64.MIN_VALUE
+  for (let r: usize = 0; r < rows; r++) {
+    const v = load<i64>(ts + (r << 3))
+    if (v < start || v > last) {
+      bucket = floorDivide(v - origin, step)
+      start = origin + bucket * step
+      last = start + (step - 1)
+    }
+    store<u32>(out + (r << 2), <u64>bucket < 0xffffffff ? <u32>bucket : none)
+  }
+}
+
+/** First row in [from, to) at or above v, galloping. */
+@inline
+function gallop(ts: usize, from: usize, to: usize, v: i64): usize {
+  let step: usize = 16
+  let low = from
+  while (low + step < to && load<i64>(ts + ((low + step) << 3)) < v) {
+    low += step
+    step <<= 1
+  }
+  let high = min(low + step, to)
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (load<i64>(ts + (middle << 3)) < v) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+export function bucketRuns(ts: usize, from: usize, to: usize, origin: i64, step: i64, starts: usize, buckets: usize, max: u32): u32 {
+  let n: u32 = 0
+  let r = from
+  while (r < to && n < max) {
+    const bucket = floorDivide(load<i64>(ts + (r << 3)) - origin, step)
+    store<u32>(starts + (<usize>n << 2), <u32>r)
+    store<i64>(buckets + (<usize>n << 3), bucket)
+    n++
+    r = gallop(ts, r, to, origin + (bucket + 1) * step)
+  }
+  store<u32>(starts + (<usize>n << 2), <u32>r)
+  return n
+}
+
+@inline
+function hash64(key: u64): u32 {
+  const h = key * 0x9e3779b97f4a7c15
+  return <u32>(h >> 32) ^ <u32>(h >> 15)
+}
+
+export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, ids: usize): u32 {
+  const slots = <usize>load<u32>(table)
+  const slotMask = load<u32>(table, 4)
+  const distinct = <usize>load<u32>(table, 16)
+  const countMax = load<u32>(table, 12)
+  let n = load<u32>(table, 8)
+  let r: u32 = 0
+  for (; r < rows; r++) {
+    const row = <usize>r
+    if (mask != 0 && load<u8>(mask + row) == 0) {
+      store<u32>(ids + (row << 2), none)
+      continue
+    }
+    const key = load<u64>(keys + (row << 3))
+    let slot = slots + (<usize>(hash64(key) & slotMask) << 4)
+    let id = load<u32>(slot, 8)
+    while (id != 0 && load<u64>(slot) != key) {
+      slot = slots + ((slot - slots + 16) & ((<usize>slotMask << 4) | 15))
+      id = load<u32>(slot, 8)
+    }
+    if (id == 0) {
+      if (n >= countMax) break
+      store<u64>(slot, key)
+      store<u64>(distinct + (<usize>n << 3), key)
+      id = ++n
+      store<u32>(slot, id, 8)
+    }
+    store<u32>(ids + (row << 2), id - 1)
+  }
+  store<u32>(table, n, 8)
+  return r
+}
+
+@inline
+function hash128(p: usize): u32 {
+  return hash64(load<u64>(p) ^ (load<u64>(p, 8) * 0xff51afd7ed558ccd))
+}
+
+export function numberKeys16(table: usize, keys: usize, mask: usize, rows: u32, ids: usize): u32 {
+  const slots = <usize>load<u32>(table)
+  const slotMask = load<u32>(table, 4)
+  const distinct = <usize>load<u32>(table, 16)
+  const countMax = load<u32>(table, 12)
+  let n = load<u32>(table, 8)
+  let r: u32 = 0
+  for (; r < rows; r++) {
+    const row = <usize>r
+    if (mask != 0 && load<u8>(mask + row) == 0) {
+      store<u32>(ids + (row << 2), none)
+      continue
+    }
+    const key = v128.load(keys + (row << 4))
+    const hash = hash128(keys + (row << 4))
+    let at = hash & slotMask
+    let id: u32 = 0
+    for (;;) {
+      const slot = slots + (<usize>at << 3)
+      id = load<u32>(slot, 4)
+      if (id == 0) {
+        if (n >= countMax) {
+          store<u32>(table, n, 8)
+          return r
+        }
+        v128.store(distinct + (<usize>n << 4), key)
+        id = ++n
+        store<u32>(slot, hash)
+        store<u32>(slot, id, 4)
+        break
+      }
+      if (load<u32>(slot) == hash && !v128.any_true(v128.xor(v128.load(distinct + (<usize>(id - 1) << 4)), key))) break
+      at = (at + 1) & slotMask
+    }
+    store<u32>(ids + (row << 2), id - 1)
+  }
+  store<u32>(table, n, 8)
+  return r
+}
+
+function textHash(p: usize, bytes: i32): u32 {
+  let h = <u64>bytes * 0x9e3779b97f4a7c15
+  if (bytes < 0) return hash64(h)
+  const end = p + <usize>bytes
+  for (; p + 8 <= end; p += 8) {
+    h = (h ^ load<u64>(p)) * 0xff51afd7ed558ccd
+    h ^= h >> 32
+  }
+  if (p < end) {
+    h = (h ^ (load<u64>(p) & ((<u64>1 << (<u64>(end - p) << 3)) - 1))) * 0xff51afd7ed558ccd
+    h ^= h >> 32
+  }
+  return hash64(h)
+}
+
+/** Copies a new key's bytes to the heap; false when it is full. */
+function keepText(table: usize, entry: usize, p: usize, bytes: i32): bool {
+  store<u32>(entry, 0)
+  store<i32>(entry, bytes, 4)
+  if (bytes <= 0) return true
+  const heap = load<u32>(table, 20)
+  if (<u64>heap + <u64>bytes + 16 > <u64>load<u32>(table, 24)) return false
+  memory.copy(<usize>heap, p, <usize>bytes)
+  store<u32>(entry, heap)
+  store<u32>(table, heap + <u32>bytes, 20)
+  return true
+}
+
+export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32, ids: usize): u32 {
+  const slots = <usize>load<u32>(table)
+  const slotMask = load<u32>(table, 4)
+  const distinct = <usize>load<u32>(table, 16)
+  const countMax = load<u32>(table, 12)
+  let n = load<u32>(table, 8)
+  let r: u32 = 0
+  for (; r < rows; r++) {
+    const row = <usize>r
+    if (mask != 0 && load<u8>(mask + row) == 0) {
+      store<u32>(ids + (row << 2), none)
+      continue
+    }
+    const p = <usize>load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    const hash = textHash(p, bytes)
+    let at = hash & slotMask
+    let id: u32 = 0
+    for (;;) {
+      const slot = slots + (<usize>at << 3)
+      id = load<u32>(slot, 4)
+      if (id == 0) {
+        if (n >= countMax || !keepText(table, distinct + (<usize>n << 3), p, bytes)) {
+          store<u32>(table, n, 8)
+          return r
+        }
+        id = ++n
+        store<u32>(slot, hash)
+        store<u32>(slot, id, 4)
+        break
+      }
+      if (load<u32>(slot) == hash) {
+        const known = distinct + (<usize>(id - 1) << 3)
+        if (load<i32>(known, 4) == bytes && (bytes <= 0 || sameBytes(<usize>load<u32>(known), p, bytes))) break
+      }
+      at = (at + 1) & slotMask
+    }
+    store<u32>(ids + (row << 2), id - 1)
+  }
+  store<u32>(table, n, 8)
+  return r
+}
+
+export function rehashKeys(table: usize, width: u32): void {
+  const slots = <usize>load<u32>(table)
+  const slotMask = load<u32>(table, 4)
+  const distinct = <usize>load<u32>(table, 16)
+  const n = load<u32>(table, 8)
+  for (let i: u32 = 0; i < n; i++) {
+    if (width == 8) {
+      const key = load<u64>(distinct + (<usize>i << 3))
+      let at = hash64(key) & slotMask
+      while (load<u32>(slots + (<usize>at << 4), 8) != 0) at = (at + 1) & slotMask
+      store<u64>(slots + (<usize>at << 4), key)
+      store<u32>(slots + (<usize>at << 4), i + 1, 8)
+      continue
+    }
+    const entry = distinct + (<usize>i << 3)
+    const hash = width == 16 ? hash128(distinct + (<usize>i << 4)) : textHash(<usize>load<u32>(entry), load<i32>(entry, 4))
+    let at = hash & slotMask
+    while (load<u32>(slots + (<usize>at << 3), 4) != 0) at = (at + 1) & slotMask
+    store<u32>(slots + (<usize>at << 3), hash)
+    store<u32>(slots + (<usize>at << 3), i + 1, 4)
+  }
+}
+
+// --- masks ---------------------------------------------------------------------------------------------------------
+
+export function maskRange(values: usize, rows: usize, low: i64, high: i64, and: u32, mask: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const v = load<i64>(values + (r << 3))
+    const inside = <u8>(-(i32(v >= low) & i32(v <= high)))
+    store<u8>(mask + r, and ? load<u8>(mask + r) & inside : inside)
+  }
+}
+
+export function maskCount(mask: usize, rows: usize): u32 {
+  let n: u32 = 0
+  const whole = rows & ~15
+  let r: usize = 0
+  for (; r < whole; r += 16) n += popcnt(<u32>i8x16.bitmask(v128.load(mask + r)))
+  for (; r < rows; r++) n += u32(load<u8>(mask + r) != 0)
+  return n
+}
+
+export function maskToIndex(mask: usize, rows: usize, first: u32, out: usize): u32 {
+  const start = out
+  const whole = rows & ~15
+  let r: usize = 0
+  for (; r < whole; r += 16) {
+    let bits = i8x16.bitmask(v128.load(mask + r))
+    while (bits != 0) {
+      store<u32>(out, first + <u32>r + <u32>ctz(bits))
+      out += 4
+      bits &= bits - 1
+    }
+  }
+  for (; r < rows; r++) {
+    if (load<u8>(mask + r) == 0) continue
+    store<u32>(out, first + <u32>r)
+    out += 4
+  }
+  return <u32>((out - start) >> 2)
+}

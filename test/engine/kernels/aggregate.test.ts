@@ -1,0 +1,198 @@
+// Goal: aggregates, group numbers and masks agree with their twins. Method: columns of every storage with NULLs and
+// boundary values, masks, group numbers partly out of range, keys that fill their table; doubles are whole numbers, so
+// that the order of addition does not matter and results can be compared bit for bit.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  aggregateKinds,
+  initExtremes,
+  initStats,
+  type NumberStorage,
+  writeKeyTable,
+} from '../../../engine/kernels/aggregate.js'
+import { type Bench, kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+
+const both = kernelsAndTwins()
+const pair = [both.wasm, both.twin]
+const seed = Number(process.env['SEED'] ?? 20240504)
+const valuesAt = testBase
+const maskAt = testBase + 256 * 1024
+const idsAt = testBase + 320 * 1024
+const outAt = testBase + 512 * 1024
+const tableAt = testBase + 1024 * 1024
+const slotsAt = tableAt + 4096
+const keysAt = tableAt + 65536
+const heapAt = tableAt + 131072
+const longMin = -(1n << 63n)
+
+const whole = fc.oneof(fc.integer({ min: -1_000_000, max: 1_000_000 }), fc.constantFrom(0, 1, -1))
+const integer = fc.oneof(
+  fc.constantFrom(longMin, -0x80000000n, 0n, 5n),
+  fc.bigInt({ min: longMin, max: (1n << 63n) - 1n }),
+  fc.bigInt({ min: -9n, max: 9n }),
+)
+const kinds = fc.constantFrom(...(Object.keys(aggregateKinds) as NumberStorage[]))
+
+function put({ memory }: Bench, kind: NumberStorage, values: readonly (number | bigint | null)[]): void {
+  values.forEach((v, i) => {
+    if (kind === 'f64') memory.f64[(valuesAt >>> 3) + i] = v === null ? Number.NaN : Number(v)
+    else if (kind === 'f32') memory.f32[(valuesAt >>> 2) + i] = v === null ? Number.NaN : Number(v)
+    else if (kind === 'i64') memory.i64[(valuesAt >>> 3) + i] = v === null ? longMin : BigInt(v)
+    else if (kind === 'i32')
+      memory.i32[(valuesAt >>> 2) + i] = v === null ? -0x80000000 : Number(BigInt.asIntN(32, BigInt(v)))
+    else if (kind === 'i16') memory.i16[(valuesAt >>> 1) + i] = Number(BigInt.asIntN(16, BigInt(v ?? 0)))
+    else memory.i8[valuesAt + i] = Number(BigInt.asIntN(8, BigInt(v ?? 0)))
+  })
+}
+const column = kinds.chain((kind) =>
+  fc.record({
+    kind: fc.constant(kind),
+    values: fc.array(fc.option<number | bigint>(kind === 'f64' || kind === 'f32' ? whole : integer), {
+      maxLength: 200,
+      size: 'max',
+    }),
+  }),
+)
+const masks = fc.option(fc.array(fc.constantFrom(0, 255), { minLength: 200, maxLength: 200, size: 'max' }))
+
+describe('aggregate kernel', () => {
+  test('folds columns and groups like its twin', () => {
+    fc.assert(
+      fc.property(
+        column,
+        masks,
+        fc.array(fc.integer({ min: -1, max: 9 }), { minLength: 200, maxLength: 200, size: 'max' }),
+        ({ kind, values }, mask, ids) => {
+          const code = aggregateKinds[kind]
+          const rows = values.length
+          const results = pair.map((bench) => {
+            const { memory, kernels } = bench
+            const at = mask === null ? 0 : maskAt
+            memory.u8.fill(0, outAt, outAt + 4096)
+            put(bench, kind, values)
+            memory.u8.set(mask ?? [], maskAt)
+            memory.i32.set(ids, idsAt >>> 2)
+            for (let s = 0; s < 8; s++) initStats(memory, outAt + s * 32, kind)
+            initExtremes(memory, outAt + 512, 8, kind)
+            memory.u32.fill(0xffffffff, (outAt + 1024) >>> 2, (outAt + 1088) >>> 2)
+            kernels.aggregate.stats(code, valuesAt, at, rows, outAt)
+            kernels.aggregate.sum(code, valuesAt, at, rows, outAt + 32)
+            memory.u32.set([0, Math.floor(rows / 3), Math.floor(rows / 3), rows], (outAt + 2048) >>> 2)
+            kernels.aggregate.segmentStats(code, valuesAt, outAt + 2048, 3, outAt + 64)
+            kernels.aggregate.mergeStats(kind === 'f64' || kind === 'f32' ? 1 : 0, outAt, outAt + 64)
+            kernels.aggregate.groupSums(code, valuesAt, idsAt, at, rows, 8, outAt + 256)
+            kernels.aggregate.groupExtremes(code, valuesAt, idsAt, at, rows, 8, outAt + 512)
+            kernels.aggregate.groupCounts(idsAt, at, rows, 8, outAt + 768)
+            kernels.aggregate.groupRows(idsAt, at, rows, 8, 1000, outAt + 1024)
+            kernels.aggregate.combineIds(idsAt, rows, 11, idsAt, outAt + 3072)
+            return [
+              kernels.aggregate.count(code, valuesAt, at, rows),
+              kernels.aggregate.maskCount(maskAt, rows),
+              kernels.aggregate.maskToIndex(maskAt, rows, 7, outAt + 8192),
+            ]
+          })
+          expect(results[0]).toEqual(results[1])
+          expect(sameBytes(both, outAt, 3072 + rows * 4)).toBe(true)
+          expect(sameBytes(both, outAt + 8192, (results[0]?.[2] as number) * 4)).toBe(true)
+        },
+      ),
+      { numRuns: 1000, seed },
+    )
+  })
+
+  test('cuts time into buckets like its twin', () => {
+    const times = fc.array(fc.bigInt({ min: -2000n, max: 2000n }), { maxLength: 300, size: 'max' })
+    fc.assert(
+      fc.property(
+        times,
+        fc.bigInt({ min: -100n, max: 100n }),
+        fc.bigInt({ min: 1n, max: 500n }),
+        fc.integer({ min: 1, max: 50 }),
+        fc.boolean(),
+        (ts, origin, step, max, and) => {
+          const sorted = [...ts].sort((a, b) => Number(a - b))
+          const counts = pair.map(({ memory, kernels }) => {
+            memory.i64.set(ts, valuesAt >>> 3)
+            kernels.aggregate.bucketIds(valuesAt, ts.length, origin, step, outAt)
+            memory.u8.fill(255, maskAt, maskAt + 100)
+            memory.u8.fill(0, maskAt + 100, maskAt + 300)
+            kernels.aggregate.maskRange(valuesAt, ts.length, origin, origin + step * 3n, and ? 1 : 0, maskAt)
+            memory.i64.set(sorted, valuesAt >>> 3)
+            return kernels.aggregate.bucketRuns(valuesAt, 0, ts.length, origin, step, outAt + 4096, outAt + 8192, max)
+          })
+          expect(counts[0]).toBe(counts[1])
+          expect(sameBytes(both, outAt, ts.length * 4)).toBe(true)
+          expect(sameBytes(both, maskAt, ts.length)).toBe(true)
+          expect(sameBytes(both, outAt + 4096, ((counts[0] as number) + 1) * 4)).toBe(true)
+          expect(sameBytes(both, outAt + 8192, (counts[0] as number) * 8)).toBe(true)
+        },
+      ),
+      { numRuns: 300, seed },
+    )
+  })
+
+  test('numbers keys like its twin, stops when full, goes on after rehashing', () => {
+    const keys = fc.array(fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer()), { maxLength: 120, size: 'max' })
+    fc.assert(
+      fc.property(
+        keys,
+        fc.constantFrom(8, 16, 0),
+        masks,
+        fc.integer({ min: 1, max: 30 }),
+        (list, width, mask, countMax) => {
+          const rows = list.length
+          const done = pair.map(({ memory, kernels }) => {
+            const at = mask === null ? 0 : maskAt
+            memory.u8.set(mask ?? [], maskAt)
+            memory.u8.fill(0, tableAt, tableAt + 262144)
+            list.forEach((v, i) => {
+              if (width === 8) memory.i64[(valuesAt >>> 3) + i] = BigInt(v)
+              else if (width === 16) memory.i64.set([BigInt(v % 3), BigInt(v)], (valuesAt >>> 3) + i * 2)
+              else {
+                const bytes = Buffer.from('k'.repeat(Math.abs(v) % 40) + v)
+                memory.u8.set(bytes, outAt + 65536 + i * 64)
+                memory.u32[(valuesAt >>> 2) + i * 2] = outAt + 65536 + i * 64
+                memory.i32[(valuesAt >>> 2) + i * 2 + 1] = v === 3 ? -1 : v === 4 ? 0 : bytes.length
+              }
+            })
+            const number = (first: number) => {
+              const step = width === 16 ? 16 : 8
+              const from: [number, number, number, number] = [
+                valuesAt + first * step,
+                at === 0 ? 0 : at + first,
+                rows - first,
+                idsAt + first * 4,
+              ]
+              if (width === 8) return kernels.aggregate.numberKeys8(tableAt, ...from)
+              return width === 16
+                ? kernels.aggregate.numberKeys16(tableAt, ...from)
+                : kernels.aggregate.numberTexts(tableAt, ...from)
+            }
+            writeKeyTable(memory, tableAt, {
+              slots: slotsAt,
+              slotCount: 64,
+              countMax,
+              keys: keysAt,
+              heap: heapAt,
+              heapBytes: 65536,
+            })
+            const first = number(0)
+            memory.u32[(tableAt + 4) >>> 2] = 511
+            memory.u32[(tableAt + 12) >>> 2] = 250
+            memory.u8.fill(0, slotsAt, slotsAt + 8192)
+            kernels.aggregate.rehashKeys(tableAt, width)
+            return [first, number(first)]
+          })
+          expect(done[0]).toEqual(done[1])
+          expect((done[0]?.[0] as number) + (done[0]?.[1] as number)).toBe(rows)
+          expect(sameBytes(both, idsAt, rows * 4)).toBe(true)
+          expect(sameBytes(both, tableAt, 32)).toBe(true)
+          expect(sameBytes(both, keysAt, heapAt - keysAt)).toBe(true)
+          expect(sameBytes(both, heapAt, 65536)).toBe(true)
+        },
+      ),
+      { numRuns: 500, seed },
+    )
+  })
+})
