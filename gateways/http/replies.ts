@@ -24,7 +24,7 @@ export function reply(response: ServerResponse, status: number, type: string, bo
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   response.writeHead(status, ['Content-Type', type, 'Content-Length', String(bytes.length)])
   if (bytes.length > joinedBytesMax) response.end(bytes)
-  else response.end(bytes.latin1Slice(), 'latin1')
+  else response.end(bytes.toString('latin1'), 'latin1')
 }
 
 export function replyText(response: ServerResponse, status: number, text: string): void {
