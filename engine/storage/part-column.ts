@@ -1,0 +1,313 @@
+// One column chunk of a part: looks at the values, chooses dictionary or plain-like encoding and codec by measured size,
+// writes the pages. A generator: each resumption is about one page of work.
+
+import { crc32 } from 'node:zlib'
+import { assert } from '../base/assert.js'
+import type { DataType } from '../types/column-types.js'
+import { compressPage, type PageCodec } from './parquet-codec.js'
+import { type ParquetTypes, parquetThrift } from './parquet-thrift.js'
+import { encodings } from './parquet-types.js'
+import { ChunkDictionary, type DictionaryLimits } from './part-dictionary.js'
+import {
+  bestTrial,
+  bodyBytesMax,
+  codecFor,
+  encodingOfBody,
+  type PageTools,
+  type PreparedPage,
+  preparePage,
+  type Trial,
+  textBytesOf,
+  writeBody,
+  writeLevels,
+} from './part-page.js'
+
+export interface ColumnJob {
+  readonly tools: PageTools
+  readonly type: DataType
+  readonly codec: PageCodec
+  /** The designated timestamp: deltas at once. */
+  readonly sorted: boolean
+  /** Row at which each page begins, and the row count. */
+  readonly firstRows: readonly number[]
+  /** Address of the page's values, valid until the next call; 0 = all null. */
+  read(page: number): number
+  /** Text of a symbol. */
+  symbol(id: number): Uint8Array
+  /** Appends to the file; answers where the bytes begin. */
+  write(chunks: readonly Uint8Array[]): number
+}
+
+export interface WrittenPage {
+  readonly offset: number
+  /** With the page's header. */
+  readonly bytes: number
+  readonly nulls: number
+  /** 16 bytes {least, greatest} as the range kernel leaves them; undefined without present values or range. */
+  readonly range: Uint8Array | undefined
+}
+
+export interface WrittenColumn {
+  readonly encodings: readonly number[]
+  readonly codec: PageCodec
+  readonly dictionaryOffset: number | undefined
+  readonly pages: readonly WrittenPage[]
+  readonly rawBytes: number
+  readonly bytes: number
+  readonly distinct: number | undefined
+  /** SYMBOL: the table's id of each entry of the dictionary. */
+  readonly symbolIds: Int32Array | undefined
+}
+
+const symbolLimits: DictionaryLimits = { count: 2 ** 31, bytes: 0 }
+const fixedLimits: DictionaryLimits = { count: 2 ** 20, bytes: 0 }
+const textLimits: DictionaryLimits = { count: 2 ** 17, bytes: 4 * 1024 * 1024 }
+/** More distinct values than this share of the first page: the dictionary of a chunk of several pages would not pay. */
+const distinctShareMax = 0.7
+/** A dictionary decodes through a look-up: it has to be smaller than the best other way by this much. */
+const dictionaryGain = 0.9
+
+export function* writeColumn(job: ColumnJob): Generator<undefined, WrittenColumn> {
+  const pages: PreparedFigures[] = []
+  const dictionary = wantsDictionary(job) ? new ChunkDictionary(...dictionaryArguments(job)) : undefined
+  const scan = yield* scanColumn(job, dictionary, pages)
+  const result =
+    scan.dictionary !== undefined
+      ? yield* writeDictionaryPages(job, scan.dictionary, pages)
+      : yield* writePlainPages(job, scan.trial as Trial)
+  for (const name of ['dictionaryIndexes', 'dictionarySlots', 'dictionaryValues', 'dictionaryOffsets']) {
+    job.tools.scratch.drop(name)
+  }
+  return result
+}
+
+function wantsDictionary({ tools: { mapping }, sorted }: ColumnJob): boolean {
+  if (sorted || mapping.conversion === 'boolean') return false
+  return mapping.conversion === 'text' || mapping.conversion === 'symbol' || mapping.diskBytes > 0
+}
+
+function dictionaryArguments({ tools }: ColumnJob): ConstructorParameters<typeof ChunkDictionary> {
+  const { kernel, scratch, mapping } = tools
+  if (mapping.conversion === 'text') return [kernel, scratch, 0, textLimits]
+  if (mapping.conversion === 'symbol') return [kernel, scratch, 4, symbolLimits]
+  return [kernel, scratch, mapping.diskBytes, fixedLimits]
+}
+
+/** What the dictionary way needs of a page after the scan. */
+interface PreparedFigures {
+  readonly page: PreparedPage
+  /** Number of present values before the page. */
+  readonly firstIndex: number
+  readonly range: Uint8Array | undefined
+}
+
+interface Scan {
+  readonly dictionary: ChunkDictionary | undefined
+  readonly trial: Trial | undefined
+}
+
+/** Feeds the dictionary page by page until it is complete or does not pay. */
+function* scanColumn(
+  job: ColumnJob,
+  dictionary: ChunkDictionary | undefined,
+  pages: PreparedFigures[],
+): Generator<undefined, Scan> {
+  const { tools } = job
+  const pageCount = job.firstRows.length - 1
+  const forced = tools.mapping.conversion === 'symbol'
+  let trial: Trial | undefined
+  let firstIndex = 0
+  for (let page = 0; page < pageCount; page++) {
+    const prepared = readPage(job, page, true)
+    if (page === 0 && !forced) trial = bestTrial(tools, job.codec, prepared)
+    if (dictionary === undefined) return { dictionary: undefined, trial }
+    if (!dictionary.add(prepared.values, prepared.present)) return { dictionary: undefined, trial }
+    pages.push({ page: prepared, firstIndex, range: rangeOf(tools, prepared) })
+    firstIndex += prepared.present
+    if (trial !== undefined && !pays(job, dictionary, trial, pages)) return { dictionary: undefined, trial }
+    yield
+  }
+  return { dictionary, trial }
+}
+
+/** Whether the dictionary, as far as it has grown, is still smaller than the best other encoding of the whole chunk. */
+function pays(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, pages: readonly PreparedFigures[]): boolean {
+  const first = pages[0]?.page as PreparedPage
+  const last = pages.at(-1) as PreparedFigures
+  const seen = last.firstIndex + last.page.present
+  const complete = pages.length === job.firstRows.length - 1
+  if (!complete && pages.length === 1 && dictionary.count > first.present * distinctShareMax) return false
+  const all = complete ? seen : (seen * (job.firstRows.length - 1)) / pages.length
+  const other = (trial.bytes * all) / Math.max(1, first.present)
+  const mine = dictionary.bytes + (all * packedBits(job, dictionary, trial, last)) / 8
+  return mine < other * dictionaryGain || mine < 64
+}
+
+/** Bits per index of the last page, compressed if that pays; measured only when the other way compresses. */
+function packedBits(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, last: PreparedFigures): number {
+  if (trial.codec === 'none' || last.page.present === 0) return dictionary.bits
+  const { address, bytes } = writeIndexes(job, dictionary, last)
+  return (codecFor(job.tools, job.codec, address, bytes).bytes * 8) / last.page.present
+}
+
+function writeIndexes(job: ColumnJob, dictionary: ChunkDictionary, { page, firstIndex }: PreparedFigures) {
+  const address = job.tools.scratch.room('raw', page.present * 4 + 1024)
+  const bytes = job.tools.kernel.packIndexes(dictionary.indexesFrom(firstIndex), page.present, dictionary.bits, address)
+  return { address, bytes }
+}
+
+/** `keep`: the bits of every page stay, for the second pass. */
+function readPage(job: ColumnJob, page: number, keep: boolean): PreparedPage {
+  const { firstRows, tools } = job
+  const first = firstRows[page] as number
+  const rows = (firstRows[page + 1] as number) - first
+  // Each page begins at a byte of its own, whatever the number of rows before it.
+  const rowsTotal = firstRows.at(-1) as number
+  const all = tools.scratch.room('bits', (rowsTotal >>> 3) + firstRows.length * 16)
+  return preparePage(tools, job.read(page), rows, keep ? all + (first >>> 3) + page * 8 : all)
+}
+
+function rangeOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage): Uint8Array | undefined {
+  if (mapping.range < 0 || page.present === 0) return undefined
+  const target = scratch.room('range', 16)
+  kernel.range(page.values, page.present, mapping.range, target)
+  return scratch.memory.u8.slice(target, target + 16)
+}
+
+/** Collects what the footer needs while pages go to the file. */
+class ChunkOutput {
+  readonly pages: WrittenPage[] = []
+  readonly codec: PageCodec
+  rawBytes = 0
+  bytes = 0
+  private readonly job: ColumnJob
+
+  constructor(job: ColumnJob, codec: PageCodec) {
+    this.job = job
+    this.codec = codec
+  }
+
+  put(header: ParquetTypes.PageHeader, address: number, bytes: number): { offset: number; bytes: number } {
+    const { kernel, scratch } = this.job.tools
+    const packed = compressPage(kernel, scratch, this.codec, address, bytes)
+    assert(packed.bytes > 0 || bytes === 0, 'a page fits into its compression bound')
+    const body = scratch.memory.u8.subarray(packed.address, packed.address + packed.bytes)
+    header.uncompressed_page_size = bytes
+    header.compressed_page_size = packed.bytes
+    header.crc = crc32(body) | 0
+    const head = parquetThrift().serialize(header)
+    this.rawBytes += head.length + bytes
+    this.bytes += head.length + packed.bytes
+    return { offset: this.job.write([head, body]), bytes: head.length + packed.bytes }
+  }
+
+  putData(page: PreparedPage, encoding: number, range: Uint8Array | undefined, address: number, bytes: number): void {
+    const { types } = parquetThrift()
+    const header = new types.PageHeader({
+      type: types.PageType.DATA_PAGE,
+      uncompressed_page_size: bytes,
+      compressed_page_size: bytes,
+      data_page_header: new types.DataPageHeader({
+        num_values: page.rows,
+        encoding: encoding as ParquetTypes.Encoding,
+        definition_level_encoding: types.Encoding.RLE,
+        repetition_level_encoding: types.Encoding.RLE,
+      }),
+    })
+    this.pages.push({ ...this.put(header, address, bytes), nulls: page.rows - page.present, range })
+  }
+}
+
+function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, WrittenColumn> {
+  const { tools } = job
+  const { scratch, mapping } = tools
+  const output = new ChunkOutput(job, trial.codec)
+  for (let index = 0; index < job.firstRows.length - 1; index++) {
+    const page = readPage(job, index, false)
+    const raw = scratch.room('raw', bodyBytesMax(mapping, page.rows) + page.rows + textBytesOf(tools, page))
+    const levels = mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0
+    const body =
+      page.present > 0 || trial.encoding !== 'boolean' ? writeBody(tools, trial.encoding, page, raw + levels) : 0
+    output.putData(page, encodingOfBody[trial.encoding], rangeOf(tools, page), raw, levels + body)
+    yield
+  }
+  const { pages, rawBytes, bytes, codec } = output
+  const used = [...new Set([encodingOfBody[trial.encoding], encodings.rle])]
+  const nothing = { dictionaryOffset: undefined, distinct: undefined, symbolIds: undefined }
+  return { encodings: used, codec, pages, rawBytes, bytes, ...nothing }
+}
+
+function* writeDictionaryPages(
+  job: ColumnJob,
+  dictionary: ChunkDictionary,
+  pages: readonly PreparedFigures[],
+): Generator<undefined, WrittenColumn> {
+  const { scratch, mapping } = job.tools
+  const symbolIds = mapping.conversion === 'symbol' ? idsOf(job, dictionary) : undefined
+  const output = new ChunkOutput(job, dictionaryCodec(job, dictionary, pages))
+  const { offset } = putDictionary(job, output, dictionary, symbolIds)
+  yield
+  for (const figures of pages) {
+    const { page, firstIndex, range } = figures
+    const raw = scratch.room('raw', page.present * 4 + (page.rows >>> 3) + 1024)
+    const at = raw + (mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0)
+    scratch.memory.u8[at] = dictionary.bits
+    const indexes = dictionary.indexesFrom(firstIndex)
+    const bytes = job.tools.kernel.packIndexes(indexes, page.present, dictionary.bits, at + 1)
+    output.putData(page, encodings.dictionary, range, raw, at + 1 + bytes - raw)
+    yield
+  }
+  const { rawBytes, bytes, codec } = output
+  const used = [encodings.plain, encodings.rle, encodings.dictionary]
+  const rest = { dictionaryOffset: offset, distinct: dictionary.count, symbolIds }
+  return { encodings: used, codec, pages: output.pages, rawBytes, bytes, ...rest }
+}
+
+/** Tried on a page from the middle of the chunk. */
+function dictionaryCodec(job: ColumnJob, dictionary: ChunkDictionary, pages: readonly PreparedFigures[]): PageCodec {
+  const middle = pages[pages.length >>> 1]
+  if (job.codec === 'none' || middle === undefined || middle.page.present === 0) return 'none'
+  const { address, bytes } = writeIndexes(job, dictionary, middle)
+  return codecFor(job.tools, job.codec, address, bytes).codec
+}
+
+function idsOf({ tools: { scratch } }: ColumnJob, dictionary: ChunkDictionary): Int32Array {
+  const first = dictionary.values >>> 2
+  return scratch.memory.i32.slice(first, first + dictionary.count)
+}
+
+function putDictionary(
+  job: ColumnJob,
+  output: ChunkOutput,
+  dictionary: ChunkDictionary,
+  symbolIds: Int32Array | undefined,
+): { offset: number } {
+  const { types } = parquetThrift()
+  const body =
+    symbolIds === undefined ? { address: dictionary.values, bytes: dictionary.bytes } : writeSymbols(job, symbolIds)
+  const header = new types.PageHeader({
+    type: types.PageType.DICTIONARY_PAGE,
+    uncompressed_page_size: body.bytes,
+    compressed_page_size: body.bytes,
+    dictionary_page_header: new types.DictionaryPageHeader({
+      num_values: dictionary.count,
+      encoding: types.Encoding.PLAIN,
+    }),
+  })
+  return output.put(header, body.address, body.bytes)
+}
+
+/** The symbols' texts as PLAIN byte arrays. */
+function writeSymbols(job: ColumnJob, ids: Int32Array): { address: number; bytes: number } {
+  const { u8 } = job.tools.scratch.memory
+  const texts = Array.from(ids, (id) => job.symbol(id))
+  const bytes = texts.reduce((sum, text) => sum + 4 + text.length, 0)
+  const address = job.tools.scratch.room('raw', bytes)
+  let at = address
+  for (const text of texts) {
+    for (let byte = 0; byte < 4; byte++) u8[at + byte] = (text.length >>> (byte * 8)) & 255
+    u8.set(text, at + 4)
+    at += 4 + text.length
+  }
+  return { address, bytes }
+}
