@@ -12,7 +12,6 @@ const exceptions: readonly string[] = [
   'depth engine/kernels/as/shared',
   'reexport engine/sql/parse/ast.ts',
   'reexport engine/storage/manifest.ts',
-  'file-size engine/sql/parse/ast.ts',
 ]
 
 const layers = ['engine', 'pipeline', 'gateways', 'connectors', 'deploy'] as const
