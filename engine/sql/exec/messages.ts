@@ -39,7 +39,13 @@ export type ToQueryThread =
   | { readonly kind: 'release'; readonly queryId: number; readonly address: number }
 
 export type FromQueryThread =
-  | { readonly kind: 'block'; readonly queryId: number; readonly address: number; readonly bytes: number; readonly rows: number }
+  | {
+      readonly kind: 'block'
+      readonly queryId: number
+      readonly address: number
+      readonly bytes: number
+      readonly rows: number
+    }
   | { readonly kind: 'rows'; readonly queryId: number; readonly rows: readonly (readonly unknown[])[] }
   | {
       readonly kind: 'end'

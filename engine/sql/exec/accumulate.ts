@@ -1,0 +1,47 @@
+// Aggregates as the interpreter computes them: one state object per group, value by value. Right for every aggregate;
+// state-kernels take over where they can (aggregate-states.ts).
+
+import { assert } from '../../base/assert.js'
+import type { Value } from '../../types/value.js'
+import { aggregateOf, callSite } from '../functions/evaluate.js'
+import type { AggregateCall } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { compileVector } from './expression.js'
+import { valueReader } from './values.js'
+import type { Batch } from './vector.js'
+
+/** States of one aggregate call, one per group. */
+export interface GroupStates {
+  /** Adds the rows of a batch; ids are group numbers (u32 at the address), 0 = all rows belong to group 0. */
+  add(batch: Batch, ids: number): void
+  /** Value of a group; of a group that no row reached, the value over nothing. */
+  result(group: number): Value
+  /** Forgets all groups. */
+  reset(): void
+}
+
+export function interpretedStates(context: ExecContext, call: AggregateCall): GroupStates {
+  const row = aggregateOf(call.name, call.args)
+  assert(row !== undefined, `no aggregate of that signature [name=${call.name}]`)
+  const { init, add, result } = row.accumulator
+  const site = callSite(call.type, call.args, call.position, context.evaluation)
+  const args = call.args.map((argument) => compileVector(argument, context))
+  const { memory, texts } = context
+  let states: unknown[] = []
+  return {
+    add: (batch, ids) => {
+      const readers = args.map((evaluate) => valueReader(memory, texts, evaluate(batch)))
+      const values: Value[] = []
+      for (let index = 0; index < batch.rows; index++) {
+        const group = ids === 0 ? 0 : (memory.u32[(ids >>> 2) + index] as number)
+        states[group] ??= init()
+        for (let at = 0; at < readers.length; at++) values[at] = (readers[at] as (row: number) => Value)(index)
+        add(states[group], values, site)
+      }
+    },
+    result: (group) => result(states[group] ?? init(), site),
+    reset: () => {
+      states = []
+    },
+  }
+}

@@ -1,0 +1,88 @@
+// Operator: groups and their aggregates. Output: the keys, then the aggregates; groups in order of first appearance.
+// Without keys there is exactly one row.
+
+import { vectorRowsMax } from '../../base/limits.js'
+import { widthOf } from '../../types/column-types.js'
+import type { AggregateCall, Expression, PlanColumn } from '../plan/plan.js'
+import { type GroupStates, interpretedStates } from './accumulate.js'
+import type { ExecContext } from './context.js'
+import { compileVector } from './expression.js'
+import { GroupKeys } from './group-keys.js'
+import { TextHeap } from './text-heap.js'
+import { writeValue } from './values.js'
+import { type Batch, isBatch, type Operator, type Pull, type Vector } from './vector.js'
+
+export interface AggregateShape {
+  readonly columns: readonly PlanColumn[]
+  readonly keys: readonly Expression[]
+  readonly aggregates: readonly AggregateCall[]
+}
+
+export function aggregateOperator(context: ExecContext, input: Operator, shape: AggregateShape): Operator {
+  const keyed = shape.keys.length > 0
+  const keys = shape.keys.map((key) => compileVector(key, context))
+  const groups = keyed
+    ? new GroupKeys(
+        context,
+        shape.keys.map(({ type }) => type),
+      )
+    : null
+  const states = shape.aggregates.map((call) => interpretedStates(context, call))
+  const output = new ResultColumns(context, shape, states)
+  let done = false
+  let next = 0
+  const pull = (): Pull => {
+    if (!done) {
+      const batch = input.pull()
+      if (batch === null) {
+        done = true
+        return 'working'
+      }
+      if (!isBatch(batch)) return batch
+      groups?.assign(
+        keys.map((evaluate) => evaluate(batch)),
+        batch.rows,
+      )
+      for (const state of states) state.add(batch, groups?.ids ?? 0)
+      return 'working'
+    }
+    const total = groups === null ? 1 : groups.count
+    const rows = Math.min(vectorRowsMax, total - next)
+    if (rows <= 0) return null
+    const from = next
+    next += rows
+    const keyBatch = groups?.keys.batchAt(from, from + rows) ?? null
+    return output.batch(keyBatch?.vectors ?? [], rows, (row) => from + row)
+  }
+  return { pull }
+}
+
+/** Turns states into vectors, behind vectors of keys. */
+export class ResultColumns {
+  readonly #context: ExecContext
+  readonly #columns: readonly PlanColumn[]
+  readonly #states: readonly GroupStates[]
+  readonly #addresses: readonly number[]
+  readonly #heap: TextHeap
+
+  constructor(context: ExecContext, shape: AggregateShape, states: readonly GroupStates[]) {
+    this.#context = context
+    this.#columns = shape.columns.slice(shape.columns.length - states.length)
+    this.#states = states
+    this.#addresses = this.#columns.map(({ type }) => context.space.take(vectorRowsMax * widthOf(type)))
+    this.#heap = new TextHeap(context.space)
+  }
+
+  batch(keys: readonly Vector[], rows: number, groupOf: (row: number) => number): Batch {
+    const { memory, symbols } = this.#context
+    const target = { memory, symbols, heap: this.#heap }
+    this.#heap.reset()
+    const vectors = this.#states.map((state, index) => {
+      const type = (this.#columns[index] as PlanColumn).type
+      const address = this.#addresses[index] as number
+      for (let row = 0; row < rows; row++) writeValue(target, type, address, row, state.result(groupOf(row)))
+      return { type, address, dictionary: type.name === 'SYMBOL' ? symbols.dictionary : 0 }
+    })
+    return { rows, vectors: [...keys, ...vectors] }
+  }
+}

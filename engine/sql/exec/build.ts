@@ -1,0 +1,58 @@
+// From a plan to operators.
+
+import { assert } from '../../base/assert.js'
+import { SqlError } from '../../base/errors.js'
+import type { Plan, PlanColumn } from '../plan/plan.js'
+import { aggregateOperator } from './aggregate.js'
+import type { ExecContext } from './context.js'
+import { distinctOperator } from './distinct.js'
+import { filterOperator } from './filter.js'
+import { limitOperator } from './limit.js'
+import { projectOperator } from './project.js'
+import { sequenceOperator, valuesOperator } from './rows-of-values.js'
+import { scanOperator } from './scan.js'
+import type { ScanShape } from './scan-slices.js'
+import { setOperator } from './set-operator.js'
+import { sortOperator } from './sort.js'
+import type { Operator } from './vector.js'
+
+type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
+
+export function buildOperator(context: ExecContext, plan: Plan): Operator {
+  switch (plan.kind) {
+    case 'scan':
+      return scanOperator(context, scanShape(context, plan))
+    case 'values':
+      return valuesOperator(context, plan.columns, (from, count) => plan.rows.slice(from, from + count))
+    case 'sequence':
+      return sequenceOperator(context, plan.columns, plan.count)
+    case 'filter':
+      return filterOperator(context, buildOperator(context, plan.input), plan.columns, plan.predicate)
+    case 'project':
+      return projectOperator(context, buildOperator(context, plan.input), plan.expressions)
+    case 'aggregate':
+      return aggregateOperator(context, buildOperator(context, plan.input), plan)
+    case 'sort':
+      return sortOperator(context, buildOperator(context, plan.input), plan)
+    case 'limit':
+      return limitOperator(context, buildOperator(context, plan.input), plan.columns, plan.lo, plan.hi)
+    case 'distinct':
+      return distinctOperator(context, buildOperator(context, plan.input), plan.columns)
+    case 'set':
+      return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
+    default:
+      throw new SqlError(`this kind of query is not supported yet [operator=${plan.kind}]`, 0)
+  }
+}
+
+export function scanShape(context: ExecContext, plan: PlanOf<'scan'>): ScanShape {
+  const snapshot = context.snapshots[plan.table]
+  assert(snapshot !== undefined, 'a query comes with the snapshots of its tables')
+  return {
+    snapshot,
+    columnIds: plan.columnIds,
+    types: plan.columns.map(({ type }: PlanColumn) => type),
+    ranges: plan.ranges,
+    filter: plan.filter,
+  }
+}

@@ -1,0 +1,25 @@
+// What the operators of one query share: memory, kernels, snapshots, and what to do at its end.
+
+import type { Kernels } from '../../kernels/load.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { PartAccess } from '../../storage/part-access.js'
+import type { TableSnapshot } from '../../storage/schema.js'
+import type { Evaluation } from '../functions/evaluate.js'
+import type { QuerySpace } from './query-space.js'
+import type { Symbols, SymbolTexts } from './symbols.js'
+
+export interface ExecContext {
+  readonly memory: SharedMemory
+  readonly space: QuerySpace
+  readonly kernels: Kernels
+  readonly partAccess: PartAccess
+  /** One per entry of Query.tables. */
+  readonly snapshots: readonly TableSnapshot[]
+  readonly evaluation: Evaluation
+  readonly texts: SymbolTexts
+  readonly symbols: Symbols
+  /** Generated kernels may be used. */
+  readonly jit: boolean
+  /** Called once when the query ends, however it ends. */
+  onEnd(release: () => void): void
+}

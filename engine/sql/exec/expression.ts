@@ -1,0 +1,183 @@
+// Bound expressions over batches: each becomes a closure that fills a vector. Three ways, the fastest that applies:
+//
+//   columns and constants   no work per row
+//   one symbol column       evaluated once per dictionary entry, then looked up by id
+//   typed loops             arithmetic, comparison and logic of numbers (expression-loops.ts)
+//   rows                    the interpreter of sql/functions, value by value: right for everything
+//
+// Generated kernels (kernels/jit) take over whole trees where they can; see compiled-expression.ts.
+
+import { vectorRowsMax } from '../../base/limits.js'
+import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { compileExpression, scalarOf } from '../functions/evaluate.js'
+import type { Expression } from '../plan/plan.js'
+import { compileGenerated } from './compiled-expression.js'
+import type { ExecContext } from './context.js'
+import { compileLoop } from './expression-loops.js'
+import { TextHeap } from './text-heap.js'
+import { type ValueReader, valueReader, type WriteTarget, writeValue } from './values.js'
+import type { Batch, Vector } from './vector.js'
+
+/** The result stays valid until the evaluator is called again. */
+export type VectorEvaluator = (batch: Batch) => Vector
+
+export function compileVector(expression: Expression, context: ExecContext): VectorEvaluator {
+  switch (expression.kind) {
+    case 'column':
+      return ({ vectors }) => vectors[expression.index] as Vector
+    case 'constant':
+      return constantVector(expression.value, expression.type, context)
+    case 'subquery': {
+      const value = compileExpression(expression, context.evaluation)([])
+      return constantVector(value, expression.type, context)
+    }
+    case 'call':
+      return (
+        compileSymbolPredicate(expression, context) ??
+        compileGenerated(expression, context) ??
+        compileLoop(expression, context) ??
+        compileRows(expression, context)
+      )
+  }
+}
+
+/** The columns that an expression reads, ascending. */
+export function columnsOf(expression: Expression): number[] {
+  const found = new Set<number>()
+  const visit = (part: Expression): void => {
+    if (part.kind === 'column') found.add(part.index)
+    if (part.kind === 'call') part.args.forEach(visit)
+  }
+  visit(expression)
+  return [...found].sort((a, b) => a - b)
+}
+
+/** Whether every call gives the same answer for the same arguments. */
+export function isPure(expression: Expression): boolean {
+  if (expression.kind !== 'call') return true
+  if (!expression.args.every(isPure)) return false
+  if (['cast', 'convert', 'in_list', 'exists', 'and', 'or', 'case', 'coalesce'].includes(expression.name)) return true
+  return (scalarOf(expression)?.volatility ?? 'pure') !== 'row'
+}
+
+function constantVector(value: Value, type: DataType, context: ExecContext): VectorEvaluator {
+  let made: Vector | null = null
+  return () => {
+    made ??= repeatedValue(value, type, context)
+    return made
+  }
+}
+
+function repeatedValue(value: Value, type: DataType, context: ExecContext): Vector {
+  const { memory, space, symbols } = context
+  const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
+  if (value === null) return { type, address: space.nulls(type), dictionary }
+  const width = widthOf(type)
+  const address = space.take(vectorRowsMax * width)
+  writeValue({ memory, heap: new TextHeap(space), symbols }, type, address, 0, value)
+  for (let filled = 1; filled < vectorRowsMax; filled *= 2) {
+    memory.u8.copyWithin(address + filled * width, address, address + Math.min(filled, vectorRowsMax - filled) * width)
+  }
+  return { type, address, dictionary }
+}
+
+/** The interpreter over a batch: values of the columns that are read, row by row. */
+function compileRows(expression: Expression, context: ExecContext): VectorEvaluator {
+  const { memory, space, symbols, texts, evaluation } = context
+  const { type } = expression
+  const evaluate = compileExpression(expression, evaluation)
+  const columns = columnsOf(expression)
+  const address = space.take(vectorRowsMax * widthOf(type))
+  const heap = new TextHeap(space)
+  const target: WriteTarget = { memory, heap, symbols }
+  const variable = isVariable(type)
+  const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
+  const row: Value[] = []
+  return ({ rows, vectors }) => {
+    if (variable) heap.reset()
+    const read: ValueReader[] = columns.map((index) => valueReader(memory, texts, vectors[index] as Vector))
+    for (let index = 0; index < rows; index++) {
+      for (let at = 0; at < columns.length; at++) row[columns[at] as number] = (read[at] as ValueReader)(index)
+      writeValue(target, type, address, index, evaluate(row))
+    }
+    return { type, address, dictionary }
+  }
+}
+
+const unknown = 0
+const holds = 2
+
+/** A BOOLEAN over one symbol column and constants: a table of answers by id + 1. */
+export interface SymbolPredicate {
+  readonly column: number
+  /** Bytes by id + 1: 0 or 1. The address may change when the dictionary has grown: ask again for every batch. */
+  tableFor(dictionary: number, count: number): number
+}
+
+/** undefined: the expression is not of that kind. */
+export function symbolPredicate(expression: Expression, context: ExecContext): SymbolPredicate | undefined {
+  if (expression.kind !== 'call' || expression.type.name !== 'BOOLEAN') return undefined
+  const [column, ...others] = columnsOf(expression)
+  if (column === undefined || others.length > 0 || !isSymbolTree(expression) || !isPure(expression)) return undefined
+  const evaluate = compileExpression(expression, context.evaluation)
+  const row: Value[] = []
+  const answer = (value: Value): number => {
+    row[column] = value
+    return evaluate(row) === true ? 1 : 0
+  }
+  let known = { dictionary: -1, count: 0, address: 0 }
+  const tableFor = (dictionary: number, count: number): number => {
+    if (known.dictionary === dictionary && known.count >= count) return known.address
+    const from = known.dictionary === dictionary ? known.count : 0
+    const address = context.space.take(count + 1)
+    if (from > 0) context.memory.u8.copyWithin(address, known.address, known.address + from + 1)
+    else context.memory.u8[address] = answer(null)
+    const textOf = context.texts.of(dictionary)
+    for (let id = from; id < count; id++) context.memory.u8[address + 1 + id] = answer(textOf(id))
+    known = { dictionary, count, address }
+    return address
+  }
+  return { column, tableFor }
+}
+
+function isSymbolTree(expression: Expression): boolean {
+  if (expression.kind === 'column') return expression.type.name === 'SYMBOL'
+  return expression.kind !== 'call' || expression.args.every(isSymbolTree)
+}
+
+/** Looks answers up lazily: a query over few rows of a large dictionary evaluates few entries. */
+function compileSymbolPredicate(expression: Expression, context: ExecContext): VectorEvaluator | undefined {
+  if (symbolPredicate(expression, context) === undefined) return undefined
+  const column = columnsOf(expression)[0] as number
+  const { memory, space, texts, evaluation } = context
+  const evaluate = compileExpression(expression, evaluation)
+  const address = space.take(vectorRowsMax)
+  const answers = new Map<number, Uint8Array>()
+  const row: Value[] = []
+  return ({ rows, vectors }) => {
+    const vector = vectors[column] as Vector
+    const textOf = texts.of(vector.dictionary)
+    let table = answers.get(vector.dictionary) ?? new Uint8Array(256)
+    const ids = vector.address >>> 2
+    for (let index = 0; index < rows; index++) {
+      const at = (memory.i32[ids + index] as number) + 1
+      if (at >= table.length) table = grown(table, at + 1)
+      let known = table[at] as number
+      if (known === unknown) {
+        row[column] = at === 0 ? null : textOf(at - 1)
+        known = evaluate(row) === true ? holds : 1
+        table[at] = known
+      }
+      memory.u8[address + index] = known - 1
+    }
+    answers.set(vector.dictionary, table)
+    return { type: expression.type, address, dictionary: 0 }
+  }
+}
+
+function grown(table: Uint8Array, length: number): Uint8Array {
+  const larger = new Uint8Array(Math.max(length, table.length * 2))
+  larger.set(table)
+  return larger
+}

@@ -1,0 +1,164 @@
+// A table's rows as pieces: blocks of memtables and pages of parts. A piece is the unit of work (a morsel): columns with
+// addresses, a range of time, perhaps rows that are dead for this reader.
+//
+// Runs are pieces of one origin in commit order: a part, or a memtable generation. Runs are listed in commit order, too.
+
+import { pageRowsMax } from '../../base/limits.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { blockAt, blockColumn, blockCount } from '../../storage/layout.js'
+import type { PartAccess, PartHandle } from '../../storage/part-access.js'
+import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema.js'
+import type { TimeRange } from '../plan/plan.js'
+
+export interface Piece {
+  readonly rows: number
+  /** Bounds of the designated timestamp (conservative); all of time without one. */
+  readonly minTs: bigint
+  readonly maxTs: bigint
+  /** Ascending by the designated timestamp. */
+  readonly sorted: boolean
+  /** Address of the column's first value, 0 when every value is null. Pinned until release. */
+  column(columnId: number): number
+  release(): void
+  /** u32 per row: index + 1 of the row that replaced it, 0 = none; 0 when the piece has no such rows. */
+  readonly superseded: number
+  /** Replacements at or beyond this index are not seen yet. */
+  readonly visibleRows: number
+}
+
+export interface Run {
+  readonly pieces: readonly Piece[]
+  readonly rows: number
+  /** Ascending throughout. */
+  readonly sorted: boolean
+  readonly minTs: bigint
+  readonly maxTs: bigint
+  /** Generation id of a memtable; -1 of a part. */
+  readonly generation: number
+}
+
+export const timeMin = -(2n ** 63n) + 1n
+export const timeMax = 2n ** 63n - 1n
+
+/** All runs of the snapshot that may hold rows of the ranges, without pieces outside of them. */
+export function runsOf(
+  memory: SharedMemory,
+  partAccess: PartAccess,
+  snapshot: TableSnapshot,
+  ranges: readonly TimeRange[] | null,
+): Run[] {
+  const { version, visibleRows } = snapshot
+  const parts = version.parts
+    .filter((part) => version.schema.timestampId < 0 || touches(ranges, part.minTs, part.maxTs))
+    .toSorted(byCommit)
+    .map((part) => partRun(partAccess, part, version, ranges))
+  const generations = version.generations.map(({ id, address }, index) =>
+    generationRun(memory, id, address, visibleRows[index] ?? 0, version.schema.timestampId >= 0, ranges),
+  )
+  return [...parts, ...generations].filter((run) => run.rows > 0)
+}
+
+function byCommit(a: PartDescriptor, b: PartDescriptor): number {
+  if (a.minTxn !== b.minTxn) return a.minTxn - b.minTxn
+  return a.minTs < b.minTs ? -1 : a.minTs > b.minTs ? 1 : a.id - b.id
+}
+
+export function touches(ranges: readonly TimeRange[] | null, minTs: bigint, maxTs: bigint): boolean {
+  return ranges === null || ranges.some(({ lo, hi }) => lo <= maxTs && hi >= minTs)
+}
+
+/** Whether all rows between the bounds are in one of the ranges. */
+export function covers(ranges: readonly TimeRange[] | null, minTs: bigint, maxTs: bigint): boolean {
+  return ranges === null || ranges.some(({ lo, hi }) => lo <= minTs && hi >= maxTs)
+}
+
+function partRun(
+  partAccess: PartAccess,
+  part: PartDescriptor,
+  version: TableVersion,
+  ranges: readonly TimeRange[] | null,
+): Run {
+  const handle = partAccess.open(part, version)
+  const timed = version.schema.timestampId >= 0
+  const pieces: Piece[] = []
+  for (let page = 0; page < handle.pageCount; page++) {
+    const piece = pagePiece(partAccess, handle, page, timed)
+    if (!timed || touches(ranges, piece.minTs, piece.maxTs)) pieces.push(piece)
+  }
+  return runOf(pieces, timed, -1)
+}
+
+function pagePiece(partAccess: PartAccess, handle: PartHandle, page: number, timed: boolean): Piece {
+  const pinned = new Map<number, number>()
+  return {
+    rows: (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number),
+    minTs: timed ? (handle.minTs[page] as bigint) : timeMin,
+    maxTs: timed ? (handle.maxTs[page] as bigint) : timeMax,
+    sorted: timed,
+    superseded: 0,
+    visibleRows: 0,
+    column: (columnId) => {
+      const known = pinned.get(columnId)
+      if (known !== undefined) return known
+      const address = partAccess.pin(handle, columnId, page)
+      pinned.set(columnId, address)
+      return address
+    },
+    release: () => {
+      for (const address of pinned.values()) partAccess.unpin(address)
+      pinned.clear()
+    },
+  }
+}
+
+function generationRun(
+  memory: SharedMemory,
+  id: number,
+  generation: number,
+  visible: number,
+  timed: boolean,
+  ranges: readonly TimeRange[] | null,
+): Run {
+  const pieces: Piece[] = []
+  if (visible === 0) return runOf(pieces, timed, id)
+  const count = blockCount(memory, generation)
+  for (let index = 0; index < count; index++) {
+    const block = blockAt(memory, generation, index)
+    const word = block >>> 2
+    const firstRow = memory.u32[word] as number
+    if (firstRow >= visible) break
+    const rows = Math.min(memory.u32[word + 2] as number, visible - firstRow)
+    if (rows <= 0) continue
+    const piece = blockPiece(memory, block, rows, visible, timed)
+    if (!timed || touches(ranges, piece.minTs, piece.maxTs)) pieces.push(piece)
+  }
+  return runOf(pieces, timed, id)
+}
+
+function blockPiece(memory: SharedMemory, block: number, rows: number, visibleRows: number, timed: boolean): Piece {
+  const word = block >>> 2
+  return {
+    rows: Math.min(rows, pageRowsMax),
+    minTs: timed ? (memory.i64[(block + 16) >>> 3] as bigint) : timeMin,
+    maxTs: timed ? (memory.i64[(block + 24) >>> 3] as bigint) : timeMax,
+    sorted: timed && memory.u32[word + 8] === 1,
+    superseded: Atomics.load(memory.u32, word + 9),
+    visibleRows,
+    column: (columnId) => blockColumn(memory, block, columnId),
+    release: () => {},
+  }
+}
+
+function runOf(pieces: readonly Piece[], timed: boolean, generation: number): Run {
+  let rows = 0
+  let sorted = timed
+  let minTs = timeMax
+  let maxTs = timeMin
+  for (const piece of pieces) {
+    if (!piece.sorted || (rows > 0 && piece.minTs < maxTs)) sorted = false
+    rows += piece.rows
+    if (piece.minTs < minTs) minTs = piece.minTs
+    if (piece.maxTs > maxTs) maxTs = piece.maxTs
+  }
+  return { pieces, rows, sorted, minTs, maxTs, generation }
+}

@@ -1,0 +1,17 @@
+// Operator: expressions over the rows of its input.
+
+import type { Expression } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { compileVector } from './expression.js'
+import { isBatch, type Operator } from './vector.js'
+
+export function projectOperator(context: ExecContext, input: Operator, expressions: readonly Expression[]): Operator {
+  const evaluators = expressions.map((expression) => compileVector(expression, context))
+  return {
+    pull: () => {
+      const batch = input.pull()
+      if (!isBatch(batch)) return batch
+      return { rows: batch.rows, vectors: evaluators.map((evaluate) => evaluate(batch)) }
+    },
+  }
+}

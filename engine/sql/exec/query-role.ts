@@ -1,0 +1,111 @@
+// What a query thread does about queries: many of them, a piece of each in turn. Fresh queries go before long ones, long
+// ones take turns. A query whose reader is slow is parked until blocks come back.
+
+import { errorRecord } from '../../base/errors.js'
+import type { ToQueryThread } from './messages.js'
+import { type QueryHost, RunningQuery } from './running-query.js'
+
+export type QueryRoleOptions = QueryHost
+
+/** A query that has worked no longer than this goes before all others. */
+const freshMs = 5
+/** How long one query works before the next has its turn. */
+const sliceMs = 2
+
+export class QueryRole {
+  readonly #host: QueryHost
+  readonly #queries = new Map<number, RunningQuery>()
+  /** In order of their turns. */
+  #turns: RunningQuery[] = []
+  /** By query id: bytes of posted blocks by address. A query may end before its blocks come back. */
+  readonly #outstanding = new Map<number, Map<number, number>>()
+
+  constructor(options: QueryRoleOptions) {
+    this.#host = options
+  }
+
+  /** Queries under way. */
+  get size(): number {
+    return this.#queries.size
+  }
+
+  receive(message: ToQueryThread): void {
+    switch (message.kind) {
+      case 'run': {
+        const outstanding = new Map<number, number>()
+        this.#outstanding.set(message.queryId, outstanding)
+        const query = new RunningQuery(this.#host, message, outstanding)
+        this.#queries.set(message.queryId, query)
+        this.#turns.push(query)
+        return
+      }
+      case 'cancel':
+        this.#queries.get(message.queryId)?.cancel(message.reason)
+        return
+      case 'release':
+        this.#release(message.queryId, message.address)
+        return
+    }
+  }
+
+  step(): 'worked' | 'idle' {
+    const query = this.#next()
+    if (query === undefined) return 'idle'
+    return this.#run(query) ? 'worked' : 'idle'
+  }
+
+  /** Ends everything without an answer: the thread is closing. */
+  close(): void {
+    for (const query of this.#queries.values()) query.close()
+    this.#queries.clear()
+    this.#turns = []
+  }
+
+  #release(queryId: number, address: number): void {
+    const outstanding = this.#outstanding.get(queryId)
+    const bytes = outstanding?.get(address)
+    if (outstanding === undefined || bytes === undefined) return
+    outstanding.delete(address)
+    this.#host.allocator.free(address)
+    this.#queries.get(queryId)?.released(bytes)
+    if (outstanding.size === 0 && !this.#queries.has(queryId)) this.#outstanding.delete(queryId)
+  }
+
+  #next(): RunningQuery | undefined {
+    const ready = this.#turns.filter((query) => !query.parked)
+    return ready.find((query) => query.usedMs < freshMs) ?? ready[0]
+  }
+
+  /** False when the query only waits for another thread. */
+  #run(query: RunningQuery): boolean {
+    const { clock } = this.#host
+    const start = clock.monotonicMs()
+    let worked = false
+    try {
+      for (;;) {
+        const progress = query.step()
+        if (progress === 'ended') {
+          this.#end(query)
+          return true
+        }
+        if (progress === 'waiting' || progress === 'parked') break
+        worked = true
+        if (clock.monotonicMs() - start >= sliceMs) break
+      }
+    } catch (error) {
+      this.#end(query)
+      this.#host.post({ kind: 'error', queryId: query.queryId, error: errorRecord(error) })
+      return true
+    }
+    query.usedMs += clock.monotonicMs() - start
+    this.#turns = [...this.#turns.filter((other) => other !== query), query]
+    return worked
+  }
+
+  #end(query: RunningQuery): void {
+    query.close()
+    this.#queries.delete(query.queryId)
+    this.#turns = this.#turns.filter((other) => other !== query)
+    if (this.#outstanding.get(query.queryId)?.size === 0) this.#outstanding.delete(query.queryId)
+  }
+}

@@ -1,0 +1,70 @@
+// All shared memory of one query. Whatever was taken is given back at the query's end, whatever happened; the budget of
+// queries bounds it.
+
+import { vectorRowsMax } from '../../base/limits.js'
+import { type Allocator, budgets } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { fillNull } from '../../storage/memtable-values.js'
+import { type DataType, typeText, widthOf } from '../../types/column-types.js'
+
+/** Readable bytes behind every area: kernels read ahead. */
+const paddingBytes = 64
+const smallBytes = 4096
+const chunkBytes = 64 * 1024
+
+export class QuerySpace {
+  readonly memory: SharedMemory
+  readonly #allocator: Allocator
+  readonly #taken = new Set<number>()
+  readonly #nulls = new Map<string, number>()
+  #chunkNext = 0
+  #chunkEnd = 0
+
+  constructor(memory: SharedMemory, allocator: Allocator) {
+    this.memory = memory
+    this.#allocator = allocator
+  }
+
+  /** At least so many bytes, 64-byte aligned, contents undefined. Throws ResourceError. */
+  take(bytes: number): number {
+    const address = this.#allocator.demand(bytes + paddingBytes, budgets.queries)
+    this.#taken.add(address)
+    return address
+  }
+
+  give(address: number): void {
+    if (this.#taken.delete(address)) this.#allocator.free(address)
+  }
+
+  /** Small areas that live as long as the query. */
+  keep(bytes: number): number {
+    if (bytes > smallBytes) return this.take(bytes)
+    const span = (bytes + 127) & ~63
+    if (this.#chunkNext + span > this.#chunkEnd) {
+      this.#chunkNext = this.take(chunkBytes)
+      this.#chunkEnd = this.#chunkNext + chunkBytes
+    }
+    const address = this.#chunkNext
+    this.#chunkNext += span
+    return address
+  }
+
+  /** A run of vectorRowsMax NULLs of the type. Read only. */
+  nulls(type: DataType): number {
+    const key = typeText(type)
+    const known = this.#nulls.get(key)
+    if (known !== undefined) return known
+    const address = this.take(vectorRowsMax * widthOf(type))
+    fillNull(this.memory, type, address, 0, vectorRowsMax)
+    this.#nulls.set(key, address)
+    return address
+  }
+
+  freeAll(): void {
+    for (const address of this.#taken) this.#allocator.free(address)
+    this.#taken.clear()
+    this.#nulls.clear()
+    this.#chunkNext = 0
+    this.#chunkEnd = 0
+  }
+}

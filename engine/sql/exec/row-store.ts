@@ -1,0 +1,158 @@
+// Rows that an operator keeps: growing columns in shared memory. Texts are copied into the store's heap; symbols of
+// different dictionaries are brought into the query's own.
+
+import { vectorRowsMax } from '../../base/limits.js'
+import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from './context.js'
+import { TextHeap } from './text-heap.js'
+import type { Batch, Vector } from './vector.js'
+
+const rowsFirst = 256
+
+export class RowStore {
+  rows = 0
+  readonly #context: ExecContext
+  readonly #types: readonly DataType[]
+  readonly #addresses: number[]
+  readonly #dictionaries: number[]
+  #heap: TextHeap
+  #capacity = 0
+
+  constructor(context: ExecContext, types: readonly DataType[]) {
+    this.#context = context
+    this.#types = types
+    this.#addresses = types.map(() => 0)
+    this.#dictionaries = types.map(() => 0)
+    this.#heap = new TextHeap(context.space)
+  }
+
+  append(batch: Batch): void {
+    this.#reserve(this.rows + batch.rows)
+    this.#types.forEach((type, column) => {
+      this.#appendColumn(type, column, batch.vectors[column] as Vector, batch.rows)
+    })
+    this.rows += batch.rows
+  }
+
+  /** The column as one vector over all rows. */
+  column(index: number): Vector {
+    return {
+      type: this.#types[index] as DataType,
+      address: this.#addresses[index] as number,
+      dictionary: this.#dictionaries[index] as number,
+    }
+  }
+
+  /** Rows from `from` on, at most a vector's and below `to`; null when there are none. Not copied. */
+  batchAt(from: number, to: number): Batch | null {
+    const rows = Math.min(vectorRowsMax, Math.min(to, this.rows) - from)
+    if (rows <= 0) return null
+    const vectors = this.#types.map((type, index) => {
+      const vector = this.column(index)
+      return { ...vector, address: vector.address + from * widthOf(type) }
+    })
+    return { rows, vectors }
+  }
+
+  /** Forgets all rows but the last ones. */
+  keepLast(count: number): void {
+    const from = this.rows - count
+    const { u8 } = this.#context.memory
+    this.#types.forEach((type, index) => {
+      const address = this.#addresses[index] as number
+      u8.copyWithin(address, address + from * widthOf(type), address + this.rows * widthOf(type))
+    })
+    this.rows = count
+    this.#compactHeap()
+  }
+
+  /** Keeps the rows named by u32 row numbers at `index`, in that order. */
+  keepGathered(index: number, count: number): void {
+    const { kernels, space } = this.#context
+    this.#types.forEach((type, column) => {
+      const width = widthOf(type)
+      const fresh = space.take(this.#capacity * width)
+      kernels.sort.gather(width, this.#addresses[column] as number, index, count, fresh)
+      space.give(this.#addresses[column] as number)
+      this.#addresses[column] = fresh
+    })
+    this.rows = count
+    this.#compactHeap()
+  }
+
+  free(): void {
+    for (const address of this.#addresses) this.#context.space.give(address)
+    this.#addresses.fill(0)
+    this.#heap.free()
+    this.#capacity = 0
+    this.rows = 0
+  }
+
+  #reserve(rows: number): void {
+    if (rows <= this.#capacity) return
+    const { space, memory } = this.#context
+    const capacity = Math.max(rows, rowsFirst, this.#capacity * 2)
+    this.#types.forEach((type, index) => {
+      const width = widthOf(type)
+      const fresh = space.take(capacity * width)
+      const old = this.#addresses[index] as number
+      if (old !== 0) {
+        memory.u8.copyWithin(fresh, old, old + this.rows * width)
+        space.give(old)
+      }
+      this.#addresses[index] = fresh
+    })
+    this.#capacity = capacity
+  }
+
+  #appendColumn(type: DataType, column: number, vector: Vector, rows: number): void {
+    const { memory } = this.#context
+    const width = widthOf(type)
+    const target = (this.#addresses[column] as number) + this.rows * width
+    memory.u8.copyWithin(target, vector.address, vector.address + rows * width)
+    if (isVariable(type)) copyTexts(this.#context, this.#heap, target, rows)
+    if (type.name === 'SYMBOL') this.#uniteSymbols(column, vector.dictionary, target, rows)
+  }
+
+  /** All rows of a symbol column have one dictionary: the first one's, or the query's own once two have met. */
+  #uniteSymbols(column: number, dictionary: number, target: number, rows: number): void {
+    const { symbols } = this.#context
+    const known = this.#dictionaries[column] as number
+    if (this.rows === 0 && known !== symbols.dictionary) {
+      this.#dictionaries[column] = dictionary
+      return
+    }
+    if (known === dictionary) return
+    this.#dictionaries[column] = symbols.dictionary
+    this.#translate(this.#addresses[column] as number, this.rows, known)
+    this.#translate(target, rows, dictionary)
+  }
+
+  #translate(address: number, rows: number, dictionary: number): void {
+    const { memory, symbols } = this.#context
+    const first = address >>> 2
+    for (let at = first; at < first + rows; at++) {
+      memory.i32[at] = symbols.translate(dictionary, memory.i32[at] as number)
+    }
+  }
+
+  /** Copies the texts of the remaining rows together. */
+  #compactHeap(): void {
+    const variable = this.#types.flatMap((type, index) => (isVariable(type) ? [index] : []))
+    if (variable.length === 0) return
+    const heap = new TextHeap(this.#context.space)
+    for (const index of variable) copyTexts(this.#context, heap, this.#addresses[index] as number, this.rows)
+    this.#heap.free()
+    this.#heap = heap
+  }
+}
+
+/** Copies what the entries point at and turns them to the copies. */
+export function copyTexts({ memory }: ExecContext, heap: TextHeap, address: number, rows: number): void {
+  const { u32, i32 } = memory
+  const first = address >>> 2
+  for (let word = first; word < first + rows * 2; word += 2) {
+    const bytes = i32[word + 1] as number
+    if (bytes > 0) u32[word] = heap.copy(u32[word] as number, bytes)
+  }
+}

@@ -1,0 +1,213 @@
+// One query as a state machine: sub-queries first, then the plan, batch by batch into the encoder. It never blocks; it
+// says why it cannot go on, and its owner calls again.
+//
+// Blocks are freed when the reader releases them; everything else when the query ends.
+
+import type { Clock } from '../../base/clock.js'
+import { CancelledError, TimeoutError } from '../../base/errors.js'
+import type { Kernels } from '../../kernels/load.js'
+import { type Allocator, budgets } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { PartAccess } from '../../storage/part-access.js'
+import type { Value } from '../../types/value.js'
+import { listKeys, type SubqueryResult } from '../functions/evaluate.js'
+import { createRandom } from '../functions/random-generator.js'
+import { buildOperator } from './build.js'
+import { ByteWriter } from './byte-writer.js'
+import type { ExecContext } from './context.js'
+import { createEncoder, type Encoder } from './encoder.js'
+import type { FromQueryThread, RunQuery } from './messages.js'
+import { QuerySpace } from './query-space.js'
+import { Symbols, SymbolTexts } from './symbols.js'
+import { valueReader } from './values.js'
+import { type Batch, isBatch, type Operator, type Vector } from './vector.js'
+
+export interface QueryHost {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: Kernels
+  readonly partAccess: PartAccess
+  readonly clock: Clock
+  readonly post: (message: FromQueryThread) => void
+}
+
+/** 'parked': the reader has to take blocks first. 'waiting': another thread has to do something first. */
+export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
+
+/** Rows that are encoded before the window is looked at again. */
+const encodeRows = 512
+
+export class RunningQuery {
+  readonly queryId: number
+  /** Milliseconds of work so far: short queries go first. */
+  usedMs = 0
+  readonly #host: QueryHost
+  readonly #request: RunQuery
+  readonly #space: QuerySpace
+  readonly #context: ExecContext
+  readonly #endings: (() => void)[] = []
+  readonly #subqueries: SubqueryResult[] = []
+  readonly #outstanding: Map<number, number>
+  readonly #startedMs: number
+  #cancelled: string | null = null
+  #encoder: Encoder | null = null
+  #root: Operator | null = null
+  #subquery: { readonly operator: Operator; readonly values: Value[]; rows: number } | null = null
+  #batch: Batch | null = null
+  #batchRow = 0
+  /** Rows of the result seen so far, and sent. */
+  #seen = 0
+  #sent = 0
+  #cut = false
+  #waitingBytes = 0
+
+  /** `outstanding`: sizes of posted blocks by address; the owner's, because blocks outlive their query. */
+  constructor(host: QueryHost, request: RunQuery, outstanding: Map<number, number>) {
+    const { memory } = host
+    this.queryId = request.queryId
+    this.#host = host
+    this.#request = request
+    this.#outstanding = outstanding
+    this.#startedMs = host.clock.monotonicMs()
+    this.#space = new QuerySpace(memory, host.allocator)
+    const nowMicros = BigInt(host.clock.nowMicros())
+    this.#context = {
+      memory,
+      space: this.#space,
+      kernels: host.kernels,
+      partAccess: host.partAccess,
+      snapshots: request.snapshots,
+      evaluation: {
+        nowMicros,
+        clockMicros: () => BigInt(host.clock.nowMicros()),
+        random: createRandom(nowMicros, BigInt(request.queryId)),
+        user: '',
+        subqueries: this.#subqueries,
+      },
+      texts: new SymbolTexts(memory),
+      symbols: new Symbols(this.#space),
+      jit: request.jit,
+      onEnd: (release) => this.#endings.push(release),
+    }
+  }
+
+  cancel(reason: string): void {
+    this.#cancelled = reason
+  }
+
+  /** The reader has given a block of this query back. */
+  released(bytes: number): void {
+    this.#waitingBytes -= bytes
+  }
+
+  get parked(): boolean {
+    return this.#cancelled === null && this.#waitingBytes >= this.#request.windowBytes
+  }
+
+  /** One piece of work. Throws what ends the query. */
+  step(): Progress {
+    this.#check()
+    if (this.parked) return 'parked'
+    if (this.#subqueries.length < this.#request.query.subqueries.length) return this.#stepSubquery()
+    if (this.#root === null) this.#begin()
+    if (this.#batch !== null) return this.#encode(this.#batch)
+    const pulled = (this.#root as Operator).pull()
+    if (pulled === null) return this.#finish()
+    if (!isBatch(pulled)) return pulled === 'waiting' ? 'waiting' : 'worked'
+    this.#batch = pulled
+    this.#batchRow = 0
+    return this.#encode(pulled)
+  }
+
+  /** Gives everything back; call once, at the end, whatever it was. */
+  close(): void {
+    for (const release of this.#endings.splice(0)) release()
+    this.#space.freeAll()
+  }
+
+  #check(): void {
+    if (this.#cancelled !== null) throw new CancelledError(this.#cancelled)
+    const { timeoutMs } = this.#request
+    if (timeoutMs > 0 && this.#host.clock.monotonicMs() - this.#startedMs > timeoutMs) throw new TimeoutError(timeoutMs)
+  }
+
+  #begin(): void {
+    const { memory } = this.#host
+    const { encoding, query } = this.#request
+    const writer = new ByteWriter(memory, {
+      open: (bytes) => this.#host.allocator.demand(bytes + 64, budgets.queries),
+      drop: (address) => this.#host.allocator.free(address),
+      close: (address, bytes, rows) => this.#post(address, bytes, rows),
+    })
+    this.#encoder = createEncoder(encoding, {
+      memory,
+      texts: this.#context.texts,
+      writer,
+      columns: query.plan.columns,
+      postRows: (rows) => this.#host.post({ kind: 'rows', queryId: this.queryId, rows }),
+    })
+    this.#endings.push(() => writer.abandon())
+    this.#root = buildOperator(this.#context, query.plan)
+    this.#encoder.begin()
+  }
+
+  #post(address: number, bytes: number, rows: number): void {
+    this.#outstanding.set(address, bytes)
+    this.#waitingBytes += bytes
+    this.#host.post({ kind: 'block', queryId: this.queryId, address, bytes, rows })
+  }
+
+  #encode(batch: Batch): Progress {
+    const { skip, rowsMax, countAll } = this.#request
+    const from = this.#batchRow
+    const first = Math.min(batch.rows, Math.max(from, from + skip - this.#seen))
+    const room = rowsMax - this.#sent
+    const to = Math.min(batch.rows, first + Math.min(encodeRows, room))
+    if (to > first) {
+      this.#encoder?.rows(batch, first, to)
+      this.#sent += to - first
+    }
+    const full = this.#sent >= rowsMax
+    const next = full && to < batch.rows ? batch.rows : to
+    if (full && to < batch.rows) this.#cut = true
+    this.#seen += next - from
+    this.#batchRow = next
+    if (this.#batchRow >= batch.rows) this.#batch = null
+    return full && !countAll && this.#cut ? this.#finish() : 'worked'
+  }
+
+  #finish(): Progress {
+    this.#encoder?.end()
+    const { countAll } = this.#request
+    this.#host.post({
+      kind: 'end',
+      queryId: this.queryId,
+      rows: countAll ? this.#seen : this.#sent,
+      cut: this.#cut,
+      executeMs: this.#host.clock.monotonicMs() - this.#startedMs,
+    })
+    return 'ended'
+  }
+
+  #stepSubquery(): Progress {
+    const subquery = this.#request.query.subqueries[this.#subqueries.length] as RunQuery['query']['subqueries'][number]
+    this.#subquery ??= { operator: buildOperator(this.#context, subquery.plan), values: [], rows: 0 }
+    const { operator, values } = this.#subquery
+    const pulled = operator.pull()
+    if (isBatch(pulled)) {
+      this.#subquery.rows += pulled.rows
+      const read = valueReader(this.#context.memory, this.#context.texts, pulled.vectors[0] as Vector)
+      const wanted = subquery.mode === 'list' ? pulled.rows : values.length === 0 ? 1 : 0
+      for (let row = 0; row < wanted; row++) values.push(read(row))
+      if (subquery.mode === 'list') return 'worked'
+    } else if (pulled !== null) return pulled === 'waiting' ? 'waiting' : 'worked'
+    this.#subqueries.push(this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
+    this.#subquery = null
+    return 'worked'
+  }
+
+  #subqueryResult(mode: 'scalar' | 'list' | 'exists', values: readonly Value[], rows: number): SubqueryResult {
+    if (mode === 'exists') return { mode, exists: rows > 0 }
+    return mode === 'list' ? { mode, keys: listKeys(values) } : { mode, value: values[0] ?? null }
+  }
+}

@@ -1,0 +1,130 @@
+// A piece in slices of at most a vector's rows, restricted to exact ranges of time and to rows that live. The filter of
+// the scan reads its own columns first; the others are touched only where a row passed.
+
+import { vectorRowsMax } from '../../base/limits.js'
+import type { TableSnapshot } from '../../storage/schema.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { Expression, TimeRange } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { columnsOf, compileVector, type VectorEvaluator } from './expression.js'
+import { covers, type Piece } from './pieces.js'
+import { Gathered, selectRows } from './selection.js'
+import type { Batch, Vector } from './vector.js'
+
+export interface ScanShape {
+  readonly snapshot: TableSnapshot
+  readonly columnIds: readonly number[]
+  readonly types: readonly DataType[]
+  readonly ranges: readonly TimeRange[] | null
+  readonly filter: Expression | null
+}
+
+/** Rows [from, to) of a piece. */
+export interface Slice {
+  readonly from: number
+  readonly to: number
+}
+
+export class SliceReader {
+  readonly #context: ExecContext
+  readonly #shape: ScanShape
+  readonly #dictionaries: readonly number[]
+  readonly #filter: VectorEvaluator | null
+  readonly #filterColumns: readonly number[]
+  readonly #gathered: Gathered
+  readonly #index: number
+  readonly #mask: number
+
+  constructor(context: ExecContext, shape: ScanShape) {
+    this.#context = context
+    this.#shape = shape
+    const dictionaries = new Map(shape.snapshot.version.dictionaries)
+    this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
+    this.#filter = shape.filter === null ? null : compileVector(shape.filter, context)
+    this.#filterColumns = shape.filter === null ? [] : columnsOf(shape.filter)
+    this.#gathered = new Gathered(context, shape.types)
+    this.#index = context.space.take(vectorRowsMax * 4)
+    this.#mask = context.space.take(vectorRowsMax)
+  }
+
+  /** Parts of the piece that can hold rows of the ranges: exact for sorted pieces. */
+  slices(piece: Piece): Slice[] {
+    const { ranges, snapshot } = this.#shape
+    const { timestampId } = snapshot.version.schema
+    if (!piece.sorted || covers(ranges, piece.minTs, piece.maxTs)) return [{ from: 0, to: piece.rows }]
+    const { lowerBound, upperBound } = this.#context.kernels.sort
+    const ts = piece.column(timestampId)
+    return (ranges ?? []).flatMap(({ lo, hi }) => {
+      const from = lowerBound(ts, 0, piece.rows, lo)
+      const to = upperBound(ts, from, piece.rows, hi)
+      return from < to ? [{ from, to }] : []
+    })
+  }
+
+  /** Column vectors of rows from a piece on; only the listed columns, or all. */
+  vectors(piece: Piece, from: number, only: readonly number[] | null): Vector[] {
+    const vectors: Vector[] = []
+    const { types } = this.#shape
+    if (only === null)
+      for (let column = 0; column < types.length; column++) vectors.push(this.#vector(piece, from, column))
+    else for (const column of only) vectors[column] = this.#vector(piece, from, column)
+    return vectors
+  }
+
+  #vector(piece: Piece, from: number, column: number): Vector {
+    const type = this.#shape.types[column] as DataType
+    const address = piece.column(this.#shape.columnIds[column] as number)
+    return {
+      type,
+      address: address === 0 ? this.#context.space.nulls(type) : address + from * widthOf(type),
+      dictionary: this.#dictionaries[column] as number,
+    }
+  }
+
+  /** The rows of [from, to), at most a vector's, that are in the result; null when there are none. */
+  read(piece: Piece, from: number, to: number): Batch | null {
+    const rows = to - from
+    const mask = this.#rowMask(piece, from, rows)
+    if (this.#filter === null && mask === 0) return { rows, vectors: this.vectors(piece, from, null) }
+    const { memory } = this.#context
+    let passed = mask
+    if (this.#filter !== null) {
+      const vectors = this.vectors(piece, from, this.#filterColumns)
+      const held = this.#filter({ rows, vectors }).address
+      if (mask !== 0)
+        for (let row = 0; row < rows; row++)
+          memory.u8[mask + row] = (memory.u8[mask + row] as number) & (memory.u8[held + row] as number)
+      else passed = held
+    }
+    const count = selectRows(memory, passed, rows, this.#index)
+    if (count === 0) return null
+    const vectors = this.vectors(piece, from, null)
+    return count === rows ? { rows, vectors } : this.#gathered.gather(vectors, this.#index, count)
+  }
+
+  /** Bytes 0 and 1: in the ranges, and not replaced by a visible row. 0 when all rows are. */
+  #rowMask(piece: Piece, from: number, rows: number): number {
+    const { ranges, snapshot } = this.#shape
+    const dead = piece.superseded !== 0
+    const timed = !piece.sorted && !covers(ranges, piece.minTs, piece.maxTs)
+    if (!dead && !timed) return 0
+    const { u8, u32, i64 } = this.#context.memory
+    u8.fill(1, this.#mask, this.#mask + rows)
+    if (timed) {
+      const ts = (piece.column(snapshot.version.schema.timestampId) >>> 3) + from
+      for (let row = 0; row < rows; row++) if (!inRanges(ranges, i64[ts + row] as bigint)) u8[this.#mask + row] = 0
+    }
+    if (dead) {
+      const by = (piece.superseded >>> 2) + from
+      for (let row = 0; row < rows; row++) {
+        const replacement = u32[by + row] as number
+        if (replacement !== 0 && replacement - 1 < piece.visibleRows) u8[this.#mask + row] = 0
+      }
+    }
+    return this.#mask
+  }
+}
+
+function inRanges(ranges: readonly TimeRange[] | null, value: bigint): boolean {
+  return ranges === null || ranges.some(({ lo, hi }) => value >= lo && value <= hi)
+}

@@ -1,0 +1,46 @@
+// Operator: the rows of a table in any order, piece by piece.
+
+import { vectorRowsMax } from '../../base/limits.js'
+import type { ExecContext } from './context.js'
+import { type Piece, runsOf } from './pieces.js'
+import { type ScanShape, type Slice, SliceReader } from './scan-slices.js'
+import type { Operator, Pull } from './vector.js'
+
+export function scanOperator(context: ExecContext, shape: ScanShape): Operator {
+  const { memory, partAccess } = context
+  const reader = new SliceReader(context, shape)
+  let pieces: readonly Piece[] | null = null
+  let slices: Slice[] = []
+  let nextPiece = 0
+  let nextRow = 0
+  let current: Piece | null = null
+  const close = (): void => {
+    current?.release()
+    current = null
+  }
+  context.onEnd(close)
+
+  const advance = (): boolean => {
+    close()
+    pieces ??= runsOf(memory, partAccess, shape.snapshot, shape.ranges).flatMap((run) => run.pieces)
+    current = pieces[nextPiece++] ?? null
+    if (current === null) return false
+    slices = reader.slices(current)
+    nextRow = slices[0]?.from ?? 0
+    return true
+  }
+
+  const pull = (): Pull => {
+    while (current === null || slices.length === 0) if (!advance()) return null
+    const slice = slices[0] as Slice
+    const from = nextRow
+    const to = Math.min(slice.to, from + vectorRowsMax)
+    nextRow = to
+    if (to === slice.to) {
+      slices.shift()
+      nextRow = slices[0]?.from ?? 0
+    }
+    return reader.read(current, from, to) ?? 'working'
+  }
+  return { pull }
+}

@@ -1,0 +1,47 @@
+// Rows that pass: from a BOOLEAN vector to row numbers, and columns gathered by them.
+
+import { vectorRowsMax } from '../../base/limits.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from './context.js'
+import type { Batch, Vector } from './vector.js'
+
+/** Writes the numbers of the rows whose byte is 1 to out (u32); returns how many. */
+export function selectRows(memory: SharedMemory, mask: number, rows: number, out: number): number {
+  const { u8, u32 } = memory
+  const first = out >>> 2
+  let count = 0
+  for (let row = 0; row < rows; row++) {
+    u32[first + count] = row
+    count += u8[mask + row] as number
+  }
+  return count
+}
+
+/** Vectors of its own that hold chosen rows of batches. */
+export class Gathered {
+  readonly #context: ExecContext
+  readonly #types: readonly DataType[]
+  readonly #addresses: number[]
+
+  constructor(context: ExecContext, types: readonly DataType[]) {
+    this.#context = context
+    this.#types = types
+    this.#addresses = types.map(() => 0)
+  }
+
+  /** Rows named by u32 row numbers at `index`. What entries point at is not copied. */
+  gather(vectors: readonly Vector[], index: number, rows: number): Batch {
+    return { rows, vectors: vectors.map((vector, column) => this.#column(vector, column, index, rows)) }
+  }
+
+  #column(vector: Vector, column: number, index: number, rows: number): Vector {
+    const { kernels, space } = this.#context
+    const type = this.#types[column] as DataType
+    const width = widthOf(type)
+    if (this.#addresses[column] === 0) this.#addresses[column] = space.take(vectorRowsMax * width)
+    const address = this.#addresses[column] as number
+    kernels.sort.gather(width, vector.address, index, rows, address)
+    return { type: vector.type, address, dictionary: vector.dictionary }
+  }
+}

@@ -1,0 +1,201 @@
+// Columns as 64-bit words whose signed order is the wanted order: what the radix sort of the kernels takes. A wide key
+// becomes several words, the most significant first. Descending order turns all bits.
+
+import { type DataType, storageOf } from '../../types/column-types.js'
+import { compareText } from '../functions/compare.js'
+import type { SortKey } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { textAt } from './values.js'
+import type { Vector } from './vector.js'
+
+/** Writes one word per row to out (i64). */
+export type WordWriter = (out: number) => void
+
+/** Words of a key over all rows of a column, the most significant first. */
+export function sortWords(context: ExecContext, vector: Vector, rows: number, key: SortKey): WordWriter[] {
+  const writers = ascendingWords(context, vector, rows, key.nullsFirst !== key.descending)
+  if (!key.descending) return writers
+  return writers.map((write) => (out) => {
+    write(out)
+    const { i32 } = context.memory
+    for (let word = out >>> 2; word < (out >>> 2) + rows * 2; word++) i32[word] = ~(i32[word] as number)
+  })
+}
+
+/** `nullsLow`: NULL comes before all values in the order before it is turned. */
+function ascendingWords(context: ExecContext, vector: Vector, rows: number, nullsLow: boolean): WordWriter[] {
+  const { memory } = context
+  const { address, type } = vector
+  switch (storageOf(type)) {
+    case 'i8':
+      return [smallWords(context, rows, (row) => memory.i8[address + row] as number, nullOf(type), nullsLow)]
+    case 'i16':
+      return [smallWords(context, rows, (row) => memory.i16[(address >>> 1) + row] as number, nullOf(type), nullsLow)]
+    case 'u16':
+      return [smallWords(context, rows, (row) => memory.u16[(address >>> 1) + row] as number, null, nullsLow)]
+    case 'i32':
+      return [intWords(context, vector, rows, nullsLow)]
+    case 'f32':
+      return [floatWords(context, rows, (row) => memory.f32[(address >>> 2) + row] as number, nullsLow)]
+    case 'f64':
+      return [floatWords(context, rows, (row) => memory.f64[(address >>> 3) + row] as number, nullsLow)]
+    case 'entry':
+      return [textWords(context, vector, rows, nullsLow)]
+    case 'i64':
+      return [longWords(context, vector, rows, nullsLow)]
+    case 'b16':
+      return wideWords(context, vector, rows, 2, nullsLow)
+    case 'b32':
+      return wideWords(context, vector, rows, 4, nullsLow)
+  }
+}
+
+function nullOf(type: DataType): number | null {
+  return type.name === 'GEOHASH' ? -1 : null
+}
+
+const nullLow = -0x4000_0000_0000
+const nullHigh = 0x4000_0000_0000
+
+/** Numbers below 2^46 in size. */
+function smallWords(
+  { memory }: ExecContext,
+  rows: number,
+  read: (row: number) => number,
+  missing: number | null,
+  nullsLow: boolean,
+): WordWriter {
+  return (out) => {
+    for (let row = 0; row < rows; row++) {
+      const value = read(row)
+      putWord(memory.i32, (out >>> 2) + row * 2, value === missing ? (nullsLow ? nullLow : nullHigh) : value)
+    }
+  }
+}
+
+function putWord(i32: Int32Array, word: number, value: number): void {
+  i32[word] = value | 0
+  i32[word + 1] = Math.floor(value / 0x1_0000_0000)
+}
+
+function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: boolean): WordWriter {
+  const { memory, texts } = context
+  const { address, type } = vector
+  const first = address >>> 2
+  if (type.name === 'IPv4') return smallWords(context, rows, (row) => memory.u32[first + row] as number, 0, nullsLow)
+  if (type.name !== 'SYMBOL') {
+    const missing = type.name === 'GEOHASH' ? -1 : -0x8000_0000
+    return smallWords(context, rows, (row) => memory.i32[first + row] as number, missing, nullsLow)
+  }
+  return (out) => {
+    const ids = new Set<number>()
+    for (let row = 0; row < rows; row++) ids.add(memory.i32[first + row] as number)
+    const textOf = texts.of(vector.dictionary)
+    const ranks = new Map<number, number>()
+    const present = [...ids].filter((id) => id >= 0)
+    present.sort((a, b) => compareText(textOf(a), textOf(b)))
+    present.forEach((id, rank) => ranks.set(id, rank))
+    for (let row = 0; row < rows; row++) {
+      const rank = ranks.get(memory.i32[first + row] as number) ?? (nullsLow ? nullLow : nullHigh)
+      putWord(memory.i32, (out >>> 2) + row * 2, rank)
+    }
+  }
+}
+
+const scratch = new Float64Array(1)
+const scratchWords = new Int32Array(scratch.buffer)
+
+function floatWords(
+  { memory }: ExecContext,
+  rows: number,
+  read: (row: number) => number,
+  nullsLow: boolean,
+): WordWriter {
+  const { i32 } = memory
+  return (out) => {
+    for (let row = 0, word = out >>> 2; row < rows; row++, word += 2) {
+      const value = read(row)
+      if (value !== value) {
+        i32[word] = nullsLow ? 0 : -1
+        i32[word + 1] = nullsLow ? -0x8000_0000 : 0x7fff_ffff
+        continue
+      }
+      scratch[0] = value === 0 ? 0 : value
+      const low = scratchWords[0] as number
+      const high = scratchWords[1] as number
+      i32[word] = high < 0 ? ~low : low
+      i32[word + 1] = high < 0 ? ~high ^ -0x8000_0000 : high
+    }
+  }
+}
+
+function longWords({ memory }: ExecContext, { address, type }: Vector, rows: number, nullsLow: boolean): WordWriter {
+  const { i32, u8 } = memory
+  const geohash = type.name === 'GEOHASH'
+  return (out) => {
+    u8.copyWithin(out, address, address + rows * 8)
+    for (let row = 0, word = out >>> 2; row < rows; row++, word += 2) {
+      const low = i32[word] as number
+      const high = i32[word + 1] as number
+      const missing = geohash ? low === -1 && high === -1 : low === 0 && high === -0x8000_0000
+      if (!missing) continue
+      i32[word] = nullsLow ? 0 : -1
+      i32[word + 1] = nullsLow ? -0x8000_0000 : 0x7fff_ffff
+    }
+  }
+}
+
+/** UUID and LONG256 are unsigned, DECIMAL is signed in its highest word. */
+function wideWords(
+  { memory }: ExecContext,
+  { address, type }: Vector,
+  rows: number,
+  words: number,
+  nullsLow: boolean,
+): WordWriter[] {
+  const { i32 } = memory
+  const decimal = type.name === 'DECIMAL'
+  const isNull = (row: number): boolean => {
+    const first = (address >>> 2) + row * words * 2
+    for (let word = 0; word < words; word++) {
+      const top = !decimal || word === words - 1 ? -0x8000_0000 : 0
+      if (i32[first + word * 2] !== 0 || i32[first + word * 2 + 1] !== top) return false
+    }
+    return true
+  }
+  const writeWord =
+    (index: number, turn: number): WordWriter =>
+    (out) => {
+      for (let row = 0; row < rows; row++) {
+        const source = (address >>> 2) + (row * words + index) * 2
+        i32[(out >>> 2) + row * 2] = i32[source] as number
+        i32[(out >>> 2) + row * 2 + 1] = (i32[source + 1] as number) ^ turn
+      }
+    }
+  const flags: WordWriter = (out) => {
+    for (let row = 0; row < rows; row++) putWord(i32, (out >>> 2) + row * 2, isNull(row) ? (nullsLow ? -1 : 1) : 0)
+  }
+  const writers: WordWriter[] = [flags]
+  for (let index = words - 1; index >= 0; index--) {
+    writers.push(writeWord(index, decimal && index === words - 1 ? 0 : -0x8000_0000))
+  }
+  return writers
+}
+
+/** Ranks among the different texts of the column. */
+function textWords({ memory }: ExecContext, { address }: Vector, rows: number, nullsLow: boolean): WordWriter {
+  return (out) => {
+    const first = address >>> 2
+    const texts: (string | null)[] = []
+    for (let row = 0; row < rows; row++) {
+      const bytes = memory.i32[first + row * 2 + 1] as number
+      texts.push(bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2] as number, bytes))
+    }
+    const distinct = [...new Set(texts.filter((text) => text !== null))].sort(compareText)
+    const ranks = new Map(distinct.map((text, rank) => [text, rank]))
+    texts.forEach((text, row) => {
+      const rank = text === null ? (nullsLow ? nullLow : nullHigh) : (ranks.get(text) as number)
+      putWord(memory.i32, (out >>> 2) + row * 2, rank)
+    })
+  }
+}

@@ -1,0 +1,32 @@
+// What flows between operators: batches of at most vectorRowsMax rows, column by column, as addresses in shared memory.
+//
+//   Vector  one column: values lie at `address` as types/column-types.ts says; SYMBOL ids belong to `dictionary`.
+//           An address is never 0: columns that a block or part lacks are given a run of NULLs.
+//   Batch   valid until its operator is pulled again; who keeps rows copies them (row-store.ts).
+//
+// An operator is pulled: it answers a batch (never empty), 'working' when it did a piece of work and has no rows yet,
+// 'waiting' when another thread has to do something first, or null at the end. Between pulls the query may be parked.
+
+import type { DataType } from '../../types/column-types.js'
+
+export interface Vector {
+  readonly type: DataType
+  readonly address: number
+  /** SYMBOL: address of the DICTIONARY (storage/layout.ts); else 0. */
+  readonly dictionary: number
+}
+
+export interface Batch {
+  readonly rows: number
+  readonly vectors: readonly Vector[]
+}
+
+export type Pull = Batch | 'working' | 'waiting' | null
+
+export interface Operator {
+  pull(): Pull
+}
+
+export function isBatch(pulled: Pull): pulled is Batch {
+  return typeof pulled === 'object' && pulled !== null
+}
