@@ -17,21 +17,14 @@ export function aggregateTwin(memory: SharedMemory): AggregateKernel {
       for (let r = 0; r < rows; r++) if (taken(memory, mask, r) && valueAt(memory, kind, values, r) !== null) n++
       return n
     },
-    segmentStats: (kind, values, starts, segments, out) => {
-      for (let s = 0; s < segments; s++) {
-        const from = memory.u32[(starts >>> 2) + s] as number
-        addStats(
-          memory,
-          kind,
-          values,
-          0,
-          from,
-          memory.u32[(starts >>> 2) + s + 1] as number,
-          out + s * statsBytes,
-          true,
-        )
-      }
-    },
+    segmentStats: (kind, values, starts, segments, out) =>
+      eachSegment(memory, starts, segments, (from, to, s) =>
+        addStats(memory, kind, values, 0, from, to, out + s * statsBytes, true),
+      ),
+    segmentSums: (kind, values, starts, segments, out) =>
+      eachSegment(memory, starts, segments, (from, to, s) =>
+        addStats(memory, kind, values, 0, from, to, out + s * statsBytes, false),
+      ),
     mergeStats: (floating, from, into) => mergeStats(memory, floating === 1, from >>> 3, into >>> 3),
     groupSums: (kind, values, ids, mask, rows, groups, sums) =>
       eachGrouped(memory, kind, values, ids, mask, rows, groups, (value, id) => {
@@ -135,6 +128,17 @@ function mergeStats(memory: SharedMemory, floating: boolean, from: number, into:
   const [low, high] = [cells[from + 2] as number | bigint, cells[from + 3] as number | bigint]
   if (low < (cells[into + 2] as number | bigint)) cells[into + 2] = low
   if (high > (cells[into + 3] as number | bigint)) cells[into + 3] = high
+}
+
+function eachSegment(
+  memory: SharedMemory,
+  starts: number,
+  segments: number,
+  visit: (from: number, to: number, segment: number) => void,
+): void {
+  for (let s = 0; s < segments; s++) {
+    visit(memory.u32[(starts >>> 2) + s] as number, memory.u32[(starts >>> 2) + s + 1] as number, s)
+  }
 }
 
 function eachGroup(

@@ -48,6 +48,8 @@ export interface AggregateKernel {
   count(kind: number, values: number, mask: number, rows: number): number
   /** STATS of consecutive segments: starts is u32[segments + 1] of row numbers. */
   segmentStats(kind: number, values: number, starts: number, segments: number, stats: number): void
+  /** Only sum and count of consecutive segments: cheaper. */
+  segmentSums(kind: number, values: number, starts: number, segments: number, stats: number): void
   /** Adds one STATS to another. floating: 1 for f64 sums, 0 for i64. */
   mergeStats(floating: number, stats: number, into: number): void
 

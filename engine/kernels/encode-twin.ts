@@ -99,6 +99,18 @@ function allMinimum(memory: SharedMemory, p: number, words: number): boolean {
   return true
 }
 
+/** The bare text of a value of fixed width, null for NULL: the number twin's part of this file. */
+export function renderFixed(
+  memory: SharedMemory,
+  kind: EncodeKind,
+  values: number,
+  row: number,
+  parameter: number,
+): string | null {
+  const form: Form = { json: false, quoteLong: false, delimiter: ',' }
+  return render(memory, kind, values, row, 0, parameter, form)?.text ?? null
+}
+
 const bare = (text: string): Rendered => ({ text, style: 'bare' })
 const quoted = (text: string): Rendered => ({ text, style: 'quoted' })
 

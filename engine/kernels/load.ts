@@ -13,16 +13,20 @@ import { encodeTwin } from './encode-twin.js'
 import { wasmBase64 as aggregateModule } from './generated/aggregate.js'
 import { wasmBase64 as encodeModule } from './generated/encode.js'
 import { wasmBase64 as ilpModule } from './generated/ilp.js'
+import { wasmBase64 as numberModule } from './generated/number.js'
 import { wasmBase64 as parquetModule } from './generated/parquet.js'
 import { wasmBase64 as sortModule } from './generated/sort.js'
 import type { IlpKernel } from './ilp.js'
 import { ilpTwin } from './ilp-twin.js'
+import type { NumberKernel } from './number.js'
+import { numberTwin } from './number-twin.js'
 import type { ParquetKernel } from './parquet.js'
 import { parquetTwin } from './parquet-twin.js'
 import type { SortKernel } from './sort.js'
 import { sortTwin } from './sort-twin.js'
 
 export interface Kernels {
+  readonly number: NumberKernel
   readonly aggregate: AggregateKernel
   readonly encode: EncodeKernel
   readonly ilp: IlpKernel
@@ -42,7 +46,11 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   const parquet = kernel<ParquetKernel>(memory, parquetModule, parquetTwin, twins)
   const encode = kernel<EncodeKernel>(memory, encodeModule, encodeTwin, twins)
   const aggregate = kernel<AggregateKernel>(memory, aggregateModule, aggregateTwin, twins)
+  const number = kernel<NumberKernel>(memory, numberModule, numberTwin, twins)
   return {
+    get number() {
+      return number()
+    },
     get aggregate() {
       return aggregate()
     },

@@ -21,17 +21,21 @@ function laneMask(mask: usize, r: usize): v128 {
   return i64x2.extend_low_i32x4_s(i32x4.extend_low_i16x8_s(i16x8.extend_low_i8x16_s(m)))
 }
 
-/** Takes whole pairs of rows; the caller adds the last odd one. */
 @inline
 function doubles<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, stats: usize): void {
+  const top = f64x2.splat(Infinity)
+  const bottom = f64x2.splat(-Infinity)
   let sum0 = f64x2.splat(0)
   let sum1 = sum0
-  let count = i64x2.splat(0)
-  let low = f64x2.splat(Infinity)
-  let high = f64x2.splat(-Infinity)
-  const pairs = rows & ~3
+  let count0 = i64x2.splat(0)
+  let count1 = count0
+  let low0 = top
+  let low1 = top
+  let high0 = bottom
+  let high1 = bottom
+  const quads = rows & ~3
   let r: usize = 0
-  for (; r < pairs; r += 4) {
+  for (; r < quads; r += 4) {
     const x = v128.load(values + (r << 3))
     const y = v128.load(values + (r << 3), 16)
     let a = f64x2.eq(x, x)
@@ -42,17 +46,21 @@ function doubles<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool
     }
     sum0 = f64x2.add(sum0, v128.and(x, a))
     sum1 = f64x2.add(sum1, v128.and(y, b))
-    count = i64x2.sub(i64x2.sub(count, a), b)
+    count0 = i64x2.sub(count0, a)
+    count1 = i64x2.sub(count1, b)
     if (extremes) {
-      low = f64x2.pmin(low, v128.bitselect(x, low, a))
-      high = f64x2.pmax(high, v128.bitselect(x, high, a))
-      low = f64x2.pmin(low, v128.bitselect(y, low, b))
-      high = f64x2.pmax(high, v128.bitselect(y, high, b))
+      low0 = f64x2.pmin(low0, v128.bitselect(x, top, a))
+      low1 = f64x2.pmin(low1, v128.bitselect(y, top, b))
+      high0 = f64x2.pmax(high0, v128.bitselect(x, bottom, a))
+      high1 = f64x2.pmax(high1, v128.bitselect(y, bottom, b))
     }
   }
   sum0 = f64x2.add(sum0, sum1)
+  count0 = i64x2.add(count0, count1)
+  const low = f64x2.pmin(low0, low1)
+  const high = f64x2.pmax(high0, high1)
   let sum = f64x2.extract_lane(sum0, 0) + f64x2.extract_lane(sum0, 1)
-  let n = i64x2.extract_lane(count, 0) + i64x2.extract_lane(count, 1)
+  let n = i64x2.extract_lane(count0, 0) + i64x2.extract_lane(count0, 1)
   let least = min(f64x2.extract_lane(low, 0), f64x2.extract_lane(low, 1))
   let most = max(f64x2.extract_lane(high, 0), f64x2.extract_lane(high, 1))
   for (; r < rows; r++) {
@@ -78,23 +86,40 @@ class Masked {}
 @inline
 function longs<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, stats: usize): void {
   const nothing = i64x2.splat(i64.MIN_VALUE)
+  const top = i64x2.splat(i64.MAX_VALUE)
   let sum = i64x2.splat(0)
   let count = i64x2.splat(0)
-  let low = i64x2.splat(i64.MAX_VALUE)
-  let high = i64x2.splat(i64.MIN_VALUE)
-  const pairs = rows & ~1
+  let low = top
+  let low1 = top
+  let high = nothing
+  let high1 = nothing
+  const quads = rows & ~3
   let r: usize = 0
-  for (; r < pairs; r += 2) {
+  for (; r < quads; r += 4) {
     const x = v128.load(values + (r << 3))
-    let taken = i64x2.ne(x, nothing)
-    if (isManaged<MASKED>()) taken = v128.and(taken, laneMask(mask, r))
-    sum = i64x2.add(sum, v128.and(x, taken))
-    count = i64x2.sub(count, taken)
+    const y = v128.load(values + (r << 3), 16)
+    let a = i64x2.ne(x, nothing)
+    let b = i64x2.ne(y, nothing)
+    if (isManaged<MASKED>()) {
+      a = v128.and(a, laneMask(mask, r))
+      b = v128.and(b, laneMask(mask, r + 2))
+    }
+    sum = i64x2.add(sum, i64x2.add(v128.and(x, a), v128.and(y, b)))
+    count = i64x2.sub(count, i64x2.add(a, b))
     if (extremes) {
-      low = v128.bitselect(x, low, v128.and(taken, i64x2.lt_s(x, low)))
-      high = v128.bitselect(x, high, v128.and(taken, i64x2.gt_s(x, high)))
+      // What is left out reads as the neutral element; NULL is the one of the maximum already.
+      const xl = v128.bitselect(x, top, a)
+      const yl = v128.bitselect(y, top, b)
+      low = v128.bitselect(xl, low, i64x2.lt_s(xl, low))
+      low1 = v128.bitselect(yl, low1, i64x2.lt_s(yl, low1))
+      const xh = v128.bitselect(x, nothing, a)
+      const yh = v128.bitselect(y, nothing, b)
+      high = v128.bitselect(xh, high, i64x2.gt_s(xh, high))
+      high1 = v128.bitselect(yh, high1, i64x2.gt_s(yh, high1))
     }
   }
+  low = v128.bitselect(low, low1, i64x2.lt_s(low, low1))
+  high = v128.bitselect(high, high1, i64x2.gt_s(high, high1))
   let total = i64x2.extract_lane(sum, 0) + i64x2.extract_lane(sum, 1)
   let n = i64x2.extract_lane(count, 0) + i64x2.extract_lane(count, 1)
   let least = min(i64x2.extract_lane(low, 0), i64x2.extract_lane(low, 1))
@@ -263,6 +288,15 @@ export function segmentStats(kind: u32, values: usize, starts: usize, segments: 
   }
 }
 
+export function segmentSums(kind: u32, values: usize, starts: usize, segments: usize, out: usize): void {
+  const width = widthOf(kind)
+  for (let s: usize = 0; s < segments; s++) {
+    const from = <usize>load<u32>(starts + (s << 2))
+    const to = <usize>load<u32>(starts + (s << 2), 4)
+    sum(kind, values + from * width, 0, to - from, out + (s << 5))
+  }
+}
+
 export function mergeStats(floating: u32, from: usize, into: usize): void {
   if (floating == 0) {
     addLongs(into, load<i64>(from), load<i64>(from, 8), load<i64>(from, 16), load<i64>(from, 24))
@@ -283,16 +317,28 @@ function groupOf(ids: usize, mask: usize, r: usize, groups: u32): u32 {
   return id >= groups || (mask != 0 && load<u8>(mask + r) == 0) ? none : id
 }
 
+/** Adds {x, 1} to the group's cell; a NaN adds {0, 0}, so that there is no branch to mispredict. */
 @inline
+function addDouble(values: usize, id: u32, groups: u32, sums: usize): void {
+  if (id >= groups) return
+  const x = v128.load64_splat(values)
+  const cell = sums + (<usize>id << 4)
+  v128.store(cell, f64x2.add(v128.load(cell), v128.and(f64x2.replace_lane(x, 1, 1.0), f64x2.eq(x, x))))
+}
+
 function groupSumsF64(values: usize, ids: usize, mask: usize, rows: usize, groups: u32, sums: usize): void {
-  const one = f64x2.splat(1.0)
-  for (let r: usize = 0; r < rows; r++) {
-    const id = groupOf(ids, mask, r, groups)
-    const x = load<f64>(values + (r << 3))
-    if (id == none || x != x) continue
-    const cell = sums + (<usize>id << 4)
-    v128.store(cell, f64x2.add(v128.load(cell), f64x2.replace_lane(one, 0, x)))
+  if (mask) {
+    for (let r: usize = 0; r < rows; r++) addDouble(values + (r << 3), groupOf(ids, mask, r, groups), groups, sums)
+    return
   }
+  const pairs = rows & ~1
+  let r: usize = 0
+  for (; r < pairs; r += 2) {
+    const both = load<u64>(ids + (r << 2))
+    addDouble(values + (r << 3), <u32>both, groups, sums)
+    addDouble(values + (r << 3) + 8, <u32>(both >> 32), groups, sums)
+  }
+  if (r < rows) addDouble(values + (r << 3), load<u32>(ids + (r << 2)), groups, sums)
 }
 
 @inline
@@ -432,6 +478,21 @@ function hash64(key: u64): u32 {
   return <u32>(h >> 32) ^ <u32>(h >> 15)
 }
 
+/** Touches the slots of the next keys, so that their cache misses overlap; the result only keeps the loads alive. */
+@inline
+function touchSlots(slots: usize, slotMask: u32, keys: usize, rows: u32): u32 {
+  let sink: u32 = 0
+  const end = keys + (<usize>rows << 3)
+  for (; keys < end; keys += 8) sink |= load<u32>(slots + (<usize>(hash64(load<u64>(keys)) & slotMask) << 4), 8)
+  return sink
+}
+
+/** Below that many slots the table stays in the cache anyway. */
+const touchFrom: u32 = 16384
+const touchRows: u32 = 64
+/** Keeps touchSlots from being optimised away. */
+export let touched: u32 = 0
+
 export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, ids: usize): u32 {
   const slots = <usize>load<u32>(table)
   const slotMask = load<u32>(table, 4)
@@ -441,6 +502,7 @@ export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, i
   let r: u32 = 0
   for (; r < rows; r++) {
     const row = <usize>r
+    if ((r & (touchRows - 1)) == 0 && slotMask > touchFrom) touched = touchSlots(slots, slotMask, keys + (row << 3), min(touchRows, rows - r))
     if (mask != 0 && load<u8>(mask + row) == 0) {
       store<u32>(ids + (row << 2), none)
       continue

@@ -80,6 +80,7 @@ describe('aggregate kernel', () => {
             kernels.aggregate.sum(code, valuesAt, at, rows, outAt + 32)
             memory.u32.set([0, Math.floor(rows / 3), Math.floor(rows / 3), rows], (outAt + 2048) >>> 2)
             kernels.aggregate.segmentStats(code, valuesAt, outAt + 2048, 3, outAt + 64)
+            kernels.aggregate.segmentSums(code, valuesAt, outAt + 2048, 3, outAt + 160)
             kernels.aggregate.mergeStats(kind === 'f64' || kind === 'f32' ? 1 : 0, outAt, outAt + 64)
             kernels.aggregate.groupSums(code, valuesAt, idsAt, at, rows, 8, outAt + 256)
             kernels.aggregate.groupExtremes(code, valuesAt, idsAt, at, rows, 8, outAt + 512)

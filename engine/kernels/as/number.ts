@@ -1,0 +1,227 @@
+// Columns of values to text and back. The contract: engine/kernels/number.ts.
+
+import { isDigit, parseDigits, parseDouble, parseEnd, parseOk } from './shared/decimal'
+import { putValue, textBound, widthOf } from './shared/values'
+
+const longestText: i32 = 48
+
+export function formatColumn(kind: u32, values: usize, parameter: u32, rows: u32, entries: usize, out: usize, outEnd: usize, scratch: usize): u32 {
+  const width = widthOf(kind)
+  // Printing may write up to 16 bytes behind the text.
+  const bound = <u64>textBound(kind) + 16
+  for (let r: u32 = 0; r < rows; r++) {
+    if (<u64>out + bound > <u64>outEnd) return r
+    const entry = entries + (<usize>r << 3)
+    const end = putValue(kind, values + <usize>r * width, parameter, scratch, out)
+    if (end == 0) {
+      store<u32>(entry, 0)
+      store<i32>(entry, -1, 4)
+      continue
+    }
+    store<u32>(entry, <u32>out)
+    store<u32>(entry, <u32>(end - out), 4)
+    out = end
+  }
+  return rows
+}
+
+function putNull(kind: u32, at: usize): void {
+  switch (kind) {
+    case 1:
+      store<u8>(at, 0)
+      return
+    case 2:
+      store<u16>(at, 0)
+      return
+    case 4:
+      store<i32>(at, i32.MIN_VALUE)
+      return
+    case 9:
+      store<f32>(at, f32.NaN)
+      return
+    case 10:
+      store<f64>(at, f64.NaN)
+      return
+    case 14:
+      store<i64>(at, i64.MIN_VALUE)
+      store<i64>(at, i64.MIN_VALUE, 8)
+      return
+    case 15:
+      store<u32>(at, 0)
+      return
+    default:
+      store<i64>(at, i64.MIN_VALUE)
+  }
+}
+
+/** Puts the text into scratch, followed by zeros, so that no parser runs into what follows it in memory. */
+@inline
+function isolate(p: usize, bytes: usize, scratch: usize): void {
+  v128.store(scratch, v128.load(p))
+  v128.store(scratch, v128.load(p, 16), 16)
+  v128.store(scratch, v128.load(p, 32), 32)
+  v128.store(scratch + bytes, i8x16.splat(0))
+  v128.store(scratch + bytes, i8x16.splat(0), 16)
+}
+
+function parseFloating(kind: u32, p: usize, end: usize, at: usize): bool {
+  const value = parseDouble(p)
+  if (!parseOk || parseEnd != end) return false
+  if (kind == 9) store<f32>(at, <f32>value)
+  else store<f64>(at, value)
+  return true
+}
+
+function parseInteger(kind: u32, p: usize, end: usize, at: usize): bool {
+  const negative = load<u8>(p) == 45
+  if (negative) p++
+  const digits = <i64>parseDigits(p)
+  if (!parseOk || parseEnd != end) return false
+  const value = negative ? -digits : digits
+  switch (kind) {
+    case 1:
+      if (value < -128 || value > 127) return false
+      store<i8>(at, <i8>value)
+      return true
+    case 2:
+      if (value < -32768 || value > 32767) return false
+      store<i16>(at, <i16>value)
+      return true
+    case 4:
+      if (value < -2147483647 || value > 2147483647) return false
+      store<i32>(at, <i32>value)
+      return true
+    default:
+      store<i64>(at, value)
+      return true
+  }
+}
+
+/** Value of two digits, or 1000. */
+@inline
+function two(p: usize): i32 {
+  const a = load<u8>(p)
+  const b = load<u8>(p, 1)
+  return isDigit(a) && isDigit(b) ? <i32>(a - 48) * 10 + <i32>(b - 48) : 1000
+}
+
+@inline
+function daysInMonth(year: i32, month: i32): i32 {
+  if (month == 2) return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+  return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31
+}
+
+/** Days since 1970-01-01. */
+function daysFromCivil(year: i32, month: i32, day: i32): i32 {
+  const y = month <= 2 ? year - 1 : year
+  const era = y / 400
+  const yearOfEra = y - era * 400
+  const dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+  return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719468
+}
+
+function parseTime(kind: u32, p: usize, end: usize, at: usize): bool {
+  const year = two(p) * 100 + two(p + 2)
+  const month = two(p + 5)
+  const day = two(p + 8)
+  if (year < 1970 || year > 2261 || load<u8>(p, 4) != 45 || load<u8>(p, 7) != 45) return false
+  if (month < 1 || month > 12 || day < 1 || day > 31 || day > daysInMonth(year, month)) return false
+  let seconds = <i64>daysFromCivil(year, month, day) * 86400
+  let fraction: i64 = 0
+  const digitsMax = kind == 6 ? 3 : kind == 7 ? 6 : 9
+  p += 10
+  if (p < end) {
+    const hour = two(p + 1)
+    const minute = two(p + 4)
+    const second = two(p + 7)
+    const separator = load<u8>(p)
+    if ((separator != 84 && separator != 32) || load<u8>(p, 3) != 58 || load<u8>(p, 6) != 58) return false
+    if (hour > 23 || minute > 59 || second > 59) return false
+    seconds += <i64>(hour * 3600 + minute * 60 + second)
+    p += 9
+    let digits = 0
+    if (load<u8>(p) == 46) {
+      p++
+      while (isDigit(load<u8>(p))) {
+        if (digits == digitsMax) return false
+        fraction = fraction * 10 + <i64>(load<u8>(p) - 48)
+        digits++
+        p++
+      }
+      if (digits == 0) return false
+    }
+    for (; digits < digitsMax; digits++) fraction *= 10
+    if (load<u8>(p) == 90) p++
+  }
+  if (p != end) return false
+  const perSecond: i64 = kind == 6 ? 1000 : kind == 7 ? 1000000 : 1000000000
+  store<i64>(at, seconds * perSecond + fraction)
+  return true
+}
+
+/** Value of a hexadecimal digit, or 255. */
+@inline
+function hex(c: u8): u8 {
+  if (isDigit(c)) return c - 48
+  const letter = c | 32
+  return letter >= 97 && letter <= 102 ? letter - 87 : 255
+}
+
+function parseUuid(p: usize, end: usize, at: usize): bool {
+  if (end - p != 36) return false
+  for (let i = 15; i >= 0; i--) {
+    const high = hex(load<u8>(p))
+    const low = hex(load<u8>(p, 1))
+    if (high > 15 || low > 15) return false
+    store<u8>(at + <usize>i, (high << 4) | low)
+    p += 2
+    if ((i == 12 || i == 10 || i == 8 || i == 6) && load<u8>(p++) != 45) return false
+  }
+  // The text of all minimums would be NULL.
+  return load<i64>(at) != i64.MIN_VALUE || load<i64>(at, 8) != i64.MIN_VALUE
+}
+
+function parseIpv4(p: usize, end: usize, at: usize): bool {
+  let value: u32 = 0
+  for (let part = 0; part < 4; part++) {
+    let n: u32 = 0
+    let digits = 0
+    while (isDigit(load<u8>(p)) && digits < 4) {
+      n = n * 10 + (load<u8>(p++) - 48)
+      digits++
+    }
+    if (digits == 0 || digits > 3 || n > 255) return false
+    value = (value << 8) | n
+    if (part < 3 && load<u8>(p++) != 46) return false
+  }
+  store<u32>(at, value)
+  return p == end && value != 0
+}
+
+@inline
+function parseOne(kind: u32, p: usize, end: usize, at: usize): bool {
+  if (kind == 9 || kind == 10) return parseFloating(kind, p, end, at)
+  if (kind <= 5) return parseInteger(kind, p, end, at)
+  if (kind <= 8) return parseTime(kind, p, end, at)
+  return kind == 14 ? parseUuid(p, end, at) : kind == 15 ? parseIpv4(p, end, at) : false
+}
+
+export function parseColumn(kind: u32, entries: usize, rows: u32, out: usize, status: usize, scratch: usize): u32 {
+  const width = widthOf(kind)
+  let open: u32 = 0
+  for (let r: u32 = 0; r < rows; r++) {
+    const at = out + <usize>r * width
+    const p = <usize>load<u32>(entries + (<usize>r << 3))
+    const bytes = load<i32>(entries + (<usize>r << 3), 4)
+    store<u8>(status + <usize>r, 0)
+    if (bytes > 0 && bytes <= longestText) {
+      isolate(p, <usize>bytes, scratch)
+      if (parseOne(kind, scratch, scratch + <usize>bytes, at)) continue
+    }
+    putNull(kind, at)
+    if (bytes < 0) continue
+    store<u8>(status + <usize>r, 1)
+    open++
+  }
+  return open
+}

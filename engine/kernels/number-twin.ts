@@ -1,0 +1,134 @@
+// The number kernel in plain TypeScript: oracle of the property tests and fallback. See number.ts for the contract.
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { parseIpv4, parseUuid } from '../types/text.js'
+import { daysFromCivil, daysInMonth } from '../types/timestamp-calendar.js'
+import { type EncodeKind, encodeKinds } from './encode.js'
+import { renderFixed } from './encode-twin.js'
+import type { NumberKernel } from './number.js'
+
+const longMin = -0x8000_0000_0000_0000n
+const longMax = 0x7fff_ffff_ffff_ffffn
+
+export function numberTwin(memory: SharedMemory): NumberKernel {
+  return {
+    formatColumn: (kind, values, parameter, rows, entries, out, outEnd, _scratch) => {
+      let at = out
+      for (let r = 0; r < rows; r++) {
+        const text = renderFixed(memory, kind as EncodeKind, values, r, parameter)
+        const entry = (entries >>> 2) + r * 2
+        memory.u32[entry] = text === null ? 0 : at
+        memory.i32[entry + 1] = text === null ? -1 : text.length
+        if (text === null) continue
+        if (at + text.length > outEnd) return r
+        memory.u8.set(Buffer.from(text), at)
+        at += text.length
+      }
+      return rows
+    },
+    parseColumn: (kind, entries, rows, out, status, _scratch) => {
+      let open = 0
+      for (let r = 0; r < rows; r++) {
+        const address = memory.u32[(entries >>> 2) + r * 2] as number
+        const bytes = memory.i32[(entries >>> 2) + r * 2 + 1] as number
+        const text = bytes < 0 ? null : Buffer.from(memory.u8.buffer, address, bytes).toString('latin1')
+        const value = text === null || bytes > 48 ? null : parse(kind as EncodeKind, text)
+        put(memory, kind as EncodeKind, out, r, value)
+        memory.u8[status + r] = text !== null && value === null ? 1 : 0
+        if (text !== null && value === null) open++
+      }
+      return open
+    },
+  }
+}
+
+function parse(kind: EncodeKind, text: string): number | bigint | null {
+  switch (kind) {
+    case encodeKinds.f64:
+    case encodeKinds.f32:
+      return parseFloating(text)
+    case encodeKinds.i8:
+      return parseInteger(text, -128n, 127n)
+    case encodeKinds.i16:
+      return parseInteger(text, -32768n, 32767n)
+    case encodeKinds.i32:
+      return parseInteger(text, -0x7fff_ffffn, 0x7fff_ffffn)
+    case encodeKinds.i64:
+      return parseInteger(text, -longMax, longMax)
+    case encodeKinds.millis:
+      return parseTime(text, 3)
+    case encodeKinds.micros:
+      return parseTime(text, 6)
+    case encodeKinds.nanos:
+      return parseTime(text, 9)
+    case encodeKinds.uuid: {
+      // Both words the minimum would read as NULL.
+      const value = parseUuid(text)
+      return value === 0x8000_0000_0000_0000_8000_0000_0000_0000n ? null : value
+    }
+    case encodeKinds.ipv4: {
+      const value = parseIpv4(text)
+      return value === 0 ? null : value
+    }
+    default:
+      return null
+  }
+}
+
+function parseFloating(text: string): number | null {
+  if (!/^-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return null
+  const digits = text.replace(/[eE].*/, '').replace(/[-.]/g, '')
+  return digits.length > 19 && digits.replace(/^0+/, '').length > 19 ? null : Number(text)
+}
+
+function parseInteger(text: string, low: bigint, high: bigint): bigint | null {
+  if (!/^-?\d{1,19}$/.test(text)) return null
+  const value = BigInt(text)
+  return value < low || value > high ? null : value
+}
+
+function parseTime(text: string, decimals: number): bigint | null {
+  const match = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z?)?$/.exec(text)
+  if (match === null) return null
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
+    .slice(1, 7)
+    .map((part) => Number(part ?? 0))
+  const fraction = match[7] ?? ''
+  if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return null
+  if (hour > 23 || minute > 59 || second > 59 || fraction.length > decimals) return null
+  const seconds = daysFromCivil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
+  return BigInt(seconds) * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, '0'))
+}
+
+function put(memory: SharedMemory, kind: EncodeKind, out: number, row: number, value: number | bigint | null): void {
+  switch (kind) {
+    case encodeKinds.f64:
+      memory.f64[(out >>> 3) + row] = value === null ? Number.NaN : Number(value)
+      return
+    case encodeKinds.f32:
+      memory.f32[(out >>> 2) + row] = value === null ? Number.NaN : Number(value)
+      return
+    case encodeKinds.i8:
+      memory.i8[out + row] = Number(value ?? 0)
+      return
+    case encodeKinds.i16:
+      memory.i16[(out >>> 1) + row] = Number(value ?? 0)
+      return
+    case encodeKinds.i32:
+      memory.i32[(out >>> 2) + row] = Number(value ?? -0x8000_0000)
+      return
+    case encodeKinds.ipv4:
+      memory.u32[(out >>> 2) + row] = Number(value ?? 0)
+      return
+    case encodeKinds.uuid: {
+      const words = value === null ? [longMin, longMin] : [BigInt(value), BigInt(value) >> 64n]
+      memory.i64.set(
+        words.map((word) => BigInt.asIntN(64, word)),
+        (out >>> 3) + row * 2,
+      )
+      return
+    }
+    default:
+      memory.i64[(out >>> 3) + row] = value === null ? longMin : BigInt(value)
+  }
+}

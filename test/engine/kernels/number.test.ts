@@ -1,0 +1,203 @@
+// Goal: numbers, times and identifiers become text and come back as their twins say. Method: random and boundary values
+// of every fixed kind are formatted by both; their text, and damaged text, is parsed by both; what the kernel decides
+// must be the value that was printed.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { encodeKinds } from '../../../engine/kernels/encode.js'
+import { type Bench, bytesAt, kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+
+const both = kernelsAndTwins()
+const pair = [both.wasm, both.twin]
+const seed = Number(process.env['SEED'] ?? 20240505)
+const valuesAt = testBase
+const entriesAt = testBase + 65536
+const textAt = testBase + 131072
+const outAt = testBase + 262144
+const statusAt = testBase + 327680
+const scratchAt = testBase + 393216
+const rows = 20
+
+const parsed = {
+  i8: 1,
+  i16: 2,
+  i32: 4,
+  i64: 8,
+  millis: 8,
+  micros: 8,
+  nanos: 8,
+  f32: 4,
+  f64: 8,
+  uuid: 16,
+  ipv4: 4,
+} as const
+const formatted = {
+  ...parsed,
+  boolean: 1,
+  long256: 32,
+  geohash8: 1,
+  geohash64: 8,
+  decimal8: 8,
+  decimal16: 16,
+  decimal32: 32,
+  interval: 16,
+} as const
+const parameters: Partial<Record<keyof typeof formatted, number>> = {
+  geohash8: 5,
+  geohash64: 60,
+  decimal8: 3,
+  decimal16: 0,
+  decimal32: 40,
+}
+
+const word = fc.oneof(
+  fc.constantFrom(-(1n << 63n), (1n << 63n) - 1n, 0n, -1n, 1n, 1700000000000000n),
+  fc.bigInt({ min: -(1n << 63n), max: (1n << 63n) - 1n }),
+  fc.bigInt({ min: 0n, max: 2n * 10n ** 18n }),
+  fc.double().map((d) => {
+    const bytes = Buffer.alloc(8)
+    bytes.writeDoubleLE(d)
+    return bytes.readBigInt64LE()
+  }),
+)
+const words = fc.array(word, { minLength: rows * 4, maxLength: rows * 4, size: 'max' })
+
+function putTexts({ memory }: Bench, texts: readonly (string | null)[]): void {
+  let at = textAt
+  texts.forEach((text, i) => {
+    const bytes = Buffer.from(text ?? '', 'latin1')
+    memory.u8.set(bytes, at)
+    memory.u32[(entriesAt >>> 2) + i * 2] = at
+    memory.i32[(entriesAt >>> 2) + i * 2 + 1] = text === null ? -1 : bytes.length
+    at += bytes.length
+  })
+}
+
+describe('number kernel', () => {
+  test('formats every fixed kind like its twin, as far as the window goes', () => {
+    const kinds = fc.constantFrom(...(Object.keys(formatted) as (keyof typeof formatted)[]))
+    fc.assert(
+      fc.property(kinds, words, fc.integer({ min: 0, max: 4000 }), (kind, values, window) => {
+        const [done] = pair.map(({ memory, kernels }, i) => {
+          memory.i64.set(values, valuesAt >>> 3)
+          if (kind === 'boolean') for (let r = 0; r < rows; r++) memory.u8[valuesAt + r] = r & 1
+          if (kind === 'geohash8') for (let r = 0; r < rows; r++) memory.i8[valuesAt + r] = (r % 33) - 1
+          if (kind === 'geohash64')
+            for (let r = 0; r < rows; r++)
+              memory.i64[(valuesAt >>> 3) + r] = BigInt.asUintN(60, values[r] as bigint) - 1n
+          memory.u8.fill(0xee, outAt + window, outAt + window + 16)
+          const room = i === 0 ? window : 65536
+          return kernels.number.formatColumn(
+            encodeKinds[kind],
+            valuesAt,
+            parameters[kind] ?? 0,
+            rows,
+            entriesAt,
+            outAt,
+            outAt + room,
+            scratchAt,
+          )
+        }) as [number]
+        expect(both.wasm.memory.u8.subarray(outAt + window, outAt + window + 16).every((b) => b === 0xee)).toBe(true)
+        expect(sameBytes(both, entriesAt, done * 8)).toBe(true)
+        let end = outAt
+        for (let r = 0; r < done; r++) end += Math.max(0, both.wasm.memory.i32[(entriesAt >>> 2) + r * 2 + 1] as number)
+        expect(bytesAt(both.wasm.memory, outAt, end - outAt).toString()).toBe(
+          bytesAt(both.twin.memory, outAt, end - outAt).toString(),
+        )
+        if (window >= rows * 120) expect(done).toBe(rows)
+      }),
+      { numRuns: 1500, seed },
+    )
+  })
+
+  test('parses ordinary text like its twin and leaves the rest open', () => {
+    const text = fc.oneof(
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+      fc.integer().map(String),
+      fc.bigInt({ min: -(10n ** 19n), max: 10n ** 19n }).map(String),
+      fc
+        .tuple(
+          fc.date({ min: new Date(0), max: new Date(9e12), noInvalidDate: true }),
+          fc.constantFrom('', '1Z', '123Z', '456789Z', '4567891Z'),
+        )
+        .map(([d, f]) => d.toISOString().replace('Z', f)),
+      fc.date({ noInvalidDate: true }).map((d) => d.toISOString().slice(0, 10)),
+      fc.date({ noInvalidDate: true }).map((d) => d.toISOString().slice(0, 19).replace('T', ' ')),
+      fc.uuid(),
+      fc.ipV4(),
+      fc.constantFrom(
+        '0.0.0.0',
+        '1.2.3',
+        '1.2.3.4.',
+        '256.1.1.1',
+        '',
+        '-',
+        '1_000',
+        '+1',
+        '12x',
+        '1e',
+        '.',
+        '2024-02-30',
+        '2023-02-29T00:00:00Z',
+        '2024-01-01T24:00:00',
+        '2024-01-01T00:00:00.',
+        'null',
+        '12345678901234567890',
+        '80000000-0000-0000-8000-000000000000',
+        'x'.repeat(60),
+      ),
+      fc.string({ unit: 'binary-ascii', maxLength: 30 }),
+    )
+    const kinds = fc.constantFrom(...(Object.keys(parsed) as (keyof typeof parsed)[]))
+    let decided = 0
+    fc.assert(
+      fc.property(
+        kinds,
+        fc.array(fc.option(text), { minLength: rows, maxLength: rows, size: 'max' }),
+        (kind, texts) => {
+          const open = pair.map((bench) => {
+            putTexts(bench, texts)
+            return bench.kernels.number.parseColumn(encodeKinds[kind], entriesAt, rows, outAt, statusAt, scratchAt)
+          })
+          const same = sameBytes(both, statusAt, rows) && sameBytes(both, outAt, rows * parsed[kind])
+          if (!same)
+            expect({
+              kind,
+              texts,
+              a: bytesAt(both.wasm.memory, outAt, rows * 8),
+              sa: bytesAt(both.wasm.memory, statusAt, rows),
+            }).toEqual({
+              kind,
+              texts,
+              a: bytesAt(both.twin.memory, outAt, rows * 8),
+              sa: bytesAt(both.twin.memory, statusAt, rows),
+            })
+          expect(open[0]).toBe(open[1])
+          decided += rows - (open[0] as number)
+        },
+      ),
+      { numRuns: 2000, seed },
+    )
+    expect(decided).toBeGreaterThan(2000)
+  })
+
+  test('what is printed reads back as the same value', () => {
+    fc.assert(
+      fc.property(fc.constantFrom('f64', 'f32', 'i64', 'i32', 'uuid', 'ipv4'), words, (kind, values) => {
+        const { memory, kernels } = both.wasm
+        const width = parsed[kind]
+        memory.i64.set(values, valuesAt >>> 3)
+        kernels.number.formatColumn(encodeKinds[kind], valuesAt, 0, rows, entriesAt, textAt, textAt + 65536, scratchAt)
+        kernels.number.parseColumn(encodeKinds[kind], entriesAt, rows, outAt, statusAt, scratchAt)
+        for (let r = 0; r < rows; r++) {
+          if (memory.i32[(entriesAt >>> 2) + r * 2 + 1] === -1 || memory.u8[statusAt + r] === 1) continue
+          expect(bytesAt(memory, outAt + r * width, width).equals(bytesAt(memory, valuesAt + r * width, width))).toBe(
+            true,
+          )
+        }
+      }),
+      { numRuns: 600, seed },
+    )
+  })
+})
