@@ -6,7 +6,15 @@ import { type AggregateKernel, tableFullId } from './aggregate.js'
 
 type TableKernel = Pick<
   AggregateKernel,
-  'combineIds' | 'bucketIds' | 'bucketRuns' | 'numberKeys8' | 'numberKeys16' | 'numberTexts' | 'rehashKeys'
+  | 'combineIds'
+  | 'bucketIds'
+  | 'bucketRuns'
+  | 'numberKeys8'
+  | 'numberKeys16'
+  | 'numberTexts'
+  | 'rehashKeys'
+  | 'partitionCounts'
+  | 'partitionKeys8'
 >
 
 export function tableTwin(memory: SharedMemory): TableKernel {
@@ -33,7 +41,32 @@ export function tableTwin(memory: SharedMemory): TableKernel {
     numberTexts: (table, entries, mask, rows, ids) =>
       numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entries + r * 8), 0),
     rehashKeys: () => undefined,
+    partitionCounts: (keys, mask, rows, bits, counts) => {
+      for (let r = 0; r < rows; r++) {
+        if (mask === 0 || memory.u8[mask + r] !== 0) next(memory, (counts >>> 2) + partitionOf(memory, keys, r, bits))
+      }
+    },
+    partitionKeys8: (keys, mask, rows, firstRow, bits, positions, outKeys, outRows) => {
+      for (let r = 0; r < rows; r++) {
+        if (mask !== 0 && memory.u8[mask + r] === 0) continue
+        const position = next(memory, (positions >>> 2) + partitionOf(memory, keys, r, bits))
+        memory.u64[(outKeys >>> 3) + position] = memory.u64[(keys >>> 3) + r] as bigint
+        memory.u32[(outRows >>> 2) + position] = firstRow + r
+      }
+    },
   }
+}
+
+function partitionOf(memory: SharedMemory, keys: number, row: number, bits: number): number {
+  const product = BigInt.asUintN(64, (memory.u64[(keys >>> 3) + row] as bigint) * 0x9e37_79b9_7f4a_7c15n)
+  return Number(product >> BigInt(64 - bits))
+}
+
+/** The counter's value, then one more. */
+function next(memory: SharedMemory, word: number): number {
+  const value = memory.u32[word] as number
+  memory.u32[word] = value + 1
+  return value
 }
 
 function bucketOf(ts: bigint, origin: bigint, step: bigint): bigint {

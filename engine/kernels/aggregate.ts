@@ -96,6 +96,24 @@ export interface AggregateKernel {
   /** Enters the table's keys into its new, zeroed slots. width: 8, 16, or 0 for text. */
   rehashKeys(table: number, width: number): void
 
+  /** Adds the rows of each of 2^bits partitions (1 to 16 bits) to counts (u32): equal keys share a partition. */
+  partitionCounts(keys: number, mask: number, rows: number, bits: number, counts: number): void
+  /**
+   * Deals keys and row numbers (u32, from firstRow) out to partitions. positions: u32[2^bits], where the next row of each
+   * goes; the kernel moves them. Within a partition rows keep their order. More than 100 K distinct keys are numbered
+   * faster partition by partition, each with a small table.
+   */
+  partitionKeys8(
+    keys: number,
+    mask: number,
+    rows: number,
+    firstRow: number,
+    bits: number,
+    positions: number,
+    outKeys: number,
+    outRows: number,
+  ): void
+
   /** mask[row] = low <= values[row] <= high ? 255 : 0, and'ed to what is there when `and` is 1. */
   maskRange(values: number, rows: number, low: bigint, high: bigint, and: number, mask: number): void
   /** Rows that the mask takes. */

@@ -17,6 +17,13 @@ export function sortTwin(memory: SharedMemory): SortKernel {
     gather: (width, source, index, rows, out) => {
       for (let i = 0; i < rows; i++) copy(memory, width, source, memory.u32[(index >>> 2) + i] as number, out, i)
     },
+    gatherOr: (width, source, index, rows, nothing, out) => {
+      for (let i = 0; i < rows; i++) {
+        const row = memory.u32[(index >>> 2) + i] as number
+        if (row === 0xffff_ffff) copy(memory, width, nothing, 0, out, i)
+        else copy(memory, width, source, row, out, i)
+      }
+    },
     gatherRuns: (width, sources, run, row, rows, out) => {
       for (let i = 0; i < rows; i++) {
         const source = memory.u32[(sources >>> 2) + (memory.u8[run + i] as number)] as number

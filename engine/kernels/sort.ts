@@ -28,6 +28,8 @@ export interface SortKernel {
   mergePositions(old: number, rows: number, added: number, addedRows: number, out: number): void
   /** out[i] = source[index[i]] for values of 1, 2, 4, 8, 16 or 32 bytes. */
   gather(width: number, source: number, index: number, rows: number, out: number): void
+  /** The same, but row 0xffffffff reads as the value at address `nothing`: the NULL of an outer join. */
+  gatherOr(width: number, source: number, index: number, rows: number, nothing: number, out: number): void
   /** out[i] = sources[run[i]][row[i]]: sources is u32[] of column addresses, run and row are as mergeRuns wrote them. */
   gatherRuns(width: number, sources: number, run: number, row: number, rows: number, out: number): void
   /** Writes 0, 1, 2, ... to out (u32[rows]). */

@@ -527,6 +527,32 @@ export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, i
   return r
 }
 
+/** The partition of a key: bits of the hash that the slots of a partition's table do not use. */
+@inline
+function partitionOf(key: u64, bits: u32): usize {
+  return <usize>((key * 0x9e3779b97f4a7c15) >> <u64>(64 - bits))
+}
+
+export function partitionCounts(keys: usize, mask: usize, rows: usize, bits: u32, counts: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    if (mask != 0 && load<u8>(mask + r) == 0) continue
+    const at = counts + (partitionOf(load<u64>(keys + (r << 3)), bits) << 2)
+    store<u32>(at, load<u32>(at) + 1)
+  }
+}
+
+export function partitionKeys8(keys: usize, mask: usize, rows: usize, firstRow: u32, bits: u32, positions: usize, outKeys: usize, outRows: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    if (mask != 0 && load<u8>(mask + r) == 0) continue
+    const key = load<u64>(keys + (r << 3))
+    const at = positions + (partitionOf(key, bits) << 2)
+    const position = <usize>load<u32>(at)
+    store<u32>(at, <u32>position + 1)
+    store<u64>(outKeys + (position << 3), key)
+    store<u32>(outRows + (position << 2), firstRow + <u32>r)
+  }
+}
+
 @inline
 function hash128(p: usize): u32 {
   return hash64(load<u64>(p) ^ (load<u64>(p, 8) * 0xff51afd7ed558ccd))

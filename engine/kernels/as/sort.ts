@@ -406,3 +406,29 @@ export function gatherRuns(width: u32, sources: usize, run: usize, row: usize, r
     }
   }
 }
+
+@inline
+function gatherOrOf<T>(source: usize, index: usize, rows: usize, nothing: usize, out: usize): void {
+  const absent = load<T>(nothing)
+  for (let i: usize = 0; i < rows; i++) {
+    const row = load<u32>(index + (i << 2))
+    store<T>(out + i * sizeof<T>(), row == 0xffffffff ? absent : load<T>(source + <usize>row * sizeof<T>()))
+  }
+}
+
+export function gatherOr(width: u32, source: usize, index: usize, rows: usize, nothing: usize, out: usize): void {
+  if (width == 8) gatherOrOf<u64>(source, index, rows, nothing, out)
+  else if (width == 4) gatherOrOf<u32>(source, index, rows, nothing, out)
+  else if (width == 1) gatherOrOf<u8>(source, index, rows, nothing, out)
+  else if (width == 2) gatherOrOf<u16>(source, index, rows, nothing, out)
+  else {
+    const wide = <usize>width
+    for (let i: usize = 0; i < rows; i++) {
+      const row = load<u32>(index + (i << 2))
+      const from = row == 0xffffffff ? nothing : source + <usize>row * wide
+      const to = out + i * wide
+      v128.store(to, v128.load(from))
+      if (wide == 32) v128.store(to, v128.load(from, 16), 16)
+    }
+  }
+}

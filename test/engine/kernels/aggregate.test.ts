@@ -196,4 +196,32 @@ describe('aggregate kernel', () => {
       { numRuns: 500, seed },
     )
   })
+
+  test('deals keys out to partitions like its twin', () => {
+    fc.assert(
+      fc.property(
+        fc.array(integer, { maxLength: 200, size: 'max' }),
+        masks,
+        fc.integer({ min: 1, max: 8 }),
+        (keys, mask, bits) => {
+          for (const { memory, kernels } of pair) {
+            const at = mask === null ? 0 : maskAt
+            memory.u8.set(mask ?? [], maskAt)
+            memory.i64.set(keys, valuesAt >>> 3)
+            memory.u8.fill(0, outAt, outAt + 16384)
+            kernels.aggregate.partitionCounts(valuesAt, at, keys.length, bits, outAt)
+            let position = 0
+            for (let p = 0; p < 1 << bits; p++) {
+              const count = memory.u32[(outAt >>> 2) + p] as number
+              memory.u32[(outAt >>> 2) + p] = position
+              position += count
+            }
+            kernels.aggregate.partitionKeys8(valuesAt, at, keys.length, 50, bits, outAt, outAt + 4096, outAt + 8192)
+          }
+          expect(sameBytes(both, outAt, 16384)).toBe(true)
+        },
+      ),
+      { numRuns: 200, seed },
+    )
+  })
 })

@@ -137,10 +137,16 @@ describe('sort kernel', () => {
               otherAt + 64,
             )
             kernels.sort.gather(width, tsAt, runsAt, index.length, outAt)
+            memory.u32.set(
+              index.map((i) => (i % 4 === 0 ? 0xffffffff : i)),
+              (runsAt >>> 2) + 1024,
+            )
+            kernels.sort.gatherOr(width, tsAt, runsAt + 4096, index.length, tsAt + 7 * 32, outAt + 16384)
             kernels.sort.gatherRuns(width, otherAt, otherAt + 64, runsAt, index.length, outAt + 8192)
           }
           expect(sameBytes(both, outAt, index.length * width)).toBe(true)
           expect(sameBytes(both, outAt + 8192, index.length * width)).toBe(true)
+          expect(sameBytes(both, outAt + 16384, index.length * width)).toBe(true)
         },
       ),
       { numRuns: 200, seed },
