@@ -35,6 +35,7 @@ export function engineOptions({ root, loaded, log, clock, fatal }: EngineSurroun
     commitMode: settings['wal.commit.mode'],
     syncIntervalMs: settings['wal.commit.interval'],
     walBytesMax: settings['wal.bytes.max'],
+    writer: {},
     jit: settings['query.jit.mode'] === 'on',
     log,
     clock,

@@ -14,7 +14,9 @@ import { budgets } from '../memory/budgets.js'
 import { initializeRing } from '../memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
 import type { ParameterFigures } from '../sql/catalog.js'
+import { createChunkCache } from '../storage/chunk-cache.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
+import type { WriterSettings } from '../storage/writer-state.js'
 import type { CommitMode } from '../wal/types.js'
 import { CatalogView } from './catalog-view.js'
 import { LocalEngine } from './local-engine.js'
@@ -38,6 +40,8 @@ export interface EngineOptions {
   /** Of mode async. */
   readonly syncIntervalMs: number
   readonly walBytesMax: number
+  /** What the writer does other than by default. */
+  readonly writer: Partial<WriterSettings>
   readonly jit: boolean
   readonly log: Log
   readonly clock: Clock
@@ -53,10 +57,13 @@ export interface WriterThreadOptions {
   readonly commitMode: CommitMode
   readonly syncIntervalMs: number
   readonly walBytesMax: number
+  readonly writer: Partial<WriterSettings>
 }
 
 export interface QueryThreadOptions {
   readonly directory: string
+  /** Address of the chunk cache's structure. */
+  readonly cacheAddress: number
 }
 
 /** Shares of the memory in percent, in the order of the budgets; what is left serves fragmentation. */
@@ -65,7 +72,12 @@ const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
 const flushBytes = 192 * MIB
 
-function prepareMemory(bytes: number): SharedMemory {
+interface Prepared {
+  readonly memory: SharedMemory
+  readonly cacheAddress: number
+}
+
+function prepareMemory(bytes: number): Prepared {
   const memory = createSharedMemory(bytes)
   const rest = bytes - ringBytes - ingestBytes - flushBytes
   const limits: number[] = []
@@ -75,14 +87,14 @@ function prepareMemory(bytes: number): SharedMemory {
   limits[budgets.queries] = (rest * sharesPercent.queries) / 100
   limits[budgets.flush] = flushBytes
   initializeHeap(memory, { limits })
-  initializeRing(memory, createAllocator(memory, threadIds.main).demand(ringBytes, budgets.ingest), ringBytes)
-  return memory
+  const allocator = createAllocator(memory, threadIds.main)
+  initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
+  return { memory, cacheAddress: createChunkCache(memory, allocator, allocator.limit(budgets.cache)) }
 }
 
 /** Resolves when statements may run. Rejects when the data directory cannot be opened. */
 export async function openEngine(options: EngineOptions): Promise<LocalEngine> {
-  const memory = prepareMemory(options.memoryBytes)
-  const threads = new EngineThreads(memory, options)
+  const threads = new EngineThreads(prepareMemory(options.memoryBytes), options)
   await threads.ready
   return threads.engine
 }
@@ -91,6 +103,7 @@ class EngineThreads {
   readonly engine: LocalEngine
   readonly ready: Promise<void>
   readonly #memory: SharedMemory
+  readonly #cacheAddress: number
   readonly #options: EngineOptions
   readonly #view: CatalogView
   readonly #queries: QueryDoor
@@ -102,8 +115,9 @@ class EngineThreads {
   readonly #ends = new Map<number, Deferred<void>>()
   #closing = false
 
-  constructor(memory: SharedMemory, options: EngineOptions) {
+  constructor({ memory, cacheAddress }: Prepared, options: EngineOptions) {
     this.#memory = memory
+    this.#cacheAddress = cacheAddress
     this.#options = options
     this.ready = this.#ready.promise
     this.#view = new CatalogView(memory, (tableId, version) =>
@@ -140,8 +154,8 @@ class EngineThreads {
   }
 
   #startWriter(port: MessagePort): Thread<ToWriter> {
-    const { directory, commitMode, syncIntervalMs, walBytesMax } = this.#options
-    const threadOptions: WriterThreadOptions = { directory, commitMode, syncIntervalMs, walBytesMax }
+    const { directory, commitMode, syncIntervalMs, walBytesMax, writer } = this.#options
+    const threadOptions: WriterThreadOptions = { directory, commitMode, syncIntervalMs, walBytesMax, writer }
     const events = {
       ...this.#events('writer', threadIds.writer),
       onMessage: (message: FromWriter) => this.#fromWriter(message),
@@ -157,7 +171,7 @@ class EngineThreads {
   }
 
   #startQueryThread(threadId: number): void {
-    const threadOptions: QueryThreadOptions = { directory: this.#options.directory }
+    const threadOptions: QueryThreadOptions = { directory: this.#options.directory, cacheAddress: this.#cacheAddress }
     const thread = startThread<QueryThreadOptions, ToQueryHost, FromQueryHost>(
       this.#memory,
       threadId,

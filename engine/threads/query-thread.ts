@@ -1,0 +1,51 @@
+// Worker: hosts the query role and the jobs of the writer. Queries and jobs take turns; a job works in slices of a few
+// milliseconds, so that a query never waits long for it.
+
+import { systemClock } from '../base/clock.js'
+import { nodeFiles } from '../base/files.js'
+import { loadKernels } from '../kernels/load.js'
+import { createAllocator } from '../memory/allocator.js'
+import { QueryRole } from '../sql/exec/query-role.js'
+import { ChunkCache } from '../storage/chunk-cache.js'
+import { createPartAccess } from '../storage/part-reader.js'
+import { JobRunner } from './job-runner.js'
+import type { FromQueryHost, ToQueryHost } from './messages.js'
+import type { QueryThreadOptions } from './open-engine.js'
+import { runWorker, workerContext } from './thread.js'
+
+const idleMs = 1000
+
+const context = workerContext<QueryThreadOptions, ToQueryHost, FromQueryHost>()
+const { memory, threadId, options, post, log } = context
+const allocator = createAllocator(memory, threadId)
+const kernels = loadKernels(memory)
+const files = nodeFiles()
+const cache = new ChunkCache(memory, allocator, options.cacheAddress, threadId)
+const partAccess = createPartAccess({
+  files,
+  directory: options.directory,
+  memory,
+  allocator,
+  kernel: kernels.parquet,
+  cache,
+})
+const queries = new QueryRole({ memory, allocator, kernels, partAccess, clock: systemClock, post })
+const jobs = new JobRunner({ memory, allocator, kernels, files, directory: options.directory, partAccess, log, post })
+let closing = false
+
+runWorker<ToQueryHost>(context, receive, step, idleMs)
+
+function receive(message: ToQueryHost): void {
+  if (message.kind === 'close') closing = true
+  else if (message.kind === 'job') jobs.add(message.jobId, message.job)
+  else queries.receive(message)
+}
+
+function step(): 'worked' | 'idle' | 'ended' {
+  if (closing) {
+    queries.close()
+    return 'ended'
+  }
+  const outcome = queries.step()
+  return jobs.step() === 'worked' ? 'worked' : outcome
+}
