@@ -10,6 +10,7 @@ import { filesBelow, parseSource, readText, type SourceFile, topLevelNames } fro
 /** `rule path`: what does not hold yet. */
 const exceptions: readonly string[] = [
   'depth engine/kernels/as/shared',
+  'depth engine/sql/plan/rules',
   'reexport engine/sql/parse/ast.ts',
   'reexport engine/storage/manifest.ts',
 ]
