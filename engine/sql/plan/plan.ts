@@ -77,9 +77,24 @@ export type Plan =
     }
   | { readonly kind: 'values'; readonly columns: readonly PlanColumn[]; readonly rows: readonly (readonly Value[])[] }
   /** Numbers from 1 to count. */
-  | { readonly kind: 'sequence'; readonly columns: readonly PlanColumn[]; readonly count: bigint; readonly seed: readonly [bigint, bigint] | null }
-  | { readonly kind: 'filter'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly predicate: Expression }
-  | { readonly kind: 'project'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly expressions: readonly Expression[] }
+  | {
+      readonly kind: 'sequence'
+      readonly columns: readonly PlanColumn[]
+      readonly count: bigint
+      readonly seed: readonly [bigint, bigint] | null
+    }
+  | {
+      readonly kind: 'filter'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      readonly predicate: Expression
+    }
+  | {
+      readonly kind: 'project'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      readonly expressions: readonly Expression[]
+    }
   /** Output: the keys, then the aggregates. Without keys exactly one row. Groups come in order of first appearance. */
   | {
       readonly kind: 'aggregate'
@@ -97,7 +112,9 @@ export type Plan =
       readonly timestampIndex: number
       readonly interval: SampleInterval
       /** Calendar alignment in a zone (IANA name or offset; null = UTC) shifted by an offset, or from the first row. */
-      readonly align: { readonly kind: 'calendar'; readonly zone: string | null; readonly offsetMicros: bigint } | { readonly kind: 'first' }
+      readonly align:
+        | { readonly kind: 'calendar'; readonly zone: string | null; readonly offsetMicros: bigint }
+        | { readonly kind: 'first' }
       readonly from: bigint | null
       readonly to: bigint | null
       readonly keys: readonly Expression[]
@@ -114,9 +131,21 @@ export type Plan =
       readonly keys: readonly number[]
     }
   /** Stable. `limit`: only that many first rows are wanted (a top-N). */
-  | { readonly kind: 'sort'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly keys: readonly SortKey[]; readonly limit: number | null }
+  | {
+      readonly kind: 'sort'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      readonly keys: readonly SortKey[]
+      readonly limit: number | null
+    }
   /** Rows lo (inclusive) to hi (exclusive); negative numbers count from the end; hi null = to the end. */
-  | { readonly kind: 'limit'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly lo: number; readonly hi: number | null }
+  | {
+      readonly kind: 'limit'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      readonly lo: number
+      readonly hi: number | null
+    }
   | { readonly kind: 'distinct'; readonly columns: readonly PlanColumn[]; readonly input: Plan }
   | {
       readonly kind: 'set'
@@ -143,7 +172,12 @@ export type Plan =
       readonly tolerance: bigint | null
     }
   /** Output: the input's columns, then one per call. */
-  | { readonly kind: 'window'; readonly columns: readonly PlanColumn[]; readonly input: Plan; readonly calls: readonly WindowCall[] }
+  | {
+      readonly kind: 'window'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      readonly calls: readonly WindowCall[]
+    }
 
 export interface WindowCall {
   readonly name: string

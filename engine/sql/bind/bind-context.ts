@@ -1,0 +1,66 @@
+// What binding one statement shares: the catalog, the tables and sub-queries that it found, parameters, time.
+
+import { SqlError } from '../../base/errors.js'
+import { sqlDepthMax } from '../../base/limits.js'
+import type { Catalog, Parameter } from '../catalog.js'
+import type { EvaluationContext } from '../functions/function-types.js'
+import { createRandom } from '../functions/random-generator.js'
+import type { CommonTable } from '../parse/ast.js'
+import type { Plan } from '../plan/plan.js'
+
+export interface BindContext {
+  readonly sql: string
+  readonly catalog: Catalog
+  readonly parameters: readonly Parameter[]
+  readonly evaluation: EvaluationContext
+  /** Query.tables: ids in the order in which scans name them. */
+  readonly tables: number[]
+  readonly subqueries: { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
+  /** WITH names in scope, innermost last. */
+  readonly commonTables: CommonTable[]
+  depth: number
+  /** False once a plan depends on the time, on parameters or on rows made at planning. */
+  cacheable: boolean
+}
+
+export interface BindOptions {
+  readonly sql: string
+  readonly catalog: Catalog
+  readonly parameters: readonly Parameter[]
+  readonly nowMicros: number
+  readonly user: string
+}
+
+export function bindContext({ sql, catalog, parameters, nowMicros, user }: BindOptions): BindContext {
+  const now = BigInt(nowMicros)
+  return {
+    sql,
+    catalog,
+    parameters,
+    evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user },
+    tables: [],
+    subqueries: [],
+    commonTables: [],
+    depth: 0,
+    cacheable: parameters.length === 0,
+  }
+}
+
+/** Runs one level of a nested query. */
+export function nested<Result>(context: BindContext, position: number, bind: () => Result): Result {
+  if (context.depth >= sqlDepthMax) throw new SqlError('query is nested too deeply', position)
+  context.depth++
+  try {
+    return bind()
+  } finally {
+    context.depth--
+  }
+}
+
+/** Index of a table in Query.tables. */
+export function tableIndex(context: BindContext, tableId: number): number {
+  const known = context.tables.indexOf(tableId)
+  if (known >= 0) return known
+  context.tables.push(tableId)
+  return context.tables.length - 1
+}

@@ -1,0 +1,222 @@
+// Comparisons: both sides are brought to one type. A text literal beside a timestamp is a timestamp in the unit of the
+// column; beside IN it is an interval.
+
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType, sameType } from '../../types/column-types.js'
+import { parseIntervals } from '../../types/interval.js'
+import { parseDate, parseTimestamp } from '../../types/timestamp.js'
+import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import { typeName } from '../functions/compare.js'
+import { comparableAsIs } from '../functions/comparisons.js'
+import { convertValue, isNumber, isText, isTime } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
+import { isConstant, noMatch, scalarCall } from './make-call.js'
+import { bindSubquery } from './subquery.js'
+import { castTo, commonType, constantOf, convertTo, isUntypedNull } from './types.js'
+
+export function bindComparison(
+  operator: ast.ComparisonOperator,
+  left: Expression,
+  right: Expression,
+  position: number,
+  context: BindContext,
+): Expression {
+  const missing = isUntypedNull(left) ? right : isUntypedNull(right) ? left : null
+  if (missing !== null && neverNull.has(missing.type.name))
+    return constantOf(operator === '<>', dataType('BOOLEAN'), position)
+  const [a, b] = alignSides(operator, left, right, position)
+  return scalarCall(operator, [a, b], position, context)
+}
+
+const neverNull: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT'])
+
+function alignSides(
+  operator: string,
+  left: Expression,
+  right: Expression,
+  position: number,
+): readonly [Expression, Expression] {
+  if (isUntypedNull(left)) return [isUntypedNull(right) ? left : typedNull(left, right.type), right]
+  if (isUntypedNull(right)) return [left, typedNull(right, left.type)]
+  if (comparableAsIs(left.type, right.type)) return [left, right]
+  if (isTime(left.type) || left.type.name === 'DATE') {
+    if (isText(right.type)) return [left, timeLiteral(right, left.type, operator)]
+  } else if ((isTime(right.type) || right.type.name === 'DATE') && isText(left.type)) {
+    return [timeLiteral(left, right.type, operator), right]
+  }
+  const type = comparisonType(left, right)
+  if (type === null) throw noComparison(operator, left, right, position)
+  return [convertTo(left, type), convertTo(right, type)]
+}
+
+function noComparison(operator: string, left: Expression, right: Expression, position: number): SqlError {
+  return new SqlError(
+    `there is no matching operator \`${operator}\` with the argument types: ${typeName(left.type)} ${operator} ${typeName(right.type)}`,
+    position,
+  )
+}
+
+/** NULL in the type of the other side; the NULL of CHAR is the empty one. */
+function typedNull(missing: Expression, type: DataType): Expression {
+  return constantOf(type.name === 'CHAR' ? '' : null, type, missing.position)
+}
+
+function comparisonType(left: Expression, right: Expression): DataType | null {
+  const [a, b] = [left.type, right.type]
+  if (a.name === 'FLOAT' && b.name === 'DOUBLE' && isConstant(right)) return a
+  if (b.name === 'FLOAT' && a.name === 'DOUBLE' && isConstant(left)) return b
+  const common = commonType(a, b)
+  if (common !== null) return common
+  if (isText(a) && isConstant(left)) return literalTarget(b)
+  if (isText(b) && isConstant(right)) return literalTarget(a)
+  if (isText(a) && a.name !== 'SYMBOL' && isNumber(b)) return dataType('DOUBLE')
+  if (isText(b) && b.name !== 'SYMBOL' && isNumber(a)) return dataType('DOUBLE')
+  if (isText(a) && (b.name === 'UUID' || b.name === 'IPv4')) return dataType('STRING')
+  if (isText(b) && (a.name === 'UUID' || a.name === 'IPv4')) return dataType('STRING')
+  return null
+}
+
+/** What a text literal is converted to beside a value of the type. */
+function literalTarget(type: DataType): DataType | null {
+  if (type.name === 'GEOHASH' || type.name === 'INTERVAL' || type.name === 'BINARY') return null
+  return type.name === 'SHORT' || type.name === 'BYTE' ? dataType('INT') : type
+}
+
+/** A literal, or a column of text, as a point in time. */
+function timeLiteral(text: Expression, type: DataType, operator: string): Expression {
+  if (!isConstant(text) || typeof text.value !== 'string')
+    return { ...castTo(text, type), name: 'convert' } as Expression
+  const value = type.name === 'DATE' ? parseDate(text.value) : parseTimestamp(text.value, type.name as TimestampUnit)
+  if (value !== null) return constantOf(value, type, text.position)
+  throw new SqlError(
+    operator === '=' || operator === '<>' ? 'invalid timestamp' : `Invalid date [str='${text.value}']`,
+    text.position,
+  )
+}
+
+// IN ----------------------------------------------------------------------------------------------------------------
+
+export function bindIn(expression: ast.InExpression, scope: ExpressionScope): Expression {
+  const operand = bindExpression(expression.operand, scope)
+  const result =
+    'kind' in expression.set
+      ? bindInQuery(operand, expression.set, expression, scope)
+      : bindInList(operand, expression.set, expression, scope)
+  return expression.negated ? scalarCall('not', [result], expression.position, scope.context) : result
+}
+
+function bindInQuery(
+  operand: Expression,
+  query: ast.Query,
+  { position }: ast.InExpression,
+  scope: ExpressionScope,
+): Expression {
+  const list = bindSubquery(query, 'list', scope.context)
+  const aligned = comparableAsIs(operand.type, list.type) ? operand : convertTo(operand, list.type)
+  return { kind: 'call', name: 'in_list', args: [aligned, list], type: dataType('BOOLEAN'), position }
+}
+
+function bindInList(
+  operand: Expression,
+  set: readonly ast.Expression[],
+  expression: ast.InExpression,
+  scope: ExpressionScope,
+): Expression {
+  const members = set.map((member) => bindExpression(member, scope))
+  const { position } = expression
+  const [only] = members
+  if (isTime(operand.type) && members.length === 1 && only !== undefined) {
+    if (only.type.name === 'INTERVAL') return scalarCall('in_interval', [operand, only], position, scope.context)
+    if (isConstant(only) && typeof only.value === 'string')
+      return inRanges(operand, only.value, only.position, scope.context, position)
+  }
+  const aligned = members.map((member) => memberOf(operand, member))
+  const type = aligned.find((member) => !comparableAsIs(member.type, operand.type) && !isUntypedNull(member))?.type
+  const subject = type === undefined ? operand : convertTo(operand, type)
+  const same = type === undefined ? aligned : aligned.map((member) => convertTo(member, type))
+  return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)
+}
+
+/** `ts in '2024-01-01;1d;7d;5'` */
+function inRanges(
+  operand: Expression,
+  text: string,
+  textPosition: number,
+  context: BindContext,
+  position: number,
+): Expression {
+  const result = parseIntervals(text, operand.type.name as TimestampUnit)
+  if ('error' in result) throw new SqlError(result.error, textPosition)
+  const bounds = result.ranges.flatMap(({ lo, hi }) =>
+    [lo, hi].map((bound) => constantOf(bound, operand.type, textPosition)),
+  )
+  if (bounds.length === 0) return constantOf(false, dataType('BOOLEAN'), position)
+  return scalarCall('in_ranges', [operand, ...bounds], position, context)
+}
+
+function memberOf(operand: Expression, member: Expression): Expression {
+  if (isUntypedNull(member)) return constantOf(null, operand.type, member.position)
+  if (comparableAsIs(operand.type, member.type)) return member
+  if (isTime(operand.type) && isConstant(member) && typeof member.value === 'string') {
+    const value = parseTimestamp(member.value, operand.type.name as TimestampUnit)
+    if (value === null) throw new SqlError('Invalid date', member.position)
+    return constantOf(value, operand.type, member.position)
+  }
+  if (isConstant(member) && isText(member.type) && typeof member.value === 'string') {
+    const value = convertValue(member.value, member.type, operand.type)
+    if (value === undefined)
+      throw new SqlError(`invalid ${typeName(operand.type)} value [${member.value}]`, member.position)
+    return constantOf(value, operand.type, member.position)
+  }
+  const [, aligned] = alignSides('in', operand, member, member.position)
+  return aligned
+}
+
+// BETWEEN, ANY, ALL -------------------------------------------------------------------------------------------------
+
+export function bindBetween(expression: ast.BetweenExpression, scope: ExpressionScope): Expression {
+  const { context } = scope
+  const value = bindExpression(expression.operand, scope)
+  const bounds = [expression.low, expression.high].map((bound) => bindExpression(bound, scope))
+  const type = bounds.reduce<DataType>((sum, bound) => boundType(sum, bound), value.type)
+  const aligned = bounds.map((bound) => boundOf(bound, type))
+  const result = scalarCall(
+    'between',
+    [sameType(value.type, type) || isText(type) ? value : convertTo(value, type), ...aligned],
+    expression.position,
+    context,
+  )
+  return expression.negated ? scalarCall('not', [result], expression.position, context) : result
+}
+
+function boundType(type: DataType, bound: Expression): DataType {
+  if (isUntypedNull(bound) || comparableAsIs(type, bound.type)) return type
+  if (isText(bound.type) && isConstant(bound) && !isText(type)) return type
+  const common = commonType(type, bound.type)
+  if (common === null) throw noMatch('between', [{ ...bound, type }, bound], bound.position)
+  return common
+}
+
+function boundOf(bound: Expression, type: DataType): Expression {
+  if (isUntypedNull(bound)) return constantOf(null, type, bound.position)
+  if ((isTime(type) || type.name === 'DATE') && isText(bound.type)) return timeLiteral(bound, type, 'between')
+  return isText(type) && isText(bound.type) ? bound : convertTo(bound, type)
+}
+
+/** `a = any(list)`: over sub-queries only, as IN and its opposite. */
+export function bindQuantified(expression: ast.QuantifiedExpression, scope: ExpressionScope): Expression {
+  const { operator, quantifier, right, position } = expression
+  const plain = (operator === '=' && quantifier === 'any') || (operator === '<>' && quantifier === 'all')
+  if (!plain || right.kind !== 'subquery')
+    throw new SqlError(`unknown function name: ${quantifier}(STRING)`, right.position)
+  const set = bindInQuery(
+    bindExpression(expression.left, scope),
+    right.query,
+    { kind: 'in', position, negated: false, operand: expression.left, set: right.query, bare: false },
+    scope,
+  )
+  return quantifier === 'any' ? set : scalarCall('not', [set], position, scope.context)
+}

@@ -1,0 +1,129 @@
+// GROUP BY, written or implied by an aggregate in the select list: the keys are then all columns of the list without
+// aggregates. Everything above the groups is rewritten to read keys and aggregates.
+
+import { SqlError } from '../../base/errors.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
+import { positionOf } from './order.js'
+import { scopeOf } from './scope.js'
+import type { SelectList } from './select.js'
+import { expressionKey } from './types.js'
+import { hasCall, markIndex, rewriteExpression, visitExpression } from './walk-expression.js'
+
+export function bindGroups(
+  groupBy: readonly ast.Expression[],
+  list: SelectList,
+  scope: ExpressionScope,
+  names: readonly string[],
+): void {
+  const explicit = groupBy.length > 0
+  const keys = explicit ? explicitKeys(groupBy, list, scope, names) : impliedKeys(list)
+  const { plan } = list.input
+  const columns = groupColumns(keys, list)
+  const groups: Plan = { kind: 'aggregate', columns, input: plan, keys, aggregates: [...list.aggregates] }
+  list.input = { plan: groups, columns: scopeOf(groups, null), timestampIndex: -1, order: 'none' }
+  liftList(list, groupLift(keys, keys.length))
+  applyHaving(list)
+}
+
+function explicitKeys(
+  groupBy: readonly ast.Expression[],
+  list: SelectList,
+  scope: ExpressionScope,
+  names: readonly string[],
+): Expression[] {
+  const keys = groupBy.map((expression) => {
+    const position = positionOf(expression, list.columns.length)
+    const shown = position === null ? namedItem(expression, scope, names) : position
+    const bound =
+      shown === null
+        ? bindExpression(expression, { ...scope, aggregates: null, windows: null })
+        : list.columns[shown]?.bound
+    if (bound === undefined || hasCall(bound, aggregateMark)) {
+      throw new SqlError('aggregate functions are not allowed in GROUP BY', expression.position)
+    }
+    return bound
+  })
+  return distinctKeys(keys)
+}
+
+/** The select item of that name, unless a column of the sources has it. */
+function namedItem(expression: ast.Expression, { columns }: ExpressionScope, names: readonly string[]): number | null {
+  if (expression.kind !== 'column' || expression.path.length !== 1) return null
+  const wanted = (expression.path[0] ?? '').toLowerCase()
+  if (columns.some(({ name }) => name.toLowerCase() === wanted)) return null
+  const index = names.findIndex((name) => name.toLowerCase() === wanted)
+  return index >= 0 ? index : null
+}
+
+function impliedKeys(list: SelectList): Expression[] {
+  const all = [...list.columns.map(({ bound }) => bound), ...list.hidden]
+  return distinctKeys(all.flatMap(keysOf))
+}
+
+/** A whole expression without aggregates, or the columns beside the aggregates. */
+export function keysOf(expression: Expression): Expression[] {
+  if (expression.kind === 'constant') return []
+  if (!hasCall(expression, aggregateMark) && !hasCall(expression, windowMark)) return [expression]
+  const columns: Expression[] = []
+  visitExpression(expression, (part) => {
+    if (part.kind === 'column') columns.push(part)
+  })
+  return columns
+}
+
+export function distinctKeys(keys: readonly Expression[]): Expression[] {
+  return [...new Map(keys.map((key) => [expressionKey(key), key])).values()]
+}
+
+function groupColumns(keys: readonly Expression[], list: SelectList): PlanColumn[] {
+  const named = (expression: Expression, index: number): string =>
+    list.columns.find(({ bound }) => bound === expression)?.name || `key${index}`
+  return [
+    ...keys.map((key, index) => ({ name: named(key, index), type: key.type })),
+    ...list.aggregates.map(({ name, type }) => ({ name, type })),
+  ]
+}
+
+type Lift = (expression: Expression) => Expression
+
+/** Reads keys and aggregates instead of rows; a column that is no key is an error. */
+export function groupLift(keys: readonly Expression[], aggregateStart: number, keyStart = 0): Lift {
+  const byKey = new Map(keys.map((key, index) => [expressionKey(key), index]))
+  return (expression) =>
+    rewriteExpression(expression, (part) => {
+      if (part.kind === 'constant') return part
+      const { type, position } = part
+      const index = byKey.get(expressionKey(part))
+      if (index !== undefined) return { kind: 'column', index: keyStart + index, type, position }
+      if (part.kind === 'column')
+        throw new SqlError('column must appear in GROUP BY clause or aggregate function', position)
+      if (part.kind !== 'call') return undefined
+      if (part.name === windowMark) return part
+      return part.name === aggregateMark
+        ? { kind: 'column', index: aggregateStart + markIndex(part), type, position }
+        : undefined
+    })
+}
+
+/** Rewrites everything that stands above the groups. */
+export function liftList(list: SelectList, lift: Lift): void {
+  list.columns = list.columns.map((column) => ({ ...column, bound: lift(column.bound) }))
+  list.hidden = list.hidden.map(lift)
+  list.having = list.having === null ? null : lift(list.having)
+  for (const [index, call] of list.windows.entries()) {
+    list.windows[index] = {
+      ...call,
+      args: call.args.map(lift),
+      partitionBy: call.partitionBy.map(lift),
+      orderBy: call.orderBy.map(({ expression, descending }) => ({ expression: lift(expression), descending })),
+    }
+  }
+}
+
+export function applyHaving(list: SelectList): void {
+  if (list.having === null) return
+  const { plan } = list.input
+  list.input = { ...list.input, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate: list.having } }
+}

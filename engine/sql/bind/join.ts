@@ -1,0 +1,197 @@
+// Joins. The condition is split at AND: what compares one side with the other becomes keys, the rest a residual filter.
+// Keys that are expressions, or need a cast, are computed as hidden columns behind their side.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { ticksPerUnit } from '../../types/timestamp-floor.js'
+import { comparableAsIs } from '../functions/comparisons.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { bindCondition, bindExpression, type ExpressionScope } from './expression.js'
+import { bindSource } from './from.js'
+import { isConstant } from './make-call.js'
+import { withExtra } from './order.js'
+import type { Relation, ScopeColumn } from './scope.js'
+import { commonType, convertTo } from './types.js'
+import { allOf, columnsOf, conjuncts, remapColumns } from './walk-expression.js'
+
+type Join = Extract<Plan, { kind: 'join' }>
+
+/** A key as expressions over each side's own columns. */
+interface KeyPair {
+  readonly left: Expression
+  readonly right: Expression
+}
+
+export function bindJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
+  if (join.kind === 'window') throw new SqlError('WINDOW JOIN is not supported', join.position)
+  const right = bindSource(join.source, context)
+  checkAlias(left, right, join)
+  const timed = join.kind === 'asof' || join.kind === 'lt' || join.kind === 'splice'
+  if (timed && left.timestampIndex < 0)
+    throw new SqlError('left side of time series join has no timestamp', join.position)
+  if (timed && right.timestampIndex < 0)
+    throw new SqlError('right side of time series join has no timestamp', join.position)
+  const width = left.plan.columns.length
+  const { pairs, rest } = joinCondition(left, right, join, width, context)
+  return assemble(left, right, join, pairs, rest, timed ? toleranceOf(join, left, context) : null)
+}
+
+function checkAlias(left: Relation, right: Relation, { source }: ast.Join): void {
+  const name = right.columns[0]?.source
+  if (name === null || name === undefined) return
+  if (!left.columns.some((column) => column.source?.toLowerCase() === name.toLowerCase())) return
+  throw new SqlError(`Duplicate table or alias: ${name}`, source.alias?.position ?? source.position)
+}
+
+/** Scope of both sides: the right side's columns come behind the left's `width`. */
+function bothScopes(left: Relation, right: Relation, width: number): ScopeColumn[] {
+  return [...left.columns, ...right.columns.map((column) => ({ ...column, index: column.index + width }))]
+}
+
+function joinCondition(
+  left: Relation,
+  right: Relation,
+  join: ast.Join,
+  width: number,
+  context: BindContext,
+): { readonly pairs: KeyPair[]; readonly rest: Expression[] } {
+  const pairs = usingNames(left, right, join).map((name) => usingPair(left, right, name))
+  const rest: Expression[] = []
+  if (join.on === null) return { pairs, rest }
+  const scope: ExpressionScope = { context, columns: bothScopes(left, right, width), aggregates: null, windows: null }
+  for (const part of writtenConjuncts(join.on)) {
+    const pair = equalityPair(part, scope, width)
+    if (pair === null) rest.push(...conjuncts(bindCondition(part, scope)))
+    else pairs.push(pair)
+  }
+  return { pairs, rest }
+}
+
+function writtenConjuncts(condition: ast.Expression): ast.Expression[] {
+  if (condition.kind !== 'binary' || condition.operator !== 'and') return [condition]
+  return [...writtenConjuncts(condition.left), ...writtenConjuncts(condition.right)]
+}
+
+function usingNames(left: Relation, right: Relation, join: ast.Join): readonly ast.Name[] {
+  if (!join.natural) return join.using
+  const names = new Set(left.columns.map(({ name }) => name.toLowerCase()))
+  return right.columns
+    .filter(({ name }) => names.has(name.toLowerCase()))
+    .map(({ name }) => ({ name, position: join.position, quoted: true }))
+}
+
+function usingPair(left: Relation, right: Relation, name: ast.Name): KeyPair {
+  const side = ({ columns }: Relation): Expression => {
+    const column = columns.find((candidate) => candidate.name.toLowerCase() === name.name.toLowerCase())
+    if (column !== undefined) return { kind: 'column', index: column.index, type: column.type, position: name.position }
+    const source = columns[0]?.source
+    throw SqlError.columnMissing(
+      source === null || source === undefined ? name.name : `${source}.${name.name}`,
+      name.position,
+    )
+  }
+  return alignPair(side(left), side(right))
+}
+
+/** `a = b` with one side on each input; null for anything else. */
+function equalityPair(part: ast.Expression, scope: ExpressionScope, width: number): KeyPair | null {
+  if (part.kind !== 'binary' || part.operator !== '=') return null
+  const [a, b] = [bindExpression(part.left, scope), bindExpression(part.right, scope)]
+  const [sideA, sideB] = [sideOf(a, width), sideOf(b, width)]
+  if (sideA === null || sideB === null || sideA === sideB) return null
+  const own = (expression: Expression): Expression =>
+    remapColumns(expression, (index) => (index >= width ? index - width : index))
+  return sideA === 'left' ? alignPair(own(a), own(b)) : alignPair(own(b), own(a))
+}
+
+function sideOf(expression: Expression, width: number): 'left' | 'right' | null {
+  const columns = [...columnsOf(expression)]
+  if (columns.length === 0) return null
+  if (columns.every((index) => index < width)) return 'left'
+  return columns.every((index) => index >= width) ? 'right' : null
+}
+
+function alignPair(left: Expression, right: Expression): KeyPair {
+  if (comparableAsIs(left.type, right.type)) return { left, right }
+  const type = commonType(left.type, right.type)
+  if (type === null) throw new SqlError('join column type mismatch', right.position)
+  return { left: convertTo(left, type), right: convertTo(right, type) }
+}
+
+function toleranceOf({ tolerance, position }: ast.Join, left: Relation, context: BindContext): bigint | null {
+  if (tolerance === null) return null
+  const unit = left.plan.columns[left.timestampIndex]?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+  const count = convertTo(
+    bindExpression(tolerance.count, { context, columns: [], aggregates: null, windows: null }),
+    dataType('LONG'),
+  )
+  const ticks = tolerance.unit === null ? null : ticksPerUnit(tolerance.unit, unit)
+  if (ticks === null || !isConstant(count) || typeof count.value !== 'bigint' || count.value < 0n) {
+    throw new SqlError('unsupported TOLERANCE unit', tolerance.position ?? position)
+  }
+  return count.value * ticks
+}
+
+// Putting it together -----------------------------------------------------------------------------------------------
+
+/** Adds key expressions that are no plain columns behind the side's columns. */
+function withKeys(
+  relation: Relation,
+  keys: readonly Expression[],
+): { readonly relation: Relation; readonly indexes: number[] } {
+  const width = relation.plan.columns.length
+  const extra: Expression[] = []
+  const indexes = keys.map((key) => (key.kind === 'column' ? key.index : width + extra.push(key) - 1))
+  return { relation: withExtra(relation, extra), indexes }
+}
+
+function assemble(
+  left: Relation,
+  right: Relation,
+  join: ast.Join,
+  pairs: readonly KeyPair[],
+  rest: readonly Expression[],
+  tolerance: bigint | null,
+): Relation {
+  const leftSide = withKeys(
+    left,
+    pairs.map((pair) => pair.left),
+  )
+  const rightSide = withKeys(
+    right,
+    pairs.map((pair) => pair.right),
+  )
+  const width = left.plan.columns.length
+  const shift = leftSide.relation.plan.columns.length
+  const residual = rest.map((condition) =>
+    remapColumns(condition, (index) => (index >= width ? index - width + shift : index)),
+  )
+  const plan: Join = {
+    kind: 'join',
+    columns: [...leftSide.relation.plan.columns, ...rightSide.relation.plan.columns],
+    join: joinKind(join, pairs, rest),
+    left: leftSide.relation.plan,
+    right: rightSide.relation.plan,
+    leftKeys: leftSide.indexes,
+    rightKeys: rightSide.indexes,
+    residual: allOf(residual),
+    leftTimestamp: left.timestampIndex,
+    rightTimestamp: right.timestampIndex,
+    tolerance,
+  }
+  const keepsTime = join.kind !== 'right' && join.kind !== 'full' && join.kind !== 'splice'
+  return {
+    plan,
+    columns: bothScopes(left, right, shift),
+    timestampIndex: keepsTime ? left.timestampIndex : -1,
+    order: keepsTime ? left.order : 'none',
+  }
+}
+
+function joinKind({ kind }: ast.Join, pairs: readonly KeyPair[], rest: readonly Expression[]): Join['join'] {
+  if (kind === 'inner' && pairs.length === 0 && rest.length === 0) return 'cross'
+  if (kind === 'cross' && (pairs.length > 0 || rest.length > 0)) return 'inner'
+  return kind === 'window' ? 'inner' : kind
+}

@@ -1,0 +1,65 @@
+// Literals and parameters become constants.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { longMax, parseDecimal } from '../../types/number.js'
+import { parseGeohash, parseGeohashBits } from '../../types/text.js'
+import type { IntegerLiteral, Literal, Parameter } from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { constantOf } from './types.js'
+
+export function bindLiteral(literal: Literal): Expression {
+  const { position } = literal
+  switch (literal.kind) {
+    case 'null':
+      return constantOf(null, dataType('STRING'), position)
+    case 'boolean':
+      return constantOf(literal.value, dataType('BOOLEAN'), position)
+    case 'integer':
+      return bindInteger(literal)
+    case 'float': {
+      if (Number.isNaN(literal.value)) return constantOf(null, dataType('DOUBLE'), position)
+      const value = literal.single ? Math.fround(literal.value) : literal.value
+      return constantOf(value, dataType(literal.single ? 'FLOAT' : 'DOUBLE'), position)
+    }
+    case 'decimal':
+      return bindDecimal(literal.digits, position)
+    case 'hex':
+      return constantOf(BigInt(`0x${literal.digits}`), dataType('LONG256'), position)
+    case 'string':
+      return constantOf(literal.value, dataType(literal.value.length === 1 ? 'CHAR' : 'STRING'), position)
+    case 'geohash':
+      return bindGeohash(literal)
+    case 'interval':
+      throw new SqlError(`invalid constant: ${literal.text}`, position)
+  }
+}
+
+function bindInteger({ digits, long, text, position }: IntegerLiteral): Expression {
+  const value = BigInt(digits)
+  if (!long && value <= 2_147_483_647n) return constantOf(Number(value), dataType('INT'), position)
+  if (value > longMax) throw new SqlError(`invalid constant: ${text}`, position)
+  return constantOf(value, dataType('LONG'), position)
+}
+
+function bindDecimal(digits: string, position: number): Expression {
+  const [whole = '', fraction = ''] = digits.split('.')
+  const precision = Math.max(1, whole.replace(/^0+/, '').length + fraction.length)
+  const value = parseDecimal(digits, 76, Math.min(76, fraction.length))
+  if (value === null || precision > 76) throw new SqlError(`invalid constant: ${digits}m`, position)
+  return constantOf(value, dataType('DECIMAL', precision, fraction.length), position)
+}
+
+function bindGeohash(literal: Extract<Literal, { kind: 'geohash' }>): Expression {
+  const value = literal.binary ? parseGeohashBits(literal.digits) : parseGeohash(literal.digits, literal.bits)
+  if (value === null) throw new SqlError(`invalid constant: ${literal.text}`, literal.position)
+  const shift = literal.binary ? BigInt(literal.digits.length - literal.bits) : 0n
+  return constantOf(value >> shift, dataType('GEOHASH', literal.bits), literal.position)
+}
+
+export function bindParameter({ index, name, position }: Parameter, context: BindContext): Expression {
+  const parameter = name === null ? context.parameters[index - 1] : undefined
+  if (parameter === undefined) throw new SqlError('bind variable service is not provided', position)
+  return constantOf(parameter.value, parameter.type, position)
+}

@@ -1,0 +1,131 @@
+// Making bound calls: the overload is chosen, arguments are converted to what it takes, and calls that need no row are
+// computed at once.
+
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { scalarsNamed } from '../functions/all.js'
+import { typeName } from '../functions/compare.js'
+import { evaluateConstant } from '../functions/evaluate.js'
+import type { BoundArgument, ScalarFunction } from '../functions/function-types.js'
+import { bestOverload, patternAt, type ResolvedArgument, targetType } from '../functions/resolve.js'
+import type { Expression } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { constantOf, convertTo, isUntypedNull } from './types.js'
+
+export type Constant = Extract<Expression, { kind: 'constant' }>
+
+export function isConstant(expression: Expression): expression is Constant {
+  return expression.kind === 'constant'
+}
+
+export function resolvedArgument(expression: Expression): ResolvedArgument {
+  return { type: expression.type, isNull: isUntypedNull(expression), isConstant: isConstant(expression) }
+}
+
+export function boundArgument(expression: Expression): BoundArgument {
+  return {
+    type: expression.type,
+    constant: isConstant(expression) ? expression.value : undefined,
+    position: expression.position,
+  }
+}
+
+interface Takes {
+  readonly takes: ScalarFunction['takes']
+  readonly more?: ScalarFunction['more']
+}
+
+/** Arguments as the row takes them. */
+export function convertArguments(row: Takes, args: readonly Expression[]): Expression[] {
+  const signature = row.more === undefined ? { takes: row.takes } : { takes: row.takes, more: row.more }
+  return args.map((argument, index) => {
+    const target = targetType(resolvedArgument(argument), patternAt(signature, index))
+    return target === null ? argument : convertTo(argument, target)
+  })
+}
+
+export function resultType(gives: ScalarFunction['gives'], args: readonly Expression[]): DataType {
+  if (typeof gives === 'function') return gives(args.map(boundArgument))
+  return gives === 'FIRST' ? (args[0]?.type ?? dataType('STRING')) : dataType(gives)
+}
+
+const operators = new Set([
+  '+',
+  '-',
+  '*',
+  '/',
+  '%',
+  '&',
+  '|',
+  '^',
+  '<<',
+  '>>',
+  '<<=',
+  '>>=',
+  '~',
+  'like',
+  'ilike',
+  'within',
+])
+
+/** The error about a call that no row fits. */
+export function noMatch(name: string, args: readonly Expression[], position: number): SqlError {
+  const types = args.map((argument) => (isUntypedNull(argument) ? 'NULL' : typeName(argument.type)))
+  if (operators.has(name) && types.length === 2) {
+    return new SqlError(
+      `there is no matching operator \`${name}\` with the argument types: ${types[0]} ${name} ${types[1]}`,
+      position,
+    )
+  }
+  return new SqlError(
+    `there is no matching function \`${name}\` with the argument types: (${types.join(', ')})`,
+    position,
+  )
+}
+
+/** Binds a call of the scalar tables. `shown` is the name in messages. */
+export function scalarCall(
+  name: string,
+  args: readonly Expression[],
+  position: number,
+  context: BindContext,
+  shown = name,
+): Expression {
+  if (name === 'exists') return { kind: 'call', name, args, type: dataType('BOOLEAN'), position }
+  const row = bestOverload(scalarsNamed(name), args.map(resolvedArgument))
+  if (row === undefined) throw noMatch(shown, args, position)
+  const converted = convertArguments(row, args)
+  row.check?.(converted.map(boundArgument), position)
+  const call: Expression = {
+    kind: 'call',
+    name: row.name,
+    args: converted,
+    type: resultType(row.gives, converted),
+    position,
+  }
+  return fold(call, row, context)
+}
+
+function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, context: BindContext): Expression {
+  const volatility = row.volatility ?? 'pure'
+  if (volatility !== 'pure') context.cacheable = false
+  if (volatility === 'row') return call
+  if (call.args.every(isConstant))
+    return constantOf(evaluateConstant(call, context.evaluation), call.type, call.position)
+  return simplify(call)
+}
+
+/** `x and true`, `x or false`: what a condition keeps when one side is known. */
+function simplify(call: Extract<Expression, { kind: 'call' }>): Expression {
+  if (call.name !== 'and' && call.name !== 'or') return call
+  const neutral = call.name === 'and'
+  const [left, right] = call.args
+  if (left === undefined || right === undefined) return call
+  for (const [side, other] of [
+    [left, right],
+    [right, left],
+  ] as const) {
+    if (isConstant(side)) return side.value === neutral ? other : side
+  }
+  return call
+}

@@ -1,0 +1,55 @@
+// Names of result columns. Explicit names must differ; others get `_2`, `_3` (unnamed expressions and repeated columns)
+// or `1`, `2` (columns of `*`). An expression's name is its normalised text, in double quotes when it holds a dot.
+
+import { SqlError } from '../../base/errors.js'
+import type { Expression } from '../parse/ast.js'
+import { expressionText } from '../parse/text.js'
+
+export interface NamedItem {
+  readonly alias: { readonly name: string; readonly position: number } | null
+  /** Written expression; null for a column of `*`, which has `name`. */
+  readonly expression: Expression | null
+  readonly name: string
+}
+
+export function outputNames(items: readonly NamedItem[], sql: string): string[] {
+  const taken = new Set<string>()
+  return items.map((item) => {
+    const name = uniqueName(item, taken, sql)
+    taken.add(name.toLowerCase())
+    return name
+  })
+}
+
+function uniqueName(item: NamedItem, taken: ReadonlySet<string>, sql: string): string {
+  if (item.alias !== null) {
+    if (taken.has(item.alias.name.toLowerCase()))
+      throw new SqlError(`Duplicate column [name=${item.alias.name}]`, item.alias.position)
+    return item.alias.name
+  }
+  const base = item.expression === null ? item.name : writtenName(item.expression, sql)
+  if (!taken.has(base.toLowerCase())) return base
+  for (let count = item.expression === null ? 1 : 2; ; count++) {
+    const name = item.expression === null ? `${base}${count}` : `${base}_${count}`
+    if (!taken.has(name.toLowerCase())) return name
+  }
+}
+
+function writtenName(expression: Expression, sql: string): string {
+  if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
+  const text = expressionText(doubleFloats(expression, sql))
+  return text.includes('.') ? `"${text}"` : text
+}
+
+/** `x::float` is a cast to DOUBLE and is named so. */
+function doubleFloats(expression: Expression, sql: string): Expression {
+  if (!/::\s*float\b/i.test(sql)) return expression
+  return JSON.parse(JSON.stringify(expression), (_key, value: unknown) => {
+    if (!isCast(value) || value.type.name !== 'float' || !sql.startsWith('::', value.position)) return value
+    return { ...value, type: { ...value.type, name: 'DOUBLE' } }
+  }) as Expression
+}
+
+function isCast(value: unknown): value is Extract<Expression, { kind: 'cast' }> {
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'cast'
+}

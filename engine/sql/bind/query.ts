@@ -1,0 +1,88 @@
+// Queries: WITH, the body, ORDER BY and LIMIT around it.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { isText } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan } from '../plan/plan.js'
+import { bindShow } from '../statements/show.js'
+import { type BindContext, nested } from './bind-context.js'
+import { bindExpression } from './expression.js'
+import { isConstant } from './make-call.js'
+import { bindOrderOfOutput } from './order.js'
+import { type Relation, scopeOf } from './scope.js'
+import { bindSelect } from './select.js'
+import { bindSetOperation, bindValues } from './set-operation.js'
+import { substituteDeclarations } from './substitute.js'
+import { convertTo, isUntypedNull } from './types.js'
+
+/** Column sources are null: whoever names the query sets them. */
+export function bindQuery(written: ast.Query, context: BindContext): Relation {
+  const query = substituteDeclarations(written)
+  const before = context.commonTables.length
+  for (const table of query.commonTables) {
+    const known = context.commonTables.slice(before).some(({ name }) => name.toLowerCase() === table.name.toLowerCase())
+    if (known) throw new SqlError('duplicate name', table.position)
+    context.commonTables.push(table)
+  }
+  try {
+    return limited(bindOrdered(query, context), query.limit, context)
+  } finally {
+    context.commonTables.length = before
+  }
+}
+
+function bindOrdered({ body, orderBy }: ast.Query, context: BindContext): Relation {
+  if (body.kind === 'select') return bindSelect(body, orderBy, context)
+  return bindOrderOfOutput(bindBody(body, context), orderBy, context)
+}
+
+export function bindBody(body: ast.QueryBody, context: BindContext): Relation {
+  switch (body.kind) {
+    case 'select':
+      return bindSelect(body, [], context)
+    case 'set operation':
+      return nested(context, body.position, () => bindSetOperation(body, context))
+    case 'values':
+      return bindValues(body, context)
+    case 'nested':
+      return nested(context, body.position, () => bindQuery(body.query, context))
+    case 'show':
+      return plainRelation(bindShow(body, context))
+  }
+}
+
+export function plainRelation(plan: Plan): Relation {
+  return { plan, columns: scopeOf(plan, null), timestampIndex: -1, order: 'none' }
+}
+
+function limited(relation: Relation, limit: ast.Limit | null, context: BindContext): Relation {
+  if (limit === null) return relation
+  const low = limitNumber(limit.low, context)
+  const high = limitNumber(limit.high, context)
+  const offset = limitNumber(limit.offset, context)
+  const [lo, hi] = limitBounds(low, high, offset)
+  if (lo === 0 && hi === null) return relation
+  const plan: Plan = { kind: 'limit', columns: relation.plan.columns, input: relation.plan, lo, hi }
+  return { ...relation, plan }
+}
+
+/** One number counts from the start, or from the end when negative; two are a range; OFFSET moves the first. */
+function limitBounds(low: number | null, high: number | null, offset: number | null): readonly [number, number | null] {
+  if (high !== null) return [low ?? 0, high]
+  if (offset !== null) return [offset, low === null ? null : offset + low]
+  if (low === null) return [0, null]
+  return low < 0 ? [low, null] : [0, low]
+}
+
+function limitNumber(expression: ast.Expression | null, context: BindContext): number | null {
+  if (expression === null) return null
+  const value: Expression = bindExpression(expression, { context, columns: [], aggregates: null, windows: null })
+  if (!isConstant(value) || isUntypedNull(value) || isText(value.type) || value.type.name === 'BOOLEAN') {
+    const type = isUntypedNull(value) ? 'NULL' : value.type.name
+    throw new SqlError(`invalid type: ${type}`, value.position)
+  }
+  const number = convertTo(value, dataType('LONG'))
+  const whole = isConstant(number) ? number.value : null
+  return whole === null ? null : Number(whole)
+}

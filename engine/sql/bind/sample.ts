@@ -1,0 +1,170 @@
+// SAMPLE BY: groups of time buckets. The designated timestamp, outside of aggregates, stands for the bucket's start.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { parseSampleInterval } from '../../types/timestamp-floor.js'
+import { timeZone } from '../../types/timestamp-zone.js'
+import { parseOffset } from '../functions/times.js'
+import type * as ast from '../parse/ast.js'
+import type { AggregateCall, Expression, Fill, Plan, SampleInterval } from '../plan/plan.js'
+import { bindComparison } from './comparison.js'
+import { aggregateMark, bindExpression, type ExpressionScope } from './expression.js'
+import { applyHaving, distinctKeys, groupLift, keysOf, liftList } from './group.js'
+import { isConstant } from './make-call.js'
+import { type Relation, scopeOf } from './scope.js'
+import type { SelectList } from './select.js'
+import { convertTo, isUntypedNull } from './types.js'
+import { columnsOf, markIndex, visitExpression } from './walk-expression.js'
+
+type Sample = Extract<Plan, { kind: 'sample' }>
+
+export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: SelectList, scope: ExpressionScope): void {
+  if (select.groupBy.length > 0)
+    throw new SqlError('SAMPLE BY and GROUP BY exclude each other', select.groupBy[0]?.position ?? 0)
+  const { input } = list
+  if (list.aggregates.length === 0) {
+    throw new SqlError(
+      "at least one aggregation function must be present in 'select' clause",
+      sampleBy.interval.position,
+    )
+  }
+  if (input.timestampIndex < 0)
+    throw new SqlError('base query does not provide designated TIMESTAMP column', select.from?.position ?? 0)
+  if (input.order !== 'ascending')
+    throw new SqlError('base query does not provide ASC order over designated TIMESTAMP column', 0)
+  const time = timestampColumn(input)
+  const from = bound(sampleBy.from, time, scope)
+  const to = bound(sampleBy.to, time, scope)
+  const keys = sampleKeys(list, input.timestampIndex)
+  const sample: Sample = {
+    kind: 'sample',
+    columns: [
+      { name: 'timestamp', type: time.type },
+      ...keys.map(({ type }, index) => ({ name: `key${index}`, type })),
+      ...list.aggregates.map(({ name, type }) => ({ name, type })),
+    ],
+    input: restricted(input, time, sampleBy, scope),
+    timestampIndex: input.timestampIndex,
+    interval: bindInterval(sampleBy.interval, scope),
+    align: bindAlign(sampleBy.align, scope),
+    from,
+    to,
+    keys,
+    aggregates: [...list.aggregates],
+    fills: bindFills(sampleBy.fill, list, scope),
+  }
+  list.input = { plan: sample, columns: scopeOf(sample, null), timestampIndex: 0, order: 'ascending' }
+  const keyLift = groupLift([time, ...keys], 1 + keys.length)
+  liftList(list, keyLift)
+  applyHaving(list)
+}
+
+function timestampColumn({ plan, timestampIndex }: Relation): Expression {
+  const type = plan.columns[timestampIndex]?.type ?? dataType('TIMESTAMP')
+  return { kind: 'column', index: timestampIndex, type, position: 0 }
+}
+
+/** Select items without aggregates that read anything but the timestamp. */
+function sampleKeys(list: SelectList, timestampIndex: number): Expression[] {
+  const all = [...list.columns.map(({ bound }) => bound), ...list.hidden].flatMap(keysOf)
+  return distinctKeys(all.filter((key) => !columnsOf(key).has(timestampIndex)))
+}
+
+function bound(expression: ast.Expression | null, time: Expression, scope: ExpressionScope): bigint | null {
+  if (expression === null) return null
+  const value = convertTo(bindExpression(expression, { ...scope, columns: [] }), time.type)
+  if (!isConstant(value) || typeof value.value !== 'bigint')
+    throw new SqlError('a constant timestamp is expected', expression.position)
+  return value.value
+}
+
+/** FROM and TO leave rows outside out of the samples. */
+function restricted({ plan }: Relation, time: Expression, { from, to }: ast.SampleBy, scope: ExpressionScope): Plan {
+  const limit = (input: Plan, operator: '>=' | '<', side: ast.Expression | null): Plan => {
+    if (side === null) return input
+    const predicate = bindComparison(
+      operator,
+      time,
+      bindExpression(side, { ...scope, columns: [] }),
+      side.position,
+      scope.context,
+    )
+    return { kind: 'filter', columns: input.columns, input, predicate }
+  }
+  return limit(limit(plan, '>=', from), '<', to)
+}
+
+function bindInterval({ count, unit, position }: ast.Interval, scope: ExpressionScope): SampleInterval {
+  if (unit === null) {
+    const parsed =
+      count.kind === 'interval' || count.kind === 'string'
+        ? parseSampleInterval(count.kind === 'interval' ? count.text : count.value)
+        : null
+    if (parsed === null) throw new SqlError('time interval unit expected', position)
+    return parsed
+  }
+  const value = convertTo(bindExpression(count, { ...scope, columns: [] }), dataType('LONG'))
+  if (!isConstant(value) || typeof value.value !== 'bigint')
+    throw new SqlError('a constant interval is expected', position)
+  if (value.value <= 0n || value.value > 2_147_483_647n)
+    throw new SqlError(`positive number expected: ${value.value}${unit}`, position)
+  return { count: Number(value.value), unit }
+}
+
+function bindAlign(align: ast.SampleAlign | null, scope: ExpressionScope): Sample['align'] {
+  if (align === null) return { kind: 'calendar', zone: null, offsetMicros: 0n }
+  if (align.kind === 'first observation') return { kind: 'first' }
+  const zone = constantText(align.timeZone, scope)
+  const offset = constantText(align.offset, scope)
+  if (zone !== null && timeZone(zone) === null)
+    throw new SqlError(`invalid timezone: ${zone}`, align.timeZone?.position ?? align.position)
+  const offsetMicros = offset === null ? 0n : parseOffset(offset)
+  if (offsetMicros === null) throw new SqlError(`invalid offset: ${offset}`, align.offset?.position ?? align.position)
+  return { kind: 'calendar', zone, offsetMicros }
+}
+
+function constantText(expression: ast.Expression | null, scope: ExpressionScope): string | null {
+  if (expression === null) return null
+  const value = bindExpression(expression, { ...scope, columns: [] })
+  if (!isConstant(value) || typeof value.value !== 'string')
+    throw new SqlError('a constant text is expected', expression.position)
+  return value.value
+}
+
+// FILL --------------------------------------------------------------------------------------------------------------
+
+/** One fill per aggregate. Written are: one for all, or one per select item that has aggregates, in their order. */
+function bindFills(fill: readonly ast.FillItem[], list: SelectList, scope: ExpressionScope): Fill[] {
+  const { aggregates } = list
+  const [first] = fill
+  if (first === undefined) return aggregates.map(() => ({ kind: 'none' }))
+  const items = aggregateItems(list)
+  const single = fill.length === 1 && (first.kind !== 'value' || items.length === 1)
+  if (!single && fill.length < items.length) throw new SqlError('not enough fill values', first.position)
+  return aggregates.map((aggregate, index) => {
+    const item = items.findIndex((marks) => marks.includes(index))
+    return bindFill(single ? first : (fill[Math.max(0, item)] ?? first), aggregate, scope)
+  })
+}
+
+/** Aggregates of each select item that has any. */
+function aggregateItems(list: SelectList): number[][] {
+  return list.columns
+    .map(({ bound: expression }) => {
+      const marks: number[] = []
+      visitExpression(expression, (part) => {
+        if (part.kind === 'call' && part.name === aggregateMark) marks.push(markIndex(part))
+      })
+      return marks
+    })
+    .filter((marks) => marks.length > 0)
+}
+
+function bindFill(fill: ast.FillItem, { type }: AggregateCall, scope: ExpressionScope): Fill {
+  if (fill.kind !== 'value') return { kind: fill.kind }
+  const value = bindExpression(fill.value, { ...scope, columns: [], aggregates: null, windows: null })
+  if (isUntypedNull(value)) return { kind: 'null' }
+  const converted = convertTo(value, type)
+  if (!isConstant(converted)) throw new SqlError('a constant fill value is expected', fill.position)
+  return { kind: 'constant', value: converted.value }
+}

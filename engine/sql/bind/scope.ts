@@ -1,0 +1,63 @@
+// Names in scope: the columns of a FROM clause with the alias of their source, and how a written name finds its column.
+
+import { SqlError } from '../../base/errors.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ColumnName } from '../parse/ast.js'
+import type { Plan } from '../plan/plan.js'
+
+export interface ScopeColumn {
+  /** Alias or name of the source; null for a sub-query without alias. */
+  readonly source: string | null
+  readonly name: string
+  readonly type: DataType
+  /** Column of the plan's output. */
+  readonly index: number
+}
+
+/** A plan with the names that lead into it. */
+export interface Relation {
+  readonly plan: Plan
+  readonly columns: readonly ScopeColumn[]
+  /** Output column that is the designated timestamp, -1 without one. */
+  readonly timestampIndex: number
+  /** How the rows lie by that timestamp. */
+  readonly order: 'ascending' | 'descending' | 'none'
+}
+
+export type Scope = readonly ScopeColumn[]
+
+const same = (left: string, right: string): boolean => left.toLowerCase() === right.toLowerCase()
+
+/** undefined when no column has the name. Throws for ambiguous names and unknown qualifiers. */
+export function findInScope(scope: Scope, { path, position }: ColumnName): ScopeColumn | undefined {
+  const name = path[path.length - 1] ?? ''
+  if (path.length === 1)
+    return unique(
+      scope.filter((column) => same(column.name, name)),
+      name,
+      position,
+    )
+  if (path.length > 3) throw new SqlError('Invalid table name or alias', position)
+  const source = path[path.length - 2] ?? ''
+  const ofSource = scope.filter((column) => column.source !== null && same(column.source, source))
+  if (ofSource.length === 0) throw new SqlError('Invalid table name or alias', position)
+  return unique(
+    ofSource.filter((column) => same(column.name, name)),
+    name,
+    position,
+  )
+}
+
+function unique(found: readonly ScopeColumn[], name: string, position: number): ScopeColumn | undefined {
+  if (found.length > 1) throw new SqlError(`Ambiguous column [name=${name}]`, position)
+  return found[0]
+}
+
+export function columnMissing({ path, position }: ColumnName): SqlError {
+  return SqlError.columnMissing(path.join('.'), position)
+}
+
+/** The columns of a plan under one source name. */
+export function scopeOf(plan: Plan, source: string | null): ScopeColumn[] {
+  return plan.columns.map(({ name, type }, index) => ({ source, name, type, index }))
+}

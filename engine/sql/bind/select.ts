@@ -1,0 +1,264 @@
+// SELECT: sources, WHERE, LATEST ON, then the select list over plain rows, groups or samples, window functions,
+// DISTINCT, and ORDER BY, which may name what the list does not show.
+
+import { SqlError } from '../../base/errors.js'
+import type * as ast from '../parse/ast.js'
+import { expressionText } from '../parse/text.js'
+import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
+import { bindSources } from './from.js'
+import { bindGroups } from './group.js'
+import { bindLatest } from './latest.js'
+import { columnExpression, dropExtra, positionOf, sorted, sortKey } from './order.js'
+import { type NamedItem, outputNames } from './output-names.js'
+import { bindSample } from './sample.js'
+import { type Relation, scopeOf } from './scope.js'
+import { expressionKey } from './types.js'
+import { markIndex, rewriteExpression } from './walk-expression.js'
+
+/** One column of the select list, and later of ORDER BY. */
+export interface SelectColumn extends NamedItem {
+  readonly bound: Expression
+  readonly position: number
+}
+
+/** The select list while it is put together. */
+export interface SelectList {
+  /** Rows that the bound expressions read. */
+  input: Relation
+  columns: SelectColumn[]
+  readonly aggregates: AggregateCall[]
+  readonly windows: WindowCall[]
+  /** Expressions of ORDER BY that are no columns of the list. */
+  hidden: Expression[]
+  having: Expression | null
+}
+
+interface OrderKey {
+  readonly item: ast.OrderItem
+  /** Index into the list, or into `hidden` behind it. */
+  readonly index: number
+}
+
+export function bindSelect(select: ast.Select, orderBy: readonly ast.OrderItem[], context: BindContext): Relation {
+  if (select.pivot !== null) throw new SqlError('PIVOT is not supported', select.pivot.position)
+  const source = bindRows(select, context)
+  const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
+  const aliases = new Map<string, Expression>()
+  const scope = selectScope(select, list, aliases, context)
+  bindItems(select, list, scope, aliases)
+  const names = outputNames(list.columns, context.sql)
+  const order = select.distinctOn.length > 0 ? [] : orderBy.map((item) => bindOrderItem(item, names, list, scope))
+  if (select.having !== null) list.having = bindCondition(select.having, scope)
+  if (select.sampleBy !== null) bindSample(select.sampleBy, select, list, scope)
+  else if (list.aggregates.length > 0 || select.groupBy.length > 0) bindGroups(select.groupBy, list, scope, names)
+  else if (list.having !== null) throw new SqlError('HAVING needs GROUP BY or aggregates', list.having.position)
+  applyWindows(list)
+  return arrange(select, list, names, order)
+}
+
+function selectScope(
+  select: ast.Select,
+  list: SelectList,
+  aliases: ReadonlyMap<string, Expression>,
+  context: BindContext,
+): ExpressionScope {
+  const namedWindows = new Map(select.windows.map(({ name, window }) => [name.name.toLowerCase(), window]))
+  return {
+    context,
+    columns: list.input.columns,
+    aliases,
+    aggregates: list.aggregates,
+    windows: list.windows,
+    namedWindows,
+  }
+}
+
+/** FROM, joins, WHERE and LATEST ON. */
+function bindRows(select: ast.Select, context: BindContext): Relation {
+  const source = bindSources(select, context)
+  const { latestOn, where } = select
+  const early = latestOn !== null && latestOn.beforeWhere ? bindLatest(source, latestOn, context) : source
+  const filtered = where === null ? early : filter(early, where, context)
+  return latestOn !== null && !latestOn.beforeWhere ? bindLatest(filtered, latestOn, context) : filtered
+}
+
+function filter(relation: Relation, where: ast.Expression, context: BindContext): Relation {
+  const predicate = bindCondition(where, { context, columns: relation.columns, aggregates: null, windows: null })
+  if (predicate.kind === 'constant' && predicate.value === true) return relation
+  return { ...relation, plan: { kind: 'filter', columns: relation.plan.columns, input: relation.plan, predicate } }
+}
+
+// The list ----------------------------------------------------------------------------------------------------------
+
+function bindItems(
+  select: ast.Select,
+  list: SelectList,
+  scope: ExpressionScope,
+  aliases: Map<string, Expression>,
+): void {
+  for (const item of select.items) {
+    if (item.expression.kind === 'star') {
+      if (select.sampleBy !== null)
+        throw new SqlError('wildcard column select is not allowed in sample-by queries', item.expression.position)
+      list.columns.push(...starColumns(item.expression, scope))
+      continue
+    }
+    const bound = bindExpression(item.expression, scope)
+    if (item.alias !== null) aliases.set(item.alias.name.toLowerCase(), bound)
+    list.columns.push({ alias: item.alias, expression: item.expression, name: '', bound, position: item.position })
+  }
+}
+
+function starColumns({ table, exclude, position }: ast.Star, scope: ExpressionScope): SelectColumn[] {
+  const wanted = table?.toLowerCase()
+  const left = new Set(exclude.map(({ name }) => name.toLowerCase()))
+  const columns = scope.columns.filter(({ source }) => wanted === undefined || source?.toLowerCase() === wanted)
+  if (wanted !== undefined && columns.length === 0) throw new SqlError('Invalid table name or alias', position)
+  if (columns.length === 0) throw new SqlError("'select *' needs a table", position)
+  for (const name of exclude) {
+    if (!columns.some((column) => column.name.toLowerCase() === name.name.toLowerCase()))
+      throw SqlError.columnMissing(name.name, name.position)
+  }
+  return columns
+    .filter(({ name }) => !left.has(name.toLowerCase()))
+    .map(({ name, index, type }) => ({
+      alias: null,
+      expression: null,
+      name,
+      bound: { kind: 'column', index, type, position },
+      position,
+    }))
+}
+
+// ORDER BY ----------------------------------------------------------------------------------------------------------
+
+function bindOrderItem(
+  item: ast.OrderItem,
+  names: readonly string[],
+  list: SelectList,
+  scope: ExpressionScope,
+): OrderKey {
+  const { expression } = item
+  const position = positionOf(expression, names.length)
+  const named = position ?? namedColumn(expression, names, list)
+  if (named !== null) return { item, index: named }
+  const bound = bindExpression(expression, scope)
+  const key = expressionKey(bound)
+  const shown = list.columns.findIndex((column) => expressionKey(column.bound) === key)
+  if (shown >= 0) return { item, index: shown }
+  return { item, index: names.length + list.hidden.push(bound) - 1 }
+}
+
+/** By alias or name, by the same text, or by the name of an aggregate (`order by count`). */
+function namedColumn(expression: ast.Expression, names: readonly string[], list: SelectList): number | null {
+  if (expression.kind === 'column' && expression.path.length === 1) {
+    const wanted = (expression.path[0] ?? '').toLowerCase()
+    const index = names.findIndex((name) => name.toLowerCase() === wanted)
+    if (index >= 0) return index
+    const call = list.columns.findIndex(
+      ({ expression: shown }) =>
+        shown?.kind === 'call' && shown.args.length === 0 && shown.name.toLowerCase() === wanted,
+    )
+    return call >= 0 ? call : null
+  }
+  if (expression.kind !== 'call') return null
+  const text = expressionText(expression).toLowerCase()
+  const index = list.columns.findIndex(
+    ({ expression: shown }) =>
+      shown?.kind === 'call' &&
+      shown.over === null &&
+      expression.over === null &&
+      expressionText(shown).toLowerCase() === text,
+  )
+  return index >= 0 ? index : null
+}
+
+// Windows -----------------------------------------------------------------------------------------------------------
+
+function applyWindows(list: SelectList): void {
+  if (list.windows.length === 0) return
+  const { input } = list
+  const width = input.plan.columns.length
+  const added = list.windows.map(({ name, type }): PlanColumn => ({ name, type }))
+  const plan: Plan = {
+    kind: 'window',
+    columns: [...input.plan.columns, ...added],
+    input: input.plan,
+    calls: [...list.windows],
+  }
+  list.input = { ...input, plan }
+  const lift = (expression: Expression): Expression =>
+    rewriteExpression(expression, (part) =>
+      part.kind === 'call' && part.name === windowMark
+        ? { kind: 'column', index: width + markIndex(part), type: part.type, position: part.position }
+        : undefined,
+    )
+  list.columns = list.columns.map((column) => ({ ...column, bound: lift(column.bound) }))
+  list.hidden = list.hidden.map(lift)
+}
+
+// Putting it together -----------------------------------------------------------------------------------------------
+
+function arrange(select: ast.Select, list: SelectList, names: readonly string[], order: readonly OrderKey[]): Relation {
+  const width = names.length
+  const projected = project(list, names)
+  if (!select.distinct)
+    return dropExtra(
+      sorted(
+        projected,
+        order.map((key) => keyOf(key, projected)),
+      ),
+      width,
+    )
+  if (list.hidden.length > 0)
+    throw new SqlError(
+      'ORDER BY expressions must appear in the select list of SELECT DISTINCT',
+      order[0]?.item.position ?? 0,
+    )
+  const { plan } = projected
+  const distinct: Relation = {
+    ...projected,
+    plan: { kind: 'distinct', columns: plan.columns, input: plan },
+    timestampIndex: -1,
+    order: 'none',
+  }
+  return sorted(
+    distinct,
+    order.map((key) => keyOf(key, distinct)),
+  )
+}
+
+function keyOf({ item, index }: OrderKey, { plan }: Relation): ReturnType<typeof sortKey> {
+  return sortKey(index, (plan.columns[index] as PlanColumn).type, item)
+}
+
+function project(list: SelectList, names: readonly string[]): Relation {
+  const { input } = list
+  const expressions = [...list.columns.map(({ bound }) => bound), ...list.hidden]
+  const columns = expressions.map(({ type }, index): PlanColumn => ({ name: names[index] ?? `$${index}`, type }))
+  const timestampIndex = list.columns.findIndex(
+    ({ bound }) => bound.kind === 'column' && bound.index === input.timestampIndex,
+  )
+  const plan = isIdentity(expressions, input.plan)
+    ? renamed(input.plan, columns)
+    : projectPlan(input.plan, columns, expressions)
+  return { plan, columns: scopeOf(plan, null), timestampIndex, order: timestampIndex < 0 ? 'none' : input.order }
+}
+
+function isIdentity(expressions: readonly Expression[], { columns }: Plan): boolean {
+  return (
+    expressions.length === columns.length &&
+    expressions.every((expression, index) => expression.kind === 'column' && expression.index === index)
+  )
+}
+
+function renamed(plan: Plan, columns: readonly PlanColumn[]): Plan {
+  if (columns.every(({ name }, index) => name === plan.columns[index]?.name)) return plan
+  return projectPlan(plan, columns, columns.map(columnExpression))
+}
+
+function projectPlan(input: Plan, columns: readonly PlanColumn[], expressions: readonly Expression[]): Plan {
+  return { kind: 'project', columns, input, expressions }
+}

@@ -1,0 +1,72 @@
+// UNION, EXCEPT, INTERSECT and VALUES.
+
+import { SqlError } from '../../base/errors.js'
+import { sameType } from '../../types/column-types.js'
+import { nullOf } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { bindExpression } from './expression.js'
+import { isConstant } from './make-call.js'
+import { bindBody, plainRelation } from './query.js'
+import type { Relation } from './scope.js'
+import { castTo, constantOf, convertTo, unify, unionType } from './types.js'
+
+export function bindSetOperation(
+  { operation, all, left, right, position }: ast.SetOperation,
+  context: BindContext,
+): Relation {
+  const [a, b] = [bindBody(left, context).plan, bindBody(right, context).plan]
+  if (a.columns.length !== b.columns.length) throw new SqlError('queries have different number of columns', position)
+  const columns = a.columns.map(({ name }, index): PlanColumn => ({ name, type: typeOf(a, b, index) }))
+  return plainRelation({ kind: 'set', columns, operation, all, left: cast(a, columns), right: cast(b, columns) })
+}
+
+/** A column that is nothing but NULL takes the other side's type. */
+function typeOf(left: Plan, right: Plan, index: number): PlanColumn['type'] {
+  const [a, b] = [left.columns[index], right.columns[index]]
+  if (a === undefined || b === undefined) throw new SqlError('queries have different number of columns', 0)
+  if (isNullColumn(left, index)) return b.type
+  if (isNullColumn(right, index)) return a.type
+  return unionType(a.type, b.type)
+}
+
+function isNullColumn(plan: Plan, index: number): boolean {
+  if (plan.kind !== 'project') return false
+  const expression = plan.expressions[index]
+  return expression?.kind === 'constant' && expression.value === null && expression.type.name === 'STRING'
+}
+
+function cast(plan: Plan, columns: readonly PlanColumn[]): Plan {
+  if (plan.columns.every((column, index) => sameType(column.type, columns[index]?.type ?? column.type))) return plan
+  const expressions = plan.columns.map(({ type }, index): Expression => {
+    const column: Expression = { kind: 'column', index, type, position: 0 }
+    const target = columns[index]?.type ?? type
+    if (isNullColumn(plan, index)) return constantOf(nullOf(target), target, 0)
+    return sameType(type, target) ? column : castTo(column, target)
+  })
+  return { kind: 'project', columns, input: plan, expressions }
+}
+
+export function bindValues({ rows, position }: ast.Values, context: BindContext): Relation {
+  const scope = { context, columns: [], aggregates: null, windows: null }
+  const bound = rows.map(({ values }) => values.map((value) => bindExpression(value, scope)))
+  const width = bound[0]?.length ?? 0
+  if (bound.some((row) => row.length !== width))
+    throw new SqlError('VALUES lists must all be the same length', position)
+  const columns = Array.from({ length: width }, (_, index): PlanColumn => {
+    const type = unify(
+      bound.map((row) => row[index] as Expression),
+      '',
+    )
+    return { name: `column${index + 1}`, type }
+  })
+  const values = bound.map((row) =>
+    row.map((value, index) => {
+      const converted = convertTo(value, columns[index]?.type ?? value.type)
+      if (!isConstant(converted)) throw new SqlError('VALUES takes constants', value.position)
+      return converted.value
+    }),
+  )
+  return plainRelation({ kind: 'values', columns, rows: values })
+}

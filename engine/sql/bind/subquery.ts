@@ -1,0 +1,19 @@
+// Sub-queries as values: bound on their own (they see no column of the outer query), run once before it.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import type { Query } from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+import { type BindContext, nested } from './bind-context.js'
+import { bindQuery } from './query.js'
+
+export function bindSubquery(query: Query, mode: 'scalar' | 'list' | 'exists', context: BindContext): Expression {
+  const { plan } = nested(context, query.position, () => bindQuery(query, context))
+  const [column, ...more] = plan.columns
+  if (mode !== 'exists' && (column === undefined || more.length > 0)) {
+    throw new SqlError('sub-query must return exactly one column', query.position)
+  }
+  context.subqueries.push({ plan, mode })
+  const type = mode === 'exists' || column === undefined ? dataType('BOOLEAN') : column.type
+  return { kind: 'subquery', index: context.subqueries.length - 1, type, position: query.position }
+}

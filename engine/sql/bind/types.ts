@@ -1,0 +1,192 @@
+// Types while binding: names of types in SQL, the common type of several expressions, and the casts that bring
+// expressions to a type.
+
+import { SqlError } from '../../base/errors.js'
+import { arrayDimensionsMax } from '../../base/limits.js'
+import { type ColumnType, type DataType, dataType, sameType } from '../../types/column-types.js'
+import { typeName } from '../functions/compare.js'
+import { convertValue, inconvertibleText, isNumber, isText, isTime, nullOf } from '../functions/convert.js'
+import type { TypeName } from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+
+const typeNames: Record<string, ColumnType> = {
+  boolean: 'BOOLEAN',
+  bool: 'BOOLEAN',
+  byte: 'BYTE',
+  short: 'SHORT',
+  smallint: 'SHORT',
+  int2: 'SHORT',
+  char: 'CHAR',
+  int: 'INT',
+  integer: 'INT',
+  int4: 'INT',
+  long: 'LONG',
+  bigint: 'LONG',
+  int8: 'LONG',
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  timestamptz: 'TIMESTAMP',
+  timestamp_ns: 'TIMESTAMP_NS',
+  float: 'FLOAT',
+  float4: 'FLOAT',
+  real: 'FLOAT',
+  double: 'DOUBLE',
+  float8: 'DOUBLE',
+  string: 'STRING',
+  text: 'STRING',
+  varchar: 'VARCHAR',
+  symbol: 'SYMBOL',
+  long256: 'LONG256',
+  uuid: 'UUID',
+  ipv4: 'IPv4',
+  geohash: 'GEOHASH',
+  binary: 'BINARY',
+  bytea: 'BINARY',
+  decimal: 'DECIMAL',
+  numeric: 'DECIMAL',
+  interval: 'INTERVAL',
+}
+
+/** undefined for an unknown name; throws for parameters out of bounds. */
+export function typeOfName(written: TypeName): DataType | undefined {
+  const name = typeNames[written.name]
+  if (name === undefined) return undefined
+  if (written.dimensions > 0) return arrayType(name, written)
+  if (name === 'GEOHASH') return geohashType(written)
+  if (name === 'DECIMAL') return decimalType(written)
+  return dataType(name)
+}
+
+function arrayType(element: ColumnType, { dimensions, position, name }: TypeName): DataType {
+  if (element !== 'DOUBLE') throw new SqlError(`unsupported array element type [type=${name.toUpperCase()}]`, position)
+  if (dimensions > arrayDimensionsMax)
+    throw new SqlError(`array dimension limit exceeded [limit=${arrayDimensionsMax}]`, position)
+  return dataType('ARRAY', dimensions)
+}
+
+function geohashType({ parameters, unit, position, name }: TypeName): DataType {
+  const bits = (parameters[0] ?? 60) * (unit === 'c' ? 5 : 1)
+  if (bits < 1 || bits > 60) {
+    // The place of the size: behind the name and the parenthesis.
+    throw new SqlError(
+      `invalid GEOHASH type precision range, must be [1, 60] bits, provided=${bits}`,
+      position + name.length + 1,
+    )
+  }
+  return dataType('GEOHASH', bits)
+}
+
+function decimalType({ parameters, position }: TypeName): DataType {
+  const [precision = 18, scale = parameters.length === 0 ? 3 : 0] = parameters
+  if (precision < 1 || precision > 76)
+    throw new SqlError('invalid DECIMAL type, the precision must be between 1 and 76', position)
+  if (scale < 0 || scale > precision)
+    throw new SqlError('invalid DECIMAL type, the scale must be between 0 and the precision', position)
+  return dataType('DECIMAL', precision, scale)
+}
+
+/** A NULL without a type of its own: the literal, which every type takes. */
+export function isUntypedNull(expression: Expression): boolean {
+  return expression.kind === 'constant' && expression.value === null && expression.type.name === 'STRING'
+}
+
+export function constantOf(
+  value: Extract<Expression, { kind: 'constant' }>['value'],
+  type: DataType,
+  position: number,
+): Expression {
+  return { kind: 'constant', value, type, position }
+}
+
+/** Explicit or widening cast; constants are converted at once by callers that fold. */
+export function castTo(expression: Expression, type: DataType): Expression {
+  return { kind: 'call', name: 'cast', args: [expression], type, position: expression.position }
+}
+
+/** Implicit conversion to a type: constants at once, the rest by a call that checks. */
+export function convertTo(expression: Expression, type: DataType): Expression {
+  if (sameType(expression.type, type) && !isUntypedNull(expression)) return expression
+  if (expression.kind === 'constant') {
+    if (expression.value === null) return constantOf(nullOf(type), type, expression.position)
+    const value = convertValue(expression.value, expression.type, type)
+    if (value === undefined)
+      throw new SqlError(inconvertibleText(expression.value, expression.type, type), expression.position)
+    return constantOf(value, type, expression.position)
+  }
+  if (isText(expression.type) && isText(type)) return castTo(expression, type)
+  const widens = isNumber(expression.type) && isNumber(type)
+  return widens || !isText(expression.type)
+    ? castTo(expression, type)
+    : ({ ...castTo(expression, type), name: 'convert' } as Expression)
+}
+
+const numberRank: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'DECIMAL', 'FLOAT', 'DOUBLE']
+
+/** The wider of two number types. */
+export function widerNumber(left: DataType, right: DataType): DataType {
+  if (left.name === 'DECIMAL' && right.name === 'DECIMAL') {
+    const scale = Math.max(left.b, right.b)
+    return dataType('DECIMAL', Math.min(76, Math.max(left.a - left.b, right.a - right.b) + scale), scale)
+  }
+  if ((left.name === 'LONG' && right.name === 'FLOAT') || (left.name === 'FLOAT' && right.name === 'LONG'))
+    return dataType('DOUBLE')
+  const [low, high] = numberRank.indexOf(left.name) < numberRank.indexOf(right.name) ? [left, right] : [right, left]
+  if (high.name !== 'DECIMAL') return high
+  const digits = low.name === 'LONG' ? 19 : low.name === 'INT' ? 10 : 5
+  return dataType('DECIMAL', Math.min(76, Math.max(high.a, digits + high.b)), high.b)
+}
+
+const timeRank: readonly ColumnType[] = ['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']
+
+/** A type that holds values of both; null when there is none. */
+export function commonType(left: DataType, right: DataType): DataType | null {
+  if (sameType(left, right)) return left
+  if (isNumber(left) && isNumber(right)) return widerNumber(left, right)
+  if (isText(left) && isText(right))
+    return dataType(left.name === 'VARCHAR' && right.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
+  const [leftTime, rightTime] = [timeRank.indexOf(left.name), timeRank.indexOf(right.name)]
+  if (leftTime >= 0 && rightTime >= 0) return leftTime > rightTime ? left : right
+  if (leftTime >= 0 && (right.name === 'LONG' || right.name === 'INT')) return left
+  if (rightTime >= 0 && (left.name === 'LONG' || left.name === 'INT')) return right
+  if (left.name === 'GEOHASH' && right.name === 'GEOHASH') return left.a < right.a ? left : right
+  return null
+}
+
+/** The type of CASE, COALESCE and the like: text literals become what the others are. */
+export function unify(expressions: readonly Expression[], what: string): DataType {
+  let type: DataType | null = null
+  for (const expression of expressions) {
+    if (isUntypedNull(expression)) continue
+    if (type === null) {
+      type = expression.type
+      continue
+    }
+    const common: DataType | null = commonType(type, expression.type) ?? textWithTime(type, expression)
+    if (common === null) {
+      const [from, to] = [typeName(expression.type), typeName(type)]
+      throw new SqlError(`inconvertible types: ${from} -> ${to} [from=${from}, to=${to}]${what}`, expression.position)
+    }
+    type = common
+  }
+  return type ?? dataType('STRING')
+}
+
+function textWithTime(type: DataType, expression: Expression): DataType | null {
+  const literal = expression.kind === 'constant' && expression.type.name === 'STRING'
+  if (literal && (isTime(type) || type.name === 'UUID' || type.name === 'IPv4' || type.name === 'DATE')) return type
+  return null
+}
+
+/** Columns of set operations: what has no common type meets as text. */
+export function unionType(left: DataType, right: DataType): DataType {
+  return commonType(left, right) ?? dataType('STRING')
+}
+
+/** A text that is equal for equal expressions. */
+export function expressionKey(expression: Expression): string {
+  return JSON.stringify(expression, (name, value: unknown) => {
+    if (name === 'position') return undefined
+    if (typeof value === 'bigint') return `${value}n`
+    return ArrayBuffer.isView(value) ? Array.from(value as Uint8Array) : value
+  })
+}

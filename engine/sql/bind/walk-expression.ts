@@ -1,0 +1,69 @@
+// Walking and rewriting bound expressions.
+
+import type { Expression } from '../plan/plan.js'
+
+type Call = Extract<Expression, { kind: 'call' }>
+
+/** Rebuilds an expression; `rewrite` answers undefined to go on below. */
+export function rewriteExpression(
+  expression: Expression,
+  rewrite: (part: Expression) => Expression | undefined,
+): Expression {
+  const replaced = rewrite(expression)
+  if (replaced !== undefined) return replaced
+  if (expression.kind !== 'call') return expression
+  const args = expression.args.map((argument) => rewriteExpression(argument, rewrite))
+  return args.every((argument, index) => argument === expression.args[index]) ? expression : { ...expression, args }
+}
+
+/** Calls `visit` for every part, outer ones first. */
+export function visitExpression(expression: Expression, visit: (part: Expression) => void): void {
+  visit(expression)
+  if (expression.kind === 'call') for (const argument of expression.args) visitExpression(argument, visit)
+}
+
+/** Columns of the input that an expression reads. */
+export function columnsOf(expression: Expression): Set<number> {
+  const found = new Set<number>()
+  visitExpression(expression, (part) => {
+    if (part.kind === 'column') found.add(part.index)
+  })
+  return found
+}
+
+export function hasCall(expression: Expression, name: string): boolean {
+  let found = false
+  visitExpression(expression, (part) => {
+    if (part.kind === 'call' && part.name === name) found = true
+  })
+  return found
+}
+
+/** Number that an `$aggregate` or `$window` mark carries. */
+export function markIndex(mark: Call): number {
+  const [index] = mark.args
+  return index?.kind === 'constant' ? Number(index.value) : -1
+}
+
+/** Moves column references: new index = map(old). */
+export function remapColumns(expression: Expression, map: (index: number) => number): Expression {
+  return rewriteExpression(expression, (part) =>
+    part.kind === 'column' ? { ...part, index: map(part.index) } : undefined,
+  )
+}
+
+/** Conditions joined by AND, in order. */
+export function conjuncts(condition: Expression): Expression[] {
+  if (condition.kind === 'call' && condition.name === 'and') return condition.args.flatMap(conjuncts)
+  return [condition]
+}
+
+/** The opposite of `conjuncts`; null for none. */
+export function allOf(conditions: readonly Expression[]): Expression | null {
+  const [first, ...rest] = conditions
+  if (first === undefined) return null
+  return rest.reduce(
+    (sum, next) => ({ kind: 'call', name: 'and', args: [sum, next], type: first.type, position: next.position }),
+    first,
+  )
+}

@@ -1,0 +1,159 @@
+// Window calls: the function, its partition, its order and its frame.
+
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { ticksPerUnit } from '../../types/timestamp-floor.js'
+import { aggregatesNamed, windowFunctionNames } from '../functions/all.js'
+import { isNumber, isTime } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, WindowCall, WindowFrame } from '../plan/plan.js'
+import { aggregateCall, unknownFunction } from './call.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
+import { isConstant, noMatch } from './make-call.js'
+import { convertTo } from './types.js'
+
+export function bindWindowCall(
+  call: ast.Call,
+  scope: ExpressionScope,
+): { index: number; type: DataType; position: number } {
+  if (scope.windows === null) throw new SqlError('Window function is not allowed here', call.position)
+  const inner: ExpressionScope = { ...scope, windows: null }
+  const window = resolveWindow(call.over as ast.WindowSpecification, scope)
+  const { name, args, type } = windowFunction(call, inner)
+  const orderBy = window.orderBy.map(({ expression, descending }) => ({
+    expression: bindExpression(expression, inner),
+    descending,
+  }))
+  const bound: WindowCall = {
+    name,
+    args,
+    type,
+    partitionBy: window.partitionBy.map((expression) => bindExpression(expression, inner)),
+    orderBy,
+    frame: bindFrame(window, orderBy[0]?.expression, inner),
+    ignoreNulls: call.ignoreNulls,
+    position: call.position,
+  }
+  return { index: scope.windows.push(bound) - 1, type, position: call.position }
+}
+
+/** OVER w and OVER (w ...): what the named window says comes first. */
+function resolveWindow(window: ast.WindowSpecification, scope: ExpressionScope): ast.WindowSpecification {
+  if (window.base === null) return window
+  const base = scope.namedWindows?.get(window.base.name.toLowerCase())
+  if (base === undefined) throw new SqlError(`window '${window.base.name}' is not defined`, window.base.position)
+  const inherited = resolveWindow(base, scope)
+  return {
+    ...window,
+    base: null,
+    partitionBy: inherited.partitionBy.length > 0 ? inherited.partitionBy : window.partitionBy,
+    orderBy: window.orderBy.length > 0 ? window.orderBy : inherited.orderBy,
+    frame: window.frame ?? inherited.frame,
+  }
+}
+
+function windowFunction(call: ast.Call, scope: ExpressionScope): Pick<WindowCall, 'name' | 'args' | 'type'> {
+  const name = call.name.toLowerCase()
+  if (windowFunctionNames.has(name)) return rankFunction(call, name, scope)
+  if (aggregatesNamed(name).length === 0) {
+    throw unknownFunction(
+      call,
+      call.args.map((argument) => bindExpression(argument, scope)),
+    )
+  }
+  const aggregate = aggregateCall(call, { ...scope, aggregates: null })
+  // Over a window, sums of integers are doubles in this dialect.
+  const type =
+    aggregate.name === 'sum' && isNumber(aggregate.type) && aggregate.type.name !== 'DECIMAL'
+      ? dataType('DOUBLE')
+      : aggregate.type
+  return { name: aggregate.name, args: aggregate.args, type }
+}
+
+const argumentCounts: Record<string, readonly [number, number]> = {
+  ntile: [1, 1],
+  lag: [1, 3],
+  lead: [1, 3],
+  first_value: [1, 1],
+  last_value: [1, 1],
+  nth_value: [2, 2],
+}
+
+function rankFunction(
+  call: ast.Call,
+  name: string,
+  scope: ExpressionScope,
+): Pick<WindowCall, 'name' | 'args' | 'type'> {
+  const args = call.args.map((argument) => bindExpression(argument, scope))
+  const [fewest, most] = argumentCounts[name] ?? [0, 0]
+  if (args.length < fewest || args.length > most) throw noMatch(call.name, args, call.position)
+  if (name === 'percent_rank' || name === 'cume_dist') return { name, args, type: dataType('DOUBLE') }
+  const [value, offset, fallback] = args
+  if (value === undefined || name === 'ntile') return { name, args, type: dataType('LONG') }
+  const type =
+    value.type.name === 'INT' || value.type.name === 'SHORT' || value.type.name === 'BYTE'
+      ? dataType('LONG')
+      : value.type
+  const rest = [
+    offset === undefined ? null : convertTo(offset, dataType('LONG')),
+    fallback === undefined ? null : convertTo(fallback, type),
+  ]
+  return { name, args: [convertTo(value, type), ...rest.filter((argument) => argument !== null)], type }
+}
+
+// Frames ------------------------------------------------------------------------------------------------------------
+
+const excludes: Record<string, WindowFrame['exclude']> = { 'current row': 'current', group: 'group', ties: 'ties' }
+
+function bindFrame(
+  window: ast.WindowSpecification,
+  order: Expression | undefined,
+  scope: ExpressionScope,
+): WindowFrame {
+  const { frame } = window
+  if (frame === null) return { unit: 'range', lo: null, hi: window.orderBy.length > 0 ? 0n : null, exclude: 'none' }
+  if (frame.mode === 'cumulative') return { unit: 'rows', lo: null, hi: 0n, exclude: 'none' }
+  if (frame.start.kind === 'unbounded following') {
+    throw new SqlError('frame start cannot be UNBOUNDED FOLLOWING, use UNBOUNDED PRECEDING', frame.start.position)
+  }
+  if (frame.end.kind === 'unbounded preceding') {
+    throw new SqlError('frame end cannot be UNBOUNDED PRECEDING, use UNBOUNDED FOLLOWING', frame.end.position)
+  }
+  return {
+    unit: frame.mode,
+    lo: frameBound(frame.start, order, scope),
+    hi: frameBound(frame.end, order, scope),
+    exclude: frame.exclude === null ? 'none' : (excludes[frame.exclude] ?? 'none'),
+  }
+}
+
+function frameBound(bound: ast.FrameBound, order: Expression | undefined, scope: ExpressionScope): bigint | null {
+  switch (bound.kind) {
+    case 'unbounded preceding':
+    case 'unbounded following':
+      return null
+    case 'current row':
+      return 0n
+    case 'preceding':
+      return -boundValue(bound, order, scope)
+    case 'following':
+      return boundValue(bound, order, scope)
+  }
+}
+
+function boundValue(
+  { value, unit, position }: ast.FrameBound,
+  order: Expression | undefined,
+  scope: ExpressionScope,
+): bigint {
+  const count = value === null ? null : bindExpression(value, scope)
+  const number = count !== null && isConstant(count) ? BigInt(Math.trunc(Number(count.value))) : null
+  if (number === null || number < 0n) throw new SqlError('frame bound must be a positive number', position)
+  if (unit === null) return number
+  const ticks = ticksPerUnit(
+    unit,
+    order !== undefined && isTime(order.type) && order.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP',
+  )
+  if (ticks === null) throw new SqlError('months and years are no distance in time', position)
+  return number * ticks
+}

@@ -1,0 +1,161 @@
+// EXPLAIN: a plan in words, one line per node, inputs indented below.
+
+import { typeText } from '../../types/column-types.js'
+import { allOfTime } from '../../types/interval.js'
+import { formatTimestamp } from '../../types/timestamp.js'
+import { displayText } from '../functions/convert.js'
+import type { Expression, Plan, PlanColumn, Query } from './plan.js'
+import { inputsOf } from './walk-plan.js'
+
+export function printQuery(query: Query, tableName: (table: number) => string): string[] {
+  const lines: string[] = []
+  print(query.plan, 0, lines, tableName)
+  for (const [index, { plan, mode }] of query.subqueries.entries()) {
+    lines.push(`Subquery ${index} mode: ${mode}`)
+    print(plan, 1, lines, tableName)
+  }
+  return lines
+}
+
+function print(plan: Plan, depth: number, lines: string[], tableName: (table: number) => string): void {
+  lines.push(`${'    '.repeat(depth)}${nodeText(plan, tableName)}`)
+  if (plan.kind === 'scan' && plan.filter !== null) {
+    lines.push(`${'    '.repeat(depth + 1)}filter: ${expressionShown(plan.filter, plan.columns)}`)
+  }
+  for (const input of inputsOf(plan)) print(input, depth + 1, lines, tableName)
+}
+
+function nodeText(plan: Plan, tableName: (table: number) => string): string {
+  switch (plan.kind) {
+    case 'scan':
+      return scanText(plan, tableName(plan.table))
+    case 'values':
+      return `Values rows: ${plan.rows.length}`
+    case 'sequence':
+      return `long_sequence count: ${plan.count}`
+    case 'filter':
+      return `Filter filter: ${expressionShown(plan.predicate, plan.input.columns)}`
+    case 'project':
+      return `VirtualRecord functions: [${plan.expressions.map((expression) => expressionShown(expression, plan.input.columns)).join(',')}]`
+    case 'aggregate':
+      return `GroupBy ${groupsText(plan)}`
+    case 'sample':
+      return `Sample By interval: ${plan.interval.count}${plan.interval.unit} fill: ${[...new Set(plan.fills.map(({ kind }) => kind))].join()} ${groupsText(plan)}`
+    case 'latest':
+      return `LatestBy keys: [${plan.keys.map((index) => plan.columns[index]?.name ?? '').join(',')}]`
+    case 'sort':
+      return `${plan.limit === null ? 'Sort' : `Sort light lo: ${plan.limit}`} keys: [${plan.keys
+        .map(({ index, descending }) => `${plan.columns[index]?.name ?? ''}${descending ? ' desc' : ''}`)
+        .join(', ')}]`
+    case 'limit':
+      return `Limit lo: ${plan.lo}${plan.hi === null ? '' : ` hi: ${plan.hi}`}`
+    case 'distinct':
+      return 'Distinct'
+    case 'set':
+      return `${plan.operation[0]?.toUpperCase() ?? ''}${plan.operation.slice(1)}${plan.all ? ' All' : ''}`
+    case 'join':
+      return joinText(plan)
+    case 'window':
+      return `Window functions: [${plan.calls.map(({ name }) => name).join(',')}]`
+  }
+}
+
+function scanText({ ranges, order, columns }: Extract<Plan, { kind: 'scan' }>, table: string): string {
+  const direction =
+    order === 'descending' ? 'Frame backward scan' : order === 'ascending' ? 'Frame forward scan' : 'Row scan'
+  const intervals = ranges === null ? '' : ` intervals: [${ranges.map(rangeText).join(',')}]`
+  return `${direction} on: ${table} columns: [${columns.map(({ name }) => name).join(',')}]${intervals}`
+}
+
+function rangeText({ lo, hi }: { readonly lo: bigint; readonly hi: bigint }): string {
+  const bound = (value: bigint): string =>
+    value === allOfTime.lo
+      ? 'MIN'
+      : value === allOfTime.hi
+        ? 'MAX'
+        : formatTimestamp(value, value > 9_000_000_000_000_000n ? 'TIMESTAMP_NS' : 'TIMESTAMP')
+  return `("${bound(lo)}","${bound(hi)}")`
+}
+
+function groupsText({ keys, aggregates, input }: Extract<Plan, { kind: 'aggregate' | 'sample' }>): string {
+  const shown = (expression: Expression): string => expressionShown(expression, input.columns)
+  const values = aggregates.map(({ name, args }) => `${name}(${args.length === 0 ? '*' : args.map(shown).join(',')})`)
+  return `keys: [${keys.map(shown).join(',')}] values: [${values.join(',')}]`
+}
+
+function joinText({
+  join,
+  leftKeys,
+  rightKeys,
+  left,
+  right,
+  residual,
+  columns,
+}: Extract<Plan, { kind: 'join' }>): string {
+  const keys = leftKeys.map(
+    (index, at) => `${right.columns[rightKeys[at] ?? 0]?.name ?? ''}=${left.columns[index]?.name ?? ''}`,
+  )
+  const on = keys.length === 0 ? '' : ` condition: ${keys.join(' and ')}`
+  const names: Record<typeof join, string> = {
+    inner: 'Hash Join',
+    left: 'Hash Left Outer Join',
+    right: 'Hash Right Outer Join',
+    full: 'Hash Full Outer Join',
+    cross: 'Cross Join',
+    asof: 'AsOf Join',
+    lt: 'Lt Join',
+    splice: 'Splice Join',
+  }
+  return `${names[join]}${on}${residual === null ? '' : ` filter: ${expressionShown(residual, columns)}`}`
+}
+
+const infix = new Set([
+  '+',
+  '-',
+  '*',
+  '/',
+  '%',
+  '=',
+  '<>',
+  '<',
+  '<=',
+  '>',
+  '>=',
+  'and',
+  'or',
+  '~',
+  'like',
+  'ilike',
+  '&',
+  '|',
+  '^',
+])
+
+function expressionShown(expression: Expression, columns: readonly PlanColumn[]): string {
+  switch (expression.kind) {
+    case 'column':
+      return columns[expression.index]?.name ?? `#${expression.index}`
+    case 'constant': {
+      const { value, type } = expression
+      if (value === null) return 'null'
+      const text = displayText(value, type)
+      return typeof value === 'string' ? `'${text}'` : text
+    }
+    case 'subquery':
+      return `(subquery ${expression.index})`
+    case 'call':
+      return callShown(expression, columns)
+  }
+}
+
+function callShown(
+  { name, args, type }: Extract<Expression, { kind: 'call' }>,
+  columns: readonly PlanColumn[],
+): string {
+  const shown = args.map((argument) => expressionShown(argument, columns))
+  if (name === 'cast' || name === 'convert') return `${shown[0] ?? ''}::${typeText(type).toLowerCase()}`
+  if (name === 'not') return `not (${shown[0] ?? ''})`
+  if (infix.has(name) && shown.length === 2)
+    return name === 'and' || name === 'or' ? `(${shown.join(` ${name} `)})` : shown.join(name)
+  return `${name}(${shown.join(',')})`
+}

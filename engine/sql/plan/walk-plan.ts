@@ -1,0 +1,42 @@
+// Walking and rewriting plans.
+
+import { rewriteExpression } from '../bind/walk-expression.js'
+import type { Expression, Plan } from './plan.js'
+
+/** Rebuilds a node over new inputs; the node itself when they are the same. */
+export function mapInputs(plan: Plan, map: (input: Plan) => Plan): Plan {
+  switch (plan.kind) {
+    case 'scan':
+    case 'values':
+    case 'sequence':
+      return plan
+    case 'set':
+    case 'join': {
+      const [left, right] = [map(plan.left), map(plan.right)]
+      return left === plan.left && right === plan.right ? plan : { ...plan, left, right }
+    }
+    default: {
+      const input = map(plan.input)
+      return input === plan.input ? plan : { ...plan, input }
+    }
+  }
+}
+
+export function inputsOf(plan: Plan): readonly Plan[] {
+  switch (plan.kind) {
+    case 'scan':
+    case 'values':
+    case 'sequence':
+      return []
+    case 'set':
+    case 'join':
+      return [plan.left, plan.right]
+    default:
+      return [plan.input]
+  }
+}
+
+/** Replaces columns by the expressions that make them. */
+export function substitute(expression: Expression, made: readonly Expression[]): Expression {
+  return rewriteExpression(expression, (part) => (part.kind === 'column' ? made[part.index] : undefined))
+}

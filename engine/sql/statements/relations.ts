@@ -1,0 +1,71 @@
+// Relations of the system whose rows are made of catalog data at planning: tables(), table_columns('t'), ... Columns
+// and their order are what clients of this dialect know.
+
+import { SqlError } from '../../base/errors.js'
+import type { DataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { emptyRelations } from './empty-relations.js'
+import { columnsRelation, partitionsRelation, partsRelation } from './table-relations.js'
+import { tableNamesRelation, tableStorageRelation, tablesRelation, walTablesRelation } from './tables-relations.js'
+import { functionsRelation, keywordsRelation } from './word-relations.js'
+
+export interface RelationColumn {
+  readonly name: string
+  readonly type: DataType
+}
+
+export interface SystemRelation {
+  readonly columns: readonly RelationColumn[]
+  readonly rows: () => readonly (readonly Value[])[]
+}
+
+export interface RelationRequest {
+  readonly schema: string | null
+  readonly name: string
+  /** Constant arguments as text. */
+  readonly args: readonly string[]
+  /** Of the first argument, or of the name. */
+  readonly position: number
+  readonly context: BindContext
+}
+
+/** undefined when there is no relation of that name. */
+export function systemRelation(request: RelationRequest): SystemRelation | undefined {
+  const { schema, args, context } = request
+  const name = request.name.toLowerCase()
+  if (schema !== null) return emptyRelations(`${schema.toLowerCase()}.${name}`)
+  if (args.length === 1) return tableRelations(name, request)
+  if (args.length > 0) return undefined
+  switch (name) {
+    case 'tables':
+      return tablesRelation(context)
+    case 'all_tables':
+      return tableNamesRelation(context)
+    case 'wal_tables':
+      return walTablesRelation(context)
+    case 'table_storage':
+      return tableStorageRelation(context)
+    case 'functions':
+      return functionsRelation()
+    case 'keywords':
+      return keywordsRelation()
+    default:
+      return emptyRelations(name)
+  }
+}
+
+function tableRelations(name: string, { args, position, context }: RelationRequest): SystemRelation | undefined {
+  const make = byTable[name]
+  if (make === undefined) return undefined
+  const table = args[0] ?? ''
+  const version = context.catalog.table(table)
+  if (version === undefined) throw SqlError.tableMissing(table, position)
+  return make(version, context)
+}
+
+const byTable: Record<string, typeof columnsRelation> = {
+  table_columns: columnsRelation,
+  table_partitions: partitionsRelation,
+  table_parts: partsRelation,
+}

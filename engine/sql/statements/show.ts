@@ -1,0 +1,98 @@
+// SHOW: relations whose rows are made at planning.
+
+import { SqlError } from '../../base/errors.js'
+import type { TableVersion } from '../../storage/schema.js'
+import { dataType } from '../../types/column-types.js'
+import type { BindContext } from '../bind/bind-context.js'
+import type { Show, TableName } from '../parse/ast.js'
+import type { Plan } from '../plan/plan.js'
+import { columnList } from './relation-columns.js'
+import type { SystemRelation } from './relations.js'
+import { createTableText } from './show-create.js'
+import { columnsRelation, partitionsRelation } from './table-relations.js'
+import { tableNamesRelation } from './tables-relations.js'
+import { parametersRelation } from './word-relations.js'
+
+export function bindShow(show: Show, context: BindContext): Plan {
+  context.cacheable = false
+  const { columns, rows } = showRelation(show, context)
+  return { kind: 'values', columns, rows: rows() }
+}
+
+function showRelation(show: Show, context: BindContext): SystemRelation {
+  switch (show.what) {
+    case 'tables':
+      return tableNamesRelation(context)
+    case 'parameters':
+      return parametersRelation(context)
+    case 'all':
+      return allOptions()
+    case 'columns':
+      return columnsRelation(tableOf(show.table, context), context)
+    case 'partitions':
+      return partitionsRelation(tableOf(show.table, context), context)
+    case 'create table':
+      return single('ddl', 'VARCHAR', createTableText(tableOf(show.table, context).schema))
+    case 'create view':
+      return createView(show.table, context)
+    case 'create materialized view':
+      throw new SqlError(`materialized view does not exist [view=${show.table.name}]`, show.table.position)
+    case 'option':
+      return option(show.option.name, show.option.position)
+  }
+}
+
+export function tableOf(table: TableName, { catalog }: BindContext): TableVersion {
+  const version = table.schema === null ? catalog.table(table.name) : undefined
+  if (version === undefined) throw SqlError.tableMissing(table.name, table.position)
+  return version
+}
+
+function createView(table: TableName, { catalog }: BindContext): SystemRelation {
+  const view = catalog.view(table.name)
+  if (view === undefined) throw new SqlError(`view does not exist [view=${table.name}]`, table.position)
+  return single('ddl', 'VARCHAR', `CREATE VIEW '${view.name}' AS ( \n${view.sql}\n);`)
+}
+
+function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string | number): SystemRelation {
+  return { columns: [{ name, type: dataType(type) }], rows: () => [[value]] }
+}
+
+/** Options that drivers of the PostgreSQL world read. Tools of this dialect recognise the server by its version's text. */
+const options: Record<string, readonly [column: string, value: string]> = {
+  server_version: ['server_version', '12.3 (questdb)'],
+  server_version_num: ['server_version_num', '123000'],
+  standard_conforming_strings: ['standard_conforming_strings', 'on'],
+  search_path: ['search_path', '"$user", public'],
+  datestyle: ['DateStyle', 'ISO,YMD'],
+  'time zone': ['TimeZone', 'UTC'],
+  timezone: ['TimeZone', 'UTC'],
+  client_encoding: ['client_encoding', 'UTF8'],
+  server_encoding: ['server_encoding', 'UTF8'],
+  'transaction isolation level': ['transaction_isolation', 'read committed'],
+  transaction_isolation: ['transaction_isolation', 'read committed'],
+  default_transaction_read_only: ['default_transaction_read_only', 'off'],
+  integer_datetimes: ['integer_datetimes', 'on'],
+  lc_collate: ['lc_collate', 'C'],
+  application_name: ['application_name', ''],
+}
+
+function option(name: string, position: number): SystemRelation {
+  const wanted = name.toLowerCase()
+  if (wanted === 'max_identifier_length') return single('max_identifier_length', 'INT', 63)
+  const known = options[wanted]
+  if (known === undefined) {
+    throw new SqlError(
+      "expected 'TABLES', 'COLUMNS FROM <tab>', 'PARTITIONS FROM <tab>', 'TRANSACTION ISOLATION LEVEL', 'transaction_isolation', 'max_identifier_length', 'standard_conforming_strings', 'parameters', 'server_version', 'server_version_num', 'search_path', 'datestyle', or 'time zone'",
+      position,
+    )
+  }
+  return single(known[0], 'STRING', known[1])
+}
+
+function allOptions(): SystemRelation {
+  return {
+    columns: columnList('name STRING, setting STRING, description STRING'),
+    rows: () => Object.entries(options).map(([name, [, value]]) => [name, value, null]),
+  }
+}

@@ -1,0 +1,81 @@
+// Relations about one table: its columns, its partitions, its parts.
+
+import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import { typeText } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { sizePretty } from '../functions/math.js'
+import { columnList } from './relation-columns.js'
+import type { SystemRelation } from './relations.js'
+import { microsOf } from './tables-relations.js'
+
+/** What CREATE TABLE takes when nothing is said. */
+export const defaultSymbolCapacity = 256
+export const defaultIndexCapacity = 256
+
+export function columnsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
+  return {
+    columns: columnList(
+      'column STRING, type STRING, indexed BOOLEAN, indexBlockCapacity INT, symbolCached BOOLEAN, symbolCapacity INT, symbolTableSize INT, designated BOOLEAN, upsertKey BOOLEAN',
+    ),
+    rows: () => {
+      const { symbolCounts } = catalog.figures(version.schema.id)
+      return liveColumns(version.schema).map(({ id, name, type, symbol, indexed }): Value[] => {
+        const isSymbol = type.name === 'SYMBOL'
+        return [
+          name,
+          typeText(type),
+          indexed !== undefined,
+          isSymbol ? (indexed?.blockCapacity ?? defaultIndexCapacity) : 0,
+          isSymbol && (symbol?.cached ?? true),
+          isSymbol ? (symbol?.capacity ?? defaultSymbolCapacity) : 0,
+          isSymbol ? (symbolCounts.get(id) ?? 0) : 0,
+          id === version.schema.timestampId,
+          version.schema.dedupKeys.includes(id),
+        ]
+      })
+    },
+  }
+}
+
+export function partitionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
+  return {
+    columns: columnList(
+      'index INT, partitionBy STRING, name STRING, minTimestamp TIMESTAMP, maxTimestamp TIMESTAMP, numRows LONG, diskSize LONG, diskSizeHuman STRING, readOnly BOOLEAN, active BOOLEAN, attached BOOLEAN, detached BOOLEAN, attachable BOOLEAN, isParquet BOOLEAN, parquetFileSize LONG',
+    ),
+    rows: () => {
+      const { partitions } = catalog.figures(version.schema.id)
+      return partitions.map(({ name, minTs, maxTs, rows, bytes }, index): Value[] => [
+        index,
+        version.schema.partitionBy,
+        name,
+        microsOf(version, minTs),
+        microsOf(version, maxTs),
+        BigInt(rows),
+        BigInt(bytes),
+        sizePretty(bytes),
+        false,
+        index === partitions.length - 1,
+        true,
+        false,
+        false,
+        false,
+        -1n,
+      ])
+    },
+  }
+}
+
+export function partsRelation(version: TableVersion): SystemRelation {
+  return {
+    columns: columnList(
+      'file STRING, partition STRING, rows LONG, min TIMESTAMP, max TIMESTAMP, minTxn LONG, maxTxn LONG, bytes LONG',
+    ),
+    rows: () =>
+      version.parts.map(({ file, partition, rows, minTs, maxTs, minTxn, maxTxn, bytes }): Value[] => {
+        const timed = version.schema.timestampId >= 0
+        const bounds = timed ? [microsOf(version, minTs), microsOf(version, maxTs)] : [null, null]
+        return [file, partition, BigInt(rows), ...bounds, BigInt(minTxn), BigInt(maxTxn), BigInt(bytes)]
+      }),
+  }
+}

@@ -1,0 +1,122 @@
+// Relations with a row per table.
+
+import type { TableVersion } from '../../storage/schema.js'
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import type { TableFigures } from '../catalog.js'
+import { columnList } from './relation-columns.js'
+import type { SystemRelation } from './relations.js'
+
+const tablesColumns = columnList(
+  `id INT, table_name STRING, designatedTimestamp STRING, partitionBy STRING, walEnabled BOOLEAN, dedup BOOLEAN, ttlValue INT,
+  ttlUnit STRING, matView BOOLEAN, directoryName STRING, maxUncommittedRows INT, o3MaxLag LONG, table_suspended BOOLEAN,
+  table_type CHAR, table_row_count LONG, table_min_timestamp TIMESTAMP, table_max_timestamp TIMESTAMP,
+  table_last_write_timestamp TIMESTAMP, table_txn LONG, table_memory_pressure_level INT, table_write_amp_count LONG,
+  table_write_amp_p50 DOUBLE, table_write_amp_p90 DOUBLE, table_write_amp_p99 DOUBLE, table_write_amp_max DOUBLE,
+  table_merge_rate_count LONG, table_merge_rate_p50 LONG, table_merge_rate_p90 LONG, table_merge_rate_p99 LONG,
+  table_merge_rate_max LONG, wal_pending_row_count LONG, wal_dedup_row_count_since_start LONG, wal_txn LONG,
+  wal_max_timestamp TIMESTAMP, wal_tx_count LONG, wal_tx_size_p50 LONG, wal_tx_size_p90 LONG, wal_tx_size_p99 LONG,
+  wal_tx_size_max LONG, replica_batch_count LONG, replica_batch_size_p50 LONG, replica_batch_size_p90 LONG,
+  replica_batch_size_p99 LONG, replica_batch_size_max LONG, replica_more_pending BOOLEAN`,
+)
+
+/** Whether WAL is shown: partitioned tables are WAL tables unless they were made otherwise. */
+export function isWalTable({ schema }: TableVersion): boolean {
+  return !schema.bypassWal && schema.partitionBy !== 'NONE'
+}
+
+/** Ticks of the table's unit in microseconds. */
+export function microsOf({ schema }: TableVersion, ticks: bigint | null): bigint | null {
+  const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
+  return ticks !== null && timestamp?.type.name === 'TIMESTAMP_NS' ? ticks / 1000n : ticks
+}
+
+export function tablesRelation({ catalog }: BindContext): SystemRelation {
+  return {
+    columns: tablesColumns,
+    rows: () => catalog.tables().map((version) => tableRow(version, catalog.figures(version.schema.id))),
+  }
+}
+
+/** What this engine does not measure is 0 or NULL. */
+function tableRow(version: TableVersion, figures: TableFigures): Value[] {
+  const { schema } = version
+  const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
+  const maxTs = microsOf(version, figures.maxTs)
+  const known: Record<string, Value> = {
+    id: schema.id,
+    table_name: schema.name,
+    designatedTimestamp: timestamp?.name ?? null,
+    partitionBy: schema.partitionBy,
+    walEnabled: isWalTable(version),
+    dedup: schema.dedupKeys.length > 0,
+    ttlValue: schema.ttl?.value ?? 0,
+    ttlUnit: schema.ttl?.unit ?? 'HOUR',
+    directoryName: `${schema.name}~${schema.id}`,
+    maxUncommittedRows: schema.maxUncommittedRows,
+    o3MaxLag: BigInt(schema.o3MaxLagMicros),
+    table_type: 'T',
+    table_row_count: BigInt(figures.rows),
+    table_min_timestamp: microsOf(version, figures.minTs),
+    table_max_timestamp: maxTs,
+    table_last_write_timestamp: figures.lastWriteMicros === null ? null : BigInt(figures.lastWriteMicros),
+    table_txn: BigInt(figures.visibleTxn),
+    wal_pending_row_count: BigInt(figures.pendingRows),
+    wal_txn: BigInt(figures.lastTxn),
+    wal_max_timestamp: maxTs,
+  }
+  return tablesColumns.map(({ name, type }) => {
+    const value = known[name]
+    if (value !== undefined) return value
+    return type.name === 'BOOLEAN'
+      ? false
+      : type.name === 'INT'
+        ? 0
+        : type.name === 'LONG'
+          ? 0n
+          : type.name === 'DOUBLE'
+            ? 0
+            : null
+  })
+}
+
+export function tableNamesRelation({ catalog }: BindContext): SystemRelation {
+  return { columns: columnList('table_name STRING'), rows: () => catalog.tables().map(({ schema }) => [schema.name]) }
+}
+
+export function walTablesRelation({ catalog }: BindContext): SystemRelation {
+  return {
+    columns: columnList(
+      'name STRING, suspended BOOLEAN, writerTxn LONG, bufferedTxnSize LONG, sequencerTxn LONG, errorTag STRING, errorMessage STRING, memoryPressure INT',
+    ),
+    rows: () =>
+      catalog
+        .tables()
+        .filter(isWalTable)
+        .map(({ schema }) => {
+          const { visibleTxn, lastTxn } = catalog.figures(schema.id)
+          return [schema.name, false, BigInt(visibleTxn), 0n, BigInt(lastTxn), '', '', 0]
+        }),
+  }
+}
+
+export function tableStorageRelation({ catalog }: BindContext): SystemRelation {
+  return {
+    columns: columnList(
+      'tableName STRING, walEnabled BOOLEAN, partitionBy STRING, partitionCount LONG, rowCount LONG, diskSize LONG',
+    ),
+    rows: () =>
+      catalog.tables().map((version) => {
+        const { rows, partitions } = catalog.figures(version.schema.id)
+        const bytes = version.parts.reduce((sum, part) => sum + part.bytes, 0)
+        return [
+          version.schema.name,
+          isWalTable(version),
+          version.schema.partitionBy,
+          BigInt(partitions.length),
+          BigInt(rows),
+          BigInt(bytes),
+        ]
+      }),
+  }
+}
