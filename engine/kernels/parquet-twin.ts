@@ -102,8 +102,9 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
         const position = view.getUint32(positions + i * 4, true)
         const base = view.getUint32(bases + (position >>> shift) * 4, true)
         const from = base + (position & ((1 << shift) - 1)) * width
-        if (base === 0) storeNull(view, target + i * width, kind)
-        else u8.copyWithin(target + i * width, from, from + width)
+        if (base !== 0) u8.copyWithin(target + i * width, from, from + width)
+        else if (kind === nullKinds.none) u8.fill(0, target + i * width, target + (i + 1) * width)
+        else storeNull(view, target + i * width, kind)
       }
     },
     ...dictionaryTwin(view),

@@ -104,7 +104,10 @@ export interface ParquetKernel {
   plainTextEntries(source: number, bytes: number, count: number, target: number): number
   /** Least value to `target`, greatest to `target + 8`. At least one value, no NaN. */
   range(values: number, count: number, kind: number, target: number): void
-  /** Value of each position: bases[position >>> shift] names its block's column, the rest the index in it. */
+  /**
+   * Value of each position: bases[position >>> shift] is its block's column (0: NULL, or zero for kind none), the rest
+   * of the position the index in it.
+   */
   gatherBlocks(
     positions: number,
     count: number,

@@ -9,15 +9,30 @@ import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './
 
 /** A serial change of the catalog or of one table. Names are resolved by the writer, in WAL order. */
 export type SchemaChange =
-  | { readonly kind: 'createTable'; readonly schema: Omit<TableSchema, 'id' | 'version'>; readonly ifNotExists: boolean }
+  | {
+      readonly kind: 'createTable'
+      readonly schema: Omit<TableSchema, 'id' | 'version'>
+      readonly ifNotExists: boolean
+    }
   | { readonly kind: 'dropTable'; readonly tableId: number }
   | { readonly kind: 'renameTable'; readonly tableId: number; readonly name: string }
   | { readonly kind: 'truncateTable'; readonly tableId: number }
-  | { readonly kind: 'addColumn'; readonly tableId: number; readonly column: Omit<ColumnSchema, 'id' | 'dropped'>; readonly ifNotExists: boolean }
+  | {
+      readonly kind: 'addColumn'
+      readonly tableId: number
+      readonly column: Omit<ColumnSchema, 'id' | 'dropped'>
+      readonly ifNotExists: boolean
+    }
   | { readonly kind: 'dropColumn'; readonly tableId: number; readonly columnId: number }
   | { readonly kind: 'renameColumn'; readonly tableId: number; readonly columnId: number; readonly name: string }
   /** TTL, DEDUP, parameters and the like: members replaced in the schema. */
-  | { readonly kind: 'alterTable'; readonly tableId: number; readonly changes: Partial<Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWal'>> }
+  | {
+      readonly kind: 'alterTable'
+      readonly tableId: number
+      readonly changes: Partial<
+        Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWal'>
+      >
+    }
   | { readonly kind: 'dropPartition'; readonly tableId: number; readonly partitions: readonly string[] }
 
 /** Rows for one table, column by column. Values are converted to the column's type already. */
@@ -64,20 +79,38 @@ export interface Receipt {
 export type FromWriter =
   | { readonly kind: 'ready'; readonly versions: readonly TableVersion[] }
   /** Versions come before the receipts that depend on them. A dropped table is named by its id. */
-  | { readonly kind: 'published'; readonly versions: readonly TableVersion[]; readonly dropped: readonly number[]; readonly receipts: readonly Receipt[] }
+  | {
+      readonly kind: 'published'
+      readonly versions: readonly TableVersion[]
+      readonly dropped: readonly number[]
+      readonly receipts: readonly Receipt[]
+    }
   | { readonly kind: 'job'; readonly jobId: number; readonly job: Job }
   | { readonly kind: 'sync'; readonly descriptor: number; readonly lsn: number }
   | { readonly kind: 'fatal'; readonly error: ErrorRecord }
 
 /** Ids that a flush may use: firstPartId and up. */
-export const partIdsPerFlush = 4096
+export const partIdsPerFlush = 1_048_576
 
 /** Work that query threads do for the writer. */
 export type Job =
   /** Sort a frozen generation's first `rows` rows and write them as parts, one or more a partition. */
-  | { readonly kind: 'flush'; readonly version: TableVersion; readonly generation: number; readonly rows: number; readonly minTxn: number; readonly maxTxn: number; readonly firstPartId: number }
+  | {
+      readonly kind: 'flush'
+      readonly version: TableVersion
+      readonly generation: number
+      readonly rows: number
+      readonly minTxn: number
+      readonly maxTxn: number
+      readonly firstPartId: number
+    }
   /** Join parts that are adjacent in transaction order into one. */
-  | { readonly kind: 'merge'; readonly version: TableVersion; readonly parts: readonly PartDescriptor[]; readonly partId: number }
+  | {
+      readonly kind: 'merge'
+      readonly version: TableVersion
+      readonly parts: readonly PartDescriptor[]
+      readonly partId: number
+    }
 
 export interface JobResult {
   readonly parts: readonly PartDescriptor[]

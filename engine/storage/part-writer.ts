@@ -60,9 +60,9 @@ export function* writePart(tools: PartTools, input: PartInput): Generator<undefi
     const part = yield* writeBody(tools, input, output, file)
     output.finish()
     return part
-  } catch (error) {
+  } finally {
+    // After an error, or when the job was given up.
     output.abandon()
-    throw error
   }
 }
 
@@ -207,6 +207,7 @@ function writeSymbolIds(columns: readonly FooterColumn[], output: PartFile): Sym
 /** Owner of the file while it is written. */
 class PartFile {
   bytes = 0
+  private finished = false
   private readonly files: Files
   private readonly directories: readonly string[]
   private readonly path: string
@@ -236,9 +237,12 @@ class PartFile {
     this.file.sync()
     this.file.close()
     for (const directory of this.directories) this.files.syncDirectory(directory)
+    this.finished = true
   }
 
+  /** Removes the file unless it is finished. */
   abandon(): void {
+    if (this.finished) return
     this.file.close()
     if (this.files.exists(this.path)) this.files.remove(this.path)
   }

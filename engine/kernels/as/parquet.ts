@@ -683,6 +683,7 @@ function gatherOf(positions: usize, count: i32, shift: u32, bases: usize, width:
     const position = load<u32>(positions + (i << 2))
     const base = <usize>load<u32>(bases + (<usize>(position >> shift) << 2))
     if (base != 0) copyOne(target, base + <usize>(position & mask) * width, width)
+    else if (kind == 0) memory.fill(target, 0, width)
     else storeNull(target, kind)
     target += width
   }

@@ -336,7 +336,7 @@ test('gather takes values from blocks, and NULL where a block has no such column
       fc.array(fc.nat(3 * 64 - 1), { maxLength: 200 }),
       fc.constantFrom(1, 2, 4, 8, 16, 32),
       (list, width) => {
-        const kind = [0, 1, 2, 0, 5, 0, 0, 0, 9][width] ?? (width === 16 ? nullKinds.words16 : nullKinds.words32)
+        const kind = [0, 0, 2, 0, 5, 0, 0, 0, 9][width] ?? (width === 16 ? nullKinds.words16 : nullKinds.words32)
         for (let i = 0; i < 4096 * 2; i++) memory.u8[work + i] = (i * 7) & 255
         ;[work, 0, work + 4096].forEach((base, i) => view.setUint32(extra + i * 4, base, true))
         list.forEach((position, i) => view.setUint32(source + i * 4, position, true))

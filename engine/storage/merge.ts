@@ -1,0 +1,130 @@
+// Merge: parts of one partition that follow each other in transaction order become one. The policy, and the job.
+//
+// Policy: walking from the newest part to older ones, a part joins while it is at most sizeRatio times what has been
+// gathered; mergePartsMin parts make a merge. So every row is rewritten about log(rows) times, and a partition keeps few
+// parts. Siblings (parts of one flush, cut because a part has a size limit) have the same transactions and stay as they
+// are. Parts of DEDUP tables that overlap in time are merged as soon as possible, whatever their size: readers have to
+// look for superseded rows in them.
+
+import { assert } from '../base/assert.js'
+import { dedupChoices } from './merge-dedup.js'
+import { mergeChoices, mergeSource } from './merge-rows.js'
+import type { Job, JobResult } from './messages.js'
+import type { PartAccess } from './part-access.js'
+import { type JobTools, partTools, StorageJob, withArena, writerBytes } from './part-job.js'
+import type { Scratch } from './part-scratch.js'
+import { writePart } from './part-writer.js'
+import type { PartDescriptor, TableVersion } from './schema.js'
+
+/** Rows of a part that a merge writes. */
+export const mergeRowsMax = 1 << 22
+export const mergePartsMin = 4
+/** Parts of one merge: the job names them in 7 bits. */
+export const mergePartsMax = 100
+const sizeRatio = 1.5
+
+/** Parts that are worth joining, in transaction order; undefined when there are none. `busy` parts are left alone. */
+export function chooseMerge(version: TableVersion, busy: ReadonlySet<number>): readonly PartDescriptor[] | undefined {
+  const byPartition = Map.groupBy(version.parts, ({ partition }) => partition)
+  const dedup = version.schema.dedupKeys.length > 0
+  for (const parts of byPartition.values()) {
+    const ordered = inCommitOrder(parts)
+    const chosen = (dedup ? chooseOverlapping(ordered, busy) : undefined) ?? chooseTier(ordered, busy)
+    if (chosen !== undefined) return chosen
+  }
+  return undefined
+}
+
+export function inCommitOrder(parts: readonly PartDescriptor[]): PartDescriptor[] {
+  return [...parts].sort((x, y) => x.minTxn - y.minTxn || x.id - y.id)
+}
+
+function chooseTier(
+  parts: readonly PartDescriptor[],
+  busy: ReadonlySet<number>,
+): readonly PartDescriptor[] | undefined {
+  for (let newest = parts.length - 1; newest >= mergePartsMin - 1; newest--) {
+    let oldest = newest + 1
+    let rows = 0
+    while (oldest > 0 && newest - oldest < mergePartsMax - 1) {
+      const next = parts[oldest - 1] as PartDescriptor
+      if (busy.has(next.id) || isSibling(parts, oldest - 1) || rows + next.rows > mergeRowsMax) break
+      if (rows > 0 && next.rows > rows * sizeRatio) break
+      rows += next.rows
+      oldest--
+    }
+    if (newest - oldest + 1 >= mergePartsMin) return parts.slice(oldest, newest + 1)
+  }
+  return undefined
+}
+
+/** Whether a neighbour holds rows of the same transactions. */
+function isSibling(parts: readonly PartDescriptor[], index: number): boolean {
+  const part = parts[index] as PartDescriptor
+  const [before, after] = [parts[index - 1], parts[index + 1]]
+  return (before !== undefined && before.maxTxn >= part.minTxn) || (after !== undefined && after.minTxn <= part.maxTxn)
+}
+
+/**
+ * The newest part that overlaps an older one, with all that overlap them. What lies between in transaction order but not
+ * in time may stay: no row of it can meet one of theirs.
+ */
+function chooseOverlapping(
+  parts: readonly PartDescriptor[],
+  busy: ReadonlySet<number>,
+): readonly PartDescriptor[] | undefined {
+  for (let newest = parts.length - 1; newest > 0; newest--) {
+    const chosen = new Set([parts[newest] as PartDescriptor])
+    for (let grown = true; grown; ) {
+      const size = chosen.size
+      for (const part of parts) if ([...chosen].some((other) => overlap(part, other))) chosen.add(part)
+      grown = chosen.size > size
+    }
+    const rows = [...chosen].reduce((sum, part) => sum + part.rows, 0)
+    const possible = chosen.size <= mergePartsMax && rows <= mergeRowsMax * dedupRowsFactor
+    if (chosen.size > 1 && possible && ![...chosen].some(({ id }) => busy.has(id))) return inCommitOrder([...chosen])
+  }
+  return undefined
+}
+
+/** Overlapping parts of DEDUP tables may become this much larger than others. */
+const dedupRowsFactor = 1.25
+
+function overlap(x: PartDescriptor, y: PartDescriptor): boolean {
+  return x.minTs <= y.maxTs && y.minTs <= x.maxTs
+}
+
+type Merge = Job & { readonly kind: 'merge' }
+
+export interface MergeTools extends JobTools {
+  readonly parts: PartAccess
+}
+
+export function createMergeJob(tools: MergeTools, job: Merge): StorageJob {
+  assert(job.parts.length > 0, 'a merge has parts')
+  assert(job.parts.length <= mergePartsMax, 'a merge has at most mergePartsMax parts')
+  const rows = job.parts.reduce((sum, part) => sum + part.rows, 0)
+  // First the timestamps of all rows, then the buffers of the writer; one byte a row stays.
+  const bytes = rows + Math.max(rows * 8 + 512 * 1024, writerBytes(job.version.schema, rows)) + 4 * 1024 * 1024
+  return new StorageJob(withArena(tools, bytes, (scratch) => merge(tools, job, scratch)))
+}
+
+function* merge(tools: MergeTools, job: Merge, scratch: Scratch): Generator<undefined, JobResult> {
+  const { version, partId } = job
+  const { schema } = version
+  const inputs = inCommitOrder(job.parts)
+  const handles = inputs.map((part) => tools.parts.open(part, version))
+  let choices = yield* mergeChoices(tools, scratch, handles, schema.timestampId)
+  if (schema.dedupKeys.length > 0) choices = yield* dedupChoices(tools, scratch, handles, schema, choices)
+  const source = mergeSource(tools, scratch, handles, version, choices)
+  try {
+    const part = yield* writePart(partTools(tools, scratch), {
+      ...{ schema, source, partId, partition: (inputs[0] as PartDescriptor).partition },
+      minTxn: Math.min(...inputs.map(({ minTxn }) => minTxn)),
+      maxTxn: Math.max(...inputs.map(({ maxTxn }) => maxTxn)),
+    })
+    return { parts: [part] }
+  } finally {
+    source.release()
+  }
+}
