@@ -113,9 +113,9 @@ export function pieceColumn(allocator: Allocator, piece: Piece, id: number, type
   return column
 }
 
-/** Fills what columns lack with NULL. */
+/** Fills what the columns lack with NULL; a column without any value is left alone. */
 export function settlePiece(memory: SharedMemory, piece: Piece): void {
-  for (const column of piece.columns.values()) settleColumn(memory, column, piece.rows)
+  for (const column of piece.columns.values()) if (column.filled > 0) settleColumn(memory, column, piece.rows)
 }
 
 /** Fills one column with NULL up to the row. */

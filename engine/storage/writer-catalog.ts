@@ -71,6 +71,12 @@ export class WriterCatalog {
     if (this.find(table.schema.name) === table) this.byName.delete(table.schema.name.toLowerCase())
   }
 
+  /** After a replay, which meets tables under names that others have now. */
+  rebuildNames(): void {
+    this.byName.clear()
+    for (const table of this.byId.values()) this.byName.set(table.schema.name.toLowerCase(), table)
+  }
+
   /** A table of a request, with its designated timestamp behind the given columns. Throws ResourceError. */
   createProvisional(
     name: string,
@@ -108,7 +114,10 @@ export class WriterCatalog {
     if (schema.columns.length + columns.length > tableColumnsMax) {
       throw new ResourceError(`too many columns [table=${schema.name}, limit=${tableColumnsMax}]`)
     }
-    if (!this.created.includes(table) && !this.before.has(table)) this.before.set(table, schema)
+    if (!this.created.includes(table) && !this.before.has(table)) {
+      this.before.set(table, schema)
+      table.committed = schema
+    }
     const added: ColumnSchema[] = columns.map(({ name, type }, index) => ({
       id: schema.columns.length + index,
       name,
@@ -126,6 +135,7 @@ export class WriterCatalog {
 
   /** The request's additions are committed. */
   keep(): void {
+    for (const table of this.before.keys()) table.committed = undefined
     this.created = []
     this.before.clear()
     this.newColumns = 0

@@ -15,8 +15,8 @@ import type { Memtable } from './memtable.js'
 import type { DedupIndex } from './memtable-dedup.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './schema.js'
 
-/** open: takes rows. frozen: waits for its rows to be visible. flushing: a job is under way. */
-export type GenerationState = 'open' | 'frozen' | 'flushing'
+/** open: takes rows. frozen: waits to be flushed. flushing: a job reads it. gone: freed when that job ends. */
+export type GenerationState = 'open' | 'frozen' | 'flushing' | 'gone'
 
 export interface Generation {
   readonly memtable: Memtable
@@ -28,6 +28,8 @@ export interface Generation {
   firstLsn: Lsn
   /** End of the newest one: behind it, all rows are visible. */
   lastLsn: Lsn
+  /** Start of the newest frame that carries the generation; 0 when none does. */
+  carriedLsn: Lsn
   readonly createdMs: number
 }
 
@@ -64,6 +66,8 @@ export class WriterTable {
   schemaDirty = false
   /** Frames from here on are needed for what the manifest lacks of the schema; Infinity when it lacks nothing. */
   dirtyLsn: Lsn = Number.POSITIVE_INFINITY
+  /** The schema without what the request under way has added; undefined when it has added nothing. */
+  committed: TableSchema | undefined
   /** Counts changes that make learnt line shapes wrong. */
   shapeEpoch = 0
   /** Entries by column id that log frames or files hold. */
@@ -136,15 +140,23 @@ export class WriterTable {
     return this.generations.reduce((lsn, { firstLsn }) => Math.min(lsn, firstLsn), this.dirtyLsn)
   }
 
+  /** What readers and the manifest may know. */
+  get stableSchema(): TableSchema {
+    return this.committed ?? this.schema
+  }
+
   /** The next version for readers, of what the table is now. */
   nextVersion(): TableVersion {
     this.version++
+    const schema = this.stableSchema
     return {
       version: this.version,
-      schema: this.schema,
+      schema,
       parts: this.parts,
       generations: this.generations.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
-      dictionaries: [...this.dictionaries].map(([columnId, { address }]) => [columnId, address] as const),
+      dictionaries: [...this.dictionaries]
+        .filter(([columnId]) => columnId < schema.columns.length)
+        .map(([columnId, { address }]) => [columnId, address] as const),
     }
   }
 

@@ -1,0 +1,113 @@
+// The start of the writer: the manifest says what is in parts, dictionary files give the symbols that parts rely on,
+// the log gives the rest. Afterwards everything acknowledged is in memory or in parts, and the log takes new frames.
+
+import { LineDecoder } from '../lines/decode.js'
+import { openWal } from '../wal/open.js'
+import type { Wal } from '../wal/types.js'
+import { dictionaryFilePath, readDictionaryFile } from './dictionary-file.js'
+import { Manifest, type ManifestRecord } from './manifest.js'
+import { partIdsPerFlush } from './messages.js'
+import { Replay } from './replay.js'
+import { BatchHeap } from './writer-batch.js'
+import { newTableDefaults, WriterCatalog } from './writer-catalog.js'
+import { type WriterOptions, type WriterState, writerSettings } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
+
+/** Generation ids that one start may use; the next start begins behind them. */
+const generationIdsPerStart = 1_000_000_000
+
+/** Brings the database directory to life. Throws CorruptionError when something durable is unreadable. */
+export function recoverWriter(options: WriterOptions): WriterState {
+  const { files, directory, log, memory, allocator, kernels } = options
+  const settings = { ...writerSettings, ...options.settings }
+  for (const name of ['symbols', 'manifest']) files.makeDirectory(`${directory}/${name}`)
+  files.syncDirectory(directory)
+  const manifest = Manifest.open({ files, directory: `${directory}/manifest`, log })
+  const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp }, manifest.ids.table)
+  loadTables(options, manifest, catalog)
+  const replay = new Replay(options, catalog, manifest.ids.generation, settings.flushRows)
+  const { wal, replay: report } = openLog(options, (frame) => replay.frame(frame))
+  replay.finish()
+  log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
+  const partIdsEnd = manifest.ids.part + partIdsPerFlush * 16
+  manifest.commit([
+    { kind: 'ids', part: partIdsEnd, generation: manifest.ids.generation + generationIdsPerStart },
+    ...truncations(manifest, replay),
+  ])
+  const lineSettings = { ...settings, defaults: newTableDefaults }
+  return {
+    options,
+    settings,
+    catalog,
+    manifest,
+    wal,
+    decoder: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: lineSettings }),
+    pending: [],
+    jobs: new Map(),
+    dropped: new Map(),
+    waiters: [],
+    nextJobId: 1,
+    nextPartId: partIdsEnd - partIdsPerFlush * 16,
+    partIdsEnd,
+    nextGenerationId: replay.nextGenerationId,
+    lastEndLsn: report.endLsn,
+    settledLsn: report.endLsn,
+    retryAtMs: 0,
+    manifestBroken: false,
+    debts: [],
+  }
+}
+
+function openLog(options: WriterOptions, onFrame: (frame: Parameters<Replay['frame']>[0]) => void) {
+  const { files, directory, clock, log, sendLog, commitMode, syncIntervalMs, walBytesMax, walSegmentBytes } = options
+  return openWal({
+    files,
+    directory: `${directory}/wal`,
+    clock,
+    log,
+    send: sendLog,
+    onFrame,
+    ...(commitMode === undefined ? {} : { mode: commitMode }),
+    ...(syncIntervalMs === undefined ? {} : { syncIntervalMs }),
+    ...(walBytesMax === undefined ? {} : { bytesMax: walBytesMax }),
+    ...(walSegmentBytes === undefined ? {} : { segmentBytes: walSegmentBytes }),
+  }) satisfies { readonly wal: Wal }
+}
+
+function loadTables(options: WriterOptions, manifest: Manifest, catalog: WriterCatalog): void {
+  for (const { schema, parts, flushedTxn, dictionaries } of manifest.tables.values()) {
+    const table = catalog.add(schema)
+    table.parts = parts
+    table.flushedTxn = flushedTxn
+    table.transaction = flushedTxn
+    loadDictionaries(options, table, new Map(dictionaries))
+  }
+}
+
+/** Entries behind the manifest's count are taken as well: they were durable, and the log holds the same ones. */
+function loadDictionaries(options: WriterOptions, table: WriterTable, counts: ReadonlyMap<number, number>): void {
+  const heap = new BatchHeap(options.memory, options.allocator)
+  for (const [columnId, dictionary] of table.dictionaries) {
+    const id = { tableId: table.id, columnId }
+    const path = dictionaryFilePath(`${options.directory}/symbols`, id)
+    const { texts, end } = readDictionaryFile(options.files, path, id, counts.get(columnId) ?? 0)
+    for (const text of texts) {
+      dictionary.intern(heap.put(text), text.length)
+      heap.reset()
+    }
+    table.symbolFiles.set(columnId, { count: dictionary.count, end })
+    table.loggedSymbols.set(columnId, dictionary.count)
+  }
+  heap.free()
+}
+
+/** What truncated tables had when the process ended before the manifest was told. */
+function truncations(manifest: Manifest, { truncated }: Replay): ManifestRecord[] {
+  const records: ManifestRecord[] = []
+  for (const [{ id, flushedTxn }] of truncated) {
+    const known = manifest.tables.get(id)
+    if (known === undefined) continue
+    records.push({ kind: 'parts', tableId: id, added: [], removed: known.parts.map((part) => part.id), flushedTxn })
+  }
+  return records
+}

@@ -1,0 +1,240 @@
+// Replay: frames of the log into tables, as they were when the frames were written. What the manifest says is in parts
+// already is skipped by transaction number.
+//
+// Invariants:
+//   1. A transaction is applied once: its number must be above the table's last one.
+//   2. A carry frame replaces all rows of its table that were replayed before it.
+//   3. Replaying changes no file: a crash within it is harmless.
+
+import { assert } from '../base/assert.js'
+import { CorruptionError, ResourceError } from '../base/errors.js'
+import { isVariable, widthOf } from '../types/column-types.js'
+import { decodeRows, type NewSymbols, type RowsColumn, type TableRows } from '../wal/frame-rows.js'
+import { frameKinds, type WalFrame } from '../wal/types.js'
+import { Memtable } from './memtable.js'
+import { DedupIndex } from './memtable-dedup.js'
+import type { PartDescriptor } from './schema.js'
+import {
+  BatchHeap,
+  freePiece,
+  newPiece,
+  noteTimestamp,
+  type Piece,
+  type PieceColumn,
+  pieceColumn,
+  resetPiece,
+} from './writer-batch.js'
+import type { WriterCatalog } from './writer-catalog.js'
+import type { LoggedChange } from './writer-changes.js'
+import { noteSchemaChange } from './writer-commit.js'
+import type { WriterOptions } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** Rows that are staged at once. */
+const sliceRows = 8192
+
+export class Replay {
+  rows = 0
+  /** Parts that truncated tables lose: the manifest is to be told. */
+  readonly truncated = new Map<WriterTable, PartDescriptor[]>()
+  nextGenerationId: number
+  private readonly options: WriterOptions
+  private readonly catalog: WriterCatalog
+  private readonly flushRows: number
+  private readonly heap: BatchHeap
+
+  constructor(options: WriterOptions, catalog: WriterCatalog, nextGenerationId: number, flushRows: number) {
+    this.options = options
+    this.catalog = catalog
+    this.nextGenerationId = nextGenerationId
+    this.flushRows = flushRows
+    this.heap = new BatchHeap(options.memory, options.allocator)
+  }
+
+  frame(frame: WalFrame): void {
+    switch (frame.kind) {
+      case frameKinds.rows:
+      case frameKinds.carry:
+        this.transaction(frame)
+        return
+      case frameKinds.ddl:
+        this.change(JSON.parse(new TextDecoder().decode(frame.payload.slice())) as LoggedChange, frame.lsn)
+        return
+      default:
+        throw new CorruptionError('unknown kind of log frame', `kind ${frame.kind}`, frame.lsn)
+    }
+  }
+
+  /** All frames are read: everything replayed is visible. */
+  finish(): void {
+    this.heap.free()
+    this.catalog.rebuildNames()
+    for (const { generations } of this.catalog.byId.values()) {
+      for (const { memtable } of generations) memtable.publish(memtable.rows)
+    }
+  }
+
+  private transaction(frame: WalFrame): void {
+    const { ddl, tables } = decodeRows(frame.payload)
+    for (const change of ddl) this.change(change as LoggedChange, frame.lsn)
+    for (const rows of tables) {
+      const table = this.catalog.byId.get(rows.tableId)
+      if (table === undefined || rows.transaction <= table.flushedTxn) continue
+      if (frame.kind === frameKinds.carry) forgetRows(table)
+      else if (rows.transaction <= table.transaction) continue
+      this.addRows(table, rows, frame)
+    }
+  }
+
+  private change(change: LoggedChange, lsn: number): void {
+    if (change.kind === 'schema') {
+      const known = this.catalog.byId.get(change.schema.id)
+      if (known !== undefined && known.schema.version >= change.schema.version) return
+      if (known === undefined) noteSchemaChange(this.catalog.add(change.schema), lsn)
+      else {
+        this.catalog.replaceSchema(known, change.schema)
+        noteSchemaChange(known, lsn)
+      }
+      return
+    }
+    const table = this.catalog.byId.get(change.tableId)
+    if (table === undefined) return
+    if (change.kind === 'drop') {
+      this.catalog.remove(table)
+      table.freeAll()
+    } else if (change.transaction > table.flushedTxn) this.truncate(table, change.transaction)
+  }
+
+  private truncate(table: WriterTable, transaction: number): void {
+    forgetRows(table)
+    this.truncated.set(table, [...(this.truncated.get(table) ?? []), ...table.parts])
+    table.parts = []
+    table.flushedTxn = transaction
+    table.transaction = Math.max(table.transaction, transaction)
+  }
+
+  private addRows(table: WriterTable, rows: TableRows, frame: WalFrame): void {
+    for (const symbols of rows.symbols) this.addSymbols(table, symbols)
+    const generation = this.openGeneration(table)
+    const before = generation.memtable.rows
+    const cursors = rows.columns.map((column) => newCursor(column, rows.rowCount))
+    const piece = newPiece(Math.min(sliceRows, Math.max(1, rows.rowCount)))
+    for (let from = 0; from < rows.rowCount; from += piece.rows) {
+      resetPiece(piece)
+      piece.rows = Math.min(piece.capacity, rows.rowCount - from)
+      for (const cursor of cursors) this.stageColumn(cursor, piece, from)
+      noteTimes(this.options.memory.i64, piece, table.schema.timestampId)
+      if (!generation.memtable.append([piece], table.schema.timestampId)) {
+        throw new ResourceError('the memory does not suffice to replay the log')
+      }
+      this.heap.reset()
+    }
+    freePiece(this.options.allocator, piece)
+    generation.dedup?.add(before, generation.memtable.rows)
+    this.rows += rows.rowCount
+    table.transaction = rows.transaction
+    generation.maxTxn = rows.transaction
+    generation.firstLsn = Math.min(generation.firstLsn, frame.lsn)
+    generation.lastLsn = frame.endLsn
+  }
+
+  private openGeneration(table: WriterTable): Generation {
+    const { open } = table
+    if (open !== undefined && open.memtable.rows < this.flushRows) return open
+    if (open !== undefined) open.state = 'frozen'
+    const { memory, allocator, clock } = this.options
+    const memtable = new Memtable({ memory, allocator, id: this.nextGenerationId++ })
+    const keys = table.schema.dedupKeys.map((id) => ({ id, type: table.columnById(id).type }))
+    const generation: Generation = {
+      memtable,
+      dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys) : undefined,
+      state: 'open',
+      minTxn: table.transaction + 1,
+      maxTxn: table.transaction,
+      firstLsn: Number.POSITIVE_INFINITY,
+      lastLsn: 0,
+      carriedLsn: 0,
+      createdMs: clock.monotonicMs(),
+    }
+    table.generations.push(generation)
+    return generation
+  }
+
+  /** Enters the texts that the dictionary lacks. A gap, left by a damaged frame, is filled: ids must keep their place. */
+  private addSymbols(table: WriterTable, { columnId, firstId, count, lengths, bytes }: NewSymbols): void {
+    const dictionary = table.dictionaries.get(columnId)
+    if (dictionary === undefined) return
+    const encoder = new TextEncoder()
+    while (dictionary.count < firstId) this.addSymbol(table, columnId, encoder.encode(`?${dictionary.count}`))
+    const view = new DataView(lengths.buffer, lengths.byteOffset)
+    for (let index = 0, at = 0; index < count; index++) {
+      const length = view.getInt32(index * 4, true)
+      if (firstId + index >= dictionary.count) this.addSymbol(table, columnId, bytes.subarray(at, at + length))
+      at += length
+    }
+    table.loggedSymbols.set(columnId, dictionary.count)
+  }
+
+  private addSymbol(table: WriterTable, columnId: number, text: Uint8Array): void {
+    const dictionary = table.dictionary(columnId)
+    const expected = dictionary.count
+    const id = dictionary.intern(this.heap.put(text), text.length)
+    this.heap.reset()
+    assert(id === expected, 'symbols are replayed in the order of their ids')
+  }
+
+  private stageColumn(cursor: ColumnCursor, piece: Piece, from: number): void {
+    const { memory, allocator } = this.options
+    const column = pieceColumn(allocator, piece, cursor.column.id, cursor.column.type)
+    column.filled = piece.rows
+    if (cursor.fixed !== undefined) {
+      const { width } = column
+      memory.u8.set(cursor.fixed.subarray(from * width, (from + piece.rows) * width), column.address)
+    } else this.stageTexts(cursor, piece, column, from)
+  }
+
+  private stageTexts(cursor: ColumnCursor, piece: Piece, column: PieceColumn, from: number): void {
+    const { u32, i32 } = this.options.memory
+    for (let row = 0; row < piece.rows; row++) {
+      const length = cursor.lengths.getInt32((from + row) * 4, true)
+      const word = (column.address >>> 2) + row * 2
+      i32[word + 1] = length
+      u32[word] = length <= 0 ? 0 : this.heap.put(cursor.bytes.subarray(cursor.at, cursor.at + length))
+      if (length > 0) cursor.at += length
+    }
+  }
+}
+
+/** One column of a frame while its rows are read slice by slice. */
+interface ColumnCursor {
+  readonly column: RowsColumn
+  readonly fixed: Uint8Array | undefined
+  readonly lengths: DataView
+  readonly bytes: Uint8Array
+  at: number
+}
+
+function newCursor(column: RowsColumn, rowCount: number): ColumnCursor {
+  const { values, type } = column
+  const none = new Uint8Array(0)
+  if (values.kind === 'packed') {
+    assert(isVariable(type), 'only variable columns are packed')
+    const lengths = new DataView(values.lengths.buffer, values.lengths.byteOffset)
+    return { column, fixed: undefined, lengths, bytes: values.bytes, at: 0 }
+  }
+  const [fixed = none] = values.pieces
+  assert(fixed.length === rowCount * widthOf(type), 'a decoded column is one piece')
+  return { column, fixed, lengths: new DataView(none.buffer), bytes: none, at: 0 }
+}
+
+function noteTimes(i64: BigInt64Array, piece: Piece, timestampId: number): void {
+  const column = piece.columns.get(timestampId)
+  if (column === undefined) return
+  for (let row = 0; row < piece.rows; row++) noteTimestamp(piece, i64[(column.address >>> 3) + row] as bigint)
+}
+
+/** Frees what was replayed of the table's rows. */
+function forgetRows(table: WriterTable): void {
+  for (const { memtable } of table.generations) memtable.free()
+  table.generations = []
+}

@@ -1,0 +1,83 @@
+// Schema changes as functions from schema to schema. They check what only the newest schema can tell; the statement
+// layer has checked names and types before, with positions in the text.
+
+import { RowError, SqlError } from '../base/errors.js'
+import { tableColumnsMax } from '../base/limits.js'
+import type { SchemaChange } from './messages.js'
+import { isColumnName, isTableName } from './names.js'
+import { type ColumnSchema, findColumn, type TableSchema } from './schema.js'
+
+type ColumnChange = Extract<
+  SchemaChange,
+  { kind: 'addColumn' | 'dropColumn' | 'renameColumn' | 'renameTable' | 'alterTable' }
+>
+
+/** The changed schema; the same object when there is nothing to do. Throws SqlError. */
+export function changeSchema(schema: TableSchema, change: ColumnChange): TableSchema {
+  switch (change.kind) {
+    case 'addColumn':
+      return addColumn(schema, change.column, change.ifNotExists)
+    case 'dropColumn':
+      return withColumn(droppable(schema, change.columnId), change.columnId, { dropped: true })
+    case 'renameColumn':
+      return renameColumn(schema, change.columnId, change.name)
+    case 'renameTable':
+      if (!isTableName(change.name)) throw new SqlError(`invalid table name [name=${change.name}]`, 0)
+      return next({ ...schema, name: change.name })
+    case 'alterTable':
+      return next({ ...schema, ...change.changes })
+    default:
+      throw new RowError('unknown schema change', 0)
+  }
+}
+
+function next(schema: TableSchema): TableSchema {
+  return { ...schema, version: schema.version + 1 }
+}
+
+function addColumn(
+  schema: TableSchema,
+  column: Omit<ColumnSchema, 'id' | 'dropped'>,
+  ifNotExists: boolean,
+): TableSchema {
+  if (findColumn(schema, column.name) !== undefined) {
+    if (ifNotExists) return schema
+    throw new SqlError(`column already exists [table=${schema.name}, column=${column.name}]`, 0)
+  }
+  if (!isColumnName(column.name)) throw new SqlError(`invalid column name [name=${column.name}]`, 0)
+  if (schema.columns.length >= tableColumnsMax) throw new SqlError(`too many columns [limit=${tableColumnsMax}]`, 0)
+  return next({ ...schema, columns: [...schema.columns, { ...column, id: schema.columns.length, dropped: false }] })
+}
+
+/** Keys and the designated timestamp stay. */
+function droppable(schema: TableSchema, columnId: number): TableSchema {
+  const column = liveColumn(schema, columnId)
+  if (columnId === schema.timestampId) {
+    throw new SqlError(`cannot drop the designated timestamp [column=${column.name}]`, 0)
+  }
+  if (schema.dedupKeys.includes(columnId)) throw new SqlError(`cannot drop a dedup key [column=${column.name}]`, 0)
+  return schema
+}
+
+function renameColumn(schema: TableSchema, columnId: number, name: string): TableSchema {
+  liveColumn(schema, columnId)
+  const holder = findColumn(schema, name)
+  if (holder !== undefined && holder.id !== columnId) {
+    throw new SqlError(`column already exists [table=${schema.name}, column=${name}]`, 0)
+  }
+  if (!isColumnName(name)) throw new SqlError(`invalid column name [name=${name}]`, 0)
+  return withColumn(schema, columnId, { name })
+}
+
+function liveColumn(schema: TableSchema, columnId: number): ColumnSchema {
+  const column = schema.columns[columnId]
+  if (column === undefined || column.dropped) {
+    throw new SqlError(`column does not exist [table=${schema.name}, id=${columnId}]`, 0)
+  }
+  return column
+}
+
+function withColumn(schema: TableSchema, columnId: number, members: Partial<ColumnSchema>): TableSchema {
+  const columns = schema.columns.map((column) => (column.id === columnId ? { ...column, ...members } : column))
+  return next({ ...schema, columns })
+}

@@ -1,0 +1,184 @@
+// Schema changes in the writer: one log frame each, applied at once to the writer's own view, published when the log
+// has acknowledged the frame. Results are logged, never statements: the payload is the new schema.
+
+import { errorRecord, ResourceError, SqlError } from '../base/errors.js'
+import { frameKinds, type Lsn } from '../wal/types.js'
+import type { Manifest, ManifestRecord } from './manifest.js'
+import type { SchemaChange } from './messages.js'
+import { isTableName } from './names.js'
+import type { PartDescriptor, TableSchema } from './schema.js'
+import { changeSchema } from './schema-change.js'
+import { noteSchemaChange } from './writer-commit.js'
+import { discardParts, flushTable, freeGeneration, whenFlushed } from './writer-flush.js'
+import { commitManifest, payDebts, putOff } from './writer-manifest.js'
+import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
+
+/** What a ddl frame, or the ddl list of a rows frame, says. */
+export type LoggedChange =
+  | { readonly kind: 'schema'; readonly schema: TableSchema }
+  | { readonly kind: 'drop'; readonly tableId: number }
+  /** Rows up to the transaction are gone. */
+  | { readonly kind: 'truncate'; readonly tableId: number; readonly transaction: number }
+
+/** Does the change; every outcome ends in a receipt. */
+export function applyChange(state: WriterState, requestId: number, change: SchemaChange): void {
+  try {
+    changeTable(state, requestId, change)
+  } catch (thrown) {
+    if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
+    state.catalog.undo()
+    answerNow(state, refusal(requestId, errorRecord(thrown)))
+  }
+}
+
+function changeTable(state: WriterState, requestId: number, change: SchemaChange): void {
+  if (change.kind === 'createTable') {
+    createTable(state, requestId, change)
+    return
+  }
+  const table = state.catalog.byId.get(change.tableId)
+  if (table === undefined) throw new SqlError(`table does not exist [id=${change.tableId}]`, 0)
+  switch (change.kind) {
+    case 'dropTable':
+      dropTable(state, requestId, table)
+      return
+    case 'truncateTable':
+      truncateTable(state, requestId, table)
+      return
+    case 'dropPartition':
+      dropPartitions(state, requestId, table, change.partitions)
+      return
+    default:
+      replaceSchema(state, requestId, table, changeSchema(table.schema, change))
+  }
+}
+
+function createTable(
+  state: WriterState,
+  requestId: number,
+  { schema, ifNotExists }: Extract<SchemaChange, { kind: 'createTable' }>,
+): void {
+  if (state.catalog.find(schema.name) !== undefined) {
+    if (!ifNotExists) throw SqlError.tableExists(0)
+    enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
+    return
+  }
+  if (!isTableName(schema.name)) throw new SqlError(`invalid table name [name=${schema.name}]`, 0)
+  const whole: TableSchema = { ...schema, id: state.catalog.nextTableId, version: 1 }
+  const firstLsn = state.wal.headLsn
+  const endLsn = logChange(state, { kind: 'schema', schema: whole })
+  const table = state.catalog.add(whole)
+  noteSchemaChange(table, firstLsn)
+  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
+}
+
+function replaceSchema(state: WriterState, requestId: number, table: WriterTable, schema: TableSchema): void {
+  if (schema === table.schema) {
+    enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
+    return
+  }
+  const holder = state.catalog.find(schema.name)
+  if (holder !== undefined && holder !== table) throw SqlError.tableExists(0)
+  const firstLsn = state.wal.headLsn
+  const endLsn = logChange(state, { kind: 'schema', schema })
+  const keysChanged = schema.dedupKeys.join() !== table.schema.dedupKeys.join()
+  state.catalog.replaceSchema(table, schema)
+  noteSchemaChange(table, firstLsn)
+  // The index of a generation knows one set of keys.
+  if (keysChanged) flushTable(state, table)
+  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
+}
+
+function dropTable(state: WriterState, requestId: number, table: WriterTable): void {
+  const endLsn = logChange(state, { kind: 'drop', tableId: table.id })
+  state.catalog.remove(table)
+  state.decoder.forget(table)
+  state.dropped.set(table.id, table)
+  emptyTable(state, table)
+  table.retire(() => {
+    table.freeAll()
+    state.dropped.delete(table.id)
+  })
+  enqueue(state, {
+    dropped: [table.id],
+    receipts: [receiptOf(requestId, { lsn: endLsn })],
+    after: () => {
+      state.debts.push(({ tables }) => (tables.has(table.id) ? [{ kind: 'drop', tableId: table.id }] : []))
+    },
+  })
+}
+
+function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {
+  const { transaction, parts } = table
+  const endLsn = logChange(state, { kind: 'truncate', tableId: table.id, transaction })
+  emptyTable(state, table)
+  enqueue(state, {
+    versions: [table.nextVersion()],
+    receipts: [receiptOf(requestId, { lsn: endLsn })],
+    after: () => {
+      state.debts.push((manifest) => removal(manifest, table, parts, transaction))
+    },
+  })
+}
+
+/** Takes all rows away; memory and files go when nobody reads them. */
+function emptyTable(state: WriterState, table: WriterTable): void {
+  const { parts, generations } = table
+  table.parts = []
+  table.generations = []
+  table.flushedTxn = table.transaction
+  table.retire(() => {
+    for (const generation of generations) freeGeneration(state, generation)
+    discardParts(state, parts)
+  })
+}
+
+/** What takes the parts out of the manifest; those of them that are still in it. */
+function removal(
+  manifest: Manifest,
+  table: WriterTable,
+  parts: readonly PartDescriptor[],
+  flushedTxn: number,
+): ManifestRecord[] {
+  const known = manifest.tables.get(table.id)
+  if (known === undefined) return []
+  const named = new Set(known.parts.map(({ id }) => id))
+  const removed = parts.map(({ id }) => id).filter((id) => named.has(id))
+  return [{ kind: 'parts', tableId: table.id, added: [], removed, flushedTxn: Math.max(flushedTxn, known.flushedTxn) }]
+}
+
+/** Memtable rows of the partitions go with them, so the table is flushed first. */
+function dropPartitions(
+  state: WriterState,
+  requestId: number,
+  table: WriterTable,
+  partitions: readonly string[],
+): void {
+  whenFlushed(state, flushTable(state, table), () => {
+    const gone = table.parts.filter(({ partition }) => partitions.includes(partition))
+    try {
+      if (gone.length > 0 && !table.dropped) removePartitions(state, table, gone)
+      enqueue(state, { receipts: [receiptOf(requestId, {})] })
+    } catch (thrown) {
+      putOff(state, thrown)
+      answerNow(state, refusal(requestId, errorRecord(thrown)))
+    }
+  })
+}
+
+/** The manifest's record is the commit: there is no frame in the log. Throws FileError. */
+function removePartitions(state: WriterState, table: WriterTable, gone: readonly PartDescriptor[]): void {
+  payDebts(state)
+  commitManifest(state, removal(state.manifest, table, gone, table.flushedTxn))
+  table.parts = table.parts.filter((part) => !gone.includes(part))
+  table.retire(() => discardParts(state, gone))
+  enqueue(state, { versions: [table.nextVersion()] })
+}
+
+/** Appends the frame; throws ResourceError when the log takes nothing now. */
+function logChange(state: WriterState, change: LoggedChange): Lsn {
+  const endLsn = state.wal.append(frameKinds.ddl, [new TextEncoder().encode(JSON.stringify(change))])
+  state.lastEndLsn = endLsn
+  return endLsn
+}

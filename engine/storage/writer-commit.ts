@@ -1,0 +1,185 @@
+// One transaction: its staged rows go into the memtables (not yet visible) and, as one frame, into the log.
+//
+// Memtables come first because they may lack memory: then nothing has happened, and the transaction is tried again when
+// a flush has returned some. When the log refuses, the rows are taken back.
+
+import { assert } from '../base/assert.js'
+import { ResourceError } from '../base/errors.js'
+import { encodeRows, type NewSymbols, noOrigin, type TableRows } from '../wal/frame-rows.js'
+import { frameKinds, type Lsn } from '../wal/types.js'
+import { Memtable } from './memtable.js'
+import { DedupIndex } from './memtable-dedup.js'
+import type { Receipt } from './messages.js'
+import type { TableVersion } from './schema.js'
+import { frameColumns, type Piece, settlePiece } from './writer-batch.js'
+import type { WriterState } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** Rows of one table, staged. */
+export interface StagedTable {
+  readonly table: WriterTable
+  readonly pieces: readonly Piece[]
+}
+
+interface Appended {
+  readonly staged: StagedTable
+  readonly generation: Generation
+  readonly rowsBefore: number
+  readonly fresh: boolean
+}
+
+/**
+ * Commits the rows and what the request added to the catalog. False when the memtables lack memory; nothing has
+ * happened then. Throws ResourceError when the log takes nothing now; the caller undoes the catalog.
+ */
+export function commitRows(
+  state: WriterState,
+  tables: readonly StagedTable[],
+  receipts: (lsn: Lsn) => Receipt[],
+): boolean {
+  for (const { pieces } of tables) for (const piece of pieces) settlePiece(state.options.memory, piece)
+  const appended = appendAll(state, tables)
+  if (appended === undefined) return false
+  const firstLsn = state.wal.headLsn
+  const changed = state.catalog.changed()
+  let endLsn: Lsn
+  try {
+    endLsn = appendFrame(state, appended, changed)
+  } catch (thrown) {
+    takeBack(appended)
+    throw thrown
+  }
+  state.catalog.keep()
+  state.lastEndLsn = endLsn
+  for (const table of changed) noteSchemaChange(table, firstLsn)
+  for (const entry of appended) noteRows(entry, firstLsn, endLsn)
+  const renewed = new Set([...changed, ...appended.filter(({ fresh }) => fresh).map(({ staged }) => staged.table)])
+  state.pending.push({
+    endLsn,
+    visible: appended.map(({ generation: { memtable } }) => ({ memtable, rows: memtable.rows })),
+    versions: [...renewed].map((table): TableVersion => table.nextVersion()),
+    dropped: [],
+    receipts: receipts(endLsn),
+  })
+  return true
+}
+
+/** The manifest lacks the schema: the log must keep the frame that holds it. */
+export function noteSchemaChange(table: WriterTable, lsn: Lsn): void {
+  table.schemaDirty = true
+  table.dirtyLsn = Math.min(table.dirtyLsn, lsn)
+}
+
+function appendAll(state: WriterState, tables: readonly StagedTable[]): Appended[] | undefined {
+  const appended: Appended[] = []
+  for (const staged of tables) {
+    const entry = appendTable(state, staged)
+    if (entry === undefined) {
+      takeBack(appended)
+      return undefined
+    }
+    appended.push(entry)
+  }
+  return appended
+}
+
+function appendTable(state: WriterState, staged: StagedTable): Appended | undefined {
+  const { table, pieces } = staged
+  const fresh = table.open === undefined
+  const generation = table.open ?? startGeneration(state, table)
+  if (generation === undefined) return undefined
+  const rowsBefore = generation.memtable.rows
+  if (generation.memtable.append(pieces, table.schema.timestampId)) return { staged, generation, rowsBefore, fresh }
+  if (fresh) removeGeneration(table, generation)
+  return undefined
+}
+
+function takeBack(appended: readonly Appended[]): void {
+  for (const { staged, generation, rowsBefore, fresh } of appended) {
+    generation.memtable.cut(rowsBefore)
+    if (fresh) removeGeneration(staged.table, generation)
+  }
+}
+
+/** A generation that nobody has seen. */
+function removeGeneration(table: WriterTable, generation: Generation): void {
+  table.generations = table.generations.filter((other) => other !== generation)
+  generation.memtable.free()
+}
+
+/** A new open generation; undefined when the memory does not suffice. */
+export function startGeneration(state: WriterState, table: WriterTable): Generation | undefined {
+  const { memory, allocator, clock } = state.options
+  assert(table.open === undefined, 'a table has one open generation')
+  try {
+    const memtable = new Memtable({ memory, allocator, id: state.nextGenerationId })
+    state.nextGenerationId++
+    const keys = table.schema.dedupKeys.map((id) => ({ id, type: table.columnById(id).type }))
+    const generation: Generation = {
+      memtable,
+      dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys) : undefined,
+      state: 'open',
+      minTxn: table.transaction + 1,
+      maxTxn: table.transaction,
+      firstLsn: Number.POSITIVE_INFINITY,
+      lastLsn: 0,
+      carriedLsn: 0,
+      createdMs: clock.monotonicMs(),
+    }
+    table.generations.push(generation)
+    return generation
+  } catch (thrown) {
+    if (thrown instanceof ResourceError) return undefined
+    throw thrown
+  }
+}
+
+function appendFrame(state: WriterState, appended: readonly Appended[], changed: readonly WriterTable[]): Lsn {
+  const { memory, allocator } = state.options
+  const tables = appended.map(({ staged: { table, pieces } }): TableRows => {
+    const rowCount = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+    return {
+      tableId: table.id,
+      transaction: table.transaction + 1,
+      structureVersion: table.schema.version,
+      rowCount,
+      ...timesOf(table, pieces),
+      symbols: newSymbols(table, table.loggedSymbols),
+      columns: frameColumns(memory, allocator, pieces),
+    }
+  })
+  const ddl = changed.map(({ schema }) => ({ kind: 'schema', schema }))
+  return state.wal.append(frameKinds.rows, encodeRows({ origin: noOrigin, ddl, tables }))
+}
+
+function timesOf(table: WriterTable, pieces: readonly Piece[]): { minTimestamp: bigint; maxTimestamp: bigint } {
+  const [first] = pieces
+  if (table.schema.timestampId < 0 || first === undefined) return { minTimestamp: 0n, maxTimestamp: 0n }
+  let { minTs, maxTs } = first
+  for (const piece of pieces) {
+    if (piece.minTs < minTs) minTs = piece.minTs
+    if (piece.maxTs > maxTs) maxTs = piece.maxTs
+  }
+  return { minTimestamp: minTs, maxTimestamp: maxTs }
+}
+
+/** Entries of the table's dictionaries behind the given counts. */
+export function newSymbols(table: WriterTable, known: ReadonlyMap<number, number>): NewSymbols[] {
+  const symbols: NewSymbols[] = []
+  for (const [columnId, dictionary] of table.dictionaries) {
+    const firstId = known.get(columnId) ?? 0
+    const { count } = dictionary
+    if (count === firstId) continue
+    symbols.push({ columnId, firstId, count: count - firstId, ...dictionary.packed(firstId, count) })
+  }
+  return symbols
+}
+
+function noteRows({ staged: { table }, generation, rowsBefore }: Appended, firstLsn: Lsn, endLsn: Lsn): void {
+  table.transaction++
+  generation.maxTxn = table.transaction
+  generation.firstLsn = Math.min(generation.firstLsn, firstLsn)
+  generation.lastLsn = endLsn
+  for (const [columnId, dictionary] of table.dictionaries) table.loggedSymbols.set(columnId, dictionary.count)
+  generation.dedup?.add(rowsBefore, generation.memtable.rows)
+}

@@ -1,0 +1,328 @@
+// From memtables to parts: which generation is flushed when, the jobs that do it, and what follows when they are done.
+//
+//   freeze    the generation takes no more rows; the next append starts another
+//   job       posted when all its rows are visible; a query thread sorts it and writes parts
+//   done      new symbols to their files, synced; parts to the manifest, synced; version + 1; memory and log are trimmed
+//
+// Invariants:
+//   1. Generations of a table are flushed in their order, so `flushedTxn` covers everything before it.
+//   2. The log is trimmed only up to the oldest frame that memory, schemas or unwritten symbols still need.
+//   3. A failed manifest write ends nothing: rows stay in memtable and log, the manifest is opened again, later.
+
+import { errorRecord } from '../base/errors.js'
+import { budgets } from '../memory/budgets.js'
+import type { Lsn } from '../wal/types.js'
+import { appendDictionaryFile, dictionaryFilePath } from './dictionary-file.js'
+import type { ManifestRecord } from './manifest.js'
+import { type JobResult, partIdsPerFlush } from './messages.js'
+import type { PartDescriptor } from './schema.js'
+import { carryGeneration } from './writer-carry.js'
+import { commitManifest, namesPart, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import { enqueue, type RunningJob, type WriterState } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+const retryMs = 1000
+/** Jobs under way at once: query threads have queries to run, too. */
+const flushJobsMax = 2
+/** Above this share of the budget, the largest generation is flushed, whatever its size. */
+const memoryMark = 0.7
+
+/** Freezes the table's open generation; returns the generations that are now to be flushed. */
+export function flushTable(_state: WriterState, table: WriterTable): Generation[] {
+  const { open } = table
+  if (open !== undefined && open.memtable.rows > 0) open.state = 'frozen'
+  return table.generations.filter(({ state }) => state !== 'open')
+}
+
+/** Runs when none of the generations is in memory any more. */
+export function whenFlushed(state: WriterState, generations: readonly Generation[], done: () => void): void {
+  if (generations.length === 0) done()
+  else state.waiters.push({ generations: new Set(generations), done })
+}
+
+/** One round: freezes what is due, posts jobs, trims. Returns whether a job was posted. */
+export function scheduleFlushes(state: WriterState): boolean {
+  const now = state.options.clock.monotonicMs()
+  if (now < state.retryAtMs) return false
+  freezeDue(state, now)
+  freezeForLog(state)
+  let posted = false
+  for (const table of state.catalog.byId.values()) {
+    if (flushJobs(state) >= flushJobsMax) break
+    const [oldest] = table.generations
+    if (oldest?.state !== 'frozen' || oldest.lastLsn > state.wal.acknowledgedLsn) continue
+    if (pendingNames(state, oldest)) continue
+    posted = postFlush(state, table, oldest) || posted
+  }
+  return posted
+}
+
+function flushJobs(state: WriterState): number {
+  let count = 0
+  for (const { generation } of state.jobs.values()) if (generation !== undefined) count++
+  return count
+}
+
+/** Its rows are acknowledged but not settled yet. */
+function pendingNames(state: WriterState, { memtable }: Generation): boolean {
+  return memtable.visibleRows < memtable.rows && state.pending.length > 0
+}
+
+/** By size, by age, and the largest ones when memory is short. */
+function freezeDue(state: WriterState, now: number): void {
+  const { flushRows, flushBytes, flushAgeMs } = state.settings
+  let largest: Generation | undefined
+  let frozen = 0
+  for (const { open, generations } of state.catalog.byId.values()) {
+    frozen += generations.reduce((sum, { state: kind }) => sum + (kind === 'open' ? 0 : 1), 0)
+    if (open === undefined || open.memtable.rows === 0) continue
+    const { memtable, createdMs } = open
+    if (memtable.rows >= flushRows || memtable.bytes >= flushBytes || now - createdMs >= flushAgeMs) {
+      open.state = 'frozen'
+      frozen++
+    } else if (largest === undefined || memtable.bytes > largest.memtable.bytes) largest = open
+  }
+  const { allocator } = state.options
+  const short = allocator.used(budgets.memtables) > memoryMark * allocator.limit(budgets.memtables)
+  if (short && frozen < flushJobsMax && largest !== undefined) largest.state = 'frozen'
+}
+
+/** The log is too long: what it is kept for is flushed, or carried to its head when it is small. */
+function freezeForLog(state: WriterState): void {
+  const { flushLsn } = state.wal
+  if (flushLsn === 0) return
+  for (const table of state.catalog.byId.values()) {
+    const { open } = table
+    if (table.neededLsn >= flushLsn || open === undefined || open.firstLsn >= flushLsn) continue
+    const small = open.memtable.bytes < state.settings.carryBytesMax && table.generations.length === 1
+    if (small && open.carriedLsn >= flushLsn) continue
+    if (small && open.lastLsn <= state.wal.acknowledgedLsn) carryGeneration(state, table, open)
+    else open.state = 'frozen'
+  }
+  trimLog(state)
+}
+
+function postFlush(state: WriterState, table: WriterTable, generation: Generation): boolean {
+  try {
+    const firstPartId = takePartIds(state, partIdsPerFlush)
+    generation.state = 'flushing'
+    const version = {
+      ...table.nextVersion(),
+      generations: [{ id: generation.memtable.id, address: generation.memtable.address }],
+    }
+    const { minTxn, maxTxn, memtable } = generation
+    const job = {
+      kind: 'flush',
+      version,
+      generation: memtable.address,
+      rows: memtable.rows,
+      minTxn,
+      maxTxn,
+      firstPartId,
+    } as const
+    postJob(state, { job, table, generation })
+    return true
+  } catch (thrown) {
+    putOff(state, thrown)
+    return false
+  }
+}
+
+function postJob(state: WriterState, running: RunningJob): void {
+  const jobId = state.nextJobId++
+  state.jobs.set(jobId, running)
+  state.options.post({ kind: 'job', jobId, job: running.job })
+}
+
+/** A query thread has done the job. */
+export function jobDone(state: WriterState, jobId: number, { parts }: JobResult): void {
+  const running = state.jobs.get(jobId)
+  if (running === undefined) return
+  state.jobs.delete(jobId)
+  if (running.generation !== undefined) flushDone(state, running.table, running.generation, parts)
+  else mergeDone(state, running, parts)
+}
+
+export function jobFailed(state: WriterState, jobId: number, message: string): void {
+  const running = state.jobs.get(jobId)
+  if (running === undefined) return
+  state.jobs.delete(jobId)
+  const { table, generation, job } = running
+  state.options.log('E', 'writer', `${job.kind} failed [table=${table.schema.name}, error=${message}]`)
+  if (generation?.state === 'gone') generation.memtable.free()
+  if (generation?.state === 'flushing') generation.state = 'frozen'
+  state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+}
+
+function flushDone(
+  state: WriterState,
+  table: WriterTable,
+  generation: Generation,
+  parts: readonly PartDescriptor[],
+): void {
+  if (generation.state === 'gone') {
+    generation.memtable.free()
+    discardParts(state, parts)
+    return
+  }
+  try {
+    writeSymbols(state, table)
+    payDebts(state)
+    commitManifest(state, flushRecords(state, table, generation, parts))
+  } catch (thrown) {
+    putOff(state, thrown)
+    // The record may have reached the disk although the commit failed: then the parts are the table's.
+    if (parts[0] === undefined || !namesPart(state, table.id, parts[0].id)) {
+      generation.state = 'frozen'
+      discardParts(state, parts)
+      return
+    }
+  }
+  schemaWritten(table)
+  table.parts = [...table.parts, ...parts].sort(byTransaction)
+  table.flushedTxn = generation.maxTxn
+  table.generations = table.generations.filter((other) => other !== generation)
+  table.retire(() => freeGeneration(state, generation))
+  enqueue(state, { versions: [table.nextVersion()] })
+  flushed(state, generation)
+  trimLog(state)
+  postMerge(state, table)
+}
+
+function byTransaction(x: PartDescriptor, y: PartDescriptor): number {
+  return x.minTxn - y.minTxn || x.id - y.id
+}
+
+function flushRecords(
+  state: WriterState,
+  table: WriterTable,
+  generation: Generation,
+  parts: readonly PartDescriptor[],
+): ManifestRecord[] {
+  const dictionaries = [...table.symbolFiles].map(([columnId, { count }]) => [columnId, count] as const)
+  return [
+    ...schemaRecords(state, table),
+    { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: generation.maxTxn, dictionaries },
+    { kind: 'ids', table: state.catalog.nextTableId },
+  ]
+}
+
+function flushed(state: WriterState, generation: Generation): void {
+  for (const waiter of [...state.waiters]) {
+    if (!waiter.generations.delete(generation) || waiter.generations.size > 0) continue
+    state.waiters.splice(state.waiters.indexOf(waiter), 1)
+    waiter.done()
+  }
+}
+
+/** A reader's last hold is gone; a job may still read it. */
+export function freeGeneration(state: WriterState, generation: Generation): void {
+  flushed(state, generation)
+  if (generation.state === 'flushing' && [...state.jobs.values()].some((job) => job.generation === generation)) {
+    generation.state = 'gone'
+  } else generation.memtable.free()
+}
+
+/** New dictionary entries go to their files, durably, before anything relies on them. Throws FileError. */
+function writeSymbols(state: WriterState, table: WriterTable): void {
+  const directory = `${state.options.directory}/symbols`
+  for (const [columnId, dictionary] of table.dictionaries) {
+    const known = table.symbolFiles.get(columnId) ?? { count: 0, end: 0 }
+    const { count } = dictionary
+    if (count === known.count) continue
+    const id = { tableId: table.id, columnId }
+    const record = { firstId: known.count, count: count - known.count, ...dictionary.packed(known.count, count) }
+    const end = appendDictionaryFile(state.options.files, dictionaryFilePath(directory, id), id, known.end, record)
+    table.symbolFiles.set(columnId, { count, end })
+  }
+}
+
+function schemaRecords(state: WriterState, table: WriterTable): ManifestRecord[] {
+  const known = state.manifest.tables.has(table.id)
+  return table.schemaDirty || !known ? [{ kind: 'schema', schema: table.stableSchema }] : []
+}
+
+function schemaWritten(table: WriterTable): void {
+  table.schemaDirty = false
+  table.dirtyLsn = Number.POSITIVE_INFINITY
+}
+
+/** Schemas that only the log holds go to the manifest, durably. Throws FileError. */
+export function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
+  const dirty = [...state.catalog.byId.values()].filter(({ dirtyLsn }) => dirtyLsn < beforeLsn)
+  if (dirty.length === 0) return
+  commitManifest(state, [
+    ...dirty.map(({ stableSchema }) => ({ kind: 'schema', schema: stableSchema }) as const),
+    { kind: 'ids', table: state.catalog.nextTableId },
+  ])
+  for (const table of dirty) schemaWritten(table)
+}
+
+/** Lets the log forget what nothing needs any more. */
+export function trimLog(state: WriterState): void {
+  const { wal, catalog } = state
+  const oldest = [...catalog.byId.values()].reduce(
+    (lsn, { generations }) => generations.reduce((min, { firstLsn }) => Math.min(min, firstLsn), lsn),
+    Math.min(wal.durableLsn, state.settledLsn),
+  )
+  try {
+    payDebts(state)
+    writeSchemas(state, oldest)
+    const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
+    if (needed > 0) wal.trim(needed)
+  } catch (thrown) {
+    putOff(state, thrown)
+  }
+}
+
+function postMerge(state: WriterState, table: WriterTable): void {
+  const { chooseMerge } = state.options
+  if (chooseMerge === undefined || table.dropped) return
+  const busy = new Set(
+    [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? job.parts.map(({ id }) => id) : [])),
+  )
+  const version = { ...table.nextVersion() }
+  const parts = chooseMerge(version, busy)
+  if (parts === undefined || parts.length === 0) return
+  try {
+    postJob(state, { job: { kind: 'merge', version, parts, partId: takePartIds(state, 1) }, table })
+  } catch (thrown) {
+    putOff(state, thrown)
+  }
+}
+
+function mergeDone(state: WriterState, { job, table }: RunningJob, parts: readonly PartDescriptor[]): void {
+  if (job.kind !== 'merge') return
+  const replaced = new Set(job.parts.map(({ id }) => id))
+  const present = table.parts.filter(({ id }) => replaced.has(id))
+  if (table.dropped || present.length !== replaced.size) {
+    discardParts(state, parts)
+    return
+  }
+  try {
+    payDebts(state)
+    commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
+  } catch (thrown) {
+    putOff(state, thrown)
+    if (parts[0] === undefined || !namesPart(state, table.id, parts[0].id)) {
+      discardParts(state, parts)
+      return
+    }
+  }
+  table.parts = [...table.parts.filter(({ id }) => !replaced.has(id)), ...parts].sort(byTransaction)
+  table.retire(() => discardParts(state, present))
+  enqueue(state, { versions: [table.nextVersion()] })
+  postMerge(state, table)
+}
+
+/** Removes part files that no version and no manifest names. A file that stays is removed at the next start. */
+export function discardParts(state: WriterState, parts: readonly PartDescriptor[]): void {
+  for (const { file } of parts) {
+    const path = `${state.options.directory}/${file}`
+    try {
+      if (state.options.files.exists(path)) state.options.files.remove(path)
+    } catch (thrown) {
+      state.options.log('W', 'writer', `part was not removed [file=${file}, error=${errorRecord(thrown).message}]`)
+    }
+  }
+}

@@ -1,0 +1,150 @@
+// Line-protocol requests from the ingest ring to the log. Atomic requests are committed when their last block is
+// decoded, others block by block, so that their size is not bounded by memory.
+//
+// A message stays in the ring until what was decoded from it is committed: staged texts point into it. Between the
+// blocks of an atomic request the texts are copied out.
+
+import { type ErrorRecord, errorRecord, ResourceError } from '../base/errors.js'
+import { lineFlags, precisionCodes, type RingMessage, ringKinds, ringPeek, ringRelease } from '../memory/ring.js'
+import type { Lsn } from '../wal/types.js'
+import type { Receipt } from './messages.js'
+import { commitRows } from './writer-commit.js'
+import { answerNow, enqueue, receiptOf, type WriterState } from './writer-state.js'
+
+const nanosByPrecision: Record<number, bigint> = {
+  [precisionCodes.n]: 1n,
+  [precisionCodes.u]: 1000n,
+  [precisionCodes.ms]: 1_000_000n,
+  [precisionCodes.s]: 1_000_000_000n,
+  [precisionCodes.m]: 60_000_000_000n,
+  [precisionCodes.h]: 3_600_000_000_000n,
+}
+
+/** The request whose blocks are being read. */
+export interface LineProgress {
+  /** A request has begun and its last block is not here yet: nothing else may change the catalog. */
+  open: boolean
+  /** Rows of committed blocks. */
+  rows: number
+  lsn: Lsn
+  /** A commit failed: the rest of the request is read over. */
+  error: ErrorRecord | null
+  /** The decoded block waits for memory. */
+  decoded: boolean
+}
+
+export function newLineProgress(): LineProgress {
+  return { open: false, rows: 0, lsn: 0, error: null, decoded: false }
+}
+
+/** 'blocked': the memtables lack memory; call again later. */
+export type TakeResult = 'idle' | 'taken' | 'blocked'
+
+/** Takes one message of the ring, if there is one. `bytes` of it are added to the count. */
+export function takeLines(state: WriterState, progress: LineProgress, giveUp: boolean): TakeResult {
+  const message = ringPeek(state.options.memory)
+  if (message === null) return 'idle'
+  if (message.kind === ringKinds.lines) {
+    if (!progress.decoded) decodeMessage(state, progress, message)
+    if (!finishMessage(state, progress, message, giveUp)) return 'blocked'
+  }
+  progress.decoded = false
+  ringRelease(state.options.memory)
+  return 'taken'
+}
+
+function decodeMessage(state: WriterState, progress: LineProgress, message: RingMessage): void {
+  const { decoder } = state
+  if ((message.flags & lineFlags.first) !== 0) {
+    Object.assign(progress, { open: true, rows: 0, lsn: 0, error: null })
+    decoder.begin({
+      atomic: (message.flags & lineFlags.atomic) !== 0,
+      skipBadLines: (message.flags & lineFlags.skipBadLines) !== 0,
+      unitNanos: nanosByPrecision[message.precision] ?? 1n,
+      nowMicros: message.nowMicros,
+    })
+  }
+  if (progress.error === null) decoder.block(message.address, message.bytes)
+  progress.decoded = true
+}
+
+/** Commits what is due; false when memory lacks. */
+function finishMessage(state: WriterState, progress: LineProgress, message: RingMessage, giveUp: boolean): boolean {
+  const { decoder } = state
+  const atomic = (message.flags & lineFlags.atomic) !== 0
+  const last = (message.flags & lineFlags.last) !== 0
+  if (atomic && decoder.error !== null) discard(state)
+  if (atomic && !last) {
+    own(state, progress)
+    return true
+  }
+  if (decoder.rows > 0 && !commitDecoded(state, progress, message.requestId, last)) {
+    if (!giveUp) return false
+    fail(state, progress, new ResourceError('out of memory for rows'))
+  }
+  if (decoder.rows === 0 && last) answer(state, progress, message.requestId)
+  return true
+}
+
+function own(state: WriterState, progress: LineProgress): void {
+  try {
+    state.decoder.own()
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    fail(state, progress, thrown)
+  }
+}
+
+/** Commits the staged rows; the receipt travels with the last ones. False when memory lacks. */
+function commitDecoded(state: WriterState, progress: LineProgress, requestId: number, last: boolean): boolean {
+  const { decoder } = state
+  const { rows } = decoder
+  const tables = decoder.result()
+  try {
+    const receipts = (lsn: Lsn) => {
+      progress.lsn = lsn
+      return last ? [receipt(state, progress, requestId, rows)] : []
+    }
+    if (!commitRows(state, tables, receipts)) return false
+    decoder.release()
+    progress.rows += rows
+    if (last) progress.open = false
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    fail(state, progress, thrown)
+    if (last) answer(state, progress, requestId)
+  }
+  return true
+}
+
+function receipt(state: WriterState, progress: LineProgress, requestId: number, rows: number): Receipt {
+  const { rejects, error } = state.decoder
+  return receiptOf(requestId, {
+    rows: progress.rows + rows,
+    rejects,
+    error: progress.error ?? error,
+    lsn: progress.lsn,
+  })
+}
+
+/** A request that ends without rows to commit. */
+function answer(state: WriterState, progress: LineProgress, requestId: number): void {
+  if (!progress.open) return
+  discard(state)
+  const outcome = receipt(state, progress, requestId, 0)
+  // Rows of earlier blocks are answered for when they are durable.
+  if (progress.rows === 0) answerNow(state, outcome)
+  else enqueue(state, { receipts: [outcome] })
+  progress.open = false
+}
+
+function fail(state: WriterState, progress: LineProgress, error: Error): void {
+  progress.error = errorRecord(error)
+  discard(state)
+}
+
+/** Gives up what is staged, and what the request has added to the catalog. */
+function discard(state: WriterState): void {
+  state.decoder.release()
+  state.catalog.undo()
+}

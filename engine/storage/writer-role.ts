@@ -1,0 +1,260 @@
+// The writer role: everything of the engine that must be serial. A step() object; the host decides where it runs.
+//
+//   ring, commands ──> decode ──> memtable (hidden) + log frame ──> group written, sync asked for
+//                                                                        │
+//   rows visible, versions, receipts  <── settleCommits <── report ──────┘   meanwhile the next group is decoded
+//
+// One group is under way at a time: while its sync runs, frames gather for the next one. Commands wait while an atomic
+// request is half read; what returns memory (jobs done, versions released) never waits.
+
+import { errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
+import { ringUsed } from '../memory/ring.js'
+import type { LogReport } from '../wal/types.js'
+import type { ToWriter } from './messages.js'
+import { recoverWriter } from './recovery.js'
+import { applyChange } from './writer-changes.js'
+import { commitRows } from './writer-commit.js'
+import { flushTable, jobDone, jobFailed, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
+import { newLineProgress, takeLines } from './writer-lines.js'
+import { type StagedRows, stageRows } from './writer-rows.js'
+import {
+  answerNow,
+  enqueue,
+  receiptOf,
+  refusal,
+  settleCommits,
+  type WriterOptions,
+  type WriterState,
+} from './writer-state.js'
+
+type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' }>
+
+const tickMs = 50
+/** Frames that gather while a sync runs are written without waiting for it from this size on. */
+const groupBytesMax = 4 * 1024 * 1024
+const trimMs = 1000
+
+export class WriterRole {
+  private readonly state: WriterState
+  private readonly commands: Command[] = []
+  private readonly progress = newLineProgress()
+  /** Rows of an INSERT that wait for memory. */
+  private waitingRows: { readonly requestId: number; readonly staged: StagedRows; readonly rows: number } | undefined
+  private blocked = false
+  private lastTickMs = 0
+  private lastTrimMs = 0
+  private writtenLsn: number
+  private closing: number | undefined
+  private ended = false
+
+  /** Recovers the directory and says 'ready'. Throws when something durable is unreadable. */
+  constructor(options: WriterOptions) {
+    this.state = recoverWriter(options)
+    this.writtenLsn = this.state.lastEndLsn
+    const versions = [...this.state.catalog.byId.values()].map((table) => table.nextVersion())
+    options.post({ kind: 'ready', versions })
+  }
+
+  /** After 'close' was answered: the files are closed. */
+  get closed(): boolean {
+    return this.ended
+  }
+
+  /** Bytes of log that are not flushed, and what else tests and metrics ask for. */
+  get figures(): { readonly walBytes: number; readonly pending: number; readonly jobs: number } {
+    const { wal, pending, jobs } = this.state
+    return { walBytes: wal.bytes, pending: pending.length, jobs: jobs.size }
+  }
+
+  receive(message: ToWriter): void {
+    switch (message.kind) {
+      case 'released':
+        this.released(message.tableId, message.version)
+        return
+      case 'jobDone':
+        jobDone(this.state, message.jobId, message.result)
+        return
+      case 'jobFailed':
+        jobFailed(this.state, message.jobId, message.error.message)
+        return
+      default:
+        this.commands.push(message)
+    }
+  }
+
+  /** What the log role says. */
+  report(report: LogReport): void {
+    this.state.wal.handle(report)
+  }
+
+  step(): 'worked' | 'idle' {
+    if (this.ended) return 'idle'
+    const { state } = this
+    this.tick()
+    let worked = settleCommits(state)
+    if (this.closing !== undefined) return this.closeWhenQuiet() || worked ? 'worked' : 'idle'
+    worked = this.takeInput() || worked
+    worked = this.writeGroup() || worked
+    worked = settleCommits(state) || worked
+    worked = scheduleFlushes(state) || worked
+    return worked ? 'worked' : 'idle'
+  }
+
+  private tick(): void {
+    const now = this.state.options.clock.monotonicMs()
+    if (now - this.lastTickMs >= tickMs) {
+      this.lastTickMs = now
+      this.state.wal.tick()
+    }
+    if (now - this.lastTrimMs >= trimMs) {
+      this.lastTrimMs = now
+      trimLog(this.state)
+    }
+  }
+
+  /** Takes commands and lines up to the step's share. */
+  private takeInput(): boolean {
+    const { state } = this
+    if (state.wal.waitingBytes > state.settings.waitingBytesMax) return false
+    if (this.blocked) return this.retry()
+    let worked = false
+    const { memory } = state.options
+    const before = state.lastEndLsn
+    while (state.lastEndLsn - before < state.settings.stepBytes && !this.blocked) {
+      const command = this.progress.open ? undefined : this.commands.shift()
+      if (command !== undefined) this.take(command)
+      else if (ringUsed(memory) === 0) break
+      else this.takeFromRing()
+      worked = true
+      if (this.closing !== undefined) break
+    }
+    return worked
+  }
+
+  private takeFromRing(): void {
+    this.blocked = takeLines(this.state, this.progress, false) === 'blocked'
+  }
+
+  /** Memory lacked. When nothing is left that could return some, the request is refused. */
+  private retry(): boolean {
+    const hopeless = this.makeMemory()
+    if (this.waitingRows !== undefined) this.blocked = !this.commitWaiting(hopeless)
+    else this.blocked = takeLines(this.state, this.progress, hopeless) === 'blocked'
+    return !this.blocked
+  }
+
+  /** Sees to it that the largest generation is flushed; true when there is nothing to flush or to release. */
+  private makeMemory(): boolean {
+    const { catalog, jobs, pending, dropped } = this.state
+    const tables = [...catalog.byId.values()]
+    const waiting = tables.some(
+      ({ generations, retired }) => retired.length > 0 || generations.some(({ state }) => state !== 'open'),
+    )
+    if (waiting || jobs.size > 0 || pending.length > 0 || dropped.size > 0) return false
+    const open = tables.filter((table) => (table.open?.memtable.rows ?? 0) > 0)
+    if (open.length === 0) return true
+    open.sort((x, y) => (y.open?.memtable.bytes ?? 0) - (x.open?.memtable.bytes ?? 0))
+    for (const table of open.slice(0, 2)) flushTable(this.state, table)
+    return false
+  }
+
+  private take(command: Command): void {
+    switch (command.kind) {
+      case 'change':
+        applyChange(this.state, command.requestId, command.change)
+        return
+      case 'rows':
+        this.takeRows(command)
+        return
+      case 'checkpoint':
+        this.checkpoint(command.requestId)
+        return
+      default:
+        this.closing = command.requestId
+    }
+  }
+
+  private takeRows({ requestId, tables }: Extract<Command, { kind: 'rows' }>): void {
+    const { state } = this
+    const { memory, allocator } = state.options
+    try {
+      const inputs = tables.map((input) => {
+        const table = state.catalog.byId.get(input.tableId)
+        if (table === undefined) throw new SqlError(`table does not exist [id=${input.tableId}]`, 0)
+        return { table, input }
+      })
+      const rows = tables.reduce((sum, input) => sum + input.rows, 0)
+      this.waitingRows = { requestId, staged: stageRows(memory, allocator, inputs), rows }
+      this.blocked = !this.commitWaiting(false)
+    } catch (thrown) {
+      if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
+      answerNow(state, refusal(requestId, errorRecord(thrown)))
+    }
+  }
+
+  /** Commits staged rows of an INSERT; false while memory lacks. */
+  private commitWaiting(giveUp: boolean): boolean {
+    const { waitingRows, state } = this
+    if (waitingRows === undefined) return true
+    const { requestId, staged, rows } = waitingRows
+    const filled = staged.tables.filter(({ pieces }) => pieces.length > 0)
+    try {
+      if (filled.length === 0) enqueue(state, { receipts: [receiptOf(requestId, {})] })
+      else if (!commitRows(state, filled, (lsn) => [receiptOf(requestId, { rows, lsn })])) {
+        if (!giveUp) return false
+        throw new ResourceError('out of memory for rows')
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof ResourceError)) throw thrown
+      answerNow(state, refusal(requestId, errorRecord(thrown)))
+    }
+    staged.free()
+    this.waitingRows = undefined
+    return true
+  }
+
+  /** Flushes all tables; answered when their parts are named. */
+  private checkpoint(requestId: number): void {
+    const { state } = this
+    const generations = [...state.catalog.byId.values()].flatMap((table) => flushTable(state, table))
+    whenFlushed(state, generations, () => enqueue(state, { receipts: [receiptOf(requestId, {})] }))
+  }
+
+  /** Frames gather while a sync runs, but not without bound. */
+  private writeGroup(): boolean {
+    const { wal, lastEndLsn } = this.state
+    if (lastEndLsn <= this.writtenLsn || wal.state !== 'open') return false
+    const syncing = wal.acknowledgedLsn < this.writtenLsn
+    if (syncing && lastEndLsn - this.writtenLsn < groupBytesMax) return false
+    wal.writeGroup()
+    this.writtenLsn = lastEndLsn
+    return true
+  }
+
+  /** Everything acknowledged is durable before the answer. */
+  private closeWhenQuiet(): boolean {
+    const { state } = this
+    this.writeGroup()
+    if (state.pending.length > 0 || !state.wal.quiet || this.closing === undefined) return false
+    const { closing } = this
+    try {
+      trimLog(state)
+      if (!state.wal.quiet) return false
+      state.wal.close()
+      state.manifest.close()
+    } catch (thrown) {
+      if (!(thrown instanceof FileError)) throw thrown
+      state.options.log('E', 'writer', `log was not closed in order [error=${thrown.message}]`)
+    }
+    this.ended = true
+    const receipts = [receiptOf(closing, {})]
+    state.options.post({ kind: 'published', versions: [], dropped: [], receipts })
+    return true
+  }
+
+  private released(tableId: number, version: number): void {
+    const { catalog, dropped } = this.state
+    catalog.byId.get(tableId)?.released(version)
+    dropped.get(tableId)?.released(version)
+  }
+}

@@ -1,0 +1,173 @@
+// What the parts of the writer share: its files, tables, ids, and the commits that wait for the log.
+//
+// A commit waits until the log says that its frames may be acknowledged. Then, in this order: rows become visible (under
+// the publish sequence lock, so that all tables of a transaction appear together), versions are published, receipts are
+// sent, and what was to be done afterwards is done. Commits are settled in their order; so are versions without a frame.
+
+import type { Clock } from '../base/clock.js'
+import type { ErrorRecord } from '../base/errors.js'
+import type { Files } from '../base/files.js'
+import type { Log } from '../base/log.js'
+import type { IlpKernel } from '../kernels/ilp.js'
+import type { LineDecoder } from '../lines/decode.js'
+import type { Allocator } from '../memory/budgets.js'
+import { publishSequenceAddress } from '../memory/layout.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
+import type { Manifest, ManifestRecord } from './manifest.js'
+import type { Memtable } from './memtable.js'
+import type { FromWriter, Job, LineReject, Receipt } from './messages.js'
+import type { PartDescriptor, TableVersion } from './schema.js'
+import type { WriterCatalog } from './writer-catalog.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+export interface WriterSettings {
+  /** A generation is flushed when it holds so many rows or bytes, or is so old. */
+  readonly flushRows: number
+  readonly flushBytes: number
+  readonly flushAgeMs: number
+  /** Generations below this are carried to the head of the log instead of being flushed for its size. */
+  readonly carryBytesMax: number
+  /** A step takes at most so much of the ring. */
+  readonly stepBytes: number
+  /** The writer takes nothing while so many bytes wait for the disk. */
+  readonly waitingBytesMax: number
+  readonly createTables: boolean
+  readonly createColumns: boolean
+}
+
+const MIB = 1024 * 1024
+
+export const writerSettings: WriterSettings = {
+  flushRows: 1_000_000,
+  flushBytes: 256 * MIB,
+  flushAgeMs: 600_000,
+  carryBytesMax: MIB,
+  stepBytes: 4 * MIB,
+  waitingBytesMax: 64 * MIB,
+  createTables: true,
+  createColumns: true,
+}
+
+export interface WriterOptions {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: { readonly ilp: IlpKernel }
+  readonly files: Files
+  /** The database directory: wal/, manifest/ and symbols/ in it, and the parts. */
+  readonly directory: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly post: (message: FromWriter) => void
+  readonly sendLog: (request: LogRequest) => void
+  readonly commitMode?: CommitMode
+  readonly syncIntervalMs?: number
+  readonly walBytesMax?: number
+  readonly walSegmentBytes?: number
+  readonly settings?: Partial<WriterSettings>
+  /** Chooses parts of the table that are worth joining; undefined: none. */
+  readonly chooseMerge?: (version: TableVersion, busy: ReadonlySet<number>) => readonly PartDescriptor[] | undefined
+}
+
+export interface PendingCommit {
+  /** Settled when the log acknowledges up to here. */
+  readonly endLsn: Lsn
+  readonly visible: readonly { readonly memtable: Memtable; readonly rows: number }[]
+  readonly versions: readonly TableVersion[]
+  readonly dropped: readonly number[]
+  readonly receipts: readonly Receipt[]
+  readonly after?: () => void
+}
+
+/** A job that a query thread does. */
+export interface RunningJob {
+  readonly job: Job
+  readonly table: WriterTable
+  /** Of a flush. */
+  readonly generation?: Generation
+}
+
+export interface WriterState {
+  readonly options: WriterOptions
+  readonly settings: WriterSettings
+  readonly catalog: WriterCatalog
+  /** Opened again after a failed write. */
+  manifest: Manifest
+  readonly wal: Wal
+  readonly decoder: LineDecoder
+  readonly pending: PendingCommit[]
+  readonly jobs: Map<number, RunningJob>
+  /** Dropped tables that some reader may still hold, by id. */
+  readonly dropped: Map<number, WriterTable>
+  /** Run when all generations named are flushed. */
+  readonly waiters: { readonly generations: Set<Generation>; readonly done: () => void }[]
+  nextJobId: number
+  nextPartId: number
+  partIdsEnd: number
+  nextGenerationId: number
+  /** End of the last frame that was appended. */
+  lastEndLsn: Lsn
+  /** Commits up to here are settled. */
+  settledLsn: Lsn
+  /** Manifest writes or flushes failed: nothing of the kind is tried before this moment. */
+  retryAtMs: number
+  /** The manifest took no more records and is to be opened again. */
+  manifestBroken: boolean
+  /** Records that follow from acknowledged frames, made when they are written. */
+  readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
+}
+
+export function receiptOf(
+  requestId: number,
+  outcome: Partial<Omit<Receipt, 'requestId'>> & { readonly rejects?: readonly LineReject[] },
+): Receipt {
+  return { requestId, rows: 0, rejects: [], error: null, lsn: 0, existed: false, ...outcome }
+}
+
+export function refusal(requestId: number, error: ErrorRecord): Receipt {
+  return receiptOf(requestId, { error })
+}
+
+/** A commit without a frame: settled behind everything that was appended before. */
+export function enqueue(state: WriterState, commit: Partial<Omit<PendingCommit, 'endLsn'>>): void {
+  state.pending.push({ endLsn: state.lastEndLsn, visible: [], versions: [], dropped: [], receipts: [], ...commit })
+}
+
+/** Answers a request that has written nothing: it waits for nobody. */
+export function answerNow(state: WriterState, receipt: Receipt): void {
+  state.options.post({ kind: 'published', versions: [], dropped: [], receipts: [receipt] })
+}
+
+/** Settles what the log has acknowledged. Returns whether there was anything. */
+export function settleCommits(state: WriterState): boolean {
+  const { pending, wal, options } = state
+  let due = 0
+  while (due < pending.length && (pending[due] as PendingCommit).endLsn <= wal.acknowledgedLsn) due++
+  if (due === 0) return false
+  const commits = pending.splice(0, due)
+  state.settledLsn = Math.max(state.settledLsn, (commits.at(-1) as PendingCommit).endLsn)
+  showRows(options.memory, commits)
+  const versions = commits.flatMap((commit) => commit.versions)
+  const dropped = commits.flatMap((commit) => commit.dropped)
+  const receipts = commits.flatMap((commit) => commit.receipts)
+  if (versions.length + dropped.length + receipts.length > 0) {
+    options.post({ kind: 'published', versions: newestOnly(versions), dropped, receipts })
+  }
+  for (const { after } of commits) after?.()
+  return true
+}
+
+function showRows({ u32 }: SharedMemory, commits: readonly PendingCommit[]): void {
+  if (commits.every(({ visible }) => visible.length === 0)) return
+  Atomics.add(u32, publishSequenceAddress >>> 2, 1)
+  for (const { visible } of commits) for (const { memtable, rows } of visible) memtable.publish(rows)
+  Atomics.add(u32, publishSequenceAddress >>> 2, 1)
+}
+
+/** Of several versions of a table only the last one matters to readers. */
+function newestOnly(versions: readonly TableVersion[]): TableVersion[] {
+  if (versions.length < 2) return [...versions]
+  const newest = new Map<number, TableVersion>()
+  for (const version of versions) newest.set(version.schema.id, version)
+  return [...newest.values()]
+}

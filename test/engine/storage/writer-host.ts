@@ -1,0 +1,284 @@
+// Support of the writer tests: a host that runs writer and log role in one thread over simulated files, plays the main
+// thread (ring, catalog view, receipts) and, as query thread, flushes generations into parts of plain rows.
+
+import type { Clock } from '../../../engine/base/clock.js'
+import type { Files } from '../../../engine/base/files.js'
+import { loadKernels } from '../../../engine/kernels/load.js'
+import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
+import type { Allocator } from '../../../engine/memory/budgets.js'
+import { initializeRing, lineFlags, ringKinds, ringWrite } from '../../../engine/memory/ring.js'
+import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
+import { blockAt, blockColumn, blockCount } from '../../../engine/storage/layout.js'
+import type { FromWriter, Job, Receipt, RowsInput, SchemaChange, ToWriter } from '../../../engine/storage/messages.js'
+import {
+  liveColumns,
+  type PartDescriptor,
+  type TableSchema,
+  type TableSnapshot,
+} from '../../../engine/storage/schema.js'
+import { WriterRole } from '../../../engine/storage/writer-role.js'
+import type { WriterOptions, WriterSettings } from '../../../engine/storage/writer-state.js'
+import { CatalogView } from '../../../engine/threads/catalog-view.js'
+import { createLogRole, type LogRole } from '../../../engine/wal/log-role.js'
+import type { CommitMode, LogReport, LogRequest } from '../../../engine/wal/types.js'
+import { readValue } from '../lines/line-harness.js'
+
+const MIB = 1024 * 1024
+
+export type Row = Record<string, unknown>
+
+/** Parts by file: rows by column id. They stand for what a query thread would have written. */
+export type PartStore = Map<string, Map<number, unknown>[]>
+
+export interface HostOptions {
+  readonly files: Files
+  readonly parts: PartStore
+  readonly commitMode?: CommitMode
+  readonly walBytesMax?: number
+  readonly walSegmentBytes?: number
+  readonly memtableBytes?: number
+  readonly settings?: Partial<WriterSettings>
+}
+
+export class WriterHost {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly catalog: CatalogView
+  readonly writer: WriterRole
+  readonly receipts = new Map<number, Receipt>()
+  readonly jobs: { readonly jobId: number; readonly job: Job }[] = []
+  readonly logged: string[] = []
+  /** While false, the log role rests: nothing becomes durable. */
+  logRuns = true
+  /** While false, jobs wait. */
+  jobsRun = true
+  ms = 0
+  private readonly logRole: LogRole
+  private readonly toLog: LogRequest[] = []
+  private readonly parts: PartStore
+  private readonly files: Files
+  private nextRequestId = 1
+
+  constructor(options: HostOptions) {
+    this.parts = options.parts
+    this.files = options.files
+    this.memory = createSharedMemory(64 * MIB)
+    initializeHeap(this.memory, { limits: [16 * MIB, options.memtableBytes ?? 24 * MIB, MIB, MIB, 4 * MIB] })
+    this.allocator = createAllocator(this.memory, 1)
+    initializeRing(this.memory, this.allocator.demand(MIB, 0), MIB)
+    this.catalog = new CatalogView(this.memory, (tableId, version) => this.send({ kind: 'released', tableId, version }))
+    const reports: LogReport[] = []
+    this.logRole = createLogRole({
+      files: options.files,
+      take: () => this.toLog.shift(),
+      report: (report) => reports.push(report),
+    })
+    this.writer = this.start(options)
+    this.reports = reports
+  }
+
+  private readonly reports: LogReport[]
+  private readonly unsent: ToWriter[] = []
+
+  private start(options: HostOptions): WriterRole {
+    const clock: Clock = { nowMicros: () => 1_000_000 + this.ms * 1000, monotonicMs: () => this.ms }
+    const writerOptions: WriterOptions = {
+      memory: this.memory,
+      allocator: this.allocator,
+      kernels: loadKernels(this.memory),
+      files: options.files,
+      directory: '/db',
+      clock,
+      log: (level, _logger, message) => {
+        if (level !== 'I') this.logged.push(message)
+      },
+      post: (message) => this.fromWriter(message),
+      sendLog: (request) => this.toLog.push(request),
+      commitMode: options.commitMode ?? 'sync',
+      ...(options.walBytesMax === undefined ? {} : { walBytesMax: options.walBytesMax }),
+      ...(options.walSegmentBytes === undefined ? {} : { walSegmentBytes: options.walSegmentBytes }),
+      settings: options.settings ?? {},
+    }
+    return new WriterRole(writerOptions)
+  }
+
+  private fromWriter(message: FromWriter): void {
+    if (message.kind === 'ready') this.catalog.publish(message.versions, [])
+    else if (message.kind === 'published') {
+      this.catalog.publish(message.versions, message.dropped)
+      for (const receipt of message.receipts) this.receipts.set(receipt.requestId, receipt)
+    } else if (message.kind === 'job') this.jobs.push(message)
+  }
+
+  /** The catalog view speaks within the writer's post: such messages are delivered afterwards. */
+  private send(message: ToWriter): void {
+    this.unsent.push(message)
+  }
+
+  /** One turn of everybody; returns whether anything happened. */
+  turn(): boolean {
+    this.ms += 1
+    let worked = false
+    for (let message = this.unsent.shift(); message !== undefined; message = this.unsent.shift()) {
+      this.writer.receive(message)
+      worked = true
+    }
+    if (this.jobsRun) worked = this.runJob() || worked
+    if (this.logRuns) worked = this.logRole.step() === 'worked' || worked
+    for (let report = this.reports.shift(); report !== undefined; report = this.reports.shift())
+      this.writer.report(report)
+    return this.writer.step() === 'worked' || worked
+  }
+
+  /** Runs until nothing happens. */
+  settle(turns = 5000): void {
+    for (let idle = 0, count = 0; idle < 3 && count < turns; count++) idle = this.turn() ? 0 : idle + 1
+  }
+
+  lines(text: string | readonly string[], { atomic = true, skipBadLines = false } = {}): number {
+    const blocks = typeof text === 'string' ? [text] : text
+    const requestId = this.nextRequestId++
+    blocks.forEach((block, index) => {
+      const flags =
+        (index === 0 ? lineFlags.first : 0) |
+        (index === blocks.length - 1 ? lineFlags.last : 0) |
+        (atomic ? lineFlags.atomic : 0) |
+        (skipBadLines ? lineFlags.skipBadLines : 0)
+      const header = { kind: ringKinds.lines, flags, precision: 0, requestId, connectionId: 1, nowMicros: 5_000_000 }
+      const payload = new TextEncoder().encode(block)
+      for (let tries = 0; !ringWrite(this.memory, header, payload); tries++) {
+        if (tries > 1000) throw new Error('the ring stays full')
+        this.turn()
+      }
+    })
+    return requestId
+  }
+
+  /** Sends the lines and waits for what became of them. */
+  write(text: string | readonly string[], options: { atomic?: boolean; skipBadLines?: boolean } = {}): Receipt {
+    return this.await(this.lines(text, options))
+  }
+
+  change(change: SchemaChange): Receipt {
+    const requestId = this.nextRequestId++
+    this.writer.receive({ kind: 'change', requestId, change })
+    return this.await(requestId)
+  }
+
+  insert(tables: readonly RowsInput[]): Receipt {
+    const requestId = this.nextRequestId++
+    this.writer.receive({ kind: 'rows', requestId, tables })
+    return this.await(requestId)
+  }
+
+  checkpoint(): Receipt {
+    const requestId = this.nextRequestId++
+    this.writer.receive({ kind: 'checkpoint', requestId })
+    return this.await(requestId)
+  }
+
+  close(): void {
+    const requestId = this.nextRequestId++
+    this.writer.receive({ kind: 'close', requestId })
+    this.await(requestId)
+  }
+
+  await(requestId: number): Receipt {
+    for (let turns = 0; turns < 5000; turns++) {
+      const receipt = this.receipts.get(requestId)
+      if (receipt !== undefined) return receipt
+      this.turn()
+    }
+    throw new Error(`no receipt [request=${requestId}, log=${this.logged.join('; ')}]`)
+  }
+
+  tableId(name: string): number {
+    const version = this.catalog.table(name)
+    if (version === undefined) throw new Error(`no table ${name}`)
+    return version.schema.id
+  }
+
+  /** All rows that a reader would see now, in commit order; superseded ones left out. */
+  rows(name: string): Row[] {
+    const version = this.catalog.table(name)
+    if (version === undefined) throw new Error(`no table ${name}`)
+    const held = this.catalog.hold([version.schema.id])
+    try {
+      const snapshot = held.snapshots[0] as TableSnapshot
+      const { schema, parts } = snapshot.version
+      const fromParts = parts.flatMap(({ file }) => this.parts.get(file) ?? [])
+      return [...fromParts, ...this.memtableRows(snapshot)].map((row) => named(schema, row))
+    } finally {
+      held.release()
+    }
+  }
+
+  private memtableRows(snapshot: TableSnapshot): Map<number, unknown>[] {
+    return snapshot.version.generations.flatMap(({ address }, index) =>
+      this.generationRows(snapshot.version, address, snapshot.visibleRows[index] as number),
+    )
+  }
+
+  private generationRows(version: TableSnapshot['version'], generation: number, count: number): Map<number, unknown>[] {
+    const { memory } = this
+    const dictionaries = new Map(version.dictionaries)
+    const lookup = { dictionary: (id: number) => ({ address: dictionaries.get(id) as number }) }
+    const rows: Map<number, unknown>[] = []
+    for (let index = 0; index < blockCount(memory, generation); index++) {
+      const block = blockAt(memory, generation, index)
+      const first = memory.u32[block >>> 2] as number
+      const superseded = memory.u32[(block + 36) >>> 2] as number
+      const used = Math.max(0, Math.min(memory.u32[(block + 8) >>> 2] as number, count - first))
+      for (let row = 0; row < used; row++) {
+        const by = superseded === 0 ? 0 : (memory.u32[(superseded >>> 2) + row] as number)
+        if (by !== 0 && by <= count) continue
+        const values = new Map<number, unknown>()
+        for (const { id, type } of liveColumns(version.schema)) {
+          const address = blockColumn(memory, block, id)
+          if (address !== 0) values.set(id, readValue(memory, lookup, id, type, address, row))
+        }
+        rows.push(values)
+      }
+    }
+    return rows
+  }
+
+  private runJob(): boolean {
+    const next = this.jobs.shift()
+    if (next === undefined) return false
+    const { jobId, job } = next
+    const rows =
+      job.kind === 'flush'
+        ? this.generationRows(job.version, job.generation, job.rows)
+        : job.parts.flatMap(({ file }) => this.parts.get(file) ?? [])
+    const part = this.writePart(job, rows)
+    this.writer.receive({ kind: 'jobDone', jobId, result: { parts: [part] } })
+    return true
+  }
+
+  private writePart(job: Job, rows: Map<number, unknown>[]): PartDescriptor {
+    const id = job.kind === 'flush' ? job.firstPartId : job.partId
+    const file = `part-${id}`
+    this.parts.set(file, rows)
+    const handle = this.files.open(`/db/${file}`, 'create')
+    handle.write([new Uint8Array(8)], 0)
+    handle.sync()
+    handle.close()
+    this.files.syncDirectory('/db')
+    const minTxn = job.kind === 'flush' ? job.minTxn : (job.parts[0]?.minTxn ?? 0)
+    const maxTxn = job.kind === 'flush' ? job.maxTxn : (job.parts.at(-1)?.maxTxn ?? 0)
+    const shape = { partition: 'all', rows: rows.length, bytes: 8, minTs: 0n, maxTs: 0n, columnIds: [] }
+    return { id, file, minTxn, maxTxn, ...shape }
+  }
+}
+
+/** Values by column name; NULLs and missing values left out, so that old and new rows compare. */
+function named(schema: TableSchema, row: Map<number, unknown>): Row {
+  const shown: Row = {}
+  for (const { id, name } of liveColumns(schema)) {
+    const value = row.get(id)
+    if (value === undefined || value === null || value === -(2n ** 63n) || Number.isNaN(value)) continue
+    shown[name] = value
+  }
+  return shown
+}

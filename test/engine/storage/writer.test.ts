@@ -1,0 +1,327 @@
+// Goal: what clients were told is there, at once and after a restart: lines, inserts, schema changes, flushes, memory
+// that runs out, disks that refuse.
+
+import { describe, expect, test } from 'vitest'
+import type { TableSchema } from '../../../engine/storage/schema.js'
+import { dataType } from '../../../engine/types/column-types.js'
+import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
+import { type HostOptions, type PartStore, WriterHost } from './writer-host.js'
+
+const ts = 1704067200000000n
+
+function newDisk(): FaultyDisk {
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  return disk
+}
+
+interface World {
+  readonly disk: FaultyDisk
+  readonly parts: PartStore
+  host: WriterHost
+  restart(kind?: 'kill' | 'crash' | 'close'): WriterHost
+}
+
+function world(options: Partial<HostOptions> = {}): World {
+  const disk = newDisk()
+  const parts: PartStore = new Map()
+  const start = () => new WriterHost({ files: disk.files, parts, walSegmentBytes: 256 * 1024, ...options })
+  const made: World = {
+    disk,
+    parts,
+    host: start(),
+    restart: (kind = 'crash') => {
+      if (kind === 'close') made.host.close()
+      if (kind === 'crash') disk.crash(7)
+      else disk.kill()
+      made.host = start()
+      return made.host
+    },
+  }
+  return made
+}
+
+function line(table: string, index: number, extra = ''): string {
+  return `${table},s=k${index % 50} v=${index}i,t="text ${index}"${extra} ${ts * 1000n + BigInt(index) * 1000n}\n`
+}
+
+function lines(table: string, from: number, to: number): string {
+  let text = ''
+  for (let index = from; index < to; index++) text += line(table, index)
+  return text
+}
+
+function expected(from: number, to: number) {
+  return Array.from({ length: to - from }, (_, n) => ({
+    s: `k${(from + n) % 50}`,
+    v: BigInt(from + n),
+    t: `text ${from + n}`,
+    timestamp: ts + BigInt(from + n),
+  }))
+}
+
+const tableSchema: Omit<TableSchema, 'id' | 'version'> = {
+  name: 'made',
+  columns: [
+    { id: 0, name: 'k', type: dataType('SYMBOL'), dropped: false },
+    { id: 1, name: 'v', type: dataType('INT'), dropped: false },
+    { id: 2, name: 'ts', type: dataType('TIMESTAMP'), dropped: false },
+  ],
+  timestampId: 2,
+  partitionBy: 'DAY',
+  bypassWal: false,
+  dedupKeys: [],
+  ttl: null,
+  maxUncommittedRows: 1,
+  o3MaxLagMicros: 1,
+  createdMicros: 0,
+}
+
+describe('lines', () => {
+  test.each(['crash', 'kill', 'close'] as const)('rows are there at once and after %s', (kind) => {
+    const { host, restart } = world()
+    for (let batch = 0; batch < 10; batch++) {
+      expect(host.write(lines('a', batch * 100, batch * 100 + 100) + line('b', batch))).toMatchObject({
+        rows: 101,
+        error: null,
+      })
+    }
+    expect(host.rows('a')).toEqual(expected(0, 1000))
+    const after = restart(kind)
+    expect(after.rows('a')).toEqual(expected(0, 1000))
+    expect(after.rows('b')).toEqual(expected(0, 10))
+    expect(after.write(lines('a', 1000, 1010)).error).toBe(null)
+    expect(restart().rows('a')).toEqual(expected(0, 1010))
+  })
+
+  test('nothing is visible or answered before the sync returned', () => {
+    const { host, restart } = world()
+    host.write(line('a', 0))
+    host.logRuns = false
+    const request = host.lines(lines('a', 1, 5))
+    for (let turn = 0; turn < 200; turn++) host.turn()
+    expect(host.rows('a')).toEqual(expected(0, 1))
+    expect(host.receipts.has(request)).toBe(false)
+    host.logRuns = true
+    expect(host.await(request).rows).toBe(4)
+    expect(host.rows('a')).toEqual(expected(0, 5))
+    expect(restart().rows('a')).toEqual(expected(0, 5))
+  })
+
+  test('an atomic request of several blocks is all or nothing, over all its tables', () => {
+    const { host, restart } = world()
+    const good = host.write([lines('a', 0, 500), line('b', 0), lines('a', 500, 900)])
+    expect(good).toMatchObject({ rows: 901, error: null })
+    const bad = host.write([lines('a', 900, 950), line('c', 0), `${line('a', 950, ',fresh=1i')}a v=bad\n`])
+    expect(bad).toMatchObject({ rows: 0, error: { name: 'RowError', place: 53 }, lsn: 0 })
+    expect(host.catalog.table('c')).toBe(undefined)
+    const after = restart()
+    expect(after.rows('a')).toEqual(expected(0, 900))
+    expect(after.catalog.table('c')).toBe(undefined)
+    expect(after.catalog.table('a')?.schema.columns.map(({ name }) => name)).toEqual(['s', 'v', 't', 'timestamp'])
+  })
+
+  test('without atomicity the rows around bad lines stay', () => {
+    const { host, restart } = world()
+    const receipt = host.write([`${line('a', 0)}a v=bad\n${line('a', 1)}`, `junk\n${line('a', 2)}`], {
+      atomic: false,
+      skipBadLines: true,
+    })
+    expect(receipt).toMatchObject({ rows: 3, error: null })
+    expect(receipt.rejects.map((reject) => reject.line)).toEqual([2, 4])
+    expect(restart().rows('a')).toEqual(expected(0, 3))
+  })
+
+  test.each(['async', 'nosync'] as const)('mode %s answers at once and survives an orderly close', (commitMode) => {
+    const { host, restart } = world({ commitMode })
+    host.logRuns = false
+    expect(host.write(lines('a', 0, 10)).rows).toBe(10)
+    host.logRuns = true
+    expect(restart('close').rows('a')).toEqual(expected(0, 10))
+  })
+})
+
+describe('inserts and schema changes', () => {
+  test('a table is made, filled, changed, renamed, truncated, dropped; each step survives', () => {
+    const { restart, ...rest } = world()
+    let { host } = rest
+    expect(host.change({ kind: 'createTable', schema: tableSchema, ifNotExists: false }).error).toBe(null)
+    expect(host.change({ kind: 'createTable', schema: tableSchema, ifNotExists: true }).existed).toBe(true)
+    expect(host.change({ kind: 'createTable', schema: tableSchema, ifNotExists: false }).error?.name).toBe('SqlError')
+    const tableId = host.tableId('made')
+    const columns = [
+      { columnId: 0, type: dataType('SYMBOL'), values: ['x', null, 'y'] },
+      { columnId: 1, type: dataType('INT'), values: [1, 2, null] },
+      { columnId: 2, type: dataType('TIMESTAMP'), values: [ts, ts + 1n, ts + 2n] },
+    ]
+    expect(host.insert([{ tableId, rows: 3, columns }])).toMatchObject({ rows: 3, error: null })
+    const rows = [
+      { k: 'x', v: 1, ts },
+      { v: 2, ts: ts + 1n },
+      { k: 'y', v: -(2 ** 31), ts: ts + 2n },
+    ]
+    expect(host.rows('made')).toEqual(rows)
+    host = restart()
+    expect(host.rows('MADE')).toEqual(rows)
+    host.change({ kind: 'addColumn', tableId, column: { name: 'extra', type: dataType('DOUBLE') }, ifNotExists: false })
+    host.change({ kind: 'dropColumn', tableId, columnId: 1 })
+    host.change({ kind: 'renameColumn', tableId, columnId: 0, name: 'key' })
+    host.change({ kind: 'renameTable', tableId, name: 'other' })
+    host.write(`other,key=z extra=1.5 ${ts * 1000n}\n`)
+    const changed = [{ key: 'x', ts }, { ts: ts + 1n }, { key: 'y', ts: ts + 2n }, { key: 'z', extra: 1.5, ts }]
+    expect(host.rows('other')).toEqual(changed)
+    expect(host.catalog.table('made')).toBe(undefined)
+    host = restart()
+    expect(host.rows('other')).toEqual(changed)
+    host.change({ kind: 'truncateTable', tableId })
+    expect(host.rows('other')).toEqual([])
+    host = restart()
+    expect(host.rows('other')).toEqual([])
+    host.change({ kind: 'dropTable', tableId })
+    expect(host.catalog.table('other')).toBe(undefined)
+    host = restart()
+    expect(host.catalog.tables()).toEqual([])
+    expect(host.change({ kind: 'createTable', schema: tableSchema, ifNotExists: false }).error).toBe(null)
+    expect(host.tableId('made')).toBeGreaterThan(tableId)
+  })
+
+  test('a row without designated timestamp is refused', () => {
+    const { host } = world()
+    host.change({ kind: 'createTable', schema: tableSchema, ifNotExists: false })
+    const tableId = host.tableId('made')
+    const receipt = host.insert([{ tableId, rows: 1, columns: [{ columnId: 1, type: dataType('INT'), values: [1] }] }])
+    expect(receipt.error?.message).toContain('designated timestamp')
+    expect(host.rows('made')).toEqual([])
+  })
+
+  test('DEDUP keeps the last row of each key', () => {
+    const { host, restart } = world()
+    host.change({ kind: 'createTable', schema: { ...tableSchema, dedupKeys: [2, 0] }, ifNotExists: false })
+    const at = ts * 1000n
+    host.write(`made,k=a v=1i ${at}\nmade,k=b v=2i ${at}\nmade,k=a v=3i ${at}\n`)
+    host.write(`made,k=b v=4i ${at}\nmade v=5i ${at}\nmade v=6i ${at}\n`)
+    const kept = [
+      { k: 'a', v: 3, ts },
+      { k: 'b', v: 4, ts },
+      { v: 6, ts },
+    ]
+    expect(host.rows('made')).toEqual(kept)
+    expect(restart().rows('made')).toEqual(kept)
+  })
+})
+
+describe('flush', () => {
+  test('generations become parts, memory and log go, restarts agree', () => {
+    const made = world({ settings: { flushRows: 500 } })
+    let { host } = made
+    const idle = host.allocator.used(1)
+    for (let batch = 0; batch < 40; batch++) host.write(lines('a', batch * 100, batch * 100 + 100))
+    host.settle()
+    expect(host.catalog.table('a')?.parts.length).toBeGreaterThanOrEqual(7)
+    expect(host.rows('a')).toEqual(expected(0, 4000))
+    expect(host.checkpoint().error).toBe(null)
+    host.settle()
+    expect(host.catalog.table('a')?.generations).toEqual([])
+    // What is left: dictionaries.
+    expect(host.allocator.used(1) - idle).toBeLessThan(16 * 1024)
+    host = made.restart()
+    expect(host.rows('a')).toEqual(expected(0, 4000))
+    host.write(lines('a', 4000, 4100))
+    expect(made.restart().rows('a')).toEqual(expected(0, 4100))
+  })
+
+  test('truncate and drop take parts away, on disk too', () => {
+    const made = world()
+    let { host } = made
+    host.write(lines('a', 0, 100) + lines('b', 0, 10))
+    host.checkpoint()
+    host.write(lines('a', 100, 200))
+    expect(made.disk.files.list('/db').filter((name) => name.startsWith('part')).length).toBe(2)
+    host.change({ kind: 'truncateTable', tableId: host.tableId('a') })
+    host.write(lines('a', 200, 210))
+    host.change({ kind: 'dropTable', tableId: host.tableId('b') })
+    host.settle()
+    expect(made.disk.files.list('/db').filter((name) => name.startsWith('part'))).toEqual([])
+    host = made.restart()
+    expect(host.rows('a')).toEqual(expected(200, 210))
+    expect(host.catalog.table('b')).toBe(undefined)
+  })
+
+  test('a log above its limit is trimmed: large tables are flushed, small ones carried', () => {
+    const made = world({
+      walBytesMax: 1024 * 1024,
+      walSegmentBytes: 128 * 1024,
+      settings: { carryBytesMax: 64 * 1024 },
+    })
+    let { host } = made
+    for (let table = 0; table < 5; table++) host.write(lines(`small${table}`, 0, 3))
+    for (let batch = 0; batch < 300; batch++) {
+      host.write(lines('big', batch * 100, batch * 100 + 100))
+      if (batch % 50 === 0) host.write(lines('small0', 3 + batch, 4 + batch))
+    }
+    host.settle()
+    expect(host.writer.figures.walBytes).toBeLessThan(1536 * 1024)
+    expect(host.catalog.table('small1')?.parts).toEqual([])
+    host = made.restart()
+    expect(host.rows('big')).toEqual(expected(0, 30_000))
+    expect(host.rows('small1')).toEqual(expected(0, 3))
+    expect(host.rows('small0').length).toBe(9)
+  })
+
+  test('memtables that are full stop ingest until a flush has returned memory, and never for ever', () => {
+    const made = world({ memtableBytes: 2 * 1024 * 1024, settings: { flushRows: 1e9 } })
+    const { host } = made
+    let sent = 0
+    for (let batch = 0; batch < 100; batch++, sent += 500) {
+      expect(host.write(lines('a', sent, sent + 500)).error).toBe(null)
+    }
+    expect(host.rows('a').length).toBe(sent)
+    expect(host.catalog.table('a')?.parts.length).toBeGreaterThan(1)
+    const huge = Array.from({ length: 20 }, (_, n) => lines('a', n * 2000, n * 2000 + 2000))
+    expect(host.write(huge).error?.name).toBe('ResourceError')
+    expect(host.write(lines('a', sent, sent + 5)).error).toBe(null)
+    expect(host.rows('a').length).toBe(sent + 5)
+    expect(made.restart().rows('a').length).toBe(sent + 5)
+  })
+})
+
+describe('a disk that refuses', () => {
+  test('writes are refused, reads go on, and it recovers by itself', () => {
+    const made = world()
+    const { host, disk } = made
+    host.write(lines('a', 0, 10))
+    disk.inject((operation) =>
+      operation.kind === 'sync' || operation.kind === 'write' ? { kind: 'error', code: 'EIO' } : undefined,
+    )
+    const waiting = host.lines(lines('a', 10, 20))
+    for (let turn = 0; turn < 50; turn++) host.turn()
+    expect(host.rows('a')).toEqual(expected(0, 10))
+    expect(host.write(lines('a', 20, 30)).error?.name).toBe('ResourceError')
+    disk.inject(undefined)
+    expect(host.await(waiting).error).toBe(null)
+    expect(host.write(lines('a', 20, 30)).error).toBe(null)
+    expect(host.rows('a')).toEqual(expected(0, 30))
+    expect(made.restart().rows('a')).toEqual(expected(0, 30))
+  })
+
+  test('a manifest that cannot be written puts the flush off', () => {
+    const made = world()
+    const { host, disk } = made
+    host.write(lines('a', 0, 10))
+    host.jobsRun = false
+    host.settle()
+    disk.inject((operation) =>
+      operation.path.includes('manifest') && operation.kind !== 'read' ? { kind: 'error', code: 'ENOSPC' } : undefined,
+    )
+    host.jobsRun = true
+    host.writer.receive({ kind: 'checkpoint', requestId: 900 })
+    for (let turn = 0; turn < 100; turn++) host.turn()
+    expect(host.receipts.has(900)).toBe(false)
+    expect(host.rows('a')).toEqual(expected(0, 10))
+    disk.inject(undefined)
+    expect(host.await(900).error).toBe(null)
+    expect(host.rows('a')).toEqual(expected(0, 10))
+    expect(made.restart().rows('a')).toEqual(expected(0, 10))
+  })
+})
