@@ -311,6 +311,22 @@ describe('ilp kernel', () => {
     expect(rows).toBeGreaterThan(2000)
   })
 
+  test('does not take a value that runs over the end of the block, whatever lies behind', () => {
+    const lines = [
+      'trades,side=a b=t,i8=1i,i16=1i,i32=1i,f==\x10abcdefg\n',
+      'trades,side=a,venue_long_name_here=b price==\x10abcdefg\n',
+    ]
+    const behind = [' 5\n', ',size=1i 5\n']
+    lines.forEach((line, i) => {
+      for (const bench of [both.wasm, both.twin]) {
+        prepare(bench, Buffer.from(line), false, 1n, 64)
+        bench.memory.u8.set(Buffer.from(behind[i] as string), blockAt + line.length)
+        expect(bench.kernels.ilp.decode(stateAt)).toBe(ilpCodes.otherLine)
+        expect(bench.memory.u32[stateAt >>> 2]).toBe(blockAt)
+      }
+    })
+  })
+
   test('refuses a block without a newline at its end', () => {
     prepare(both.wasm, Buffer.from('m x=1'), false, 1n, 64)
     expect(both.wasm.kernels.ilp.decode(stateAt)).toBe(ilpCodes.badBlock)
