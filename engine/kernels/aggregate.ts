@@ -100,8 +100,8 @@ export interface AggregateKernel {
   partitionCounts(keys: number, mask: number, rows: number, bits: number, counts: number): void
   /**
    * Deals keys and row numbers (u32, from firstRow) out to partitions. positions: u32[2^bits], where the next row of each
-   * goes; the kernel moves them. Within a partition rows keep their order. More than 100 K distinct keys are numbered
-   * faster partition by partition, each with a small table.
+   * goes; the kernel moves them. Within a partition rows keep their order. For tables that outgrow
+   * memory or several threads; at 1 M keys one table over all rows was as fast (20 M rows: 0.52 s against 0.63 s).
    */
   partitionKeys8(
     keys: number,
