@@ -7,6 +7,7 @@ import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
 import { QueryRole } from '../sql/exec/query-role.js'
 import { ChunkCache } from '../storage/chunk-cache.js'
+import { pageCodecDefault } from '../storage/part-job.js'
 import { createPartAccess } from '../storage/part-reader.js'
 import { JobRunner } from './job-runner.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
@@ -16,7 +17,7 @@ import { runWorker, workerContext } from './thread.js'
 const idleMs = 1000
 
 const context = workerContext<QueryThreadOptions, ToQueryHost, FromQueryHost>()
-const { memory, threadId, options, post, log } = context
+const { memory, threadId, options, post } = context
 const allocator = createAllocator(memory, threadId)
 const kernels = loadKernels(memory)
 const files = nodeFiles()
@@ -30,7 +31,16 @@ const partAccess = createPartAccess({
   cache,
 })
 const queries = new QueryRole({ memory, allocator, kernels, partAccess, clock: systemClock, post })
-const jobs = new JobRunner({ memory, allocator, kernels, files, directory: options.directory, partAccess, log, post })
+const tools = {
+  files,
+  directory: options.directory,
+  memory,
+  allocator,
+  kernels,
+  codec: pageCodecDefault,
+  parts: partAccess,
+}
+const jobs = new JobRunner(tools, post)
 let closing = false
 
 runWorker<ToQueryHost>(context, receive, step, idleMs)

@@ -7,6 +7,7 @@ import { errorRecord } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
+import { chooseMerge } from '../storage/merge.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
 import { WriterRole } from '../storage/writer-role.js'
 import type { LogReport } from '../wal/types.js'
@@ -43,6 +44,7 @@ function openRole(): WriterRole {
       syncIntervalMs: options.syncIntervalMs,
       walBytesMax: options.walBytesMax,
       settings: options.writer,
+      chooseMerge,
     })
   } catch (error) {
     context.post({ kind: 'fatal', error: errorRecord(error) })

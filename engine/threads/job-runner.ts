@@ -1,0 +1,58 @@
+// The writer's jobs on a query thread: one at a time, in the order of their arrival, a slice per step.
+
+import { assert } from '../base/assert.js'
+import { errorRecord } from '../base/errors.js'
+import { createFlushJob } from '../storage/flush.js'
+import { createMergeJob, type MergeTools } from '../storage/merge.js'
+import type { Job } from '../storage/messages.js'
+import type { StorageJob } from '../storage/part-job.js'
+import type { FromQueryHost } from './messages.js'
+
+interface Waiting {
+  readonly jobId: number
+  readonly job: Job
+}
+
+export class JobRunner {
+  readonly #tools: MergeTools
+  readonly #post: (message: FromQueryHost) => void
+  readonly #waiting: Waiting[] = []
+  #running: { readonly jobId: number; readonly job: StorageJob } | null = null
+
+  constructor(tools: MergeTools, post: (message: FromQueryHost) => void) {
+    this.#tools = tools
+    this.#post = post
+  }
+
+  add(jobId: number, job: Job): void {
+    this.#waiting.push({ jobId, job })
+  }
+
+  step(): 'worked' | 'idle' {
+    const next = this.#running === null ? this.#waiting.shift() : undefined
+    try {
+      if (next !== undefined) this.#running = { jobId: next.jobId, job: this.#start(next.job) }
+      return this.#work()
+    } catch (error) {
+      const jobId = this.#running?.jobId ?? next?.jobId
+      this.#running = null
+      if (jobId !== undefined) this.#post({ kind: 'jobFailed', jobId, error: errorRecord(error) })
+      return 'worked'
+    }
+  }
+
+  #work(): 'worked' | 'idle' {
+    const running = this.#running
+    if (running === null) return 'idle'
+    if (running.job.step() === 'worked') return 'worked'
+    const { result } = running.job
+    assert(result !== undefined, 'a job that is done has its result')
+    this.#running = null
+    this.#post({ kind: 'jobDone', jobId: running.jobId, result })
+    return 'worked'
+  }
+
+  #start(job: Job): StorageJob {
+    return job.kind === 'flush' ? createFlushJob(this.#tools, job) : createMergeJob(this.#tools, job)
+  }
+}
