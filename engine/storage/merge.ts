@@ -25,7 +25,12 @@ const sizeRatio = 1.5
 
 /** Parts that are worth joining, in transaction order; undefined when there are none. `busy` parts are left alone. */
 export function chooseMerge(version: TableVersion, busy: ReadonlySet<number>): readonly PartDescriptor[] | undefined {
-  const byPartition = Map.groupBy(version.parts, ({ partition }) => partition)
+  const byPartition = new Map<string, PartDescriptor[]>()
+  for (const part of version.parts) {
+    const known = byPartition.get(part.partition)
+    if (known === undefined) byPartition.set(part.partition, [part])
+    else known.push(part)
+  }
   const dedup = version.schema.dedupKeys.length > 0
   for (const parts of byPartition.values()) {
     const ordered = inCommitOrder(parts)
