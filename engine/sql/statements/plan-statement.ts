@@ -1,8 +1,21 @@
 // The door of the SQL front end: one statement's text becomes data that the engine carries out.
 
 import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { type BindContext, bindContext } from '../bind/bind-context.js'
+import { bindExpression } from '../bind/expression.js'
+import { isConstant } from '../bind/make-call.js'
+import { bindQuery, plainRelation } from '../bind/query.js'
+import { convertTo } from '../bind/types.js'
 import type { Catalog, Parameter } from '../catalog.js'
+import type * as ast from '../parse/ast.js'
+import { parseStatement } from '../parse/parse.js'
+import { planAlterTable, renameTable } from './alter-table.js'
+import { planCreateTable } from './create-table.js'
+import { planInsert } from './insert.js'
 import type { PlannedStatement } from './planned.js'
+import { planRelation } from './query-statement.js'
+import { tableOf } from './show.js'
 
 export interface PlanOptions {
   readonly catalog: Catalog
@@ -13,8 +26,141 @@ export interface PlanOptions {
   readonly user: string
 }
 
-/** Parses, binds and plans. Throws SqlError (or RowError for values that do not convert). Never blocks. */
-export function planStatement(sql: string, _options: PlanOptions): PlannedStatement {
-  if (sql.trim() === '') throw new SqlError('empty query', 0)
-  throw new SqlError('this statement is not supported yet', 0)
+/** Parses, binds and plans. Throws SqlError. Never blocks. */
+export function planStatement(sql: string, options: PlanOptions): PlannedStatement {
+  return planParsed(parseStatement(sql), sql, options)
+}
+
+/** As planStatement, for a statement that is parsed already from `sql`. */
+export function planParsed(statement: ast.Statement, sql: string, options: PlanOptions): PlannedStatement {
+  return plan(statement, bindContext({ sql, ...options }))
+}
+
+function plan(statement: ast.Statement, context: BindContext): PlannedStatement {
+  switch (statement.kind) {
+    case 'empty':
+      throw new SqlError('empty query', 0)
+    case 'query':
+      return planRelation(bindQuery(statement, context), context)
+    case 'explain':
+      return planExplain(statement, context)
+    case 'insert':
+      return planInsert(statement, context)
+    case 'create table':
+      return planCreateTable(statement, context)
+    case 'drop table':
+      return planDrop(statement, context)
+    case 'drop all tables':
+      return dropped(context.catalog.tables().map(({ schema }) => schema.id))
+    case 'rename table':
+      return planRename(statement, context)
+    case 'truncate':
+      return planTruncate(statement, context)
+    case 'alter table':
+      return planAlterTable(statement, context)
+    default:
+      return planOther(statement, context)
+  }
+}
+
+type Planned =
+  | 'empty'
+  | 'query'
+  | 'explain'
+  | 'insert'
+  | 'create table'
+  | 'drop table'
+  | 'drop all tables'
+  | 'rename table'
+  | 'truncate'
+  | 'alter table'
+type Other = Exclude<ast.Statement, { kind: Planned }>
+
+function planOther(statement: Other, context: BindContext): PlannedStatement {
+  switch (statement.kind) {
+    case 'checkpoint':
+      return { kind: 'checkpoint', action: statement.action, tag: 'CHECKPOINT' }
+    case 'set':
+      return { kind: 'set', name: statement.name, values: statement.values, tag: 'SET' }
+    case 'cancel query':
+      return { kind: 'cancelQuery', queryId: queryId(statement.id, context), tag: 'CANCEL QUERY' }
+    case 'vacuum':
+      if (statement.table !== null) tableOf(statement.table, context)
+      return { kind: 'none', tag: 'VACUUM' }
+    case 'reindex':
+      tableOf(statement.table, context)
+      return { kind: 'none', tag: 'REINDEX' }
+    case 'transaction':
+      return { kind: 'none', tag: statement.action === 'rollback to' ? 'ROLLBACK' : statement.action.toUpperCase() }
+    case 'reset':
+      return { kind: 'none', tag: 'RESET' }
+    case 'deallocate':
+      return { kind: 'none', tag: 'DEALLOCATE' }
+    case 'discard':
+      return { kind: 'none', tag: 'DISCARD' }
+    case 'no operation':
+      return { kind: 'none', tag: statement.command.toUpperCase() }
+    default:
+      throw new SqlError(`${statement.kind.toUpperCase()} is not supported yet`, statement.position)
+  }
+}
+
+function queryId(expression: ast.Expression, context: BindContext): bigint {
+  const value = convertTo(
+    bindExpression(expression, { context, columns: [], aggregates: null, windows: null }),
+    dataType('LONG'),
+  )
+  if (!isConstant(value) || typeof value.value !== 'bigint')
+    throw new SqlError('a query id is expected', expression.position)
+  return value.value
+}
+
+// EXPLAIN -----------------------------------------------------------------------------------------------------------
+
+function planExplain({ statement }: ast.Explain, context: BindContext): PlannedStatement {
+  const lines = explainLines(statement, context)
+  context.cacheable = false
+  const columns = [{ name: 'QUERY PLAN', type: dataType('STRING') }]
+  return planRelation(plainRelation({ kind: 'values', columns, rows: lines.map((line) => [line]) }), context)
+}
+
+function explainLines(statement: ast.Explain['statement'], context: BindContext): readonly string[] {
+  if (statement.kind === 'update' || statement.kind === 'delete') {
+    const { schema } = tableOf(statement.table, context)
+    return [`${statement.kind === 'update' ? 'Update' : 'Delete'} table: ${schema.name}`]
+  }
+  const planned = plan(statement, context)
+  switch (planned.kind) {
+    case 'query':
+      return planned.explain()
+    case 'insertSelect':
+    case 'createTableAs':
+      return [planned.kind === 'insertSelect' ? 'Insert into table' : 'Create table']
+    case 'insert':
+      return [`Insert into table rows: ${planned.rows.rows}`]
+    default:
+      return [statement.kind === 'create table' ? `Create table: ${statement.table.name}` : statement.kind]
+  }
+}
+
+// DROP, RENAME, TRUNCATE --------------------------------------------------------------------------------------------
+
+function dropped(tableIds: readonly number[]): PlannedStatement {
+  return { kind: 'change', changes: tableIds.map((tableId) => ({ kind: 'dropTable', tableId })), tag: 'DROP TABLE' }
+}
+
+function planDrop({ tables, ifExists }: ast.DropTable, context: BindContext): PlannedStatement {
+  const known = tables.filter((table) => !ifExists || context.catalog.table(table.name) !== undefined)
+  return dropped(known.map((table) => tableOf(table, context).schema.id))
+}
+
+function planRename({ table, newName }: ast.RenameTable, context: BindContext): PlannedStatement {
+  const { schema } = tableOf(table, context)
+  return { kind: 'change', changes: renameTable(schema, newName, context), tag: 'RENAME TABLE' }
+}
+
+function planTruncate({ tables, ifExists }: ast.TruncateTable, context: BindContext): PlannedStatement {
+  const known = tables.filter((table) => !ifExists || context.catalog.table(table.name) !== undefined)
+  const changes = known.map((table) => ({ kind: 'truncateTable', tableId: tableOf(table, context).schema.id }) as const)
+  return { kind: 'change', changes, tag: 'TRUNCATE TABLE' }
 }

@@ -1,0 +1,249 @@
+// CREATE TABLE: the schema, checked as existing clients expect the errors.
+
+import { SqlError } from '../../base/errors.js'
+import { nameBytesMax, tableColumnsMax } from '../../base/limits.js'
+import type { SchemaChange } from '../../storage/messages.js'
+import { type ColumnSchema, liveColumns, type PartitionUnit, type TableSchema } from '../../storage/schema.js'
+import type { DataType } from '../../types/column-types.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { bindQuery } from '../bind/query.js'
+import { typeOfName } from '../bind/types.js'
+import { isTime } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { PlannedStatement } from './planned.js'
+import { queryOf } from './query-statement.js'
+import { applyOptions } from './table-options.js'
+import { defaultIndexCapacity, defaultSymbolCapacity } from './table-relations.js'
+import { targetProjection } from './target.js'
+
+type NewSchema = Omit<TableSchema, 'id' | 'version'>
+
+export const defaultMaxUncommittedRows = 500_000
+export const defaultO3MaxLagMicros = 600_000_000
+
+export function planCreateTable(statement: ast.CreateTable, context: BindContext): PlannedStatement {
+  const { table, ifNotExists, source } = statement
+  checkTableName(table.name, table.position)
+  if (statement.volume !== null)
+    throw new SqlError(`volume alias is not allowed [alias=${statement.volume.name}]`, statement.volume.position)
+  const existing = context.catalog.table(table.name)
+  if (existing !== undefined && !ifNotExists) throw SqlError.tableExists(table.position)
+  if (existing !== undefined) return { kind: 'change', changes: [], tag: 'CREATE TABLE' }
+  if (source.kind === 'as') return planCreateAs(statement, source, context)
+  const schema =
+    source.kind === 'like'
+      ? likeSchema(statement, source.table, context)
+      : columnsSchema(statement, source.columns, context)
+  return { kind: 'change', changes: [{ kind: 'createTable', schema, ifNotExists }], tag: 'CREATE TABLE' }
+}
+
+const badTableCharacters = /[?,'"\\/:()+*%~\r\n\0\u{1}-\u{f}\u{7f}\u{feff}]/u
+
+export function checkTableName(name: string, position: number): void {
+  if (/^\.+$/.test(name) || name.includes('..') || name.startsWith('.') || name.endsWith('.'))
+    throw new SqlError("'.' is not allowed", position)
+  if (name === '' || badTableCharacters.test(name) || Buffer.byteLength(name) > nameBytesMax || name.trim() !== name) {
+    throw new SqlError(`invalid table name [table=${name}]`, position)
+  }
+}
+
+const badColumnCharacters = /[?.,'"\\/:()+\-*%~\r\n\0\u{1}-\u{f}\u{7f}\u{feff}]/u
+
+export function checkColumnName(name: string, position: number): void {
+  if (name === '' || badColumnCharacters.test(name) || Buffer.byteLength(name) > nameBytesMax) {
+    throw new SqlError(' new column name contains invalid characters', position)
+  }
+}
+
+// Columns -----------------------------------------------------------------------------------------------------------
+
+/** A column as CREATE TABLE and ADD COLUMN define it. */
+export function columnOf(definition: ast.ColumnDefinition): Omit<ColumnSchema, 'id' | 'dropped'> {
+  const { name, position, symbol, index } = definition
+  checkColumnName(name, position)
+  const type = typeOfName(definition.type)
+  if (type === undefined)
+    throw new SqlError(`unsupported column type: ${definition.type.name}`, definition.type.position)
+  if (type.name === 'INTERVAL') throw new SqlError('unsupported column type: interval', definition.type.position)
+  if (type.name !== 'SYMBOL') {
+    if (index !== null) throw new SqlError(`indexes are supported only for SYMBOL columns: ${name}`, index.position)
+    return { name, type }
+  }
+  if (symbol.capacity !== null && symbol.capacity.value < 2)
+    throw new SqlError('min symbol capacity is 2', symbol.capacity.position)
+  return {
+    name,
+    type,
+    symbol: { capacity: powerOfTwo(symbol.capacity?.value ?? defaultSymbolCapacity), cached: symbol.cache ?? true },
+    ...(index === null ? {} : { indexed: { blockCapacity: powerOfTwo(index.capacity ?? defaultIndexCapacity) } }),
+  }
+}
+
+function powerOfTwo(value: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
+}
+
+function numbered(columns: readonly Omit<ColumnSchema, 'id' | 'dropped'>[]): ColumnSchema[] {
+  return columns.map((column, id) => ({ id, dropped: false, ...column }))
+}
+
+function checkColumns(definitions: readonly { readonly name: string; readonly position: number }[]): void {
+  if (definitions.length > tableColumnsMax)
+    throw new SqlError(`too many columns [max=${tableColumnsMax}]`, definitions[0]?.position ?? 0)
+  const taken = new Set<string>()
+  for (const { name, position } of definitions) {
+    if (taken.has(name.toLowerCase())) throw new SqlError(`Duplicate column [name=${name}]`, position)
+    taken.add(name.toLowerCase())
+  }
+}
+
+function columnsSchema(
+  statement: ast.CreateTable,
+  definitions: readonly ast.ColumnDefinition[],
+  context: BindContext,
+): NewSchema {
+  checkColumns(definitions)
+  return schemaOf(statement, withIndexes(numbered(definitions.map(columnOf)), statement), context)
+}
+
+/** `index(a capacity 128)` behind the columns. */
+function withIndexes(columns: readonly ColumnSchema[], { indexes }: ast.CreateTable): ColumnSchema[] {
+  for (const { column } of indexes) {
+    const found = columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
+    if (found === undefined) throw SqlError.columnMissing(column.name, column.position)
+    if (found.type.name !== 'SYMBOL')
+      throw new SqlError(`indexes are supported only for SYMBOL columns: ${column.name}`, column.position)
+  }
+  return columns.map((column) => {
+    const entry = indexes.find((candidate) => candidate.column.name.toLowerCase() === column.name.toLowerCase())
+    if (entry === undefined) return column
+    return { ...column, indexed: { blockCapacity: powerOfTwo(entry.index.capacity ?? defaultIndexCapacity) } }
+  })
+}
+
+// The table ---------------------------------------------------------------------------------------------------------
+
+function schemaOf(statement: ast.CreateTable, columns: readonly ColumnSchema[], context: BindContext): NewSchema {
+  const { timestamp, partitionBy, wal, ttl } = statement
+  const timestampId = timestamp === null ? -1 : timestampColumn(columns, timestamp)
+  const unit = (partitionBy?.unit ?? 'none').toUpperCase() as PartitionUnit
+  if (timestampId < 0 && unit !== 'NONE') {
+    throw new SqlError('partitioning is possible only on tables with designated timestamps', partitionBy?.position ?? 0)
+  }
+  if (wal?.enabled === true && unit === 'NONE')
+    throw new SqlError('WAL Write Mode can only be used on partitioned tables', wal.position)
+  if (ttl !== null && ttl.count > 0 && unit === 'NONE')
+    throw new SqlError('TTL can be set only on partitioned tables', ttl.position)
+  const base: NewSchema = {
+    name: statement.table.name,
+    columns,
+    timestampId,
+    partitionBy: unit,
+    bypassWal: wal?.enabled === false,
+    dedupKeys: statement.dedupKeys === null ? [] : dedupKeysOf(statement.dedupKeys, columns, timestampId),
+    ttl: ttlOf(ttl),
+    maxUncommittedRows: defaultMaxUncommittedRows,
+    o3MaxLagMicros: defaultO3MaxLagMicros,
+    createdMicros: Number(context.evaluation.nowMicros),
+  }
+  return { ...base, ...applyOptions(statement.options) }
+}
+
+function timestampColumn(columns: readonly ColumnSchema[], { name, position }: ast.Name): number {
+  const column = columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
+  if (column === undefined) throw SqlError.columnMissing(name, position)
+  if (!isTime(column.type))
+    throw new SqlError(`TIMESTAMP column expected [actual=${column.type.name}, columnName=${name}]`, position)
+  return column.id
+}
+
+export function ttlOf(ttl: ast.TimeToLive | null): TableSchema['ttl'] {
+  if (ttl === null || ttl.count === 0) return null
+  return { value: ttl.count, unit: ttl.unit.toUpperCase() as NonNullable<TableSchema['ttl']>['unit'] }
+}
+
+/** Column ids of DEDUP UPSERT KEYS, in the order of the columns. */
+export function dedupKeysOf(
+  keys: readonly ast.Name[],
+  columns: readonly ColumnSchema[],
+  timestampId: number,
+): number[] {
+  const ids = keys.map(({ name, position }) => {
+    const column = columns.find(
+      (candidate) => !candidate.dropped && candidate.name.toLowerCase() === name.toLowerCase(),
+    )
+    if (column === undefined) throw new SqlError(`deduplicate key column not found [column=${name}]`, position)
+    if (column.type.name === 'ARRAY')
+      throw new SqlError(`dedup key columns cannot include ARRAY [column=${name}, type=${column.type.name}]`, position)
+    return column.id
+  })
+  if (timestampId < 0 || !ids.includes(timestampId)) {
+    throw new SqlError('deduplicate key list must include dedicated timestamp column', keys[0]?.position ?? 0)
+  }
+  return [...new Set(ids)].sort((a, b) => a - b)
+}
+
+function likeSchema(statement: ast.CreateTable, like: ast.TableName, context: BindContext): NewSchema {
+  const version = context.catalog.table(like.name)
+  if (version === undefined) throw SqlError.tableMissing(like.name, like.position)
+  const { schema } = version
+  const live = liveColumns(schema)
+  const renumbered = new Map(live.map(({ id }, index) => [id, index]))
+  const idOf = (id: number): number => renumbered.get(id) ?? -1
+  return {
+    name: statement.table.name,
+    columns: live.map((column, id) => ({ ...column, id })),
+    timestampId: idOf(schema.timestampId),
+    partitionBy: schema.partitionBy,
+    bypassWal: schema.bypassWal,
+    dedupKeys: schema.dedupKeys.map(idOf),
+    ttl: schema.ttl,
+    maxUncommittedRows: schema.maxUncommittedRows,
+    o3MaxLagMicros: schema.o3MaxLagMicros,
+    createdMicros: Number(context.evaluation.nowMicros),
+  }
+}
+
+// CREATE TABLE AS ---------------------------------------------------------------------------------------------------
+
+function planCreateAs(
+  statement: ast.CreateTable,
+  { query, casts }: ast.CreateAs,
+  context: BindContext,
+): PlannedStatement {
+  const relation = bindQuery(query, context)
+  const definitions = relation.plan.columns.map(({ name, type }) => ({
+    name,
+    type: storable(type),
+    position: query.position,
+  }))
+  checkColumns(definitions)
+  for (const cast of casts) {
+    if (!definitions.some(({ name }) => name.toLowerCase() === cast.name.toLowerCase()))
+      throw SqlError.columnMissing(cast.name, cast.position)
+  }
+  const columns = numbered(
+    definitions.map(({ name, type, position }) => {
+      const cast = casts.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
+      if (cast !== undefined) return { ...columnOf(cast), name }
+      checkColumnName(name, position)
+      return type.name === 'SYMBOL'
+        ? { name, type, symbol: { capacity: defaultSymbolCapacity, cached: true } }
+        : { name, type }
+    }),
+  )
+  const schema = schemaOf(statement, withIndexes(columns, statement), context)
+  const targets = schema.columns.map(({ id, name, type }) => ({ columnId: id, name, type }))
+  const change: Extract<SchemaChange, { kind: 'createTable' }> = {
+    kind: 'createTable',
+    schema,
+    ifNotExists: statement.ifNotExists,
+  }
+  const plan = targetProjection(relation, targets, query.position)
+  return { kind: 'createTableAs', change, query: queryOf(plan, -1, context), columns: targets, tag: 'CREATE TABLE' }
+}
+
+/** Types that only results have become text. */
+function storable(type: DataType): DataType {
+  return type.name === 'INTERVAL' ? { name: 'STRING', a: 0, b: 0 } : type
+}

@@ -1,0 +1,115 @@
+// INSERT: rows of constants become columns of values at once; a query becomes a plan whose output has the types of the
+// table's columns.
+
+import { SqlError } from '../../base/errors.js'
+import type { RowsInput } from '../../storage/messages.js'
+import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { bindExpression, type ExpressionScope } from '../bind/expression.js'
+import { isConstant } from '../bind/make-call.js'
+import { bindQuery } from '../bind/query.js'
+import { substituteDeclarations } from '../bind/substitute.js'
+import { evaluateConstant } from '../functions/evaluate.js'
+import type * as ast from '../parse/ast.js'
+import type { PlannedStatement, TargetColumn } from './planned.js'
+import { queryOf } from './query-statement.js'
+import { tableOf } from './show.js'
+import { columnValue, targetProjection } from './target.js'
+
+export function planInsert(statement: ast.Insert, context: BindContext): PlannedStatement {
+  const version = tableOf(statement.table, context)
+  const targets = targetColumns(statement, version)
+  if (statement.source.kind === 'query') return planInsertSelect(statement, statement.source, version, targets, context)
+  const { timestampId } = version.schema
+  if (timestampId >= 0 && !targets.some(({ columnId }) => columnId === timestampId)) {
+    throw new SqlError('insert statement must populate timestamp', 0)
+  }
+  return { kind: 'insert', rows: rowsOf(statement.source, version, targets, context), tag: 'INSERT' }
+}
+
+function targetColumns({ columns }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
+  if (columns.length === 0) return liveColumns(schema).map(({ id, name, type }) => ({ columnId: id, name, type }))
+  const taken = new Set<number>()
+  return columns.map(({ name, position }) => {
+    const column = findColumn(schema, name)
+    if (column === undefined) throw SqlError.columnMissing(name, position)
+    if (taken.has(column.id)) throw new SqlError(`Duplicate column [name=${name}]`, position)
+    taken.add(column.id)
+    return { columnId: column.id, name: column.name, type: column.type }
+  })
+}
+
+// VALUES ------------------------------------------------------------------------------------------------------------
+
+function rowsOf(
+  { rows }: ast.InsertRows,
+  { schema }: TableVersion,
+  targets: readonly TargetColumn[],
+  context: BindContext,
+): RowsInput {
+  const scope: ExpressionScope = { context, columns: [], aggregates: null, windows: null }
+  const columns = targets.map(({ columnId, type }) => ({ columnId, type, values: new Array<Value>(rows.length) }))
+  for (const [tuple, row] of rows.entries()) {
+    checkWidth(row, targets.length, tuple)
+    for (const [index, target] of targets.entries()) {
+      const written = row.values[index]
+      const column = columns[index]
+      if (written === undefined || column === undefined) continue
+      const value = valueOf(written, target, tuple, scope)
+      if (value === null && target.columnId === schema.timestampId) {
+        throw new SqlError('designated timestamp column cannot be NULL', written.position)
+      }
+      column.values[tuple] = value
+    }
+  }
+  return { tableId: schema.id, rows: rows.length, columns }
+}
+
+function checkWidth({ values, position }: ast.ValueRow, expected: number, tuple: number): void {
+  if (values.length === expected) return
+  // The place of the first value too many, or of the closing parenthesis.
+  const place = values[expected]?.position ?? endOf(values, position)
+  throw new SqlError(
+    `row value count does not match column count [expected=${expected}, actual=${values.length}, tuple=${tuple + 1}]`,
+    place,
+  )
+}
+
+function endOf(values: readonly ast.Expression[], position: number): number {
+  return values[values.length - 1]?.position ?? position
+}
+
+function valueOf(written: ast.Expression, target: TargetColumn, tuple: number, scope: ExpressionScope): Value {
+  const bound = bindExpression(written, scope)
+  if (isConstant(bound)) return columnValue(bound.value, bound.type, target, bound.position, tuple)
+  if (bound.kind === 'subquery') throw new SqlError('a sub-query is not allowed here', bound.position)
+  return columnValue(evaluateConstant(bound, scope.context.evaluation), bound.type, target, bound.position, tuple)
+}
+
+// SELECT ------------------------------------------------------------------------------------------------------------
+
+function planInsertSelect(
+  { table, columns, declarations, commonTables }: ast.Insert,
+  source: ast.Query,
+  { schema }: TableVersion,
+  targets: readonly TargetColumn[],
+  context: BindContext,
+): PlannedStatement {
+  const query = substituteDeclarations({
+    ...source,
+    declarations: [...declarations, ...source.declarations],
+    commonTables: [...commonTables, ...source.commonTables],
+  })
+  const relation = bindQuery(query, context)
+  const width = relation.plan.columns.length
+  const filled = columns.length === 0 ? targets.slice(0, width) : targets
+  if (schema.timestampId >= 0 && !filled.some(({ columnId }) => columnId === schema.timestampId)) {
+    throw new SqlError('select clause must provide timestamp column', table.position)
+  }
+  if (width !== filled.length || (columns.length === 0 && width < targets.length && schema.timestampId < 0)) {
+    throw new SqlError(`column count mismatch [expected=${targets.length}, actual=${width}]`, table.position)
+  }
+  const plan = targetProjection(relation, filled, table.position)
+  return { kind: 'insertSelect', tableId: schema.id, query: queryOf(plan, -1, context), columns: filled, tag: 'INSERT' }
+}
