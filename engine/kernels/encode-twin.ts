@@ -167,6 +167,23 @@ function render(
       return allMinimum(memory, values + row * 32, 4)
         ? null
         : idStyle(formatLong256(wide(memory, values + row * 32, 4, false)))
+    default:
+      return (
+        renderParameterized(memory, kind, values, row, parameter) ??
+        renderVariable(memory, kind, values, row, dictionary, form)
+      )
+  }
+}
+
+/** GEOHASH, DECIMAL and INTERVAL; null for NULL and for the other kinds. */
+function renderParameterized(
+  memory: SharedMemory,
+  kind: EncodeKind,
+  values: number,
+  row: number,
+  parameter: number,
+): Rendered | null {
+  switch (kind) {
     case encodeKinds.geohash8:
       return geohash(BigInt(memory.i8[values + row] as number), parameter)
     case encodeKinds.geohash16:
@@ -174,7 +191,7 @@ function render(
     case encodeKinds.geohash32:
       return geohash(BigInt(memory.i32[(values >>> 2) + row] as number), parameter)
     case encodeKinds.geohash64:
-      return geohash(long(), parameter)
+      return geohash(memory.i64[(values >>> 3) + row] as bigint, parameter)
     case encodeKinds.decimal8:
       return decimal(wide(memory, values + row * 8, 1, true), 1, parameter)
     case encodeKinds.decimal16:
@@ -187,7 +204,7 @@ function render(
       return quoted(formatInterval({ lo: memory.i64[at >>> 3] as bigint, hi: memory.i64[(at >>> 3) + 1] as bigint }))
     }
     default:
-      return renderVariable(memory, kind, values, row, dictionary, form)
+      return null
   }
 }
 
@@ -212,7 +229,7 @@ function renderVariable(
   dictionary: number,
   form: Form,
 ): Rendered | null {
-  if (kind === encodeKinds.binary) return null
+  if (kind !== encodeKinds.symbol && kind !== encodeKinds.text && kind !== encodeKinds.array) return null
   const id = memory.i32[(values >>> 2) + row] as number
   if (kind === encodeKinds.symbol && id < 0) return null
   const entry = kind === encodeKinds.symbol ? dictionaryEntry(memory, dictionary, id) : values + row * 8
