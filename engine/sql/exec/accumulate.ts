@@ -1,5 +1,5 @@
-// Aggregates as the interpreter computes them: one state object per group, value by value. Right for every aggregate;
-// state-kernels take over where they can (aggregate-states.ts).
+// Aggregates by group. Sums, means, counts and extremes of numbers are kept in shared memory and fed by the kernels; all
+// others run through the interpreter of sql/functions, value by value.
 
 import { assert } from '../../base/assert.js'
 import type { Value } from '../../types/value.js'
@@ -7,20 +7,27 @@ import { aggregateOf, callSite } from '../functions/evaluate.js'
 import type { AggregateCall } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
+import { kernelStates } from './kernel-states.js'
 import { valueReader } from './values.js'
 import type { Batch } from './vector.js'
 
 /** States of one aggregate call, one per group. */
 export interface GroupStates {
   /** Adds the rows of a batch; ids are group numbers (u32 at the address), 0 = all rows belong to group 0. */
-  add(batch: Batch, ids: number): void
+  add(batch: Batch, ids: number, groups: number): void
   /** Value of a group; of a group that no row reached, the value over nothing. */
   result(group: number): Value
+  /** The value over nothing. */
+  empty(): Value
   /** Forgets all groups. */
   reset(): void
 }
 
-export function interpretedStates(context: ExecContext, call: AggregateCall): GroupStates {
+export function createStates(context: ExecContext, calls: readonly AggregateCall[]): GroupStates[] {
+  return calls.map((call) => kernelStates(context, call) ?? interpretedStates(context, call))
+}
+
+function interpretedStates(context: ExecContext, call: AggregateCall): GroupStates {
   const row = aggregateOf(call.name, call.args)
   assert(row !== undefined, `no aggregate of that signature [name=${call.name}]`)
   const { init, add, result } = row.accumulator
@@ -40,6 +47,7 @@ export function interpretedStates(context: ExecContext, call: AggregateCall): Gr
       }
     },
     result: (group) => result(states[group] ?? init(), site),
+    empty: () => result(init(), site),
     reset: () => {
       states = []
     },

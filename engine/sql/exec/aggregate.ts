@@ -1,16 +1,15 @@
 // Operator: groups and their aggregates. Output: the keys, then the aggregates; groups in order of first appearance.
 // Without keys there is exactly one row.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import { widthOf } from '../../types/column-types.js'
 import type { AggregateCall, Expression, PlanColumn } from '../plan/plan.js'
-import { type GroupStates, interpretedStates } from './accumulate.js'
+import { createStates, type GroupStates } from './accumulate.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
 import { GroupKeys } from './group-keys.js'
 import { TextHeap } from './text-heap.js'
 import { writeValue } from './values.js'
-import { type Batch, isBatch, type Operator, type Pull, type Vector } from './vector.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
 export interface AggregateShape {
   readonly columns: readonly PlanColumn[]
@@ -27,7 +26,7 @@ export function aggregateOperator(context: ExecContext, input: Operator, shape: 
         shape.keys.map(({ type }) => type),
       )
     : null
-  const states = shape.aggregates.map((call) => interpretedStates(context, call))
+  const states = createStates(context, shape.aggregates)
   const output = new ResultColumns(context, shape, states)
   let done = false
   let next = 0
@@ -43,11 +42,11 @@ export function aggregateOperator(context: ExecContext, input: Operator, shape: 
         keys.map((evaluate) => evaluate(batch)),
         batch.rows,
       )
-      for (const state of states) state.add(batch, groups?.ids ?? 0)
+      for (const state of states) state.add(batch, groups?.ids ?? 0, groups?.count ?? 1)
       return 'working'
     }
     const total = groups === null ? 1 : groups.count
-    const rows = Math.min(vectorRowsMax, total - next)
+    const rows = Math.min(batchRowsMax, total - next)
     if (rows <= 0) return null
     const from = next
     next += rows
@@ -69,7 +68,7 @@ export class ResultColumns {
     this.#context = context
     this.#columns = shape.columns.slice(shape.columns.length - states.length)
     this.#states = states
-    this.#addresses = this.#columns.map(({ type }) => context.space.take(vectorRowsMax * widthOf(type)))
+    this.#addresses = this.#columns.map(({ type }) => context.space.take(batchRowsMax * widthOf(type)))
     this.#heap = new TextHeap(context.space)
   }
 

@@ -7,10 +7,13 @@ import { aggregateOperator } from './aggregate.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
 import { filterOperator } from './filter.js'
+import { latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
 import { projectOperator } from './project.js'
 import { sequenceOperator, valuesOperator } from './rows-of-values.js'
+import { sampleOperator } from './sample.js'
 import { scanOperator } from './scan.js'
+import { orderedScanOperator } from './scan-ordered.js'
 import type { ScanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
 import { sortOperator } from './sort.js'
@@ -21,7 +24,7 @@ type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 export function buildOperator(context: ExecContext, plan: Plan): Operator {
   switch (plan.kind) {
     case 'scan':
-      return scanOperator(context, scanShape(context, plan))
+      return buildScan(context, plan)
     case 'values':
       return valuesOperator(context, plan.columns, (from, count) => plan.rows.slice(from, from + count))
     case 'sequence':
@@ -32,6 +35,10 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
       return projectOperator(context, buildOperator(context, plan.input), plan.expressions)
     case 'aggregate':
       return aggregateOperator(context, buildOperator(context, plan.input), plan)
+    case 'sample':
+      return sampleOperator(context, buildOperator(context, plan.input), plan)
+    case 'latest':
+      return buildLatest(context, plan)
     case 'sort':
       return sortOperator(context, buildOperator(context, plan.input), plan)
     case 'limit':
@@ -43,6 +50,23 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     default:
       throw new SqlError(`this kind of query is not supported yet [operator=${plan.kind}]`, 0)
   }
+}
+
+/** Over a table's own timestamp the walk goes from the newest row backwards. */
+function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
+  const { input } = plan
+  const scanned = input.kind === 'scan' ? scanShape(context, input) : null
+  const { timestampId } = scanned?.snapshot.version.schema ?? { timestampId: -1 }
+  if (scanned === null || scanned.columnIds[plan.timestampIndex] !== timestampId || timestampId < 0) {
+    return latestOperator(context, buildOperator(context, input), plan, false)
+  }
+  return latestOperator(context, orderedScanOperator(context, scanned, true), plan, true)
+}
+
+function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {
+  const shape = scanShape(context, plan)
+  if (plan.order === 'any') return scanOperator(context, shape)
+  return orderedScanOperator(context, shape, plan.order === 'descending')
 }
 
 export function scanShape(context: ExecContext, plan: PlanOf<'scan'>): ScanShape {

@@ -1,17 +1,16 @@
 // Operator: each different row once, at its first appearance.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { GroupKeys } from './group-keys.js'
 import { Gathered } from './selection.js'
-import { isBatch, type Operator, type Pull } from './vector.js'
+import { batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
 
 export function distinctOperator(context: ExecContext, input: Operator, columns: readonly PlanColumn[]): Operator {
   const types = columns.map(({ type }) => type)
   const groups = new GroupKeys(context, types)
   const gathered = new Gathered(context, types)
-  const index = context.space.take(vectorRowsMax * 4)
+  const index = context.space.take(batchRowsMax * 4)
   const pull = (): Pull => {
     const batch = input.pull()
     if (!isBatch(batch)) return batch

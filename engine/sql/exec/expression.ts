@@ -7,7 +7,6 @@
 //
 // Generated kernels (kernels/jit) take over whole trees where they can; see compiled-expression.ts.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { compileExpression, scalarOf } from '../functions/evaluate.js'
@@ -17,7 +16,7 @@ import type { ExecContext } from './context.js'
 import { compileLoop } from './expression-loops.js'
 import { TextHeap } from './text-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from './values.js'
-import type { Batch, Vector } from './vector.js'
+import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 /** The result stays valid until the evaluator is called again. */
 export type VectorEvaluator = (batch: Batch) => Vector
@@ -74,10 +73,10 @@ function repeatedValue(value: Value, type: DataType, context: ExecContext): Vect
   const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
   if (value === null) return { type, address: space.nulls(type), dictionary }
   const width = widthOf(type)
-  const address = space.take(vectorRowsMax * width)
+  const address = space.take(batchRowsMax * width)
   writeValue({ memory, heap: new TextHeap(space), symbols }, type, address, 0, value)
-  for (let filled = 1; filled < vectorRowsMax; filled *= 2) {
-    memory.u8.copyWithin(address + filled * width, address, address + Math.min(filled, vectorRowsMax - filled) * width)
+  for (let filled = 1; filled < batchRowsMax; filled *= 2) {
+    memory.u8.copyWithin(address + filled * width, address, address + Math.min(filled, batchRowsMax - filled) * width)
   }
   return { type, address, dictionary }
 }
@@ -88,7 +87,7 @@ function compileRows(expression: Expression, context: ExecContext): VectorEvalua
   const { type } = expression
   const evaluate = compileExpression(expression, evaluation)
   const columns = columnsOf(expression)
-  const address = space.take(vectorRowsMax * widthOf(type))
+  const address = space.take(batchRowsMax * widthOf(type))
   const heap = new TextHeap(space)
   const target: WriteTarget = { memory, heap, symbols }
   const variable = isVariable(type)
@@ -152,7 +151,7 @@ function compileSymbolPredicate(expression: Expression, context: ExecContext): V
   const column = columnsOf(expression)[0] as number
   const { memory, space, texts, evaluation } = context
   const evaluate = compileExpression(expression, evaluation)
-  const address = space.take(vectorRowsMax)
+  const address = space.take(batchRowsMax)
   const answers = new Map<number, Uint8Array>()
   const row: Value[] = []
   return ({ rows, vectors }) => {

@@ -1,11 +1,10 @@
 // Operator: rows for which a predicate holds.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import type { Expression, PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import { Gathered, selectRows } from './selection.js'
-import { isBatch, type Operator, type Pull } from './vector.js'
+import { batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
 
 export function filterOperator(
   context: ExecContext,
@@ -14,7 +13,7 @@ export function filterOperator(
   predicate: Expression,
 ): Operator {
   const evaluate: VectorEvaluator = compileVector(predicate, context)
-  const index = context.space.take(vectorRowsMax * 4)
+  const index = context.space.take(batchRowsMax * 4)
   const gathered = new Gathered(
     context,
     columns.map(({ type }) => type),

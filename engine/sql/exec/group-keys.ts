@@ -3,12 +3,11 @@
 //
 // Table: u32 slots (group + 1, 0 = free) of a power of two; words of group g lie at g * words in the list of keys.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
 import { bufferOf } from './values.js'
-import type { Batch, Vector } from './vector.js'
+import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 const slotsFirst = 1024
 
@@ -21,7 +20,7 @@ export function keyWords(type: DataType): number {
 export class GroupKeys {
   /** Groups found so far. */
   count = 0
-  /** u32[vectorRowsMax]: the group of each row of the last batch. */
+  /** u32[batchRowsMax]: the group of each row of the last batch. */
   readonly ids: number
   /** The keys' values, one row per group. */
   readonly keys: RowStore
@@ -39,11 +38,11 @@ export class GroupKeys {
     this.#context = context
     this.#types = types
     this.#words = types.reduce((sum, type) => sum + keyWords(type), 0)
-    this.#rowWords = new Int32Array(vectorRowsMax * this.#words * 2)
+    this.#rowWords = new Int32Array(batchRowsMax * this.#words * 2)
     this.#groupWords = new Int32Array(slotsFirst * this.#words * 2)
     this.#texts = types.map(() => new Map())
-    this.ids = context.space.take(vectorRowsMax * 4)
-    this.#firstRows = context.space.take(vectorRowsMax * 4)
+    this.ids = context.space.take(batchRowsMax * 4)
+    this.#firstRows = context.space.take(batchRowsMax * 4)
     this.keys = new RowStore(context, types)
   }
 
@@ -165,14 +164,14 @@ export class GroupKeys {
           setWord(
             out,
             at,
-            value === 0 ? 0 : value !== value ? 0x7fc00000 : (memory.i32[(address >>> 2) + row] as number),
+            value === 0 ? 0 : Number.isNaN(value) ? 0x7fc00000 : (memory.i32[(address >>> 2) + row] as number),
           )
         }
         return
       case 'f64':
         for (let row = 0, at = word * 2; row < rows; row++, at += stride) {
           const value = memory.f64[(address >>> 3) + row] as number
-          const plain = value !== 0 && value === value
+          const plain = value !== 0 && !Number.isNaN(value)
           out[at] = plain ? (memory.i32[(address >>> 2) + row * 2] as number) : 0
           out[at + 1] = plain ? (memory.i32[(address >>> 2) + row * 2 + 1] as number) : value === 0 ? 0 : 0x7ff80000
         }

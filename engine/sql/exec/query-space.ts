@@ -1,11 +1,12 @@
 // All shared memory of one query. Whatever was taken is given back at the query's end, whatever happened; the budget of
 // queries bounds it.
 
-import { vectorRowsMax } from '../../base/limits.js'
+import { pageRowsMax } from '../../base/limits.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { fillNull } from '../../storage/memtable-values.js'
 import { type DataType, typeText, widthOf } from '../../types/column-types.js'
+import { batchRowsMax } from './vector.js'
 
 /** Readable bytes behind every area: kernels read ahead. */
 const paddingBytes = 64
@@ -49,13 +50,22 @@ export class QuerySpace {
     return address
   }
 
-  /** A run of vectorRowsMax NULLs of the type. Read only. */
+  /** A run of batchRowsMax NULLs of the type. Read only. */
   nulls(type: DataType): number {
-    const key = typeText(type)
+    return this.#nullRun(type, batchRowsMax)
+  }
+
+  /** As many NULLs as a piece has rows at most. Read only. */
+  pageOfNulls(type: DataType): number {
+    return this.#nullRun(type, pageRowsMax)
+  }
+
+  #nullRun(type: DataType, rows: number): number {
+    const key = `${typeText(type)} ${rows}`
     const known = this.#nulls.get(key)
     if (known !== undefined) return known
-    const address = this.take(vectorRowsMax * widthOf(type))
-    fillNull(this.memory, type, address, 0, vectorRowsMax)
+    const address = this.take(rows * widthOf(type))
+    fillNull(this.memory, type, address, 0, rows)
     this.#nulls.set(key, address)
     return address
   }

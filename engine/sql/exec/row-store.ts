@@ -1,11 +1,10 @@
 // Rows that an operator keeps: growing columns in shared memory. Texts are copied into the store's heap; symbols of
 // different dictionaries are brought into the query's own.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import { TextHeap } from './text-heap.js'
-import type { Batch, Vector } from './vector.js'
+import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 const rowsFirst = 256
 
@@ -45,7 +44,7 @@ export class RowStore {
 
   /** Rows from `from` on, at most a vector's and below `to`; null when there are none. Not copied. */
   batchAt(from: number, to: number): Batch | null {
-    const rows = Math.min(vectorRowsMax, Math.min(to, this.rows) - from)
+    const rows = Math.min(batchRowsMax, Math.min(to, this.rows) - from)
     if (rows <= 0) return null
     const vectors = this.#types.map((type, index) => {
       const vector = this.column(index)

@@ -1,13 +1,12 @@
 // Operators over rows that are in the plan: VALUES, and the numbers of long_sequence.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import { widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { TextHeap } from './text-heap.js'
 import { writeValue } from './values.js'
-import type { Operator, Vector } from './vector.js'
+import { batchRowsMax, type Operator, type Vector } from './vector.js'
 
 /** `rows` is asked for the rows from one index on, at most so many. */
 export function valuesOperator(
@@ -21,13 +20,13 @@ export function valuesOperator(
   let next = 0
   return {
     pull: () => {
-      const chunk = rows(next, vectorRowsMax)
+      const chunk = rows(next, batchRowsMax)
       if (chunk.length === 0) return null
       next += chunk.length
       heap.reset()
       vectors ??= columns.map(({ type }) => ({
         type,
-        address: space.take(vectorRowsMax * widthOf(type)),
+        address: space.take(batchRowsMax * widthOf(type)),
         dictionary: type.name === 'SYMBOL' ? symbols.dictionary : 0,
       }))
       vectors.forEach(({ type, address }, column) => {
@@ -43,13 +42,13 @@ export function valuesOperator(
 export function sequenceOperator(context: ExecContext, columns: readonly PlanColumn[], count: bigint): Operator {
   const { memory, space } = context
   const type = columns[0]?.type ?? { name: 'LONG', a: 0, b: 0 }
-  const address = space.take(vectorRowsMax * 8)
+  const address = space.take(batchRowsMax * 8)
   const low = address >>> 2
   const total = Number(count)
   let next = 0
   return {
     pull: () => {
-      const rows = Math.min(vectorRowsMax, total - next)
+      const rows = Math.min(batchRowsMax, total - next)
       if (rows <= 0) return null
       for (let row = 0; row < rows; row++) {
         const value = next + row + 1

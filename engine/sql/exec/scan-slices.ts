@@ -1,7 +1,6 @@
 // A piece in slices of at most a vector's rows, restricted to exact ranges of time and to rows that live. The filter of
 // the scan reads its own columns first; the others are touched only where a row passed.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import type { TableSnapshot } from '../../storage/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { Expression, TimeRange } from '../plan/plan.js'
@@ -9,7 +8,7 @@ import type { ExecContext } from './context.js'
 import { columnsOf, compileVector, type VectorEvaluator } from './expression.js'
 import { covers, type Piece } from './pieces.js'
 import { Gathered, selectRows } from './selection.js'
-import type { Batch, Vector } from './vector.js'
+import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 export interface ScanShape {
   readonly snapshot: TableSnapshot
@@ -43,8 +42,8 @@ export class SliceReader {
     this.#filter = shape.filter === null ? null : compileVector(shape.filter, context)
     this.#filterColumns = shape.filter === null ? [] : columnsOf(shape.filter)
     this.#gathered = new Gathered(context, shape.types)
-    this.#index = context.space.take(vectorRowsMax * 4)
-    this.#mask = context.space.take(vectorRowsMax)
+    this.#index = context.space.take(batchRowsMax * 4)
+    this.#mask = context.space.take(batchRowsMax)
   }
 
   /** Parts of the piece that can hold rows of the ranges: exact for sorted pieces. */

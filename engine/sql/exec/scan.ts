@@ -1,10 +1,9 @@
 // Operator: the rows of a table in any order, piece by piece.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import type { ExecContext } from './context.js'
 import { type Piece, runsOf } from './pieces.js'
 import { type ScanShape, type Slice, SliceReader } from './scan-slices.js'
-import type { Operator, Pull } from './vector.js'
+import { batchRowsMax, type Operator, type Pull } from './vector.js'
 
 export function scanOperator(context: ExecContext, shape: ScanShape): Operator {
   const { memory, partAccess } = context
@@ -34,7 +33,7 @@ export function scanOperator(context: ExecContext, shape: ScanShape): Operator {
     while (current === null || slices.length === 0) if (!advance()) return null
     const slice = slices[0] as Slice
     const from = nextRow
-    const to = Math.min(slice.to, from + vectorRowsMax)
+    const to = Math.min(slice.to, from + batchRowsMax)
     nextRow = to
     if (to === slice.to) {
       slices.shift()

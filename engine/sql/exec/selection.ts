@@ -1,10 +1,9 @@
 // Rows that pass: from a BOOLEAN vector to row numbers, and columns gathered by them.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
-import type { Batch, Vector } from './vector.js'
+import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 /** Writes the numbers of the rows whose byte is 1 to out (u32); returns how many. */
 export function selectRows(memory: SharedMemory, mask: number, rows: number, out: number): number {
@@ -39,7 +38,7 @@ export class Gathered {
     const { kernels, space } = this.#context
     const type = this.#types[column] as DataType
     const width = widthOf(type)
-    if (this.#addresses[column] === 0) this.#addresses[column] = space.take(vectorRowsMax * width)
+    if (this.#addresses[column] === 0) this.#addresses[column] = space.take(batchRowsMax * width)
     const address = this.#addresses[column] as number
     kernels.sort.gather(width, vector.address, index, rows, address)
     return { type: vector.type, address, dictionary: vector.dictionary }

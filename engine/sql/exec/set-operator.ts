@@ -1,13 +1,12 @@
 // Operator: UNION, EXCEPT and INTERSECT. UNION ALL passes batches through; the others number the rows of both sides by
 // their values. Without ALL each row comes once.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
 import { GroupKeys } from './group-keys.js'
 import { Gathered } from './selection.js'
-import { isBatch, type Operator, type Pull } from './vector.js'
+import { batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
 
 export interface SetShape {
   readonly columns: readonly PlanColumn[]
@@ -41,7 +40,7 @@ function matching(context: ExecContext, left: Operator, right: Operator, { colum
   const types = columns.map(({ type }) => type)
   const groups = new GroupKeys(context, types)
   const gathered = new Gathered(context, types)
-  const index = context.space.take(vectorRowsMax * 4)
+  const index = context.space.take(batchRowsMax * 4)
   const wanted = operation === 'intersect'
   let rightGroups = -1
   const pull = (): Pull => {

@@ -115,7 +115,7 @@ function floatWords(
   return (out) => {
     for (let row = 0, word = out >>> 2; row < rows; row++, word += 2) {
       const value = read(row)
-      if (value !== value) {
+      if (Number.isNaN(value)) {
         i32[word] = nullsLow ? 0 : -1
         i32[word + 1] = nullsLow ? -0x8000_0000 : 0x7fff_ffff
         continue

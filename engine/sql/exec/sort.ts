@@ -1,14 +1,13 @@
 // Operator: ORDER BY. Rows are kept, then sorted key by key from the last to the first: the kernel's sort is stable. With
 // a limit the rows that cannot be among the first are dropped each time enough have come.
 
-import { vectorRowsMax } from '../../base/limits.js'
 import { sortScratchBytes } from '../../kernels/sort.js'
 import type { PlanColumn, SortKey } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
 import { sortWords } from './sort-keys.js'
-import { isBatch, type Operator, type Pull } from './vector.js'
+import { batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
 
 export interface SortShape {
   readonly columns: readonly PlanColumn[]
@@ -42,7 +41,7 @@ export function sortOperator(context: ExecContext, input: Operator, { columns, k
       if (store.rows === 0) return null
       order = sortedOrder(context, store, keys)
     }
-    const rows = Math.min(vectorRowsMax, Math.min(wanted, store.rows) - next)
+    const rows = Math.min(batchRowsMax, Math.min(wanted, store.rows) - next)
     if (rows <= 0) return null
     const vectors = types.map((_, index) => store.column(index))
     const batch = gathered.gather(vectors, order + next * 4, rows)

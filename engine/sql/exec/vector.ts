@@ -1,4 +1,4 @@
-// What flows between operators: batches of at most vectorRowsMax rows, column by column, as addresses in shared memory.
+// What flows between operators: batches of at most batchRowsMax rows, column by column, as addresses in shared memory.
 //
 //   Vector  one column: values lie at `address` as types/column-types.ts says; SYMBOL ids belong to `dictionary`.
 //           An address is never 0: columns that a block or part lacks are given a run of NULLs.
@@ -8,6 +8,9 @@
 // 'waiting' when another thread has to do something first, or null at the end. Between pulls the query may be parked.
 
 import type { DataType } from '../../types/column-types.js'
+
+/** Small enough for a core's cache, large enough that work per batch does not count. A quarter of a page of a part. */
+export const batchRowsMax = 16_384
 
 export interface Vector {
   readonly type: DataType

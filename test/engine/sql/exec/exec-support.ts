@@ -17,6 +17,7 @@ import {
   newPiece,
   noteTimestamp,
   pieceColumn,
+  settleColumn,
   settlePiece,
 } from '../../../../engine/storage/writer-batch.js'
 import {
@@ -125,7 +126,7 @@ function fill(
       const value = row[id] ?? null
       if (value === null) return
       const column = pieceColumn(allocator, piece, id, type)
-      settle(memory, column, piece.rows)
+      settleColumn(memory, column, piece.rows)
       const slot = newSlot()
       setSlot(memory, heap, slot, type, value, dictionaries.get(id))
       storeSlot(memory, heap, column, piece.rows, slot)
@@ -138,13 +139,6 @@ function fill(
   if (!memtable.append([piece], timestampId)) throw new Error('the memtable is full')
   heap.free()
   for (const { address } of piece.columns.values()) allocator.free(address)
-}
-
-function settle(memory: SharedMemory, column: Parameters<typeof storeSlot>[2], rows: number): void {
-  const piece = newPiece(rows)
-  piece.rows = rows
-  piece.columns.set(column.id, column)
-  settlePiece(memory, piece)
 }
 
 function setSlot(

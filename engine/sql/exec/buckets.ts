@@ -1,0 +1,76 @@
+// Buckets of SAMPLE BY: which one holds a timestamp, and the next. Calendar alignment follows a zone's local time, shifted
+// by an offset; FROM begins the grid; 'first' begins it at the first row.
+
+import { assert } from '../../base/assert.js'
+import { type TimestampUnit, ticksPerMicro } from '../../types/timestamp-calendar.js'
+import { floorTimestamp, nextBucket } from '../../types/timestamp-floor.js'
+import { fromZone, type TimeZone, timeZone } from '../../types/timestamp-zone.js'
+import type { Plan, SampleInterval } from '../plan/plan.js'
+
+export type SamplePlan = Extract<Plan, { kind: 'sample' }>
+
+/** Start inclusive, end exclusive, in ticks of the timestamp. */
+export interface Bucket {
+  readonly start: bigint
+  readonly end: bigint
+}
+
+export interface Buckets {
+  /** The bucket that holds the timestamp. With alignment 'first' the first call fixes the grid. */
+  of(ts: bigint): Bucket
+  next(bucket: Bucket): Bucket
+}
+
+export function createBuckets(plan: SamplePlan, unit: TimestampUnit): Buckets {
+  const { align, interval, from } = plan
+  if (align.kind === 'first') return gridFrom(null, interval, unit)
+  const zone = align.zone === null ? null : timeZone(align.zone)
+  assert(align.zone === null || zone !== null, 'the binder checks the time zone')
+  const offset = align.offsetMicros * ticksPerMicro(unit)
+  if (from !== null && zone === null) return gridFrom(from + offset, interval, unit)
+  if (zone === null) return localBuckets(interval, unit, offset)
+  return zonedBuckets(localBuckets(interval, unit, offset), zone, unit)
+}
+
+/** A grid that begins at a point in time; null: at the first timestamp that is asked for. */
+function gridFrom(begin: bigint | null, interval: SampleInterval, unit: TimestampUnit): Buckets {
+  let origin = begin
+  const of = (ts: bigint): Bucket => {
+    origin ??= ts
+    // An origin of 0 means the default grid there, which weeks do not share.
+    const start = floorTimestamp(ts, interval, unit, origin)
+    return { start, end: nextBucket(start, interval, unit) }
+  }
+  return { of, next: ({ end }) => ({ start: end, end: nextBucket(end, interval, unit) }) }
+}
+
+function localBuckets(interval: SampleInterval, unit: TimestampUnit, offset: bigint): Buckets {
+  const from = (start: bigint): Bucket => ({ start, end: nextBucket(start - offset, interval, unit) + offset })
+  return { of: (ts) => from(floorTimestamp(ts - offset, interval, unit) + offset), next: ({ end }) => from(end) }
+}
+
+/** Local buckets seen from UTC. Where local time is turned back, the repeated hour belongs to the bucket of its name. */
+function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buckets {
+  const scale = ticksPerMicro(unit)
+  const toLocal = (ts: bigint): bigint => ts + zone.offsetAt(floorMicros(ts, scale)) * scale
+  const toUtc = (ts: bigint): bigint => {
+    const micros = floorMicros(ts, scale)
+    return fromZone(micros, zone) * scale + (ts - micros * scale)
+  }
+  const utc = ({ start, end }: Bucket): Bucket => ({ start: toUtc(start), end: toUtc(end) })
+  return {
+    of: (ts) => {
+      const bucket = utc(local.of(toLocal(ts)))
+      return ts >= bucket.start && ts < bucket.end ? bucket : { start: bucket.start, end: ts + 1n }
+    },
+    next: (bucket) => {
+      const next = utc(local.of(toLocal(bucket.end)))
+      return next.start >= bucket.end ? next : { start: bucket.end, end: next.end }
+    },
+  }
+}
+
+function floorMicros(ts: bigint, scale: bigint): bigint {
+  const quotient = ts / scale
+  return ts < 0n && quotient * scale !== ts ? quotient - 1n : quotient
+}

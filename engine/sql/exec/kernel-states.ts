@@ -1,0 +1,305 @@
+// States of sum, avg, count, min and max of numbers in shared memory, fed by kernels/aggregate.
+//
+// With keys: 16-byte cells per group, {sum, count} or {min, max}; counts are 8 bytes. Without keys: one STATS.
+// sum and avg of the same argument each keep their own cells.
+
+import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
+import { type DataType, storageOf } from '../../types/column-types.js'
+import { longMin } from '../../types/number.js'
+import type { Value } from '../../types/value.js'
+import type { AggregateCall } from '../plan/plan.js'
+import type { GroupStates } from './accumulate.js'
+import type { ExecContext } from './context.js'
+import { compileVector } from './expression.js'
+import type { Vector } from './vector.js'
+
+/** undefined: no kernel does this. */
+export function kernelStates(context: ExecContext, call: AggregateCall): GroupStates | undefined {
+  const [argument, ...more] = call.args
+  if (more.length > 0) return undefined
+  if (argument === undefined) return call.name === 'count' ? new RowCounts(context) : undefined
+  const kind = storageKind(argument.type)
+  if (kind === undefined) return undefined
+  const evaluate = compileVector(argument, context)
+  switch (call.name) {
+    case 'count':
+      return argument.type.name === 'SYMBOL' ? undefined : new Sums(context, kind, evaluate, countOf)
+    case 'sum':
+      return new Sums(context, kind, evaluate, sumOf(kind))
+    case 'avg':
+      // Sums of 64-bit integers could wrap around: the interpreter is exact.
+      return kind === 'i64' ? undefined : new Sums(context, kind, evaluate, averageOf(kind))
+    case 'min':
+    case 'max':
+      return new Extremes(context, kind, evaluate, call.name, argument.type)
+    default:
+      return undefined
+  }
+}
+
+const numeric: ReadonlySet<string> = new Set([
+  'SHORT',
+  'INT',
+  'LONG',
+  'FLOAT',
+  'DOUBLE',
+  'DATE',
+  'TIMESTAMP',
+  'TIMESTAMP_NS',
+])
+
+/** Numbers whose NULL the kernels know. */
+function storageKind(type: DataType): NumberStorage | undefined {
+  return numeric.has(type.name) ? (storageOf(type) as NumberStorage) : undefined
+}
+
+interface Cells {
+  readonly memory: ExecContext['memory']
+  readonly floating: boolean
+}
+
+type Finish = (cells: Cells, word: number) => Value
+
+const countAt = ({ memory, floating }: Cells, word: number): number =>
+  floating ? (memory.f64[word + 1] as number) : Number(memory.i64[word + 1] as bigint)
+
+const countOf: Finish = (cells, word) => BigInt(countAt(cells, word))
+
+function sumOf(kind: NumberStorage): Finish {
+  return (cells, word) => {
+    if (countAt(cells, word) === 0) return null
+    const { memory, floating } = cells
+    if (!floating) return longOrNull(memory.i64[word] as bigint)
+    const sum = memory.f64[word] as number
+    return Number.isNaN(sum) ? null : kind === 'f32' ? Math.fround(sum) : sum
+  }
+}
+
+function averageOf(_kind: NumberStorage): Finish {
+  return (cells, word) => {
+    const count = countAt(cells, word)
+    if (count === 0) return null
+    const { memory, floating } = cells
+    const mean = (floating ? (memory.f64[word] as number) : Number(memory.i64[word] as bigint)) / count
+    return Number.isNaN(mean) ? null : mean
+  }
+}
+
+function longOrNull(value: bigint): bigint | null {
+  return value === longMin ? null : value
+}
+
+type Evaluate = (batch: Parameters<GroupStates['add']>[0]) => Vector
+
+/** Memory of cells that grows with the number of groups; new cells are set to nothing seen. */
+class CellMemory {
+  address = 0
+  groups = 0
+  readonly #context: ExecContext
+  readonly #cellBytes: number
+  readonly #clear: (from: number, to: number) => void
+  #capacity = 0
+
+  constructor(context: ExecContext, cellBytes: number, clear: (from: number, to: number) => void) {
+    this.#context = context
+    this.#cellBytes = cellBytes
+    this.#clear = clear
+  }
+
+  grow(groups: number): void {
+    if (groups > this.#capacity) {
+      const { space, memory } = this.#context
+      const capacity = Math.max(64, groups, this.#capacity * 2)
+      const fresh = space.take(capacity * this.#cellBytes)
+      memory.u8.copyWithin(fresh, this.address, this.address + this.groups * this.#cellBytes)
+      if (this.address !== 0) space.give(this.address)
+      this.address = fresh
+      this.#capacity = capacity
+    }
+    if (groups <= this.groups) return
+    const from = this.groups
+    this.groups = groups
+    this.#clear(from, groups)
+  }
+
+  reset(): void {
+    this.groups = 0
+  }
+}
+
+class RowCounts implements GroupStates {
+  readonly #context: ExecContext
+  readonly #cells: CellMemory
+  #total = 0
+
+  constructor(context: ExecContext) {
+    this.#context = context
+    const { i64 } = context.memory
+    this.#cells = new CellMemory(context, 8, (from, to) => {
+      i64.fill(0n, (this.#cells.address >>> 3) + from, (this.#cells.address >>> 3) + to)
+    })
+  }
+
+  add({ rows }: { readonly rows: number }, ids: number, groups: number): void {
+    if (ids === 0) {
+      this.#total += rows
+      return
+    }
+    this.#cells.grow(groups)
+    this.#context.kernels.aggregate.groupCounts(ids, 0, rows, groups, this.#cells.address)
+  }
+
+  result(group: number): Value {
+    if (this.#cells.groups === 0) return BigInt(this.#total)
+    if (group >= this.#cells.groups) return 0n
+    return this.#context.memory.i64[(this.#cells.address >>> 3) + group] as bigint
+  }
+
+  empty(): Value {
+    return 0n
+  }
+
+  reset(): void {
+    this.#total = 0
+    this.#cells.reset()
+  }
+}
+
+class Sums implements GroupStates {
+  readonly #context: ExecContext
+  readonly #kind: NumberStorage
+  readonly #evaluate: Evaluate
+  readonly #finish: Finish
+  readonly #cells: CellMemory
+  readonly #view: Cells
+  readonly #stats: number
+
+  constructor(context: ExecContext, kind: NumberStorage, evaluate: Evaluate, finish: Finish) {
+    this.#context = context
+    this.#kind = kind
+    this.#evaluate = evaluate
+    this.#finish = finish
+    this.#view = { memory: context.memory, floating: kind === 'f64' || kind === 'f32' }
+    this.#stats = context.space.keep(statsBytes)
+    const { i64 } = context.memory
+    this.#cells = new CellMemory(context, 16, (from, to) => {
+      i64.fill(0n, (this.#cells.address >>> 3) + from * 2, (this.#cells.address >>> 3) + to * 2)
+    })
+    this.reset()
+  }
+
+  add(batch: Parameters<GroupStates['add']>[0], ids: number, groups: number): void {
+    const { aggregate } = this.#context.kernels
+    const { address } = this.#evaluate(batch)
+    const kind = aggregateKinds[this.#kind]
+    if (ids === 0) {
+      aggregate.sum(kind, address, 0, batch.rows, this.#stats)
+      return
+    }
+    this.#cells.grow(groups)
+    aggregate.groupSums(kind, address, ids, 0, batch.rows, groups, this.#cells.address)
+  }
+
+  result(group: number): Value {
+    const { memory } = this.#context
+    if (this.#cells.groups > 0) {
+      return group < this.#cells.groups
+        ? this.#finish(this.#view, (this.#cells.address >>> 3) + group * 2)
+        : this.empty()
+    }
+    // STATS counts in integers whatever the sum is.
+    const word = this.#stats >>> 3
+    const count = memory.i64[word + 1] as bigint
+    if (this.#view.floating) memory.f64[word + 1] = Number(count)
+    const value = this.#finish(this.#view, word)
+    memory.i64[word + 1] = count
+    return value
+  }
+
+  empty(): Value {
+    return this.#finish === countOf ? 0n : null
+  }
+
+  reset(): void {
+    this.#cells.reset()
+    initStats(this.#context.memory, this.#stats, this.#kind)
+  }
+}
+
+class Extremes implements GroupStates {
+  readonly #context: ExecContext
+  readonly #kind: NumberStorage
+  readonly #evaluate: Evaluate
+  readonly #offset: 0 | 1
+  readonly #type: DataType
+  readonly #cells: CellMemory
+  readonly #stats: number
+
+  constructor(context: ExecContext, kind: NumberStorage, evaluate: Evaluate, name: 'min' | 'max', type: DataType) {
+    this.#context = context
+    this.#kind = kind
+    this.#evaluate = evaluate
+    this.#offset = name === 'min' ? 0 : 1
+    this.#type = type
+    this.#stats = context.space.keep(statsBytes)
+    this.#cells = new CellMemory(context, 16, (from, to) => this.#clear(from, to))
+    this.reset()
+  }
+
+  add(batch: Parameters<GroupStates['add']>[0], ids: number, groups: number): void {
+    const { aggregate } = this.#context.kernels
+    const { address } = this.#evaluate(batch)
+    const kind = aggregateKinds[this.#kind]
+    if (ids === 0) {
+      aggregate.stats(kind, address, 0, batch.rows, this.#stats)
+      return
+    }
+    this.#cells.grow(groups)
+    aggregate.groupExtremes(kind, address, ids, 0, batch.rows, groups, this.#cells.address)
+  }
+
+  result(group: number): Value {
+    const { memory } = this.#context
+    const keyed = this.#cells.groups > 0
+    if (keyed && group >= this.#cells.groups) return null
+    const word = keyed ? (this.#cells.address >>> 3) + group * 2 : (this.#stats >>> 3) + 2
+    return this.#value(memory, word)
+  }
+
+  empty(): Value {
+    return null
+  }
+
+  reset(): void {
+    this.#cells.reset()
+    initStats(this.#context.memory, this.#stats, this.#kind)
+  }
+
+  /** Nothing seen leaves the smallest value above the largest. */
+  #value({ f64, i64 }: ExecContext['memory'], word: number): Value {
+    const at = word + this.#offset
+    if (this.#kind === 'f64' || this.#kind === 'f32') {
+      return (f64[word] as number) > (f64[word + 1] as number) ? null : (f64[at] as number)
+    }
+    if ((i64[word] as bigint) > (i64[word + 1] as bigint)) return null
+    const value = i64[at] as bigint
+    return this.#kind === 'i64' ? value : Number(value)
+  }
+
+  #clear(from: number, to: number): void {
+    const { f64, i64 } = this.#context.memory
+    const floating = this.#kind === 'f64' || this.#kind === 'f32'
+    const first = this.#cells.address >>> 3
+    for (let group = from; group < to; group++) {
+      const word = first + group * 2
+      if (floating) {
+        f64[word] = Number.POSITIVE_INFINITY
+        f64[word + 1] = Number.NEGATIVE_INFINITY
+      } else {
+        i64[word] = 0x7fff_ffff_ffff_ffffn
+        i64[word + 1] = longMin
+      }
+    }
+    void this.#type
+  }
+}

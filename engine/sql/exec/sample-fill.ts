@@ -1,0 +1,110 @@
+// FILL of SAMPLE BY: every group has a row in every bucket between the first and the last (or FROM and TO). What a
+// bucket lacks is NULL, the last value before, a value on the line between its neighbours, or a constant.
+
+import type { DataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { nullOf } from '../functions/convert.js'
+import type { Fill } from '../plan/plan.js'
+import type { Bucket, Buckets, SamplePlan } from './buckets.js'
+
+export interface FilledGroups {
+  readonly buckets: Buckets
+  /** Buckets that had rows, ascending, with the aggregates of each group that had. */
+  readonly results: readonly (Bucket & { readonly results: ReadonlyMap<number, readonly Value[]> })[]
+  readonly count: number
+  readonly keysOf: (group: number) => readonly Value[]
+  /** Values of the aggregates over no rows. */
+  readonly empty: readonly Value[]
+}
+
+export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<readonly Value[]> {
+  const { fills, aggregates } = plan
+  const skipsMissing = fills.every(({ kind }) => kind === 'none')
+  const previous: (Value[] | undefined)[] = []
+  const lines = new Lines(groups)
+  for (const { bucket, results, index } of allBuckets(plan, groups)) {
+    for (let group = 0; group < groups.count; group++) {
+      const found = results?.get(group)
+      if (found !== undefined) previous[group] = [...found]
+      if (found === undefined && skipsMissing) continue
+      const values =
+        found ??
+        fills.map((fill, column) => {
+          const type = (aggregates[column] as (typeof aggregates)[number]).type
+          const before = previous[group]?.[column] ?? null
+          return fill.kind === 'linear'
+            ? lines.value(group, column, bucket.start, index, type)
+            : filledValue(fill, before, type)
+        })
+      yield [bucket.start, ...groups.keysOf(group), ...values]
+    }
+  }
+}
+
+function filledValue(fill: Fill, before: Value, type: DataType): Value {
+  if (fill.kind === 'prev') return before ?? nullOf(type)
+  return fill.kind === 'constant' ? fill.value : nullOf(type)
+}
+
+interface Visited {
+  readonly bucket: Bucket
+  readonly results: ReadonlyMap<number, readonly Value[]> | null
+  /** How many buckets with rows lie before. */
+  readonly index: number
+}
+
+/** From the first bucket (or FROM) to the last (or TO), those without rows included. */
+function* allBuckets({ from, to }: SamplePlan, { buckets, results }: FilledGroups): Generator<Visited> {
+  const first = results[0]
+  if (first === undefined) return
+  let bucket: Bucket = from !== null && from < first.start ? buckets.of(from) : first
+  let index = 0
+  for (;;) {
+    const known = results[index]
+    if (known === undefined && (to === null || bucket.start >= to)) return
+    if (known !== undefined && known.start <= bucket.start) {
+      yield { bucket: known, results: known.results, index }
+      index++
+      bucket = buckets.next(known)
+    } else {
+      yield { bucket, results: null, index }
+      bucket = buckets.next(bucket)
+    }
+  }
+}
+
+/** Straight lines between the results of a group. */
+class Lines {
+  readonly #groups: FilledGroups
+
+  constructor(groups: FilledGroups) {
+    this.#groups = groups
+  }
+
+  /** `index`: how many buckets with rows lie before the start. NULL where a neighbour is missing. */
+  value(group: number, column: number, start: bigint, index: number, type: DataType): Value {
+    const left = this.#neighbour(group, column, index - 1, -1)
+    const right = this.#neighbour(group, column, index, 1)
+    if (left === null || right === null) return nullOf(type)
+    const share = Number(start - left.start) / Number(right.start - left.start)
+    const value = left.value + (right.value - left.value) * share
+    if (type.name === 'DOUBLE') return value
+    if (type.name === 'FLOAT') return Math.fround(value)
+    return typeof left.raw === 'bigint' ? BigInt(Math.trunc(value)) : Math.trunc(value)
+  }
+
+  #neighbour(
+    group: number,
+    column: number,
+    from: number,
+    step: 1 | -1,
+  ): { readonly start: bigint; readonly value: number; readonly raw: Value } | null {
+    const { results } = this.#groups
+    for (let index = from; index >= 0 && index < results.length; index += step) {
+      const entry = results[index] as (typeof results)[number]
+      const raw = entry.results.get(group)?.[column] ?? null
+      if (typeof raw === 'number' || typeof raw === 'bigint') return { start: entry.start, value: Number(raw), raw }
+    }
+    return null
+  }
+}

@@ -1,0 +1,174 @@
+// Operator: SAMPLE BY. The input comes in time order, so that a bucket is a stretch of rows: each stretch is added to the
+// states of its bucket's groups, and a bucket is over when a row of the next one comes.
+//
+// Without fills, rows go out bucket by bucket, groups in order of first appearance within the bucket. With fills, results
+// are kept until the end, because every group has a row in every bucket (sample-fill.ts).
+
+import type { Value } from '../../types/value.js'
+import { createStates, type GroupStates } from './accumulate.js'
+import { type Bucket, type Buckets, createBuckets, type SamplePlan } from './buckets.js'
+import type { ExecContext } from './context.js'
+import { compileVector, type VectorEvaluator } from './expression.js'
+import { GroupKeys } from './group-keys.js'
+import { sliceBatch } from './limit.js'
+import { valuesOperator } from './rows-of-values.js'
+import { type FilledGroups, filledRows } from './sample-fill.js'
+import { valueReader } from './values.js'
+import type { Batch, Operator, Pull, Vector } from './vector.js'
+
+export function sampleOperator(context: ExecContext, input: Operator, plan: SamplePlan): Operator {
+  const sampler = new Sampler(context, plan)
+  const rows: (readonly Value[])[] = []
+  let filled: Iterator<readonly Value[]> | null = null
+  let done = false
+  const filling = plan.fills.some(({ kind }) => kind !== 'none')
+  const takeRows = (_from: number, count: number): (readonly Value[])[] => {
+    if (filled === null) return rows.splice(0, count)
+    const taken: (readonly Value[])[] = []
+    for (let next = filled.next(); !next.done; next = filled.next()) {
+      taken.push(next.value)
+      if (taken.length === count) break
+    }
+    return taken
+  }
+  const output = valuesOperator(context, plan.columns, takeRows)
+  const pull = (): Pull => {
+    if (done || rows.length >= 4096) return output.pull()
+    const batch = input.pull()
+    if (batch === 'waiting' || batch === 'working') return batch
+    if (batch !== null) sampler.add(batch)
+    else {
+      sampler.finish()
+      done = true
+      if (filling) filled = filledRows(plan, sampler.filledGroups())
+    }
+    if (!filling) rows.push(...sampler.takeRows())
+    return 'working'
+  }
+  return { pull }
+}
+
+class Sampler {
+  readonly #context: ExecContext
+  readonly #plan: SamplePlan
+  readonly #buckets: Buckets
+  readonly #keys: readonly VectorEvaluator[]
+  readonly #groups: GroupKeys | null
+  readonly #states: readonly GroupStates[]
+  readonly #filling: boolean
+  #bucket: Bucket | null = null
+  /** Groups of the current bucket in order of first appearance, and the bucket in which each was seen last. */
+  #present: number[] = []
+  #stamps: number[] = []
+  #bucketNumber = 0
+  #rows: (readonly Value[])[] = []
+  readonly #filled: { start: bigint; end: bigint; results: Map<number, readonly Value[]> }[] = []
+
+  constructor(context: ExecContext, plan: SamplePlan) {
+    this.#context = context
+    this.#plan = plan
+    const type = plan.columns[0]?.type.name
+    this.#buckets = createBuckets(plan, type === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
+    this.#keys = plan.keys.map((key) => compileVector(key, context))
+    const types = plan.keys.map((key) => key.type)
+    this.#groups = plan.keys.length > 0 ? new GroupKeys(context, types) : null
+    this.#states = createStates(context, plan.aggregates)
+    this.#filling = plan.fills.some(({ kind }) => kind !== 'none')
+  }
+
+  add(batch: Batch): void {
+    const { memory, kernels } = this.#context
+    const { address } = batch.vectors[this.#plan.timestampIndex] as Vector
+    for (let from = 0; from < batch.rows; ) {
+      const ts = memory.i64[(address >>> 3) + from] as bigint
+      const bucket = this.#enter(ts)
+      const to = kernels.sort.lowerBound(address, from, batch.rows, bucket.end)
+      this.#addRows(from === 0 && to === batch.rows ? batch : sliceBatch(batch, from, to))
+      from = to
+    }
+  }
+
+  finish(): void {
+    if (this.#bucket !== null) this.#leave(this.#bucket)
+    this.#bucket = null
+  }
+
+  takeRows(): (readonly Value[])[] {
+    const rows = this.#rows
+    this.#rows = []
+    return rows
+  }
+
+  filledGroups(): FilledGroups {
+    const groups = this.#groups
+    const count = groups === null ? (this.#filled.length > 0 ? 1 : 0) : groups.count
+    return {
+      buckets: this.#buckets,
+      results: this.#filled,
+      count,
+      keysOf: (group) => this.#keyValues(group),
+      empty: this.#states.map((state) => state.empty()),
+    }
+  }
+
+  #enter(ts: bigint): Bucket {
+    const known = this.#bucket
+    if (known !== null && ts < known.end) return known
+    const next = this.#buckets.of(ts)
+    if (known !== null && known.start === next.start) {
+      this.#bucket = next
+      return next
+    }
+    if (known !== null) this.#leave(known)
+    this.#bucket = next
+    this.#bucketNumber++
+    return next
+  }
+
+  #addRows(batch: Batch): void {
+    const groups = this.#groups
+    if (groups === null) this.#present = [0]
+    else {
+      const vectors = this.#keys.map((evaluate) => evaluate(batch))
+      groups.assign(vectors, batch.rows)
+      this.#stamp(groups, batch.rows)
+    }
+    for (const state of this.#states) state.add(batch, groups?.ids ?? 0, groups?.count ?? 1)
+  }
+
+  #stamp({ ids }: GroupKeys, rows: number): void {
+    const { u32 } = this.#context.memory
+    const first = ids >>> 2
+    for (let row = 0; row < rows; row++) {
+      const group = u32[first + row] as number
+      if (this.#stamps[group] === this.#bucketNumber) continue
+      this.#stamps[group] = this.#bucketNumber
+      this.#present.push(group)
+    }
+  }
+
+  #leave({ start, end }: Bucket): void {
+    const results = new Map<number, readonly Value[]>()
+    for (const group of this.#present) {
+      const values = this.#states.map((state) => state.result(group))
+      if (this.#filling) results.set(group, values)
+      else this.#rows.push([start, ...this.#keyValues(group), ...values])
+    }
+    if (this.#filling) this.#filled.push({ start, end, results })
+    this.#present = []
+    for (const state of this.#states) state.reset()
+  }
+
+  readonly #knownKeys: (readonly Value[])[] = []
+
+  #keyValues(group: number): readonly Value[] {
+    const groups = this.#groups
+    if (groups === null) return []
+    const known = this.#knownKeys[group]
+    if (known !== undefined) return known
+    const { memory, texts } = this.#context
+    const values = this.#plan.keys.map((_, index) => valueReader(memory, texts, groups.keys.column(index))(group))
+    this.#knownKeys[group] = values
+    return values
+  }
+}

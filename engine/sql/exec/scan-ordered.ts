@@ -1,0 +1,303 @@
+// Operator: the rows of a table in timestamp order, ties in commit order (descending reverses both): a merge of streams.
+//
+// One step: the stream with the first row leads. What it has before any other stream's first row goes out without a
+// copy. Otherwise all streams that overlap its piece are merged up to a bound: the smallest last timestamp of their
+// current pieces. Rows at the bound itself go out only of streams that come before the bounding stream in commit order
+// (and of itself): a later stream's equal rows wait, because the bounding stream may have more of them in its next piece.
+
+import { ResourceError } from '../../base/errors.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { TimeRange } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { compileVector } from './expression.js'
+import { type Piece, runsOf } from './pieces.js'
+import type { ScanShape } from './scan-slices.js'
+import { Gathered, selectRows } from './selection.js'
+import { type Stream, streamsOf } from './streams.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
+
+const runsMax = 255
+/** Fewer rows than this are not worth a batch of their own while there is something to merge with. */
+const sliceRowsMin = 256
+
+export function orderedScanOperator(context: ExecContext, shape: ScanShape, descending: boolean): Operator {
+  const merge = new StreamMerge(context, shape, descending)
+  context.onEnd(() => merge.close())
+  const filter = restriction(context, shape)
+  const gathered = new Gathered(context, shape.types)
+  const index = context.space.take(batchRowsMax * 4)
+  const pull = (): Pull => {
+    const batch = merge.pull()
+    if (!isBatch(batch) || filter === null) return batch
+    const count = selectRows(context.memory, filter(batch), batch.rows, index)
+    if (count === batch.rows) return batch
+    return count === 0 ? 'working' : gathered.gather(batch.vectors, index, count)
+  }
+  return { pull }
+}
+
+/** Bytes 0 and 1 by row: the filter, and the ranges where there are several (their outer bounds hold already). */
+function restriction(context: ExecContext, shape: ScanShape): ((batch: Batch) => number) | null {
+  const { ranges } = shape
+  const several = ranges !== null && ranges.length > 1
+  const filter = shape.filter === null ? null : compileVector(shape.filter, context)
+  if (!several) return filter === null ? null : (batch) => filter(batch).address
+  const column = shape.columnIds.indexOf(shape.snapshot.version.schema.timestampId)
+  const mask = context.space.take(batchRowsMax)
+  const { u8, i64 } = context.memory
+  return (batch) => {
+    const held = filter === null ? 0 : filter(batch).address
+    const ts = (batch.vectors[column] as Vector).address >>> 3
+    for (let row = 0; row < batch.rows; row++) {
+      const inside = inRanges(ranges, i64[ts + row] as bigint)
+      u8[mask + row] = inside && (held === 0 || u8[held + row] === 1) ? 1 : 0
+    }
+    return mask
+  }
+}
+
+function inRanges(ranges: readonly TimeRange[], value: bigint): boolean {
+  return ranges.some(({ lo, hi }) => value >= lo && value <= hi)
+}
+
+interface Merging {
+  readonly pieces: readonly Piece[]
+  readonly firsts: readonly number[]
+  /** u8 and u32 per row: run and row, in reading order. */
+  readonly run: number
+  readonly row: number
+  readonly rows: number
+  next: number
+}
+
+class StreamMerge {
+  readonly #context: ExecContext
+  readonly #shape: ScanShape
+  readonly #descending: boolean
+  readonly #dictionaries: readonly number[]
+  readonly #columnIds: readonly number[]
+  readonly #types: readonly DataType[]
+  #streams: Stream[] | null = null
+  #merging: Merging | null = null
+  /** A stretch of one stream that goes out without a merge. */
+  #stretch: { readonly stream: Stream; rows: number } | null = null
+  readonly #out: number[] = []
+  readonly #sources: number
+  readonly #runs: number
+  readonly #reversed: number
+
+  constructor(context: ExecContext, shape: ScanShape, descending: boolean) {
+    this.#context = context
+    this.#shape = shape
+    this.#descending = descending
+    const dictionaries = new Map(shape.snapshot.version.dictionaries)
+    this.#columnIds = shape.columnIds
+    this.#types = shape.types
+    this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
+    this.#sources = context.space.keep(runsMax * 4)
+    this.#runs = context.space.keep(runsMax * 16)
+    this.#reversed = descending ? context.space.take(batchRowsMax * 4) : 0
+  }
+
+  close(): void {
+    for (const stream of this.#streams ?? []) stream.close()
+    this.#streams = []
+  }
+
+  pull(): Pull {
+    if (this.#merging !== null) return this.#mergedBatch(this.#merging)
+    if (this.#stretch !== null) return this.#stretchBatch(this.#stretch)
+    return this.#step() ? 'working' : null
+  }
+
+  #begin(): Stream[] {
+    const { snapshot, ranges } = this.#shape
+    const { memory, partAccess } = this.#context
+    const { schema } = snapshot.version
+    const types = new Map(schema.columns.map(({ id, type }) => [id, type]))
+    this.#shape.columnIds.forEach((id, index) => types.set(id, this.#types[index] as DataType))
+    return streamsOf(runsOf(memory, partAccess, snapshot, ranges), {
+      context: this.#context,
+      timestampId: schema.timestampId,
+      ranges,
+      typeOf: (id) => types.get(id) as DataType,
+      descending: this.#descending,
+    })
+  }
+
+  /** Finds what goes out next; false at the end. */
+  #step(): boolean {
+    this.#streams ??= this.#begin()
+    this.#streams = this.#streams.filter((stream) => stream.settle())
+    const streams = this.#streams
+    if (streams.length === 0) return false
+    if (this.#shape.snapshot.version.schema.timestampId < 0) return this.#unordered(streams)
+    const leader = this.#leader(streams)
+    if (leader === null) return true
+    const others = streams.filter((stream) => stream !== leader)
+    if (others.length === 0) return this.#startStretch(leader, leader.to - leader.from)
+    const alone = this.#rowsAlone(leader, streams)
+    if (alone >= Math.min(sliceRowsMin, leader.to - leader.from)) return this.#startStretch(leader, alone)
+    this.#startMerge(leader, streams)
+    return true
+  }
+
+  /** Without a designated timestamp: one stream after the other, in commit order. */
+  #unordered(streams: readonly Stream[]): boolean {
+    const stream = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
+    stream.open()
+    return stream.from >= stream.to || this.#startStretch(stream, stream.to - stream.from)
+  }
+
+  #startStretch(stream: Stream, rows: number): boolean {
+    this.#stretch = { stream, rows }
+    return true
+  }
+
+  /** Whether a comes strictly before b in reading order. */
+  #before(a: bigint, b: bigint): boolean {
+    return this.#descending ? a > b : a < b
+  }
+
+  /** The stream with the first row, open; null when opening showed that it has none in its piece. */
+  #leader(streams: readonly Stream[]): Stream | null {
+    for (;;) {
+      let best = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
+      let bestHead = best.head
+      for (const stream of streams) {
+        const head = stream.head
+        if (this.#before(head, bestHead)) {
+          best = stream
+          bestHead = head
+        }
+      }
+      if (best.piece !== null) return best
+      best.open()
+      if (best.from >= best.to) return null
+    }
+  }
+
+  /** Rows of the leader that come before every row of the others. */
+  #rowsAlone(leader: Stream, streams: readonly Stream[]): number {
+    let rows = leader.to - leader.from
+    const place = streams.indexOf(leader)
+    streams.forEach((stream, index) => {
+      if (stream === leader) return
+      const first = this.#descending ? index < place : index > place
+      rows = Math.min(rows, leader.rowsUntil(stream.head, first))
+    })
+    return rows
+  }
+
+  #startMerge(leader: Stream, streams: readonly Stream[]): void {
+    let bounding = leader
+    let bound = leader.tail
+    const active = new Set([leader])
+    for (const stream of streams) {
+      if (stream === leader || this.#before(bound, stream.head)) continue
+      stream.open()
+      if (stream.from >= stream.to) continue
+      active.add(stream)
+      if (this.#before(stream.tail, bound)) bound = stream.tail
+    }
+    const ordered = streams.filter((stream) => active.has(stream))
+    const candidates = ordered.filter((stream) => stream.tail === bound)
+    bounding = (this.#descending ? candidates[candidates.length - 1] : candidates[0]) as Stream
+    const place = ordered.indexOf(bounding)
+    const taken = ordered.map((stream, index) => {
+      const rows = stream.rowsUntil(bound, this.#descending ? index >= place : index <= place)
+      return { stream, piece: stream.piece as Piece, rows, first: stream.take(rows) }
+    })
+    this.#merge(taken.filter(({ rows }) => rows > 0))
+  }
+
+  #merge(taken: readonly { stream: Stream; piece: Piece; rows: number; first: number }[]): void {
+    if (taken.length > runsMax) throw new ResourceError('too many overlapping blocks to read in time order')
+    const { space, memory, kernels } = this.#context
+    const rows = taken.reduce((sum, part) => sum + part.rows, 0)
+    const run = space.take(rows)
+    const row = space.take(rows * 4)
+    taken.forEach((part, index) => {
+      memory.u32.set([part.stream.ts + part.first * 8, part.rows, 0, 0], (this.#runs + index * 16) >>> 2)
+    })
+    for (let done = 0; done < rows; ) {
+      done += kernels.sort.mergeRuns(this.#runs, taken.length, rows - done, run + done, row + done * 4)
+    }
+    if (this.#descending) {
+      memory.u8.subarray(run, run + rows).reverse()
+      memory.u32.subarray(row >>> 2, (row >>> 2) + rows).reverse()
+    }
+    const pieces = taken.map(({ piece }) => piece)
+    this.#merging = { pieces, firsts: taken.map(({ first }) => first), run, row, rows, next: 0 }
+  }
+
+  #mergedBatch(merging: Merging): Pull {
+    const rows = Math.min(batchRowsMax, merging.rows - merging.next)
+    if (rows === 0) {
+      this.#context.space.give(merging.run)
+      this.#context.space.give(merging.row)
+      this.#merging = null
+      return 'working'
+    }
+    const vectors = this.#types.map((type, column) => this.#mergedColumn(merging, type, column, rows))
+    merging.next += rows
+    return { rows, vectors }
+  }
+
+  #mergedColumn({ pieces, firsts, run, row, next }: Merging, type: DataType, column: number, rows: number): Vector {
+    const { memory, kernels } = this.#context
+    const width = widthOf(type)
+    pieces.forEach((piece, index) => {
+      const address = piece.column(this.#columnIds[column] as number)
+      const first = firsts[index] as number
+      memory.u32[(this.#sources >>> 2) + index] = address === 0 ? this.#nulls(column) : address + first * width
+    })
+    const out = this.#output(column)
+    kernels.sort.gatherRuns(width, this.#sources, run + next, row + next * 4, rows, out)
+    return { type, address: out, dictionary: this.#dictionaries[column] as number }
+  }
+
+  /** A whole page of NULLs: rows of a merge are numbered within their pieces. */
+  #nulls(column: number): number {
+    return this.#context.space.pageOfNulls(this.#types[column] as DataType)
+  }
+
+  #output(column: number): number {
+    const known = this.#out[column]
+    if (known !== undefined) return known
+    const address = this.#context.space.take(batchRowsMax * widthOf(this.#types[column] as DataType))
+    this.#out[column] = address
+    return address
+  }
+
+  #stretchBatch(stretch: { readonly stream: Stream; rows: number }): Pull {
+    const rows = Math.min(batchRowsMax, stretch.rows)
+    if (rows === 0) {
+      this.#stretch = null
+      return 'working'
+    }
+    stretch.rows -= rows
+    const piece = stretch.stream.piece as Piece
+    const first = stretch.stream.take(rows)
+    if (this.#descending) this.#reverse(rows)
+    const vectors = this.#types.map((type, column) => this.#stretchColumn(piece, first, rows, type, column))
+    return { rows, vectors }
+  }
+
+  #reverse(rows: number): void {
+    const { u32 } = this.#context.memory
+    const last = rows - 1
+    for (let row = 0; row < rows; row++) u32[(this.#reversed >>> 2) + row] = last - row
+  }
+
+  #stretchColumn(piece: Piece, first: number, rows: number, type: DataType, column: number): Vector {
+    const source = piece.column(this.#columnIds[column] as number)
+    const width = widthOf(type)
+    const dictionary = this.#dictionaries[column] as number
+    if (source === 0) return { type, address: this.#context.space.nulls(type), dictionary }
+    if (!this.#descending) return { type, address: source + first * width, dictionary }
+    const address = this.#output(column)
+    this.#context.kernels.sort.gather(width, source + first * width, this.#reversed, rows, address)
+    return { type, address, dictionary }
+  }
+}

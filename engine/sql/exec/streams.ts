@@ -1,0 +1,121 @@
+// The runs of a table as streams: pieces that follow each other in time without overlap. An ordered scan merges streams;
+// most tables have few that overlap at any moment.
+//
+// A stream is read from its first row up (ascending) or from its last row down. Only the current piece is open.
+
+import type { DataType } from '../../types/column-types.js'
+import type { TimeRange } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { covers, type Piece, type Run } from './pieces.js'
+import { orderedView } from './view-piece.js'
+
+export interface StreamShape {
+  readonly context: ExecContext
+  readonly timestampId: number
+  readonly ranges: readonly TimeRange[] | null
+  readonly typeOf: (columnId: number) => DataType
+  readonly descending: boolean
+}
+
+/** Streams in commit order. */
+export function streamsOf(runs: readonly Run[], shape: StreamShape): Stream[] {
+  const lists: Piece[][] = []
+  for (const run of runs) {
+    let list: Piece[] = []
+    for (const piece of run.pieces) {
+      const last = list[list.length - 1]
+      if (last !== undefined && shape.timestampId >= 0 && piece.minTs < last.maxTs) {
+        lists.push(list)
+        list = []
+      }
+      list.push(piece)
+    }
+    if (list.length > 0) lists.push(list)
+  }
+  return lists.map((pieces) => new Stream(shape.descending ? pieces.toReversed() : pieces, shape))
+}
+
+export class Stream {
+  /** The current piece once it is open, and the rows of it that are left: [from, to). */
+  piece: Piece | null = null
+  from = 0
+  to = 0
+  /** Address of the piece's timestamps. */
+  ts = 0
+  readonly #pieces: readonly Piece[]
+  readonly #shape: StreamShape
+  #next = 0
+
+  constructor(pieces: readonly Piece[], shape: StreamShape) {
+    this.#pieces = pieces
+    this.#shape = shape
+  }
+
+  /** Goes to the next piece while the current one is used up; false at the end. Opens nothing. */
+  settle(): boolean {
+    if (this.piece !== null && this.from < this.to) return true
+    this.close()
+    return this.#next < this.#pieces.length
+  }
+
+  /** The first timestamp to come in reading order; a bound of it while the piece is not open. */
+  get head(): bigint {
+    const { descending, context } = this.#shape
+    if (this.piece === null) {
+      const piece = this.#pieces[this.#next] as Piece
+      return descending ? piece.maxTs : piece.minTs
+    }
+    return context.memory.i64[(this.ts >>> 3) + (descending ? this.to - 1 : this.from)] as bigint
+  }
+
+  /** The last timestamp of the current piece in reading order. */
+  get tail(): bigint {
+    const { descending, context } = this.#shape
+    return context.memory.i64[(this.ts >>> 3) + (descending ? this.from : this.to - 1)] as bigint
+  }
+
+  /** Opens the current piece; it may turn out to have no rows for us: settle again. */
+  open(): void {
+    if (this.piece !== null) return
+    const { context, timestampId, typeOf, ranges } = this.#shape
+    const piece = orderedView(context, this.#pieces[this.#next++] as Piece, timestampId, typeOf)
+    this.piece = piece
+    this.from = 0
+    this.to = piece.rows
+    if (timestampId < 0) return
+    this.ts = piece.column(timestampId)
+    if (ranges === null || covers(ranges, piece.minTs, piece.maxTs)) return
+    const { lowerBound, upperBound } = context.kernels.sort
+    this.from = lowerBound(this.ts, 0, piece.rows, (ranges[0] as TimeRange).lo)
+    this.to = upperBound(this.ts, this.from, piece.rows, (ranges[ranges.length - 1] as TimeRange).hi)
+  }
+
+  /** Rows left that come before (`inclusive`: or at) a timestamp in reading order. */
+  rowsUntil(value: bigint, inclusive: boolean): number {
+    const { descending, context } = this.#shape
+    const { lowerBound, upperBound } = context.kernels.sort
+    if (descending) {
+      const bound = inclusive ? lowerBound : upperBound
+      return this.to - bound(this.ts, this.from, this.to, value)
+    }
+    const bound = inclusive ? upperBound : lowerBound
+    return bound(this.ts, this.from, this.to, value) - this.from
+  }
+
+  /** Takes rows away; answers the first of them in memory order. */
+  take(rows: number): number {
+    if (this.#shape.descending) {
+      this.to -= rows
+      return this.to
+    }
+    this.from += rows
+    return this.from - rows
+  }
+
+  close(): void {
+    this.piece?.release()
+    this.piece = null
+    this.from = 0
+    this.to = 0
+  }
+}
