@@ -84,12 +84,32 @@ function windowValue(
       return members.length === 1 ? 0 : before / (members.length - 1)
     case 'cume_dist':
       return (members.findLastIndex(peers) + 1) / members.length
+    case 'ntile':
+      return ntile(
+        Number(compileExpression(call.args[0] ?? zero, evaluation)(rows[own] ?? [])),
+        position,
+        members.length,
+      )
     case 'lag':
     case 'lead':
       return offsetValue(call, partition, position, rows, evaluation)
     default:
       return frameValue(call, partition, position, rows, evaluation)
   }
+}
+
+const zero = { kind: 'constant', value: 1, type: { name: 'INT', a: 0, b: 0 }, position: 0 } as const
+
+/** The first groups are one larger when the rows do not divide. */
+function ntile(groups: number, position: number, rows: number): bigint {
+  const size = Math.floor(rows / groups)
+  const larger = rows % groups
+  const inLarger = larger * (size + 1)
+  return BigInt(
+    position < inLarger
+      ? Math.floor(position / (size + 1)) + 1
+      : larger + Math.floor((position - inLarger) / Math.max(1, size)) + 1,
+  )
 }
 
 function offsetValue(

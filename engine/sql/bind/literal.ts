@@ -19,7 +19,7 @@ export function bindLiteral(literal: Literal): Expression {
     case 'integer':
       return bindInteger(literal)
     case 'float': {
-      if (Number.isNaN(literal.value)) return constantOf(null, dataType('DOUBLE'), position)
+      if (Number.isNaN(literal.value)) return constantOf(null, dataType('STRING'), position)
       const value = literal.single ? Math.fround(literal.value) : literal.value
       return constantOf(value, dataType(literal.single ? 'FLOAT' : 'DOUBLE'), position)
     }

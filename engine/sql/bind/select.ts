@@ -79,7 +79,7 @@ function selectScope(
 function bindRows(select: ast.Select, context: BindContext): Relation {
   const source = bindSources(select, context)
   const { latestOn, where } = select
-  const early = latestOn !== null && latestOn.beforeWhere ? bindLatest(source, latestOn, context) : source
+  const early = latestOn?.beforeWhere === true ? bindLatest(source, latestOn, context) : source
   const filtered = where === null ? early : filter(early, where, context)
   return latestOn !== null && !latestOn.beforeWhere ? bindLatest(filtered, latestOn, context) : filtered
 }

@@ -29,7 +29,8 @@ function row(
 }
 
 function skips(random: Random, rate: Value | undefined): boolean {
-  return typeof rate === 'number' && rate > 0 && random.nextInt() % (rate + 1) === 1
+  // A number is drawn for every rate, so that seeded sequences do not depend on it.
+  return typeof rate === 'number' && random.nextInt() % (rate + 1) === 1
 }
 
 /** Whether the range of constant arguments 0 and 1 is right. */

@@ -18,10 +18,20 @@ export function compileRegex(pattern: string): Matcher {
 }
 
 export class RegexError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** Offset of the problem in the pattern, as well as it is known. */
+  readonly index: number
+
+  constructor(message: string, index: number, options?: ErrorOptions) {
     super(message, options)
     this.name = 'RegexError'
+    this.index = index
   }
+}
+
+/** What is not closed is noticed at the end. */
+function problemIndex(message: string, pattern: string): number {
+  if (message.includes('missing closing )')) return pattern.length
+  return message.includes('missing closing ]') ? pattern.length - 1 : 0
 }
 
 /** LIKE: % is any text, _ any character, a backslash takes the next character as it is. */
@@ -63,6 +73,8 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
     }
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error
-    throw new RegexError(`${error.message} [pattern=${pattern}]`, { cause: error })
+    throw new RegexError(`${error.message} [pattern=${pattern}]`, problemIndex(error.message, pattern), {
+      cause: error,
+    })
   }
 }

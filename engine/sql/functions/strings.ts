@@ -220,7 +220,8 @@ function checkRegex(args: readonly BoundArgument[]): void {
   try {
     compileRegex(pattern.constant)
   } catch (error) {
-    if (error instanceof RegexError) throw new SqlError(error.message, pattern.position)
+    // The pattern begins behind the quote.
+    if (error instanceof RegexError) throw new SqlError(error.message, pattern.position + 1 + error.index)
     throw error
   }
 }

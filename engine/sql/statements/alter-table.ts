@@ -21,6 +21,7 @@ import { checkColumnName, checkTableName, columnOf, dedupKeysOf, ttlOf } from '.
 import type { PlannedStatement } from './planned.js'
 import { tableOf } from './show.js'
 import { optionOf } from './table-options.js'
+import { isWalTable } from './tables-relations.js'
 
 export function planAlterTable(statement: ast.AlterTable, context: BindContext): PlannedStatement {
   const { table, action } = statement
@@ -40,7 +41,7 @@ function changesOf(action: ast.AlterAction, version: TableVersion, context: Bind
   ]
   switch (action.kind) {
     case 'add columns':
-      return addColumns(action, schema)
+      return addColumns(action, version)
     case 'drop columns':
       return dropColumns(action, schema)
     case 'rename columns':
@@ -118,10 +119,15 @@ function existing(name: string, position: number, schema: TableSchema): ColumnSc
 
 // Columns -----------------------------------------------------------------------------------------------------------
 
+/** One column at a time for WAL tables, as clients of this dialect know it: several are no single transaction. */
 function addColumns(
   { columns, ifNotExists }: Extract<ast.AlterAction, { kind: 'add columns' }>,
-  schema: TableSchema,
+  version: TableVersion,
 ): SchemaChange[] {
+  const { schema } = version
+  if (columns.length > 1 && isWalTable(version)) {
+    throw new SqlError('a WAL table takes one new column in a statement', columns[1]?.position ?? 0)
+  }
   const taken = new Set<string>()
   return columns.flatMap((definition): SchemaChange[] => {
     const column = columnOf(definition)
@@ -213,7 +219,10 @@ function partitions(
   context: BindContext,
 ): SchemaChange[] {
   const { schema } = version
-  if (schema.partitionBy === 'NONE') throw new SqlError('table is not partitioned', action.position)
+  if (schema.partitionBy === 'NONE') {
+    const word = context.sql.toLowerCase().indexOf('partition', action.position)
+    throw new SqlError('table is not partitioned', Math.max(word, action.position))
+  }
   const names = partitionNames(action.partitions, version, context)
   switch (action.operation) {
     case 'drop':

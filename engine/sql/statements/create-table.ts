@@ -37,20 +37,30 @@ export function planCreateTable(statement: ast.CreateTable, context: BindContext
   return { kind: 'change', changes: [{ kind: 'createTable', schema, ifNotExists }], tag: 'CREATE TABLE' }
 }
 
-const badTableCharacters = /[?,'"\\/:()+*%~\r\n\0\u{1}-\u{f}\u{7f}\u{feff}]/u
+const badTableCharacters = /[?,'"\\/:()+*%~\ufeff]/
+
+function hasControls(name: string): boolean {
+  return [...name].some((character) => character < ' ' || character === '\u007f')
+}
 
 export function checkTableName(name: string, position: number): void {
   if (/^\.+$/.test(name) || name.includes('..') || name.startsWith('.') || name.endsWith('.'))
     throw new SqlError("'.' is not allowed", position)
-  if (name === '' || badTableCharacters.test(name) || Buffer.byteLength(name) > nameBytesMax || name.trim() !== name) {
+  if (
+    name === '' ||
+    badTableCharacters.test(name) ||
+    hasControls(name) ||
+    Buffer.byteLength(name) > nameBytesMax ||
+    name.trim() !== name
+  ) {
     throw new SqlError(`invalid table name [table=${name}]`, position)
   }
 }
 
-const badColumnCharacters = /[?.,'"\\/:()+\-*%~\r\n\0\u{1}-\u{f}\u{7f}\u{feff}]/u
+const badColumnCharacters = /[?.,'"\\/:()+\-*%~\ufeff]/
 
 export function checkColumnName(name: string, position: number): void {
-  if (name === '' || badColumnCharacters.test(name) || Buffer.byteLength(name) > nameBytesMax) {
+  if (name === '' || badColumnCharacters.test(name) || hasControls(name) || Buffer.byteLength(name) > nameBytesMax) {
     throw new SqlError(' new column name contains invalid characters', position)
   }
 }
@@ -239,7 +249,7 @@ function planCreateAs(
     schema,
     ifNotExists: statement.ifNotExists,
   }
-  const plan = targetProjection(relation, targets, query.position)
+  const plan = targetProjection(relation, targets, [query.position])
   return { kind: 'createTableAs', change, query: queryOf(plan, -1, context), columns: targets, tag: 'CREATE TABLE' }
 }
 

@@ -51,12 +51,12 @@ function rowsOf(
   const scope: ExpressionScope = { context, columns: [], aggregates: null, windows: null }
   const columns = targets.map(({ columnId, type }) => ({ columnId, type, values: new Array<Value>(rows.length) }))
   for (const [tuple, row] of rows.entries()) {
-    checkWidth(row, targets.length, tuple)
+    checkWidth(row, targets.length, tuple, context.sql)
     for (const [index, target] of targets.entries()) {
       const written = row.values[index]
       const column = columns[index]
       if (written === undefined || column === undefined) continue
-      const value = valueOf(written, target, tuple, scope)
+      const value = insertValue(written, target, tuple, scope)
       if (value === null && target.columnId === schema.timestampId) {
         throw new SqlError('designated timestamp column cannot be NULL', written.position)
       }
@@ -66,21 +66,29 @@ function rowsOf(
   return { tableId: schema.id, rows: rows.length, columns }
 }
 
-function checkWidth({ values, position }: ast.ValueRow, expected: number, tuple: number): void {
+function checkWidth({ values, position }: ast.ValueRow, expected: number, tuple: number, sql: string): void {
   if (values.length === expected) return
-  // The place of the first value too many, or of the closing parenthesis.
-  const place = values[expected]?.position ?? endOf(values, position)
   throw new SqlError(
     `row value count does not match column count [expected=${expected}, actual=${values.length}, tuple=${tuple + 1}]`,
-    place,
+    closingParenthesis(sql, position),
   )
 }
 
-function endOf(values: readonly ast.Expression[], position: number): number {
-  return values[values.length - 1]?.position ?? position
+/** Place of the parenthesis that closes the one at `open`; texts in quotes are passed over. */
+function closingParenthesis(sql: string, open: number): number {
+  let depth = 0
+  let quote = ''
+  for (let index = open; index < sql.length; index++) {
+    const character = sql[index] ?? ''
+    if (quote !== '') quote = character === quote ? '' : quote
+    else if (character === "'" || character === '"') quote = character
+    else if (character === '(') depth++
+    else if (character === ')' && --depth === 0) return index
+  }
+  return open
 }
 
-function valueOf(written: ast.Expression, target: TargetColumn, tuple: number, scope: ExpressionScope): Value {
+function insertValue(written: ast.Expression, target: TargetColumn, tuple: number, scope: ExpressionScope): Value {
   const bound = bindExpression(written, scope)
   if (isConstant(bound)) return columnValue(bound.value, bound.type, target, bound.position, tuple)
   if (bound.kind === 'subquery') throw new SqlError('a sub-query is not allowed here', bound.position)
@@ -108,8 +116,15 @@ function planInsertSelect(
     throw new SqlError('select clause must provide timestamp column', table.position)
   }
   if (width !== filled.length || (columns.length === 0 && width < targets.length && schema.timestampId < 0)) {
-    throw new SqlError(`column count mismatch [expected=${targets.length}, actual=${width}]`, table.position)
+    throw new SqlError(
+      width < targets.length ? 'not enough columns selected' : 'too many columns selected',
+      source.position,
+    )
   }
-  const plan = targetProjection(relation, filled, table.position)
+  const plan = targetProjection(
+    relation,
+    filled,
+    columns.length === 0 ? [source.position] : columns.map(({ position }) => position),
+  )
   return { kind: 'insertSelect', tableId: schema.id, query: queryOf(plan, -1, context), columns: filled, tag: 'INSERT' }
 }

@@ -150,6 +150,8 @@ function dropped(tableIds: readonly number[]): PlannedStatement {
 }
 
 function planDrop({ tables, ifExists }: ast.DropTable, context: BindContext): PlannedStatement {
+  const second = tables[1]
+  if (second !== undefined) throw new SqlError('unexpected token [,]', context.sql.lastIndexOf(',', second.position))
   const known = tables.filter((table) => !ifExists || context.catalog.table(table.name) !== undefined)
   return dropped(known.map((table) => tableOf(table, context).schema.id))
 }

@@ -18,16 +18,22 @@ import {
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { TargetColumn } from './planned.js'
 
-/** A query's columns, in order, as the target's. */
-export function targetProjection({ plan }: Relation, targets: readonly TargetColumn[], position: number): Plan {
+/** A query's columns, in order, as the target's. `positions`: where to report each, or one place for all. */
+export function targetProjection(
+  { plan }: Relation,
+  targets: readonly TargetColumn[],
+  positions: readonly number[],
+): Plan {
   const columns: PlanColumn[] = targets.map(({ name, type }) => ({ name, type }))
   if (plan.columns.every(({ type }, index) => sameType(type, targets[index]?.type ?? type))) return plan
   const expressions = plan.columns.map(({ type, name }, index): Expression => {
     const target = targets[index]
+    const position = positions[index] ?? positions[0] ?? 0
     const column: Expression = { kind: 'column', index, type, position }
     if (target === undefined || sameType(type, target.type)) return column
     if (isNullConstant(plan, index)) return constantOf(nullOf(target.type), target.type, position)
-    if (!isAssignable(type, target.type)) throw inconvertibleTypes(type, target.type, name, target.name, position)
+    const fits = isAssignable(type, target.type) && (type.name !== 'SYMBOL' || isText(target.type))
+    if (!fits) throw inconvertibleTypes(type, target.type, name, target.name, position)
     const checked = (isText(type) && !isText(target.type)) || (isNumber(type) && isNumber(target.type))
     return checked ? ({ ...castTo(column, target.type), name: 'convert' } as Expression) : castTo(column, target.type)
   })

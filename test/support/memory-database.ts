@@ -1,0 +1,251 @@
+// A database in an object: statements are planned by the front end and carried out at once, queries by the interpreter.
+// What the engine's threads do is absent; names, types, errors and results are the real ones.
+
+import { SqlError } from '../../engine/base/errors.js'
+import type { VirtualRelation } from '../../engine/engine.js'
+import type { Catalog, Parameter, PartitionFigures, TableFigures } from '../../engine/sql/catalog.js'
+import { displayText, nullOf } from '../../engine/sql/functions/convert.js'
+import type { Row } from '../../engine/sql/functions/evaluate.js'
+import { planStatement } from '../../engine/sql/statements/plan-statement.js'
+import type { PlannedStatement } from '../../engine/sql/statements/planned.js'
+import type { SchemaChange } from '../../engine/storage/messages.js'
+import { type ColumnSchema, liveColumns, type TableSchema, type TableVersion } from '../../engine/storage/schema.js'
+import type { DataType } from '../../engine/types/column-types.js'
+import { formatByPattern } from '../../engine/types/timestamp-pattern.js'
+import type { Value } from '../../engine/types/value.js'
+import { interpretQuery, type TableRows } from './plan-interpreter.js'
+
+export interface MemoryResult {
+  readonly tag: string
+  readonly columns: readonly { readonly name: string; readonly type: DataType }[]
+  readonly timestampIndex: number
+  readonly rows: readonly Row[]
+}
+
+interface MemoryTable {
+  schema: TableSchema
+  /** Values by column id. */
+  rows: Map<number, Value>[]
+  txn: number
+}
+
+export class MemoryDatabase {
+  readonly #tables = new Map<number, MemoryTable>()
+  readonly #relations = new Map<string, VirtualRelation>()
+  #nextId = 1
+  nowMicros = 1_767_225_600_000_000
+
+  relation(relation: VirtualRelation): void {
+    this.#relations.set(relation.name.toLowerCase(), relation)
+  }
+
+  run(sql: string, parameters: readonly Parameter[] = []): MemoryResult {
+    const planned = this.plan(sql, parameters)
+    return this.#carryOut(planned)
+  }
+
+  plan(sql: string, parameters: readonly Parameter[] = []): PlannedStatement {
+    return planStatement(sql, { catalog: this.#catalog(), parameters, nowMicros: this.nowMicros, user: 'admin' })
+  }
+
+  #catalog(): Catalog {
+    const find = (name: string): MemoryTable | undefined =>
+      [...this.#tables.values()].find(({ schema }) => schema.name.toLowerCase() === name.toLowerCase())
+    const version = ({ schema }: MemoryTable): TableVersion => ({
+      version: schema.version,
+      schema,
+      parts: [],
+      generations: [],
+      dictionaries: [],
+    })
+    return {
+      table: (name) => {
+        const table = find(name)
+        return table === undefined ? undefined : version(table)
+      },
+      tables: () => [...this.#tables.values()].map(version),
+      figures: (tableId) => figuresOf(this.#table(tableId)),
+      relation: (name) => this.#relations.get(name.toLowerCase()),
+      view: () => undefined,
+      parameters: () => [],
+    }
+  }
+
+  #table(id: number): MemoryTable {
+    const table = this.#tables.get(id)
+    if (table === undefined) throw new SqlError('table does not exist', 0)
+    return table
+  }
+
+  #carryOut(planned: PlannedStatement): MemoryResult {
+    const done = (tag: string): MemoryResult => ({ tag, columns: [], timestampIndex: -1, rows: [] })
+    switch (planned.kind) {
+      case 'query':
+        return {
+          tag: 'SELECT',
+          columns: planned.columns,
+          timestampIndex: planned.query.timestampIndex,
+          rows: this.#rows(planned.query),
+        }
+      case 'change':
+        for (const change of planned.changes) this.#change(change)
+        return done(planned.tag)
+      case 'insert': {
+        const table = this.#table(planned.rows.tableId)
+        for (let row = 0; row < planned.rows.rows; row++) {
+          table.rows.push(new Map(planned.rows.columns.map(({ columnId, values }) => [columnId, values[row] ?? null])))
+        }
+        table.txn++
+        return done(planned.tag)
+      }
+      case 'insertSelect':
+        this.#append(this.#table(planned.tableId), planned.columns, this.#rows(planned.query))
+        return done(planned.tag)
+      case 'createTableAs': {
+        const rows = this.#rows(planned.query)
+        this.#append(this.#table(this.#change(planned.change)), planned.columns, rows)
+        return done(planned.tag)
+      }
+      default:
+        return done(planned.kind === 'none' ? planned.tag : planned.kind)
+    }
+  }
+
+  #append(table: MemoryTable, columns: readonly { readonly columnId: number }[], rows: readonly Row[]): void {
+    for (const row of rows)
+      table.rows.push(new Map(columns.map(({ columnId }, index) => [columnId, row[index] ?? null])))
+    table.txn++
+  }
+
+  #rows(query: Extract<PlannedStatement, { kind: 'query' }>['query']): Row[] {
+    const tables = query.tables.map((id) => tableRows(this.#table(id)))
+    const nowMicros = BigInt(this.nowMicros)
+    return interpretQuery(query, { tables, context: { nowMicros, clockMicros: () => nowMicros } })
+  }
+
+  /** Id of the table. */
+  #change(change: SchemaChange): number {
+    if (change.kind === 'createTable') {
+      const id = this.#nextId++
+      this.#tables.set(id, { schema: { ...change.schema, id, version: 1 }, rows: [], txn: 0 })
+      return id
+    }
+    const table = this.#table(change.tableId)
+    if (change.kind === 'dropTable') this.#tables.delete(change.tableId)
+    else if (change.kind === 'truncateTable') table.rows = []
+    else if (change.kind === 'dropPartition')
+      table.rows = table.rows.filter((row) => !change.partitions.includes(partitionOf(table.schema, row)))
+    else table.schema = changedSchema(table.schema, change)
+    return change.tableId
+  }
+}
+
+type Altering = Exclude<SchemaChange, { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'dropPartition' }>
+
+function changedSchema(schema: TableSchema, change: Altering): TableSchema {
+  const version = schema.version + 1
+  const mapped = (map: (column: ColumnSchema) => ColumnSchema): TableSchema => ({
+    ...schema,
+    version,
+    columns: schema.columns.map(map),
+  })
+  switch (change.kind) {
+    case 'renameTable':
+      return { ...schema, version, name: change.name }
+    case 'addColumn':
+      return {
+        ...schema,
+        version,
+        columns: [...schema.columns, { id: schema.columns.length, dropped: false, ...change.column }],
+      }
+    case 'dropColumn':
+      return mapped((column) => (column.id === change.columnId ? { ...column, dropped: true } : column))
+    case 'renameColumn':
+      return mapped((column) => (column.id === change.columnId ? { ...column, name: change.name } : column))
+    case 'alterTable':
+      return { ...schema, version, ...change.changes }
+  }
+}
+
+function tableRows({ schema, rows }: MemoryTable): TableRows {
+  const live = liveColumns(schema)
+  return {
+    columnIds: live.map(({ id }) => id),
+    timestampId: schema.timestampId,
+    rows: rows.map((row) => live.map(({ id, type }) => row.get(id) ?? nullOf(type))),
+  }
+}
+
+const patterns: Record<string, string> = {
+  HOUR: "yyyy-MM-dd'T'HH",
+  DAY: 'yyyy-MM-dd',
+  WEEK: "YYYY-'W'ww",
+  MONTH: 'yyyy-MM',
+  YEAR: 'yyyy',
+}
+
+function partitionOf(schema: TableSchema, row: ReadonlyMap<number, Value>): string {
+  const pattern = patterns[schema.partitionBy]
+  const ts = row.get(schema.timestampId)
+  return pattern === undefined || typeof ts !== 'bigint' ? 'default' : formatByPattern(ts, 'TIMESTAMP', pattern)
+}
+
+function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
+  const partitions = new Map<string, PartitionFigures>()
+  const least = (a: bigint | null, b: bigint | null): bigint | null => (a === null ? b : b === null || a < b ? a : b)
+  const most = (a: bigint | null, b: bigint | null): bigint | null => (a === null ? b : b === null || a > b ? a : b)
+  for (const row of rows) {
+    const name = partitionOf(schema, row)
+    const value = row.get(schema.timestampId)
+    const ts = typeof value === 'bigint' ? value : null
+    const known = partitions.get(name) ?? { name, rows: 0, bytes: 0, minTs: null, maxTs: null }
+    partitions.set(name, {
+      ...known,
+      rows: known.rows + 1,
+      minTs: least(known.minTs, ts),
+      maxTs: most(known.maxTs, ts),
+    })
+  }
+  const all = [...partitions.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  return {
+    rows: rows.length,
+    minTs: all.map(({ minTs }) => minTs).reduce(least, null),
+    maxTs: all.map(({ maxTs }) => maxTs).reduce(most, null),
+    lastWriteMicros: null,
+    visibleTxn: txn,
+    lastTxn: txn,
+    pendingRows: 0,
+    partitions: all,
+    symbolCounts: new Map(
+      schema.columns.filter(({ type }) => type.name === 'SYMBOL').map(({ id }) => [id, distinctTexts(rows, id)]),
+    ),
+  }
+}
+
+function distinctTexts(rows: readonly ReadonlyMap<number, Value>[], id: number): number {
+  return new Set(rows.map((row) => row.get(id)).filter((value) => typeof value === 'string')).size
+}
+
+/** A value as /exec writes it, parsed: text for text, numbers for numbers. */
+export function jsonValue(value: Value, type: DataType): unknown {
+  if (value === null) return type.name === 'LONG256' ? '' : null
+  switch (type.name) {
+    case 'BOOLEAN':
+    case 'BYTE':
+    case 'SHORT':
+    case 'INT':
+      return value
+    case 'LONG':
+      return value
+    case 'FLOAT':
+      return Number.isFinite(value) ? Number(displayText(value, type)) : null
+    case 'DOUBLE':
+      return Number.isFinite(value) ? value : null
+    case 'BINARY':
+      return null
+    case 'ARRAY':
+      return JSON.parse(displayText(value, type).replaceAll('NaN', 'null'))
+    default:
+      return displayText(value, type)
+  }
+}
