@@ -23,28 +23,29 @@ export interface Buckets {
 
 export function createBuckets(plan: SamplePlan, unit: TimestampUnit): Buckets {
   const { align, interval, from } = plan
-  if (align.kind === 'first') return gridFrom(null, interval, unit)
+  if (align.kind === 'first') return anchoredBuckets(null, interval, unit)
   const zone = align.zone === null ? null : timeZone(align.zone)
   assert(align.zone === null || zone !== null, 'the binder checks the time zone')
-  const offset = align.offsetMicros * ticksPerMicro(unit)
-  if (from !== null && zone === null) return gridFrom(from + offset, interval, unit)
-  if (zone === null) return localBuckets(interval, unit, offset)
-  return zonedBuckets(localBuckets(interval, unit, offset), zone, unit)
+  const scale = ticksPerMicro(unit)
+  const offset = align.offsetMicros * scale
+  const anchor = from === null || zone === null ? from : from + zone.offsetAt(floorMicros(from, scale)) * scale
+  const local = anchor === null ? shiftedBuckets(interval, unit, offset) : anchoredBuckets(anchor, interval, unit)
+  return zone === null ? local : zonedBuckets(local, zone, unit)
 }
 
 /** A grid that begins at a point in time; null: at the first timestamp that is asked for. */
-function gridFrom(begin: bigint | null, interval: SampleInterval, unit: TimestampUnit): Buckets {
-  let origin = begin
+function anchoredBuckets(anchor: bigint | null, interval: SampleInterval, unit: TimestampUnit): Buckets {
+  let origin = anchor
+  const from = (start: bigint): Bucket => ({ start, end: nextBucket(start, interval, unit) })
   const of = (ts: bigint): Bucket => {
     origin ??= ts
-    // An origin of 0 means the default grid there, which weeks do not share.
-    const start = floorTimestamp(ts, interval, unit, origin)
-    return { start, end: nextBucket(start, interval, unit) }
+    return from(floorTimestamp(ts, interval, unit, origin))
   }
-  return { of, next: ({ end }) => ({ start: end, end: nextBucket(end, interval, unit) }) }
+  return { of, next: ({ end }) => from(end) }
 }
 
-function localBuckets(interval: SampleInterval, unit: TimestampUnit, offset: bigint): Buckets {
+/** The calendar's own grid, moved by an offset. */
+function shiftedBuckets(interval: SampleInterval, unit: TimestampUnit, offset: bigint): Buckets {
   const from = (start: bigint): Bucket => ({ start, end: nextBucket(start - offset, interval, unit) + offset })
   return { of: (ts) => from(floorTimestamp(ts - offset, interval, unit) + offset), next: ({ end }) => from(end) }
 }

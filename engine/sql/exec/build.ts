@@ -2,6 +2,7 @@
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
+import { createRandom } from '../functions/random-generator.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import { aggregateOperator } from './aggregate.js'
 import type { ExecContext } from './context.js'
@@ -32,7 +33,7 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     case 'filter':
       return filterOperator(context, buildOperator(context, plan.input), plan.columns, plan.predicate)
     case 'project':
-      return projectOperator(context, buildOperator(context, plan.input), plan.expressions)
+      return projectOperator(seeded(context, plan.input), buildOperator(context, plan.input), plan.expressions)
     case 'aggregate':
       return aggregateOperator(context, buildOperator(context, plan.input), plan)
     case 'sample':
@@ -50,6 +51,13 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     default:
       throw new SqlError(`this kind of query is not supported yet [operator=${plan.kind}]`, 0)
   }
+}
+
+/** A seeded sequence below seeds the random functions of the projection above it. */
+function seeded(context: ExecContext, input: Plan): ExecContext {
+  if (input.kind !== 'sequence' || input.seed === null) return context
+  const random = createRandom(input.seed[0], input.seed[1])
+  return { ...context, evaluation: { ...context.evaluation, random } }
 }
 
 /** Over a table's own timestamp the walk goes from the newest row backwards. */

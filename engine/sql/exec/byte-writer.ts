@@ -1,5 +1,4 @@
-// Bytes on their way out: blocks of shared memory that are posted when full. Rows may be cut between blocks; readers see
-// one stream of bytes.
+// Bytes on their way out: blocks of shared memory that are posted when full. Rows are whole within a block, a header too.
 //
 // Invariant: reserve(n) is called before at most n bytes are put.
 
@@ -18,31 +17,46 @@ export interface ByteSink {
 }
 
 export class ByteWriter {
-  readonly u8: Uint8Array
-  /** Where the next byte goes. */
+  /** Where the next byte goes, and the end of the block. */
   at = 0
+  end = 0
+  readonly #memory: SharedMemory
   readonly #sink: ByteSink
   #start = 0
-  #end = 0
   #rows = 0
   #blocks = 0
 
   constructor(memory: SharedMemory, sink: ByteSink) {
-    this.u8 = memory.u8
+    this.#memory = memory
     this.#sink = sink
   }
 
+  /** Room for so many bytes behind what is there, or in a new block. */
   reserve(bytes: number): void {
-    if (this.at + bytes <= this.#end) return
+    if (this.at + bytes > this.end) this.renew(bytes)
+  }
+
+  /** Posts what there is and begins a new block of at least so many bytes. */
+  renew(bytes: number): void {
     this.flush()
     const size = Math.max(bytes, this.#blocks++ === 0 ? blockBytesFirst : blockBytes)
     this.#start = this.#sink.open(size)
-    this.#end = this.#start + size
+    this.end = this.#start + size
     this.at = this.#start
   }
 
-  rowEnded(): void {
-    this.#rows++
+  /** Somebody else wrote up to the address; so many rows ended. */
+  advance(at: number, rows: number): void {
+    this.at = at
+    this.#rows += rows
+  }
+
+  text(text: string): void {
+    const bytes = Buffer.from(text, 'utf8')
+    if (bytes.length === 0) return
+    this.reserve(bytes.length)
+    this.#memory.u8.set(bytes, this.at)
+    this.at += bytes.length
   }
 
   /** Posts what there is. */
@@ -51,30 +65,19 @@ export class ByteWriter {
     const bytes = this.at - this.#start
     if (bytes > 0) this.#sink.close(this.#start, bytes, this.#rows)
     else this.#sink.drop(this.#start)
-    this.#start = 0
-    this.#end = 0
-    this.at = 0
-    this.#rows = 0
+    this.#forget()
   }
 
   /** Gives the block under way back: the query has ended. */
   abandon(): void {
     if (this.#start !== 0) this.#sink.drop(this.#start)
+    this.#forget()
+  }
+
+  #forget(): void {
     this.#start = 0
-    this.#end = 0
+    this.end = 0
     this.at = 0
-  }
-
-  /** Characters of ASCII; reserves for itself. */
-  ascii(text: string): void {
-    this.reserve(text.length)
-    for (let index = 0; index < text.length; index++) this.u8[this.at++] = text.charCodeAt(index)
-  }
-
-  /** Bytes of shared memory as they are; reserves for itself. */
-  bytes(address: number, count: number): void {
-    this.reserve(count)
-    this.u8.copyWithin(this.at, address, address + count)
-    this.at += count
+    this.#rows = 0
   }
 }

@@ -1,14 +1,19 @@
-// Result rows as their reader wants them: JSON or CSV bytes, values, or nothing but the count.
+// Result rows as their reader wants them: JSON or CSV bytes by the kernel, values, or nothing but the count.
 
-import type { SharedMemory } from '../../memory/shared-memory.js'
+import {
+  encodeColumnBytes,
+  encodeFlags,
+  encodeStateBytes,
+  writeEncodeColumn,
+  writeEncodeState,
+} from '../../kernels/encode.js'
 import type { Value } from '../../types/value.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ByteWriter } from './byte-writer.js'
-import { type CellContext, type CellWriter, cellWriter, putUtf8 } from './encode-cells.js'
+import type { ExecContext } from './context.js'
 import type { Encoding } from './messages.js'
-import type { SymbolTexts } from './symbols.js'
 import { valueReader } from './values.js'
-import type { Batch } from './vector.js'
+import type { Batch, Vector } from './vector.js'
 
 export interface Encoder {
   /** Before the first row, also when there is none. */
@@ -20,19 +25,29 @@ export interface Encoder {
 }
 
 export interface EncoderOptions {
-  readonly memory: SharedMemory
-  readonly texts: SymbolTexts
+  readonly context: ExecContext
   readonly writer: ByteWriter
   readonly columns: readonly PlanColumn[]
   readonly postRows: (rows: readonly (readonly Value[])[]) => void
 }
 
 export function createEncoder(encoding: Encoding, options: EncoderOptions): Encoder {
+  const { writer, columns } = options
   switch (encoding.kind) {
-    case 'json':
-      return jsonEncoder(options, encoding.quoteLargeNumbers)
-    case 'csv':
-      return csvEncoder(options, encoding.delimiter, encoding.header)
+    case 'json': {
+      const flags = encodeFlags.json | (encoding.quoteLargeNumbers ? encodeFlags.quoteLargeNumbers : 0)
+      const text = new TextRows(options, flags, 0)
+      return { begin: () => {}, rows: (batch, from, to) => text.rows(batch, from, to), end: () => writer.flush() }
+    }
+    case 'csv': {
+      const text = new TextRows(options, 0, encoding.delimiter)
+      const header = encoding.header ? csvHeader(columns, encoding.delimiter) : ''
+      return {
+        begin: () => writer.text(header),
+        rows: (batch, from, to) => text.rows(batch, from, to),
+        end: () => writer.flush(),
+      }
+    }
     case 'count':
       return { begin: () => {}, rows: () => {}, end: () => {} }
     case 'values':
@@ -40,78 +55,79 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
   }
 }
 
-const comma = 44
-const bracketOpen = 91
-const bracketClose = 93
+function csvHeader(columns: readonly PlanColumn[], delimiter: number): string {
+  const names = columns.map(({ name }) => `"${name.replaceAll('"', '""')}"`)
+  return `${names.join(String.fromCharCode(delimiter))}\r\n`
+}
 
-function jsonEncoder({ memory, texts, writer }: EncoderOptions, quoteLongs: boolean): Encoder {
-  const context: CellContext = { memory, texts, writer, form: { kind: 'json', quoteLongs, delimiter: comma } }
-  const { u8 } = writer
-  let any = false
-  const row = (cells: readonly CellWriter[], index: number): void => {
-    writer.reserve(2)
-    if (any) u8[writer.at++] = comma
-    any = true
-    u8[writer.at++] = bracketOpen
-    for (let cell = 0; cell < cells.length; cell++) {
-      if (cell > 0) {
-        writer.reserve(1)
-        u8[writer.at++] = comma
-      }
-      ;(cells[cell] as CellWriter)(index)
+/** Room that is asked for when a row did not fit and the kernel does not say how much it needs. */
+const rowBytesMin = 4096
+
+class TextRows {
+  readonly #options: EncoderOptions
+  readonly #flags: number
+  readonly #delimiter: number
+  readonly #state: number
+  readonly #columns: number
+  #any = false
+
+  constructor(options: EncoderOptions, flags: number, delimiter: number) {
+    const { space } = options.context
+    this.#options = options
+    this.#flags = flags
+    this.#delimiter = delimiter
+    this.#state = space.keep(encodeStateBytes)
+    this.#columns = space.keep(Math.max(1, options.columns.length) * encodeColumnBytes)
+  }
+
+  rows({ vectors }: Batch, from: number, to: number): void {
+    const { context, writer } = this.#options
+    const { memory, kernels } = context
+    vectors.forEach((vector, index) => this.#describe(vector, index))
+    for (let row = from; row < to; ) {
+      this.#enter(row, to, vectors.length)
+      const done = kernels.encode.encode(this.#state)
+      const word = this.#state >>> 2
+      writer.advance(memory.u32[word + 4] as number, done)
+      row += done
+      if (done > 0) this.#any = true
+      if (row < to) writer.renew(Math.max(rowBytesMin, memory.u32[word + 8] as number))
     }
-    writer.reserve(1)
-    u8[writer.at++] = bracketClose
-    writer.rowEnded()
   }
-  return {
-    begin: () => {},
-    rows: (batch, from, to) => {
-      const cells = batch.vectors.map((vector) => cellWriter(context, vector))
-      for (let index = from; index < to; index++) row(cells, index)
-    },
-    end: () => writer.flush(),
+
+  #describe({ type, address, dictionary }: Vector, index: number): void {
+    writeEncodeColumn(
+      this.#options.context.memory,
+      this.#columns + index * encodeColumnBytes,
+      type,
+      address,
+      dictionary,
+    )
+  }
+
+  #enter(row: number, rowEnd: number, count: number): void {
+    const { context, writer } = this.#options
+    writer.reserve(rowBytesMin)
+    writeEncodeState(context.memory, this.#state, {
+      columns: this.#columns,
+      count,
+      row,
+      rowEnd,
+      out: writer.at,
+      outEnd: writer.end,
+      flags: this.#flags,
+      delimiter: this.#delimiter,
+      written: this.#any,
+      index: 0,
+    })
   }
 }
 
-function csvEncoder({ memory, texts, writer, columns }: EncoderOptions, delimiter: number, header: boolean): Encoder {
-  const context: CellContext = { memory, texts, writer, form: { kind: 'csv', quoteLongs: false, delimiter } }
-  const { u8 } = writer
-  const lineEnd = (): void => {
-    writer.reserve(2)
-    u8[writer.at++] = 13
-    u8[writer.at++] = 10
-  }
-  return {
-    begin: () => {
-      if (!header) return
-      const names = columns.map(({ name }) => `"${name.replaceAll('"', '""')}"`)
-      putUtf8(writer, names.join(String.fromCharCode(delimiter)))
-      lineEnd()
-    },
-    rows: (batch, from, to) => {
-      const cells = batch.vectors.map((vector) => cellWriter(context, vector))
-      for (let index = from; index < to; index++) {
-        for (let cell = 0; cell < cells.length; cell++) {
-          if (cell > 0) {
-            writer.reserve(1)
-            u8[writer.at++] = delimiter
-          }
-          ;(cells[cell] as CellWriter)(index)
-        }
-        lineEnd()
-        writer.rowEnded()
-      }
-    },
-    end: () => writer.flush(),
-  }
-}
-
-function valuesEncoder({ memory, texts, postRows }: EncoderOptions): Encoder {
+function valuesEncoder({ context, postRows }: EncoderOptions): Encoder {
   return {
     begin: () => {},
     rows: (batch, from, to) => {
-      const readers = batch.vectors.map((vector) => valueReader(memory, texts, vector))
+      const readers = batch.vectors.map((vector) => valueReader(context.memory, context.texts, vector))
       const rows: Value[][] = []
       for (let index = from; index < to; index++) rows.push(readers.map((read) => read(index)))
       postRows(rows)

@@ -35,7 +35,7 @@ export interface QueryHost {
 export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
 
 /** Rows that are encoded before the window is looked at again. */
-const encodeRows = 512
+const encodeRows = 1024
 
 export class RunningQuery {
   readonly queryId: number
@@ -140,8 +140,7 @@ export class RunningQuery {
       close: (address, bytes, rows) => this.#post(address, bytes, rows),
     })
     this.#encoder = createEncoder(encoding, {
-      memory,
-      texts: this.#context.texts,
+      context: this.#context,
       writer,
       columns: query.plan.columns,
       postRows: (rows) => this.#host.post({ kind: 'rows', queryId: this.queryId, rows }),

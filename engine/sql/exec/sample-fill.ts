@@ -13,8 +13,6 @@ export interface FilledGroups {
   readonly results: readonly (Bucket & { readonly results: ReadonlyMap<number, readonly Value[]> })[]
   readonly count: number
   readonly keysOf: (group: number) => readonly Value[]
-  /** Values of the aggregates over no rows. */
-  readonly empty: readonly Value[]
 }
 
 export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<readonly Value[]> {
@@ -55,13 +53,11 @@ interface Visited {
 
 /** From the first bucket (or FROM) to the last (or TO), those without rows included. */
 function* allBuckets({ from, to }: SamplePlan, { buckets, results }: FilledGroups): Generator<Visited> {
-  const first = results[0]
-  if (first === undefined) return
-  let bucket: Bucket = from !== null && from < first.start ? buckets.of(from) : first
+  let bucket: Bucket | undefined = from === null ? results[0] : buckets.of(from)
+  const last = to === null ? results[results.length - 1]?.start : to - 1n
   let index = 0
-  for (;;) {
+  while (bucket !== undefined && last !== undefined && bucket.start <= last) {
     const known = results[index]
-    if (known === undefined && (to === null || bucket.start >= to)) return
     if (known !== undefined && known.start <= bucket.start) {
       yield { bucket: known, results: known.results, index }
       index++

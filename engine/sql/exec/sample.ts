@@ -101,13 +101,12 @@ class Sampler {
 
   filledGroups(): FilledGroups {
     const groups = this.#groups
-    const count = groups === null ? (this.#filled.length > 0 ? 1 : 0) : groups.count
+    const count = groups === null ? 1 : groups.count
     return {
       buckets: this.#buckets,
       results: this.#filled,
       count,
       keysOf: (group) => this.#keyValues(group),
-      empty: this.#states.map((state) => state.empty()),
     }
   }
 
