@@ -38,23 +38,39 @@ export interface ColumnJob {
   write(chunks: readonly Uint8Array[]): number
 }
 
-export interface WrittenPage {
+/** Where a page lies, and what a reader needs to take it without parsing its header. */
+export interface PagePlace {
+  /** Of the page's header in the file. */
   readonly offset: number
-  /** With the page's header. */
+  readonly headerBytes: number
+  /** Behind the header, as in the file. */
   readonly bytes: number
+  /** Decompressed. */
+  readonly rawBytes: number
+  /** Of the bytes behind the header. */
+  readonly crc: number
+}
+
+export interface WrittenPage extends PagePlace {
   readonly nulls: number
   /** 16 bytes {least, greatest} as the range kernel leaves them; undefined without present values or range. */
   readonly range: Uint8Array | undefined
 }
 
+export interface WrittenDictionary extends PagePlace {
+  readonly count: number
+}
+
 export interface WrittenColumn {
   readonly encodings: readonly number[]
+  /** Of the data pages. */
+  readonly encoding: number
   readonly codec: PageCodec
-  readonly dictionaryOffset: number | undefined
+  readonly dictionary: WrittenDictionary | undefined
   readonly pages: readonly WrittenPage[]
+  /** Of all pages with their headers, decompressed and as in the file. */
   readonly rawBytes: number
   readonly bytes: number
-  readonly distinct: number | undefined
   /** SYMBOL: the table's id of each entry of the dictionary. */
   readonly symbolIds: Int32Array | undefined
 }
@@ -187,18 +203,20 @@ class ChunkOutput {
     this.codec = codec
   }
 
-  put(header: ParquetTypes.PageHeader, address: number, bytes: number): { offset: number; bytes: number } {
+  put(header: ParquetTypes.PageHeader, address: number, bytes: number): PagePlace {
     const { kernel, scratch } = this.job.tools
     const packed = compressPage(kernel, scratch, this.codec, address, bytes)
     assert(packed.bytes > 0 || bytes === 0, 'a page fits into its compression bound')
     const body = scratch.memory.u8.subarray(packed.address, packed.address + packed.bytes)
     header.uncompressed_page_size = bytes
     header.compressed_page_size = packed.bytes
-    header.crc = crc32(body) | 0
+    const crc = crc32(body)
+    header.crc = crc | 0
     const head = parquetThrift().serialize(header)
     this.rawBytes += head.length + bytes
     this.bytes += head.length + packed.bytes
-    return { offset: this.job.write([head, body]), bytes: head.length + packed.bytes }
+    const offset = this.job.write([head, body])
+    return { offset, headerBytes: head.length, bytes: packed.bytes, rawBytes: bytes, crc }
   }
 
   putData(page: PreparedPage, encoding: number, range: Uint8Array | undefined, address: number, bytes: number): void {
@@ -233,8 +251,8 @@ function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, Wr
   }
   const { pages, rawBytes, bytes, codec } = output
   const used = [...new Set([encodingOfBody[trial.encoding], encodings.rle])]
-  const nothing = { dictionaryOffset: undefined, distinct: undefined, symbolIds: undefined }
-  return { encodings: used, codec, pages, rawBytes, bytes, ...nothing }
+  const encoding = encodingOfBody[trial.encoding]
+  return { encodings: used, encoding, codec, pages, rawBytes, bytes, dictionary: undefined, symbolIds: undefined }
 }
 
 function* writeDictionaryPages(
@@ -245,7 +263,7 @@ function* writeDictionaryPages(
   const { scratch, mapping } = job.tools
   const symbolIds = mapping.conversion === 'symbol' ? idsOf(job, dictionary) : undefined
   const output = new ChunkOutput(job, dictionaryCodec(job, dictionary, pages))
-  const { offset } = putDictionary(job, output, dictionary, symbolIds)
+  const place = putDictionary(job, output, dictionary, symbolIds)
   yield
   for (const figures of pages) {
     const { page, firstIndex, range } = figures
@@ -259,8 +277,8 @@ function* writeDictionaryPages(
   }
   const { rawBytes, bytes, codec } = output
   const used = [encodings.plain, encodings.rle, encodings.dictionary]
-  const rest = { dictionaryOffset: offset, distinct: dictionary.count, symbolIds }
-  return { encodings: used, codec, pages: output.pages, rawBytes, bytes, ...rest }
+  const rest = { dictionary: { ...place, count: dictionary.count }, symbolIds }
+  return { encodings: used, encoding: encodings.dictionary, codec, pages: output.pages, rawBytes, bytes, ...rest }
 }
 
 /** Tried on a page from the middle of the chunk. */
@@ -281,7 +299,7 @@ function putDictionary(
   output: ChunkOutput,
   dictionary: ChunkDictionary,
   symbolIds: Int32Array | undefined,
-): { offset: number } {
+): PagePlace {
   const { types } = parquetThrift()
   const body =
     symbolIds === undefined ? { address: dictionary.values, bytes: dictionary.bytes } : writeSymbols(job, symbolIds)

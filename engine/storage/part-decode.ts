@@ -6,8 +6,8 @@ import { CorruptionError } from '../base/errors.js'
 import type { File } from '../base/files.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
 import { decompressPage, pageCodecs } from './parquet-codec.js'
-import { emptyStructure, type ParquetTypes, parquetThrift } from './parquet-thrift.js'
 import { type ColumnMapping, encodings } from './parquet-types.js'
+import type { PagePlace } from './part-column.js'
 import type { Scratch } from './part-scratch.js'
 
 export interface DecodeTools {
@@ -15,19 +15,16 @@ export interface DecodeTools {
   readonly scratch: Scratch
 }
 
-/** Where a page lies, for reading and for complaints. */
-export interface PagePlace {
+/** A page of an open file. */
+export interface PageInFile extends PagePlace {
   readonly file: File
-  readonly offset: number
-  /** With the page's header. */
-  readonly bytes: number
   readonly codec: number
+  readonly encoding: number
 }
 
 /** A page's bytes, checked and decompressed. */
 export interface RawPage {
-  readonly place: PagePlace
-  readonly header: ParquetTypes.PageHeader
+  readonly place: PageInFile
   readonly address: number
   readonly bytes: number
 }
@@ -38,46 +35,29 @@ export interface DecodedDictionary {
   readonly count: number
 }
 
-/** Page headers are small: what is parsed as one at most. */
-const headerBytesMax = 256
-
-export function damaged(place: PagePlace, message: string): CorruptionError {
-  return new CorruptionError(message, place.file.path, place.offset)
+export function damaged({ file, offset }: Pick<PageInFile, 'file' | 'offset'>, message: string): CorruptionError {
+  return new CorruptionError(message, file.path, offset)
 }
 
-export function readPage({ kernel, scratch }: DecodeTools, place: PagePlace): RawPage {
+export function readPage({ kernel, scratch }: DecodeTools, place: PageInFile): RawPage {
   const { memory } = scratch
-  const encoded = scratch.room('encoded', place.bytes)
-  const whole = memory.u8.subarray(encoded, encoded + place.bytes)
-  if (place.file.read(whole, place.offset) < place.bytes) throw damaged(place, 'a part is cut off')
-  const { header, bytes } = parseHeader(place, Buffer.from(whole.slice(0, headerBytesMax)))
-  const body = { address: encoded + bytes, bytes: place.bytes - bytes }
-  if (header.compressed_page_size !== body.bytes) throw damaged(place, 'a page has another length than its index says')
-  const crc = crc32(memory.u8.subarray(body.address, body.address + body.bytes)) | 0
-  if (crc !== header.crc) throw damaged(place, 'the checksum of a page is wrong')
-  if (place.codec === pageCodecs.none) return { place, header, ...body }
-  const size = header.uncompressed_page_size
-  const address = scratch.room('page', size)
-  if (!decompressPage(kernel, memory.u8, place.codec, body, address, size)) {
+  const address = scratch.room('encoded', place.bytes)
+  const body = memory.u8.subarray(address, address + place.bytes)
+  if (place.file.read(body, place.offset + place.headerBytes) < place.bytes) throw damaged(place, 'a part is cut off')
+  if (crc32(body) !== place.crc) throw damaged(place, 'the checksum of a page is wrong')
+  if (place.codec === pageCodecs.none) return { place, address, bytes: place.bytes }
+  const target = scratch.room('page', place.rawBytes)
+  const from = { address, bytes: place.bytes }
+  if (!decompressPage(kernel, memory.u8, place.codec, from, target, place.rawBytes)) {
     throw damaged(place, 'a page cannot be decompressed')
   }
-  return { place, header, address, bytes: size }
-}
-
-function parseHeader(place: PagePlace, bytes: Buffer): { header: ParquetTypes.PageHeader; bytes: number } {
-  const { types, decode } = parquetThrift()
-  const header = emptyStructure(types.PageHeader)
-  try {
-    return { header, bytes: decode(header, bytes) }
-  } catch (error) {
-    throw Object.assign(damaged(place, 'a page header is unreadable'), { cause: error })
-  }
+  return { place, address: target, bytes: place.rawBytes }
 }
 
 /** Room for a decoded page. The target's texts follow its entries. */
 export function decodedBytes(mapping: ColumnMapping, rows: number, page: RawPage): number {
   const fixed = rows * mapping.memoryBytes
-  const ownTexts = page.header.data_page_header?.encoding === encodings.deltaLength
+  const ownTexts = page.place.encoding === encodings.deltaLength
   return fixed + 63 - ((fixed + 63) % 64) + (ownTexts ? page.bytes : 0)
 }
 
@@ -91,7 +71,6 @@ export function decodePage(
   target: number,
 ): void {
   const { kernel, scratch } = tools
-  if (page.header.data_page_header?.num_values !== rows) throw damaged(page.place, 'a page has another row count')
   const levels = mapping.optional ? readLevels(scratch.memory.u8, page, rows) : { present: rows, bits: 0, bytes: 0 }
   const whole = levels.present === rows
   const values = whole ? target : scratch.room('values', levels.present * Math.max(4, mapping.memoryBytes))
@@ -173,14 +152,14 @@ function decodeBody(
     kernel.unpackBooleans(page.address, count, out.values)
     return
   }
-  if (page.header.data_page_header?.encoding === encodings.deltaLength) {
+  if (page.place.encoding === encodings.deltaLength) {
     decodeTexts(tools, mapping, page, out)
     return
   }
   const small = mapping.diskBytes > 0 && mapping.diskBytes !== mapping.memoryBytes
   const decoded = small ? scratch.room('wide', count * 4) : out.values
   const done =
-    page.header.data_page_header?.encoding === encodings.dictionary
+    page.place.encoding === encodings.dictionary
       ? decodeDictionary(tools, mapping, page, dictionary, count, decoded)
       : decodePlain(tools, mapping, page, count, decoded)
   if (!done) throw damaged(page.place, 'the values of a page are unreadable')
@@ -207,11 +186,11 @@ function decodeDictionary(
 function decodePlain(
   { kernel, scratch }: DecodeTools,
   { diskBytes }: ColumnMapping,
-  { address, bytes, header }: RawPage,
+  { address, bytes, place }: RawPage,
   count: number,
   target: number,
 ): boolean {
-  switch (header.data_page_header?.encoding as number | undefined) {
+  switch (place.encoding) {
     case encodings.plain:
       if (bytes < count * diskBytes) return false
       scratch.memory.u8.copyWithin(target, address, address + count * diskBytes)

@@ -1,13 +1,11 @@
 // The end of a part: page index and footer in Parquet's structures, and the one key of our own in its metadata.
 //
-//   file     "PAR1" | column chunks | symbol ids | index | index bytes u32 | crc32 u32 | footer | footer bytes u32 | "PAR1"
-//   index    column indexes | offset indexes
+//   file     "PAR1" | column chunks | symbol ids | column indexes | offset indexes | part index | footer |
+//            footer bytes u32 | "PAR1"
 //
-// The checksum covers index and footer; other Parquet readers do not see it. One row group. The key `penstock` holds a JSON text (PartMetadata). For each SYMBOL column it names a run of i32 in
-// the file: the table's id of each entry of the column's dictionary page, so that a reader maps symbols without texts.
-// Other Parquet readers do not see that run.
+// One row group. The part index is our own (part-index.ts); other Parquet readers do not see it, nor the symbol ids.
+// The key `penstock` in the footer tells people what the file is.
 
-import { crc32 } from 'node:zlib'
 import { assert } from '../base/assert.js'
 import { rangeKinds } from '../kernels/parquet.js'
 import { typeText } from '../types/column-types.js'
@@ -15,37 +13,17 @@ import { pageCodecs } from './parquet-codec.js'
 import { type ParquetTypes, parquetThrift } from './parquet-thrift.js'
 import { type ColumnMapping, mappingOf, physicalTypes, schemaElementOf } from './parquet-types.js'
 import type { WrittenColumn, WrittenPage } from './part-column.js'
+import {
+  columnMetadata,
+  encodePartIndex,
+  type PartMetadata,
+  parquetMagic,
+  rangeValue,
+  type SymbolRun,
+} from './part-index.js'
 import type { ColumnSchema, TableSchema } from './schema.js'
 
-export const parquetMagic = 'PAR1'
-export const metadataKey = 'penstock'
-
-export interface SymbolRun {
-  readonly columnId: number
-  readonly offset: number
-  readonly count: number
-  readonly crc: number
-}
-
-export interface PartMetadata {
-  readonly format: 1
-  readonly partId: number
-  readonly table: string
-  readonly tableId: number
-  readonly schemaVersion: number
-  readonly partition: string
-  readonly timestampId: number
-  readonly minTxn: number
-  readonly maxTxn: number
-  /** `text` is for people; `type` is what counts. */
-  readonly columns: readonly {
-    readonly id: number
-    readonly name: string
-    readonly type: ColumnSchema['type']
-    readonly text: string
-  }[]
-  readonly symbols: readonly SymbolRun[]
-}
+const metadataKey = 'penstock'
 
 export interface FooterColumn {
   readonly column: ColumnSchema
@@ -68,40 +46,33 @@ export interface FooterInput {
 export function writeFooter(input: FooterInput, write: (chunks: readonly Uint8Array[]) => number): void {
   const { serialize, int64 } = parquetThrift()
   const chunks = input.columns.map((column) => columnChunk(column, input.rows))
-  let crc = 0
-  let indexBytes = 0
-  const writeIndex = (bytes: Buffer) => {
-    crc = crc32(bytes, crc)
-    indexBytes += bytes.length
-    return int64(write([bytes]))
-  }
   for (const [index, { column, written }] of input.columns.entries()) {
     const bytes = columnIndex(column, written, input.schema)
     if (bytes === undefined) continue
     const chunk = chunks[index] as ParquetTypes.ColumnChunk
-    chunk.column_index_offset = writeIndex(bytes)
+    chunk.column_index_offset = int64(write([bytes]))
     chunk.column_index_length = bytes.length
   }
   for (const [index, { written }] of input.columns.entries()) {
     const bytes = offsetIndex(written, input.firstRows)
     const chunk = chunks[index] as ParquetTypes.ColumnChunk
-    chunk.offset_index_offset = writeIndex(bytes)
+    chunk.offset_index_offset = int64(write([bytes]))
     chunk.offset_index_length = bytes.length
   }
-  const footer = serialize(fileMetadata(input, chunks))
-  const head = Buffer.alloc(tailBytes)
-  head.writeUInt32LE(indexBytes, 0)
-  head.writeUInt32LE(crc32(footer, crc), 4)
-  const tail = Buffer.alloc(tailBytes)
+  const metadata = metadataOf(input)
+  write(encodePartIndex(metadata, input.firstRows, input.columns))
+  const footer = serialize(fileMetadata(input, chunks, JSON.stringify(metadata)))
+  const tail = Buffer.alloc(8)
   tail.writeUInt32LE(footer.length, 0)
   tail.write(parquetMagic, 4)
-  write([head, footer, tail])
+  write([footer, tail])
 }
 
-/** Bytes of what precedes the footer and of what follows it. */
-export const tailBytes = 8
-
-function fileMetadata(input: FooterInput, chunks: ParquetTypes.ColumnChunk[]): ParquetTypes.FileMetaData {
+function fileMetadata(
+  input: FooterInput,
+  chunks: ParquetTypes.ColumnChunk[],
+  metadata: string,
+): ParquetTypes.FileMetaData {
   const { types, int64 } = parquetThrift()
   const { columns, rows } = input
   const sum = (pick: (written: WrittenColumn) => number) => columns.reduce((all, { written }) => all + pick(written), 0)
@@ -123,20 +94,20 @@ function fileMetadata(input: FooterInput, chunks: ParquetTypes.ColumnChunk[]): P
     schema: [root, ...columns.map(({ column }) => schemaElementOf(column.name, column.id, column.type))],
     num_rows: int64(rows),
     row_groups: [group],
-    key_value_metadata: [new types.KeyValue({ key: metadataKey, value: JSON.stringify(metadataOf(input)) })],
+    key_value_metadata: [new types.KeyValue({ key: metadataKey, value: metadata })],
     created_by: 'penstock version 1',
     column_orders: columns.map(() => new types.ColumnOrder({ TYPE_ORDER: new types.TypeDefinedOrder() })),
   })
 }
 
 function metadataOf(input: FooterInput): PartMetadata {
-  const { schema, partId, partition, minTxn, maxTxn, columns, symbols } = input
+  const { schema, partId, partition, minTxn, maxTxn, rows, columns, symbols } = input
   return {
     format: 1,
     partId,
     ...{ table: schema.name, tableId: schema.id, schemaVersion: schema.version },
-    ...{ partition, timestampId: schema.timestampId, minTxn, maxTxn },
-    columns: columns.map(({ column: { id, name, type } }) => ({ id, name, type, text: typeText(type) })),
+    ...{ partition, timestampId: schema.timestampId, minTxn, maxTxn, rows },
+    columns: columns.map(({ column, written }) => columnMetadata(column, typeText(column.type), written)),
     symbols,
   }
 }
@@ -158,7 +129,8 @@ function columnChunk({ column, written }: FooterColumn, rows: number): ParquetTy
     data_page_offset: int64(firstPage.offset),
     statistics: statisticsOf(mapping, written.pages, nulls),
   })
-  if (written.dictionaryOffset !== undefined) metadata.dictionary_page_offset = int64(written.dictionaryOffset)
+  const { dictionary } = written
+  if (dictionary !== undefined) metadata.dictionary_page_offset = int64(dictionary.offset)
   return new types.ColumnChunk({ file_offset: int64(0), meta_data: metadata })
 }
 
@@ -183,22 +155,6 @@ function widened(kind: number, all: Buffer | undefined, page: Uint8Array | undef
   if (rangeValue(kind, mine, 0) < rangeValue(kind, all, 0)) mine.copy(all, 0, 0, 8)
   if (rangeValue(kind, mine, 8) > rangeValue(kind, all, 8)) mine.copy(all, 8, 8, 16)
   return all
-}
-
-/** A bound as a number, or as a bigint where 64 bits need it. */
-export function rangeValue(kind: number, range: Buffer, offset: number): number | bigint {
-  switch (kind) {
-    case rangeKinds.i32:
-      return range.readInt32LE(offset)
-    case rangeKinds.u32:
-      return range.readUInt32LE(offset)
-    case rangeKinds.i64:
-      return range.readBigInt64LE(offset)
-    case rangeKinds.f32:
-      return range.readFloatLE(offset)
-    default:
-      return range.readDoubleLE(offset)
-  }
 }
 
 /** Bounds as Parquet wants them: a zero is -0 as minimum and +0 as maximum. */
@@ -235,7 +191,7 @@ function offsetIndex({ pages }: WrittenColumn, firstRows: readonly number[]): Bu
     (page, index) =>
       new types.PageLocation({
         offset: int64(page.offset),
-        compressed_page_size: page.bytes,
+        compressed_page_size: page.headerBytes + page.bytes,
         first_row_index: int64(firstRows[index] as number),
       }),
   )

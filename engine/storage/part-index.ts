@@ -1,86 +1,193 @@
-// Reads the end of a part: footer, page index and our own metadata (part-footer.ts writes them). What does not carry the
-// right checksum is damage and never parsed.
+// The part index: what our reader needs of a part, in one checksummed piece, so that opening a part parses no thrift. It
+// lies between the last column and the Parquet footer; other Parquet readers do not see it. Little-endian:
+//
+//   pages    for each column of the metadata, for each page: offset f64 | header bytes u32 | bytes u32 | raw bytes u32 |
+//            crc32 u32 | nulls u32 | has bounds u32 | least 8 | greatest 8        (48 bytes)
+//   rows     first row of each page u32
+//   metadata JSON text (PartMetadata)
+//   tail     pages per column u32 | metadata bytes u32 | crc32 of pages, rows and metadata u32 | "PNI1"
+//
+// Bounds are as the range kernel leaves them: an i32, u32, f32, i64 or f64 in 8 bytes each.
 
 import { crc32 } from 'node:zlib'
 import { CorruptionError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
-import { emptyStructure, type ParquetTypes, parquetThrift } from './parquet-thrift.js'
-import { metadataKey, type PartMetadata, parquetMagic, type SymbolRun, tailBytes } from './part-footer.js'
+import { rangeKinds } from '../kernels/parquet.js'
+import type { DataType } from '../types/column-types.js'
+import { pageCodecs } from './parquet-codec.js'
+import type { PagePlace, WrittenColumn, WrittenDictionary, WrittenPage } from './part-column.js'
+import type { ColumnSchema } from './schema.js'
+
+export const parquetMagic = 'PAR1'
+const indexMagic = 'PNI1'
+const pageBytes = 48
+const indexTailBytes = 16
+const parquetTailBytes = 8
+
+/** A run of i32 in the file: the table's id of each entry of a SYMBOL column's dictionary page. */
+export interface SymbolRun {
+  readonly columnId: number
+  readonly offset: number
+  readonly count: number
+  readonly crc: number
+}
+
+export interface PartMetadata {
+  readonly format: 1
+  readonly partId: number
+  readonly table: string
+  readonly tableId: number
+  readonly schemaVersion: number
+  readonly partition: string
+  readonly timestampId: number
+  readonly minTxn: number
+  readonly maxTxn: number
+  readonly rows: number
+  readonly columns: readonly ColumnMetadata[]
+  readonly symbols: readonly SymbolRun[]
+}
+
+export interface ColumnMetadata {
+  readonly id: number
+  readonly name: string
+  readonly type: DataType
+  /** The type for people. */
+  readonly text: string
+  /** Parquet's numbers. */
+  readonly codec: number
+  readonly encoding: number
+  readonly dictionary: WrittenDictionary | null
+}
+
+/** What the metadata says of a column. */
+export function columnMetadata({ id, name, type }: ColumnSchema, text: string, written: WrittenColumn): ColumnMetadata {
+  const { encoding, dictionary = null } = written
+  return { id, name, type, text, codec: pageCodecs[written.codec], encoding, dictionary }
+}
+
+export function encodePartIndex(
+  metadata: PartMetadata,
+  firstRows: readonly number[],
+  columns: readonly { readonly written: WrittenColumn }[],
+): Uint8Array[] {
+  const pageCount = firstRows.length - 1
+  const pages = Buffer.alloc(columns.length * pageCount * pageBytes)
+  let at = 0
+  for (const { written } of columns) for (const page of written.pages) at = putPage(pages, at, page)
+  const rows = Buffer.alloc(pageCount * 4)
+  for (let page = 0; page < pageCount; page++) rows.writeUInt32LE(firstRows[page] as number, page * 4)
+  const text = Buffer.from(JSON.stringify(metadata))
+  const tail = Buffer.alloc(indexTailBytes)
+  tail.writeUInt32LE(pageCount, 0)
+  tail.writeUInt32LE(text.length, 4)
+  tail.writeUInt32LE(crc32(text, crc32(rows, crc32(pages))), 8)
+  tail.write(indexMagic, 12, 'latin1')
+  return [pages, rows, text, tail]
+}
+
+function putPage(target: Buffer, at: number, page: WrittenPage): number {
+  target.writeDoubleLE(page.offset, at)
+  const words = [page.headerBytes, page.bytes, page.rawBytes, page.crc, page.nulls, page.range === undefined ? 0 : 1]
+  for (const [index, value] of words.entries()) target.writeUInt32LE(value, at + 8 + index * 4)
+  if (page.range !== undefined) target.set(page.range, at + 32)
+  return at + pageBytes
+}
 
 /** One column of an opened part. */
 export interface PartColumn {
-  readonly codec: number
-  readonly dictionaryOffset: number | undefined
-  readonly dictionaryBytes: number
-  /** File offset and bytes, page header included, of each page. */
-  readonly offsets: Float64Array
-  readonly bytes: Uint32Array
+  readonly metadata: ColumnMetadata
   readonly symbols: SymbolRun | undefined
-  /** Bounds of each page as Parquet stores them; undefined without a column index. */
-  readonly bounds: PageBounds | undefined
-}
-
-export interface PageBounds {
-  readonly nullCounts: Float64Array
-  /** Empty when the page has no value. */
-  readonly min: readonly Buffer[]
-  readonly max: readonly Buffer[]
+  /** Its page records. */
+  readonly pages: Buffer
 }
 
 export interface PartIndex {
-  readonly rows: number
-  readonly firstRows: Uint32Array
-  /** By column id. */
-  readonly columns: ReadonlyMap<number, PartColumn>
   readonly metadata: PartMetadata
+  /** Row at which each page begins, and the row count. */
+  readonly firstRows: Uint32Array
+  readonly columns: ReadonlyMap<number, PartColumn>
 }
 
-/** Enough for most footers, so that one read does. */
+export function pageAt({ pages }: PartColumn, page: number): PagePlace {
+  const at = page * pageBytes
+  const word = (index: number) => pages.readUInt32LE(at + 8 + index * 4)
+  return { offset: pages.readDoubleLE(at), headerBytes: word(0), bytes: word(1), rawBytes: word(2), crc: word(3) }
+}
+
+export function nullsAt({ pages }: PartColumn, page: number): number {
+  return pages.readUInt32LE(page * pageBytes + 24)
+}
+
+/** The page's bounds; undefined when it has no value, or its type no bounds. */
+export function boundsAt(
+  { pages }: PartColumn,
+  page: number,
+  kind: number,
+): { min: number | bigint; max: number | bigint } | undefined {
+  const at = page * pageBytes
+  if (pages.readUInt32LE(at + 28) === 0) return undefined
+  return { min: rangeValue(kind, pages, at + 32), max: rangeValue(kind, pages, at + 40) }
+}
+
+/** A bound as a number, or as a bigint where 64 bits need it. */
+export function rangeValue(kind: number, range: Buffer, offset: number): number | bigint {
+  switch (kind) {
+    case rangeKinds.i32:
+      return range.readInt32LE(offset)
+    case rangeKinds.u32:
+      return range.readUInt32LE(offset)
+    case rangeKinds.i64:
+      return range.readBigInt64LE(offset)
+    case rangeKinds.f32:
+      return range.readFloatLE(offset)
+    default:
+      return range.readDoubleLE(offset)
+  }
+}
+
+/** Enough for most indexes, so that one read does. */
 const firstReadBytes = 64 * 1024
 
+/** Throws CorruptionError when the file does not end as a part does. */
 export function readPartIndex(files: Files, path: string): PartIndex {
   const file = files.open(path, 'read')
   try {
-    return parseEnd(path, readEnd(file, path))
+    return readIndex(file, path)
   } finally {
     file.close()
   }
 }
 
-interface FileEnd {
-  readonly footer: Buffer
-  /** Page index, and where it lies in the file. */
-  readonly index: Buffer
-  readonly indexOffset: number
-}
-
-function readEnd(file: File, path: string): FileEnd {
+function readIndex(file: File, path: string): PartIndex {
   const size = file.size()
-  let tail = readAt(file, path, Math.max(0, size - firstReadBytes), Math.min(size, firstReadBytes))
-  if (tail.length < 3 * tailBytes || tail.toString('latin1', tail.length - 4) !== parquetMagic) {
-    throw new CorruptionError('a part does not end as one', path, Math.max(0, size - tailBytes))
+  const end = readAt(file, path, Math.max(0, size - firstReadBytes), Math.min(size, firstReadBytes))
+  if (end.length < parquetTailBytes || end.toString('latin1', end.length - 4) !== parquetMagic) {
+    throw new CorruptionError('a part does not end as one', path, Math.max(0, size - parquetTailBytes))
   }
-  const footerBytes = tail.readUInt32LE(tail.length - tailBytes)
-  const footerAt = size - tailBytes - footerBytes
-  if (footerAt < 2 * tailBytes) throw new CorruptionError('the footer of a part is too long', path, size - tailBytes)
-  const head = readFrom(file, path, tail, size, footerAt - tailBytes, tailBytes)
-  const indexBytes = head.readUInt32LE(0)
-  const indexOffset = footerAt - tailBytes - indexBytes
-  if (indexOffset < 4) throw new CorruptionError('the index of a part is too long', path, footerAt - tailBytes)
-  const all = readFrom(file, path, tail, size, indexOffset, size - indexOffset)
-  tail = all
-  const index = all.subarray(0, indexBytes)
-  const footer = all.subarray(indexBytes + tailBytes, all.length - tailBytes)
-  if (crc32(footer, crc32(index)) !== head.readUInt32LE(4)) {
-    throw new CorruptionError('the footer of a part is damaged', path, indexOffset)
+  const footerBytes = end.readUInt32LE(end.length - parquetTailBytes)
+  const tailAt = size - parquetTailBytes - footerBytes - indexTailBytes
+  if (tailAt < 4) throw new CorruptionError('the footer of a part is too long', path, size - parquetTailBytes)
+  const tail = readFrom(file, path, end, size, tailAt, indexTailBytes)
+  if (tail.toString('latin1', 12) !== indexMagic) throw new CorruptionError('a part has no index', path, tailAt)
+  const [pageCount, textBytes] = [tail.readUInt32LE(0), tail.readUInt32LE(4)]
+  if (textBytes > tailAt) throw new CorruptionError('the index of a part is too long', path, tailAt)
+  const text = readFrom(file, path, end, size, tailAt - textBytes, textBytes)
+  const metadata = parseMetadata(path, text, tailAt - textBytes)
+  const bytes = metadata.columns.length * pageCount * pageBytes + pageCount * 4
+  const offset = tailAt - textBytes - bytes
+  if (offset < 4) throw new CorruptionError('the index of a part is too long', path, tailAt)
+  const records = readFrom(file, path, end, size, offset, bytes)
+  if (crc32(text, crc32(records)) !== tail.readUInt32LE(8)) {
+    throw new CorruptionError('the index of a part is damaged', path, offset)
   }
-  return { footer, index, indexOffset }
+  // A copy, so that the index does not keep all that was read.
+  return indexOf(metadata, pageCount, Buffer.from(records))
 }
 
-/** Bytes of the file, from the tail that was read already if they lie in it. */
-function readFrom(file: File, path: string, tail: Buffer, size: number, offset: number, bytes: number): Buffer {
-  const first = offset - (size - tail.length)
-  return first >= 0 ? tail.subarray(first, first + bytes) : readAt(file, path, offset, bytes)
+/** Bytes of the file, from the end that was read already if they lie in it. */
+function readFrom(file: File, path: string, end: Buffer, size: number, offset: number, bytes: number): Buffer {
+  const first = offset - (size - end.length)
+  return first >= 0 ? end.subarray(first, first + bytes) : readAt(file, path, offset, bytes)
 }
 
 function readAt(file: File, path: string, offset: number, bytes: number): Buffer {
@@ -89,69 +196,30 @@ function readAt(file: File, path: string, offset: number, bytes: number): Buffer
   return target
 }
 
-function parseEnd(path: string, { footer, index, indexOffset }: FileEnd): PartIndex {
-  const { types, decode } = parquetThrift()
-  const meta = emptyStructure(types.FileMetaData)
-  decode(meta, footer)
-  const metadata = metadataOf(path, meta, indexOffset)
-  const chunks = meta.row_groups[0]?.columns ?? []
+/** Before the checksum is known to be right: anything may be there. */
+function parseMetadata(path: string, text: Buffer, offset: number): PartMetadata {
+  try {
+    const metadata = JSON.parse(text.toString('utf8')) as PartMetadata
+    if (metadata.format === 1 && Array.isArray(metadata.columns)) return metadata
+  } catch (cause) {
+    throw Object.assign(new CorruptionError('the metadata of a part are unreadable', path, offset), { cause })
+  }
+  throw new CorruptionError('a part has metadata of another format', path, offset)
+}
+
+function indexOf(metadata: PartMetadata, pageCount: number, records: Buffer): PartIndex {
+  const columnBytes = pageCount * pageBytes
   const columns = new Map<number, PartColumn>()
-  let firstRows = new Uint32Array(0)
-  for (const [position, chunk] of chunks.entries()) {
-    const fieldId = meta.schema[position + 1]?.field_id
-    const part = (offset: unknown, length: number) => index.subarray(Number(offset) - indexOffset).subarray(0, length)
-    const pages = emptyStructure(types.OffsetIndex)
-    decode(pages, part(chunk.offset_index_offset, chunk.offset_index_length ?? 0))
-    if (position === 0) firstRows = rowsOf(pages, Number(meta.num_rows))
-    const bounds = chunk.column_index_offset === null || chunk.column_index_offset === undefined
-    columns.set(
-      Number(fieldId),
-      columnOf(chunk, pages, {
-        symbols: metadata.symbols.find(({ columnId }) => columnId === fieldId),
-        bounds: bounds ? undefined : boundsOf(part(chunk.column_index_offset, chunk.column_index_length ?? 0)),
-      }),
-    )
+  for (const [index, column] of metadata.columns.entries()) {
+    columns.set(column.id, {
+      metadata: column,
+      symbols: metadata.symbols.find(({ columnId }) => columnId === column.id),
+      pages: records.subarray(index * columnBytes, (index + 1) * columnBytes),
+    })
   }
-  return { rows: Number(meta.num_rows), firstRows, columns, metadata }
-}
-
-function metadataOf(path: string, meta: ParquetTypes.FileMetaData, offset: number): PartMetadata {
-  const text = meta.key_value_metadata?.find(({ key }) => key === metadataKey)?.value
-  const metadata = text === undefined ? undefined : (JSON.parse(text) as PartMetadata)
-  if (metadata?.format !== 1) throw new CorruptionError('a part has metadata of another format', path, offset)
-  return metadata
-}
-
-function rowsOf(pages: ParquetTypes.OffsetIndex, rows: number): Uint32Array<ArrayBuffer> {
-  return Uint32Array.from([...pages.page_locations.map((page) => Number(page.first_row_index)), rows])
-}
-
-function columnOf(
-  chunk: ParquetTypes.ColumnChunk,
-  { page_locations: pages }: ParquetTypes.OffsetIndex,
-  rest: Pick<PartColumn, 'symbols' | 'bounds'>,
-): PartColumn {
-  const meta = chunk.meta_data as ParquetTypes.ColumnMetaData
-  const stored = meta.dictionary_page_offset
-  const dictionaryOffset = stored === null || stored === undefined ? undefined : Number(stored)
-  const offsets = Float64Array.from(pages, (page) => Number(page.offset))
-  return {
-    codec: meta.codec as number,
-    dictionaryOffset,
-    dictionaryBytes: dictionaryOffset === undefined ? 0 : (offsets[0] as number) - dictionaryOffset,
-    offsets,
-    bytes: Uint32Array.from(pages, (page) => page.compressed_page_size),
-    ...rest,
-  }
-}
-
-function boundsOf(bytes: Buffer): PageBounds {
-  const { types, decode } = parquetThrift()
-  const index = emptyStructure(types.ColumnIndex)
-  decode(index, bytes)
-  return {
-    nullCounts: Float64Array.from(index.null_counts ?? [], Number),
-    min: index.min_values.map((value) => Buffer.from(value)),
-    max: index.max_values.map((value) => Buffer.from(value)),
-  }
+  const firstRows = new Uint32Array(pageCount + 1)
+  const rowsAt = metadata.columns.length * columnBytes
+  for (let page = 0; page < pageCount; page++) firstRows[page] = records.readUInt32LE(rowsAt + page * 4)
+  firstRows[pageCount] = metadata.rows
+  return { metadata, firstRows, columns }
 }

@@ -9,19 +9,10 @@ import type { Allocator } from '../memory/budgets.js'
 import { budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type ChunkCache, dictionaryPage } from './chunk-cache.js'
-import { type ColumnMapping, mappingOf } from './parquet-types.js'
+import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
 import type { PageStatistics, PartAccess, PartHandle } from './part-access.js'
-import {
-  type DecodedDictionary,
-  type DecodeTools,
-  damaged,
-  decodedBytes,
-  decodePage,
-  type PagePlace,
-  readPage,
-} from './part-decode.js'
-import { rangeValue } from './part-footer.js'
-import { type PartColumn, type PartIndex, readPartIndex } from './part-index.js'
+import { type DecodedDictionary, type DecodeTools, damaged, decodedBytes, decodePage, readPage } from './part-decode.js'
+import { boundsAt, nullsAt, type PartColumn, type PartIndex, pageAt, readPartIndex } from './part-index.js'
 import { Scratch } from './part-scratch.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
 
@@ -96,13 +87,11 @@ class PartReader implements PartAccess {
 
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined {
     const opened = part as OpenedPart
-    const bounds = opened.index.columns.get(columnId)?.bounds
+    const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
-    if (bounds === undefined || mapping === undefined) return undefined
-    const [min, max] = [bounds.min[page], bounds.max[page]]
-    const value = (bytes: Buffer | undefined) =>
-      bytes === undefined || bytes.length === 0 ? undefined : widenedValue(mapping.range, bytes)
-    return { nulls: bounds.nullCounts[page] ?? 0, min: value(min), max: value(max) }
+    if (column === undefined || mapping === undefined) return undefined
+    const bounds = mapping.range < 0 ? undefined : boundsAt(column, page, mapping.range)
+    return { nulls: nullsAt(column, page), min: bounds?.min, max: bounds?.max }
   }
 
   forget(partIds: readonly number[]): void {
@@ -117,18 +106,18 @@ class PartReader implements PartAccess {
   private openPart(descriptor: PartDescriptor, timestampId: number): OpenedPart {
     const path = `${this.directory}/${descriptor.file}`
     const index = readPartIndex(this.files, path)
-    const bounds = index.columns.get(timestampId)?.bounds
-    return {
-      descriptor,
-      path,
-      index,
-      mappings: new Map(),
-      rows: index.rows,
-      pageCount: index.firstRows.length - 1,
-      firstRows: index.firstRows,
-      minTs: BigInt64Array.from(bounds?.min ?? [], (value) => value.readBigInt64LE(0)),
-      maxTs: BigInt64Array.from(bounds?.max ?? [], (value) => value.readBigInt64LE(0)),
+    const pageCount = index.firstRows.length - 1
+    const timestamps = index.columns.get(timestampId)
+    const [minTs, maxTs] = [new BigInt64Array(pageCount), new BigInt64Array(pageCount)]
+    for (let page = 0; page < pageCount && timestamps !== undefined; page++) {
+      const bounds = boundsAt(timestamps, page, rangeKinds.i64)
+      minTs[page] = BigInt(bounds?.min ?? 0)
+      maxTs[page] = BigInt(bounds?.max ?? 0)
     }
+    const { rows } = index.metadata
+    const handle = { descriptor, path, index, mappings: new Map<number, ColumnMapping>(), rows, pageCount }
+    if (timestamps !== undefined) return { ...handle, firstRows: index.firstRows, minTs, maxTs }
+    return { ...handle, firstRows: index.firstRows, minTs: new BigInt64Array(0), maxTs: new BigInt64Array(0) }
   }
 
   private loadPage(
@@ -140,12 +129,12 @@ class PartReader implements PartAccess {
   ): { needs: number } {
     const mapping = opened.mappings.get(columnId)
     assert(mapping !== undefined, 'a part is opened with a version that knows its columns')
-    const hasDictionary = column.dictionaryOffset !== undefined
+    const hasDictionary = column.metadata.dictionary !== null
     const dictionary = hasDictionary ? this.pinDictionary(opened, column, columnId, mapping) : undefined
+    const { codec, encoding } = column.metadata
     const file = this.files.open(opened.path, 'read')
     try {
-      const [offset, bytes] = [column.offsets[page] as number, column.bytes[page] as number]
-      const raw = readPage(this.tools, { file, offset, bytes, codec: column.codec })
+      const raw = readPage(this.tools, { ...pageAt(column, page), file, codec, encoding })
       const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
       decodePage(this.tools, mapping, raw, dictionary?.decoded, rows, room(decodedBytes(mapping, rows, raw)))
     } catch (error) {
@@ -185,12 +174,14 @@ class PartReader implements PartAccess {
 
   private loadSymbolIds(file: File, column: PartColumn, room: (bytes: number) => number): void {
     const run = column.symbols
-    const place: PagePlace = { file, offset: run?.offset ?? 0, bytes: (run?.count ?? 0) * 4, codec: 0 }
-    if (run === undefined) throw damaged(place, 'a part names no symbol ids')
-    const data = room(dictionaryHeaderBytes + place.bytes)
-    const ids = this.memory.u8.subarray(data + dictionaryHeaderBytes, data + dictionaryHeaderBytes + place.bytes)
-    const read = file.read(ids, place.offset)
-    if (read < place.bytes || crc32(ids) !== run.crc) throw damaged(place, 'the symbol ids of a part are damaged')
+    if (run === undefined) throw damaged({ file, offset: 0 }, 'a part names no symbol ids')
+    const bytes = run.count * 4
+    const data = room(dictionaryHeaderBytes + bytes)
+    const ids = this.memory.u8.subarray(data + dictionaryHeaderBytes, data + dictionaryHeaderBytes + bytes)
+    const read = file.read(ids, run.offset)
+    if (read < bytes || crc32(ids) !== run.crc) {
+      throw damaged({ file, offset: run.offset }, 'the symbol ids of a part are damaged')
+    }
     this.memory.u32[data >>> 2] = run.count
   }
 
@@ -200,14 +191,13 @@ class PartReader implements PartAccess {
     mapping: ColumnMapping,
     room: (bytes: number) => number,
   ): void {
-    const place = {
-      ...{ file, codec: column.codec },
-      ...{ offset: column.dictionaryOffset as number, bytes: column.dictionaryBytes },
-    }
+    const { dictionary, codec } = column.metadata
+    assert(dictionary !== null, 'a dictionary is loaded where there is one')
+    const place = { ...dictionary, file, codec, encoding: encodings.plain }
     const raw = readPage(this.tools, place)
-    const count = raw.header.dictionary_page_header?.num_values ?? -1
+    const { count } = dictionary
     const text = mapping.conversion === 'text'
-    if (count < 0 || (!text && raw.bytes !== count * mapping.diskBytes)) {
+    if (!text && raw.bytes !== count * mapping.diskBytes) {
       throw damaged(place, 'a dictionary has another size')
     }
     const valueBytes = text ? count * 8 : 0
@@ -222,8 +212,3 @@ class PartReader implements PartAccess {
 }
 
 const dictionaryHeaderBytes = 64
-
-function widenedValue(kind: number, bytes: Buffer): number | bigint {
-  assert(kind >= rangeKinds.i32, 'a column with bounds has a range')
-  return rangeValue(kind, bytes, 0)
-}
