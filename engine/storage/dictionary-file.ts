@@ -5,10 +5,12 @@
 //   header   magic "PSD1" u32 | table id u32 | column id u32 | crc32 u32 of the twelve bytes before
 //   record   first id u32 | count u32 | text bytes u32 | crc32 u32 | lengths i32[count] | texts
 //
-// The crc covers the twelve bytes before it, then lengths and texts.
+// The crc covers the twelve bytes before it, then lengths and texts. The first record follows the header; every later
+// one begins at a multiple of 4096: a write that a crash cuts short may garble the whole block that it touches, so no
+// write touches a block that holds durable bytes.
 //
 // Invariants:
-//   1. Records follow each other by id, without gaps.
+//   1. Records follow each other by id.
 //   2. The log is trimmed past a frame only when its new symbols are in synced records; the manifest names the count.
 //   3. What lies behind the last good record was never relied upon, unless the manifest's count says otherwise: damage.
 
@@ -19,6 +21,7 @@ import type { File, Files } from '../base/files.js'
 const magic = 0x31445350
 const headerBytes = 16
 const recordHeaderBytes = 16
+const blockBytes = 4096
 
 export interface DictionaryFileId {
   readonly tableId: number
@@ -45,11 +48,10 @@ export function readDictionaryFile(files: Files, path: string, id: DictionaryFil
   }
   const content = readAll(files, path)
   const view = new DataView(content.buffer)
-  let end = headerMatches(content, view, id) ? headerBytes : 0
-  while (end > 0 && texts.length < 0xffff_ffff) {
-    const next = readRecord(content, view, end, texts)
-    if (next === 0) break
-    end = next
+  let end = headerMatches(content, view, id) ? readRecord(content, view, headerBytes, texts) : 0
+  for (let next = end; next > 0; ) {
+    next = readRecord(content, view, alignUp(end), texts)
+    if (next > 0) end = next
   }
   if (texts.length < countMin) throw new CorruptionError('the symbol dictionary is damaged', path, end)
   return { texts, end }
@@ -72,17 +74,22 @@ export function appendDictionaryFile(
   const file: File = files.open(path, exists ? 'write' : 'create')
   try {
     const chunks = [...(end === 0 ? [encodeHeader(id)] : []), encodeRecordHeader(record), record.lengths, record.bytes]
-    if (exists) file.truncate(end)
+    const position = alignUp(end)
+    if (exists && file.size() > position) file.truncate(position)
     file.write(
       chunks.filter((chunk) => chunk.length > 0),
-      end,
+      position,
     )
     file.sync()
     if (!exists) files.syncDirectory(path.slice(0, path.lastIndexOf('/')))
-    return end + chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+    return position + chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   } finally {
     file.close()
   }
+}
+
+function alignUp(position: number): number {
+  return Math.ceil(position / blockBytes) * blockBytes
 }
 
 function readAll(files: Files, path: string): Uint8Array<ArrayBuffer> {

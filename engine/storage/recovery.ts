@@ -7,6 +7,7 @@ import type { Wal } from '../wal/types.js'
 import { dictionaryFilePath, readDictionaryFile } from './dictionary-file.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
 import { partIdsPerFlush } from './messages.js'
+import { removeOrphans } from './recovery-orphans.js'
 import { Replay } from './replay.js'
 import { BatchHeap } from './writer-batch.js'
 import { newTableDefaults, WriterCatalog } from './writer-catalog.js'
@@ -33,7 +34,9 @@ export function recoverWriter(options: WriterOptions): WriterState {
   manifest.commit([
     { kind: 'ids', part: partIdsEnd, generation: manifest.ids.generation + generationIdsPerStart },
     ...truncations(manifest, replay),
+    ...drops(manifest, catalog),
   ])
+  removeOrphans(options, catalog.byId)
   const lineSettings = { ...settings, defaults: newTableDefaults }
   return {
     options,
@@ -101,12 +104,17 @@ function loadDictionaries(options: WriterOptions, table: WriterTable, counts: Re
   heap.free()
 }
 
+/** Tables that the log has dropped, unknown to the manifest as yet. */
+function drops(manifest: Manifest, catalog: WriterCatalog): ManifestRecord[] {
+  return [...manifest.tables.keys()].filter((id) => !catalog.byId.has(id)).map((tableId) => ({ kind: 'drop', tableId }))
+}
+
 /** What truncated tables had when the process ended before the manifest was told. */
 function truncations(manifest: Manifest, { truncated }: Replay): ManifestRecord[] {
   const records: ManifestRecord[] = []
-  for (const [{ id, flushedTxn }] of truncated) {
+  for (const [{ id, flushedTxn, dropped }] of truncated) {
     const known = manifest.tables.get(id)
-    if (known === undefined) continue
+    if (known === undefined || dropped) continue
     records.push({ kind: 'parts', tableId: id, added: [], removed: known.parts.map((part) => part.id), flushedTxn })
   }
   return records

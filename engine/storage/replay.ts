@@ -79,7 +79,10 @@ export class Replay {
     for (const change of ddl) this.change(change as LoggedChange, frame.lsn)
     for (const rows of tables) {
       const table = this.catalog.byId.get(rows.tableId)
-      if (table === undefined || rows.transaction <= table.flushedTxn) continue
+      if (table === undefined) continue
+      // Symbols stay when rows are gone: files of symbols may lag behind what the manifest says of rows.
+      for (const symbols of rows.symbols) this.addSymbols(table, symbols, frame.lsn)
+      if (rows.transaction <= table.flushedTxn) continue
       if (frame.kind === frameKinds.carry) forgetRows(table)
       else if (rows.transaction <= table.transaction) continue
       this.addRows(table, rows, frame)
@@ -114,7 +117,6 @@ export class Replay {
   }
 
   private addRows(table: WriterTable, rows: TableRows, frame: WalFrame): void {
-    for (const symbols of rows.symbols) this.addSymbols(table, symbols)
     const generation = this.openGeneration(table)
     const before = generation.memtable.rows
     const cursors = rows.columns.map((column) => newCursor(column, rows.rowCount))
@@ -161,7 +163,8 @@ export class Replay {
   }
 
   /** Enters the texts that the dictionary lacks. A gap, left by a damaged frame, is filled: ids must keep their place. */
-  private addSymbols(table: WriterTable, { columnId, firstId, count, lengths, bytes }: NewSymbols): void {
+  private addSymbols(table: WriterTable, symbols: NewSymbols, lsn: number): void {
+    const { columnId, firstId, count, lengths, bytes } = symbols
     const dictionary = table.dictionaries.get(columnId)
     if (dictionary === undefined) return
     const encoder = new TextEncoder()
@@ -172,6 +175,8 @@ export class Replay {
       if (firstId + index >= dictionary.count) this.addSymbol(table, columnId, bytes.subarray(at, at + length))
       at += length
     }
+    if (dictionary.count > (table.symbolFiles.get(columnId)?.count ?? 0))
+      table.symbolsLsn = Math.min(table.symbolsLsn, lsn)
     table.loggedSymbols.set(columnId, dictionary.count)
   }
 

@@ -46,7 +46,7 @@ export function carryGeneration(state: WriterState, table: WriterTable, generati
     state.lastEndLsn = endLsn
     generation.lastLsn = endLsn
     generation.carriedLsn = firstLsn
-    enqueue(state, { after: () => carried(state, generation, firstLsn) })
+    enqueue(state, { after: () => carried(state, table, generation, firstLsn) })
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
     state.options.log('W', 'writer', `rows were not carried [table=${table.schema.name}, error=${thrown.message}]`)
@@ -58,8 +58,11 @@ export function carryGeneration(state: WriterState, table: WriterTable, generati
 }
 
 /** In mode async the frame may be acknowledged before it is durable: old frames are kept until then. */
-function carried(state: WriterState, generation: Generation, firstLsn: number): void {
-  if (state.wal.durableLsn >= firstLsn) generation.firstLsn = Math.max(generation.firstLsn, firstLsn)
+function carried(state: WriterState, table: WriterTable, generation: Generation, firstLsn: number): void {
+  if (state.wal.durableLsn < generation.lastLsn) return
+  generation.firstLsn = Math.max(generation.firstLsn, firstLsn)
+  // The frame holds every symbol that the files lack.
+  if (table.symbolsLsn < firstLsn) table.symbolsLsn = firstLsn
 }
 
 /** The generation's blocks in the form of staged pieces; nothing is copied. */

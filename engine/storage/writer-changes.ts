@@ -6,11 +6,12 @@ import { frameKinds, type Lsn } from '../wal/types.js'
 import type { Manifest, ManifestRecord } from './manifest.js'
 import type { SchemaChange } from './messages.js'
 import { isTableName } from './names.js'
+import { removeTableFiles } from './recovery-orphans.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 import { changeSchema } from './schema-change.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, flushTable, freeGeneration, whenFlushed } from './writer-flush.js'
-import { commitManifest, payDebts, putOff } from './writer-manifest.js'
+import { commitManifest, payDebts, putOff, settleDebts } from './writer-manifest.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -99,6 +100,7 @@ function dropTable(state: WriterState, requestId: number, table: WriterTable): v
   table.retire(() => {
     table.freeAll()
     state.dropped.delete(table.id)
+    if (settleDebts(state)) removeTableFiles(state.options, table.id)
   })
   enqueue(state, {
     dropped: [table.id],
@@ -130,7 +132,7 @@ function emptyTable(state: WriterState, table: WriterTable): void {
   table.flushedTxn = table.transaction
   table.retire(() => {
     for (const generation of generations) freeGeneration(state, generation)
-    discardParts(state, parts)
+    if (settleDebts(state)) discardParts(state, parts)
   })
 }
 

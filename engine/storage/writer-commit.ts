@@ -180,6 +180,11 @@ function noteRows({ staged: { table }, generation, rowsBefore }: Appended, first
   generation.maxTxn = table.transaction
   generation.firstLsn = Math.min(generation.firstLsn, firstLsn)
   generation.lastLsn = endLsn
-  for (const [columnId, dictionary] of table.dictionaries) table.loggedSymbols.set(columnId, dictionary.count)
+  for (const [columnId, dictionary] of table.dictionaries) {
+    if (dictionary.count > (table.loggedSymbols.get(columnId) ?? 0)) {
+      table.symbolsLsn = Math.min(table.symbolsLsn, firstLsn)
+    }
+    table.loggedSymbols.set(columnId, dictionary.count)
+  }
   generation.dedup?.add(rowsBefore, generation.memtable.rows)
 }

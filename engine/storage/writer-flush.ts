@@ -14,6 +14,7 @@ import { budgets } from '../memory/budgets.js'
 import type { Lsn } from '../wal/types.js'
 import { appendDictionaryFile, dictionaryFilePath } from './dictionary-file.js'
 import type { ManifestRecord } from './manifest.js'
+import { chooseMerge } from './merge.js'
 import { type JobResult, partIdsPerFlush } from './messages.js'
 import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
@@ -24,6 +25,7 @@ import type { Generation, WriterTable } from './writer-table.js'
 const retryMs = 1000
 /** Jobs under way at once: query threads have queries to run, too. */
 const flushJobsMax = 2
+const mergeJobsMax = 2
 /** Above this share of the budget, the largest generation is flushed, whatever its size. */
 const memoryMark = 0.7
 
@@ -235,6 +237,7 @@ function writeSymbols(state: WriterState, table: WriterTable): void {
     const end = appendDictionaryFile(state.options.files, dictionaryFilePath(directory, id), id, known.end, record)
     table.symbolFiles.set(columnId, { count, end })
   }
+  table.symbolsLsn = Number.POSITIVE_INFINITY
 }
 
 function schemaRecords(state: WriterState, table: WriterTable): ManifestRecord[] {
@@ -258,6 +261,13 @@ export function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
   for (const table of dirty) schemaWritten(table)
 }
 
+/** A table that came and went left its id in the log alone: it must not be used again. Throws FileError. */
+function writeTableIds(state: WriterState): void {
+  const { nextTableId } = state.catalog
+  if (state.manifestBroken || state.manifest.ids.table >= nextTableId) return
+  commitManifest(state, [{ kind: 'ids', table: nextTableId }])
+}
+
 /** Lets the log forget what nothing needs any more. */
 export function trimLog(state: WriterState): void {
   const { wal, catalog } = state
@@ -268,6 +278,9 @@ export function trimLog(state: WriterState): void {
   try {
     payDebts(state)
     writeSchemas(state, oldest)
+    writeTableIds(state)
+    // Rows that brought symbols may be gone already (TRUNCATE) while the symbols stay.
+    for (const table of catalog.byId.values()) if (table.symbolsLsn < oldest) writeSymbols(state, table)
     const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
     if (needed > 0) wal.trim(needed)
   } catch (thrown) {
@@ -276,13 +289,11 @@ export function trimLog(state: WriterState): void {
 }
 
 function postMerge(state: WriterState, table: WriterTable): void {
-  const { chooseMerge } = state.options
-  if (chooseMerge === undefined || table.dropped) return
-  const busy = new Set(
-    [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? job.parts.map(({ id }) => id) : [])),
-  )
-  const version = { ...table.nextVersion() }
-  const parts = chooseMerge(version, busy)
+  const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
+  if (table.dropped || merges.length >= mergeJobsMax) return
+  const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))
+  const version = table.nextVersion()
+  const parts = (state.options.chooseMerge ?? chooseMerge)(version, busy)
   if (parts === undefined || parts.length === 0) return
   try {
     postJob(state, { job: { kind: 'merge', version, parts, partId: takePartIds(state, 1) }, table })

@@ -56,6 +56,17 @@ export function payDebts(state: WriterState): void {
   state.debts.length = 0
 }
 
+/** Pays what is owed, before files go that the manifest may name. False when the disk refuses: the next start removes them. */
+export function settleDebts(state: WriterState): boolean {
+  try {
+    payDebts(state)
+    return true
+  } catch (thrown) {
+    putOff(state, thrown)
+    return false
+  }
+}
+
 /** The disk refused something: it is tried again later. Other errors are ours and go on. */
 export function putOff(state: WriterState, thrown: unknown): void {
   if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown

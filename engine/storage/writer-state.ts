@@ -65,7 +65,7 @@ export interface WriterOptions {
   readonly walBytesMax?: number
   readonly walSegmentBytes?: number
   readonly settings?: Partial<WriterSettings>
-  /** Chooses parts of the table that are worth joining; undefined: none. */
+  /** Chooses parts of the table that are worth joining; default: merge.ts. */
   readonly chooseMerge?: (version: TableVersion, busy: ReadonlySet<number>) => readonly PartDescriptor[] | undefined
 }
 

@@ -66,6 +66,8 @@ export class WriterTable {
   schemaDirty = false
   /** Frames from here on are needed for what the manifest lacks of the schema; Infinity when it lacks nothing. */
   dirtyLsn: Lsn = Number.POSITIVE_INFINITY
+  /** Start of the oldest frame whose symbols are not in the dictionary files; Infinity when all are. */
+  symbolsLsn: Lsn = Number.POSITIVE_INFINITY
   /** The schema without what the request under way has added; undefined when it has added nothing. */
   committed: TableSchema | undefined
   /** Counts changes that make learnt line shapes wrong. */

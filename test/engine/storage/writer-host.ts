@@ -38,6 +38,8 @@ export interface HostOptions {
   readonly walSegmentBytes?: number
   readonly memtableBytes?: number
   readonly settings?: Partial<WriterSettings>
+  /** Parts are joined by the real policy. */
+  readonly merges?: boolean
 }
 
 export class WriterHost {
@@ -98,6 +100,7 @@ export class WriterHost {
       ...(options.walBytesMax === undefined ? {} : { walBytesMax: options.walBytesMax }),
       ...(options.walSegmentBytes === undefined ? {} : { walSegmentBytes: options.walSegmentBytes }),
       settings: options.settings ?? {},
+      ...(options.merges === true ? {} : { chooseMerge: () => undefined }),
     }
     return new WriterRole(writerOptions)
   }

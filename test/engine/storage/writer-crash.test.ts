@@ -1,0 +1,144 @@
+// Goal: whatever the disk does at a crash, acknowledged requests are there once and whole, others wholly or not at all.
+// Method: random lines, schema changes, flushes and checkpoints over a few tables on the simulated disk; the machine
+// stops at a random file operation, in recovery too; then the tables are compared with a model.
+
+import { expect, test } from 'vitest'
+import { createFaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'
+import { createRandom, type Random } from '../../support/random.js'
+import { type PartStore, WriterHost } from './writer-host.js'
+
+const seeds = Number(process.env['WRITER_CRASH_SEEDS'] ?? 60)
+const firstSeed = Number(process.env['WRITER_CRASH_FIRST'] ?? 1)
+const tables = ['alpha', 'beta', 'gamma'] as const
+
+interface Request {
+  readonly kind: 'write' | 'truncate' | 'drop'
+  /** Rows by table: their unique numbers. */
+  readonly rows: ReadonlyMap<string, readonly number[]>
+  acknowledged: boolean
+}
+
+interface Life {
+  readonly random: Random
+  readonly requests: Request[]
+  nextRow: number
+}
+
+test.each(Array.from({ length: seeds }, (_, index) => firstSeed + index))('seed %i', (seed) => {
+  const random = createRandom(seed)
+  const disk = createFaultyDisk(seed)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  const parts: PartStore = new Map()
+  const life: Life = { random, requests: [], nextRow: 1 }
+  const settings = { flushRows: random.pick([50, 300, 100_000]), carryBytesMax: random.pick([0, 8192, 1 << 20]) }
+  const start = () =>
+    new WriterHost({
+      files: disk.files,
+      parts,
+      settings,
+      walBytesMax: 96 * 1024,
+      walSegmentBytes: 16 * 1024,
+      merges: true,
+    })
+  for (let round = 0; round < 4; round++) {
+    const crashAt = disk.operations + random.between(1, random.pick([30, 400]))
+    disk.inject((operation) => (operation.index === crashAt ? { kind: 'crash' } : undefined))
+    try {
+      const host = start()
+      check(host, life)
+      for (let step = 0; step < 60; step++) act(host, life)
+    } catch (thrown) {
+      if (!(thrown instanceof SimulatedCrash)) throw thrown
+    }
+    disk.inject(undefined)
+    disk.crash(random.between(1, 1e9))
+  }
+  const host = start()
+  check(host, life)
+  host.checkpoint()
+  host.settle()
+  check(host, life)
+})
+
+function act(host: WriterHost, life: Life): void {
+  const { random } = life
+  if (random.chance(0.75)) write(host, life)
+  else if (random.chance(0.3)) host.checkpoint()
+  else if (random.chance(0.5)) change(host, life)
+  else host.settle(random.between(1, 40))
+}
+
+function write(host: WriterHost, life: Life): void {
+  const { random } = life
+  const rows = new Map<string, number[]>()
+  let text = ''
+  for (let count = random.between(1, random.pick([3, 40])); count > 0; count--) {
+    const table = random.pick(tables)
+    const row = life.nextRow++
+    rows.set(table, [...(rows.get(table) ?? []), row])
+    const extra = random.chance(0.1) ? `,extra${random.between(0, 5)}="x"` : ''
+    text += `${table},s=k${random.between(0, 200)} v=${row}i${extra} ${1704067200000000000n + BigInt(random.between(0, 1e9))}\n`
+  }
+  const request: Request = { kind: 'write', rows, acknowledged: false }
+  life.requests.push(request)
+  const id = host.lines(text)
+  if (random.chance(0.3)) return
+  expect(host.await(id).error).toBe(null)
+  // Receipts come in the order of the requests.
+  for (const earlier of life.requests) earlier.acknowledged = true
+}
+
+function change(host: WriterHost, life: Life): void {
+  const table = life.random.pick(tables)
+  host.settle()
+  for (const earlier of life.requests) earlier.acknowledged = true
+  const version = host.catalog.table(table)
+  if (version === undefined) return
+  const kind = life.random.pick(['truncate', 'drop'] as const)
+  const request: Request = { kind, rows: new Map([[table, []]]), acknowledged: false }
+  life.requests.push(request)
+  const tableId = version.schema.id
+  host.change(kind === 'drop' ? { kind: 'dropTable', tableId } : { kind: 'truncateTable', tableId })
+  request.acknowledged = true
+}
+
+/** What is there must be what the requests up to some point behind the last acknowledged one have left. */
+function check(host: WriterHost, life: Life): void {
+  const present = new Map(tables.map((table) => [table, rowsOf(host, table)]))
+  let possible = life.requests.findLastIndex(({ acknowledged }) => acknowledged) + 1
+  for (; possible <= life.requests.length; possible++) {
+    const model = modelOf(life.requests.slice(0, possible))
+    if (tables.every((table) => same(model.get(table) ?? [], present.get(table) ?? []))) break
+  }
+  if (possible > life.requests.length) {
+    const model = modelOf(life.requests.filter(({ acknowledged }) => acknowledged))
+    expect(Object.fromEntries(present)).toEqual(
+      Object.fromEntries(tables.map((table) => [table, model.get(table) ?? []])),
+    )
+  }
+  // What lies behind was lost in the crash.
+  life.requests.length = possible
+  for (const request of life.requests) request.acknowledged = true
+}
+
+function rowsOf(host: WriterHost, table: string): number[] {
+  if (host.catalog.table(table) === undefined) return []
+  const rows = host.rows(table)
+  expect(rows.filter(({ s }) => typeof s !== 'string' || !/^k[0-9]+$/.test(s))).toEqual([])
+  return rows.map(({ v }) => Number(v)).sort((a, b) => a - b)
+}
+
+function modelOf(requests: readonly Request[]): Map<string, number[]> {
+  const model = new Map<string, number[]>()
+  for (const { kind, rows } of requests) {
+    for (const [table, numbers] of rows) {
+      model.set(table, kind === 'write' ? [...(model.get(table) ?? []), ...numbers] : [])
+    }
+  }
+  return model
+}
+
+function same(x: readonly number[], y: readonly number[]): boolean {
+  return x.length === y.length && x.every((value, index) => value === y[index])
+}
