@@ -59,6 +59,7 @@ export interface ManifestFrame {
 export const frameKinds = { checkpoint: 1, checkpointEnd: 2, change: 3 } as const
 export const headerBytes = 16
 const frameHeaderBytes = 24
+const blockBytes = 4096
 const formatVersion = 1
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
@@ -169,12 +170,19 @@ export function scanFrames(path: string, content: Uint8Array): { frames: Manifes
   if (version !== formatVersion) throw new CorruptionError(`unknown manifest version [version=${version}]`, path, 4)
   const frames: ManifestFrame[] = []
   let end = headerBytes
-  for (let frame = frameAt(bytes, end); frame !== undefined; frame = frameAt(bytes, end)) {
+  for (;;) {
+    const frame = frameAt(bytes, end) ?? frameAt(bytes, nextBlock(end))
+    if (frame === undefined) break
     frames.push(frame)
     end = frame.end
   }
   if (durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
   return { frames, end }
+}
+
+/** Where the next write begins that must not touch the block of the byte before the position. */
+export function nextBlock(position: number): number {
+  return Math.ceil(position / blockBytes) * blockBytes
 }
 
 /** Highest durable position that any frame behind a bad one names; 0 when there is none. */

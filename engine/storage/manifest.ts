@@ -11,6 +11,7 @@
 //   JSON array of records (ManifestRecord below; 64-bit integers as decimal strings), taken over as a whole or not.
 //
 // Invariants:
+//   0. What is appended behind durable bytes begins at a multiple of 4096, zeros between: see nextBlock.
 //   1. A checkpoint is durable, and so is its name, before the file that it replaces is removed; changes are appended
 //      to it only when that removal is durable.
 //   2. So a file without a whole checkpoint has a predecessor, holds no change, and is removed at open.
@@ -38,6 +39,7 @@ import {
   type ManifestRecord,
   type ManifestState,
   type ManifestTable,
+  nextBlock,
   scanFrames,
   snapshotRecords,
 } from './manifest-format.js'
@@ -129,8 +131,10 @@ export class Manifest {
     assert(!this.failed, 'a manifest takes no records after a failure')
     assert(records.length > 0, 'an append to the manifest has records')
     const frame = encodeFrame(frameKinds.change, this.durableBytes, records)
-    this.guarded(() => this.file.write([frame], this.bytes))
-    this.bytes += frame.length
+    // A write that a crash cuts short may garble the whole block that it touches: never one with durable bytes.
+    const position = this.bytes === this.durableBytes ? nextBlock(this.bytes) : this.bytes
+    this.guarded(() => this.file.write([frame], position))
+    this.bytes = position + frame.length
     this.appendCount++
     this.waiting.push({ append: this.appendCount, end: this.bytes })
     for (const record of records) applyRecord(this.state, record)
