@@ -5,6 +5,7 @@ import { type BindAddress, bindAddressText } from '../gateways/common/bind-addre
 import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
 import { openRootFolder } from './root-folder.js'
+import { lockRoot } from './root-lock.js'
 import { loadSettings } from './settings.js'
 
 export interface StartOptions {
@@ -21,6 +22,7 @@ const fatalExitMs = 500
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
   const begunMs = performance.now()
   const folder = openRootFolder(root)
+  const lock = await lockRoot(folder.path)
   const loaded = loadSettings({ file: folder.configuration, environment: process.env, assignments })
   const logging = openLog({
     folder: folder.logFolder,
@@ -36,7 +38,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
     const { openEngine } = await import('../engine/engine.js')
     const server = await startServer({ root: folder.path, version, loaded, log, fatal, openEngine })
     watchErrors(server, log)
-    watchSignals(server, logging)
+    watchSignals(server, logging, lock.release)
     const readyMs = Math.round(performance.now() - begunMs)
     log('I', 'server', `ready [ms=${readyMs}, ${server.listeners.map(listenerText).join(', ')}]`)
     process.stdout.write(welcome(server, version, folder.path))
@@ -80,7 +82,7 @@ function watchErrors(server: Server, log: Log): void {
   process.on('unhandledRejection', unexpected('unhandled rejection'))
 }
 
-function watchSignals(server: Server, logging: ServerLog): void {
+function watchSignals(server: Server, logging: ServerLog, unlock: () => void): void {
   let firstMs = Number.NaN
   const stop = (signal: NodeJS.Signals): void => {
     if (!Number.isNaN(firstMs)) {
@@ -91,13 +93,13 @@ function watchSignals(server: Server, logging: ServerLog): void {
     }
     firstMs = performance.now()
     logging.log('I', 'server', `${signal}: shutting down`)
-    void shutDown(server, logging)
+    void shutDown(server, logging, unlock)
   }
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
 }
 
-async function shutDown(server: Server, { log, flush }: ServerLog): Promise<void> {
+async function shutDown(server: Server, { log, flush }: ServerLog, unlock: () => void): Promise<void> {
   let status = 0
   try {
     await server.close()
@@ -107,6 +109,7 @@ async function shutDown(server: Server, { log, flush }: ServerLog): Promise<void
     status = 1
   }
   flush()
+  unlock()
   process.exit(status)
 }
 
