@@ -6,6 +6,7 @@ import type { VirtualRelation } from '../../engine/engine.js'
 import type { Catalog, Parameter, PartitionFigures, TableFigures } from '../../engine/sql/catalog.js'
 import { displayText, nullOf } from '../../engine/sql/functions/convert.js'
 import type { Row } from '../../engine/sql/functions/evaluate.js'
+import type { Query } from '../../engine/sql/plan/plan.js'
 import { planStatement } from '../../engine/sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../../engine/sql/statements/planned.js'
 import type { SchemaChange } from '../../engine/storage/messages.js'
@@ -13,7 +14,7 @@ import { type ColumnSchema, liveColumns, type TableSchema, type TableVersion } f
 import type { DataType } from '../../engine/types/column-types.js'
 import { formatByPattern } from '../../engine/types/timestamp-pattern.js'
 import type { Value } from '../../engine/types/value.js'
-import { interpretQuery, type TableRows } from './plan-interpreter.js'
+import { type InterpreterOptions, interpretQuery, type TableRows } from './plan-interpreter.js'
 
 export interface MemoryResult {
   readonly tag: string
@@ -45,10 +46,10 @@ export class MemoryDatabase {
   }
 
   plan(sql: string, parameters: readonly Parameter[] = []): PlannedStatement {
-    return planStatement(sql, { catalog: this.#catalog(), parameters, nowMicros: this.nowMicros, user: 'admin' })
+    return planStatement(sql, { catalog: this.catalog(), parameters, nowMicros: this.nowMicros, user: 'admin' })
   }
 
-  #catalog(): Catalog {
+  catalog(): Catalog {
     const find = (name: string): MemoryTable | undefined =>
       [...this.#tables.values()].find(({ schema }) => schema.name.toLowerCase() === name.toLowerCase())
     const version = ({ schema }: MemoryTable): TableVersion => ({
@@ -69,6 +70,13 @@ export class MemoryDatabase {
       view: () => undefined,
       parameters: () => [],
     }
+  }
+
+  /** What the interpreter needs to run a query of this database. */
+  interpreterOptions(query: Query): InterpreterOptions {
+    const nowMicros = BigInt(this.nowMicros)
+    const tables = query.tables.map((id) => tableRows(this.#table(id)))
+    return { tables, context: { nowMicros, clockMicros: () => nowMicros } }
   }
 
   #table(id: number): MemoryTable {
@@ -117,10 +125,8 @@ export class MemoryDatabase {
     table.txn++
   }
 
-  #rows(query: Extract<PlannedStatement, { kind: 'query' }>['query']): Row[] {
-    const tables = query.tables.map((id) => tableRows(this.#table(id)))
-    const nowMicros = BigInt(this.nowMicros)
-    return interpretQuery(query, { tables, context: { nowMicros, clockMicros: () => nowMicros } })
+  #rows(query: Query): Row[] {
+    return interpretQuery(query, this.interpreterOptions(query))
   }
 
   /** Id of the table. */

@@ -99,7 +99,7 @@ const spread: AggregateFunction[] = [
     population(s.products, s.count),
   ),
   twoVariables('corr', 'Correlation.', ['corr(x, x)', '1.0'], (s) => {
-    const scale = Math.sqrt(s.squaresX) * Math.sqrt(s.squaresY)
+    const scale = Math.sqrt(s.squaresX * s.squaresY)
     return s.count < 1 || scale === 0 ? null : s.products / scale
   }),
   twoVariables(
@@ -221,25 +221,26 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
 
 interface Texts {
   values: string[]
-  delimiter: string
+  /** null: no row yet said one. */
+  delimiter: string | null
 }
 
 function collecting(distinct: boolean): Accumulator<unknown> {
   const join = ({ values, delimiter }: Texts): Value => {
     if (values.length === 0) return null
-    const text = (distinct ? [...new Set(values)] : values).join(delimiter)
+    const text = (distinct ? [...new Set(values)] : values).join(delimiter ?? ',')
     if (text.length > valueBytesMax) throw new SqlError('aggregated text is too long', 0)
     return text
   }
   return accumulator<Texts>({
-    init: () => ({ values: [], delimiter: ',' }),
+    init: () => ({ values: [], delimiter: null }),
     add: (state, [value, delimiter]) => {
       if (typeof delimiter === 'string') state.delimiter = delimiter
       if (typeof value === 'string') state.values.push(value)
     },
     merge: (state, other) => {
       state.values.push(...other.values)
-      state.delimiter = other.delimiter
+      state.delimiter = other.delimiter ?? state.delimiter
     },
     result: join,
   })

@@ -1,0 +1,84 @@
+// Goal: an aggregate gives the same result however its rows were split. Method: random values (fast-check prints the
+// seed) are added at once, and in two parts that are merged.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { aggregateFunctions, signatureText } from '../../../../engine/sql/functions/all.js'
+import type { AggregateFunction, CallSite, TypePattern } from '../../../../engine/sql/functions/function-types.js'
+import { type DataType, dataType } from '../../../../engine/types/column-types.js'
+import type { Value } from '../../../../engine/types/value.js'
+import { defaultContext } from '../../../support/plan-interpreter.js'
+
+function typeFor(pattern: TypePattern): DataType {
+  if (pattern === 'ANY') return dataType('LONG')
+  if (pattern === 'TEXT') return dataType('STRING')
+  if (pattern === 'TIME') return dataType('TIMESTAMP')
+  return pattern === 'DECIMAL' ? dataType('DECIMAL', 18, 2) : dataType(pattern)
+}
+
+function valuesOf(type: DataType): fc.Arbitrary<Value> {
+  const nullable = (values: fc.Arbitrary<Value>): fc.Arbitrary<Value> =>
+    fc.oneof({ weight: 9, arbitrary: values }, fc.constant(null))
+  switch (type.name) {
+    case 'BOOLEAN':
+      return fc.boolean()
+    case 'BYTE':
+    case 'SHORT':
+      return fc.integer({ min: -100, max: 100 })
+    case 'INT':
+    case 'IPv4':
+      return nullable(fc.integer({ min: 1, max: 1000 }))
+    case 'FLOAT':
+    case 'DOUBLE':
+      return nullable(fc.integer({ min: 1, max: 1000 }).map((value) => value / 4))
+    case 'STRING':
+    case 'VARCHAR':
+    case 'CHAR':
+      return nullable(fc.constantFrom('a', 'b', 'c'))
+    default:
+      return nullable(fc.bigInt({ min: 0n, max: 1000n }))
+  }
+}
+
+function site(row: AggregateFunction, types: readonly DataType[]): CallSite {
+  const args = types.map((type) => ({ type, constant: undefined, position: 0 }))
+  const type =
+    typeof row.gives === 'function'
+      ? row.gives(args)
+      : row.gives === 'FIRST'
+        ? (types[0] ?? dataType('LONG'))
+        : dataType(row.gives)
+  return { type, argTypes: types, position: 0, context: defaultContext(), memo: new Map() }
+}
+
+function close(left: Value, right: Value): boolean {
+  if (typeof left === 'number' && typeof right === 'number')
+    return Math.abs(left - right) <= 1e-9 * Math.max(1, Math.abs(left))
+  return (
+    String(typeof left === 'object' && left !== null ? JSON.stringify(left) : left) ===
+    String(typeof right === 'object' && right !== null ? JSON.stringify(right) : right)
+  )
+}
+
+const mergeable = aggregateFunctions.filter(({ name }) => name !== 'approx_percentile')
+
+describe('merging', () => {
+  test.each(mergeable.map((row) => [signatureText(row), row] as const))('%s', (_signature, row) => {
+    const types = row.takes.map(typeFor)
+    const rows = fc.array(fc.tuple(...types.map(valuesOf)), { maxLength: 40 })
+    fc.assert(
+      fc.property(rows, fc.nat(40), (values, cut) => {
+        const call = site(row, types)
+        const { init, add, merge, result } = row.accumulator
+        const [whole, first, second] = [init(), init(), init()]
+        for (const [index, args] of values.entries()) {
+          add(whole, args, call)
+          add(index < cut ? first : second, args, call)
+        }
+        merge(first, second, call)
+        expect(close(result(first, call), result(whole, call))).toBe(true)
+      }),
+      { numRuns: 60 },
+    )
+  })
+})

@@ -1,0 +1,33 @@
+// Goal: every function's example gives the result that its row states; signatures and sentences are complete.
+
+import { describe, expect, test } from 'vitest'
+import { aggregateFunctions, scalarFunctions, signatureText } from '../../../../engine/sql/functions/all.js'
+import { displayText } from '../../../../engine/sql/functions/convert.js'
+import { MemoryDatabase } from '../../../support/memory-database.js'
+
+const database = new MemoryDatabase()
+
+function result(sql: string): string {
+  const { rows, columns } = database.run(sql)
+  const value = rows[0]?.[0]
+  const type = columns[0]?.type
+  return value === null || value === undefined || type === undefined ? 'NULL' : displayText(value, type)
+}
+
+describe('scalar functions', () => {
+  const examples = scalarFunctions.flatMap((row) => (row.example === null ? [] : [row.example]))
+  test.each(examples)('%s = %s', (expression, expected) => {
+    expect(result(`select ${expression} x`)).toBe(expected)
+  })
+})
+
+describe('aggregates', () => {
+  const examples = aggregateFunctions.flatMap((row) => (row.example === null ? [] : [row.example]))
+  test.each(examples)('%s = %s', (expression, expected) => {
+    expect(result(`select ${expression} x from long_sequence(5)`)).toBe(expected)
+  })
+})
+
+test('every row has a sentence', () => {
+  for (const row of [...scalarFunctions, ...aggregateFunctions]) expect(row.says, signatureText(row)).toMatch(/\.$/)
+})

@@ -1,0 +1,16 @@
+// Goal: CREATE, INSERT, DROP, RENAME, TRUNCATE and SHOW answer as recorded, one after the other in one database.
+
+import { expect, test } from 'vitest'
+import { MemoryDatabase } from '../../../support/memory-database.js'
+import { difference, readRecorded } from '../../../support/recorded.js'
+
+const file = new URL('../../../../test/engine/sql/fixtures/statements.jsonl', import.meta.url)
+
+test('statements in sequence', () => {
+  const database = new MemoryDatabase()
+  const wrong = readRecorded(file).flatMap((recorded) => {
+    const found = difference(database, recorded)
+    return found === null ? [] : [`${recorded.sql}: ${found}`]
+  })
+  expect(wrong).toEqual([])
+})
