@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax } from '../../base/limits.js'
+import type { TableVersion } from '../../storage/schema.js'
 import type { Catalog, Parameter } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import { createRandom } from '../functions/random-generator.js'
@@ -13,8 +14,8 @@ export interface BindContext {
   readonly catalog: Catalog
   readonly parameters: readonly Parameter[]
   readonly evaluation: EvaluationContext
-  /** Query.tables: ids in the order in which scans name them. */
-  readonly tables: number[]
+  /** The tables in the order in which scans name them: Query.tables has their ids. */
+  readonly tables: TableVersion[]
   readonly subqueries: { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
   /** WITH names in scope, innermost last. */
   readonly commonTables: CommonTable[]
@@ -58,9 +59,9 @@ export function nested<Result>(context: BindContext, position: number, bind: () 
 }
 
 /** Index of a table in Query.tables. */
-export function tableIndex(context: BindContext, tableId: number): number {
-  const known = context.tables.indexOf(tableId)
+export function tableIndex(context: BindContext, version: TableVersion): number {
+  const known = context.tables.findIndex(({ schema }) => schema.id === version.schema.id)
   if (known >= 0) return known
-  context.tables.push(tableId)
+  context.tables.push(version)
   return context.tables.length - 1
 }

@@ -68,7 +68,7 @@ export function tableRelation(version: TableVersion, alias: string, context: Bin
   const plan: Plan = {
     kind: 'scan',
     columns: live.map(({ name, type }) => ({ name, type })),
-    table: tableIndex(context, schema.id),
+    table: tableIndex(context, version),
     columnIds: live.map(({ id }) => id),
     ranges: null,
     filter: null,

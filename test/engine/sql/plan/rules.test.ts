@@ -56,7 +56,12 @@ describe('the same rows with and without rules', () => {
       user: 'admin',
     })
     const relation = bindQuery(statement, context)
-    const bound = { plan: relation.plan, tables: context.tables, subqueries: context.subqueries, timestampIndex: -1 }
+    const bound = {
+      plan: relation.plan,
+      tables: context.tables.map(({ schema }) => schema.id),
+      subqueries: context.subqueries,
+      timestampIndex: -1,
+    }
     const text = (rows: readonly (readonly Parameters<typeof keyText>[0][])[]): string[] =>
       rows.map((row) => row.map(keyText).join())
     const plain = text(interpretQuery(bound, shared.interpreterOptions(bound)))
