@@ -194,7 +194,10 @@ class EngineThreads {
       onMessage: () => {},
       onEnd: (error: Error | null) => {
         this.#endOf(threadId).resolve()
-        if (!this.#closing) this.#fatal(error ?? new Error(`the ${name} thread ended`))
+        // The writer's answer to `close` and its end may come in one turn: who waits for the answer goes first.
+        setImmediate(() => {
+          if (!this.#closing) this.#fatal(error ?? new Error(`the ${name} thread ended`))
+        })
       },
     }
   }

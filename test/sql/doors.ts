@@ -1,0 +1,131 @@
+// The doors by which golden SQL files reach a database: the engine in this process (its threads come from the build),
+// and /exec of a server process. Both answer in the words of slt-file.ts.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../engine/base/clock.js'
+import { SqlError } from '../../engine/base/errors.js'
+import { type Engine, type ExecuteOptions, openEngine, type RowsResult } from '../../engine/engine.js'
+import { typeText } from '../../engine/types/column-types.js'
+import { type ExecBody, TestServer } from '../support/server.js'
+import { cellsOfRows } from './json-rows.js'
+import { cellText, plainText, type SltAnswer } from './slt-file.js'
+
+export interface SltDoor {
+  readonly name: string
+  run(sql: string): Promise<SltAnswer>
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+const options: ExecuteOptions = {
+  session: { user: 'admin', protocol: 'http', readOnly: false },
+  encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
+  parameters: [],
+  skip: 0,
+  rowsMax: Number.POSITIVE_INFINITY,
+  countAll: false,
+  columns: null,
+  timeoutMs: 0,
+  signal: null,
+  explain: false,
+}
+
+export async function engineDoor(jit: boolean): Promise<SltDoor> {
+  const directory = mkdtempSync(join(tmpdir(), 'penstock-slt-'))
+  let failure: Error | null = null
+  const open = () =>
+    openEngine({
+      directory: join(directory, 'db'),
+      memoryBytes: 512 * 1024 * 1024,
+      queryThreads: 2,
+      commitMode: 'nosync',
+      syncIntervalMs: 100,
+      walBytesMax: 128 * 1024 * 1024,
+      writer: {},
+      jit,
+      log: () => {},
+      clock: systemClock,
+      parameters: () => [],
+      fatal: (error) => {
+        failure = error
+      },
+    })
+  let engine: Engine = await open()
+  return {
+    name: `engine, jit ${jit ? 'on' : 'off'}`,
+    run: async (sql) => {
+      if (failure !== null) throw failure
+      return executed(engine, sql)
+    },
+    restart: async () => {
+      await engine.close()
+      engine = await open()
+    },
+    close: async () => {
+      await engine.close()
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+async function executed(engine: Engine, sql: string): Promise<SltAnswer> {
+  try {
+    const result = await engine.execute(sql, options)
+    if (result.kind === 'rows') return { kind: 'query', lines: await rowLines(result) }
+    return { kind: 'ok', lines: result.kind === 'plan' ? result.lines : [] }
+  } catch (error) {
+    const position = error instanceof SqlError ? error.position : 0
+    return { kind: 'error', lines: errorLines(position, error instanceof Error ? error.message : String(error)) }
+  }
+}
+
+async function rowLines(result: RowsResult): Promise<string[]> {
+  result.summary.catch(() => {})
+  const parts: Buffer[] = []
+  for await (const block of result.blocks) parts.push(Buffer.from(block))
+  const header = result.columns.map(({ name, type }) => plainText(`${name}:${typeText(type)}`))
+  return [header.join(' | '), ...linesOfRows(Buffer.concat(parts).toString())]
+}
+
+function linesOfRows(json: string): string[] {
+  return cellsOfRows(json).map((row) => row.map(cellText).join(' | '))
+}
+
+/** A message of several lines stays one line of the file. */
+function errorLines(position: number, message: string): string[] {
+  return [`${position}: ${message.replaceAll('\n', '\\n')}`]
+}
+
+export async function serverDoor(): Promise<SltDoor> {
+  const server = new TestServer([
+    'memory.bytes=512m',
+    'wal.commit.mode=nosync',
+    'http.json.query.max.response.rows=1000000',
+  ])
+  await server.start()
+  return {
+    name: 'http',
+    run: async (sql) => {
+      const { status, text, body } = await server.exec(sql)
+      if (status !== 200) return { kind: 'error', lines: errorLines(body.position ?? 0, body.error ?? '') }
+      if (body.columns === undefined) return { kind: 'ok', lines: [] }
+      const head = /"timestamp":-?\d+,"dataset":\[/.exec(text)
+      const begin = head === null ? 0 : head.index + head[0].length
+      const rows = text.slice(begin, text.lastIndexOf('],"count":'))
+      return { kind: 'query', lines: [headerOf(body), ...linesOfRows(rows)] }
+    },
+    restart: () => server.restart(),
+    close: () => server.remove(),
+  }
+}
+
+function headerOf({ columns = [] }: ExecBody): string {
+  return columns.map(columnText).join(' | ')
+}
+
+function columnText(column: { readonly name: string; readonly type: string; readonly dim?: number }): string {
+  const type = column.type === 'ARRAY' ? `DOUBLE${'[]'.repeat(column.dim ?? 1)}` : column.type
+  return plainText(`${column.name}:${type}`)
+}

@@ -1,0 +1,106 @@
+// Goal: golden SQL files hold: every record of every .slt file below this folder gives the same answer by every door
+// (the engine with and without run-time kernels, /exec of a server), whether its rows lie in memtables, in parts, or in both.
+//
+// SLT_COMPLETE=1 rewrites the expectations from the first door: the diff is what reviewers read. SLT_FILE=name narrows.
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { repositoryRoot } from '../support/source-tree.js'
+import { engineDoor, type SltDoor, serverDoor } from './doors.js'
+import { difference, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'
+
+const folder = join(repositoryRoot, 'test/sql')
+const complete = process.env['SLT_COMPLETE'] === '1'
+const wantedFile = process.env['SLT_FILE'] ?? ''
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.slt') && name.includes(wantedFile))
+  .sort()
+
+/** When the runner flushes: never, before each query that follows a change, or behind every second statement. */
+const modes = ['in memory', 'in parts', 'in both'] as const
+type Mode = (typeof modes)[number]
+
+const doors: SltDoor[] = []
+
+beforeAll(async () => {
+  doors.push(await engineDoor(true))
+  if (!complete) doors.push(await engineDoor(false), await serverDoor())
+})
+
+afterAll(async () => {
+  for (const door of doors) await door.close()
+})
+
+for (const file of files) {
+  test(file, { timeout: 120_000 }, async () => {
+    const path = join(folder, file)
+    const records = parseSlt(readFileSync(path, 'utf8'))
+    if (complete) return rewrite(path, records)
+    const failures = new Map<SltRecord, string>()
+    for (const door of doors) {
+      for (const mode of modes) {
+        await run(door, mode, records, (record, answer) => {
+          const text = difference(record, answer)
+          if (text !== null && !failures.has(record)) failures.set(record, `[${door.name}, rows ${mode}]\n${text}`)
+        })
+      }
+    }
+    const found = records.flatMap((record) => finding(file, record, failures.get(record)))
+    expect(found.length, `\n${found.join('\n\n')}\n`).toBe(0)
+  })
+}
+
+function finding(file: string, record: SltRecord, failure: string | undefined): string[] {
+  const place = `test/sql/${file}:${record.line}`
+  if (record.failing) return failure === undefined ? [`${place} passes: take its mark 'failing' off`] : []
+  return failure === undefined ? [] : [`${place} ${failure}\n  ${record.sql}`]
+}
+
+async function run(
+  door: SltDoor,
+  mode: Mode,
+  records: readonly SltRecord[],
+  answered: (record: SltRecord, answer: SltAnswer) => void,
+): Promise<void> {
+  await dropTables(door)
+  let changes = 0
+  for (const record of records) {
+    if (record.kind === 'restart') await door.restart()
+    if (record.sql === '') continue
+    if (mode === 'in parts' && record.kind === 'query' && changes > 0) {
+      await mustRun(door, 'checkpoint')
+      changes = 0
+    }
+    answered(record, await door.run(record.sql))
+    if (record.kind !== 'ok') continue
+    changes++
+    if (mode === 'in both' && changes % 2 === 1) await mustRun(door, 'checkpoint')
+  }
+}
+
+async function dropTables(door: SltDoor): Promise<void> {
+  const answer = await mustRun(door, 'select table_name from tables()')
+  for (const name of answer.lines.slice(1)) await mustRun(door, `drop table '${name.replaceAll("'", "''")}'`)
+}
+
+async function mustRun(door: SltDoor, sql: string): Promise<SltAnswer> {
+  const answer = await door.run(sql)
+  if (answer.kind === 'error') throw new Error(`${sql}: ${answer.lines.join(' ')}`)
+  return answer
+}
+
+/** Keeps the expectation of a record marked as failing, and the mark unless the record passes. */
+async function rewrite(path: string, records: readonly SltRecord[]): Promise<void> {
+  const [door] = doors
+  if (door === undefined) throw new Error('no door is open')
+  const found = new Map<SltRecord, SltRecord>()
+  await run(door, 'in memory', records, (record, answer) => found.set(record, completed(record, answer)))
+  writeFileSync(path, printSlt(records.map((record) => found.get(record) ?? record)))
+}
+
+function completed(record: SltRecord, answer: SltAnswer): SltRecord {
+  const same = difference(record, answer) === null
+  if (record.failing) return same ? { ...record, failing: false } : record
+  return same ? record : { ...record, kind: answer.kind, expected: answer.lines }
+}

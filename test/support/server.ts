@@ -1,0 +1,127 @@
+// The built server as a process of its own, as users run it: on ports of the system's choice, with a root folder that
+// outlives a restart. And what tests ask it: statements over /exec, lines over /write.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { repositoryRoot } from './source-tree.js'
+
+const command = join(repositoryRoot, 'dist/deploy/cli.js')
+const listeners = ['http.net.bind.to', 'http.min.net.bind.to', 'line.tcp.net.bind.to', 'pg.net.bind.to']
+
+export interface Answer {
+  readonly status: number
+  /** As sent: 64-bit integers lose digits in `body`. */
+  readonly text: string
+  readonly body: ExecBody
+}
+
+/** Members of every kind of answer of /exec. */
+export interface ExecBody {
+  readonly columns?: readonly { readonly name: string; readonly type: string }[]
+  readonly dataset?: readonly (readonly unknown[])[]
+  readonly count?: number
+  readonly ddl?: string
+  readonly error?: string
+  readonly position?: number
+}
+
+/** One server at a time on one root folder. */
+export class TestServer {
+  readonly root = mkdtempSync(join(tmpdir(), 'penstock-test-'))
+  readonly #settings: readonly string[]
+  #child: ChildProcess | null = null
+  #output = ''
+
+  /** Settings are texts `key=value`. */
+  constructor(settings: readonly string[] = []) {
+    this.#settings = settings
+  }
+
+  /** Resolves when the server answers. Ports change from start to start. */
+  async start(): Promise<void> {
+    const sets = [...listeners.map((key) => `${key}=127.0.0.1:0`), ...this.#settings]
+    const args = [command, 'start', '-d', this.root, ...sets.flatMap((set) => ['--set', set])]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#child = child
+    this.#output = ''
+    await new Promise<void>((resolve, reject) => {
+      const gather = (chunk: Buffer): void => {
+        this.#output += chunk
+        if (this.#output.includes('Ctrl-C')) resolve()
+      }
+      child.stdout.on('data', gather)
+      child.stderr.on('data', gather)
+      child.once('close', (code) => reject(new Error(`the server ended with code ${code}: ${this.#output}`)))
+    })
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0
+  }
+
+  /** Host and port of a listener by the name that the server prints. */
+  address(name: 'http' | 'line protocol' | 'health'): string {
+    const match = new RegExp(`^ {2}${name} +(\\S+)$`, 'm').exec(this.#output)
+    if (match === null) throw new Error(`the server does not listen [name=${name}, output=${this.#output}]`)
+    return match[1] as string
+  }
+
+  get linePort(): number {
+    return Number(this.address('line protocol').split(':')[1])
+  }
+
+  /** Ends the process and waits for it: SIGTERM is the clean way, SIGKILL the power cut. */
+  async end(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    const child = this.#child
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return
+    const closed = once(child, 'close')
+    child.kill(signal)
+    const [code] = (await closed) as [number | null]
+    if (signal === 'SIGTERM' && code !== 0) throw new Error(`the server ended with code ${code}: ${this.#output}`)
+  }
+
+  async restart(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    await this.end(signal)
+    await this.start()
+  }
+
+  /** Ends the server and removes its root folder. */
+  async remove(): Promise<void> {
+    try {
+      await this.end()
+    } finally {
+      rmSync(this.root, { recursive: true, force: true })
+    }
+  }
+
+  async exec(sql: string, options: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const query = new URLSearchParams({ query: sql, ...options })
+    const answer = await fetch(`http://${this.address('http')}/exec?${query}`)
+    const text = await answer.text()
+    return { status: answer.status, text, body: JSON.parse(text) as ExecBody }
+  }
+
+  /** The rows of a statement that must succeed. */
+  async rows(sql: string): Promise<readonly (readonly unknown[])[]> {
+    const { status, text, body } = await this.exec(sql)
+    if (status !== 200) throw new Error(`${sql}: ${text}`)
+    return body.dataset ?? []
+  }
+
+  async write(body: string | Buffer, { query = '', headers = {} as Record<string, string> } = {}): Promise<Response> {
+    return fetch(`http://${this.address('http')}/write${query}`, { method: 'POST', body, headers })
+  }
+
+  /** Polls until the query gives the wanted rows: for what arrives over TCP, which answers nothing. */
+  async untilRows(sql: string, wanted: readonly (readonly unknown[])[], timeoutMs = 20_000): Promise<void> {
+    const end = performance.now() + timeoutMs
+    for (;;) {
+      const { body, text } = await this.exec(sql)
+      if (JSON.stringify(body.dataset) === JSON.stringify(wanted)) return
+      if (performance.now() > end) throw new Error(`${sql}: wanted ${JSON.stringify(wanted)}, has ${text}`)
+    }
+  }
+}
