@@ -14,9 +14,11 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
     replyText(exchange.response, 503, 'too many queries run now\r\n')
     return
   }
+  exchange.connection.state = 'querying'
   try {
     await answerStatement(context, exchange)
   } finally {
+    exchange.connection.state = 'idle'
     context.queries.leave()
   }
 }

@@ -10,7 +10,7 @@ export type QueryParameters = ReadonlyMap<string, string>
 export type QueryStringProblem = 'bad escape' | 'bad UTF-8'
 
 export interface ParsedQueryString {
-  /** The first of several values of a name. Values that cannot be decoded are there with replacement characters. */
+  /** The first of several values of a name. Values that cannot be decoded are there as their bytes. */
   readonly parameters: QueryParameters
   readonly problems: ReadonlyMap<string, QueryStringProblem>
 }
@@ -44,8 +44,13 @@ function decode(text: string): { text: string; problem: QueryStringProblem | nul
   try {
     return { text: strictUtf8.decode(bytes), problem: null }
   } catch {
-    return { text: bytes.toString('utf8'), problem: 'bad UTF-8' }
+    return { text: bytesAsCharacters(bytes), problem: 'bad UTF-8' }
   }
+}
+
+/** For messages: bytes beyond ASCII as the characters U+FF80 to U+FFFF, so that each can still be told. */
+function bytesAsCharacters(bytes: Buffer): string {
+  return bytes.toString('latin1').replace(/[\x80-\xff]/g, (byte) => String.fromCharCode(0xff00 | byte.charCodeAt(0)))
 }
 
 /** In place; null when an escape is none. */

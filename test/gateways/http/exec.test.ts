@@ -89,7 +89,11 @@ describe('errors', () => {
     ['query=fail+bug', 500, 'a bug'],
     ['', 400, '{"query":"","error":"empty query","position":0}'],
     ['query=++', 400, '{"query":"  ","error":"empty query","position":0}'],
-    ['query=select%20%27%E9%27', 400, '"error":"Bad UTF8 encoding in query text","position":0}'],
+    [
+      'query=select%20%27%E9%27',
+      400,
+      '{"query":"select \'￩\'","error":"Bad UTF8 encoding in query text","position":0}',
+    ],
     ['query=select%2', 400, 'invalid encoding of the parameter query'],
     ['query=select%zz', 400, 'invalid encoding'],
     ['query=rows+1&limit=-1', 400, 'invalid limit'],
