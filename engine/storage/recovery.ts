@@ -112,10 +112,10 @@ function drops(manifest: Manifest, catalog: WriterCatalog): ManifestRecord[] {
 /** What truncated tables had when the process ended before the manifest was told. */
 function truncations(manifest: Manifest, { truncated }: Replay): ManifestRecord[] {
   const records: ManifestRecord[] = []
-  for (const [{ id, flushedTxn, dropped }] of truncated) {
+  for (const [{ id, flushedTxn, dropped }, parts] of truncated) {
     const known = manifest.tables.get(id)
     if (known === undefined || dropped) continue
-    records.push({ kind: 'parts', tableId: id, added: [], removed: known.parts.map((part) => part.id), flushedTxn })
+    records.push({ kind: 'parts', tableId: id, added: [], removed: parts.map((part) => part.id), flushedTxn })
   }
   return records
 }

@@ -42,6 +42,8 @@ export class Replay {
   private readonly catalog: WriterCatalog
   private readonly flushRows: number
   private readonly heap: BatchHeap
+  /** Symbols behind a gap, by table and column. */
+  private readonly waiting = new Map<string, WaitingSymbols>()
 
   constructor(options: WriterOptions, catalog: WriterCatalog, nextGenerationId: number, flushRows: number) {
     this.options = options
@@ -67,6 +69,7 @@ export class Replay {
 
   /** All frames are read: everything replayed is visible. */
   finish(): void {
+    this.fillGaps()
     this.heap.free()
     this.catalog.rebuildNames()
     for (const { generations } of this.catalog.byId.values()) {
@@ -105,14 +108,16 @@ export class Replay {
     if (change.kind === 'drop') {
       this.catalog.remove(table)
       table.freeAll()
-    } else if (change.transaction > table.flushedTxn) this.truncate(table, change.transaction)
+    } else this.truncate(table, change.transaction)
   }
 
+  /** Rows replayed so far are older than the change; parts may be newer, when the manifest is ahead of the log. */
   private truncate(table: WriterTable, transaction: number): void {
     forgetRows(table)
-    this.truncated.set(table, [...(this.truncated.get(table) ?? []), ...table.parts])
-    table.parts = []
-    table.flushedTxn = transaction
+    const gone = table.parts.filter(({ maxTxn }) => maxTxn <= transaction)
+    this.truncated.set(table, [...(this.truncated.get(table) ?? []), ...gone])
+    table.parts = table.parts.filter((part) => !gone.includes(part))
+    table.flushedTxn = Math.max(table.flushedTxn, transaction)
     table.transaction = Math.max(table.transaction, transaction)
   }
 
@@ -162,22 +167,58 @@ export class Replay {
     return generation
   }
 
-  /** Enters the texts that the dictionary lacks. A gap, left by a damaged frame, is filled: ids must keep their place. */
+  /**
+   * Enters the texts that the dictionary lacks. Texts behind a gap wait: a carry frame may bring what trimmed frames held.
+   */
   private addSymbols(table: WriterTable, symbols: NewSymbols, lsn: number): void {
     const { columnId, firstId, count, lengths, bytes } = symbols
     const dictionary = table.dictionaries.get(columnId)
     if (dictionary === undefined) return
-    const encoder = new TextEncoder()
-    while (dictionary.count < firstId) this.addSymbol(table, columnId, encoder.encode(`?${dictionary.count}`))
+    const waiting = this.waitingOf(table, columnId)
     const view = new DataView(lengths.buffer, lengths.byteOffset)
     for (let index = 0, at = 0; index < count; index++) {
       const length = view.getInt32(index * 4, true)
-      if (firstId + index >= dictionary.count) this.addSymbol(table, columnId, bytes.subarray(at, at + length))
+      if (firstId + index >= dictionary.count) waiting.set(firstId + index, bytes.slice(at, at + length))
+      this.takeWaiting(table, columnId, waiting)
       at += length
     }
-    if (dictionary.count > (table.symbolFiles.get(columnId)?.count ?? 0))
+    if (firstId + count > (table.symbolFiles.get(columnId)?.count ?? 0)) {
       table.symbolsLsn = Math.min(table.symbolsLsn, lsn)
-    table.loggedSymbols.set(columnId, dictionary.count)
+    }
+  }
+
+  private waitingOf(table: WriterTable, columnId: number): Map<number, Uint8Array> {
+    const key = `${table.id} ${columnId}`
+    const known = this.waiting.get(key)
+    if (known !== undefined) return known.texts
+    const texts = new Map<number, Uint8Array>()
+    this.waiting.set(key, { table, columnId, texts })
+    return texts
+  }
+
+  /** Enters what follows the dictionary's last entry. */
+  private takeWaiting(table: WriterTable, columnId: number, waiting: Map<number, Uint8Array>): void {
+    if (waiting.size === 0) return
+    const dictionary = table.dictionary(columnId)
+    for (let text = waiting.get(dictionary.count); text !== undefined; text = waiting.get(dictionary.count)) {
+      waiting.delete(dictionary.count)
+      this.addSymbol(table, columnId, text)
+    }
+    for (const id of waiting.keys()) if (id < dictionary.count) waiting.delete(id)
+  }
+
+  /** A gap that nothing has filled was left by a damaged frame: ids must keep their place. */
+  private fillGaps(): void {
+    const encoder = new TextEncoder()
+    for (const { table, columnId, texts } of this.waiting.values()) {
+      if (table.dropped) continue
+      const dictionary = table.dictionary(columnId)
+      while (texts.size > 0) {
+        if (!texts.has(dictionary.count)) this.addSymbol(table, columnId, encoder.encode(`?${dictionary.count}`))
+        this.takeWaiting(table, columnId, texts)
+      }
+      table.loggedSymbols.set(columnId, dictionary.count)
+    }
   }
 
   private addSymbol(table: WriterTable, columnId: number, text: Uint8Array): void {
@@ -208,6 +249,13 @@ export class Replay {
       if (length > 0) cursor.at += length
     }
   }
+}
+
+interface WaitingSymbols {
+  readonly table: WriterTable
+  readonly columnId: number
+  /** By id. */
+  readonly texts: Map<number, Uint8Array>
 }
 
 /** One column of a frame while its rows are read slice by slice. */

@@ -109,7 +109,7 @@ function postFlush(state: WriterState, table: WriterTable, generation: Generatio
     const firstPartId = takePartIds(state, partIdsPerFlush)
     generation.state = 'flushing'
     const version = {
-      ...table.nextVersion(),
+      ...table.describe(),
       generations: [{ id: generation.memtable.id, address: generation.memtable.address }],
     }
     const { minTxn, maxTxn, memtable } = generation
@@ -162,8 +162,10 @@ function flushDone(
   generation: Generation,
   parts: readonly PartDescriptor[],
 ): void {
-  if (generation.state === 'gone') {
-    generation.memtable.free()
+  if (!table.generations.includes(generation)) {
+    // The table was truncated or dropped meanwhile. Readers may still hold the rows, unless they have let go already.
+    if (generation.state === 'gone') generation.memtable.free()
+    else generation.state = 'frozen'
     discardParts(state, parts)
     return
   }
@@ -292,7 +294,7 @@ function postMerge(state: WriterState, table: WriterTable): void {
   const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
   if (table.dropped || merges.length >= mergeJobsMax) return
   const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))
-  const version = table.nextVersion()
+  const version = table.describe()
   const parts = (state.options.chooseMerge ?? chooseMerge)(version, busy)
   if (parts === undefined || parts.length === 0) return
   try {

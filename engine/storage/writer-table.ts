@@ -147,9 +147,14 @@ export class WriterTable {
     return this.committed ?? this.schema
   }
 
-  /** The next version for readers, of what the table is now. */
+  /** The next version for readers, of what the table is now. It must be published. */
   nextVersion(): TableVersion {
     this.version++
+    return this.describe()
+  }
+
+  /** The same for a job, which nobody releases. */
+  describe(): TableVersion {
     const schema = this.stableSchema
     return {
       version: this.version,

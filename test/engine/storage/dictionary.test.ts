@@ -1,0 +1,79 @@
+// Goal: symbol dictionaries keep ids and texts while they grow, and their files bring them back, cut where damaged.
+
+import { expect, test } from 'vitest'
+import { loadKernels } from '../../../engine/kernels/load.js'
+import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
+import { budgets } from '../../../engine/memory/budgets.js'
+import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
+import { SymbolDictionary } from '../../../engine/storage/dictionary.js'
+import { appendDictionaryFile, readDictionaryFile } from '../../../engine/storage/dictionary-file.js'
+import { createFaultyDisk } from '../../support/faulty-files.js'
+
+const MIB = 1024 * 1024
+
+function setup(twins: boolean) {
+  const memory = createSharedMemory(32 * MIB)
+  initializeHeap(memory, { limits: [4 * MIB, 16 * MIB, MIB, MIB, MIB] })
+  const allocator = createAllocator(memory, 1)
+  const kernels = loadKernels(memory, { twins })
+  const scratch = allocator.demand(MIB, budgets.ingest)
+  const dictionary = new SymbolDictionary(memory, allocator, kernels.ilp)
+  const intern = (text: string | Uint8Array) => {
+    const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
+    memory.u8.set(bytes, scratch)
+    return dictionary.intern(scratch, bytes.length)
+  }
+  return { memory, allocator, dictionary, intern }
+}
+
+test.each([false, true])('ids stay while the dictionary grows (twins: %s)', (twins) => {
+  const { allocator, dictionary, intern } = setup(twins)
+  const texts = Array.from({ length: 3000 }, (_, n) => (n % 3 === 0 ? `host_${n}_with_a_long_name_é` : `h${n}`))
+  texts.push('', 'x'.repeat(100_000))
+  texts.forEach((text, id) => expect(intern(text)).toBe(id))
+  texts.forEach((text, id) => expect(intern(text)).toBe(id))
+  expect(dictionary.count).toBe(texts.length)
+  texts.forEach((text, id) => expect(new TextDecoder().decode(dictionary.textOf(id))).toBe(text))
+  expect(intern(new Uint8Array([0xff]))).toBe(undefined)
+  dictionary.free()
+  expect(allocator.used(budgets.memtables)).toBe(0)
+})
+
+test('a file gives back what was appended; a damaged record ends it', () => {
+  const { dictionary, intern } = setup(true)
+  for (let n = 0; n < 500; n++) intern(`symbol ${n}`)
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/s')
+  const id = { tableId: 3, columnId: 7 }
+  const append = (from: number, to: number, end: number) =>
+    appendDictionaryFile(disk.files, '/s/f', id, end, {
+      firstId: from,
+      count: to - from,
+      ...dictionary.packed(from, to),
+    })
+  const first = append(0, 200, 0)
+  const second = append(200, 500, first)
+  const decode = (texts: readonly Uint8Array[]) => texts.map((text) => new TextDecoder().decode(text))
+  const all = readDictionaryFile(disk.files, '/s/f', id, 500)
+  expect(decode(all.texts)).toEqual(Array.from({ length: 500 }, (_, n) => `symbol ${n}`))
+  expect(all.end).toBe(second)
+  disk.damage('/s/f', second - 10, new Uint8Array([0]))
+  expect(readDictionaryFile(disk.files, '/s/f', id, 200)).toMatchObject({ end: first })
+  expect(() => readDictionaryFile(disk.files, '/s/f', id, 201)).toThrow('damaged')
+  expect(readDictionaryFile(disk.files, '/s/f', { ...id, tableId: 4 }, 0)).toEqual({ texts: [], end: 0 })
+})
+
+test('the bytes on disk', () => {
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/s')
+  const record = {
+    firstId: 0,
+    count: 2,
+    lengths: new Uint8Array([1, 0, 0, 0, 2, 0, 0, 0]),
+    bytes: new TextEncoder().encode('abc'),
+  }
+  appendDictionaryFile(disk.files, '/s/f', { tableId: 1, columnId: 2 }, 0, record)
+  expect(Buffer.from(disk.peek('/s/f')).toString('hex')).toMatchInlineSnapshot(
+    `"505344310100000002000000189c4a6e000000000200000003000000f51e1d8b0100000002000000616263"`,
+  )
+})
