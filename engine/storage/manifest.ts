@@ -6,18 +6,20 @@
 //   header   magic "PMF1" (4) | format version u32 = 1 | number u32 | reserved u32
 //   frame    magic "PMFR" (4) | length u32 | crc32 u32 | kind u32 | durable u64 | payload (length bytes) | 0 to 8
 //
+//   A frame that follows a synced one begins at a multiple of 4096 (zeros between): a sector that is being written may
+//   lose what it held.
 //   The checksum covers kind, durable and payload. kind: 1 = part of the checkpoint with which the file begins,
 //   2 = its last frame, 3 = change. durable is the end of what was synced when the frame was written. The payload is a
 //   JSON array of records (ManifestRecord below; 64-bit integers as decimal strings), taken over as a whole or not.
 //
 // Invariants:
-//   0. What is appended behind durable bytes begins at a multiple of 4096, zeros between: see nextBlock.
-//   1. A checkpoint is durable, and so is its name, before the file that it replaces is removed; changes are appended
+//   1. A checkpoint is durable, and so is its name, before the files that it replaces are removed; changes are appended
 //      to it only when that removal is durable.
-//   2. So a file without a whole checkpoint has a predecessor, holds no change, and is removed at open.
-//   3. A bad frame at or behind the highest `durable` of any valid frame is a torn tail: cut off, nobody relied on it.
+//   2. So a file without a whole checkpoint has a predecessor, holds no change, and does not count.
+//   3. A bad frame at or behind the highest `durable` of any valid frame is a torn tail: nobody relied on it.
 //      A bad frame before it is damage: open throws CorruptionError.
-//   4. After a failed write or sync the manifest takes no more records: the owner opens it again.
+//   4. Opening writes a checkpoint. What was read may lie in the page cache only, after a sync that failed.
+//   5. After a failed write or sync the manifest takes no more records: the owner opens it again.
 //
 // Deliberately not here: which transactions to flush, and removing part files that nothing names.
 
@@ -46,7 +48,7 @@ import {
 
 export type { ManifestIds, ManifestRecord, ManifestTable } from './manifest-format.js'
 
-const checkpointBytesMinDefault = 1024 * 1024
+const checkpointBytesMinDefault = 4 * 1024 * 1024
 /** Records of one checkpoint frame: bounds the size of a JSON text. */
 const recordsPerFrame = 64
 
@@ -55,7 +57,7 @@ export interface ManifestOptions {
   /** Created when it does not exist. Belongs to the manifest alone. */
   readonly directory: string
   readonly log: Log
-  /** A checkpoint is due when the file exceeds twice its live size and this many bytes. Default 1 MiB. */
+  /** A checkpoint is due when the file exceeds twice its live size and this many bytes. Default 4 MiB. */
   readonly checkpointBytesMin?: number
 }
 
@@ -85,7 +87,7 @@ export class Manifest {
     this.file = opened.file
     this.number = opened.number
     this.bytes = opened.bytes
-    this.liveBytes = opened.checkpointBytes
+    this.liveBytes = opened.bytes
     this.durableBytes = opened.bytes
   }
 
@@ -207,68 +209,46 @@ interface OpenedFile {
   readonly number: number
   readonly state: ManifestState
   readonly bytes: number
-  /** Of the checkpoint with which the file begins. */
-  readonly checkpointBytes: number
 }
 
-function openCurrent(options: ManifestOptions): OpenedFile {
-  const { files, directory, log } = options
+function openCurrent({ files, directory, log }: ManifestOptions): OpenedFile {
   const numbers = manifestNumbers(files, directory)
-  let current = numbers.pop()
-  let opened: OpenedFile | undefined
-  while (current !== undefined && opened === undefined) {
-    opened = openFile(files, directory, current, numbers.length > 0, log)
-    if (opened === undefined) current = numbers.pop()
-  }
-  opened ??= { ...createFirst(files, directory), state: emptyManifestState() }
-  for (const number of numbers) files.remove(pathOf(directory, number))
-  files.syncDirectory(directory)
-  return opened
-}
-
-function createFirst(files: Files, directory: string): Omit<OpenedFile, 'state'> {
-  const { file, bytes } = writeCheckpoint(files, directory, 1, emptyManifestState())
+  const state = readState(files, directory, numbers, log)
+  const number = (numbers.at(-1) ?? 0) + 1
+  const { file, bytes } = writeCheckpoint(files, directory, number, state)
   files.syncDirectory(posix.dirname(directory))
-  return { file, number: 1, bytes, checkpointBytes: bytes }
+  for (const old of numbers) files.remove(pathOf(directory, old))
+  files.syncDirectory(directory)
+  return { file, number, state, bytes }
 }
 
-/** Undefined when the file's checkpoint was never finished: the file is removed then. */
-function openFile(
-  files: Files,
-  directory: string,
-  number: number,
-  hasOlder: boolean,
-  log: Log,
-): OpenedFile | undefined {
-  const path = pathOf(directory, number)
-  const file = files.open(path, 'write')
-  const content = new Uint8Array(file.size())
-  const read = file.read(content, 0)
-  const scan = scanFrames(path, content.subarray(0, read))
-  const last = scan.frames.findIndex((frame) => frame.kind === frameKinds.checkpointEnd)
-  if (last < 0) {
-    file.close()
+/** The state of the newest file with a whole checkpoint. */
+function readState(files: Files, directory: string, numbers: readonly number[], log: Log): ManifestState {
+  for (const [index, number] of [...numbers.entries()].reverse()) {
+    const path = pathOf(directory, number)
+    const content = readWhole(files, path)
+    const scan = scanFrames(path, content)
+    if (scan.frames.some(({ kind }) => kind === frameKinds.checkpointEnd)) {
+      if (scan.end < content.length) log('W', 'manifest', `torn tail left out [file=${path}, offset=${scan.end}]`)
+      return replay(scan.frames)
+    }
     // The very first file has no predecessor: it was never finished either, unless it holds a change.
-    if (scan.frames.some((frame) => frame.kind === frameKinds.change) || (number > 1 && !hasOlder)) {
+    if (scan.frames.some(({ kind }) => kind === frameKinds.change) || (number > 1 && index === 0)) {
       throw new CorruptionError('the checkpoint of the manifest is unreadable', path, scan.end)
     }
-    log('W', 'manifest', `unfinished checkpoint removed [file=${path}]`)
-    files.remove(path)
-    files.syncDirectory(directory)
-    return undefined
+    log('W', 'manifest', `unfinished checkpoint left out [file=${path}]`)
   }
-  cutTail(file, scan.end, content.length, log)
-  const state = replay(scan.frames)
-  return { file, number, state, bytes: scan.end, checkpointBytes: (scan.frames[last] as ManifestFrame).end }
+  return emptyManifestState()
 }
 
-function cutTail(file: File, end: number, size: number, log: Log): void {
-  if (end < size) {
-    log('W', 'manifest', `torn tail cut off [file=${file.path}, offset=${end}, bytes=${size - end}]`)
-    file.truncate(end)
+function readWhole(files: Files, path: string): Uint8Array {
+  const file = files.open(path, 'read')
+  try {
+    const content = new Uint8Array(file.size())
+    return content.subarray(0, file.read(content, 0))
+  } finally {
+    file.close()
   }
-  // What was read may come from the page cache only: from here on it counts as durable.
-  file.sync()
 }
 
 function replay(frames: readonly ManifestFrame[]): ManifestState {
@@ -291,9 +271,14 @@ function writeCheckpoint(
     chunks.push(encodeFrame(kind, headerBytes, records.slice(first, first + recordsPerFrame)))
   }
   const file = files.open(pathOf(directory, number), 'create')
-  file.write(chunks, 0)
-  file.sync()
-  files.syncDirectory(directory)
+  try {
+    file.write(chunks, 0)
+    file.sync()
+    files.syncDirectory(directory)
+  } catch (error) {
+    file.close()
+    throw error
+  }
   return { file, bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0) }
 }
 
