@@ -4,8 +4,8 @@
 //   array    '=' '=' 0x0E | element type u8 (10 = double) | dimensions u8 | a u32 length for each | the doubles
 //
 // (The first '=' divides name and value, the second says "binary".) Text has no bytes below 0x20 but line ends and tabs,
-// so looking for the type byte is as fast as memchr, and only blocks that hold an array take the careful path: a
-// newline inside a double is seen from the 11 bytes before it.
+// so looking for the type byte is as fast as memchr, and only blocks that hold an array, or a mark within the 11 bytes
+// before their last newline, take the careful path.
 
 const newline = 0x0a
 const equals = 0x3d
@@ -16,7 +16,10 @@ const doubleBytes = 8
 
 /** Position behind the last complete line of the bytes, which begin at a line's start; 0 when no line is complete. */
 export function lastLineEnd(bytes: Buffer): number {
-  return findMark(bytes, arrayMark, 0, bytes.length) < 0 ? lastEndWithoutArrays(bytes) : walkLines(bytes, bytes.length)
+  const at = bytes.lastIndexOf(newline)
+  if (at < 0) return 0
+  const doubtful = markNear(bytes, at) || nextMark(bytes, arrayMark, 0) < Number.POSITIVE_INFINITY
+  return doubtful ? walkLines(bytes, bytes.length) : at + 1
 }
 
 /** Position behind the first complete line at or behind `atLeast`; 0 when there is none. */
@@ -24,15 +27,8 @@ export function firstLineEnd(bytes: Buffer, atLeast: number): number {
   return walkLines(bytes, atLeast)
 }
 
-function lastEndWithoutArrays(bytes: Buffer): number {
-  for (let at = bytes.lastIndexOf(newline); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(newline, at - 1)) {
-    if (!insideDouble(bytes, at)) return at + 1
-  }
-  return 0
-}
-
-/** Errs on the safe side: a mark within another double's bytes hides one newline, and the cut is made before. */
-function insideDouble(bytes: Buffer, at: number): boolean {
+/** Whether the newline may lie inside a double; it does not when the mark is part of an earlier double's bytes. */
+function markNear(bytes: Buffer, at: number): boolean {
   const from = Math.max(2, at - doubleBytes)
   for (let mark = from; mark < at; mark++) {
     if (bytes[mark] === doubleMark && bytes[mark - 1] === equals && bytes[mark - 2] === equals) return true
@@ -40,23 +36,28 @@ function insideDouble(bytes: Buffer, at: number): boolean {
   return false
 }
 
-/** Position of the type byte of the next mark in [from, to), or -1. */
-function findMark(bytes: Buffer, type: number, from: number, to: number): number {
-  for (let at = bytes.indexOf(type, from); at >= 0 && at < to; at = bytes.indexOf(type, at + 1)) {
+/** Position of the type byte of the next mark at or behind `from`; infinity when there is none. */
+function nextMark(bytes: Buffer, type: number, from: number): number {
+  for (let at = bytes.indexOf(type, from); at >= 0; at = bytes.indexOf(type, at + 1)) {
     if (at >= 2 && bytes[at - 1] === equals && bytes[at - 2] === equals) return at
   }
-  return -1
+  return Number.POSITIVE_INFINITY
 }
 
 /** Walks from line to line over all binary values; stops at the first line end at or behind `enough`. */
 function walkLines(bytes: Buffer, enough: number): number {
   let end = 0
   let from = 0
+  let double = -1
+  let array = -1
   while (end < enough) {
     const at = bytes.indexOf(newline, from)
     if (at < 0) break
-    const value = firstMark(bytes, from, at)
-    if (value < 0) {
+    // Looked for again only when passed: each byte is searched once for each kind of mark.
+    if (double < from) double = nextMark(bytes, doubleMark, from)
+    if (array < from) array = nextMark(bytes, arrayMark, from)
+    const value = Math.min(double, array)
+    if (value > at) {
       end = at + 1
       from = end
       continue
@@ -66,12 +67,6 @@ function walkLines(bytes: Buffer, enough: number): number {
     from = behind
   }
   return end
-}
-
-function firstMark(bytes: Buffer, from: number, to: number): number {
-  const double = findMark(bytes, doubleMark, from, to)
-  const array = findMark(bytes, arrayMark, from, double < 0 ? to : double)
-  return array < 0 ? double : array
 }
 
 /** Position behind the binary value whose type byte is at `mark`; beyond the bytes when it is not complete. */

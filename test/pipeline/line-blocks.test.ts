@@ -128,6 +128,20 @@ test('a newline within a double or an array ends no line', () => {
   expect(lastLineEnd(inArray)).toBe(0)
 })
 
+test('a mark within the bytes of a double is none', () => {
+  const line = Buffer.from('m d==\x10\nabcd==\x10 1\n', 'latin1')
+  expect(lastLineEnd(line)).toBe(line.length)
+})
+
+test('the careful path takes linear time', () => {
+  const head = Buffer.from('m a==\x0e\n\x01\x01\0\0\0\0\0\0\0\0\0\0\0 1\n', 'latin1')
+  const bytes = Buffer.concat([head, Buffer.from('m v=1i,w=2i,text="some text" 1\n'.repeat(200_000))])
+  const begun = performance.now()
+  expect(lastLineEnd(bytes)).toBe(bytes.length)
+  // 6 MB and 200,000 lines; searching to the end for each line takes minutes.
+  expect(performance.now() - begun).toBeLessThan(2000)
+})
+
 test('a reader that stops holds the writer after a block or two', async () => {
   const blockBytesMax = 1024
   const stage = lineBlocks({ blockBytesMax, lineBytesMax: 1 << 20, pool: blockPool(blockBytesMax, 2) })
