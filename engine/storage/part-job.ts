@@ -35,7 +35,7 @@ export class StorageJob {
     this.steps = steps
   }
 
-  /** 'idle': nothing can be done before somebody gives memory back. Throws what went wrong; memory is free then. */
+  /** Also 'worked' while the arena is taken by another job. Throws what went wrong; the job's memory is free then. */
   step(): 'worked' | 'done' {
     const { done, value } = this.steps.next()
     if (done !== true) return 'worked'

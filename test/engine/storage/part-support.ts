@@ -1,6 +1,6 @@
 // Tables in shared memory for the tests of parts: columns of every type with boundary values, as a RowSource.
 
-import { nodeFiles } from '../../../engine/base/files.js'
+import { type Files, nodeFiles } from '../../../engine/base/files.js'
 import { loadKernels } from '../../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../../engine/memory/budgets.js'
@@ -29,17 +29,17 @@ export interface BenchOptions {
   readonly codec?: PageCodec
   readonly cacheMiB?: number
   readonly memoryMiB?: number
+  readonly files?: Files
 }
 
 /** Everything that parts need, over a fresh memory. */
 export function bench(directory: string, options: BenchOptions = {}): Bench {
-  const { twins = false, codec = 'lz4_raw', cacheMiB = 64, memoryMiB = 512 } = options
+  const { twins = false, codec = 'lz4_raw', cacheMiB = 64, memoryMiB = 512, files = nodeFiles() } = options
   const memory = createSharedMemory(memoryMiB * MIB)
   const rest = memoryMiB * MIB
   initializeHeap(memory, { limits: [rest, rest, cacheMiB * MIB, rest, 64 * MIB] })
   const allocator = createAllocator(memory, 0)
   const kernel = loadKernels(memory, { twins }).parquet
-  const files = nodeFiles()
   const scratch = new Scratch(memory, allocator, budgets.flush)
   const cacheAddress = createChunkCache(memory, allocator, cacheMiB * MIB)
   const cache = new ChunkCache(memory, allocator, cacheAddress, 0)

@@ -6,11 +6,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { CorruptionError, ResourceError } from '../../../engine/base/errors.js'
+import { CorruptionError, FileError, ResourceError } from '../../../engine/base/errors.js'
 import { budgets } from '../../../engine/memory/budgets.js'
 import { writePart } from '../../../engine/storage/part-writer.js'
 import type { PartDescriptor, TableSchema } from '../../../engine/storage/schema.js'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'
+import { atOperation, createFaultyDisk } from '../../support/faulty-files.js'
 import {
   type Bench,
   bench,
@@ -119,7 +120,7 @@ test('a flipped byte anywhere is damage, with its file, or changes nothing', () 
   const whole = readFileSync(path)
   const wanted = columns.map((cells, id) => cells.map((cell) => hexOfCell(types[id] as DataType, cell)))
   let reported = 0
-  for (let at = 0; at < whole.length; at += 7) {
+  for (let at = 0; at < whole.length; at += 23) {
     const bytes = Buffer.from(whole)
     bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << (at % 8)), at)
     writeFileSync(path, bytes)
@@ -133,7 +134,7 @@ test('a flipped byte anywhere is damage, with its file, or changes nothing', () 
       reported++
     }
   }
-  expect(reported).toBeGreaterThan(whole.length / 7 / 2)
+  expect(reported).toBeGreaterThan(whole.length / 23 / 2)
 }, 60_000)
 
 test('the cache evicts what nobody pins, and says so when everything is pinned', () => {
@@ -157,4 +158,34 @@ test('the cache evicts what nobody pins, and says so when everything is pinned',
   bed.access.unpin(first)
   for (const address of pinned) bed.access.unpin(address)
   expect(readColumn(bed, schema, part, 0)).toHaveLength(400_000)
+})
+
+test('a part whose writing has returned survives a power loss; one that failed leaves no file', () => {
+  const types = [dataType('TIMESTAMP'), dataType('SYMBOL'), dataType('VARCHAR')]
+  const schema = schemaOf(types, { timestampId: 0 })
+  const next = random(77)
+  const columns = types.map((type) => Array.from({ length: 300 }, () => randomCell(type, next, 0.4)))
+  let failures = 0
+  for (let seed = 1; seed <= 30; seed++) {
+    const disk = createFaultyDisk(seed)
+    disk.files.makeDirectory('db')
+    disk.files.syncDirectory('.')
+    const bed = bench('db', { files: disk.files, memoryMiB: 80, cacheMiB: 16 })
+    if (seed > 12) disk.inject(atOperation(disk.operations + 1 + (seed % 18), { kind: 'error', code: 'ENOSPC' }))
+    try {
+      const part = write(bed, schema, columns, seed)
+      disk.inject(undefined)
+      disk.crash(seed)
+      types.forEach((type, id) => {
+        const wanted = (columns[id] as Cell[]).map((cell) => hexOfCell(type, cell))
+        expect(readColumn(bed, schema, part, id), `seed ${seed}`).toEqual(wanted)
+      })
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error
+      failures++
+      disk.inject(undefined)
+      expect(disk.files.exists(`db/1/default/${seed}.parquet`)).toBe(false)
+    }
+  }
+  expect(failures).toBeGreaterThan(6)
 })

@@ -1,0 +1,143 @@
+// Goal: the chunk cache loads a chunk once, keeps what is pinned in place, gives back what a dead thread held, and keeps
+// a chunk as long as another one needs it. Several threads are several ChunkCache objects over one memory.
+
+import { expect, test } from 'vitest'
+import { ResourceError } from '../../../engine/base/errors.js'
+import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
+import { budgets } from '../../../engine/memory/budgets.js'
+import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
+import { ChunkCache, type ChunkLoader, createChunkCache } from '../../../engine/storage/chunk-cache.js'
+import { random } from './part-support.js'
+
+const MIB = 1024 * 1024
+
+function threads(count: number, cacheMiB = 4) {
+  const memory = createSharedMemory(32 * MIB)
+  initializeHeap(memory, { limits: [0, 0, cacheMiB * MIB, 0, 0] })
+  const address = createChunkCache(memory, createAllocator(memory, 0), cacheMiB * MIB)
+  const caches = Array.from(
+    { length: count },
+    (_, id) => new ChunkCache(memory, createAllocator(memory, id), address, id),
+  )
+  return { memory, caches, used: () => createAllocator(memory, 0).used(budgets.cache) }
+}
+
+/** Fills the chunk with its number and counts the loads. */
+function loaderOf(
+  memory: ReturnType<typeof threads>['memory'],
+  bytes: number,
+  value: number,
+  loads: number[],
+): ChunkLoader {
+  return {
+    load: (room) => {
+      loads.push(value)
+      const data = room(bytes)
+      memory.u32.fill(value, data >>> 2, (data + bytes) >>> 2)
+      return { needs: 0 }
+    },
+  }
+}
+
+test('any sequence of pins by several threads: one load while it stays, right content, within the budget', () => {
+  const seed = 20_240_314
+  const next = random(seed)
+  const { memory, caches, used } = threads(3)
+  const held: { thread: number; data: number; value: number }[] = []
+  const loads: number[] = []
+  for (let step = 0; step < 20_000; step++) {
+    const thread = Math.floor(next() * 3)
+    if (held.length > 30 || (held.length > 0 && next() < 0.5)) {
+      const [entry] = held.splice(Math.floor(next() * held.length), 1)
+      if (entry === undefined) continue
+      expect([memory.u32[entry.data >>> 2], memory.u32[(entry.data + 8188) >>> 2]], `seed ${seed}`).toEqual([
+        ...[entry.value, entry.value],
+      ])
+      caches[entry.thread]?.unpin(entry.data)
+    } else {
+      const value = Math.floor(next() * 600)
+      const key = { partId: 2 ** 40 + (value % 7), columnId: value % 11, page: value }
+      const before = loads.length
+      const data = caches[thread]?.pin(key, loaderOf(memory, 8192, value, loads)) as number
+      if (held.some((other) => other.value === value)) expect(loads.length).toBe(before)
+      held.push({ thread, data, value })
+    }
+    expect(used()).toBeLessThanOrEqual(4 * MIB)
+  }
+  expect(loads.length).toBeLessThan(10_000)
+})
+
+test('a failed load leaves nothing behind; the next one tries again', () => {
+  const { memory, caches } = threads(1)
+  const cache = caches[0] as ChunkCache
+  const key = { partId: 1, columnId: 2, page: 3 }
+  const failing: ChunkLoader = {
+    load: (room) => {
+      room(1000)
+      throw new ResourceError('no')
+    },
+  }
+  for (let i = 0; i < 5000; i++) expect(() => cache.pin(key, failing)).toThrow(ResourceError)
+  const data = cache.pin(key, loaderOf(memory, 64, 9, []))
+  expect(memory.u32[data >>> 2]).toBe(9)
+})
+
+test('pins, loads and locks of a dead thread are given back', () => {
+  const { memory, caches } = threads(2, 1)
+  const [dead, alive] = caches as [ChunkCache, ChunkCache]
+  const loads: number[] = []
+  const key = (page: number) => ({ partId: 1, columnId: 1, page })
+  const pinned: number[] = []
+  const fill = () => {
+    for (let page = 0; page < 100; page++) pinned.push(dead.pin(key(page), loaderOf(memory, 30_000, page, loads)))
+  }
+  expect(fill).toThrow(ResourceError)
+  expect(() => alive.pin(key(500), loaderOf(memory, 30_000, 500, loads))).toThrow(ResourceError)
+  // Dies in the middle of a load: an error that never reaches pin() stands for the end of the thread.
+  let interrupted = false
+  const stuck: ChunkLoader = {
+    load: () => {
+      interrupted = true
+      alive.releaseThread(0)
+      const data = alive.pin(key(700), loaderOf(memory, 64, 700, loads))
+      expect(memory.u32[data >>> 2]).toBe(700)
+      alive.unpin(data)
+      throw new Error('dead')
+    },
+  }
+  for (const data of pinned.splice(0, 2)) dead.unpin(data)
+  expect(() => dead.pin(key(700), stuck)).toThrow()
+  expect(interrupted).toBe(true)
+  const data = alive.pin(key(500), loaderOf(memory, 30_000, 500, loads))
+  expect(memory.u32[data >>> 2]).toBe(500)
+})
+
+test('a chunk that another needs stays until that one is evicted', () => {
+  const { memory, caches } = threads(1, 1)
+  const cache = caches[0] as ChunkCache
+  const loads: number[] = []
+  const dictionary = { partId: 1, columnId: 1, page: 0xffff_ffff }
+  const needed = 424_242
+  const page = { partId: 1, columnId: 1, page: 0 }
+  const data = cache.pin(page, {
+    load: (room) => {
+      const inner = cache.pin(dictionary, loaderOf(memory, 1024, needed, loads))
+      const own = room(64)
+      memory.u32[own >>> 2] = inner
+      return { needs: inner }
+    },
+  })
+  const churn = (from: number) => {
+    for (let i = from; i < from + 200; i++) {
+      cache.unpin(cache.pin({ partId: 2, columnId: 1, page: i }, loaderOf(memory, 30_000, i, loads)))
+    }
+  }
+  churn(0)
+  expect(memory.u32[(memory.u32[data >>> 2] as number) >>> 2]).toBe(needed)
+  expect(loads.filter((value) => value === needed)).toHaveLength(1)
+  cache.unpin(data)
+  churn(1000)
+  churn(2000)
+  cache.unpin(cache.pin(dictionary, loaderOf(memory, 1024, needed, loads)))
+  expect(loads.filter((value) => value === needed)).toHaveLength(2)
+})

@@ -1,0 +1,52 @@
+// Goal: what the engine uses of @dsnp/parquetjs, which does not promise it: thrift structures by path and name, their
+// numbers, and the compact encoding, byte for byte.
+
+import { expect, test } from 'vitest'
+import { pageCodecs } from '../../../engine/storage/parquet-codec.js'
+import { emptyStructure, parquetThrift } from '../../../engine/storage/parquet-thrift.js'
+import { encodings, physicalTypes } from '../../../engine/storage/parquet-types.js'
+
+test('numbers of the format', () => {
+  const { types } = parquetThrift()
+  expect([types.Type.BOOLEAN, types.Type.INT32, types.Type.INT64, types.Type.FLOAT, types.Type.DOUBLE]).toEqual([
+    ...[physicalTypes.BOOLEAN, physicalTypes.INT32, physicalTypes.INT64, physicalTypes.FLOAT, physicalTypes.DOUBLE],
+  ])
+  expect([types.Type.BYTE_ARRAY, types.Type.FIXED_LEN_BYTE_ARRAY]).toEqual([
+    physicalTypes.BYTE_ARRAY,
+    physicalTypes.FIXED,
+  ])
+  const { PLAIN, RLE, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY, BYTE_STREAM_SPLIT } = types.Encoding
+  const { plain, rle, delta, deltaLength, dictionary, byteStreamSplit } = encodings
+  expect([PLAIN, RLE, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY, BYTE_STREAM_SPLIT]).toEqual([
+    ...[plain, rle, delta, deltaLength, dictionary, byteStreamSplit],
+  ])
+  const { UNCOMPRESSED, ZSTD, LZ4_RAW } = types.CompressionCodec as unknown as Record<string, number>
+  expect([UNCOMPRESSED, ZSTD, LZ4_RAW]).toEqual([pageCodecs.none, pageCodecs.zstd, pageCodecs.lz4_raw])
+})
+
+test('the compact encoding, 64-bit integers included', () => {
+  const { types, serialize, decode, int64 } = parquetThrift()
+  const header = new types.PageHeader({
+    type: types.PageType.DATA_PAGE,
+    uncompressed_page_size: 300,
+    compressed_page_size: 200,
+    crc: -2,
+    data_page_header: new types.DataPageHeader({
+      num_values: 7,
+      encoding: types.Encoding.DELTA_BINARY_PACKED,
+      definition_level_encoding: types.Encoding.RLE,
+      repetition_level_encoding: types.Encoding.RLE,
+    }),
+  })
+  const bytes = serialize(header)
+  expect(bytes.toString('hex')).toBe('150015d8041590031503' + '1c150e150a15061506' + '0000')
+  const back = emptyStructure(types.PageHeader)
+  expect(decode(back, bytes)).toBe(bytes.length)
+  expect([back.crc, back.data_page_header?.num_values]).toEqual([-2, 7])
+  const location = { offset: int64(2 ** 40 + 1), compressed_page_size: 5, first_row_index: int64(65_536) }
+  const index = new types.OffsetIndex({ page_locations: [new types.PageLocation(location)] })
+  const read = emptyStructure(types.OffsetIndex)
+  decode(read, serialize(index))
+  expect(Number(read.page_locations[0]?.offset)).toBe(2 ** 40 + 1)
+  expect(Number(read.page_locations[0]?.first_row_index)).toBe(65_536)
+})
