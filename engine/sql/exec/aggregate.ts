@@ -6,7 +6,7 @@ import type { AggregateCall, Expression, PlanColumn } from '../plan/plan.js'
 import { createStates, type GroupStates } from './accumulate.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
-import { GroupKeys } from './group-keys.js'
+import { createGrouping } from './group-keys.js'
 import { TextHeap } from './text-heap.js'
 import { writeValue } from './values.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
@@ -17,15 +17,16 @@ export interface AggregateShape {
   readonly aggregates: readonly AggregateCall[]
 }
 
-export function aggregateOperator(context: ExecContext, input: Operator, shape: AggregateShape): Operator {
-  const keyed = shape.keys.length > 0
+/** `dense`: the input is one table's rows, so that symbols have one dictionary. */
+export function aggregateOperator(
+  context: ExecContext,
+  input: Operator,
+  shape: AggregateShape,
+  dense: boolean,
+): Operator {
   const keys = shape.keys.map((key) => compileVector(key, context))
-  const groups = keyed
-    ? new GroupKeys(
-        context,
-        shape.keys.map(({ type }) => type),
-      )
-    : null
+  const types = shape.keys.map(({ type }) => type)
+  const groups = keys.length > 0 ? createGrouping(context, types, dense) : null
   const states = createStates(context, shape.aggregates)
   const output = new ResultColumns(context, shape, states)
   let done = false
@@ -41,8 +42,9 @@ export function aggregateOperator(context: ExecContext, input: Operator, shape: 
       groups?.assign(
         keys.map((evaluate) => evaluate(batch)),
         batch.rows,
+        0,
       )
-      for (const state of states) state.add(batch, groups?.ids ?? 0, groups?.count ?? 1)
+      for (const state of states) state.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
       return 'working'
     }
     const total = groups === null ? 1 : groups.count
@@ -51,7 +53,7 @@ export function aggregateOperator(context: ExecContext, input: Operator, shape: 
     const from = next
     next += rows
     const keyBatch = groups?.keys.batchAt(from, from + rows) ?? null
-    return output.batch(keyBatch?.vectors ?? [], rows, (row) => from + row)
+    return output.batch(keyBatch?.vectors ?? [], rows, (row) => groups?.idAt(from + row) ?? 0)
   }
   return { pull }
 }

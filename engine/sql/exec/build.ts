@@ -35,7 +35,7 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     case 'project':
       return projectOperator(seeded(context, plan.input), buildOperator(context, plan.input), plan.expressions)
     case 'aggregate':
-      return aggregateOperator(context, buildOperator(context, plan.input), plan)
+      return aggregateOperator(context, buildOperator(context, plan.input), plan, readsOneTable(plan.input))
     case 'sample':
       return sampleOperator(context, buildOperator(context, plan.input), plan)
     case 'latest':
@@ -58,6 +58,11 @@ function seeded(context: ExecContext, input: Plan): ExecContext {
   if (input.kind !== 'sequence' || input.seed === null) return context
   const random = createRandom(input.seed[0], input.seed[1])
   return { ...context, evaluation: { ...context.evaluation, random } }
+}
+
+/** Whether symbols of the plan's columns have one dictionary each: rows of one table, filtered perhaps. */
+function readsOneTable(plan: Plan): boolean {
+  return plan.kind === 'scan' || (plan.kind === 'filter' && readsOneTable(plan.input))
 }
 
 /** Over a table's own timestamp the walk goes from the newest row backwards. */

@@ -1,253 +1,232 @@
-// Groups by any key: numbers the groups in order of first appearance. Keys of fixed width become 64-bit words, texts are
-// numbered first; so a row's key is a short list of words, looked up in an open-addressing table.
+// Groups by any key. Every row gets its group's id; groups are remembered in order of first appearance.
 //
-// Table: u32 slots (group + 1, 0 = free) of a power of two; words of group g lie at g * words in the list of keys.
+// Codes of the key columns (key-codes.ts) are folded pairwise through tables of 64-bit keys: the number of the first, then
+// of the pairs {number, code}. Ids are then numbers in order of appearance. A dense grouping of symbols takes another way:
+// the ids of the dictionaries themselves, combined, are the group's id, and no table is asked.
 
+import { dictionaryCount } from '../../storage/layout.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
+import { type Coder, keyCoder } from './key-codes.js'
+import { KeyTable } from './key-table.js'
 import { RowStore } from './row-store.js'
-import { bufferOf } from './values.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
-const slotsFirst = 1024
+/** Dense ids at most: so many accumulators are set up whether they are used or not. */
+const denseIdsMax = 8192
+export const noGroup = 0xffff_ffff
 
-/** Words of 64 bits that a value of the type takes in a key. */
-export function keyWords(type: DataType): number {
-  const kind = storageOf(type)
-  return kind === 'b32' ? 4 : kind === 'b16' ? 2 : 1
+export interface Grouping {
+  /** u32[batchRowsMax]: the group id of each row of the last batch; noGroup for masked rows. */
+  readonly ids: number
+  /** Ids are below this. */
+  readonly size: number
+  /** Groups that had rows. */
+  readonly count: number
+  /** Id of the group that appeared as number `index`. */
+  idAt(index: number): number
+  /** Values of the keys, one row per group in order of first appearance. */
+  readonly keys: RowStore
+  /** `mask`: 0, or the address of a byte per row, 0 = leave out. */
+  assign(keys: readonly Vector[], rows: number, mask: number): void
 }
 
-export class GroupKeys {
-  /** Groups found so far. */
-  count = 0
-  /** u32[batchRowsMax]: the group of each row of the last batch. */
+/** `dense`: every batch has the same dictionaries, and consecutive ids are not needed. */
+export function createGrouping(context: ExecContext, types: readonly DataType[], dense: boolean): Grouping {
+  return dense && types.every(({ name }) => name === 'SYMBOL')
+    ? new DenseGroups(context, types)
+    : new GroupKeys(context, types)
+}
+
+export class GroupKeys implements Grouping {
   readonly ids: number
-  /** The keys' values, one row per group. */
   readonly keys: RowStore
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
-  readonly #words: number
-  /** i32 pairs: the words of the batch's rows, row by row. */
-  readonly #rowWords: Int32Array
-  #groupWords: Int32Array
-  #slots: Uint32Array = new Uint32Array(slotsFirst)
-  readonly #texts: Map<string, number>[]
+  readonly #coders: readonly Coder[]
+  readonly #tables: readonly KeyTable[]
+  readonly #pairs: number
+  readonly #codes: number
   readonly #firstRows: number
+  /** One key of 64 bits or a text: its own numbers are the groups. */
+  readonly #single: boolean
+  #count = 0
+
+  constructor(context: ExecContext, types: readonly DataType[]) {
+    const { space } = context
+    this.#context = context
+    this.#types = types
+    this.#coders = types.map((type) => keyCoder(context, type))
+    this.#single = types.length === 1 && ['f64', 'i64', 'b16', 'entry'].includes(storageOf(types[0] as DataType))
+    this.#tables = this.#single ? [] : types.slice(Math.min(1, types.length - 1)).map(() => new KeyTable(context, 8))
+    this.ids = space.take(batchRowsMax * 4)
+    this.#codes = space.take(batchRowsMax * 4)
+    this.#pairs = space.take(batchRowsMax * 8)
+    this.#firstRows = space.take(batchRowsMax * 4)
+    this.keys = new RowStore(context, types)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  get size(): number {
+    return this.#count
+  }
+
+  idAt(index: number): number {
+    return index
+  }
+
+  assign(keys: readonly Vector[], rows: number, mask = 0): void {
+    const [first, ...more] = keys
+    const [coder, ...coders] = this.#coders
+    ;(coder as Coder)(first as Vector, mask, rows, this.ids)
+    const [table, ...tables] = this.#tables
+    if (!this.#single && more.length === 0) {
+      this.#pair(this.ids, null, rows)
+      ;(table as KeyTable).number(this.#pairs, mask, rows, this.ids)
+    }
+    more.forEach((vector, index) => {
+      ;(coders[index] as Coder)(vector, mask, rows, this.#codes)
+      this.#pair(this.ids, this.#codes, rows)
+      ;(index === 0 ? (table as KeyTable) : (tables[index - 1] as KeyTable)).number(this.#pairs, mask, rows, this.ids)
+    })
+    this.#noteNew({ rows, vectors: keys })
+  }
+
+  #pair(low: number, high: number | null, rows: number): void {
+    const { u32 } = this.#context.memory
+    const out = this.#pairs >>> 2
+    for (let row = 0; row < rows; row++) {
+      u32[out + row * 2] = u32[(low >>> 2) + row] as number
+      u32[out + row * 2 + 1] = high === null ? 0 : (u32[(high >>> 2) + row] as number)
+    }
+  }
+
+  /** New groups have the next numbers, in the order of their first rows. */
+  #noteNew(batch: Batch): void {
+    const { u32 } = this.#context.memory
+    const ids = this.ids >>> 2
+    const before = this.#count
+    for (let row = 0; row < batch.rows; row++) {
+      if (u32[ids + row] !== this.#count) continue
+      u32[(this.#firstRows >>> 2) + this.#count - before] = row
+      this.#count++
+    }
+    if (this.#count > before) {
+      keepKeys(this.#context, this.keys, this.#types, batch, this.#firstRows, this.#count - before)
+    }
+  }
+}
+
+/** Adds the keys of chosen rows to the store. */
+function keepKeys(
+  { kernels, space }: ExecContext,
+  store: RowStore,
+  types: readonly DataType[],
+  batch: Batch,
+  index: number,
+  rows: number,
+): void {
+  const vectors = batch.vectors.map((vector, column) => {
+    const width = widthOf(types[column] as DataType)
+    const address = space.take(rows * width)
+    kernels.sort.gather(width, vector.address, index, rows, address)
+    return { ...vector, address }
+  })
+  store.append({ rows, vectors })
+  for (const { address } of vectors) space.give(address)
+}
+
+class DenseGroups implements Grouping {
+  readonly ids: number
+  readonly #context: ExecContext
+  readonly #types: readonly DataType[]
+  readonly #firstRows: number
+  readonly #dense: { readonly keys: RowStore; readonly order: number[] }
+  #cardinalities: number[] = []
+  #seen: Uint8Array = new Uint8Array(0)
+  #counts = 0
+  /** Set when there are too many ids: the general way. */
+  #general: GroupKeys | null = null
 
   constructor(context: ExecContext, types: readonly DataType[]) {
     this.#context = context
     this.#types = types
-    this.#words = types.reduce((sum, type) => sum + keyWords(type), 0)
-    this.#rowWords = new Int32Array(batchRowsMax * this.#words * 2)
-    this.#groupWords = new Int32Array(slotsFirst * this.#words * 2)
-    this.#texts = types.map(() => new Map())
     this.ids = context.space.take(batchRowsMax * 4)
     this.#firstRows = context.space.take(batchRowsMax * 4)
-    this.keys = new RowStore(context, types)
+    this.#dense = { keys: new RowStore(context, types), order: [] }
   }
 
-  /** Sets `ids` for the rows; keys are vectors in the order of the types. */
-  assign(keys: readonly Vector[], rows: number): void {
-    let word = 0
-    keys.forEach((vector, index) => {
-      this.#fill(vector, index, word, rows)
-      word += keyWords(this.#types[index] as DataType)
+  get keys(): RowStore {
+    return this.#general?.keys ?? this.#dense.keys
+  }
+
+  get count(): number {
+    return this.#general?.count ?? this.#dense.order.length
+  }
+
+  get size(): number {
+    return this.#general?.size ?? this.#seen.length
+  }
+
+  idAt(index: number): number {
+    return this.#general === null ? (this.#dense.order[index] as number) : index
+  }
+
+  assign(keys: readonly Vector[], rows: number, mask: number): void {
+    if (this.#cardinalities.length === 0) this.#begin(keys)
+    if (this.#general !== null) {
+      this.#general.assign(keys, rows, mask)
+      this.#context.memory.u8.copyWithin(this.ids, this.#general.ids, this.#general.ids + rows * 4)
+      return
+    }
+    const { aggregate } = this.#context.kernels
+    let previous = 0
+    keys.forEach(({ address }, index) => {
+      aggregate.combineIds(address, rows, this.#cardinalities[index] as number, previous, this.ids)
+      previous = this.ids
     })
-    const before = this.count
-    const { u32 } = this.#context.memory
-    const ids = this.ids >>> 2
-    const firsts = this.#firstRows >>> 2
-    for (let row = 0; row < rows; row++) {
-      const group = this.#find(row)
-      if (group === this.count) {
-        u32[firsts + group - before] = row
-        this.count++
-      }
-      u32[ids + row] = group
+    this.#noteNew({ rows, vectors: keys }, mask)
+  }
+
+  /** Dictionaries only grow, and the rows of a snapshot have no ids beyond what they had when it was taken. */
+  #begin(keys: readonly Vector[]): void {
+    const { memory, space } = this.#context
+    this.#cardinalities = keys.map(({ dictionary }) => dictionaryCount(memory, dictionary) + 1)
+    const size = this.#cardinalities.reduce((product, count) => product * count, 1)
+    if (size > denseIdsMax) {
+      this.#general = new GroupKeys(this.#context, this.#types)
+      return
     }
-    if (this.count > before) this.#keep({ rows, vectors: keys }, this.count - before)
+    this.#seen = new Uint8Array(size)
+    this.#counts = space.take(size * 8)
+    memory.u8.fill(0, this.#counts, this.#counts + size * 8)
   }
 
-  #keep(batch: Batch, fresh: number): void {
-    const { kernels, space } = this.#context
-    const vectors = batch.vectors.map((vector) => {
-      const width = widthOf(vector.type)
-      const address = space.take(fresh * width)
-      kernels.sort.gather(width, vector.address, this.#firstRows, fresh, address)
-      return { ...vector, address }
-    })
-    this.keys.append({ rows: fresh, vectors })
-    for (const { address } of vectors) space.give(address)
-  }
-
-  /** The row's group; `count` when it is new (it is entered). */
-  #find(row: number): number {
-    const width = this.#words * 2
-    const words = this.#rowWords
-    const from = row * width
-    let hash = 0x9e3779b9
-    for (let at = from; at < from + width; at++)
-      hash = Math.imul(hash ^ (words[at] as number), 0x85ebca6b) ^ (hash >>> 15)
-    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-    const mask = this.#slots.length - 1
-    let slot = (hash ^ (hash >>> 16)) & mask
-    for (;;) {
-      const entry = this.#slots[slot] as number
-      if (entry === 0) break
-      if (this.#same(entry - 1, from, width)) return entry - 1
-      slot = (slot + 1) & mask
+  #noteNew(batch: Batch, mask: number): void {
+    const { memory, kernels } = this.#context
+    const size = this.#seen.length
+    if (this.#dense.order.length === size) return
+    kernels.aggregate.groupCounts(this.ids, mask, batch.rows, size, this.#counts)
+    let fresh = 0
+    for (let id = 0; id < size; id++) {
+      if (this.#seen[id] === 0 && memory.u32[(this.#counts >>> 2) + id * 2] !== 0) fresh++
     }
-    this.#slots[slot] = this.count + 1
-    this.#enter(from, width)
-    return this.count
+    if (fresh > 0) this.#find(batch, mask, fresh)
   }
 
-  #same(group: number, from: number, width: number): boolean {
-    const base = group * width
-    for (let at = 0; at < width; at++) if (this.#groupWords[base + at] !== this.#rowWords[from + at]) return false
-    return true
-  }
-
-  #enter(from: number, width: number): void {
-    const group = this.count
-    if ((group + 1) * width > this.#groupWords.length) {
-      const larger = new Int32Array(this.#groupWords.length * 2)
-      larger.set(this.#groupWords)
-      this.#groupWords = larger
+  #find(batch: Batch, mask: number, fresh: number): void {
+    const { u32, u8 } = this.#context.memory
+    let found = 0
+    for (let row = 0; found < fresh; row++) {
+      const id = u32[(this.ids >>> 2) + row] as number
+      if (this.#seen[id] === 1 || (mask !== 0 && u8[mask + row] === 0)) continue
+      this.#seen[id] = 1
+      this.#dense.order.push(id)
+      u32[(this.#firstRows >>> 2) + found++] = row
     }
-    this.#groupWords.set(this.#rowWords.subarray(from, from + width), group * width)
-    if ((group + 1) * 2 > this.#slots.length) this.#rehash(group + 1, width)
+    keepKeys(this.#context, this.#dense.keys, this.#types, batch, this.#firstRows, found)
   }
-
-  #rehash(groups: number, width: number): void {
-    const slots = new Uint32Array(this.#slots.length * 4)
-    const mask = slots.length - 1
-    const words = this.#groupWords
-    for (let group = 0; group < groups; group++) {
-      let hash = 0x9e3779b9
-      const from = group * width
-      for (let at = from; at < from + width; at++)
-        hash = Math.imul(hash ^ (words[at] as number), 0x85ebca6b) ^ (hash >>> 15)
-      hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-      let slot = (hash ^ (hash >>> 16)) & mask
-      while (slots[slot] !== 0) slot = (slot + 1) & mask
-      slots[slot] = group + 1
-    }
-    this.#slots = slots
-  }
-
-  /** Writes the column's words of each row. */
-  #fill(vector: Vector, index: number, word: number, rows: number): void {
-    const { memory, symbols } = this.#context
-    const stride = this.#words * 2
-    const out = this.#rowWords
-    const { address, type } = vector
-    switch (storageOf(type)) {
-      case 'i8':
-        for (let row = 0, at = word * 2; row < rows; row++, at += stride)
-          setWord(out, at, memory.i8[address + row] as number)
-        return
-      case 'i16':
-        for (let row = 0, at = word * 2; row < rows; row++, at += stride)
-          setWord(out, at, memory.i16[(address >>> 1) + row] as number)
-        return
-      case 'u16':
-        for (let row = 0, at = word * 2; row < rows; row++, at += stride)
-          setWord(out, at, memory.u16[(address >>> 1) + row] as number)
-        return
-      case 'i32':
-        this.#fillInts(vector, index, word, rows, symbols.dictionary)
-        return
-      case 'f32':
-        for (let row = 0, at = word * 2; row < rows; row++, at += stride) {
-          const value = memory.f32[(address >>> 2) + row] as number
-          setWord(
-            out,
-            at,
-            value === 0 ? 0 : Number.isNaN(value) ? 0x7fc00000 : (memory.i32[(address >>> 2) + row] as number),
-          )
-        }
-        return
-      case 'f64':
-        for (let row = 0, at = word * 2; row < rows; row++, at += stride) {
-          const value = memory.f64[(address >>> 3) + row] as number
-          const plain = value !== 0 && !Number.isNaN(value)
-          out[at] = plain ? (memory.i32[(address >>> 2) + row * 2] as number) : 0
-          out[at + 1] = plain ? (memory.i32[(address >>> 2) + row * 2 + 1] as number) : value === 0 ? 0 : 0x7ff80000
-        }
-        return
-      case 'entry':
-        this.#fillTexts(vector, index, word, rows)
-        return
-      default: {
-        const parts = widthOf(type) / 4
-        for (let row = 0; row < rows; row++) {
-          const source = (address >>> 2) + row * parts
-          for (let part = 0; part < parts; part++)
-            out[row * stride + word * 2 + part] = memory.i32[source + part] as number
-        }
-      }
-    }
-  }
-
-  /** Symbols of another dictionary than the first rows' are translated once two dictionaries have met. */
-  #fillInts(vector: Vector, index: number, word: number, rows: number, own: number): void {
-    const { memory, symbols } = this.#context
-    const stride = this.#words * 2
-    const out = this.#rowWords
-    const foreign = vector.type.name === 'SYMBOL' && this.#unite(vector, index, word, own)
-    for (let row = 0, at = word * 2; row < rows; row++, at += stride) {
-      const value = memory.i32[(vector.address >>> 2) + row] as number
-      setWord(out, at, foreign ? symbols.translate(vector.dictionary, value) : value)
-    }
-  }
-
-  readonly #dictionaries: number[] = []
-
-  /** Whether ids of the vector have to be translated to the query's own dictionary. */
-  #unite(vector: Vector, index: number, word: number, own: number): boolean {
-    const known = this.#dictionaries[index]
-    if (known === undefined) this.#dictionaries[index] = vector.dictionary
-    if (known === undefined || known === vector.dictionary) return false
-    if (known !== own) {
-      const width = this.#words * 2
-      for (let group = 0; group < this.count; group++) {
-        const at = group * width + word * 2
-        setWord(this.#groupWords, at, this.#context.symbols.translate(known, this.#groupWords[at] as number))
-      }
-      this.#dictionaries[index] = own
-      this.#slots.fill(0)
-      this.#rehash(this.count, width)
-    }
-    return vector.dictionary !== own
-  }
-
-  #fillTexts({ address }: Vector, index: number, word: number, rows: number): void {
-    const { memory } = this.#context
-    const stride = this.#words * 2
-    const texts = this.#texts[index] as Map<string, number>
-    const buffer = bufferOf(memory)
-    for (let row = 0, at = word * 2; row < rows; row++, at += stride) {
-      const entry = (address >>> 2) + row * 2
-      const bytes = memory.i32[entry + 1] as number
-      if (bytes < 0) {
-        setWord(this.#rowWords, at, -1)
-        continue
-      }
-      const start = memory.u32[entry] as number
-      const key = buffer.toString('latin1', start, start + bytes)
-      let id = texts.get(key)
-      if (id === undefined) {
-        id = texts.size
-        texts.set(key, id)
-      }
-      setWord(this.#rowWords, at, id)
-    }
-  }
-}
-
-/** A 32-bit value as a word. */
-function setWord(words: Int32Array, at: number, value: number): void {
-  words[at] = value
-  words[at + 1] = value >> 31
 }

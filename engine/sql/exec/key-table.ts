@@ -1,0 +1,97 @@
+// A TABLE of kernels/aggregate that grows: numbers keys of 8 or 16 bytes, or texts, in order of appearance.
+
+import { tableBytes, writeKeyTable } from '../../kernels/aggregate.js'
+import type { ExecContext } from './context.js'
+
+/** Bytes of a key; 0 = texts. */
+export type KeyWidth = 0 | 8 | 16
+
+const slotsFirst = 1024
+const heapBytesFirst = 16 * 1024
+
+export class KeyTable {
+  readonly #context: ExecContext
+  readonly #width: KeyWidth
+  readonly #table: number
+  #slotCount = slotsFirst
+  #slots: number
+  #keys: number
+  /** Bytes of texts: heaps stay where they are, only the last one is filled. */
+  #heapBytes = heapBytesFirst
+
+  constructor(context: ExecContext, width: KeyWidth) {
+    const { space, memory } = context
+    this.#context = context
+    this.#width = width
+    this.#table = space.keep(tableBytes)
+    this.#slots = this.#newSlots()
+    this.#keys = space.take((this.#slotCount / 2) * this.#keyBytes)
+    const heap = width === 0 ? space.take(heapBytesFirst) : 0
+    writeKeyTable(memory, this.#table, {
+      slots: this.#slots,
+      slotCount: this.#slotCount,
+      countMax: this.#slotCount / 2,
+      keys: this.#keys,
+      heap,
+      heapBytes: width === 0 ? heapBytesFirst : 0,
+    })
+  }
+
+  get count(): number {
+    return this.#context.memory.u32[(this.#table >>> 2) + 2] as number
+  }
+
+  /** Writes the number of each row's key to ids (u32); rows that the mask (0 = none) leaves out get 0xffffffff. */
+  number(keys: number, mask: number, rows: number, ids: number): void {
+    const { aggregate } = this.#context.kernels
+    const kernel =
+      this.#width === 8 ? aggregate.numberKeys8 : this.#width === 16 ? aggregate.numberKeys16 : aggregate.numberTexts
+    for (let done = 0; done < rows; ) {
+      const from = keys + done * this.#keyBytes
+      done += kernel(this.#table, from, mask === 0 ? 0 : mask + done, rows - done, ids + done * 4)
+      if (done < rows) this.#grow(keys + done * this.#keyBytes)
+    }
+  }
+
+  get #keyBytes(): number {
+    return this.#width === 16 ? 16 : 8
+  }
+
+  get #slotBytes(): number {
+    return this.#width === 8 ? 16 : 8
+  }
+
+  #newSlots(): number {
+    const { space, memory } = this.#context
+    const bytes = this.#slotCount * this.#slotBytes
+    const address = space.take(bytes)
+    memory.u8.fill(0, address, address + bytes)
+    return address
+  }
+
+  /** Makes room for more keys, or for the text at the entry. */
+  #grow(entry: number): void {
+    const { memory, space } = this.#context
+    const word = this.#table >>> 2
+    if (this.count < (memory.u32[word + 3] as number)) {
+      const bytes = memory.i32[(entry >>> 2) + 1] as number
+      this.#heapBytes = Math.max(bytes + 16, Math.min(this.#heapBytes * 2, 4 * 1024 * 1024))
+      const heap = space.take(this.#heapBytes)
+      memory.u32[word + 5] = heap
+      memory.u32[word + 6] = heap + this.#heapBytes
+      return
+    }
+    const keys = space.take(this.#slotCount * 2 * this.#keyBytes)
+    memory.u8.copyWithin(keys, this.#keys, this.#keys + this.count * this.#keyBytes)
+    space.give(this.#keys)
+    space.give(this.#slots)
+    this.#keys = keys
+    this.#slotCount *= 4
+    this.#slots = this.#newSlots()
+    memory.u32[word] = this.#slots
+    memory.u32[word + 1] = this.#slotCount - 1
+    memory.u32[word + 3] = this.#slotCount / 2
+    memory.u32[word + 4] = keys
+    this.#context.kernels.aggregate.rehashKeys(this.#table, this.#width)
+  }
+}
