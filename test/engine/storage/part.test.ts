@@ -172,19 +172,22 @@ test('a part whose writing has returned survives a power loss; one that failed l
     disk.files.syncDirectory('.')
     const bed = bench('db', { files: disk.files, memoryMiB: 80, cacheMiB: 16 })
     if (seed > 12) disk.inject(atOperation(disk.operations + 1 + (seed % 18), { kind: 'error', code: 'ENOSPC' }))
+    let part: PartDescriptor | undefined
     try {
-      const part = write(bed, schema, columns, seed)
-      disk.inject(undefined)
-      disk.crash(seed)
-      types.forEach((type, id) => {
-        const wanted = (columns[id] as Cell[]).map((cell) => hexOfCell(type, cell))
-        expect(readColumn(bed, schema, part, id), `seed ${seed}`).toEqual(wanted)
-      })
+      part = write(bed, schema, columns, seed)
     } catch (error) {
       if (!(error instanceof FileError)) throw error
+    }
+    disk.inject(undefined)
+    if (part === undefined) {
       failures++
-      disk.inject(undefined)
       expect(disk.files.exists(`db/1/default/${seed}.parquet`)).toBe(false)
+      continue
+    }
+    disk.crash(seed)
+    for (const [id, type] of types.entries()) {
+      const wanted = (columns[id] as Cell[]).map((cell) => hexOfCell(type, cell))
+      expect(readColumn(bed, schema, part, id), `seed ${seed}`).toEqual(wanted)
     }
   }
   expect(failures).toBeGreaterThan(6)
