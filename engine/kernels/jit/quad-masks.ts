@@ -1,0 +1,165 @@
+// Code of conditions, exact about NULL as sql/functions/comparisons.ts: NULL equals NULL, is neither less nor greater than
+// anything, and `<=` holds for two of them. The sentinels make most of that free: NULL is the smallest integer, and NaN
+// compares false.
+
+import type { FunctionBuilder } from './assembler.js'
+import type { Local } from './code-writer.js'
+import { unsupported } from './fragment.js'
+import type { Node } from './lower.js'
+import type { Operation } from './opcodes.js'
+import {
+  asNarrow,
+  bothMasks,
+  combineMasks,
+  constantMask,
+  invertMask,
+  type Mask,
+  makeMask,
+  missingMask,
+  type Numbers,
+  narrowMask,
+  presentMask,
+  type Quad,
+  remember,
+  splatInt,
+} from './quad.js'
+import { loadColumn, numbersOf } from './quad-numbers.js'
+
+export function conditionOf(quad: Quad, node: Node): Mask {
+  return remember(quad, node, () => compute(quad, node))
+}
+
+function compute(quad: Quad, node: Node): Mask {
+  const { f } = quad.env
+  const [left, right] = node.args as readonly [Node, Node]
+  switch (node.operation) {
+    case 'true':
+    case 'false':
+      return constantMask(f, node.operation === 'true')
+    case 'column':
+      return narrowMask(f.apply('i32x4.ne', loadColumn(quad, node)[0] as Local, splatInt(f, 0)))
+    case 'lookup':
+      return lookedUp(quad, node)
+    case 'missing':
+      return left.kind === 'mask' ? constantMask(f, false) : missingMask(f, numbersOf(quad, left))
+    case 'and':
+      return combineMasks(f, 'v128.and', conditionOf(quad, left), conditionOf(quad, right))
+    case 'or':
+      return combineMasks(f, 'v128.or', conditionOf(quad, left), conditionOf(quad, right))
+    case 'not':
+      return invertMask(f, conditionOf(quad, left))
+    case 'cast':
+      return notZero(f, numbersOf(quad, left))
+    case 'choose':
+      return chosen(quad, node)
+  }
+  return left.kind === 'mask' ? sameMask(quad, node) : comparison(quad, node)
+}
+
+function sameMask(quad: Quad, { operation, args }: Node): Mask {
+  const [left, right] = args.map((arg) => conditionOf(quad, arg)) as [Mask, Mask]
+  const differs = combineMasks(quad.env.f, 'v128.xor', left, right)
+  return operation === '<>' ? differs : invertMask(quad.env.f, differs)
+}
+
+function chosen(quad: Quad, { args }: Node): Mask {
+  const { f } = quad.env
+  const [condition, value, otherwise] = args.map((arg) => asNarrow(f, conditionOf(quad, arg))) as [Local, Local, Local]
+  return narrowMask(f.apply('v128.bitselect', value, otherwise, condition))
+}
+
+/** A cast to BOOLEAN: NULL is false. */
+function notZero(f: FunctionBuilder, numbers: Numbers): Mask {
+  const { kind, parts } = numbers
+  const zero = splatInt(f, 0)
+  const mask = makeMask(
+    kind,
+    parts.map((part) => f.apply(`${shapes[kind]}.ne` as Operation, part, zero)),
+  )
+  return bothMasks(f, mask, numbers.missing === 'never' ? null : presentMask(f, numbers)) as Mask
+}
+
+/** One byte a row out of a table; ids that no table knows are those of rows that do not count. */
+function lookedUp(quad: Quad, node: Node): Mask {
+  const { f, lookups } = quad.env
+  const { table, last } = lookups[node.slot] as { table: Local; last: Local }
+  const ids = numbersOf(quad, node.args[0] as Node).parts[0] as Local
+  const index = f.apply('i32x4.min_u', f.apply('i32x4.add', ids, splatInt(f, 1)), last)
+  let answers = splatInt(f, 0)
+  for (let lane = 0; lane < 4; lane++) {
+    const at = f.apply('i32.add', table, f.extract('i32x4.extract_lane', index, lane))
+    answers = f.replace('i32x4.replace_lane', answers, lane, f.load('i32.load8_u', at, 0))
+  }
+  return narrowMask(f.apply('i32x4.ne', answers, splatInt(f, 0)))
+}
+
+// Comparisons -------------------------------------------------------------------------------------------------------
+
+const shapes = { i32: 'i32x4', u32: 'i32x4', i64: 'i64x2', f32: 'f32x4', f64: 'f64x2', entry: 'i32x4' } as const
+const signs = { i32: '_s', u32: '_u', i64: '_s', f32: '', f64: '', entry: '_s' } as const
+type Relation = 'eq' | 'ne' | 'lt' | 'le'
+
+function comparison(quad: Quad, { operation, args }: Node): Mask {
+  const { f } = quad.env
+  const [a, b] = args.map((arg) => numbersOf(quad, arg)) as [Numbers, Numbers]
+  switch (operation) {
+    case '=':
+      return equal(f, a, b)
+    case '<>':
+      return different(f, a, b)
+    case '<':
+      return less(f, a, b)
+    case '>':
+      return less(f, b, a)
+    case '<=':
+      return lessOrEqual(f, a, b)
+    case '>=':
+      return lessOrEqual(f, b, a)
+    default:
+      return unsupported(operation)
+  }
+}
+
+function related(f: FunctionBuilder, relation: Relation, a: Numbers, b: Numbers): Mask {
+  const sign = relation === 'eq' || relation === 'ne' ? '' : signs[a.kind]
+  const operation = `${shapes[a.kind]}.${relation}${sign}` as Operation
+  return makeMask(
+    a.kind,
+    a.parts.map((part, index) => f.apply(operation, part, b.parts[index] as Local)),
+  )
+}
+
+function bothMissing(f: FunctionBuilder, a: Numbers, b: Numbers): Mask {
+  return combineMasks(f, 'v128.and', missingMask(f, a), missingMask(f, b))
+}
+
+function isNanPair(a: Numbers, b: Numbers): boolean {
+  return a.missing === 'nan' && b.missing === 'nan'
+}
+
+function equal(f: FunctionBuilder, a: Numbers, b: Numbers): Mask {
+  const same = related(f, 'eq', a, b)
+  return isNanPair(a, b) ? combineMasks(f, 'v128.or', same, bothMissing(f, a, b)) : same
+}
+
+function different(f: FunctionBuilder, a: Numbers, b: Numbers): Mask {
+  return isNanPair(a, b) ? invertMask(f, equal(f, a, b)) : related(f, 'ne', a, b)
+}
+
+/** NULL as the smallest integer would be less than others. */
+function less(f: FunctionBuilder, a: Numbers, b: Numbers): Mask {
+  const mask = related(f, 'lt', a, b)
+  return isOrderedNull(a) ? (bothMasks(f, mask, presentMask(f, a)) as Mask) : mask
+}
+
+function lessOrEqual(f: FunctionBuilder, a: Numbers, b: Numbers): Mask {
+  if (isNanPair(a, b)) return combineMasks(f, 'v128.or', related(f, 'le', a, b), bothMissing(f, a, b))
+  const mask = related(f, 'le', a, b)
+  if (!isOrderedNull(a)) return mask
+  if (!isOrderedNull(b)) return bothMasks(f, mask, presentMask(f, a)) as Mask
+  return combineMasks(f, 'v128.or', less(f, a, b), related(f, 'eq', a, b))
+}
+
+function isOrderedNull({ missing }: Numbers): boolean {
+  return missing === 'minimum' || missing === 'zero'
+}

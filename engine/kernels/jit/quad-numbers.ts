@@ -1,0 +1,194 @@
+// Code of numbers: columns, arithmetic, choices. Casts are in quad-casts.ts, conditions in quad-masks.ts.
+
+import { widthOf } from '../../types/column-types.js'
+import type { FunctionBuilder } from './assembler.js'
+import type { Local } from './code-writer.js'
+import { unsupported } from './fragment.js'
+import type { Node } from './lower.js'
+import type { LaneOperation, Operation } from './opcodes.js'
+import {
+  combineMasks,
+  highWords,
+  type Mask,
+  makeMask,
+  maskFor,
+  missingMask,
+  type Numbers,
+  nullVector,
+  type Quad,
+  remember,
+  splatInt,
+  splatLong,
+} from './quad.js'
+import { castNumbers } from './quad-casts.js'
+import { conditionOf } from './quad-masks.js'
+
+export function numbersOf(quad: Quad, node: Node): Numbers {
+  return remember(quad, node, () => compute(quad, node))
+}
+
+function compute(quad: Quad, node: Node): Numbers {
+  const { f, constants } = quad.env
+  const kind = node.kind as Numbers['kind']
+  const made = (parts: readonly Local[]): Numbers => ({ kind, parts, missing: node.missing })
+  switch (node.operation) {
+    case 'column':
+      return made(loadColumn(quad, node))
+    case 'constant': {
+      const constant = constants[node.index] as Local
+      return made(isTwo(node) ? [constant, constant] : [constant])
+    }
+    case 'null':
+      return made(isTwo(node) ? [nullVector(f, kind), nullVector(f, kind)] : [nullVector(f, kind)])
+    case 'cast':
+      return castNumbers(quad, node)
+    case 'choose':
+      return made(chosen(quad, node))
+    case 'negate':
+    case 'abs':
+    case 'sqrt':
+    case '~':
+      return made(unaryParts(f, node, numbersOf(quad, node.args[0] as Node)))
+    case '/':
+    case '%':
+      if (kind === 'i32' || kind === 'i64') return made(divided(quad, node))
+  }
+  return made(binaryParts(quad, node))
+}
+
+function isTwo({ kind }: Node): boolean {
+  return kind === 'i64' || kind === 'f64'
+}
+
+/** Four values of a column. Narrow integers are widened to 32 bits; of entries only the lengths are kept. */
+export function loadColumn({ env, row }: Quad, node: Node): readonly Local[] {
+  const { f, pointers, columns } = env
+  const type = columns[node.index]
+  if (type === undefined) return unsupported('column')
+  const pointer = pointers[node.index] as Local
+  const width = widthOf(type)
+  const offset = row * width
+  switch (width) {
+    case 1: {
+      const bytes = f.load('v128.load32_zero', pointer, offset)
+      return [f.apply('i32x4.extend_low_i16x8_s', f.apply('i16x8.extend_low_i8x16_s', bytes))]
+    }
+    case 2:
+      return [f.load('v128.load16x4_s', pointer, offset)]
+    case 4:
+      return [f.load('v128.load', pointer, offset)]
+    default: {
+      const parts = [f.load('v128.load', pointer, offset), f.load('v128.load', pointer, offset + 16)]
+      return node.kind === 'entry' ? [highWords(f, parts)] : parts
+    }
+  }
+}
+
+function chosen(quad: Quad, node: Node): readonly Local[] {
+  const { f } = quad.env
+  const [condition, value, otherwise] = node.args as readonly [Node, Node, Node]
+  const mask = maskFor(f, conditionOf(quad, condition), node.kind)
+  const left = numbersOf(quad, value).parts
+  const right = numbersOf(quad, otherwise).parts
+  return left.map((part, index) => f.apply('v128.bitselect', part, right[index] as Local, mask[index] as Local))
+}
+
+const shapes = { i32: 'i32x4', i64: 'i64x2', f32: 'f32x4', f64: 'f64x2' } as const
+const symbols = { '+': 'add', '-': 'sub', '*': 'mul', '/': 'div' } as const
+const bitwise = { '&': 'v128.and', '|': 'v128.or', '^': 'v128.xor' } as const
+
+function binaryParts(quad: Quad, node: Node): readonly Local[] {
+  const { f } = quad.env
+  const [a, b] = node.args.map((arg) => numbersOf(quad, arg)) as [Numbers, Numbers]
+  const operation = binaryOperation(node)
+  const parts = a.parts.map((part, index) => f.apply(operation, part, b.parts[index] as Local))
+  return withNull(f, node, parts, [a, b])
+}
+
+function binaryOperation({ operation, kind }: Node): Operation {
+  if (operation in bitwise) return bitwise[operation as keyof typeof bitwise]
+  if (kind === 'mask' || kind === 'u32' || kind === 'entry') return unsupported(operation)
+  return `${shapes[kind]}.${symbols[operation as keyof typeof symbols]}` as Operation
+}
+
+/** NULL where an operand is; floating point has it by itself. */
+function withNull(
+  f: FunctionBuilder,
+  node: Node,
+  parts: readonly Local[],
+  operands: readonly Numbers[],
+): readonly Local[] {
+  const nullable = operands.filter(({ missing }) => missing !== 'never')
+  if (node.missing === 'nan' || nullable.length === 0) return parts
+  return nullWhere(f, node, parts, anyMissing(f, nullable))
+}
+
+function anyMissing(f: FunctionBuilder, operands: readonly Numbers[]): Mask {
+  return operands
+    .map((operand) => missingMask(f, operand))
+    .reduce((left, right) => combineMasks(f, 'v128.or', left, right))
+}
+
+function nullWhere(f: FunctionBuilder, { kind }: Node, parts: readonly Local[], mask: Mask): readonly Local[] {
+  const bits = maskFor(f, mask, kind)
+  const nothing = nullVector(f, kind)
+  return parts.map((part, index) => f.apply('v128.bitselect', nothing, part, bits[index] as Local))
+}
+
+/** The smallest integer is its own negative, so NULL stays NULL. */
+function unaryParts(f: FunctionBuilder, node: Node, operand: Numbers): readonly Local[] {
+  const { operation, kind } = node
+  if (operation === '~')
+    return withNull(
+      f,
+      node,
+      operand.parts.map((part) => f.apply('v128.not', part)),
+      [operand],
+    )
+  if (kind === 'mask' || kind === 'u32' || kind === 'entry') return unsupported(operation)
+  if (operation === 'abs' && (kind === 'i32' || kind === 'i64'))
+    return operand.parts.map((part) => magnitude(f, kind, part))
+  const name = `${shapes[kind]}.${operation === 'negate' ? 'neg' : operation}` as Operation
+  return operand.parts.map((part) => f.apply(name, part))
+}
+
+function magnitude(f: FunctionBuilder, kind: 'i32' | 'i64', part: Local): Local {
+  const zero = splatInt(f, 0)
+  const negative = kind === 'i32' ? f.apply('i32x4.lt_s', part, zero) : f.apply('i64x2.lt_s', part, zero)
+  return f.apply('v128.bitselect', f.apply(kind === 'i32' ? 'i32x4.neg' : 'i64x2.neg', part), part, negative)
+}
+
+/** Division of integers has no vector instruction: lane by lane, with operands that cannot trap. */
+function divided(quad: Quad, node: Node): readonly Local[] {
+  const { f } = quad.env
+  const wide = node.kind === 'i64'
+  const [a, b] = node.args.map((arg) => numbersOf(quad, arg)) as [Numbers, Numbers]
+  const zero = splatInt(f, 0)
+  const byZero = makeMask(
+    node.kind,
+    b.parts.map((part) => f.apply(wide ? 'i64x2.eq' : 'i32x4.eq', part, zero)),
+  )
+  const nullable = [a, b].filter(({ missing }) => missing !== 'never')
+  const bad = nullable.length === 0 ? byZero : combineMasks(f, 'v128.or', byZero, anyMissing(f, nullable))
+  const bits = maskFor(f, bad, node.kind)
+  const one = wide ? splatLong(f, 1n) : splatInt(f, 1)
+  const name = `${wide ? 'i64' : 'i32'}.${node.operation === '/' ? 'div_s' : 'rem_s'}` as Operation
+  const parts = a.parts.map((part, index) => {
+    const left = f.apply('v128.bitselect', zero, part, bits[index] as Local)
+    const right = f.apply('v128.bitselect', one, b.parts[index] as Local, bits[index] as Local)
+    return eachLane(f, wide, left, right, name)
+  })
+  return nullWhere(f, node, parts, bad)
+}
+
+function eachLane(f: FunctionBuilder, wide: boolean, left: Local, right: Local, name: Operation): Local {
+  const lanes = wide ? [0, 1] : [0, 1, 2, 3]
+  const extract: LaneOperation = wide ? 'i64x2.extract_lane' : 'i32x4.extract_lane'
+  const replace: LaneOperation = wide ? 'i64x2.replace_lane' : 'i32x4.replace_lane'
+  let result = left
+  for (const lane of lanes) {
+    const value = f.apply(name, f.extract(extract, left, lane), f.extract(extract, right, lane))
+    result = f.replace(replace, result, lane, value)
+  }
+  return result
+}

@@ -1,0 +1,99 @@
+// Loops over the rows of a call: first over whole steps of one or more quads, then over what is left, quad by quad, with a
+// mask of the rows that exist. Columns are readable up to the next multiple of 64 bytes, so a quad may begin in front of
+// the last row and end behind it.
+
+import { widthOf } from '../../types/column-types.js'
+import type { FunctionBuilder } from './assembler.js'
+import type { Local } from './code-writer.js'
+import { type Environment, type Mask, narrowMask, type Quad, quadAt } from './quad.js'
+
+export interface RowLoop {
+  readonly env: Environment
+  /** Parameter: the number of rows. */
+  readonly rows: Local
+  /** Number of the row at the pointers. */
+  readonly position: Local
+}
+
+/** `body` is asked for code twice: for a whole step, and for one quad with the mask of its rows. */
+export function eachRow(loop: RowLoop, quads: number, body: (quads: readonly Quad[], rows: Mask | null) => void): void {
+  const { env, rows } = loop
+  const { f } = env
+  const left = f.local('i32')
+  f.move(left, rows)
+  wholeSteps(loop, left, quads, () =>
+    body(
+      Array.from({ length: quads }, (_, index) => quadAt(env, index * 4)),
+      null,
+    ),
+  )
+  f.block(() => {
+    f.loop(() => {
+      f.get(left)
+      f.op('i32.eqz')
+      f.brIf(1)
+      body([quadAt(env, 0)], rowMask(f, left))
+      advance(loop, 4)
+      decrease(f, left, 4)
+      f.br(0)
+    })
+  })
+}
+
+function wholeSteps(loop: RowLoop, left: Local, quads: number, body: () => void): void {
+  const { f } = loop.env
+  const step = quads * 4
+  const enough = (): void => {
+    f.get(left)
+    f.i32(step)
+    f.op('i32.ge_u')
+  }
+  enough()
+  f.when(() =>
+    f.loop(() => {
+      body()
+      advance(loop, step)
+      f.get(left)
+      f.i32(step)
+      f.op('i32.sub')
+      f.set(left)
+      enough()
+      f.brIf(0)
+    }),
+  )
+}
+
+/** Down to zero, not below. */
+function decrease(f: FunctionBuilder, left: Local, by: number): void {
+  f.get(left)
+  f.i32(by)
+  f.op('i32.sub')
+  f.i32(0)
+  f.get(left)
+  f.i32(by)
+  f.op('i32.gt_u')
+  f.op('select')
+  f.set(left)
+}
+
+/** Lanes whose number is below the count of rows left. */
+function rowMask(f: FunctionBuilder, left: Local): Mask {
+  const lanes = f.vector(new Uint8Array(Int32Array.of(0, 1, 2, 3).buffer))
+  return narrowMask(f.apply('i32x4.lt_u', lanes, f.apply('i32x4.splat', left)))
+}
+
+function advance({ env, position }: RowLoop, rows: number): void {
+  const { f, pointers, columns } = env
+  pointers.forEach((pointer, index) => {
+    const type = columns[index]
+    if (type !== undefined) increase(f, pointer, widthOf(type) * rows)
+  })
+  increase(f, position, rows)
+}
+
+export function increase(f: FunctionBuilder, local: Local, by: number): void {
+  f.get(local)
+  f.i32(by)
+  f.op('i32.add')
+  f.set(local)
+}
