@@ -2,6 +2,7 @@
 // Run by a query thread in slices; takes its memory from the flush arena and waits when there is none.
 
 import { assert } from '../base/assert.js'
+import { budgets } from '../memory/budgets.js'
 import { blockColumn } from './layout.js'
 import { type Job, type JobResult, partIdsPerFlush } from './messages.js'
 import { mappingOf } from './parquet-types.js'
@@ -20,7 +21,7 @@ type Flush = Job & { readonly kind: 'flush' }
 export function createFlushJob(tools: JobTools, job: Flush): StorageJob {
   const rows = Math.min(job.rows, flushRowsMax)
   const bytes = sorterBytes(job.rows) + rows * 4 + writerBytes(job.version.schema, rows)
-  return new StorageJob(withArena(tools, bytes, (scratch) => flush(tools, job, scratch)))
+  return new StorageJob(withArena(tools, budgets.flush, bytes, (scratch) => flush(tools, job, scratch)))
 }
 
 function* flush(tools: JobTools, job: Flush, scratch: Scratch): Generator<undefined, JobResult> {

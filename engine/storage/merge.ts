@@ -5,8 +5,11 @@
 // parts. Siblings (parts of one flush, cut because a part has a size limit) have the same transactions and stay as they
 // are. Parts of DEDUP tables that overlap in time are merged as soon as possible, whatever their size: readers have to
 // look for superseded rows in them.
+//
+// A merge takes memory from the queries' budget: the flush arena is for flushes alone, which ingest waits for.
 
 import { assert } from '../base/assert.js'
+import { budgets } from '../memory/budgets.js'
 import { dedupChoices } from './merge-dedup.js'
 import { mergeChoices, mergeSource } from './merge-rows.js'
 import type { Job, JobResult } from './messages.js'
@@ -111,7 +114,7 @@ export function createMergeJob(tools: MergeTools, job: Merge): StorageJob {
   const rows = job.parts.reduce((sum, part) => sum + part.rows, 0)
   // First the timestamps of all rows, then the buffers of the writer; one byte a row stays.
   const bytes = rows + Math.max(rows * 8 + 512 * 1024, writerBytes(job.version.schema, rows)) + 4 * 1024 * 1024
-  return new StorageJob(withArena(tools, bytes, (scratch) => merge(tools, job, scratch)))
+  return new StorageJob(withArena(tools, budgets.queries, bytes, (scratch) => merge(tools, job, scratch)))
 }
 
 function* merge(tools: MergeTools, job: Merge, scratch: Scratch): Generator<undefined, JobResult> {

@@ -3,7 +3,7 @@
 import type { Files } from '../base/files.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
 import type { SortKernel } from '../kernels/sort.js'
-import { type Allocator, budgets } from '../memory/budgets.js'
+import type { Allocator, Budget } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { dictionaryEntry } from './layout.js'
 import type { JobResult } from './messages.js'
@@ -54,19 +54,22 @@ export class StorageJob {
   }
 }
 
-/** Runs `work` with a scratch over an arena of the flush budget; waits, slice by slice, until the arena is free. */
+/** Runs `work` with a scratch over an arena of the budget; waits, slice by slice, until that is to be had. */
 export function* withArena<T>(
   tools: JobTools,
+  budget: Budget,
   bytes: number,
   work: (scratch: Scratch) => Generator<undefined, T>,
 ): Generator<undefined, T> {
-  const most = tools.allocator.limit(budgets.flush) - arenaSpareBytes
-  let arena = Arena.take(tools.allocator, budgets.flush, Math.min(bytes, most))
+  const wanted = Math.min(bytes, tools.allocator.limit(budget) - arenaSpareBytes)
+  let arena = Arena.take(tools.allocator, budget, wanted)
   while (arena === undefined) {
+    // Another thread's job has it: do not spin, but look after this thread's queries in between.
+    Atomics.wait(nobody, 0, 0, waitMs)
     yield
-    arena = Arena.take(tools.allocator, budgets.flush, Math.min(bytes, most))
+    arena = Arena.take(tools.allocator, budget, wanted)
   }
-  const scratch = new Scratch(tools.memory, arena, budgets.flush)
+  const scratch = new Scratch(tools.memory, arena, budget)
   try {
     return yield* work(scratch)
   } finally {
@@ -74,6 +77,9 @@ export function* withArena<T>(
     arena.release()
   }
 }
+
+const nobody = new Int32Array(new SharedArrayBuffer(4))
+const waitMs = 1
 
 /** The allocator hands out whole pages. */
 const arenaSpareBytes = 1024 * 1024
