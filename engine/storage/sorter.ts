@@ -69,12 +69,26 @@ export function* sortGeneration(
   generation: GenerationBlocks,
 ): Generator<SortedSlice | undefined, void> {
   const bounds = generation.rows <= sliceRowsMax ? [] : yield* quantiles(scratch.memory, generation)
-  for (let slice = 0; slice <= bounds.length; slice++) {
-    const low = slice === 0 ? Number.NEGATIVE_INFINITY : (bounds[slice - 1] as number)
-    const high = slice === bounds.length ? Number.POSITIVE_INFINITY : (bounds[slice] as number)
-    const rows = yield* collect(scratch, generation, low, high)
-    if (rows > 0) yield sortSlice(kernel, scratch, rows)
+  const slices = [{ from: Number.NEGATIVE_INFINITY, single: false }, ...bounds]
+  for (const [index, { from: low, single }] of slices.entries()) {
+    const high = slices[index + 1]?.from ?? Number.POSITIVE_INFINITY
+    let rows = 0
+    for (const block of generation.blocks.keys()) {
+      if (single && rows + (generation.blocks[block] as Block).rows > sliceRowsMax) {
+        yield inOrder(scratch, rows)
+        rows = 0
+      }
+      rows += collect(scratch, generation, block, rows, { low, high, rows: generation.rows })
+      yield
+    }
+    if (rows > 0) yield single ? inOrder(scratch, rows) : sortSlice(kernel, scratch, rows)
   }
+}
+
+/** The first timestamp of a slice; `single`: it has no other, so commit order is its order, however many rows it has. */
+interface SliceBound {
+  readonly from: number
+  readonly single: boolean
 }
 
 /** Bytes that sorting takes at most. */
@@ -83,8 +97,8 @@ export function sorterBytes(rows: number): number {
   return sortScratchBytes(slice) + slice * (8 + 8 + 4 + 4 + 4) + 64 * 1024
 }
 
-/** Ascending values that cut the generation into slices of fewer rows than sliceRowsMax, most likely. */
-function* quantiles(memory: SharedMemory, { blocks, rows }: GenerationBlocks): Generator<undefined, number[]> {
+/** Ascending timestamps that cut the generation into slices of fewer rows than sliceRowsMax, most likely. */
+function* quantiles(memory: SharedMemory, { blocks, rows }: GenerationBlocks): Generator<undefined, SliceBound[]> {
   const step = Math.ceil(rows / samplesMax)
   const samples: number[] = []
   for (const { timestamps, rows: filled } of blocks) {
@@ -93,18 +107,23 @@ function* quantiles(memory: SharedMemory, { blocks, rows }: GenerationBlocks): G
   }
   const sorted = Float64Array.from(samples).sort()
   const count = Math.ceil(rows / (sliceRowsMax * 0.8))
-  const bounds = new Set<number>()
+  const bounds = new Map<number, SliceBound>()
+  const add = (from: number, single: boolean) => {
+    if (single || !bounds.has(from)) bounds.set(from, { from, single })
+  }
   for (let slice = 1; slice < count; slice++) {
     const value = sorted[Math.floor((sorted.length * slice) / count)] as number
-    // One timestamp that fills slices gets a slice of its own, which is in order already.
-    if (bounds.has(value)) bounds.add(value + ulp(value))
-    else bounds.add(value)
+    // A slice ends before a timestamp that has many rows: those get a slice of their own.
+    const heavy = Math.abs(value) < 2 ** 53 && occurrences(sorted, value) > sorted.length / (count * 4)
+    add(value, heavy)
+    if (heavy) add(value + 1, false)
   }
-  return [...bounds].sort((a, b) => a - b)
+  return [...bounds.values()].sort((a, b) => a.from - b.from)
 }
 
-function ulp(value: number): number {
-  return Math.max(1, Math.abs(value) * 2 ** -52)
+function occurrences(sorted: Float64Array, value: number): number {
+  const first = sorted.indexOf(value)
+  return first < 0 ? 0 : sorted.lastIndexOf(value) - first + 1
 }
 
 /** Rounded to a double, which keeps the order: good enough to choose a slice, not to sort within it. */
@@ -113,30 +132,33 @@ function timestampAt(memory: SharedMemory, timestamps: number, row: number): num
   return (memory.i32[at + 1] as number) * 2 ** 32 + (memory.u32[at] as number)
 }
 
-/** Timestamps and positions of the living rows within the bounds, in commit order. */
-function* collect(
+interface SliceLimits {
+  readonly low: number
+  readonly high: number
+  /** Of the generation: marks of rows behind them do not count. */
+  readonly rows: number
+}
+
+/** Appends timestamps and positions of the block's living rows within the limits; answers how many. */
+function collect(
   scratch: Scratch,
-  generation: GenerationBlocks,
-  low: number,
-  high: number,
-): Generator<undefined, number> {
-  const everything = low === Number.NEGATIVE_INFINITY && high === Number.POSITIVE_INFINITY
-  let room = everything ? generation.rows : Math.min(generation.rows, sliceRowsMax)
-  let rows = 0
-  for (const [index, block] of generation.blocks.entries()) {
-    // Buffers grow by what the block may add; what was collected moves along.
-    if (rows + block.rows > room) room = Math.max(rows + block.rows, Math.floor(room * 1.5))
-    const timestamps = scratch.room('sortTimestamps', room * 8, rows * 8)
-    const positions = scratch.room('sortPositions', room * 4, rows * 4)
-    const first = index * 2 ** generation.shift
-    const target = { timestamps: timestamps + rows * 8, positions: positions + rows * 4 }
-    if (everything && block.superseded === 0) {
-      copyBlock(scratch.memory, block, first, target)
-      rows += block.rows
-    } else rows += filterBlock(scratch.memory, block, first, target, { low, high, rows: generation.rows })
-    yield
+  { blocks, shift, rows: all }: GenerationBlocks,
+  index: number,
+  rows: number,
+  limits: SliceLimits,
+): number {
+  const block = blocks[index] as Block
+  const everything = limits.low === Number.NEGATIVE_INFINITY && limits.high === Number.POSITIVE_INFINITY
+  // Buffers grow by what the block may add; what was collected moves along.
+  const room = Math.min(all, Math.max(rows + block.rows, sliceRowsMax))
+  const timestamps = scratch.room('sortTimestamps', room * 8, rows * 8) + rows * 8
+  const positions = scratch.room('sortPositions', room * 4, rows * 4) + rows * 4
+  const first = index * 2 ** shift
+  if (everything && block.superseded === 0) {
+    copyBlock(scratch.memory, block, first, { timestamps, positions })
+    return block.rows
   }
-  return rows
+  return filterBlock(scratch.memory, block, first, { timestamps, positions }, limits)
 }
 
 interface CollectTarget {
@@ -156,7 +178,7 @@ function filterBlock(
   block: Block,
   first: number,
   target: CollectTarget,
-  bounds: { readonly low: number; readonly high: number; readonly rows: number },
+  bounds: SliceLimits,
 ): number {
   const { u32 } = memory
   const from = block.timestamps >>> 2
@@ -174,6 +196,11 @@ function filterBlock(
     count++
   }
   return count
+}
+
+function inOrder(scratch: Scratch, rows: number): SortedSlice {
+  const timestamps = scratch.room('sortTimestamps', rows * 8, rows * 8)
+  return { rows, positions: scratch.room('sortPositions', rows * 4, rows * 4), timestamps }
 }
 
 function sortSlice(kernel: SortKernel, scratch: Scratch, rows: number): SortedSlice {
