@@ -89,7 +89,8 @@ function floorFromOrigin(ticks: bigint, months: number, timestamps: TimestampUni
 
 /** Start of the next bucket after the bucket that starts at `start`. */
 export function nextBucket(start: bigint, interval: SampleInterval, timestamps: TimestampUnit): bigint {
-  return addUnits(start, interval.unit, interval.count, timestamps)
+  const size = intervalTicks(interval, timestamps)
+  return size === null ? addUnits(start, interval.unit, interval.count, timestamps) : start + size
 }
 
 /** Adds so many units; months keep the day where they can. */
