@@ -290,7 +290,10 @@ function mergePair(f: FunctionBuilder, cell: Cell, state: Local, pair: Local, ba
     const old = f.load('v128.load', state, cell.offset)
     f.store('v128.store', state, cell.offset, mergedExtremes(f, cell.floating, old, value))
   }
-  if (cell.floating) return merge()
+  if (cell.floating) {
+    merge()
+    return
+  }
   const [low, high] = [0, 1].map((lane) => f.extract('i64x2.extract_lane', pair, lane))
   f.get(low as Local)
   f.get(high as Local)

@@ -1,0 +1,121 @@
+// The module of an aggregation: run, init and merge.
+//
+//   run(block, rows, state, groups, stride, firstRow f64)   adds rows to the state
+//   init(state, records)                                    sets records to nothing seen
+//   merge(from, into, records)                              adds records to records
+
+import { type FunctionBuilder, functionBuilder } from './assembler.js'
+import { type BlockLayout, blockLayout, environmentOf } from './block.js'
+import { type RecordLayout, recordLayout, writeInit, writeMerge } from './cells.js'
+import { assembleModule } from './code-writer.js'
+import { groupCode, type KeyNode } from './codegen-groups.js'
+import { accumulators } from './codegen-total.js'
+import { type AggregateShape, type FragmentExpression, type GroupKey, unsupported } from './fragment.js'
+import { lower, type Node, type Parameters } from './lower.js'
+import { bothMasks, type Mask, type Quad } from './quad.js'
+import { conditionOf } from './quad-masks.js'
+import { eachRow, type RowLoop } from './rows.js'
+
+/** A lowered AggregateShape: everything but the values of its constants. */
+export interface AggregatePlan {
+  readonly parameters: Parameters
+  readonly predicate: Node | null
+  readonly record: RecordLayout
+  readonly keys: readonly KeyNode[]
+  readonly block: BlockLayout
+  /** The same text, the same module. */
+  readonly text: string
+}
+
+export function planAggregate(shape: AggregateShape): AggregatePlan {
+  const parameters: Parameters = { columns: shape.columns, constants: [], lookups: [] }
+  const predicate = shape.predicate === null ? null : lowerCondition(shape.predicate, parameters)
+  const record = recordLayout(shape.aggregates, parameters)
+  const keys = shape.keys.map((key) => lowerKey(key, parameters))
+  const block = blockLayout(parameters, { counts: keys.length })
+  const keyText = keys.map((key) => `${key.kind}:${key.node.text}`).join()
+  const text = ['aggregate', columnsText(parameters), predicate?.text, record.text, keyText, block.bytes].join('|')
+  return { parameters, predicate, record, keys, block, text }
+}
+
+export function columnsText({ columns, constants, lookups }: Parameters): string {
+  return `${columns.map(({ name }) => name).join()}/${constants.length}/${lookups.length}`
+}
+
+export function lowerCondition(expression: FragmentExpression, parameters: Parameters): Node {
+  const node = lower(expression, parameters)
+  return node.kind === 'mask' ? node : unsupported('a predicate that is no BOOLEAN')
+}
+
+function lowerKey(key: GroupKey, parameters: Parameters): KeyNode {
+  const node = lower(key.expression, parameters)
+  if (key.kind === 'integer') {
+    if (node.kind !== 'i32' && node.kind !== 'mask') return unsupported('a key of that type')
+    if (node.type === 'SYMBOL' || node.kind === 'mask') return { kind: 'integer', node, shift: null }
+    return { kind: 'integer', node, shift: ownSlot(parameters, Int32Array.of(1 - key.origin), 'INT') }
+  }
+  if (node.kind !== 'i64') return unsupported('buckets of that type')
+  const origin = ownSlot(parameters, BigInt64Array.of(key.origin), 'LONG')
+  return { kind: 'bucket', node, origin, step: ownSlot(parameters, BigInt64Array.of(key.step), 'LONG') }
+}
+
+/** A constant that shares its slot with no other: its value may change without a new module. */
+function ownSlot({ constants }: Parameters, value: Int32Array | BigInt64Array, type: 'INT' | 'LONG'): Node {
+  const bytes = new Uint8Array(16)
+  for (let at = 0; at < 16; at += value.byteLength) bytes.set(new Uint8Array(value.buffer), at)
+  const index = constants.push(bytes) - 1
+  const kind = type === 'INT' ? 'i32' : 'i64'
+  return { operation: 'constant', kind, missing: 'never', args: [], index, slot: 0, type, text: `k${index}:own` }
+}
+
+export function assembleAggregate(plan: AggregatePlan): Uint8Array {
+  const run = functionBuilder(['i32', 'i32', 'i32', 'i32', 'i32', 'f64'], [])
+  writeRun(run, plan)
+  const init = functionBuilder(['i32', 'i32'], [])
+  writeInit(init, plan.record)
+  const merge = functionBuilder(['i32', 'i32', 'i32'], [])
+  writeMerge(merge, plan.record)
+  return assembleModule([
+    { name: 'run', builder: run },
+    { name: 'init', builder: init },
+    { name: 'merge', builder: merge },
+  ])
+}
+
+function writeRun(f: FunctionBuilder, plan: AggregatePlan): void {
+  const [block, rows, state, groups, stride, first] = [0, 1, 2, 3, 4, 5]
+  const { predicate, record, keys, parameters } = plan
+  const env = environmentOf(f, block, parameters, plan.block)
+  const loop: RowLoop = { env, rows, position: f.local('i32') }
+  const firstRow = f.hoist(() => f.apply('i64.trunc_f64_s', first))
+  const passing = (quad: Quad, existing: Mask | null): Mask | null =>
+    bothMasks(f, predicate === null ? null : conditionOf(quad, predicate), existing)
+  if (keys.length > 0) {
+    const add = groupCode({
+      loop,
+      layout: record,
+      blockLayout: plan.block,
+      keys,
+      block,
+      state,
+      groups,
+      stride,
+      firstRow,
+    })
+    eachRow(loop, 1, (quads, existing) => quads.forEach((quad) => add(quad, passing(quad, existing))))
+    return
+  }
+  const totals = accumulators({ loop, firstRow, everyRow: predicate === null }, record)
+  eachRow(loop, quadsPerStep(record), (quads, existing) =>
+    quads.forEach((quad, slot) => {
+      const mask = passing(quad, existing)
+      for (const total of totals) total.add(quad, slot, mask)
+    }),
+  )
+  for (const total of totals) total.finish(state)
+}
+
+/** Two where the accumulators of both fit the registers. */
+function quadsPerStep({ cells }: RecordLayout): number {
+  return cells.length <= 2 ? 2 : 1
+}

@@ -1,0 +1,312 @@
+// Aggregates by group: the numbers of four rows' groups become four addresses of records, and every cell is updated lane by
+// lane. Rows that do not pass go to the spare records behind the groups, one for each lane, so there is no branch a row.
+
+import type { FunctionBuilder } from './assembler.js'
+import type { BlockLayout } from './block.js'
+import { addToCell, type Cell, pairsOf, type RecordLayout } from './cells.js'
+import type { Local } from './code-writer.js'
+import { candidates, positions, splitWords, takenValues } from './codegen-total.js'
+import { unsupported } from './fragment.js'
+import type { Node } from './lower.js'
+import {
+  asNarrow,
+  asWide,
+  extended,
+  type Mask,
+  missingMask,
+  type Numbers,
+  presentMask,
+  type Quad,
+  splatDouble,
+  splatInt,
+  splatLong,
+} from './quad.js'
+import { conditionOf } from './quad-masks.js'
+import { numbersOf } from './quad-numbers.js'
+import type { RowLoop } from './rows.js'
+
+/** A lowered GroupKey. */
+export type KeyNode =
+  /** `shift`: constant that turns values into numbers from 1; null for BOOLEAN. */
+  | { readonly kind: 'integer'; readonly node: Node; readonly shift: Node | null }
+  | { readonly kind: 'bucket'; readonly node: Node; readonly origin: Node; readonly step: Node }
+
+export interface GroupContext {
+  readonly loop: RowLoop
+  readonly layout: RecordLayout
+  readonly blockLayout: BlockLayout
+  readonly keys: readonly KeyNode[]
+  /** Parameters of the function. */
+  readonly block: Local
+  readonly state: Local
+  readonly groups: Local
+  readonly stride: Local
+  readonly firstRow: Local
+}
+
+export type AddQuad = (quad: Quad, mask: Mask | null) => void
+
+export function groupCode(context: GroupContext): AddQuad {
+  const { f } = context.loop.env
+  const numberOf = groupNumbers(context)
+  const spare = f.hoist(() => f.apply('i32x4.add', f.apply('i32x4.splat', context.groups), laneNumbers(f)))
+  const sets = f.hoist(() => setAddresses(context))
+  const bytes = splatInt(f, context.layout.bytes)
+  const first = f.hoist(() => f.apply('i64x2.splat', context.firstRow))
+  return (quad, mask) => {
+    const body = (): void => {
+      const numbers = numberOf(quad)
+      const known = mask === null ? numbers : f.apply('v128.or', numbers, f.apply('v128.not', asNarrow(f, mask)))
+      const records = f.apply('i32x4.mul', f.apply('i32x4.min_u', known, spare), bytes)
+      const addresses = f.apply('i32x4.add', records, sets)
+      const lanes = [0, 1, 2, 3].map((lane) => f.extract('i32x4.extract_lane', addresses, lane))
+      for (const cell of context.layout.cells) addCell(context, quad, cell, lanes, first)
+    }
+    if (mask === null) {
+      body()
+      return
+    }
+    f.get(asNarrow(f, mask))
+    f.op('v128.any_true')
+    f.when(body)
+  }
+}
+
+function laneNumbers(f: FunctionBuilder): Local {
+  return f.vector(new Uint8Array(Int32Array.of(0, 1, 2, 3).buffer))
+}
+
+/** Where the sets of records begin, a lane each. */
+function setAddresses({ loop, state, stride }: GroupContext): Local {
+  const { f } = loop.env
+  const strides = f.apply('i32x4.mul', f.apply('i32x4.splat', stride), laneNumbers(f))
+  return f.apply('i32x4.add', f.apply('i32x4.splat', state), strides)
+}
+
+// Group numbers -----------------------------------------------------------------------------------------------------
+
+type Part = (quad: Quad) => Local
+
+/** A number that is no group's is the largest unsigned one. */
+function groupNumbers(context: GroupContext): Part {
+  const { loop, block, blockLayout, keys } = context
+  const { f } = loop.env
+  const counts = keys.map((_, index) => f.hoist(() => f.load('i32.load', block, blockLayout.counts + index * 4)))
+  const parts = keys.map((key, index) => partOf(context, key, counts[index] as Local))
+  const [only] = parts
+  if (only !== undefined && parts.length === 1) return only
+  const limits = counts.map((count) => f.hoist(() => f.apply('i32x4.splat', count)))
+  return (quad) => {
+    let number: Local | null = null
+    let valid: Local | null = null
+    for (let index = parts.length - 1; index >= 0; index--) {
+      const limit = limits[index] as Local
+      const part = (parts[index] as Part)(quad)
+      const inside = f.apply('i32x4.lt_u', part, limit)
+      number = number === null ? part : f.apply('i32x4.add', f.apply('i32x4.mul', number, limit), part)
+      valid = valid === null ? inside : f.apply('v128.and', valid, inside)
+    }
+    return f.apply('v128.or', number as Local, f.apply('v128.not', valid as Local))
+  }
+}
+
+function partOf(context: GroupContext, key: KeyNode, count: Local): Part {
+  return key.kind === 'bucket' ? bucketPart(context, key, count) : integerPart(context, key)
+}
+
+/** NULL is 0; ids count from -1, which is their NULL. */
+function integerPart({ loop }: GroupContext, { node, shift }: Extract<KeyNode, { kind: 'integer' }>): Part {
+  const { f } = loop.env
+  return (quad) => {
+    if (node.kind === 'mask') return f.apply('v128.and', asNarrow(f, conditionOf(quad, node)), splatInt(f, 1))
+    const numbers = numbersOf(quad, node)
+    const value = numbers.parts[0] as Local
+    if (shift === null) return f.apply('i32x4.add', value, splatInt(f, 1))
+    const shifted = f.apply('i32x4.add', value, numbersOf(quad, shift).parts[0] as Local)
+    if (numbers.missing === 'never') return shifted
+    return f.apply('v128.andnot', shifted, asNarrow(f, missingMask(f, numbers)))
+  }
+}
+
+/** Neighbours mostly share their bucket: divide only when a timestamp leaves the last one's. */
+function bucketPart({ loop }: GroupContext, key: Extract<KeyNode, { kind: 'bucket' }>, count: Local): Part {
+  const { f } = loop.env
+  const bucket: Bucket = {
+    ...bucketVariables(f),
+    count,
+    origin: f.hoist(() => f.extract('i64x2.extract_lane', loop.env.constants[key.origin.index] as Local, 0)),
+    step: f.hoist(() => f.extract('i64x2.extract_lane', loop.env.constants[key.step.index] as Local, 0)),
+  }
+  const result = f.local('v128')
+  return (quad) => {
+    const { parts } = numbersOf(quad, key.node)
+    const [low, high] = parts as readonly [Local, Local]
+    const inside = [low, high].map((part) =>
+      f.apply('v128.and', f.apply('i64x2.ge_s', part, bucket.starts), f.apply('i64x2.le_s', part, bucket.lasts)),
+    )
+    f.move(result, bucket.numbers)
+    f.get(f.apply('i64x2.all_true', f.apply('v128.and', inside[0] as Local, inside[1] as Local)))
+    f.op('i32.eqz')
+    f.when(() => {
+      ;[low, high].forEach((part, half) => {
+        for (const lane of [0, 1]) {
+          enterBucket(f, bucket, f.extract('i64x2.extract_lane', part, lane))
+          f.move(result, f.replace('i32x4.replace_lane', result, half * 2 + lane, bucket.number))
+        }
+      })
+      f.assign(bucket.starts, 'i64x2.splat', bucket.start)
+      f.assign(bucket.lasts, 'i64x2.splat', bucket.last)
+      f.assign(bucket.numbers, 'i32x4.splat', bucket.number)
+    })
+    return result
+  }
+}
+
+interface Bucket {
+  /** Bounds of the last bucket, inclusive, and its number: as scalars and in every lane. */
+  readonly start: Local
+  readonly last: Local
+  readonly number: Local
+  readonly starts: Local
+  readonly lasts: Local
+  readonly numbers: Local
+  readonly count: Local
+  readonly origin: Local
+  readonly step: Local
+}
+
+/** The first bucket holds nothing. */
+function bucketVariables(
+  f: FunctionBuilder,
+): Pick<Bucket, 'start' | 'last' | 'number' | 'starts' | 'lasts' | 'numbers'> {
+  const [starts, lasts, numbers] = [f.local('v128'), f.local('v128'), f.local('v128')]
+  const [start, last, number] = [f.local('i64'), f.local('i64'), f.local('i32')]
+  f.hoist(() => {
+    f.i64(1n)
+    f.set(start)
+    f.assign(starts, 'i64x2.splat', start)
+  })
+  return { start, last, number, starts, lasts, numbers }
+}
+
+/** Makes the value's bucket the last one. NULL and what is out of range have number -1. */
+function enterBucket(f: FunctionBuilder, bucket: Bucket, value: Local): void {
+  f.get(f.apply('i64.lt_s', value, bucket.start))
+  f.get(f.apply('i64.gt_s', value, bucket.last))
+  f.op('i32.or')
+  f.when(() => {
+    const distance = f.apply('i64.sub', value, bucket.origin)
+    const cut = f.apply('i64.div_s', distance, bucket.step)
+    const rest = f.apply('i64.sub', distance, f.apply('i64.mul', cut, bucket.step))
+    const below = f.apply('i64.extend_i32_u', f.apply('i64.lt_s', rest, f.long(0n)))
+    const quotient = f.apply('i64.sub', cut, below)
+    f.assign(bucket.start, 'i64.add', bucket.origin, f.apply('i64.mul', quotient, bucket.step))
+    f.assign(bucket.last, 'i64.add', bucket.start, f.apply('i64.sub', bucket.step, f.long(1n)))
+    f.get(f.apply('i32.wrap_i64', quotient))
+    f.i32(-1)
+    f.get(f.apply('i64.lt_u', quotient, f.apply('i64.extend_i32_u', bucket.count)))
+    f.op('select')
+    f.set(bucket.number)
+  })
+}
+
+// Cells -------------------------------------------------------------------------------------------------------------
+
+/** What is added to a cell, by lane. */
+function addCell(context: GroupContext, quad: Quad, cell: Cell, addresses: readonly Local[], firstRow: Local): void {
+  const { f } = context.loop.env
+  const add = (values: readonly Local[], offset: number): void =>
+    values.forEach((value, lane) => {
+      addToCell(f, cell, addresses[lane] as Local, offset, value)
+    })
+  switch (cell.kind) {
+    case 'count':
+      countRows(f, quad, cell, addresses)
+      break
+    case 'sums':
+      add(pairs(f, ...summed(f, quad, cell)), cell.offset)
+      break
+    case 'wide': {
+      const [values, ones] = summed(f, quad, cell)
+      const { low, high } = splitWords(f, values)
+      const zero = splatInt(f, 0)
+      add(pairs(f, low, ones), cell.offset)
+      add(pairs(f, high, [zero, zero]), cell.offset + 16)
+      break
+    }
+    case 'extremes':
+      add(pairs(f, ...bounds(f, numbersOf(quad, nodeOf(cell)), null)), cell.offset)
+      break
+    case 'rows':
+      add(pairs(f, ...rowBounds(context, quad, cell, firstRow)), cell.offset)
+      break
+  }
+}
+
+function nodeOf({ node }: Cell): Node {
+  return node ?? unsupported('a cell without argument')
+}
+
+function pairs(f: FunctionBuilder, left: readonly Local[], right: readonly Local[]): readonly Local[] {
+  return left.flatMap((part, index) => pairsOf(f, part, right[index] as Local))
+}
+
+function present(f: FunctionBuilder, quad: Quad, { node }: Cell): Mask | null {
+  return node === null || node.missing === 'never' ? null : presentMask(f, numbersOf(quad, node))
+}
+
+/** Values and ones, both zero for NULL. */
+function summed(f: FunctionBuilder, quad: Quad, cell: Cell): readonly [readonly Local[], readonly Local[]] {
+  const taken = present(f, quad, cell)
+  const values = takenValues(f, numbersOf(quad, nodeOf(cell)), taken)
+  const one = cell.floating ? splatDouble(f, 1) : splatLong(f, 1n)
+  const ones = taken === null ? [one, one] : asWide(f, taken).map((part) => f.apply('v128.and', one, part))
+  return [values, ones]
+}
+
+/** 64-bit candidates for {min, max}. */
+function bounds(
+  f: FunctionBuilder,
+  numbers: Numbers,
+  mask: Mask | null,
+): readonly [readonly Local[], readonly Local[]] {
+  const { kind, parts } = numbers
+  if (kind === 'i64' || kind === 'f64') return candidates(f, numbers, mask)
+  if (kind === 'f32') {
+    const values = takenValues(f, numbers, null)
+    return [values, values]
+  }
+  // Widened first: the bounds of 32 bits are values of 64 bits.
+  const missing = numbers.missing === 'never' ? null : asWide(f, missingMask(f, numbers))
+  const wide = extended(f, parts[0] as Local)
+  if (missing === null) return [wide, wide]
+  const [top, bottom] = [splatLong(f, 0x7fff_ffff_ffff_ffffn), splatLong(f, -0x8000_0000_0000_0000n)]
+  const choose = (other: Local): readonly Local[] =>
+    wide.map((part, index) => f.apply('v128.bitselect', other, part, missing[index] as Local))
+  return [choose(top), choose(bottom)]
+}
+
+function rowBounds(
+  { loop }: GroupContext,
+  quad: Quad,
+  cell: Cell,
+  firstRow: Local,
+): readonly [readonly Local[], readonly Local[]] {
+  const { f } = loop.env
+  const rows = extended(f, positions(loop, quad)).map((part) => f.apply('i64x2.add', part, firstRow))
+  return candidates(f, { kind: 'i64', parts: rows, missing: 'never' }, present(f, quad, cell))
+}
+
+function countRows(f: FunctionBuilder, quad: Quad, cell: Cell, addresses: readonly Local[]): void {
+  const taken = present(f, quad, cell)
+  const bits = taken === null ? null : asNarrow(f, taken)
+  const one = f.long(1n)
+  addresses.forEach((address, lane) => {
+    const old = f.load('i64.load', address, cell.offset)
+    const sum =
+      bits === null
+        ? f.apply('i64.add', old, one)
+        : f.apply('i64.sub', old, f.apply('i64.extend_i32_s', f.extract('i32x4.extract_lane', bits, lane)))
+    f.store('i64.store', address, cell.offset, sum)
+  })
+}

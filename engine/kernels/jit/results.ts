@@ -1,0 +1,69 @@
+// Values of aggregates out of their cells (cells.ts), as sql/functions/aggregates.ts gives them.
+
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { longMin } from '../../types/number.js'
+import type { Value } from '../../types/value.js'
+import type { Cell, Output, RecordLayout } from './cells.js'
+
+/** The value of an aggregate in the record at the address. */
+export function readResult(memory: SharedMemory, { outputs }: RecordLayout, record: number, aggregate: number): Value {
+  const output = outputs[aggregate] as Output
+  const word = (record + output.cell.offset) >>> 3
+  switch (output.name) {
+    case 'count':
+      return BigInt(countOf(memory, output.cell, word))
+    case 'sum':
+      return sumOf(memory, output, word)
+    case 'avg':
+      return averageOf(memory, output.cell, word)
+    case 'min':
+      return extremeOf(memory, output, word, 0)
+    case 'max':
+      return extremeOf(memory, output, word, 1)
+    default:
+      return rowOf(memory, word, output.name.startsWith('first') ? 0 : 1)
+  }
+}
+
+function countOf({ f64, i64 }: SharedMemory, { kind, floating }: Cell, word: number): number {
+  if (kind === 'count') return Number(i64[word] as bigint)
+  return floating ? (f64[word + 1] as number) : Number(i64[word + 1] as bigint)
+}
+
+function sumOf(memory: SharedMemory, { cell, type }: Output, word: number): Value {
+  if (countOf(memory, cell, word) === 0) return null
+  if (!cell.floating) return longOrNull(memory.i64[word] as bigint)
+  const sum = memory.f64[word] as number
+  return doubleOrNull(type === 'FLOAT' ? Math.fround(sum) : sum)
+}
+
+/** The sum is exact; the division is of doubles. */
+function averageOf(memory: SharedMemory, cell: Cell, word: number): Value {
+  const { f64, i64 } = memory
+  const count = countOf(memory, cell, word)
+  if (count === 0) return null
+  if (cell.floating) return doubleOrNull((f64[word] as number) / count)
+  if (cell.kind === 'sums') return Number(i64[word] as bigint) / count
+  const total = ((i64[word + 2] as bigint) << 32n) + (i64[word] as bigint)
+  return Number(total) / count
+}
+
+function extremeOf({ f64, i64 }: SharedMemory, { cell, type }: Output, word: number, at: 0 | 1): Value {
+  if (cell.floating) return (f64[word] as number) <= (f64[word + 1] as number) ? (f64[word + at] as number) : null
+  if ((i64[word] as bigint) > (i64[word + 1] as bigint)) return null
+  const value = i64[word + at] as bigint
+  return type === 'INT' ? Number(value) : value
+}
+
+function rowOf({ i64 }: SharedMemory, word: number, at: 0 | 1): Value {
+  if ((i64[word] as bigint) > (i64[word + 1] as bigint)) return null
+  return Number(i64[word + at] as bigint)
+}
+
+function longOrNull(value: bigint): bigint | null {
+  return value === longMin ? null : value
+}
+
+function doubleOrNull(value: number): number | null {
+  return Number.isNaN(value) ? null : value
+}
