@@ -3,12 +3,13 @@
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { createRandom } from '../functions/random-generator.js'
-import type { Plan, PlanColumn } from '../plan/plan.js'
+import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { aggregateOperator } from './aggregate.js'
+import { metadataOperator } from './answer-from-metadata.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
 import { filterOperator } from './filter.js'
-import { latestOperator } from './latest.js'
+import { latestOfTable, latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
 import { projectOperator } from './project.js'
 import { sequenceOperator, valuesOperator } from './rows-of-values.js'
@@ -35,9 +36,9 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     case 'project':
       return projectOperator(seeded(context, plan.input), buildOperator(context, plan.input), plan.expressions)
     case 'aggregate':
-      return aggregateOperator(context, buildOperator(context, plan.input), plan, readsOneTable(plan.input))
+      return buildAggregate(context, plan)
     case 'sample':
-      return sampleOperator(context, buildOperator(context, plan.input), plan)
+      return sampleOperator(context, buildOperator(context, plan.input), plan, readsOneTable(plan.input))
     case 'latest':
       return buildLatest(context, plan)
     case 'sort':
@@ -45,7 +46,7 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     case 'limit':
       return limitOperator(context, buildOperator(context, plan.input), plan.columns, plan.lo, plan.hi)
     case 'distinct':
-      return distinctOperator(context, buildOperator(context, plan.input), plan.columns)
+      return distinctOperator(context, buildOperator(context, plan.input), plan.columns, readsOneTable(plan.input))
     case 'set':
       return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
     default:
@@ -62,7 +63,13 @@ function seeded(context: ExecContext, input: Plan): ExecContext {
 
 /** Whether symbols of the plan's columns have one dictionary each: rows of one table, filtered perhaps. */
 function readsOneTable(plan: Plan): boolean {
-  return plan.kind === 'scan' || (plan.kind === 'filter' && readsOneTable(plan.input))
+  if (plan.kind === 'filter') return readsOneTable(plan.input)
+  if (plan.kind === 'project') return plan.expressions.every(isPlainSymbol) && readsOneTable(plan.input)
+  return plan.kind === 'scan'
+}
+
+function isPlainSymbol({ kind, type }: Expression): boolean {
+  return type.name !== 'SYMBOL' || kind === 'column'
 }
 
 /** Over a table's own timestamp the walk goes from the newest row backwards. */
@@ -71,9 +78,16 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   const scanned = input.kind === 'scan' ? scanShape(context, input) : null
   const { timestampId } = scanned?.snapshot.version.schema ?? { timestampId: -1 }
   if (scanned === null || scanned.columnIds[plan.timestampIndex] !== timestampId || timestampId < 0) {
-    return latestOperator(context, buildOperator(context, input), plan, false)
+    return latestOperator(context, buildOperator(context, input), plan)
   }
-  return latestOperator(context, orderedScanOperator(context, scanned, true), plan, true)
+  const keyIds = plan.keys.map((index) => scanned.columnIds[index] as number)
+  return latestOfTable(context, plan, keyIds, (skips) => orderedScanOperator(context, scanned, true, skips))
+}
+
+function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operator {
+  const { input } = plan
+  const known = input.kind === 'scan' ? metadataOperator(context, plan, scanShape(context, input)) : undefined
+  return known ?? aggregateOperator(context, buildOperator(context, input), plan, readsOneTable(input))
 }
 
 function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {

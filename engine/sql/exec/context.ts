@@ -1,5 +1,6 @@
 // What the operators of one query share: memory, kernels, snapshots, and what to do at its end.
 
+import type { Jit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PartAccess } from '../../storage/part-access.js'
@@ -18,8 +19,8 @@ export interface ExecContext {
   readonly evaluation: Evaluation
   readonly texts: SymbolTexts
   readonly symbols: Symbols
-  /** Generated kernels may be used. */
-  readonly jit: boolean
+  /** Generated kernels; null when the query must go without. */
+  readonly jit: Jit | null
   /** Called once when the query ends, however it ends. */
   onEnd(release: () => void): void
 }

@@ -13,6 +13,7 @@ import { compileExpression, scalarOf } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
 import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
+import { compileFloor } from './expression-floor.js'
 import { compileLoop } from './expression-loops.js'
 import { TextHeap } from './text-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from './values.js'
@@ -34,6 +35,7 @@ export function compileVector(expression: Expression, context: ExecContext): Vec
     case 'call':
       return (
         compileSymbolPredicate(expression, context) ??
+        compileFloor(expression, context, (part) => compileVector(part, context)) ??
         compileGenerated(expression, context) ??
         compileLoop(expression, context) ??
         compileRows(expression, context)

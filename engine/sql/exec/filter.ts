@@ -2,8 +2,8 @@
 
 import type { Expression, PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { compileVector, type VectorEvaluator } from './expression.js'
-import { Gathered, selectRows } from './selection.js'
+import { compileFilter } from './row-filter.js'
+import { Gathered } from './selection.js'
 import { batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
 
 export function filterOperator(
@@ -12,16 +12,14 @@ export function filterOperator(
   columns: readonly PlanColumn[],
   predicate: Expression,
 ): Operator {
-  const evaluate: VectorEvaluator = compileVector(predicate, context)
+  const types = columns.map(({ type }) => type)
+  const filter = compileFilter(context, predicate, { types, dictionaryOf: () => 0 })
   const index = context.space.take(batchRowsMax * 4)
-  const gathered = new Gathered(
-    context,
-    columns.map(({ type }) => type),
-  )
+  const gathered = new Gathered(context, types)
   const pull = (): Pull => {
     const batch = input.pull()
     if (!isBatch(batch)) return batch
-    const count = selectRows(context.memory, evaluate(batch).address, batch.rows, index)
+    const count = filter.select(batch.vectors, batch.rows, index)
     if (count === batch.rows) return batch
     return count === 0 ? 'working' : gathered.gather(batch.vectors, index, count)
   }

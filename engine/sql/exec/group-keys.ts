@@ -7,7 +7,7 @@
 import { dictionaryCount } from '../../storage/layout.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
-import { type Coder, keyCoder } from './key-codes.js'
+import { type Coder, keyCoder, plainDoubles } from './key-codes.js'
 import { KeyTable } from './key-table.js'
 import { RowStore } from './row-store.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
@@ -44,21 +44,22 @@ export class GroupKeys implements Grouping {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #coders: readonly Coder[]
+  /** Of the pairs, one per key but the first; of a single key: its own, in #last only. */
   readonly #tables: readonly KeyTable[]
+  readonly #last: KeyTable
   readonly #pairs: number
   readonly #codes: number
   readonly #firstRows: number
-  /** One key of 64 bits or a text: its own numbers are the groups. */
-  readonly #single: boolean
   #count = 0
 
   constructor(context: ExecContext, types: readonly DataType[]) {
     const { space } = context
     this.#context = context
     this.#types = types
-    this.#coders = types.map((type) => keyCoder(context, type))
-    this.#single = types.length === 1 && ['f64', 'i64', 'b16', 'entry'].includes(storageOf(types[0] as DataType))
-    this.#tables = this.#single ? [] : types.slice(Math.min(1, types.length - 1)).map(() => new KeyTable(context, 8))
+    const only = types.length === 1 ? ownTable(context, types[0] as DataType) : null
+    this.#coders = only === null ? types.map((type) => keyCoder(context, type)) : []
+    this.#tables = only === null ? types.slice(Math.min(1, types.length - 1)).map(() => new KeyTable(context, 8)) : []
+    this.#last = only ?? (this.#tables[this.#tables.length - 1] as KeyTable)
     this.ids = space.take(batchRowsMax * 4)
     this.#codes = space.take(batchRowsMax * 4)
     this.#pairs = space.take(batchRowsMax * 8)
@@ -79,20 +80,28 @@ export class GroupKeys implements Grouping {
   }
 
   assign(keys: readonly Vector[], rows: number, mask = 0): void {
-    const [first, ...more] = keys
-    const [coder, ...coders] = this.#coders
-    ;(coder as Coder)(first as Vector, mask, rows, this.ids)
-    const [table, ...tables] = this.#tables
-    if (!this.#single && more.length === 0) {
-      this.#pair(this.ids, null, rows)
-      ;(table as KeyTable).number(this.#pairs, mask, rows, this.ids)
+    const [first, ...more] = keys as [Vector, ...Vector[]]
+    if (this.#coders.length === 0) this.#assignOwn(first, rows, mask)
+    else {
+      const [coder, ...coders] = this.#coders as [Coder, ...Coder[]]
+      coder(first, mask, rows, this.ids)
+      if (more.length === 0) this.#pairAndNumber(null, this.#last, rows, mask)
+      more.forEach((vector, index) => {
+        ;(coders[index] as Coder)(vector, mask, rows, this.#codes)
+        this.#pairAndNumber(this.#codes, this.#tables[index] as KeyTable, rows, mask)
+      })
     }
-    more.forEach((vector, index) => {
-      ;(coders[index] as Coder)(vector, mask, rows, this.#codes)
-      this.#pair(this.ids, this.#codes, rows)
-      ;(index === 0 ? (table as KeyTable) : (tables[index - 1] as KeyTable)).number(this.#pairs, mask, rows, this.ids)
-    })
     this.#noteNew({ rows, vectors: keys })
+  }
+
+  #assignOwn({ type, address }: Vector, rows: number, mask: number): void {
+    if (type.name === 'DOUBLE') plainDoubles(this.#context, address, rows, this.#pairs)
+    this.#last.number(type.name === 'DOUBLE' ? this.#pairs : address, mask, rows, this.ids)
+  }
+
+  #pairAndNumber(high: number | null, table: KeyTable, rows: number, mask: number): void {
+    this.#pair(this.ids, high, rows)
+    table.number(this.#pairs, mask, rows, this.ids)
   }
 
   #pair(low: number, high: number | null, rows: number): void {
@@ -109,7 +118,8 @@ export class GroupKeys implements Grouping {
     const { u32 } = this.#context.memory
     const ids = this.ids >>> 2
     const before = this.#count
-    for (let row = 0; row < batch.rows; row++) {
+    const now = this.#last.count
+    for (let row = 0; this.#count < now; row++) {
       if (u32[ids + row] !== this.#count) continue
       u32[(this.#firstRows >>> 2) + this.#count - before] = row
       this.#count++
@@ -117,6 +127,21 @@ export class GroupKeys implements Grouping {
     if (this.#count > before) {
       keepKeys(this.#context, this.keys, this.#types, batch, this.#firstRows, this.#count - before)
     }
+  }
+}
+
+/** The table of a single key whose own numbers are the groups: 64 or 128 bits, or text. */
+function ownTable(context: ExecContext, type: DataType): KeyTable | null {
+  switch (storageOf(type)) {
+    case 'f64':
+    case 'i64':
+      return new KeyTable(context, 8)
+    case 'b16':
+      return new KeyTable(context, 16)
+    case 'entry':
+      return new KeyTable(context, 0)
+    default:
+      return null
   }
 }
 

@@ -2,10 +2,12 @@
 // that the first row of a key is its newest one, and the walk may stop when no key can be missing. Over other inputs every
 // row is a candidate until a newer one (or one as new that comes later) replaces it.
 
+import type { SharedMemory } from '../../memory/shared-memory.js'
 import { dictionaryCount } from '../../storage/layout.js'
 import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { GroupKeys } from './group-keys.js'
+import type { Piece } from './pieces.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
 import { sortedOrder } from './sort.js'
@@ -13,10 +15,25 @@ import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vecto
 
 export type LatestPlan = Extract<Plan, { kind: 'latest' }>
 
-/** `descending`: the input comes in descending order of the timestamp, ties reversed. */
-export function latestOperator(context: ExecContext, input: Operator, plan: LatestPlan, descending: boolean): Operator {
+/** The input comes in time order, or in any. */
+export function latestOperator(context: ExecContext, input: Operator, plan: LatestPlan): Operator {
+  return newestOperator(context, input, plan, new NewestRows(context, plan, false))
+}
+
+/** `scan` makes the input in descending order of the timestamp, ties reversed, without pieces that are skipped. */
+export function latestOfTable(
+  context: ExecContext,
+  plan: LatestPlan,
+  keyIds: readonly number[],
+  scan: (skips: (piece: Piece) => boolean) => Operator,
+): Operator {
+  const newest = new NewestRows(context, plan, true)
+  const input = scan((piece) => newest.hasAllOf(piece, keyIds))
+  return newestOperator(context, input, plan, newest)
+}
+
+function newestOperator(context: ExecContext, input: Operator, plan: LatestPlan, newest: NewestRows): Operator {
   const types = plan.columns.map(({ type }) => type)
-  const newest = new NewestRows(context, plan, descending)
   const gathered = new Gathered(context, types)
   let order = 0
   let next = 0
@@ -54,7 +71,9 @@ class NewestRows {
   /** Row in the store of each group's newest row, and its timestamp. */
   #newest: number[] = []
   #timestamps: bigint[] = []
+  /** Entries of the key's dictionary; -1 unless the key is one symbol. */
   #symbols = -1
+  #nullSeen = false
 
   constructor(context: ExecContext, plan: LatestPlan, descending: boolean) {
     const types = plan.columns.map(({ type }) => type)
@@ -70,15 +89,30 @@ class NewestRows {
     this.#index = context.space.take(batchRowsMax * 4)
   }
 
-  /** One symbol key: every entry of the dictionary, and NULL, has its row. */
+  /** Every entry of the dictionary and NULL have their row: nothing is left to find. */
   get complete(): boolean {
-    return this.#descending && this.#symbols >= 0 && this.#groups.count > this.#symbols
+    return this.#symbols >= 0 && this.#groups.count > this.#symbols
+  }
+
+  /** One symbol key: all entries have their row, and the piece has no NULL among its keys. */
+  hasAllOf(piece: Piece, keyIds: readonly number[]): boolean {
+    const [id, ...more] = keyIds
+    if (id === undefined || more.length > 0 || this.#symbols < 0) return false
+    if (this.complete) return true
+    if (this.#groups.count < this.#symbols || this.#nullSeen) return false
+    const nulls = piece.nulls(id)
+    if (nulls !== undefined) return nulls === 0
+    const address = piece.column(id)
+    if (address === 0) return false
+    return !hasNull(this.#context.memory, address, piece.rows)
   }
 
   add(batch: Batch): void {
     const keys = this.#plan.keys.map((index) => batch.vectors[index] as Vector)
-    if (keys.length === 1 && keys[0]?.type.name === 'SYMBOL') {
-      this.#symbols = dictionaryCount(this.#context.memory, keys[0].dictionary)
+    const [key, ...more] = keys
+    if (this.#descending && more.length === 0 && key?.type.name === 'SYMBOL') {
+      this.#symbols = dictionaryCount(this.#context.memory, key.dictionary)
+      this.#nullSeen ||= hasNull(this.#context.memory, key.address, batch.rows)
     }
     this.#groups.assign(keys, batch.rows)
     const count = this.#descending ? this.#selectFirst(batch) : this.#selectNewer(batch)
@@ -145,4 +179,9 @@ class NewestRows {
     this.rows.keepGathered(index, kept.length)
     space.give(index)
   }
+}
+
+/** Whether a symbol column has a NULL. */
+function hasNull({ i32 }: SharedMemory, address: number, rows: number): boolean {
+  return i32.subarray(address >>> 2, (address >>> 2) + rows).includes(-1)
 }

@@ -20,6 +20,8 @@ export interface Piece {
   /** Address of the column's first value, 0 when every value is null. Pinned until release. */
   column(columnId: number): number
   release(): void
+  /** NULLs of the column where they are known without reading it. */
+  nulls(columnId: number): number | undefined
   /** u32 per row: index + 1 of the row that replaced it, 0 = none; 0 when the piece has no such rows. */
   readonly superseded: number
   /** Replacements at or beyond this index are not seen yet. */
@@ -104,6 +106,7 @@ function pagePiece(partAccess: PartAccess, handle: PartHandle, page: number, tim
       pinned.set(columnId, address)
       return address
     },
+    nulls: (columnId) => partAccess.statistics(handle, columnId, page)?.nulls,
     release: () => {
       for (const address of pinned.values()) partAccess.unpin(address)
       pinned.clear()
@@ -145,6 +148,7 @@ function blockPiece(memory: SharedMemory, block: number, rows: number, visibleRo
     superseded: Atomics.load(memory.u32, word + 9),
     visibleRows,
     column: (columnId) => blockColumn(memory, block, columnId),
+    nulls: () => undefined,
     release: () => {},
   }
 }

@@ -2,10 +2,11 @@
 // ones take turns. A query whose reader is slow is parked until blocks come back.
 
 import { errorRecord } from '../../base/errors.js'
+import { createJit } from '../../kernels/jit/jit.js'
 import type { ToQueryThread } from './messages.js'
 import { type QueryHost, RunningQuery } from './running-query.js'
 
-export type QueryRoleOptions = QueryHost
+export type QueryRoleOptions = Omit<QueryHost, 'jit'>
 
 /** A query that has worked no longer than this goes before all others. */
 const freshMs = 5
@@ -21,7 +22,7 @@ export class QueryRole {
   readonly #outstanding = new Map<number, Map<number, number>>()
 
   constructor(options: QueryRoleOptions) {
-    this.#host = options
+    this.#host = { ...options, jit: createJit(options.memory) }
   }
 
   /** Queries under way. */

@@ -5,6 +5,7 @@
 
 import type { Clock } from '../../base/clock.js'
 import { CancelledError, TimeoutError } from '../../base/errors.js'
+import type { Jit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -27,6 +28,7 @@ export interface QueryHost {
   readonly allocator: Allocator
   readonly kernels: Kernels
   readonly partAccess: PartAccess
+  readonly jit: Jit
   readonly clock: Clock
   readonly post: (message: FromQueryThread) => void
 }
@@ -86,7 +88,7 @@ export class RunningQuery {
       },
       texts: new SymbolTexts(memory),
       symbols: new Symbols(this.#space),
-      jit: request.jit,
+      jit: request.jit ? host.jit : null,
       onEnd: (release) => this.#endings.push(release),
     }
   }

@@ -9,15 +9,16 @@ import { createStates, type GroupStates } from './accumulate.js'
 import { type Bucket, type Buckets, createBuckets, type SamplePlan } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
-import { GroupKeys } from './group-keys.js'
+import { createGrouping, type Grouping } from './group-keys.js'
 import { sliceBatch } from './limit.js'
 import { valuesOperator } from './rows-of-values.js'
 import { type FilledGroups, filledRows } from './sample-fill.js'
 import { valueReader } from './values.js'
 import type { Batch, Operator, Pull, Vector } from './vector.js'
 
-export function sampleOperator(context: ExecContext, input: Operator, plan: SamplePlan): Operator {
-  const sampler = new Sampler(context, plan)
+/** `dense`: the input is one table's rows, so that symbols have one dictionary. */
+export function sampleOperator(context: ExecContext, input: Operator, plan: SamplePlan, dense: boolean): Operator {
+  const sampler = new Sampler(context, plan, dense)
   const rows: (readonly Value[])[] = []
   let filled: Iterator<readonly Value[]> | null = null
   let done = false
@@ -53,25 +54,23 @@ class Sampler {
   readonly #plan: SamplePlan
   readonly #buckets: Buckets
   readonly #keys: readonly VectorEvaluator[]
-  readonly #groups: GroupKeys | null
+  readonly #groups: Grouping | null
   readonly #states: readonly GroupStates[]
   readonly #filling: boolean
   #bucket: Bucket | null = null
-  /** Groups of the current bucket in order of first appearance, and the bucket in which each was seen last. */
-  #present: number[] = []
-  #stamps: number[] = []
-  #bucketNumber = 0
+  readonly #presence: Presence
   #rows: (readonly Value[])[] = []
   readonly #filled: { start: bigint; end: bigint; results: Map<number, readonly Value[]> }[] = []
 
-  constructor(context: ExecContext, plan: SamplePlan) {
+  constructor(context: ExecContext, plan: SamplePlan, dense: boolean) {
     this.#context = context
     this.#plan = plan
     const type = plan.columns[0]?.type.name
     this.#buckets = createBuckets(plan, type === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
     this.#keys = plan.keys.map((key) => compileVector(key, context))
     const types = plan.keys.map((key) => key.type)
-    this.#groups = plan.keys.length > 0 ? new GroupKeys(context, types) : null
+    this.#groups = plan.keys.length > 0 ? createGrouping(context, types, dense) : null
+    this.#presence = new Presence(context)
     this.#states = createStates(context, plan.aggregates)
     this.#filling = plan.fills.some(({ kind }) => kind !== 'none')
   }
@@ -120,41 +119,29 @@ class Sampler {
     }
     if (known !== null) this.#leave(known)
     this.#bucket = next
-    this.#bucketNumber++
     return next
   }
 
   #addRows(batch: Batch): void {
     const groups = this.#groups
-    if (groups === null) this.#present = [0]
-    else {
+    if (groups !== null) {
       const vectors = this.#keys.map((evaluate) => evaluate(batch))
-      groups.assign(vectors, batch.rows)
-      this.#stamp(groups, batch.rows)
+      groups.assign(vectors, batch.rows, 0)
+      this.#presence.add(groups, batch.rows)
     }
-    for (const state of this.#states) state.add(batch, groups?.ids ?? 0, groups?.count ?? 1)
-  }
-
-  #stamp({ ids }: GroupKeys, rows: number): void {
-    const { u32 } = this.#context.memory
-    const first = ids >>> 2
-    for (let row = 0; row < rows; row++) {
-      const group = u32[first + row] as number
-      if (this.#stamps[group] === this.#bucketNumber) continue
-      this.#stamps[group] = this.#bucketNumber
-      this.#present.push(group)
-    }
+    for (const state of this.#states) state.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
   }
 
   #leave({ start, end }: Bucket): void {
+    const groups = this.#groups
     const results = new Map<number, readonly Value[]>()
-    for (const group of this.#present) {
-      const values = this.#states.map((state) => state.result(group))
+    for (const group of groups === null ? [0] : this.#presence.take(groups)) {
+      const id = groups === null ? 0 : groups.idAt(group)
+      const values = this.#states.map((state) => state.result(id))
       if (this.#filling) results.set(group, values)
       else this.#rows.push([start, ...this.#keyValues(group), ...values])
     }
     if (this.#filling) this.#filled.push({ start, end, results })
-    this.#present = []
     for (const state of this.#states) state.reset()
   }
 
@@ -169,5 +156,56 @@ class Sampler {
     const values = this.#plan.keys.map((_, index) => valueReader(memory, texts, groups.keys.column(index))(group))
     this.#knownKeys[group] = values
     return values
+  }
+}
+
+const cellBytes = 8
+const never = 0xffff_ffff
+
+/** Which groups had rows in the current bucket, in order of first appearance: {first row, last row} by group id. */
+class Presence {
+  readonly #context: ExecContext
+  #cells = 0
+  #size = 0
+  #capacity = 0
+  #rows = 0
+
+  constructor(context: ExecContext) {
+    this.#context = context
+  }
+
+  add(groups: Grouping, rows: number): void {
+    this.#grow(groups.size)
+    this.#context.kernels.aggregate.groupRows(groups.ids, 0, rows, groups.size, this.#rows, this.#cells)
+    this.#rows += rows
+  }
+
+  /** Numbers of the groups (not ids); forgets them. */
+  take(groups: Grouping): number[] {
+    const { u32 } = this.#context.memory
+    const first = this.#cells >>> 2
+    const present: { readonly group: number; readonly row: number }[] = []
+    for (let group = 0; group < groups.count; group++) {
+      const row = u32[first + groups.idAt(group) * 2] as number
+      if (row !== never) present.push({ group, row })
+    }
+    u32.fill(never, first, first + this.#size * 2)
+    this.#rows = 0
+    return present.sort((a, b) => a.row - b.row).map(({ group }) => group)
+  }
+
+  #grow(size: number): void {
+    if (size <= this.#size) return
+    const { space, memory } = this.#context
+    if (size > this.#capacity) {
+      const capacity = Math.max(256, size, this.#capacity * 2)
+      const fresh = space.take(capacity * cellBytes)
+      memory.u8.copyWithin(fresh, this.#cells, this.#cells + this.#size * cellBytes)
+      if (this.#cells !== 0) space.give(this.#cells)
+      this.#cells = fresh
+      this.#capacity = capacity
+    }
+    memory.u32.fill(never, (this.#cells >>> 2) + this.#size * 2, (this.#cells >>> 2) + size * 2)
+    this.#size = size
   }
 }

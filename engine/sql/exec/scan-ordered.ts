@@ -9,10 +9,10 @@ import { ResourceError } from '../../base/errors.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { TimeRange } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { compileVector } from './expression.js'
 import { type Piece, runsOf } from './pieces.js'
+import { compileFilter } from './row-filter.js'
 import type { ScanShape } from './scan-slices.js'
-import { Gathered, selectRows } from './selection.js'
+import { Gathered } from './selection.js'
 import { type Stream, streamsOf } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
@@ -20,8 +20,16 @@ const runsMax = 255
 /** Fewer rows than this are not worth a batch of their own while there is something to merge with. */
 const sliceRowsMin = 256
 
-export function orderedScanOperator(context: ExecContext, shape: ScanShape, descending: boolean): Operator {
-  const merge = new StreamMerge(context, shape, descending)
+/** `skips`: pieces that need not be read, asked when their turn has come. */
+export function orderedScanOperator(
+  context: ExecContext,
+  wanted: ScanShape,
+  descending: boolean,
+  skips: (piece: Piece) => boolean = () => false,
+): Operator {
+  const shape = withTimestamp(wanted)
+  const width = wanted.columnIds.length
+  const merge = new StreamMerge(context, shape, descending, skips)
   context.onEnd(() => merge.close())
   const filter = restriction(context, shape)
   const gathered = new Gathered(context, shape.types)
@@ -29,30 +37,46 @@ export function orderedScanOperator(context: ExecContext, shape: ScanShape, desc
   const pull = (): Pull => {
     const batch = merge.pull()
     if (!isBatch(batch) || filter === null) return batch
-    const count = selectRows(context.memory, filter(batch), batch.rows, index)
-    if (count === batch.rows) return batch
-    return count === 0 ? 'working' : gathered.gather(batch.vectors, index, count)
+    const count = filter(batch, index)
+    if (count === 0) return 'working'
+    const { rows, vectors } = count === batch.rows ? batch : gathered.gather(batch.vectors, index, count)
+    return { rows, vectors: vectors.length === width ? vectors : vectors.slice(0, width) }
   }
   return { pull }
 }
 
-/** Bytes 0 and 1 by row: the filter, and the ranges where there are several (their outer bounds hold already). */
-function restriction(context: ExecContext, shape: ScanShape): ((batch: Batch) => number) | null {
+/** Several ranges are checked row by row: the timestamp is read whether it is wanted or not. */
+function withTimestamp(shape: ScanShape): ScanShape {
+  const { columnIds, types, ranges, snapshot } = shape
+  const { timestampId, columns } = snapshot.version.schema
+  if (ranges === null || ranges.length < 2 || columnIds.includes(timestampId)) return shape
+  const type = columns.find(({ id }) => id === timestampId)?.type
+  return type === undefined ? shape : { ...shape, columnIds: [...columnIds, timestampId], types: [...types, type] }
+}
+
+/** Row numbers by the filter, and by the ranges where there are several (their outer bounds hold already). */
+function restriction(context: ExecContext, shape: ScanShape): ((batch: Batch, out: number) => number) | null {
   const { ranges } = shape
-  const several = ranges !== null && ranges.length > 1
-  const filter = shape.filter === null ? null : compileVector(shape.filter, context)
-  if (!several) return filter === null ? null : (batch) => filter(batch).address
+  const dictionaries = new Map(shape.snapshot.version.dictionaries)
+  const dictionaryOf = (column: number): number => dictionaries.get(shape.columnIds[column] as number) ?? 0
+  const filter =
+    shape.filter === null ? null : compileFilter(context, shape.filter, { types: shape.types, dictionaryOf })
+  if (ranges === null || ranges.length === 1) {
+    return filter === null ? null : ({ rows, vectors }, out) => filter.select(vectors, rows, out)
+  }
   const column = shape.columnIds.indexOf(shape.snapshot.version.schema.timestampId)
-  const mask = context.space.take(batchRowsMax)
-  const { u8, i64 } = context.memory
-  return (batch) => {
-    const held = filter === null ? 0 : filter(batch).address
-    const ts = (batch.vectors[column] as Vector).address >>> 3
-    for (let row = 0; row < batch.rows; row++) {
-      const inside = inRanges(ranges, i64[ts + row] as bigint)
-      u8[mask + row] = inside && (held === 0 || u8[held + row] === 1) ? 1 : 0
+  const { u32, i64 } = context.memory
+  return ({ rows, vectors }, out) => {
+    const ts = (vectors[column] as Vector).address >>> 3
+    let count = filter === null ? rows : filter.select(vectors, rows, out)
+    if (filter === null) context.kernels.sort.identity(rows, out)
+    const candidates = count
+    count = 0
+    for (let at = out >>> 2; at < (out >>> 2) + candidates; at++) {
+      const row = u32[at] as number
+      if (inRanges(ranges, i64[ts + row] as bigint)) u32[(out >>> 2) + count++] = row
     }
-    return mask
+    return count
   }
 }
 
@@ -74,6 +98,7 @@ class StreamMerge {
   readonly #context: ExecContext
   readonly #shape: ScanShape
   readonly #descending: boolean
+  readonly #skips: (piece: Piece) => boolean
   readonly #dictionaries: readonly number[]
   readonly #columnIds: readonly number[]
   readonly #types: readonly DataType[]
@@ -86,7 +111,8 @@ class StreamMerge {
   readonly #runs: number
   readonly #reversed: number
 
-  constructor(context: ExecContext, shape: ScanShape, descending: boolean) {
+  constructor(context: ExecContext, shape: ScanShape, descending: boolean, skips: (piece: Piece) => boolean) {
+    this.#skips = skips
     this.#context = context
     this.#shape = shape
     this.#descending = descending
@@ -122,6 +148,7 @@ class StreamMerge {
       ranges,
       typeOf: (id) => types.get(id) as DataType,
       descending: this.#descending,
+      skips: this.#skips,
     })
   }
 

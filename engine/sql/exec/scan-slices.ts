@@ -5,8 +5,8 @@ import type { TableSnapshot } from '../../storage/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { Expression, TimeRange } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { columnsOf, compileVector, type VectorEvaluator } from './expression.js'
 import { covers, type Piece } from './pieces.js'
+import { compileFilter, type RowFilter } from './row-filter.js'
 import { Gathered, selectRows } from './selection.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
@@ -28,8 +28,7 @@ export class SliceReader {
   readonly #context: ExecContext
   readonly #shape: ScanShape
   readonly #dictionaries: readonly number[]
-  readonly #filter: VectorEvaluator | null
-  readonly #filterColumns: readonly number[]
+  readonly #filter: RowFilter | null
   readonly #gathered: Gathered
   readonly #index: number
   readonly #mask: number
@@ -39,8 +38,13 @@ export class SliceReader {
     this.#shape = shape
     const dictionaries = new Map(shape.snapshot.version.dictionaries)
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
-    this.#filter = shape.filter === null ? null : compileVector(shape.filter, context)
-    this.#filterColumns = shape.filter === null ? [] : columnsOf(shape.filter)
+    this.#filter =
+      shape.filter === null
+        ? null
+        : compileFilter(context, shape.filter, {
+            types: shape.types,
+            dictionaryOf: (column) => this.#dictionaries[column] as number,
+          })
     this.#gathered = new Gathered(context, shape.types)
     this.#index = context.space.take(batchRowsMax * 4)
     this.#mask = context.space.take(batchRowsMax)
@@ -85,20 +89,26 @@ export class SliceReader {
     const rows = to - from
     const mask = this.#rowMask(piece, from, rows)
     if (this.#filter === null && mask === 0) return { rows, vectors: this.vectors(piece, from, null) }
-    const { memory } = this.#context
-    let passed = mask
-    if (this.#filter !== null) {
-      const vectors = this.vectors(piece, from, this.#filterColumns)
-      const held = this.#filter({ rows, vectors }).address
-      if (mask !== 0)
-        for (let row = 0; row < rows; row++)
-          memory.u8[mask + row] = (memory.u8[mask + row] as number) & (memory.u8[held + row] as number)
-      else passed = held
-    }
-    const count = selectRows(memory, passed, rows, this.#index)
+    const count = this.#select(piece, from, rows, mask)
     if (count === 0) return null
     const vectors = this.vectors(piece, from, null)
     return count === rows ? { rows, vectors } : this.#gathered.gather(vectors, this.#index, count)
+  }
+
+  #select(piece: Piece, from: number, rows: number, mask: number): number {
+    const { memory } = this.#context
+    if (this.#filter === null) return selectRows(memory, mask, rows, this.#index)
+    const count = this.#filter.select(this.vectors(piece, from, this.#filter.columns), rows, this.#index)
+    if (mask === 0) return count
+    const { u8, u32 } = memory
+    const first = this.#index >>> 2
+    let kept = 0
+    for (let at = first; at < first + count; at++) {
+      const row = u32[at] as number
+      u32[first + kept] = row
+      kept += u8[mask + row] as number
+    }
+    return kept
   }
 
   /** Bytes 0 and 1: in the ranges, and not replaced by a visible row. 0 when all rows are. */

@@ -17,10 +17,10 @@ export interface SetShape {
 export function setOperator(context: ExecContext, left: Operator, right: Operator, shape: SetShape): Operator {
   if (shape.operation === 'union') {
     const both = concatenated(left, right)
-    return shape.all ? both : distinctOperator(context, both, shape.columns)
+    return shape.all ? both : distinctOperator(context, both, shape.columns, false)
   }
   const matched = matching(context, left, right, shape)
-  return shape.all ? matched : distinctOperator(context, matched, shape.columns)
+  return shape.all ? matched : distinctOperator(context, matched, shape.columns, false)
 }
 
 function concatenated(left: Operator, right: Operator): Operator {

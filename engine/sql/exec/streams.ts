@@ -15,6 +15,8 @@ export interface StreamShape {
   readonly ranges: readonly TimeRange[] | null
   readonly typeOf: (columnId: number) => DataType
   readonly descending: boolean
+  /** Pieces that need not be read; asked before anything of the piece is. */
+  readonly skips: (piece: Piece) => boolean
 }
 
 /** Streams in commit order. */
@@ -77,8 +79,13 @@ export class Stream {
   /** Opens the current piece; it may turn out to have no rows for us: settle again. */
   open(): void {
     if (this.piece !== null) return
-    const { context, timestampId, typeOf, ranges } = this.#shape
-    const piece = orderedView(context, this.#pieces[this.#next++] as Piece, timestampId, typeOf)
+    const { context, timestampId, typeOf, ranges, skips } = this.#shape
+    const next = this.#pieces[this.#next++] as Piece
+    if (skips(next)) {
+      next.release()
+      return
+    }
+    const piece = orderedView(context, next, timestampId, typeOf)
     this.piece = piece
     this.from = 0
     this.to = piece.rows

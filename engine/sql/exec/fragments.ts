@@ -1,0 +1,90 @@
+// Bound expressions as generated kernels take them (kernels/jit): columns are renumbered to those that are used, and
+// conditions on one symbol column become tables of answers by dictionary id.
+
+import type { FragmentExpression } from '../../kernels/jit/fragment.js'
+import type { Fragment } from '../../kernels/jit/jit.js'
+import { dictionaryCount } from '../../storage/layout.js'
+import type { DataType } from '../../types/column-types.js'
+import type { Expression } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { type SymbolPredicate, symbolPredicate } from './expression.js'
+import type { Vector } from './vector.js'
+
+/** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
+const lookupEntriesMax = 65_536
+
+export class FragmentInputs {
+  /** Types of the used columns, in the fragment's order. */
+  readonly types: DataType[] = []
+  /** The same columns' indexes in the batch. */
+  readonly columns: number[] = []
+  readonly #context: ExecContext
+  /** Dictionary of a column of the input, 0 when it is not known: no tables then. */
+  readonly #dictionaryOf: (column: number) => number
+  readonly #predicates: SymbolPredicate[] = []
+
+  constructor(context: ExecContext, dictionaryOf: (column: number) => number) {
+    this.#context = context
+    this.#dictionaryOf = dictionaryOf
+  }
+
+  /** null: generated code cannot do it. */
+  expression(expression: Expression): FragmentExpression | null {
+    switch (expression.kind) {
+      case 'column':
+        return { kind: 'column', index: this.#use(expression.index, expression.type), type: expression.type }
+      case 'constant':
+        return expression.type.name === 'SYMBOL' ? null : expression
+      case 'subquery': {
+        const result = this.#context.evaluation.subqueries[expression.index]
+        return result?.mode === 'scalar' ? { kind: 'constant', value: result.value, type: expression.type } : null
+      }
+      case 'call':
+        return this.#lookup(expression) ?? this.#call(expression)
+    }
+  }
+
+  /** Tells the fragment where the batch's columns and the tables lie. */
+  bind(fragment: Fragment, block: number, vectors: readonly Vector[]): void {
+    this.columns.forEach((column, index) => {
+      fragment.setColumn(block, index, (vectors[column] as Vector).address)
+    })
+  }
+
+  /** Tables of answers: they stay, because the rows of a snapshot have no newer ids. */
+  bindLookups(fragment: Fragment, block: number): void {
+    fragment.lookups.forEach((table, slot) => {
+      const predicate = this.#predicates[table] as SymbolPredicate
+      const dictionary = this.#dictionaryOf(predicate.column)
+      const count = dictionaryCount(this.#context.memory, dictionary)
+      fragment.setLookup(block, slot, predicate.tableFor(dictionary, count), count + 1)
+    })
+  }
+
+  #use(column: number, type: DataType): number {
+    const known = this.columns.indexOf(column)
+    if (known >= 0) return known
+    this.types.push(type)
+    return this.columns.push(column) - 1
+  }
+
+  #lookup(expression: Expression): FragmentExpression | null {
+    const predicate = symbolPredicate(expression, this.#context)
+    if (predicate === undefined) return null
+    const dictionary = this.#dictionaryOf(predicate.column)
+    if (dictionary === 0 || dictionaryCount(this.#context.memory, dictionary) > lookupEntriesMax) return null
+    const column = this.#use(predicate.column, { name: 'SYMBOL', a: 0, b: 0 })
+    return { kind: 'lookup', column, table: this.#predicates.push(predicate) - 1, type: expression.type }
+  }
+
+  #call({ name, args, type }: Extract<Expression, { kind: 'call' }>): FragmentExpression | null {
+    const parts: FragmentExpression[] = []
+    for (const argument of args) {
+      // Two symbol columns may have two dictionaries.
+      const part = argument.type.name === 'SYMBOL' ? null : this.expression(argument)
+      if (part === null) return null
+      parts.push(part)
+    }
+    return { kind: 'call', name, args: parts, type }
+  }
+}
