@@ -17,6 +17,7 @@
 //   buy | 10                        one line a row
 //
 //   restart                 the database is closed and opened again
+//   include trades          the records of fixtures/trades.slt
 //
 // Cells are as in the JSON of /exec, texts without their quotes: NULL stands for null, and a text that could be taken
 // for something else (empty, NULL, edged by spaces, with a bar or a control character) keeps its quotes. DOUBLE and
@@ -25,13 +26,14 @@
 // `failing` before a record's first word: the expectation is right and the server does not meet it yet. A record that
 // passes in spite of its mark fails the test, so that marks go away.
 
-export type SltKind = 'ok' | 'error' | 'query' | 'restart'
+export type SltKind = 'ok' | 'error' | 'query' | 'restart' | 'include'
 
 export interface SltRecord {
   readonly comments: readonly string[]
   readonly kind: SltKind
   readonly failing: boolean
   readonly rowsort: boolean
+  /** The statement; of an include the name. */
   readonly sql: string
   /** Lines behind the bar of dashes. */
   readonly expected: readonly string[]
@@ -72,6 +74,7 @@ function parseRecord(lines: readonly string[], line: number): SltRecord {
   const sql = (bar < 0 ? rest : rest.slice(0, bar)).join('\n')
   const expected = bar < 0 ? [] : rest.slice(bar + 1)
   const kind = kindOf(words, line + first)
+  if (kind === 'include') return { comments, kind, failing, rowsort: false, sql: words[1] ?? '', expected, line }
   return { comments, kind, failing, rowsort: words.includes('rowsort'), sql, expected, line: line + first }
 }
 
@@ -80,6 +83,7 @@ function kindOf(words: readonly string[], line: number): SltKind {
   if (text === 'statement ok') return 'ok'
   if (text === 'statement error') return 'error'
   if (text === 'restart') return 'restart'
+  if (words[0] === 'include') return 'include'
   if (text === 'query' || text === 'query rowsort') return 'query'
   throw new Error(`unknown record [line=${line}, text=${text}]`)
 }
@@ -90,6 +94,7 @@ export function printSlt(records: readonly SltRecord[]): string {
 
 function printRecord(record: SltRecord): string {
   const { comments, kind, failing, rowsort, sql, expected } = record
+  if (kind === 'include') return `${[...comments, `include ${sql}`].join('\n')}\n`
   const words = kind === 'ok' || kind === 'error' ? `statement ${kind}` : `${kind}${rowsort ? ' rowsort' : ''}`
   const head = sql === '' && kind !== 'restart' ? [] : [`${failing ? 'failing ' : ''}${words}`]
   const body = sql === '' ? [] : [sql]

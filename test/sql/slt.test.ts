@@ -9,17 +9,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { repositoryRoot } from '../support/source-tree.js'
 import { engineDoor, type SltDoor, serverDoor } from './doors.js'
 import { difference, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'
+import { modes, run, withFixtures } from './slt-run.js'
 
 const folder = join(repositoryRoot, 'test/sql')
 const complete = process.env['SLT_COMPLETE'] === '1'
 const wantedFile = process.env['SLT_FILE'] ?? ''
 const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.slt') && name.includes(wantedFile))
+  .filter((name) => name.endsWith('.slt') && !name.startsWith('fixtures') && name.includes(wantedFile))
   .sort()
-
-/** When the runner flushes: never, before each query that follows a change, or behind every second statement. */
-const modes = ['in memory', 'in parts', 'in both'] as const
-type Mode = (typeof modes)[number]
 
 const doors: SltDoor[] = []
 
@@ -35,8 +32,8 @@ afterAll(async () => {
 for (const file of files) {
   test(file, { timeout: 120_000 }, async () => {
     const path = join(folder, file)
-    const records = parseSlt(readFileSync(path, 'utf8'))
-    if (complete) return rewrite(path, records)
+    if (complete) return rewrite(path)
+    const records = withFixtures(parseSlt(readFileSync(path, 'utf8')))
     const failures = new Map<SltRecord, string>()
     for (const door of doors) {
       for (const mode of modes) {
@@ -57,45 +54,13 @@ function finding(file: string, record: SltRecord, failure: string | undefined): 
   return failure === undefined ? [] : [`${place} ${failure}\n  ${record.sql}`]
 }
 
-async function run(
-  door: SltDoor,
-  mode: Mode,
-  records: readonly SltRecord[],
-  answered: (record: SltRecord, answer: SltAnswer) => void,
-): Promise<void> {
-  await dropTables(door)
-  let changes = 0
-  for (const record of records) {
-    if (record.kind === 'restart') await door.restart()
-    if (record.sql === '') continue
-    if (mode === 'in parts' && record.kind === 'query' && changes > 0) {
-      await mustRun(door, 'checkpoint')
-      changes = 0
-    }
-    answered(record, await door.run(record.sql))
-    if (record.kind !== 'ok') continue
-    changes++
-    if (mode === 'in both' && changes % 2 === 1) await mustRun(door, 'checkpoint')
-  }
-}
-
-async function dropTables(door: SltDoor): Promise<void> {
-  const answer = await mustRun(door, 'select table_name from tables()')
-  for (const name of answer.lines.slice(1)) await mustRun(door, `drop table '${name.replaceAll("'", "''")}'`)
-}
-
-async function mustRun(door: SltDoor, sql: string): Promise<SltAnswer> {
-  const answer = await door.run(sql)
-  if (answer.kind === 'error') throw new Error(`${sql}: ${answer.lines.join(' ')}`)
-  return answer
-}
-
 /** Keeps the expectation of a record marked as failing, and the mark unless the record passes. */
-async function rewrite(path: string, records: readonly SltRecord[]): Promise<void> {
+async function rewrite(path: string): Promise<void> {
   const [door] = doors
   if (door === undefined) throw new Error('no door is open')
+  const records = parseSlt(readFileSync(path, 'utf8'))
   const found = new Map<SltRecord, SltRecord>()
-  await run(door, 'in memory', records, (record, answer) => found.set(record, completed(record, answer)))
+  await run(door, 'in memory', withFixtures(records), (record, answer) => found.set(record, completed(record, answer)))
   writeFileSync(path, printSlt(records.map((record) => found.get(record) ?? record)))
 }
 

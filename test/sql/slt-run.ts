@@ -1,0 +1,53 @@
+// Running the records of a golden SQL file by one door, with rows where the mode wants them.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { repositoryRoot } from '../support/source-tree.js'
+import type { SltDoor } from './doors.js'
+import { parseSlt, type SltAnswer, type SltRecord } from './slt-file.js'
+
+/** When the runner flushes: never, before each query that follows a change, or behind every second statement. */
+export const modes = ['in memory', 'in parts', 'in both'] as const
+export type Mode = (typeof modes)[number]
+
+/** Puts the records of fixtures in the place of their includes. */
+export function withFixtures(records: readonly SltRecord[]): SltRecord[] {
+  return records.flatMap((record) => {
+    if (record.kind !== 'include') return [record]
+    return parseSlt(readFileSync(join(repositoryRoot, 'test/sql/fixtures', `${record.sql}.slt`), 'utf8'))
+  })
+}
+
+/** Begins with an empty database. */
+export async function run(
+  door: SltDoor,
+  mode: Mode,
+  records: readonly SltRecord[],
+  answered: (record: SltRecord, answer: SltAnswer) => void,
+): Promise<void> {
+  await dropTables(door)
+  let changes = 0
+  for (const record of records) {
+    if (record.kind === 'restart') await door.restart()
+    if (record.sql === '') continue
+    if (mode === 'in parts' && record.kind === 'query' && changes > 0) {
+      await mustRun(door, 'checkpoint')
+      changes = 0
+    }
+    answered(record, await door.run(record.sql))
+    if (record.kind !== 'ok') continue
+    changes++
+    if (mode === 'in both' && changes % 2 === 1) await mustRun(door, 'checkpoint')
+  }
+}
+
+async function dropTables(door: SltDoor): Promise<void> {
+  const answer = await mustRun(door, 'select table_name from tables()')
+  for (const name of answer.lines.slice(1)) await mustRun(door, `drop table '${name.replaceAll("'", "''")}'`)
+}
+
+async function mustRun(door: SltDoor, sql: string): Promise<SltAnswer> {
+  const answer = await door.run(sql)
+  if (answer.kind === 'error') throw new Error(`${sql}: ${answer.lines.join(' ')}`)
+  return answer
+}
