@@ -65,7 +65,7 @@ function convert(f: FunctionBuilder, source: Numbers, to: Numbers['kind']): read
     case 'f32 f64':
       return promoted(f, source.parts[0] as Local)
     case 'f64 f32':
-      return [demoted(f, source.parts)]
+      return [demoted(f, withinFloat(f, source.parts))]
     case 'f64 i32':
       return [doubleToInt(f, source.parts)]
     case 'f32 i32':
@@ -119,6 +119,12 @@ function longToDouble(f: FunctionBuilder, source: Numbers): readonly Local[] {
 
 export function promoted(f: FunctionBuilder, floats: Local): readonly Local[] {
   return [floats, upperHalf(f, floats)].map((part) => f.apply('f64x2.promote_low_f32x4', part))
+}
+
+/** What is beyond the range of FLOAT is NULL. */
+function withinFloat(f: FunctionBuilder, parts: readonly Local[]): readonly Local[] {
+  const largest = splatDouble(f, 3.4028234663852886e38)
+  return parts.map((part) => f.apply('v128.or', part, f.apply('f64x2.gt', f.apply('f64x2.abs', part), largest)))
 }
 
 function demoted(f: FunctionBuilder, parts: readonly Local[]): Local {

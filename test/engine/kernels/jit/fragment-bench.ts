@@ -170,19 +170,20 @@ export function aggregate(
 
 // The oracle --------------------------------------------------------------------------------------------------------
 
-/** Row by row: what the interpreter says of an expression. Ids stand for symbols; lookups are answered here. */
+/** Row by row: what the interpreter says of an expression. Ids stand for symbols; a lookup is a list of ids. */
 export function evaluator(expression: FragmentExpression, tables: Tables = []): (row: readonly Value[]) => Value {
-  if (expression.kind === 'lookup') {
-    const answers = tables[expression.table] ?? []
-    return (row) => answers[Number(row[expression.column] ?? -1) + 1] ?? false
-  }
-  if (expression.kind === 'call' && ['and', 'or', 'not'].includes(expression.name)) {
-    const parts = expression.args.map((arg) => evaluator(arg, tables))
-    if (expression.name === 'not') return (row) => parts[0]?.(row) !== true
-    const every = expression.name === 'and'
-    return (row) => (every ? parts.every((part) => part(row) === true) : parts.some((part) => part(row) === true))
-  }
-  return compileExpression({ ...expression, position: 0 } as Expression, evaluation)
+  return compileExpression(interpretable(expression, tables), evaluation)
+}
+
+function interpretable(expression: FragmentExpression, tables: Tables): Expression {
+  if (expression.kind === 'call')
+    return { ...expression, args: expression.args.map((arg) => interpretable(arg, tables)), position: 0 }
+  if (expression.kind !== 'lookup') return { ...expression, position: 0 }
+  const type = dataType('SYMBOL')
+  const ids = (tables[expression.table] ?? []).flatMap((answer, index) => (answer ? [index - 1] : []))
+  const members = ids.map((id): Expression => ({ kind: 'constant', value: id < 0 ? null : id, type, position: 0 }))
+  const symbol: Expression = { kind: 'column', index: expression.column, type, position: 0 }
+  return { kind: 'call', name: 'in', args: [symbol, ...members], type: expression.type, position: 0 }
 }
 
 function rowAt(columns: readonly Column[], row: number): Value[] {
@@ -268,6 +269,7 @@ function folded(
   const state = row.accumulator.init()
   for (const value of values) row.accumulator.add(state, arg === null ? [] : [value], site)
   const result = row.accumulator.result(state, site)
-  if (typeof result === 'number') return Number.isNaN(result) ? null : type.name === 'FLOAT' ? Math.fround(result) : result
+  if (typeof result === 'number')
+    return Number.isNaN(result) ? null : type.name === 'FLOAT' ? Math.fround(result) : result
   return result === longMin ? null : result
 }
