@@ -2,6 +2,7 @@
 // themselves, touching rows only where a block is not sorted. Counting rows of a part does not even open it.
 
 import { initStats, statsBytes } from '../../kernels/aggregate.js'
+import { mayRepeat } from '../../storage/dedup-view.js'
 import type { Value } from '../../types/value.js'
 import type { AggregateCall, Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
@@ -21,7 +22,7 @@ interface Figures {
 /** undefined: rows have to be read. */
 export function metadataOperator(context: ExecContext, plan: AggregatePlan, shape: ScanShape): Operator | undefined {
   const { timestampId } = shape.snapshot.version.schema
-  if (plan.keys.length > 0 || shape.filter !== null) return undefined
+  if (plan.keys.length > 0 || shape.filter !== null || mayRepeat(shape.snapshot)) return undefined
   if (!plan.aggregates.every((call) => isKnown(call, shape.columnIds, timestampId))) return undefined
   const figures = figuresOf(context, shape)
   if (figures === undefined) return undefined
@@ -51,7 +52,7 @@ function figuresOf(context: ExecContext, { snapshot, ranges }: ScanShape): Figur
   }
   const opened = cut.filter((part) => touches(ranges, part.minTs, part.maxTs))
   const rest = { ...snapshot, version: { ...version, parts: opened } }
-  for (const { pieces } of runsOf(context.memory, context.partAccess, rest, ranges)) {
+  for (const { pieces } of runsOf(context.memory, context.partAccess, rest, ranges, context.space)) {
     for (const piece of pieces) if (!addPiece(context, figures, piece, rest, ranges)) return undefined
   }
   return figures

@@ -9,6 +9,7 @@ import { metadataOperator } from './answer-from-metadata.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
 import { filterOperator } from './filter.js'
+import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
 import { latestOfTable, latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
 import { projectOperator } from './project.js'
@@ -38,7 +39,7 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     case 'aggregate':
       return buildAggregate(context, plan)
     case 'sample':
-      return sampleOperator(context, buildOperator(context, plan.input), plan, readsOneTable(plan.input))
+      return buildSample(context, plan)
     case 'latest':
       return buildLatest(context, plan)
     case 'sort':
@@ -86,8 +87,19 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
 
 function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operator {
   const { input } = plan
-  const known = input.kind === 'scan' ? metadataOperator(context, plan, scanShape(context, input)) : undefined
+  const shape = input.kind === 'scan' ? scanShape(context, input) : null
+  const known =
+    shape === null
+      ? undefined
+      : (metadataOperator(context, plan, shape) ?? aggregateFragmentOperator(context, plan, shape))
   return known ?? aggregateOperator(context, buildOperator(context, input), plan, readsOneTable(input))
+}
+
+function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
+  const { input } = plan
+  const shape = input.kind === 'scan' ? scanShape(context, input) : null
+  const known = shape === null ? undefined : sampleFragmentOperator(context, plan, shape)
+  return known ?? sampleOperator(context, buildOperator(context, input), plan, readsOneTable(input))
 }
 
 function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {

@@ -30,7 +30,7 @@ export function compileFloor(
   const [unitText, time, ...more] = call.args
   const unit = time?.type.name
   if (more.length > 0 || time === undefined || (unit !== 'TIMESTAMP' && unit !== 'TIMESTAMP_NS')) return undefined
-  const interval = intervalOf(call.name, unitText)
+  const interval = constantInterval(call.name, unitText)
   if (interval === null) return undefined
   const { memory, space, evaluation } = context
   const source = compile(time)
@@ -69,7 +69,8 @@ export function compileFloor(
 /** Doubles are exact to 256 for nanoseconds of this century. */
 const roundingTicks = 1024
 
-function intervalOf(name: string, unit: Expression | undefined): SampleInterval | null {
+/** The interval of a floor with a constant unit; null: of another kind. */
+export function constantInterval(name: string, unit: Expression | undefined): SampleInterval | null {
   if (unit?.kind !== 'constant' || typeof unit.value !== 'string') return null
   if (name === 'timestamp_floor') return parseSampleInterval(unit.value)
   const letter = truncated[unit.value.toLowerCase()]

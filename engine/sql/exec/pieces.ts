@@ -5,6 +5,7 @@
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type MarkSpace, withoutRepeats } from '../../storage/dedup-view.js'
 import { blockAt, blockColumn, blockCount } from '../../storage/layout.js'
 import type { PartAccess, PartHandle } from '../../storage/part-access.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema.js'
@@ -42,8 +43,20 @@ export interface Run {
 export const timeMin = -(2n ** 63n) + 1n
 export const timeMax = 2n ** 63n - 1n
 
-/** All runs of the snapshot that may hold rows of the ranges, without pieces outside of them. */
+/** All runs of the snapshot that may hold rows of the ranges, without pieces outside of them. `space` keeps marks. */
 export function runsOf(
+  memory: SharedMemory,
+  partAccess: PartAccess,
+  snapshot: TableSnapshot,
+  ranges: readonly TimeRange[] | null,
+  space: MarkSpace,
+): Run[] {
+  const { schema } = snapshot.version
+  const list = (): Run[] => listRuns(memory, partAccess, snapshot, ranges)
+  return schema.dedupKeys.length === 0 ? list() : withoutRepeats(list(), list, { memory, space, schema })
+}
+
+function listRuns(
   memory: SharedMemory,
   partAccess: PartAccess,
   snapshot: TableSnapshot,

@@ -138,11 +138,11 @@ class StreamMerge {
 
   #begin(): Stream[] {
     const { snapshot, ranges } = this.#shape
-    const { memory, partAccess } = this.#context
+    const { memory, partAccess, space } = this.#context
     const { schema } = snapshot.version
     const types = new Map(schema.columns.map(({ id, type }) => [id, type]))
     this.#shape.columnIds.forEach((id, index) => types.set(id, this.#types[index] as DataType))
-    return streamsOf(runsOf(memory, partAccess, snapshot, ranges), {
+    return streamsOf(runsOf(memory, partAccess, snapshot, ranges, space), {
       context: this.#context,
       timestampId: schema.timestampId,
       ranges,

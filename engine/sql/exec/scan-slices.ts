@@ -64,22 +64,23 @@ export class SliceReader {
     })
   }
 
-  /** Column vectors of rows from a piece on; only the listed columns, or all. */
-  vectors(piece: Piece, from: number, only: readonly number[] | null): Vector[] {
+  /** Column vectors from a row of a piece on; only the listed columns, or all. `pages`: readable for a whole page. */
+  vectors(piece: Piece, from: number, only: readonly number[] | null, pages = false): Vector[] {
     const vectors: Vector[] = []
     const { types } = this.#shape
     if (only === null)
-      for (let column = 0; column < types.length; column++) vectors.push(this.#vector(piece, from, column))
-    else for (const column of only) vectors[column] = this.#vector(piece, from, column)
+      for (let column = 0; column < types.length; column++) vectors.push(this.#vector(piece, from, column, pages))
+    else for (const column of only) vectors[column] = this.#vector(piece, from, column, pages)
     return vectors
   }
 
-  #vector(piece: Piece, from: number, column: number): Vector {
+  #vector(piece: Piece, from: number, column: number, pages: boolean): Vector {
+    const { space } = this.#context
     const type = this.#shape.types[column] as DataType
     const address = piece.column(this.#shape.columnIds[column] as number)
     return {
       type,
-      address: address === 0 ? this.#context.space.nulls(type) : address + from * widthOf(type),
+      address: address === 0 ? (pages ? space.pageOfNulls(type) : space.nulls(type)) : address + from * widthOf(type),
       dictionary: this.#dictionaries[column] as number,
     }
   }

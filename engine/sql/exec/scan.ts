@@ -6,7 +6,7 @@ import { type ScanShape, type Slice, SliceReader } from './scan-slices.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 
 export function scanOperator(context: ExecContext, shape: ScanShape): Operator {
-  const { memory, partAccess } = context
+  const { memory, partAccess, space } = context
   const reader = new SliceReader(context, shape)
   let pieces: readonly Piece[] | null = null
   let slices: Slice[] = []
@@ -21,7 +21,7 @@ export function scanOperator(context: ExecContext, shape: ScanShape): Operator {
 
   const advance = (): boolean => {
     close()
-    pieces ??= runsOf(memory, partAccess, shape.snapshot, shape.ranges).flatMap((run) => run.pieces)
+    pieces ??= runsOf(memory, partAccess, shape.snapshot, shape.ranges, space).flatMap((run) => run.pieces)
     current = pieces[nextPiece++] ?? null
     if (current === null) return false
     slices = reader.slices(current)
