@@ -6,6 +6,7 @@
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
 //   disk       bytes a row                  --rows n --peer questdb
+//   parser     our SQL parser beside sqlite-parser
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --set key=value                         a setting of our server
 
@@ -17,6 +18,7 @@ import type { RowOrder, Shape } from './line-template.js'
 import { type Peer, startPenstock, startQuestdb } from './peers.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
+import { parserReport } from './suite-parser.js'
 import { scans } from './suite-scan.js'
 
 const { values, positionals } = parseArgs({
@@ -91,7 +93,13 @@ function bytesOfTables(root: string): number {
   return Math.max(...sizes.values())
 }
 
-const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines, scan, latency, start, disk }
+async function parser(): Promise<void> {
+  parserReport((line) => process.stdout.write(`${line}\n`))
+}
+
+const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines, scan, latency, start, disk, parser }
+/** Suites that start their own servers, or none. */
+const alone = ['start', 'parser']
 
 async function main(): Promise<void> {
   const name = positionals[0] ?? 'lines'
@@ -100,7 +108,7 @@ async function main(): Promise<void> {
   process.stdout.write(
     `${cpus().length} x ${cpus()[0]?.model}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.version}\n`,
   )
-  const peers = name === 'start' ? [] : await startPeers()
+  const peers = alone.includes(name) ? [] : await startPeers()
   try {
     await suite(peers)
   } finally {

@@ -19,6 +19,12 @@ function newRoot(name: string): string {
   return mkdtempSync(join(tmpdir(), `penstock-bench-${name}-`))
 }
 
+/** Four ports that another run of a benchmark does not use. */
+function ports(offset: number): [number, number, number, number] {
+  const first = 20_000 + (process.pid % 4000) * 8 + offset
+  return [first, first + 1, first + 2, first + 3]
+}
+
 async function peer(server: RunningServer, root: string): Promise<Peer> {
   return {
     server,
@@ -32,24 +38,26 @@ async function peer(server: RunningServer, root: string): Promise<Peer> {
 
 /** Starts our server on ports of its own with an empty root; `settings` as of --set. */
 export async function startPenstock(settings: readonly string[] = [], root = newRoot('penstock')): Promise<Peer> {
-  const command = new URL('../../../deploy/penstock.js', import.meta.url).pathname
+  const command = new URL('../../deploy/cli.js', import.meta.url).pathname
+  const [httpPort, linePort, healthPort, pgPort] = ports(0)
   const own = [
-    'http.net.bind.to=127.0.0.1:19000',
-    'line.tcp.net.bind.to=127.0.0.1:19009',
-    'http.min.net.bind.to=127.0.0.1:19003',
-    'pg.net.bind.to=127.0.0.1:18812',
+    `http.net.bind.to=127.0.0.1:${httpPort}`,
+    `line.tcp.net.bind.to=127.0.0.1:${linePort}`,
+    `http.min.net.bind.to=127.0.0.1:${healthPort}`,
+    `pg.net.bind.to=127.0.0.1:${pgPort}`,
   ]
   const sets = [...own, ...settings].flatMap((setting) => ['--set', setting])
   const args = [command, 'start', '-d', root, ...sets]
-  return peer(await startServer('penstock', process.execPath, args, { httpPort: 19000, linePort: 19009 }), root)
+  return peer(await startServer('penstock', process.execPath, args, { httpPort, linePort }), root)
 }
 
 /** Starts QuestDB with two workers. */
 export async function startQuestdb(): Promise<Peer> {
   const root = newRoot('questdb')
+  const [httpPort, linePort] = ports(4)
   const conf = [
-    'http.net.bind.to=127.0.0.1:29000',
-    'line.tcp.net.bind.to=127.0.0.1:29009',
+    `http.net.bind.to=127.0.0.1:${httpPort}`,
+    `line.tcp.net.bind.to=127.0.0.1:${linePort}`,
     'http.min.enabled=false',
     'pg.enabled=false',
     'shared.worker.count=2',
@@ -67,7 +75,7 @@ export async function startQuestdb(): Promise<Peer> {
     '-d',
     root,
   ]
-  return peer(await startServer('questdb', 'java', modules, { httpPort: 29000, linePort: 29009 }), root)
+  return peer(await startServer('questdb', 'java', modules, { httpPort, linePort }), root)
 }
 
 /** The folder with QuestDB's modules; fetched at first use. */
