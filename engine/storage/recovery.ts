@@ -11,7 +11,7 @@ import { removeOrphans } from './recovery-orphans.js'
 import { Replay } from './replay.js'
 import { BatchHeap } from './writer-batch.js'
 import { newTableDefaults, WriterCatalog } from './writer-catalog.js'
-import { type WriterOptions, type WriterState, writerSettings } from './writer-state.js'
+import { manifestOptions, type WriterOptions, type WriterState, writerSettings } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 /** Generation ids that one start may use; the next start begins behind them. */
@@ -23,7 +23,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
   const settings = { ...writerSettings, ...options.settings }
   for (const name of ['symbols', 'manifest']) files.makeDirectory(`${directory}/${name}`)
   files.syncDirectory(directory)
-  const manifest = Manifest.open({ files, directory: `${directory}/manifest`, log })
+  const manifest = Manifest.open(manifestOptions(options))
   const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp }, manifest.ids.table)
   loadTables(options, manifest, catalog)
   const replay = new Replay(options, catalog, manifest.ids.generation, settings.flushRows)
@@ -62,7 +62,8 @@ export function recoverWriter(options: WriterOptions): WriterState {
 }
 
 function openLog(options: WriterOptions, onFrame: (frame: Parameters<Replay['frame']>[0]) => void) {
-  const { files, directory, clock, log, sendLog, commitMode, syncIntervalMs, walBytesMax, walSegmentBytes } = options
+  const { files, directory, clock, log, sendLog, commitMode, syncIntervalMs, walBytesMax, walSegmentBytes, walLogId } =
+    options
   return openWal({
     files,
     directory: `${directory}/wal`,
@@ -74,6 +75,7 @@ function openLog(options: WriterOptions, onFrame: (frame: Parameters<Replay['fra
     ...(syncIntervalMs === undefined ? {} : { syncIntervalMs }),
     ...(walBytesMax === undefined ? {} : { bytesMax: walBytesMax }),
     ...(walSegmentBytes === undefined ? {} : { segmentBytes: walSegmentBytes }),
+    ...(walLogId === undefined ? {} : { logId: walLogId }),
   }) satisfies { readonly wal: Wal }
 }
 

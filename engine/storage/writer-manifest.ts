@@ -7,7 +7,7 @@
 
 import { errorRecord, FileError, ResourceError } from '../base/errors.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
-import type { WriterState } from './writer-state.js'
+import { manifestOptions, type WriterState } from './writer-state.js'
 
 const retryMs = 1000
 
@@ -76,8 +76,7 @@ export function putOff(state: WriterState, thrown: unknown): void {
 
 function usable(state: WriterState): Manifest {
   if (!state.manifestBroken) return state.manifest
-  const { files, directory, log } = state.options
-  const opened = Manifest.open({ files, directory: `${directory}/manifest`, log })
+  const opened = Manifest.open(manifestOptions(state.options))
   try {
     opened.checkpoint()
   } catch (thrown) {

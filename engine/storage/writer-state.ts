@@ -14,7 +14,7 @@ import type { Allocator } from '../memory/budgets.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
-import type { Manifest, ManifestRecord } from './manifest.js'
+import type { Manifest, ManifestOptions, ManifestRecord } from './manifest.js'
 import type { Memtable } from './memtable.js'
 import type { FromWriter, Job, LineReject, Receipt } from './messages.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
@@ -64,6 +64,10 @@ export interface WriterOptions {
   readonly syncIntervalMs?: number
   readonly walBytesMax?: number
   readonly walSegmentBytes?: number
+  /** Tests want the same log bytes for the same seed; default: random when the log is created. */
+  readonly walLogId?: Uint8Array
+  /** See ManifestOptions.checkpointBytesMin. */
+  readonly manifestBytesMin?: number
   readonly settings?: Partial<WriterSettings>
   /** Chooses parts of the table that are worth joining; default: merge.ts. */
   readonly chooseMerge?: (version: TableVersion, busy: ReadonlySet<number>) => readonly PartDescriptor[] | undefined
@@ -115,6 +119,11 @@ export interface WriterState {
   manifestBroken: boolean
   /** Records that follow from acknowledged frames, made when they are written. */
   readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
+}
+
+export function manifestOptions({ files, directory, log, manifestBytesMin }: WriterOptions): ManifestOptions {
+  const place = { files, directory: `${directory}/manifest`, log }
+  return manifestBytesMin === undefined ? place : { ...place, checkpointBytesMin: manifestBytesMin }
 }
 
 export function receiptOf(

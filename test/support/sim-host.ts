@@ -1,0 +1,224 @@
+// All roles of the engine in one thread, over one simulated disk, stepped by a seeded scheduler: the writer, the log role,
+// two query threads that run the writer's jobs, and the main thread's part (catalog view, receipts, 'released').
+//
+// Messages lie in queues, each first in first out as between threads; which queue or role is served next is drawn. Time
+// passes by a millisecond a turn. When a file operation was the machine's last, nothing runs any more: a role that
+// swallows the exception gains nothing.
+
+import type { Files } from '../../engine/base/files.js'
+import { type Kernels, loadKernels } from '../../engine/kernels/load.js'
+import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
+import { type Allocator, budgets } from '../../engine/memory/budgets.js'
+import { heapBase } from '../../engine/memory/layout.js'
+import { initializeRing, type RingHeader, ringWrite } from '../../engine/memory/ring.js'
+import { createSharedMemory, type SharedMemory } from '../../engine/memory/shared-memory.js'
+import { ChunkCache, createChunkCache } from '../../engine/storage/chunk-cache.js'
+import type { FromWriter, Receipt, ToWriter } from '../../engine/storage/messages.js'
+import type { PartAccess } from '../../engine/storage/part-access.js'
+import { createPartAccess } from '../../engine/storage/part-reader.js'
+import { WriterRole } from '../../engine/storage/writer-role.js'
+import type { WriterSettings } from '../../engine/storage/writer-state.js'
+import { CatalogView } from '../../engine/threads/catalog-view.js'
+import { JobRunner } from '../../engine/threads/job-runner.js'
+import { createLogRole, type LogRole } from '../../engine/wal/log-role.js'
+import type { CommitMode, LogReport, LogRequest } from '../../engine/wal/types.js'
+import { SimulatedCrash } from './faulty-files.js'
+import type { Random } from './random.js'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+const memoryBytes = 48 * MIB
+const ringBytes = 64 * KIB
+const cacheBytes = 2 * MIB
+/** The part of the heap that lives use: filled with rubbish before each, since contents of memory are undefined. */
+const rubbishBytes = 3 * MIB
+
+/** Made once and used by every life: a memory of its own for each would take longer than the life. */
+export interface SimMemory {
+  readonly memory: SharedMemory
+  readonly kernels: Kernels
+}
+
+export function createSimMemory(): SimMemory {
+  const memory = createSharedMemory(memoryBytes)
+  return { memory, kernels: loadKernels(memory) }
+}
+
+export interface SimHostOptions {
+  readonly sim: SimMemory
+  readonly files: Files
+  readonly random: Random
+  /** The machine has stopped. */
+  readonly stopped: () => boolean
+  readonly startMs: number
+  readonly commitMode: CommitMode
+  readonly settings: Partial<WriterSettings>
+  readonly memtableBytes: number
+  readonly walBytesMax: number
+  readonly walSegmentBytes: number
+  readonly trace: (text: string) => void
+}
+
+export class SimHost {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly catalog: CatalogView
+  readonly parts: PartAccess
+  /** In the order in which they came; the owner takes them out. */
+  readonly receipts: Receipt[] = []
+  ms: number
+  jobsDone = { flush: 0, merge: 0 }
+  private readonly options: SimHostOptions
+  private readonly writer: WriterRole
+  private readonly logRole: LogRole
+  private readonly runners: JobRunner[]
+  private readonly blocks: { readonly header: RingHeader; readonly payload: Uint8Array }[] = []
+  private readonly toWriter: ToWriter[] = []
+  private readonly fromWriter: FromWriter[] = []
+  private readonly toLog: LogRequest[] = []
+  private readonly reports: LogReport[] = []
+
+  /** Recovers the directory; throws what the start throws. */
+  constructor(options: SimHostOptions) {
+    this.options = options
+    const { memory, kernels } = options.sim
+    this.memory = memory
+    this.ms = options.startMs
+    memory.u8.fill(0xa5, heapBase, heapBase + rubbishBytes)
+    initializeHeap(memory, { limits: [8 * MIB, options.memtableBytes, cacheBytes + 2 * MIB, MIB, 12 * MIB] })
+    this.allocator = createAllocator(memory, 1)
+    initializeRing(memory, this.allocator.demand(ringBytes, budgets.ingest), ringBytes)
+    const cacheAddress = createChunkCache(memory, this.allocator, cacheBytes)
+    const reader = (threadId: number) => this.createReader(cacheAddress, threadId)
+    this.catalog = new CatalogView(memory, (tableId, version) =>
+      this.toWriter.push({ kind: 'released', tableId, version }),
+    )
+    this.parts = reader(0)
+    this.logRole = createLogRole({
+      files: options.files,
+      take: () => this.toLog.shift(),
+      report: (report) => this.reports.push(report),
+    })
+    this.runners = [2, 3].map((threadId) => this.createRunner(kernels, reader(threadId), threadId))
+    this.writer = this.createWriter(kernels)
+    this.endIfStopped()
+    this.deliverAll()
+  }
+
+  private createReader(cacheAddress: number, threadId: number): PartAccess {
+    const { files, sim } = this.options
+    const allocator = createAllocator(sim.memory, threadId)
+    const cache = new ChunkCache(sim.memory, allocator, cacheAddress, threadId)
+    const { memory } = sim
+    return createPartAccess({ files, directory: '/db', memory, allocator, kernel: sim.kernels.parquet, cache })
+  }
+
+  private createRunner(kernels: Kernels, parts: PartAccess, threadId: number): JobRunner {
+    const { files, sim } = this.options
+    const allocator = createAllocator(sim.memory, threadId)
+    const tools = { files, directory: '/db', memory: sim.memory, allocator, kernels, codec: 'lz4_raw', parts } as const
+    return new JobRunner(tools, (message) => {
+      if (message.kind !== 'jobDone' && message.kind !== 'jobFailed') return
+      this.toWriter.push(message)
+    })
+  }
+
+  private createWriter(kernels: Kernels): WriterRole {
+    const { files, commitMode, settings, walBytesMax, walSegmentBytes, trace } = this.options
+    return new WriterRole({
+      ...{ memory: this.memory, allocator: this.allocator, kernels, files, directory: '/db', commitMode, settings },
+      ...{ walBytesMax, walSegmentBytes, walLogId: new Uint8Array(8).fill(7), manifestBytesMin: 32 * KIB },
+      clock: { nowMicros: () => 1_700_000_000_000_000 + this.ms * 1000, monotonicMs: () => this.ms },
+      log: (level, logger, message) => trace(`  ${level} ${logger} ${message}`),
+      post: (message) => this.fromWriter.push(message),
+      sendLog: (request) => this.toLog.push(request),
+    })
+  }
+
+  /** The blocks of one line-protocol request, for the ring. */
+  sendLines(blocks: readonly { readonly header: RingHeader; readonly payload: Uint8Array }[]): void {
+    this.blocks.push(...blocks)
+  }
+
+  send(message: ToWriter): void {
+    this.toWriter.push(message)
+  }
+
+  get closed(): boolean {
+    return this.writer.closed
+  }
+
+  get figures() {
+    return this.writer.figures
+  }
+
+  /** Something that somebody has to do is waiting. */
+  private get messagesWait(): boolean {
+    const { blocks, toWriter, fromWriter, toLog, reports } = this
+    return blocks.length + toWriter.length + fromWriter.length + toLog.length + reports.length > 0
+  }
+
+  /** One role or queue has its turn. Answers whether anything happened. */
+  turn(): boolean {
+    this.ms++
+    const worked = this.act(this.options.random.below(16))
+    this.endIfStopped()
+    return worked
+  }
+
+  private act(choice: number): boolean {
+    if (choice < 5) return this.writer.step() === 'worked'
+    if (choice < 7) return this.logRole.step() === 'worked'
+    if (choice < 9) return this.deliver(this.reports, (report) => this.writer.report(report))
+    if (choice < 11) return this.deliver(this.fromWriter, (message) => this.take(message))
+    if (choice < 13) return this.deliver(this.toWriter, (message) => this.writer.receive(message))
+    if (choice < 14) return this.writeBlock()
+    return this.runners[choice - 14]?.step() === 'worked'
+  }
+
+  private deliver<T>(queue: T[], to: (message: T) => void): boolean {
+    const message = queue.shift()
+    if (message === undefined) return false
+    to(message)
+    return true
+  }
+
+  private writeBlock(): boolean {
+    const [block] = this.blocks
+    if (block === undefined || !ringWrite(this.memory, block.header, block.payload)) return false
+    this.blocks.shift()
+    return true
+  }
+
+  /** The main thread hears everything that was said to it. */
+  deliverAll(): void {
+    while (this.fromWriter.length > 0) this.deliver(this.fromWriter, (message) => this.take(message))
+  }
+
+  private take(message: FromWriter): void {
+    if (message.kind === 'ready') this.catalog.publish(message.versions, [])
+    else if (message.kind === 'published') {
+      this.catalog.publish(message.versions, message.dropped)
+      this.receipts.push(...message.receipts)
+    } else if (message.kind === 'job') {
+      this.jobsDone[message.job.kind]++
+      this.runners[this.options.random.below(this.runners.length)]?.add(message.jobId, message.job)
+    } else if (message.kind === 'fatal') throw new Error(`the writer gave up: ${message.error.message}`)
+  }
+
+  /** Turns until nothing has happened for a while; so much time at most. */
+  settle(turnsMax = 4000): void {
+    for (let idle = 0, turns = 0; idle < 60 && turns < turnsMax; turns++) {
+      idle = this.turn() || this.messagesWait ? 0 : idle + 1
+    }
+  }
+
+  /** Time passes without work. */
+  pass(ms: number): void {
+    this.ms += ms
+  }
+
+  private endIfStopped(): void {
+    if (this.options.stopped()) throw new SimulatedCrash()
+  }
+}
