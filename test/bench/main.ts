@@ -6,8 +6,8 @@
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
 //   disk       bytes a row                  --rows n --peer questdb
-//   parser     our SQL parser beside sqlite-parser
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
+//   --repeats n                             at most so many queries, lines and starts of latency and start
 //   --set key=value                         a setting of our server
 
 import { readdirSync, statSync } from 'node:fs'
@@ -18,7 +18,6 @@ import type { RowOrder, Shape } from './line-template.js'
 import { type Peer, startPenstock, startQuestdb } from './peers.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
-import { parserReport } from './suite-parser.js'
 import { scans } from './suite-scan.js'
 
 const { values, positionals } = parseArgs({
@@ -32,6 +31,7 @@ const { values, positionals } = parseArgs({
     connections: { type: 'string', default: '4' },
     rows: { type: 'string', default: '2000000' },
     runs: { type: 'string', default: '1' },
+    repeats: { type: 'string', default: '10000' },
   },
 })
 
@@ -55,6 +55,10 @@ async function lines(peers: readonly Peer[]): Promise<void> {
   }
 }
 
+function repeats(usual: number): number {
+  return Math.min(usual, Number(values.repeats))
+}
+
 function print(peer: Peer, line: string): void {
   process.stdout.write(`${peer.server.name.padEnd(9)} ${line}\n`)
 }
@@ -66,13 +70,13 @@ async function scan(peers: readonly Peer[]): Promise<void> {
 
 async function latency(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) {
-    print(peer, await smallQueries(peer, 5000))
-    print(peer, await freshness(peer, 200, 100_000))
+    print(peer, await smallQueries(peer, repeats(5000)))
+    print(peer, await freshness(peer, repeats(200), 100_000))
   }
 }
 
 async function start(): Promise<void> {
-  process.stdout.write(`${await starts(10)}\n`)
+  process.stdout.write(`${await starts(repeats(10))}\n`)
 }
 
 async function disk(peers: readonly Peer[]): Promise<void> {
@@ -93,13 +97,7 @@ function bytesOfTables(root: string): number {
   return Math.max(...sizes.values())
 }
 
-async function parser(): Promise<void> {
-  parserReport((line) => process.stdout.write(`${line}\n`))
-}
-
-const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines, scan, latency, start, disk, parser }
-/** Suites that start their own servers, or none. */
-const alone = ['start', 'parser']
+const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines, scan, latency, start, disk }
 
 async function main(): Promise<void> {
   const name = positionals[0] ?? 'lines'
@@ -108,7 +106,7 @@ async function main(): Promise<void> {
   process.stdout.write(
     `${cpus().length} x ${cpus()[0]?.model}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.version}\n`,
   )
-  const peers = alone.includes(name) ? [] : await startPeers()
+  const peers = name === 'start' ? [] : await startPeers()
   try {
     await suite(peers)
   } finally {
