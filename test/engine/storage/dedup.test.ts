@@ -1,0 +1,124 @@
+// Goal: a DEDUP table shows exactly one row per key, the last transaction's, wherever its versions lie: in one generation,
+// in several, in parts that overlap, merged or not, after a restart.
+// Method: random upserts, flushes, merges and restarts on the whole engine against a Map; every query form that reads rows.
+
+import { describe, expect, test } from 'vitest'
+import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
+import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
+import { createRandom, type Random } from '../../support/random.js'
+
+const seeds = Number(process.env['DEDUP_SEEDS'] ?? 12)
+const base = 1_704_067_200_000_000n
+
+function newDisk(seed: number): FaultyDisk {
+  const disk = createFaultyDisk(seed)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  return disk
+}
+
+async function open(disk: FaultyDisk, options: Partial<InlineOptions> = {}): Promise<InlineEngine> {
+  const engine = new InlineEngine({ files: disk.files, ...options })
+  await engine.settle()
+  return engine
+}
+
+const create =
+  'create table t (ts timestamp, k symbol, n int, s varchar, v long) timestamp(ts) partition by day wal dedup upsert keys(ts, k, n, s)'
+
+/** Key to value. */
+type Model = Map<string, bigint>
+
+/** Several rows of one transaction; few keys, so that they repeat. */
+async function upsert(engine: InlineEngine, random: Random, model: Model, next: () => bigint): Promise<void> {
+  const rows: string[] = []
+  for (let count = random.between(1, random.pick([2, 30, 200])); count > 0; count--) {
+    const ts = base + BigInt(random.between(0, random.pick([3, 400]))) * random.pick([1n, 3_600_000_000n])
+    const k = random.pick(['null', `'a'`, `'b'`, `'c'`])
+    const n = random.pick(['null', '0', '7'])
+    const s = random.pick(['null', `''`, `'text'`, `'a longer text than others'`])
+    const v = next()
+    rows.push(`(${ts}L, ${k}, ${n}, ${s}, ${v})`)
+    model.set([ts, k, n, s].join(), v)
+  }
+  await engine.run(`insert into t values ${rows.join()}`)
+}
+
+async function check(engine: InlineEngine, model: Model): Promise<void> {
+  const text = (value: unknown): string => (value === null ? 'null' : `'${value}'`)
+  const shown = (await engine.rows('select ts, k, n, s, v from t')).map(([ts, k, n, s, v]) => {
+    return [[ts, text(k), n ?? 'null', text(s)].join(), v] as const
+  })
+  const order = shown.map(([key]) => BigInt(key.split(',')[0] as string))
+  expect(order).toEqual(order.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)))
+  expect(shown.toSorted(byKey)).toEqual([...model].toSorted(byKey))
+  const sum = [...model.values()].reduce((total, value) => total + value, 0n)
+  const count = BigInt(model.size)
+  if (model.size === 0) return
+  expect(await engine.rows('select count() from t')).toEqual([[count]])
+  expect(await engine.rows('select count(), sum(v) from t')).toEqual([[count, sum]])
+  expect(await engine.rows('select count() from t where v >= 0')).toEqual([[count]])
+  const half = base + 7_200_000_000n
+  const early = [...model.keys()].filter((key) => BigInt(key.split(',')[0] as string) < half).length
+  expect(await engine.rows(`select count() from t where ts < ${half}L`)).toEqual([[BigInt(early)]])
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+describe('dedup', () => {
+  test.each(Array.from({ length: seeds }, (_, index) => index + 1))('model, seed %i', async (seed) => {
+    const random = createRandom(seed)
+    const disk = newDisk(seed)
+    const options = { settings: { flushRows: random.pick([150, 2000]) }, noMerges: random.chance(0.4) }
+    let engine = await open(disk, options)
+    await engine.run(create)
+    const model: Model = new Map()
+    let value = 0n
+    for (let step = 0; step < 40; step++) {
+      engine.jobsRun = random.chance(0.7)
+      await upsert(engine, random, model, () => ++value)
+      if (random.chance(0.2)) {
+        engine.jobsRun = true
+        await engine.run('checkpoint')
+      }
+      if (random.chance(0.1)) await engine.settle()
+      if (random.chance(0.3)) await check(engine, model)
+      if (random.chance(0.08)) {
+        disk.crash(step + 1)
+        engine = await open(disk, options)
+      }
+    }
+    engine.jobsRun = true
+    await engine.settle()
+    await check(engine, model)
+  })
+
+  test('rows behind everything do not make readers compare', async () => {
+    const engine = await open(newDisk(1), { noMerges: true })
+    await engine.run(create)
+    for (let round = 0n; round < 3n; round++) {
+      await engine.run(`insert into t values (${base + round * 10n}L, 'a', 1, 'x', ${round})`)
+      await engine.run('checkpoint')
+    }
+    const { parts, schema } = engine.view.table('t') ?? { parts: [], schema: undefined }
+    expect(parts.length).toBe(3)
+    expect(schema?.dedupKeys.length).toBe(4)
+    // Counted from what the parts say: no two of them meet.
+    expect(await engine.rows('select count() from t')).toEqual([[3n]])
+  })
+
+  test('a reader of before sees what was there before', async () => {
+    const engine = await open(newDisk(1))
+    await engine.run(create)
+    await engine.run(`insert into t values (${base}L, 'a', 1, 'x', 1)`)
+    await engine.run('checkpoint')
+    const version = engine.view.table('t')
+    const held = engine.view.hold([version?.schema.id ?? 0])
+    await engine.run(`insert into t values (${base}L, 'a', 1, 'x', 2)`)
+    expect(held.snapshots[0]?.visibleRows.every((rows) => rows === 0)).toBe(true)
+    expect(await engine.rows('select v from t')).toEqual([[2n]])
+    held.release()
+  })
+})

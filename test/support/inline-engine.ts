@@ -1,0 +1,220 @@
+// The whole engine in the test's own thread: the real main-thread part, writer, log role, and one query thread with its
+// jobs, over real or simulated files. Messages are cloned as between threads; roles are stepped while somebody waits.
+
+import type { Files } from '../../engine/base/files.js'
+import type { ExecuteOptions, Receipt } from '../../engine/engine.js'
+import { loadKernels } from '../../engine/kernels/load.js'
+import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
+import { type Allocator, budgets } from '../../engine/memory/budgets.js'
+import { initializeRing } from '../../engine/memory/ring.js'
+import { createSharedMemory, type SharedMemory } from '../../engine/memory/shared-memory.js'
+import { QueryRole } from '../../engine/sql/exec/query-role.js'
+import { ChunkCache, createChunkCache } from '../../engine/storage/chunk-cache.js'
+import { chooseMerge } from '../../engine/storage/merge.js'
+import type { FromWriter, ToWriter } from '../../engine/storage/messages.js'
+import { createPartAccess } from '../../engine/storage/part-reader.js'
+import { WriterRole } from '../../engine/storage/writer-role.js'
+import type { WriterSettings } from '../../engine/storage/writer-state.js'
+import { CatalogView } from '../../engine/threads/catalog-view.js'
+import { JobRunner } from '../../engine/threads/job-runner.js'
+import { LocalEngine } from '../../engine/threads/local-engine.js'
+import type { FromQueryHost, ToQueryHost } from '../../engine/threads/messages.js'
+import { QueryDoor } from '../../engine/threads/query-door.js'
+import type { Value } from '../../engine/types/value.js'
+import { createLogRole, type LogRole } from '../../engine/wal/log-role.js'
+import type { LogReport, LogRequest } from '../../engine/wal/types.js'
+
+const MIB = 1024 * 1024
+const cacheBytes = 16 * MIB
+const directory = '/db'
+
+export interface InlineOptions {
+  readonly files: Files
+  readonly settings?: Partial<WriterSettings>
+  readonly memtableBytes?: number
+  readonly walBytesMax?: number
+  readonly walSegmentBytes?: number
+  /** Parts are never joined. */
+  readonly noMerges?: boolean
+  readonly startMicros?: number
+}
+
+export class InlineEngine {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly view: CatalogView
+  readonly engine: LocalEngine
+  readonly logged: string[] = []
+  /** While false, jobs rest. */
+  jobsRun = true
+  ms = 0
+  readonly #writer: WriterRole
+  readonly #logRole: LogRole
+  readonly #jobs: JobRunner
+  readonly #queries: QueryRole
+  readonly #toWriter: ToWriter[] = []
+  readonly #fromWriter: FromWriter[] = []
+  readonly #toQueries: ToQueryHost[] = []
+  readonly #fromQueries: FromQueryHost[] = []
+  readonly #toLog: LogRequest[] = []
+  readonly #reports: LogReport[] = []
+  readonly jobKinds: string[] = []
+
+  constructor(options: InlineOptions) {
+    this.memory = createSharedMemory(128 * MIB)
+    const memtables = options.memtableBytes ?? 32 * MIB
+    initializeHeap(this.memory, { limits: [12 * MIB, memtables, cacheBytes + 2 * MIB, 32 * MIB, 24 * MIB] })
+    this.allocator = createAllocator(this.memory, 1)
+    initializeRing(this.memory, this.allocator.demand(MIB, budgets.ingest), MIB)
+    const kernels = loadKernels(this.memory)
+    const cacheAddress = createChunkCache(this.memory, this.allocator, cacheBytes)
+    const { memory } = this
+    const { files } = options
+    const startMicros = options.startMicros ?? 1_700_000_000_000_000
+    const clock = { nowMicros: () => startMicros + this.ms * 1000, monotonicMs: () => this.ms }
+    const log = (level: string, _logger: string, message: string): void => {
+      if (level !== 'I') this.logged.push(message)
+    }
+    this.view = new CatalogView(memory, (tableId, version) =>
+      this.#toWriter.push({ kind: 'released', tableId, version }),
+    )
+    this.#logRole = createLogRole({
+      files,
+      take: () => this.#toLog.shift(),
+      report: (report) => this.#reports.push(report),
+    })
+    const allocator = createAllocator(memory, 3)
+    const cache = new ChunkCache(memory, allocator, cacheAddress, 3)
+    const parts = createPartAccess({ files, directory, memory, allocator, kernel: kernels.parquet, cache })
+    const post = (message: FromQueryHost): number => this.#fromQueries.push(message)
+    this.#jobs = new JobRunner({ files, directory, memory, allocator, kernels, codec: 'lz4_raw', parts }, post)
+    this.#queries = new QueryRole({ memory, allocator, kernels, partAccess: parts, clock, post })
+    const queries = new QueryDoor({
+      memory,
+      jobDone: (jobId, result) => this.#toWriter.push({ kind: 'jobDone', jobId, result }),
+      jobFailed: (jobId, error) => this.#toWriter.push({ kind: 'jobFailed', jobId, error }),
+    })
+    queries.addThread({
+      threadId: 3,
+      post: (message) => this.#toQueries.push(structuredClone(message)),
+      terminate: async () => {},
+    })
+    this.#queryDoor = queries
+    this.engine = new LocalEngine({
+      ...{ memory, view: this.view, queries, clock, log, jit: true },
+      postWriter: (message) => this.#toWriter.push(structuredClone(message)),
+      wakeWriter: () => {},
+      endThreads: async () => {},
+      parameters: () => [],
+    })
+    this.#writer = new WriterRole({
+      ...{ memory, allocator: this.allocator, kernels, files, directory, clock, log, commitMode: 'sync' },
+      post: (message) => this.#fromWriter.push(structuredClone(message)),
+      sendLog: (request) => this.#toLog.push(request),
+      walBytesMax: options.walBytesMax ?? 8 * MIB,
+      walSegmentBytes: options.walSegmentBytes ?? 256 * 1024,
+      settings: options.settings ?? {},
+      chooseMerge: options.noMerges === true ? () => undefined : chooseMerge,
+    })
+    this.turn()
+  }
+
+  readonly #queryDoor: QueryDoor
+
+  /** Everybody has a turn; answers whether anything happened. */
+  turn(): boolean {
+    this.ms++
+    let worked = false
+    for (let message = this.#toWriter.shift(); message !== undefined; message = this.#toWriter.shift()) {
+      this.#writer.receive(message)
+      worked = true
+    }
+    worked = this.#writer.step() === 'worked' || worked
+    worked = this.#logRole.step() === 'worked' || worked
+    for (let report = this.#reports.shift(); report !== undefined; report = this.#reports.shift()) {
+      this.#writer.report(report)
+      worked = true
+    }
+    for (let message = this.#fromWriter.shift(); message !== undefined; message = this.#fromWriter.shift()) {
+      this.#hear(message)
+      worked = true
+    }
+    for (let message = this.#toQueries.shift(); message !== undefined; message = this.#toQueries.shift()) {
+      if (message.kind === 'job') this.#jobs.add(message.jobId, message.job)
+      else if (message.kind !== 'close') this.#queries.receive(message)
+      worked = true
+    }
+    worked = this.#queries.step() === 'worked' || worked
+    if (this.jobsRun) worked = this.#jobs.step() === 'worked' || worked
+    for (let message = this.#fromQueries.shift(); message !== undefined; message = this.#fromQueries.shift()) {
+      this.#queryDoor.receive(3, structuredClone(message))
+      worked = true
+    }
+    return worked
+  }
+
+  #hear(message: FromWriter): void {
+    if (message.kind === 'job') this.jobKinds.push(message.job.kind)
+    if (message.kind === 'ready') this.view.publish(message.versions, [])
+    else this.engine.receive(message)
+  }
+
+  /** Steps everybody until the promise settles. */
+  async until<T>(promise: Promise<T>, turns = 200_000): Promise<T> {
+    let settled = false
+    const done = (): void => {
+      settled = true
+    }
+    promise.then(done, done)
+    for (let turn = 0; !settled; turn++) {
+      if (turn > turns) throw new Error(`nothing came of it [log=${this.logged.join('; ')}]`)
+      this.turn()
+      for (let tick = 0; tick < 4; tick++) await Promise.resolve()
+    }
+    return promise
+  }
+
+  /** Runs until nothing happens. */
+  async settle(turns = 20_000): Promise<void> {
+    for (let idle = 0, count = 0; idle < 5 && count < turns; count++) {
+      idle = this.turn() ? 0 : idle + 1
+      await Promise.resolve()
+    }
+  }
+
+  /** Rows of a query, or none; `affected` of other statements. */
+  async run(sql: string): Promise<{ rows: (readonly Value[])[]; affected: number }> {
+    const result = await this.until(this.engine.execute(sql, executeOptions))
+    if (result.kind === 'done') return { rows: [], affected: result.rows }
+    if (result.kind === 'plan') throw new Error('no plan was asked for')
+    const rows: (readonly Value[])[] = []
+    const all = (async () => {
+      for await (const some of result.values) rows.push(...some)
+    })()
+    await this.until(all)
+    return { rows, affected: 0 }
+  }
+
+  async rows(sql: string): Promise<(readonly Value[])[]> {
+    return (await this.run(sql)).rows
+  }
+
+  async lines(text: string): Promise<Receipt> {
+    const blocks = [new TextEncoder().encode(text)]
+    const ticket = this.engine.lines({ blocks, precision: 'n', atomic: true, skipBadLines: false, connectionId: 1 })
+    return this.until(ticket.receipt)
+  }
+}
+
+const executeOptions: ExecuteOptions = {
+  session: { user: 'admin', protocol: 'internal', readOnly: false },
+  encoding: { kind: 'values' },
+  parameters: [],
+  skip: 0,
+  rowsMax: Number.POSITIVE_INFINITY,
+  countAll: false,
+  columns: null,
+  timeoutMs: 0,
+  signal: null,
+  explain: false,
+}
