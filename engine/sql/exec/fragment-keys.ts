@@ -14,11 +14,14 @@ import type { Run } from './pieces.js'
 import type { ScanShape } from './scan-slices.js'
 
 export interface DenseKey {
+  /** Which of the keys of the result this is. */
+  readonly place: number
   readonly key: GroupKey
   readonly count: number
   /** The key's value of a part. */
-  readonly valueOf: (part: number) => Value
-  readonly bucket: boolean
+  readonly valueAt: (part: number) => Value
+  /** Buckets of the designated timestamp: the part of a timestamp. */
+  readonly bucketOf?: (ts: bigint) => number
 }
 
 export interface KeySource {
@@ -34,7 +37,7 @@ export function denseKey(source: KeySource, expression: Expression): DenseKey | 
   if (expression.type.name === 'BOOLEAN') {
     const part = source.inputs.expression(expression)
     if (part === null) return undefined
-    return { key: { kind: 'integer', expression: part, origin: 0 }, count: 2, valueOf: (at) => at === 1, bucket: false }
+    return { place: 0, key: { kind: 'integer', expression: part, origin: 0 }, count: 2, valueAt: (at) => at === 1 }
   }
   return floorKey(source, expression)
 }
@@ -47,10 +50,10 @@ function symbolKey({ context, shape, inputs }: KeySource, expression: Expression
   if (dictionary === undefined || part === null) return undefined
   const textOf = context.texts.of(dictionary)
   return {
+    place: 0,
     key: { kind: 'integer', expression: part, origin: 0 },
     count: dictionaryCount(context.memory, dictionary) + 1,
-    valueOf: (at) => (at === 0 ? null : textOf(at - 1)),
-    bucket: false,
+    valueAt: (at) => (at === 0 ? null : textOf(at - 1)),
   }
 }
 
@@ -81,10 +84,11 @@ export function bucketKey(
   const origin = floor(bounds.min)
   const count = Number((floor(bounds.max) - origin) / step) + 1
   return {
+    place: 0,
     key: { kind: 'bucket', expression: part, origin, step },
     count,
-    valueOf: (at) => origin + BigInt(at) * step,
-    bucket: true,
+    valueAt: (at) => origin + BigInt(at) * step,
+    bucketOf: (ts) => Number((ts - origin) / step),
   }
 }
 
