@@ -57,6 +57,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     settledLsn: report.endLsn,
     retryAtMs: 0,
     manifestBroken: false,
+    removals: [],
     debts: [],
   }
 }

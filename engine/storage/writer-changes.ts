@@ -96,7 +96,7 @@ function dropTable(state: WriterState, requestId: number, table: WriterTable): v
   state.catalog.remove(table)
   state.decoder.forget(table)
   state.dropped.set(table.id, table)
-  emptyTable(state, table)
+  emptyTable(state, table, endLsn)
   table.retire(() => {
     table.freeAll()
     state.dropped.delete(table.id)
@@ -114,7 +114,7 @@ function dropTable(state: WriterState, requestId: number, table: WriterTable): v
 function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {
   const { transaction, parts } = table
   const endLsn = logChange(state, { kind: 'truncate', tableId: table.id, transaction })
-  emptyTable(state, table)
+  emptyTable(state, table, endLsn)
   enqueue(state, {
     versions: [table.nextVersion()],
     receipts: [receiptOf(requestId, { lsn: endLsn })],
@@ -124,9 +124,10 @@ function truncateTable(state: WriterState, requestId: number, table: WriterTable
   })
 }
 
-/** Takes all rows away; memory and files go when nobody reads them. */
-function emptyTable(state: WriterState, table: WriterTable): void {
+/** Takes all rows away, as the frame before `endLsn` says; memory and files go when nobody reads them. */
+function emptyTable(state: WriterState, table: WriterTable, endLsn: Lsn): void {
   const { parts, generations } = table
+  state.removals.push({ endLsn, keptLsn: Math.min(table.neededLsn, table.symbolsLsn) })
   table.parts = []
   table.generations = []
   table.flushedTxn = table.transaction

@@ -273,9 +273,11 @@ function writeTableIds(state: WriterState): void {
 /** Lets the log forget what nothing needs any more. */
 export function trimLog(state: WriterState): void {
   const { wal, catalog } = state
+  state.removals = state.removals.filter(({ endLsn }) => endLsn > wal.durableLsn)
+  const kept = state.removals.reduce((lsn, { keptLsn }) => Math.min(lsn, keptLsn), wal.durableLsn)
   const oldest = [...catalog.byId.values()].reduce(
     (lsn, { generations }) => generations.reduce((min, { firstLsn }) => Math.min(min, firstLsn), lsn),
-    Math.min(wal.durableLsn, state.settledLsn),
+    Math.min(kept, state.settledLsn),
   )
   try {
     payDebts(state)

@@ -117,6 +117,8 @@ export interface WriterState {
   retryAtMs: number
   /** The manifest took no more records and is to be opened again. */
   manifestBroken: boolean
+  /** Rows that a frame takes away are needed from `keptLsn` on until the frame is durable: it may be lost. */
+  removals: { readonly endLsn: Lsn; readonly keptLsn: Lsn }[]
   /** Records that follow from acknowledged frames, made when they are written. */
   readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
 }

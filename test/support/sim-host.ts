@@ -119,6 +119,7 @@ export class SimHost {
     const tools = { files, directory: '/db', memory: sim.memory, allocator, kernels, codec: 'lz4_raw', parts } as const
     return new JobRunner(tools, (message) => {
       if (message.kind !== 'jobDone' && message.kind !== 'jobFailed') return
+      this.options.trace(`    ${message.kind} ${message.jobId}`)
       this.toWriter.push(message)
     })
   }
@@ -202,6 +203,7 @@ export class SimHost {
       this.receipts.push(...message.receipts)
     } else if (message.kind === 'job') {
       this.jobsDone[message.job.kind]++
+      this.options.trace(`    ${describeJob(message)}`)
       this.runners[this.options.random.below(this.runners.length)]?.add(message.jobId, message.job)
     } else if (message.kind === 'fatal') throw new Error(`the writer gave up: ${message.error.message}`)
   }
@@ -221,4 +223,13 @@ export class SimHost {
   private endIfStopped(): void {
     if (this.options.stopped()) throw new SimulatedCrash()
   }
+}
+
+function describeJob({ jobId, job }: Extract<FromWriter, { kind: 'job' }>): string {
+  const { id, name } = job.version.schema
+  const what =
+    job.kind === 'flush'
+      ? `rows=${job.rows}, transactions=${job.minTxn}-${job.maxTxn}, parts from ${job.firstPartId}`
+      : `parts ${job.parts.map((part) => `${part.file} ${part.minTxn}-${part.maxTxn}`).join()} to ${job.partId}`
+  return `job ${jobId} ${job.kind} [table=${name}, id=${id}, ${what}]`
 }

@@ -23,11 +23,12 @@ interface Search {
   readonly commands: readonly UnderWay[]
   readonly mayRefuse: boolean
   tried: number
-  /** Of the first candidate. */
-  difference: string
+  /** Of the first few candidates, the base first. */
+  readonly differences: Set<string>
 }
 
 const triedMax = 20_000
+const differencesMax = 8
 
 /** A match, or what differs from the base. */
 export function findMatch(
@@ -38,8 +39,8 @@ export function findMatch(
 ): Match | string {
   const lines = underWay.filter(({ request }) => request.lane === 'lines')
   const commands = underWay.filter(({ request }) => request.lane === 'command')
-  const search: Search = { observed, lines, commands, mayRefuse, tried: 0, difference: '' }
-  return visit(search, base, 0, 0, new Map()) ?? search.difference
+  const search: Search = { observed, lines, commands, mayRefuse, tried: 0, differences: new Set() }
+  return visit(search, base, 0, 0, new Map()) ?? [...search.differences].join('; or ')
 }
 
 function visit(
@@ -52,7 +53,7 @@ function visit(
   if (search.tried++ > triedMax) return undefined
   const found = difference(model, search.observed)
   if (found === undefined) return { model, done }
-  if (search.difference === '') search.difference = found
+  if (search.differences.size < differencesMax) search.differences.add(found)
   const nextLine = search.lines[line]
   const nextCommand = search.commands[command]
   const stepsDone = nextLine === undefined ? 0 : (done.get(nextLine) ?? nextLine.done)
