@@ -1,6 +1,7 @@
 // Writes the instructions of one WebAssembly function, in the order in which they run, and encodes modules. The instruction
 // set is in opcodes.ts; assembler.ts gives it a form that code generators can speak.
 
+import { assert } from '../../base/assert.js'
 import {
   type LaneOperation,
   laneOpcodes,
@@ -44,6 +45,8 @@ export interface CodeWriter {
 const typeCodes: Record<ValueType, number> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b }
 const noResult = 0x40
 const end = 0x0b
+/** Indexes take at most two bytes. */
+const localsMax = 16_000
 
 export function codeWriter(params: readonly ValueType[], results: readonly ValueType[]): CodeWriter {
   const locals: ValueType[] = []
@@ -61,17 +64,33 @@ export function codeWriter(params: readonly ValueType[], results: readonly Value
   return {
     params,
     results,
-    local: (type) => params.length + locals.push(type) - 1,
-    get: (local) => put(0x20, ...unsigned(local)),
-    set: (local) => put(0x21, ...unsigned(local)),
-    op: (operation) => put(...instruction(opcodes[operation])),
+    local: (type) => {
+      assert(locals.length < localsMax, 'a generated function has too many variables')
+      return params.length + locals.push(type) - 1
+    },
+    get: (local) => {
+      if (local < 128) code.push(0x20, local)
+      else code.push(0x20, (local & 127) | 128, local >>> 7)
+    },
+    set: (local) => {
+      if (local < 128) code.push(0x21, local)
+      else code.push(0x21, (local & 127) | 128, local >>> 7)
+    },
+    op: (operation) => {
+      const opcode = opcodes[operation]
+      if (opcode < 0x100) code.push(opcode)
+      else put(...instruction(opcode))
+    },
     memory: (operation, offset) => {
       const [opcode, alignment] = memoryOpcodes[operation]
       put(...instruction(opcode), alignment, ...unsigned(offset))
     },
     lane: (operation, lane) => put(...instruction(laneOpcodes[operation]), lane),
     shuffleBytes: (bytes) => put(0xfd, 0x0d, ...Array.from(bytes)),
-    i32: (value) => put(0x41, ...signed(BigInt(value | 0))),
+    i32: (value) => {
+      if (value >= -64 && value < 64) code.push(0x41, value & 0x7f)
+      else put(0x41, ...signed(BigInt(value | 0)))
+    },
     i64: (value) => put(0x42, ...signed(BigInt.asIntN(64, value))),
     f64: (value) => put(0x44, ...new Uint8Array(Float64Array.of(value).buffer)),
     v128: (bytes) => put(0xfd, 0x0c, ...Array.from(bytes)),

@@ -51,13 +51,12 @@ export function groupCode(context: GroupContext): AddQuad {
   const numberOf = groupNumbers(context)
   const spare = f.hoist(() => f.apply('i32x4.add', f.apply('i32x4.splat', context.groups), laneNumbers(f)))
   const sets = f.hoist(() => setAddresses(context))
-  const bytes = splatInt(f, context.layout.bytes)
   const first = f.hoist(() => f.apply('i64x2.splat', context.firstRow))
   return (quad, mask) => {
     const body = (): void => {
       const numbers = numberOf(quad)
       const known = mask === null ? numbers : f.apply('v128.or', numbers, f.apply('v128.not', asNarrow(f, mask)))
-      const records = f.apply('i32x4.mul', f.apply('i32x4.min_u', known, spare), bytes)
+      const records = multiplied(f, f.apply('i32x4.min_u', known, spare), context.layout.bytes)
       const addresses = f.apply('i32x4.add', records, sets)
       const lanes = [0, 1, 2, 3].map((lane) => f.extract('i32x4.extract_lane', addresses, lane))
       for (const cell of context.layout.cells) addCell(context, quad, cell, lanes, first)
@@ -70,6 +69,12 @@ export function groupCode(context: GroupContext): AddQuad {
     f.op('v128.any_true')
     f.when(body)
   }
+}
+
+function multiplied(f: FunctionBuilder, numbers: Local, bytes: number): Local {
+  const shift = Math.log2(bytes)
+  if (!Number.isInteger(shift)) return f.apply('i32x4.mul', numbers, splatInt(f, bytes))
+  return f.apply('i32x4.shl', numbers, f.number('i32', shift))
 }
 
 function laneNumbers(f: FunctionBuilder): Local {
@@ -141,12 +146,11 @@ function bucketPart({ loop }: GroupContext, key: Extract<KeyNode, { kind: 'bucke
   return (quad) => {
     const { parts } = numbersOf(quad, key.node)
     const [low, high] = parts as readonly [Local, Local]
-    const inside = [low, high].map((part) =>
-      f.apply('v128.and', f.apply('i64x2.ge_s', part, bucket.starts), f.apply('i64x2.le_s', part, bucket.lasts)),
+    const outside = [low, high].map((part) =>
+      f.apply('v128.or', f.apply('i64x2.gt_s', bucket.starts, part), f.apply('i64x2.gt_s', part, bucket.lasts)),
     )
     f.move(result, bucket.numbers)
-    f.get(f.apply('i64x2.all_true', f.apply('v128.and', inside[0] as Local, inside[1] as Local)))
-    f.op('i32.eqz')
+    f.get(f.apply('v128.any_true', f.apply('v128.or', outside[0] as Local, outside[1] as Local)))
     f.when(() => {
       ;[low, high].forEach((part, half) => {
         for (const lane of [0, 1]) {

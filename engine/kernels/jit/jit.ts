@@ -3,8 +3,10 @@
 // that generated code does not do; the caller goes another way.
 //
 // A fragment is used so: take `blockBytes` and write the constants once a query; set addresses and call `run` for every
-// batch. Calls of 4,000 to 65,536 rows are best: a WebAssembly function is made faster only between calls. Columns begin at
-// a multiple of 16 rows of a 64-byte aligned column, and are readable up to its end rounded up to 64 bytes.
+// batch. Calls of 4,000 to 65,536 rows are best: a WebAssembly function is made faster only between calls.
+//
+// A call reads up to three rows behind its last one: within the padding of a column when it begins at a multiple of four
+// rows, else at most 24 bytes behind that.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Value } from '../../types/value.js'
@@ -36,7 +38,7 @@ export interface Fragment {
 
 export interface AggregateFragment extends Fragment {
   readonly recordBytes: number
-  /** Bytes of a state of so many groups; without keys there is one group. */
+  /** Bytes of a state of so many groups. Without keys each record is a state of its own, for one stretch of rows. */
   stateBytes(groups: number): number
   /** How many values each part of a group's number has; their product is the number of groups. */
   setCount(block: number, key: number, count: number): void
@@ -147,7 +149,7 @@ function aggregateFragment(memory: SharedMemory, plan: AggregatePlan, code: Expo
   const { record, keys } = plan
   const keyed = keys.length > 0
   const { run, init, merge } = code as { run: Run; init: Run; merge: Run }
-  const records = (groups: number): number => (keyed ? groups + spareRecords : 1)
+  const records = (groups: number): number => (keyed ? groups + spareRecords : groups)
   const stride = (groups: number): number => records(groups) * record.bytes
   const sets = (groups: number): number => setsFor(record, groups, keyed)
   return {

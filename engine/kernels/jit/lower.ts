@@ -219,8 +219,15 @@ function isLess(left: Value, right: Value): boolean {
   return left !== null && right !== null && left < right
 }
 
-/** low <= subject <= high; NULL is outside where the bounds are not NULL. */
+/**
+ * low <= subject <= high; NULL is outside where the bounds are not NULL, because it is below them. `below` is `<` of the
+ * bare values, one instruction where `<=` of integers takes three.
+ */
 function within(subject: Node, low: Node, high: Node): Node {
+  if (subject.kind !== 'f32' && subject.kind !== 'f64') {
+    const outside = [node('below', 'BOOLEAN', [subject, low]), node('below', 'BOOLEAN', [high, subject])]
+    return node('not', 'BOOLEAN', [node('or', 'BOOLEAN', outside)])
+  }
   return node('and', 'BOOLEAN', [node('>=', 'BOOLEAN', [subject, low]), node('<=', 'BOOLEAN', [subject, high])])
 }
 

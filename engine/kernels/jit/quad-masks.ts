@@ -43,7 +43,7 @@ function compute(quad: Quad, node: Node): Mask {
     case 'missing':
       return left.kind === 'mask' ? constantMask(f, false) : missingMask(f, numbersOf(quad, left))
     case 'and':
-      return combineMasks(f, 'v128.and', conditionOf(quad, left), conditionOf(quad, right))
+      return both(quad, left, right)
     case 'or':
       return combineMasks(f, 'v128.or', conditionOf(quad, left), conditionOf(quad, right))
     case 'not':
@@ -54,6 +54,16 @@ function compute(quad: Quad, node: Node): Mask {
       return chosen(quad, node)
   }
   return left.kind === 'mask' ? sameMask(quad, node) : comparison(quad, node)
+}
+
+/** `a and not b` is one instruction. */
+function both(quad: Quad, left: Node, right: Node): Mask {
+  const { f } = quad.env
+  if (right.operation === 'not')
+    return combineMasks(f, 'v128.andnot', conditionOf(quad, left), conditionOf(quad, right.args[0] as Node))
+  if (left.operation === 'not')
+    return combineMasks(f, 'v128.andnot', conditionOf(quad, right), conditionOf(quad, left.args[0] as Node))
+  return combineMasks(f, 'v128.and', conditionOf(quad, left), conditionOf(quad, right))
 }
 
 function sameMask(quad: Quad, { operation, args }: Node): Mask {
@@ -115,6 +125,8 @@ function comparison(quad: Quad, { operation, args }: Node): Mask {
       return lessOrEqual(f, a, b)
     case '>=':
       return lessOrEqual(f, b, a)
+    case 'below':
+      return related(f, 'lt', a, b)
     default:
       return unsupported(operation)
   }

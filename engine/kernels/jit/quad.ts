@@ -179,7 +179,7 @@ export function bothMasks(f: FunctionBuilder, left: Mask | null, right: Mask | n
 
 export function combineMasks(
   f: FunctionBuilder,
-  operation: 'v128.and' | 'v128.or' | 'v128.xor',
+  operation: 'v128.and' | 'v128.andnot' | 'v128.or' | 'v128.xor',
   left: Mask,
   right: Mask,
 ): Mask {
