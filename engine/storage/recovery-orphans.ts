@@ -17,13 +17,13 @@ export interface OrphanOptions {
 /** Removes files that no table has. A file that cannot be removed stays; it does no harm. */
 export function removeOrphans(options: OrphanOptions, tables: ReadonlyMap<number, WriterTable>): void {
   const { files, directory } = options
-  for (const name of files.list(directory)) {
+  for (const name of namesIn(options, directory)) {
     if (!/^[0-9]+$/.test(name)) continue
     const table = tables.get(Number(name))
     if (table === undefined) attempt(options, name, () => files.removeDirectory(`${directory}/${name}`))
     else removeParts(options, name, new Set(table.parts.map(({ file }) => file)))
   }
-  for (const name of files.list(`${directory}/symbols`)) {
+  for (const name of namesIn(options, `${directory}/symbols`)) {
     if (!tables.has(Number.parseInt(name, 10)))
       attempt(options, name, () => files.remove(`${directory}/symbols/${name}`))
   }
@@ -33,7 +33,7 @@ export function removeOrphans(options: OrphanOptions, tables: ReadonlyMap<number
 export function removeTableFiles(options: OrphanOptions, tableId: number): void {
   const { files, directory } = options
   attempt(options, String(tableId), () => files.removeDirectory(`${directory}/${tableId}`))
-  for (const name of files.list(`${directory}/symbols`)) {
+  for (const name of namesIn(options, `${directory}/symbols`)) {
     if (!name.startsWith(`${tableId}-`)) continue
     attempt(options, name, () => files.remove(`${directory}/symbols/${name}`))
   }
@@ -41,12 +41,21 @@ export function removeTableFiles(options: OrphanOptions, tableId: number): void 
 
 function removeParts(options: OrphanOptions, table: string, named: ReadonlySet<string>): void {
   const { files, directory } = options
-  for (const partition of files.list(`${directory}/${table}`)) {
-    for (const name of files.list(`${directory}/${table}/${partition}`)) {
+  for (const partition of namesIn(options, `${directory}/${table}`)) {
+    for (const name of namesIn(options, `${directory}/${table}/${partition}`)) {
       const file = `${table}/${partition}/${name}`
       if (!named.has(file)) attempt(options, file, () => files.remove(`${directory}/${file}`))
     }
   }
+}
+
+/** Nothing when the folder cannot be read now: the next start looks again. */
+function namesIn(options: OrphanOptions, folder: string): readonly string[] {
+  let names: readonly string[] = []
+  attempt(options, folder, () => {
+    names = options.files.list(folder)
+  })
+  return names
 }
 
 function attempt({ log }: OrphanOptions, what: string, remove: () => void): void {
