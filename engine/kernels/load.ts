@@ -13,11 +13,14 @@ import { encodeTwin } from './encode-twin.js'
 import { wasmBase64 as aggregateModule } from './generated/aggregate.js'
 import { wasmBase64 as encodeModule } from './generated/encode.js'
 import { wasmBase64 as ilpModule } from './generated/ilp.js'
+import { wasmBase64 as joinModule } from './generated/join.js'
 import { wasmBase64 as numberModule } from './generated/number.js'
 import { wasmBase64 as parquetModule } from './generated/parquet.js'
 import { wasmBase64 as sortModule } from './generated/sort.js'
 import type { IlpKernel } from './ilp.js'
 import { ilpTwin } from './ilp-twin.js'
+import type { JoinKernel } from './join.js'
+import { joinTwin } from './join-twin.js'
 import type { NumberKernel } from './number.js'
 import { numberTwin } from './number-twin.js'
 import type { ParquetKernel } from './parquet.js'
@@ -30,6 +33,7 @@ export interface Kernels {
   readonly aggregate: AggregateKernel
   readonly encode: EncodeKernel
   readonly ilp: IlpKernel
+  readonly join: JoinKernel
   readonly sort: SortKernel
   readonly parquet: ParquetKernel
 }
@@ -47,7 +51,11 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   const encode = kernel<EncodeKernel>(memory, encodeModule, encodeTwin, twins)
   const aggregate = kernel<AggregateKernel>(memory, aggregateModule, aggregateTwin, twins)
   const number = kernel<NumberKernel>(memory, numberModule, numberTwin, twins)
+  const join = kernel<JoinKernel>(memory, joinModule, joinTwin, twins)
   return {
+    get join() {
+      return join()
+    },
     get number() {
       return number()
     },

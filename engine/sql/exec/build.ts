@@ -10,6 +10,7 @@ import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
 import { filterOperator } from './filter.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
+import { joinOperator } from './join.js'
 import { latestOfTable, latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
 import { projectOperator } from './project.js'
@@ -50,6 +51,8 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
       return distinctOperator(context, buildOperator(context, plan.input), plan.columns, readsOneTable(plan.input))
     case 'set':
       return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
+    case 'join':
+      return joinOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
     default:
       throw new SqlError(`this kind of query is not supported yet [operator=${plan.kind}]`, 0)
   }

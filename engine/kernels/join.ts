@@ -1,0 +1,70 @@
+// Joining rows by numbered keys: the interface of the kernel.
+//
+// Rows are known by their key's code (u32, equal keys have equal codes) and by row number (u32); 0xffffffff as a row is
+// "none". A LISTING names the rows of each code: starts u32[codes + 1], rows u32[starts[codes]] in ascending order of
+// whatever order they were listed in. States are little structures in shared memory that let a call go on where the last
+// one stopped; their first words are set by the caller:
+//
+//   EXPAND   row u32 (next row), taken u32 (of its list)
+//   SETTLE   matched u32 (number + 1 of the last left row that had a match, 0 = none)
+//   ASOF     left:  ts u32, codes u32, rows u32, cursor u32
+//            right: ts u32, codes u32 (of row `first` on), rows u32, cursor u32
+//            last u32 (u32 per code: its latest right row, or none), first u32, strict u32 (LT), complete u32 (no more
+//            right rows will come), tolerance i64 (negative: any distance), out u32 (u32 per left row)
+//   SPLICE   left: ts u32, codes u32, rows u32, cursor u32; right: the same; lastLeft u32, lastRight u32, tieLeft u32,
+//            tieRight u32 (ends of the rows of the present timestamp: begin with 0)
+
+export const noRow = 0xffff_ffff
+export const expandStateBytes = 16
+export const settleStateBytes = 16
+export const asofStateBytes = 64
+export const spliceStateBytes = 64
+
+/** What `expand` writes for a row beside its matches. */
+export const expandModes = {
+  /** Nothing. */
+  matches: 0,
+  /** {row, none} when there is no match. */
+  orNone: 1,
+  /** {row, none} behind its matches: `settle` decides whether it stays. */
+  andNone: 2,
+} as const
+
+export interface JoinKernel {
+  /** Words {low, high} of 8 bytes; high = 0: zeros. */
+  pairWords(low: number, high: number, rows: number, out: number): void
+  /** Signed ids to codes: id + 1 (0 = NULL) of the map's entry, or of the id itself without a map. Stops at an id that the
+   * map (u32[mapRows]) does not have or that has none yet; returns the rows done. */
+  mapIds(ids: number, rows: number, map: number, mapRows: number, out: number): number
+  /** counts[code] += 1 */
+  countCodes(codes: number, rows: number, counts: number): void
+  /** Turns `count` counts into starts; writes the total behind them. */
+  startsOf(counts: number, count: number): void
+  /** Lists rows [from, to) of `order` (0: the rows themselves), moving each code's cursor (a copy of the starts). */
+  listRows(codes: number, order: number, from: number, to: number, cursors: number, out: number): void
+  /** Writes at most `limit` pairs {left row, right row}; returns how many. Done when it returns less. */
+  expand(
+    state: number,
+    codes: number,
+    rows: number,
+    starts: number,
+    codeCount: number,
+    list: number,
+    mode: number,
+    outLeft: number,
+    outRight: number,
+    limit: number,
+  ): number
+  /** Keeps pairs, in place, whose mask byte is 1; a pair with none stays when the left row had no match. */
+  settle(state: number, mask: number, left: number, right: number, count: number): number
+  /** marks[row] = 1; none is passed over. */
+  markRows(rows: number, count: number, marks: number): void
+  /** Row numbers in [from, to) whose mark is `wanted`, at most `limit`; returns how many. */
+  rowsMarked(marks: number, wanted: number, from: number, to: number, limit: number, out: number): number
+  /** Renumbers rows: values[i] = map[values[i]], none stays. */
+  renumber(values: number, count: number, map: number): void
+  /** Advances until all left rows have their row in out or right rows are used up; returns the left cursor. */
+  asof(state: number): number
+  /** Writes at most `limit` pairs; returns how many, less than `limit` at the end only. */
+  splice(state: number, outLeft: number, outRight: number, limit: number): number
+}

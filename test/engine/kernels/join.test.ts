@@ -1,0 +1,198 @@
+// Goal: the join kernel agrees with its twin. Method: random codes, listings, pair limits and timestamps with many ties;
+// both memories must hold the same bytes after every call.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { expandModes, noRow } from '../../../engine/kernels/join.js'
+import { kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+
+const both = kernelsAndTwins(16)
+const pair = [both.wasm, both.twin]
+const seed = Number(process.env['SEED'] ?? 20240511)
+const area = (index: number): number => testBase + index * 4096
+const state = area(0)
+
+function put(at: number, values: readonly number[]): void {
+  for (const { memory } of pair) memory.u32.set(values, at >>> 2)
+}
+
+function putLongs(at: number, values: readonly bigint[]): void {
+  for (const { memory } of pair) memory.i64.set(values, at >>> 3)
+}
+
+function clear(): void {
+  for (const { memory } of pair) memory.u8.fill(0, testBase, area(14))
+}
+
+/** Runs a call on both; they return the same. */
+function onBoth(call: (kernel: (typeof pair)[number]['kernels']['join']) => unknown): number {
+  const [first, second] = pair.map(({ kernels }) => call(kernels.join))
+  expect(first).toBe(second)
+  expect(sameBytes(both, testBase, area(14) - testBase)).toBe(true)
+  return Number(first ?? 0)
+}
+
+const codes = fc.array(fc.nat(12), { maxLength: 120, size: 'max' })
+const moments = fc.array(fc.bigInt({ min: 0n, max: 3n }), { maxLength: 80, size: 'max' }).map((steps) => {
+  let ts = -5n
+  const values = steps.map((step) => {
+    ts += step
+    return ts
+  })
+  // NULL comes first.
+  return values.map((value, index) => (index < 2 && steps[0] === 3n ? -(2n ** 63n) : value))
+})
+
+describe('join kernel', () => {
+  test('lists rows by code and expands pairs', () => {
+    fc.assert(
+      fc.property(
+        codes,
+        codes,
+        fc.integer({ min: 1, max: 20 }),
+        fc.constantFrom(0, 1, 2),
+        (build, probe, limit, mode) => {
+          clear()
+          put(area(1), build)
+          put(area(2), probe)
+          const order = build.map((_, row) => build.length - 1 - row)
+          put(area(3), order)
+          onBoth((join) => join.countCodes(area(1), build.length, area(4)))
+          onBoth((join) => join.startsOf(area(4), 10))
+          const starts = both.wasm.memory.u32.slice(area(4) >>> 2, (area(4) >>> 2) + 11)
+          put(area(5), [...starts])
+          const listed = build.filter((code) => code < 10).length
+          const rows = build.map((code, row) => ({ code, row })).filter(({ code }) => code < 10)
+          put(
+            area(1),
+            rows.map(({ code }) => code),
+          )
+          onBoth((join) => join.listRows(area(1), 0, 0, listed, area(5), area(6)))
+          for (let found = limit; found === limit; ) {
+            found = onBoth((join) =>
+              join.expand(state, area(2), probe.length, area(4), 10, area(6), mode, area(7), area(8), limit),
+            )
+          }
+        },
+      ),
+      { numRuns: 300, seed },
+    )
+    expect(expandModes.andNone).toBe(2)
+  })
+
+  test('settles pairs, marks and renumbers rows', () => {
+    const rows = fc.array(fc.tuple(fc.nat(5), fc.oneof(fc.nat(30), fc.constant(noRow)), fc.boolean()), {
+      maxLength: 60,
+    })
+    fc.assert(
+      fc.property(rows, fc.nat(20), (pairs, limit) => {
+        clear()
+        put(
+          area(1),
+          pairs.map(([left]) => left).toSorted((a, b) => a - b),
+        )
+        put(
+          area(2),
+          pairs.map(([, right]) => right),
+        )
+        for (const { memory } of pair)
+          memory.u8.set(
+            pairs.map(([, , holds]) => (holds ? 1 : 0)),
+            area(3),
+          )
+        const kept = onBoth((join) => join.settle(state, area(3), area(1), area(2), pairs.length))
+        onBoth((join) => join.markRows(area(2), kept, area(4)))
+        onBoth((join) => join.rowsMarked(area(4), 0, 3, 31, limit, area(5)))
+        onBoth((join) => join.rowsMarked(area(4), 1, 0, 31, 40, area(6)))
+        put(
+          area(7),
+          Array.from({ length: 31 }, (_, row) => row * 2),
+        )
+        onBoth((join) => join.renumber(area(2), kept, area(7)))
+        onBoth((join) => join.pairWords(area(1), area(2), kept, area(8)))
+        onBoth((join) => join.pairWords(area(1), 0, kept, area(8)))
+      }),
+      { numRuns: 300, seed },
+    )
+  })
+
+  test('maps ids until one is unknown', () => {
+    const ids = fc.array(fc.oneof(fc.nat(20), fc.constant(noRow)), { maxLength: 40 })
+    const map = fc.array(fc.oneof({ arbitrary: fc.nat(99), weight: 9 }, { arbitrary: fc.constant(noRow), weight: 1 }))
+    fc.assert(
+      fc.property(ids, map, (values, known) => {
+        clear()
+        put(area(1), values)
+        put(area(2), known)
+        onBoth((join) => join.mapIds(area(1), values.length, area(2), known.length, area(3)))
+        expect(onBoth((join) => join.mapIds(area(1), values.length, 0, 0, area(4)))).toBe(values.length)
+      }),
+      { numRuns: 300, seed },
+    )
+  })
+
+  test('merges by time', () => {
+    fc.assert(
+      fc.property(
+        moments,
+        moments,
+        fc.boolean(),
+        fc.integer({ min: -1, max: 6 }),
+        fc.nat(80),
+        (own, other, strict, tolerance, first) => {
+          clear()
+          const seen = Math.min(first, other.length)
+          putLongs(area(1), own)
+          put(
+            area(2),
+            own.map((_, row) => row % 3),
+          )
+          putLongs(area(3), other)
+          put(
+            area(4),
+            other.map((_, row) => (row * 7) % 4),
+          )
+          put(area(5), new Array(4).fill(noRow))
+          put(state, [area(1), area(2), own.length, 0, area(3), area(4), seen, 0, area(5), 0, strict ? 1 : 0, 0])
+          putLongs(state + 48, [BigInt(tolerance)])
+          put(state + 56, [area(6)])
+          onBoth((join) => join.asof(state))
+          // The rest comes as codes of its own, and then nothing more.
+          put(state + 20, [area(4) + seen * 4, other.length])
+          put(state + 36, [seen])
+          onBoth((join) => join.asof(state))
+          put(state + 44, [1])
+          expect(onBoth((join) => join.asof(state))).toBe(own.length)
+        },
+      ),
+      { numRuns: 400, seed },
+    )
+  })
+
+  test('splices by time', () => {
+    fc.assert(
+      fc.property(moments, moments, fc.integer({ min: 1, max: 50 }), (own, other, limit) => {
+        clear()
+        putLongs(area(1), own)
+        put(
+          area(2),
+          own.map((_, row) => row % 3),
+        )
+        putLongs(area(3), other)
+        put(
+          area(4),
+          other.map((_, row) => (row * 7) % 4),
+        )
+        put(area(5), new Array(4).fill(noRow))
+        put(area(6), new Array(4).fill(noRow))
+        put(state, [area(1), area(2), own.length, 0, area(3), area(4), other.length, 0, area(5), area(6), 0, 0])
+        let total = 0
+        for (let found = limit; found === limit; total += found) {
+          found = onBoth((join) => join.splice(state, area(7), area(8), limit))
+        }
+        expect(total).toBe(own.length + other.length)
+      }),
+      { numRuns: 300, seed },
+    )
+  })
+})
