@@ -33,6 +33,11 @@ export function createBuckets(plan: SamplePlan, unit: TimestampUnit): Buckets {
   return zone === null ? local : zonedBuckets(local, zone, unit)
 }
 
+/** The calendar's own grid in UTC. */
+export function calendarBuckets(interval: SampleInterval, unit: TimestampUnit): Buckets {
+  return shiftedBuckets(interval, unit, 0n)
+}
+
 /** A grid that begins at a point in time; null: at the first timestamp that is asked for. */
 function anchoredBuckets(anchor: bigint | null, interval: SampleInterval, unit: TimestampUnit): Buckets {
   let origin = anchor

@@ -1,12 +1,12 @@
-// Keys of dense groupings by generated kernels: symbols, booleans, bytes and buckets of the designated timestamp. Each key
-// is a part of the group's number with as many values as the snapshot can have.
+// Keys of dense groupings by generated kernels: symbols and booleans, each a part of the group's number with as many
+// values as the snapshot can have; and buckets of the designated timestamp, found by looking for their ends.
 
 import type { GroupKey } from '../../kernels/jit/fragment.js'
 import { dictionaryCount } from '../../storage/layout.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
-import { floorTimestamp, intervalTicks } from '../../types/timestamp-floor.js'
 import type { Value } from '../../types/value.js'
-import type { Expression, SampleInterval } from '../plan/plan.js'
+import type { Expression } from '../plan/plan.js'
+import { type Buckets, calendarBuckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { constantInterval } from './expression-floor.js'
 import type { FragmentInputs } from './fragments.js'
@@ -20,26 +20,21 @@ export interface DenseKey {
   readonly count: number
   /** The key's value of a part. */
   readonly valueAt: (part: number) => Value
-  /** Buckets of the designated timestamp: the part of a timestamp. */
-  readonly bucketOf?: (ts: bigint) => number
 }
 
 export interface KeySource {
   readonly context: ExecContext
   readonly shape: ScanShape
-  readonly runs: readonly Run[]
   readonly inputs: FragmentInputs
 }
 
 /** undefined: no dense key. */
 export function denseKey(source: KeySource, expression: Expression): DenseKey | undefined {
   if (expression.type.name === 'SYMBOL') return symbolKey(source, expression)
-  if (expression.type.name === 'BOOLEAN') {
-    const part = source.inputs.expression(expression)
-    if (part === null) return undefined
-    return { place: 0, key: { kind: 'integer', expression: part, origin: 0 }, count: 2, valueAt: (at) => at === 1 }
-  }
-  return floorKey(source, expression)
+  if (expression.type.name !== 'BOOLEAN') return undefined
+  const part = source.inputs.expression(expression)
+  if (part === null) return undefined
+  return { place: 0, key: { kind: 'integer', expression: part, origin: 0 }, count: 2, valueAt: (at) => at === 1 }
 }
 
 function symbolKey({ context, shape, inputs }: KeySource, expression: Expression): DenseKey | undefined {
@@ -58,43 +53,20 @@ function symbolKey({ context, shape, inputs }: KeySource, expression: Expression
 }
 
 /** timestamp_floor('1h', ts) over the designated timestamp. */
-function floorKey(source: KeySource, expression: Expression): DenseKey | undefined {
+export function floorBuckets({ columnIds, snapshot }: ScanShape, expression: Expression): Buckets | undefined {
   if (expression.kind !== 'call' || expression.args.length !== 2) return undefined
   const interval = constantInterval(expression.name, expression.args[0])
   const time = expression.args[1]
-  if (interval === null || time === undefined) return undefined
-  return bucketKey(source, time, interval, 0n)
+  const { timestampId } = snapshot.version.schema
+  if (interval === null || time?.kind !== 'column' || timestampId < 0) return undefined
+  if (columnIds[time.index] !== timestampId) return undefined
+  return calendarBuckets(interval, time.type.name as TimestampUnit)
 }
 
-/** Buckets of fixed length; `offset` moves the grid. */
-export function bucketKey(
-  { shape, runs, inputs }: KeySource,
-  time: Expression,
-  interval: SampleInterval,
-  offset: bigint,
-): DenseKey | undefined {
-  const { timestampId } = shape.snapshot.version.schema
-  const unit = time.type.name as TimestampUnit
-  if (time.kind !== 'column' || timestampId < 0 || shape.columnIds[time.index] !== timestampId) return undefined
-  const step = intervalTicks(interval, unit)
-  const part = inputs.expression(time)
-  const bounds = timeBounds(shape, runs)
-  if (step === null || part === null || bounds === undefined) return undefined
-  const floor = (ts: bigint): bigint => floorTimestamp(ts - offset, interval, unit) + offset
-  const origin = floor(bounds.min)
-  const count = Number((floor(bounds.max) - origin) / step) + 1
-  return {
-    place: 0,
-    key: { kind: 'bucket', expression: part, origin, step },
-    count,
-    valueAt: (at) => origin + BigInt(at) * step,
-    bucketOf: (ts) => Number((ts - origin) / step),
-  }
-}
-
-function timeBounds({ ranges }: ScanShape, runs: readonly Run[]): { min: bigint; max: bigint } | undefined {
+/** About how many buckets the rows of the runs can have. */
+export function bucketCount({ ranges }: ScanShape, runs: readonly Run[], buckets: Buckets): number {
   const [first] = runs
-  if (first === undefined) return undefined
+  if (first === undefined) return 0
   let [min, max] = [first.minTs, first.maxTs]
   for (const run of runs) {
     if (run.minTs < min) min = run.minTs
@@ -104,5 +76,7 @@ function timeBounds({ ranges }: ScanShape, runs: readonly Run[]): { min: bigint;
   const highest = ranges?.[ranges.length - 1]?.hi
   if (lowest !== undefined && lowest > min) min = lowest
   if (highest !== undefined && highest < max) max = highest
-  return min <= max ? { min, max } : undefined
+  if (min > max) return 0
+  const { start, end } = buckets.of(min)
+  return Number(max - start) / Number(end - start) + 1
 }

@@ -2,13 +2,13 @@
 // other.
 
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
-import { ticksPerMicro } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
-import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import type { Plan, PlanColumn } from '../plan/plan.js'
+import { createBuckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { type FragmentRun, fragmentRun } from './fragment-aggregate.js'
-import { bucketKey } from './fragment-keys.js'
 import { valuesOperator } from './rows-of-values.js'
+import { filledRows } from './sample-fill.js'
 import type { ScanShape } from './scan-slices.js'
 import type { Operator } from './vector.js'
 
@@ -19,53 +19,83 @@ export function aggregateFragmentOperator(
   plan: PlanOf<'aggregate'>,
   scan: ScanShape,
 ): Operator | undefined {
-  const run = fragmentRun(context, { ...plan, bucket: null }, scan)
-  if (run === undefined) return undefined
-  return resultOperator(context, plan.columns, run, ({ keys, aggregates }) => [...keys, ...aggregates])
+  const run = fragmentRun(context, { ...plan, buckets: null }, scan)
+  return run === undefined ? undefined : resultOperator(context, plan.columns, run, () => groupRows(run))
 }
 
-/** Samples of fixed length on the calendar of UTC, without fills. */
+function* groupRows(run: FragmentRun): Generator<readonly Value[]> {
+  for (const { bucket, groups } of run.slots()) {
+    for (const { group, aggregates } of groups) yield [...run.keysOf(group, bucket), ...aggregates]
+  }
+}
+
+/** Samples on a calendar; 'first' would have to know the first row before the others. */
 export function sampleFragmentOperator(
   context: ExecContext,
   plan: PlanOf<'sample'>,
   scan: ScanShape,
 ): Operator | undefined {
-  const { align, fills, from, timestampIndex, interval } = plan
-  if (align.kind !== 'calendar' || align.zone !== null || from !== null) return undefined
-  if (fills.some(({ kind }) => kind !== 'none')) return undefined
-  const type = (plan.input.columns[timestampIndex] as PlanColumn).type
-  const time: Expression = { kind: 'column', index: timestampIndex, type, position: 0 }
-  const offset = align.offsetMicros * ticksPerMicro(type.name as TimestampUnit)
-  const run = fragmentRun(context, { ...plan, bucket: (source) => bucketKey(source, time, interval, offset) }, scan)
+  const { timestampId } = scan.snapshot.version.schema
+  if (plan.align.kind !== 'calendar' || scan.columnIds[plan.timestampIndex] !== timestampId) return undefined
+  const type = plan.columns[0] as PlanColumn
+  const buckets = createBuckets(plan, type.type.name as TimestampUnit)
+  const run = fragmentRun(context, { ...plan, buckets }, scan)
   if (run === undefined) return undefined
-  return resultOperator(context, plan.columns, run, ({ keys, aggregates }) => [
-    keys[keys.length - 1] ?? null,
-    ...keys.slice(0, -1),
-    ...aggregates,
-  ])
+  const filling = plan.fills.some(({ kind }) => kind !== 'none')
+  return resultOperator(context, plan.columns, run, () => {
+    return filling ? filledSampleRows(plan, run, buckets) : sampleRows(run)
+  })
 }
 
-type Result = ReturnType<FragmentRun['results']> extends Iterable<infer R> ? R : never
+function* sampleRows(run: FragmentRun): Generator<readonly Value[]> {
+  for (const { bucket, groups } of run.slots()) {
+    for (const { group, aggregates } of groups) {
+      yield [bucket?.start ?? null, ...run.keysOf(group, bucket), ...aggregates]
+    }
+  }
+}
+
+/** Groups are numbered anew: sample-fill.ts wants them from 0 in their order. */
+function filledSampleRows(
+  plan: PlanOf<'sample'>,
+  run: FragmentRun,
+  buckets: ReturnType<typeof createBuckets>,
+): Generator<readonly Value[]> {
+  const order = run.groups()
+  const numbers = new Map(order.map((group, index) => [group, index]))
+  const results = [...run.slots()].flatMap(({ bucket, groups }) => {
+    if (bucket === null) return []
+    const values = new Map(groups.map(({ group, aggregates }) => [numbers.get(group) ?? 0, aggregates]))
+    return [{ ...bucket, results: values }]
+  })
+  const keyed = plan.keys.length > 0
+  return filledRows(plan, {
+    buckets,
+    results,
+    count: keyed ? order.length : 1,
+    keysOf: (index) => (keyed ? run.keysOf(order[index] as number, null) : []),
+  })
+}
 
 function resultOperator(
   context: ExecContext,
   columns: readonly PlanColumn[],
   run: FragmentRun,
-  rowOf: (result: Result) => readonly Value[],
+  results: () => Iterator<readonly Value[]>,
 ): Operator {
-  let results: Iterator<Result> | null = null
+  let rows: Iterator<readonly Value[]> | null = null
   const output = valuesOperator(context, columns, (_from, count) => {
-    const rows: (readonly Value[])[] = []
-    for (let next = results?.next(); next !== undefined && !next.done; next = results?.next()) {
-      rows.push(rowOf(next.value))
-      if (rows.length === count) break
+    const taken: (readonly Value[])[] = []
+    for (let next = rows?.next(); next !== undefined && !next.done; next = rows?.next()) {
+      taken.push(next.value)
+      if (taken.length === count) break
     }
-    return rows
+    return taken
   })
   return {
     pull: () => {
-      if (results !== null) return output.pull()
-      if (!run.step()) results = run.results()[Symbol.iterator]()
+      if (rows !== null) return output.pull()
+      if (!run.step()) rows = results()
       return 'working'
     },
   }
