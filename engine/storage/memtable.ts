@@ -50,12 +50,16 @@ export class Memtable {
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
   private readonly blocks: Block[] = []
+  /** Blocks that lost their rows before anybody saw them. */
+  private readonly spares: Block[] = []
   private readonly allocations: number[] = []
   private directoryCapacity = 0
   private heapNext = 0
   private heapEnd = 0
   private heapCount = 0
   private readonly nulls = new Map<string, number>()
+  /** Transactions that are appended and not published, oldest first: `rows` is the count behind each. */
+  private readonly marks: { readonly rows: number; readonly transaction: number; readonly nowMicros: number }[] = []
 
   /** Throws ResourceError when the memory is exhausted. */
   constructor({ memory, allocator, id }: MemtableOptions) {
@@ -94,12 +98,32 @@ export class Memtable {
       const kept = Math.max(0, rows - firstRow)
       if (kept < (this.memory.u32[(address + 8) >>> 2] as number)) this.memory.u32[(address + 8) >>> 2] = kept
     }
+    this.dropBlocks()
+  }
+
+  /** Blocks behind the last row are used again: no reader looks at them. */
+  private dropBlocks(): void {
+    for (let last = this.blocks.at(-1); last !== undefined && last.firstRow > this.rows; last = this.blocks.at(-1)) {
+      this.blocks.pop()
+      this.spares.push(last)
+    }
+    Atomics.store(this.memory.u32, (this.address + 4) >>> 2, this.blocks.length)
   }
 
   /** Lets readers see the rows up to this count. Call it within the publish sequence lock. */
   publish(rows: number): void {
     assert(rows <= this.rows, 'only appended rows are published')
     Atomics.store(this.memory.u32, this.address >>> 2, rows)
+    for (let mark = this.marks[0]; mark !== undefined && mark.rows <= rows; mark = this.marks[0]) {
+      this.memory.f64[(this.address + 32) >>> 3] = mark.transaction
+      this.memory.f64[(this.address + 40) >>> 3] = mark.nowMicros
+      this.marks.shift()
+    }
+  }
+
+  /** The rows up to here end this transaction of the table: readers learn it when they see the rows. */
+  mark(transaction: number, nowMicros: number): void {
+    this.marks.push({ rows: this.rows, transaction, nowMicros })
   }
 
   /** Smallest and largest designated timestamp of the blocks; undefined without rows. */
@@ -256,14 +280,24 @@ export class Memtable {
   private addBlock(rows: number, columnCount: number): Block | undefined {
     const capacity = capacityFor(Math.max(rows, this.blocks.at(-1)?.capacity ?? 0, this.rows))
     if (this.blocks.length === this.directoryCapacity && !this.growDirectory()) return undefined
+    const spare = this.spares.pop()
+    if (spare !== undefined && columnCount <= (this.memory.u32[(spare.address + 12) >>> 2] as number)) {
+      return this.enterBlock(spare.address, spare.capacity)
+    }
     const bytes = blockHeaderBytes + columnCount * 4
     const address = this.take(bytes)
     if (address === 0) return undefined
     const { u32, u8 } = this.memory
     u8.fill(0, address, address + bytes)
-    u32[address >>> 2] = this.rows
     u32[(address + 4) >>> 2] = capacity
     u32[(address + 12) >>> 2] = columnCount
+    return this.enterBlock(address, capacity)
+  }
+
+  /** The block goes behind the last row. */
+  private enterBlock(address: number, capacity: number): Block {
+    const { u32 } = this.memory
+    u32[address >>> 2] = this.rows
     u32[(address + 32) >>> 2] = 1
     const directory = u32[(this.address + 8) >>> 2] as number
     u32[(directory >>> 2) + this.blocks.length] = address

@@ -9,6 +9,7 @@ import { Manifest, type ManifestRecord } from './manifest.js'
 import { partIdsPerFlush } from './messages.js'
 import { removeOrphans } from './recovery-orphans.js'
 import { Replay } from './replay.js'
+import { ReplayFlush } from './replay-flush.js'
 import { BatchHeap } from './writer-batch.js'
 import { newTableDefaults, WriterCatalog } from './writer-catalog.js'
 import { manifestOptions, type WriterOptions, type WriterState, writerSettings } from './writer-state.js'
@@ -26,7 +27,8 @@ export function recoverWriter(options: WriterOptions): WriterState {
   const manifest = Manifest.open(manifestOptions(options))
   const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp }, manifest.ids.table)
   loadTables(options, manifest, catalog)
-  const replay = new Replay(options, catalog, manifest.ids.generation, settings.flushRows)
+  const flush = new ReplayFlush(options, manifest, catalog, settings.carryBytesMax)
+  const replay = new Replay({ options, catalog, flush, flushRows: settings.flushRows }, manifest.ids.generation)
   const { wal, replay: report } = openLog(options, (frame) => replay.frame(frame))
   replay.finish()
   log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)

@@ -4,7 +4,8 @@
 // Invariants:
 //   1. A transaction is applied once: its number must be above the table's last one.
 //   2. A carry frame replaces all rows of its table that were replayed before it.
-//   3. Replaying changes no file: a crash within it is harmless.
+//   3. Replaying changes no file but for the flushes that make room (replay-flush.ts), each complete in itself: a crash
+//      within it is harmless.
 
 import { assert } from '../base/assert.js'
 import { CorruptionError, ResourceError } from '../base/errors.js'
@@ -13,6 +14,7 @@ import { decodeRows, type NewSymbols, type RowsColumn, type TableRows } from '..
 import { frameKinds, type WalFrame } from '../wal/types.js'
 import { Memtable } from './memtable.js'
 import { DedupIndex } from './memtable-dedup.js'
+import type { ReplayFlush } from './replay-flush.js'
 import type { PartDescriptor } from './schema.js'
 import {
   BatchHeap,
@@ -33,6 +35,14 @@ import type { Generation, WriterTable } from './writer-table.js'
 /** Rows that are staged at once. */
 const sliceRows = 8192
 
+export interface ReplayTools {
+  readonly options: WriterOptions
+  readonly catalog: WriterCatalog
+  readonly flush: ReplayFlush
+  /** Of a generation. */
+  readonly flushRows: number
+}
+
 export class Replay {
   rows = 0
   /** Parts that truncated tables lose: the manifest is to be told. */
@@ -40,14 +50,16 @@ export class Replay {
   nextGenerationId: number
   private readonly options: WriterOptions
   private readonly catalog: WriterCatalog
+  private readonly flush: ReplayFlush
   private readonly flushRows: number
   private readonly heap: BatchHeap
   /** Symbols behind a gap, by table and column. */
   private readonly waiting = new Map<string, WaitingSymbols>()
 
-  constructor(options: WriterOptions, catalog: WriterCatalog, nextGenerationId: number, flushRows: number) {
+  constructor({ options, catalog, flush, flushRows }: ReplayTools, nextGenerationId: number) {
     this.options = options
     this.catalog = catalog
+    this.flush = flush
     this.nextGenerationId = nextGenerationId
     this.flushRows = flushRows
     this.heap = new BatchHeap(options.memory, options.allocator)
@@ -73,7 +85,10 @@ export class Replay {
     this.heap.free()
     this.catalog.rebuildNames()
     for (const { generations } of this.catalog.byId.values()) {
-      for (const { memtable } of generations) memtable.publish(memtable.rows)
+      for (const { memtable, maxTxn } of generations) {
+        memtable.mark(maxTxn, 0)
+        memtable.publish(memtable.rows)
+      }
     }
   }
 
@@ -121,28 +136,76 @@ export class Replay {
     table.transaction = Math.max(table.transaction, transaction)
   }
 
+  /** Makes room by flushing as long as it takes. Throws ResourceError when nothing is left to be flushed. */
   private addRows(table: WriterTable, rows: TableRows, frame: WalFrame): void {
-    const generation = this.openGeneration(table)
-    const before = generation.memtable.rows
-    const cursors = rows.columns.map((column) => newCursor(column, rows.rowCount))
-    const piece = newPiece(Math.min(sliceRows, Math.max(1, rows.rowCount)))
-    for (let from = 0; from < rows.rowCount; from += piece.rows) {
-      resetPiece(piece)
-      piece.rows = Math.min(piece.capacity, rows.rowCount - from)
-      for (const cursor of cursors) this.stageColumn(cursor, piece, from)
-      noteTimes(this.options.memory.i64, piece, table.schema.timestampId)
-      if (!generation.memtable.append([piece], table.schema.timestampId)) {
+    for (;;) {
+      try {
+        if (this.appendRows(table, rows, frame)) return
+      } catch (thrown) {
+        if (!(thrown instanceof ResourceError)) throw thrown
+      }
+      if (!this.flush.makeRoom((other) => this.hasGaps(other))) {
         throw new ResourceError('the memory does not suffice to replay the log')
       }
-      this.heap.reset()
     }
-    freePiece(this.options.allocator, piece)
-    generation.dedup?.add(before, generation.memtable.rows)
+  }
+
+  /** False, or an error, when the memory does not suffice: no row is added then. */
+  private appendRows(table: WriterTable, rows: TableRows, frame: WalFrame): boolean {
+    const generation = this.openGeneration(table)
+    const { memtable } = generation
+    const before = memtable.rows
+    let complete = false
+    try {
+      complete = this.stageRows(table, rows, memtable)
+      if (complete) generation.dedup?.add(before, memtable.rows)
+    } catch (thrown) {
+      memtable.cut(before)
+      // The index knows rows that were taken back: it takes no more.
+      if (complete) this.closeGeneration(table, generation)
+      throw thrown
+    }
+    if (!complete) {
+      memtable.cut(before)
+      return false
+    }
     this.rows += rows.rowCount
     table.transaction = rows.transaction
     generation.maxTxn = rows.transaction
     generation.firstLsn = Math.min(generation.firstLsn, frame.lsn)
     generation.lastLsn = frame.endLsn
+    return true
+  }
+
+  private closeGeneration(table: WriterTable, generation: Generation): void {
+    generation.state = 'frozen'
+    if (generation.memtable.rows > 0) return
+    table.generations = table.generations.filter((other) => other !== generation)
+    generation.memtable.free()
+  }
+
+  private stageRows(table: WriterTable, rows: TableRows, memtable: Memtable): boolean {
+    const cursors = rows.columns.map((column) => newCursor(column, rows.rowCount))
+    const piece = newPiece(Math.min(sliceRows, Math.max(1, rows.rowCount)))
+    try {
+      for (let from = 0; from < rows.rowCount; from += piece.rows) {
+        resetPiece(piece)
+        piece.rows = Math.min(piece.capacity, rows.rowCount - from)
+        for (const cursor of cursors) this.stageColumn(cursor, piece, from)
+        noteTimes(this.options.memory.i64, piece, table.schema.timestampId)
+        if (!memtable.append([piece], table.schema.timestampId)) return false
+        this.heap.reset()
+      }
+      return true
+    } finally {
+      this.heap.reset()
+      freePiece(this.options.allocator, piece)
+    }
+  }
+
+  /** Symbols of the table wait for others. */
+  private hasGaps(table: WriterTable): boolean {
+    return [...this.waiting.values()].some((waiting) => waiting.table === table && waiting.texts.size > 0)
   }
 
   private openGeneration(table: WriterTable): Generation {

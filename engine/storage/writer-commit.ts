@@ -52,7 +52,11 @@ export function commitRows(
   state.catalog.keep()
   state.lastEndLsn = endLsn
   for (const table of changed) noteSchemaChange(table, firstLsn)
-  for (const entry of appended) noteRows(entry, firstLsn, endLsn)
+  const nowMicros = state.options.clock.nowMicros()
+  for (const entry of appended) {
+    noteRows(entry, firstLsn, endLsn)
+    entry.generation.memtable.mark(entry.staged.table.transaction, nowMicros)
+  }
   const renewed = new Set([...changed, ...appended.filter(({ fresh }) => fresh).map(({ staged }) => staged.table)])
   state.pending.push({
     endLsn,
@@ -89,14 +93,33 @@ function appendTable(state: WriterState, staged: StagedTable): Appended | undefi
   const generation = table.open ?? startGeneration(state, table)
   if (generation === undefined) return undefined
   const rowsBefore = generation.memtable.rows
-  if (generation.memtable.append(pieces, table.schema.timestampId)) return { staged, generation, rowsBefore, fresh }
+  const appended = generation.memtable.append(pieces, table.schema.timestampId)
+  if (appended && indexRows(generation, rowsBefore)) return { staged, generation, rowsBefore, fresh }
   if (fresh) removeGeneration(table, generation)
   return undefined
 }
 
+/** False, and the rows are taken back, when the memory does not suffice for marks. */
+function indexRows(generation: Generation, rowsBefore: number): boolean {
+  try {
+    generation.dedup?.add(rowsBefore, generation.memtable.rows)
+    return true
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    cutRows(generation, rowsBefore)
+    return false
+  }
+}
+
+/** An index of keys does not forget rows: its generation takes no more. Marks that name missing rows mean nothing. */
+function cutRows(generation: Generation, rows: number): void {
+  generation.memtable.cut(rows)
+  if (generation.dedup !== undefined && rows > 0) generation.state = 'frozen'
+}
+
 function takeBack(appended: readonly Appended[]): void {
   for (const { staged, generation, rowsBefore, fresh } of appended) {
-    generation.memtable.cut(rowsBefore)
+    cutRows(generation, rowsBefore)
     if (fresh) removeGeneration(staged.table, generation)
   }
 }
@@ -175,7 +198,7 @@ export function newSymbols(table: WriterTable, known: ReadonlyMap<number, number
   return symbols
 }
 
-function noteRows({ staged: { table }, generation, rowsBefore }: Appended, firstLsn: Lsn, endLsn: Lsn): void {
+function noteRows({ staged: { table }, generation }: Appended, firstLsn: Lsn, endLsn: Lsn): void {
   table.transaction++
   generation.maxTxn = table.transaction
   generation.firstLsn = Math.min(generation.firstLsn, firstLsn)
@@ -186,5 +209,4 @@ function noteRows({ staged: { table }, generation, rowsBefore }: Appended, first
     }
     table.loggedSymbols.set(columnId, dictionary.count)
   }
-  generation.dedup?.add(rowsBefore, generation.memtable.rows)
 }

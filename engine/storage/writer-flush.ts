@@ -12,13 +12,13 @@
 import { errorRecord } from '../base/errors.js'
 import { budgets } from '../memory/budgets.js'
 import type { Lsn } from '../wal/types.js'
-import { appendDictionaryFile, dictionaryFilePath } from './dictionary-file.js'
 import type { ManifestRecord } from './manifest.js'
 import { chooseMerge } from './merge.js'
 import { type JobResult, partIdsPerFlush } from './messages.js'
 import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
 import { commitManifest, namesPart, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import { schemaRecords, schemaWritten, writeSymbols } from './writer-records.js'
 import { enqueue, type RunningJob, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
@@ -170,7 +170,7 @@ function flushDone(
     return
   }
   try {
-    writeSymbols(state, table)
+    writeSymbols(state.options, table)
     payDebts(state)
     commitManifest(state, flushRecords(state, table, generation, parts))
   } catch (thrown) {
@@ -205,7 +205,7 @@ function flushRecords(
 ): ManifestRecord[] {
   const dictionaries = [...table.symbolFiles].map(([columnId, { count }]) => [columnId, count] as const)
   return [
-    ...schemaRecords(state, table),
+    ...schemaRecords(state.manifest, table),
     { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: generation.maxTxn, dictionaries },
     { kind: 'ids', table: state.catalog.nextTableId },
   ]
@@ -225,31 +225,6 @@ export function freeGeneration(state: WriterState, generation: Generation): void
   if (generation.state === 'flushing' && [...state.jobs.values()].some((job) => job.generation === generation)) {
     generation.state = 'gone'
   } else generation.memtable.free()
-}
-
-/** New dictionary entries go to their files, durably, before anything relies on them. Throws FileError. */
-function writeSymbols(state: WriterState, table: WriterTable): void {
-  const directory = `${state.options.directory}/symbols`
-  for (const [columnId, dictionary] of table.dictionaries) {
-    const known = table.symbolFiles.get(columnId) ?? { count: 0, end: 0 }
-    const { count } = dictionary
-    if (count === known.count) continue
-    const id = { tableId: table.id, columnId }
-    const record = { firstId: known.count, count: count - known.count, ...dictionary.packed(known.count, count) }
-    const end = appendDictionaryFile(state.options.files, dictionaryFilePath(directory, id), id, known.end, record)
-    table.symbolFiles.set(columnId, { count, end })
-  }
-  table.symbolsLsn = Number.POSITIVE_INFINITY
-}
-
-function schemaRecords(state: WriterState, table: WriterTable): ManifestRecord[] {
-  const known = state.manifest.tables.has(table.id)
-  return table.schemaDirty || !known ? [{ kind: 'schema', schema: table.stableSchema }] : []
-}
-
-function schemaWritten(table: WriterTable): void {
-  table.schemaDirty = false
-  table.dirtyLsn = Number.POSITIVE_INFINITY
 }
 
 /** Schemas that only the log holds go to the manifest, durably. Throws FileError. */
@@ -284,7 +259,7 @@ export function trimLog(state: WriterState): void {
     writeSchemas(state, oldest)
     writeTableIds(state)
     // Rows that brought symbols may be gone already (TRUNCATE) while the symbols stay.
-    for (const table of catalog.byId.values()) if (table.symbolsLsn < oldest) writeSymbols(state, table)
+    for (const table of catalog.byId.values()) if (table.symbolsLsn < oldest) writeSymbols(state.options, table)
     const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
     if (needed > 0) wal.trim(needed)
   } catch (thrown) {

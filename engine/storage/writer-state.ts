@@ -9,6 +9,8 @@ import type { ErrorRecord } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
 import type { IlpKernel } from '../kernels/ilp.js'
+import type { ParquetKernel } from '../kernels/parquet.js'
+import type { SortKernel } from '../kernels/sort.js'
 import type { LineDecoder } from '../lines/decode.js'
 import type { Allocator } from '../memory/budgets.js'
 import { publishSequenceAddress } from '../memory/layout.js'
@@ -52,7 +54,7 @@ export const writerSettings: WriterSettings = {
 export interface WriterOptions {
   readonly memory: SharedMemory
   readonly allocator: Allocator
-  readonly kernels: { readonly ilp: IlpKernel }
+  readonly kernels: { readonly ilp: IlpKernel; readonly parquet: ParquetKernel; readonly sort: SortKernel }
   readonly files: Files
   /** The database directory: wal/, manifest/ and symbols/ in it, and the parts. */
   readonly directory: string

@@ -1,0 +1,37 @@
+// What the manifest is told of a table besides its parts: its schema, and how far its symbols are in files.
+
+import type { Files } from '../base/files.js'
+import { appendDictionaryFile, dictionaryFilePath } from './dictionary-file.js'
+import type { Manifest, ManifestRecord } from './manifest.js'
+import type { WriterTable } from './writer-table.js'
+
+export interface SymbolPlace {
+  readonly files: Files
+  /** The database directory. */
+  readonly directory: string
+}
+
+/** New dictionary entries go to their files, durably, before anything relies on them. Throws FileError. */
+export function writeSymbols({ files, directory }: SymbolPlace, table: WriterTable): void {
+  for (const [columnId, dictionary] of table.dictionaries) {
+    const known = table.symbolFiles.get(columnId) ?? { count: 0, end: 0 }
+    const { count } = dictionary
+    if (count === known.count) continue
+    const id = { tableId: table.id, columnId }
+    const record = { firstId: known.count, count: count - known.count, ...dictionary.packed(known.count, count) }
+    const path = dictionaryFilePath(`${directory}/symbols`, id)
+    const end = appendDictionaryFile(files, path, id, known.end, record)
+    table.symbolFiles.set(columnId, { count, end })
+  }
+  table.symbolsLsn = Number.POSITIVE_INFINITY
+}
+
+/** The schema, when the manifest lacks the newest one. */
+export function schemaRecords({ tables }: Manifest, table: WriterTable): ManifestRecord[] {
+  return table.schemaDirty || !tables.has(table.id) ? [{ kind: 'schema', schema: table.stableSchema }] : []
+}
+
+export function schemaWritten(table: WriterTable): void {
+  table.schemaDirty = false
+  table.dirtyLsn = Number.POSITIVE_INFINITY
+}
