@@ -187,7 +187,14 @@ const unaryRows: ScalarFunction[] = (['INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL
   gives: 'FIRST',
   says: 'The number with its sign changed; written as `-x`.',
   example: null,
-  eval: ([a]) => (typeof a === 'bigint' ? word(-a) : type === 'INT' ? (0 - (a as number)) | 0 : -(a as number)),
+  eval: ([a]) =>
+    typeof a === 'bigint'
+      ? type === 'LONG'
+        ? word(-a)
+        : -a
+      : type === 'INT'
+        ? (0 - (a as number)) | 0
+        : -(a as number),
 }))
 
 function bitRow(name: string, type: 'INT' | 'LONG', apply: (a: bigint, b: bigint) => bigint): ScalarFunction {
