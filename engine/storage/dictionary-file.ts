@@ -11,8 +11,9 @@
 //
 // Invariants:
 //   1. Records follow each other by id.
-//   2. The log is trimmed past a frame only when its new symbols are in synced records; the manifest names the count.
-//   3. What lies behind the last good record was never relied upon, unless the manifest's count says otherwise: damage.
+//   2. The log is trimmed past a frame only when its new symbols are in synced records and the manifest names the count.
+//   3. What lies behind that count is never relied upon: after the end of the process alone it may be in the page cache
+//      only, and no later sync would write it. The log holds it, and the next append overwrites it.
 
 import { crc32 } from '../base/checksum.js'
 import { CorruptionError } from '../base/errors.js'
@@ -39,21 +40,19 @@ export interface LoadedSymbols {
   readonly end: number
 }
 
-/** Reads the file; throws CorruptionError when fewer than `countMin` entries can be read. */
-export function readDictionaryFile(files: Files, path: string, id: DictionaryFileId, countMin: number): LoadedSymbols {
+/** Reads the first `count` entries; throws CorruptionError when there are fewer. */
+export function readDictionaryFile(files: Files, path: string, id: DictionaryFileId, count: number): LoadedSymbols {
   const texts: Uint8Array[] = []
-  if (!files.exists(path)) {
-    if (countMin > 0) throw new CorruptionError('the symbol dictionary is missing', path, 0)
-    return { texts, end: 0 }
-  }
+  if (count === 0) return { texts, end: 0 }
+  if (!files.exists(path)) throw new CorruptionError('the symbol dictionary is missing', path, 0)
   const content = readAll(files, path)
   const view = new DataView(content.buffer)
   let end = headerMatches(content, view, id) ? readRecord(content, view, headerBytes, texts) : 0
-  for (let next = end; next > 0; ) {
+  for (let next = end; next > 0 && texts.length < count; ) {
     next = readRecord(content, view, alignUp(end), texts)
     if (next > 0) end = next
   }
-  if (texts.length < countMin) throw new CorruptionError('the symbol dictionary is damaged', path, end)
+  if (texts.length < count) throw new CorruptionError('the symbol dictionary is damaged', path, end)
   return { texts, end }
 }
 
@@ -81,7 +80,8 @@ export function appendDictionaryFile(
       position,
     )
     file.sync()
-    if (!exists) files.syncDirectory(path.slice(0, path.lastIndexOf('/')))
+    // Also when the file exists: an attempt that failed may have made it, and nobody has synced its name.
+    if (end === 0) files.syncDirectory(path.slice(0, path.lastIndexOf('/')))
     return position + chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   } finally {
     file.close()

@@ -12,6 +12,7 @@ import { Replay } from './replay.js'
 import { ReplayFlush } from './replay-flush.js'
 import { BatchHeap } from './writer-batch.js'
 import { newTableDefaults, WriterCatalog } from './writer-catalog.js'
+import { symbolsNamed } from './writer-records.js'
 import { manifestOptions, type WriterOptions, type WriterState, writerSettings } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -92,7 +93,7 @@ function loadTables(options: WriterOptions, manifest: Manifest, catalog: WriterC
   }
 }
 
-/** Entries behind the manifest's count are taken as well: they were durable, and the log holds the same ones. */
+/** Entries behind the manifest's count are left to the log: nobody knows whether they are on the disk. */
 function loadDictionaries(options: WriterOptions, table: WriterTable, counts: ReadonlyMap<number, number>): void {
   const heap = new BatchHeap(options.memory, options.allocator)
   for (const [columnId, dictionary] of table.dictionaries) {
@@ -106,6 +107,7 @@ function loadDictionaries(options: WriterOptions, table: WriterTable, counts: Re
     table.symbolFiles.set(columnId, { count: dictionary.count, end })
     table.loggedSymbols.set(columnId, dictionary.count)
   }
+  symbolsNamed(table)
   heap.free()
 }
 

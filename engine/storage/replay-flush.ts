@@ -13,7 +13,7 @@ import { type Job, partIdsPerFlush } from './messages.js'
 import { type JobTools, pageCodecDefault } from './part-job.js'
 import type { PartDescriptor } from './schema.js'
 import type { WriterCatalog } from './writer-catalog.js'
-import { schemaRecords, schemaWritten, writeSymbols } from './writer-records.js'
+import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import type { WriterOptions } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
@@ -57,13 +57,14 @@ export class ReplayFlush {
     const rest = { generation: memtable.address, rows: memtable.rows, minTxn, maxTxn, firstPartId }
     const parts = this.run({ kind: 'flush', version, ...rest })
     writeSymbols(options, table)
-    const dictionaries = [...table.symbolFiles].map(([columnId, { count }]) => [columnId, count] as const)
+    const dictionaries = symbolCounts(table)
     manifest.commit([
       ...schemaRecords(manifest, table),
       { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: maxTxn, dictionaries },
       { kind: 'ids', table: this.catalog.nextTableId },
     ])
     schemaWritten(table)
+    symbolsNamed(table)
     table.parts = [...table.parts, ...parts]
     table.flushedTxn = maxTxn
     table.generations = table.generations.filter((other) => other !== generation)

@@ -25,7 +25,6 @@ export function carryGeneration(state: WriterState, table: WriterTable, generati
   const firstLsn = state.wal.headLsn
   try {
     const range = memtable.timeRange() ?? { min: 0n, max: 0n }
-    const known = new Map([...table.symbolFiles].map(([columnId, { count }]) => [columnId, count] as const))
     const payload = encodeRows({
       origin: noOrigin,
       ddl: [],
@@ -37,7 +36,7 @@ export function carryGeneration(state: WriterState, table: WriterTable, generati
           rowCount: memtable.rows,
           minTimestamp: range.min,
           maxTimestamp: range.max,
-          symbols: newSymbols(table, known),
+          symbols: newSymbols(table, table.namedSymbols),
           columns: frameColumns(memory, allocator, pieces),
         },
       ],
@@ -61,7 +60,7 @@ export function carryGeneration(state: WriterState, table: WriterTable, generati
 function carried(state: WriterState, table: WriterTable, generation: Generation, firstLsn: number): void {
   if (state.wal.durableLsn < generation.lastLsn) return
   generation.firstLsn = Math.max(generation.firstLsn, firstLsn)
-  // The frame holds every symbol that the files lack.
+  // The frame holds every symbol that the manifest does not name.
   if (table.symbolsLsn < firstLsn) table.symbolsLsn = firstLsn
 }
 

@@ -18,7 +18,7 @@ import { type JobResult, partIdsPerFlush } from './messages.js'
 import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
 import { commitManifest, namesPart, payDebts, putOff, takePartIds } from './writer-manifest.js'
-import { schemaRecords, schemaWritten, writeSymbols } from './writer-records.js'
+import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import { enqueue, type RunningJob, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
@@ -183,6 +183,7 @@ function flushDone(
     }
   }
   schemaWritten(table)
+  symbolsNamed(table)
   table.parts = [...table.parts, ...parts].sort(byTransaction)
   table.flushedTxn = generation.maxTxn
   table.generations = table.generations.filter((other) => other !== generation)
@@ -203,7 +204,7 @@ function flushRecords(
   generation: Generation,
   parts: readonly PartDescriptor[],
 ): ManifestRecord[] {
-  const dictionaries = [...table.symbolFiles].map(([columnId, { count }]) => [columnId, count] as const)
+  const dictionaries = symbolCounts(table)
   return [
     ...schemaRecords(state.manifest, table),
     { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: generation.maxTxn, dictionaries },
@@ -238,6 +239,23 @@ export function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
   for (const table of dirty) schemaWritten(table)
 }
 
+/** Rows that brought symbols may be gone already (TRUNCATE) while the symbols stay. Throws FileError. */
+function writeSymbolsBefore(state: WriterState, beforeLsn: Lsn): void {
+  const tables = [...state.catalog.byId.values()].filter(({ symbolsLsn }) => symbolsLsn < beforeLsn)
+  if (tables.length === 0) return
+  for (const table of tables) writeSymbols(state.options, table)
+  const record = (table: WriterTable) =>
+    ({ kind: 'parts', tableId: table.id, added: [], removed: [], dictionaries: symbolCounts(table) }) as const
+  commitManifest(
+    state,
+    tables.flatMap((table): ManifestRecord[] => [...schemaRecords(state.manifest, table), record(table)]),
+  )
+  for (const table of tables) {
+    schemaWritten(table)
+    symbolsNamed(table)
+  }
+}
+
 /** A table that came and went left its id in the log alone: it must not be used again. Throws FileError. */
 function writeTableIds(state: WriterState): void {
   const { nextTableId } = state.catalog
@@ -258,8 +276,7 @@ export function trimLog(state: WriterState): void {
     payDebts(state)
     writeSchemas(state, oldest)
     writeTableIds(state)
-    // Rows that brought symbols may be gone already (TRUNCATE) while the symbols stay.
-    for (const table of catalog.byId.values()) if (table.symbolsLsn < oldest) writeSymbols(state.options, table)
+    writeSymbolsBefore(state, oldest)
     const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
     if (needed > 0) wal.trim(needed)
   } catch (thrown) {

@@ -11,7 +11,7 @@ export interface SymbolPlace {
   readonly directory: string
 }
 
-/** New dictionary entries go to their files, durably, before anything relies on them. Throws FileError. */
+/** New dictionary entries go to their files, durably, before the manifest names them. Throws FileError. */
 export function writeSymbols({ files, directory }: SymbolPlace, table: WriterTable): void {
   for (const [columnId, dictionary] of table.dictionaries) {
     const known = table.symbolFiles.get(columnId) ?? { count: 0, end: 0 }
@@ -23,6 +23,16 @@ export function writeSymbols({ files, directory }: SymbolPlace, table: WriterTab
     const end = appendDictionaryFile(files, path, id, known.end, record)
     table.symbolFiles.set(columnId, { count, end })
   }
+}
+
+/** How far the table's symbols are in their files. */
+export function symbolCounts(table: WriterTable): (readonly [number, number])[] {
+  return [...table.symbolFiles].map(([columnId, { count }]) => [columnId, count] as const)
+}
+
+/** The manifest names what symbolCounts() says, durably. */
+export function symbolsNamed(table: WriterTable): void {
+  table.namedSymbols = new Map(symbolCounts(table))
   table.symbolsLsn = Number.POSITIVE_INFINITY
 }
 

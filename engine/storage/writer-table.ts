@@ -66,7 +66,7 @@ export class WriterTable {
   schemaDirty = false
   /** Frames from here on are needed for what the manifest lacks of the schema; Infinity when it lacks nothing. */
   dirtyLsn: Lsn = Number.POSITIVE_INFINITY
-  /** Start of the oldest frame whose symbols are not in the dictionary files; Infinity when all are. */
+  /** Start of the oldest frame whose symbols the manifest does not name; Infinity when it names all. */
   symbolsLsn: Lsn = Number.POSITIVE_INFINITY
   /** The schema without what the request under way has added; undefined when it has added nothing. */
   committed: TableSchema | undefined
@@ -75,6 +75,8 @@ export class WriterTable {
   /** Entries by column id that log frames or files hold. */
   readonly loggedSymbols = new Map<number, number>()
   readonly symbolFiles = new Map<number, SymbolFile>()
+  /** Entries by column id that the manifest names: a start relies on these, and the log holds the others. */
+  namedSymbols: ReadonlyMap<number, number> = new Map()
   readonly dictionaries = new Map<number, SymbolDictionary>()
   retired: Retired[] = []
   private readonly resources: TableMemory
