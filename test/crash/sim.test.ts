@@ -20,6 +20,8 @@ test(
   () => {
     const sim = createSimMemory()
     const stats = newSimStats()
+    const startMs = performance.now()
+    const cpu = process.cpuUsage()
     const trace = only === undefined ? {} : { trace: (text: string) => process.stdout.write(`${text}\n`) }
     for (let seed = first; seed < first + seeds; seed++) {
       try {
@@ -28,7 +30,9 @@ test(
         throw new Error(`seed ${seed}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
       }
     }
-    console.log(JSON.stringify(stats))
+    const { user, system } = process.cpuUsage(cpu)
+    const perSeed = `${((user + system) / 1000 / seeds).toFixed(1)} CPU-ms a seed`
+    console.log(`${perSeed}, ${((performance.now() - startMs) / 1000).toFixed(1)} s`, JSON.stringify(stats))
     if (seeds < 1000) return
     expect(stats.operations).toBeGreaterThan(200 * seeds)
     // Each seed has at least one, and so has each kind of operation.

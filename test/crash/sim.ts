@@ -119,7 +119,7 @@ function newLife(options: SimOptions): Life {
   disk.files.makeDirectory('/db')
   disk.files.syncDirectory('/')
   const settings = {
-    flushRows: random.pick([12, 30, 80]),
+    flushRows: random.pick([12, 30, 80, 80]),
     flushAgeMs: random.pick([2000, 600_000]),
     carryBytesMax: random.pick([0, 64 * 1024]),
   }
@@ -152,7 +152,10 @@ function start(life: Life, round: number): SimHost {
     const failing = round > 0 && attempt < 3 ? life.failing : 0
     const host = tryStart(life, { crashWithin, failing })
     if (host === undefined) continue
-    life.plan = planFaults(life.disk, random, { crashWithin: random.pick([150, 500, 1500]), failing: life.failing })
+    life.plan = planFaults(life.disk, random, {
+      crashWithin: random.pick([150, 600, 2000, 4000]),
+      failing: life.failing,
+    })
     return host
   }
 }
@@ -238,19 +241,17 @@ function closeInOrder(life: Life, host: SimHost): void {
 
 /** The disk works: all is flushed, nothing is left over, and one more start finds the same. */
 function finish(life: Life): void {
-  let host = tryStart(life, { crashWithin: 0, failing: 0 })
-  for (let again = 0; again < 2 && host !== undefined; again++) {
-    life.plan = planFaults(life.disk, life.random, { crashWithin: 0, failing: 0 })
-    submit(life, host, checkpointRequest(life.requests))
-    settleRequests(life, host, 0)
-    check(life, host, 'at the end')
-    host.pass(1100)
-    host.settle()
-    checkLeaks(host, life.disk, life.base)
-    closeInOrder(life, host)
-    leave(life, host)
-    host = tryStart(life, { crashWithin: 0, failing: 0 })
-  }
+  const host = tryStart(life, { crashWithin: 0, failing: 0 })
+  if (host === undefined) throw new Error('the last start failed')
+  submit(life, host, checkpointRequest(life.requests))
+  settleRequests(life, host, 0)
+  check(life, host, 'at the end')
+  host.pass(1100)
+  host.settle()
+  checkLeaks(host, life.disk, life.base)
+  closeInOrder(life, host)
+  leave(life, host)
+  tryStart(life, { crashWithin: 0, failing: 0 })
 }
 
 // ---- a life ----------------------------------------------------------------------------------------------------------
@@ -273,10 +274,11 @@ function act(life: Life, host: SimHost): void {
   if (choice < 0.58) submit(life, host, linesRequest(life.requests))
   else if (choice < 0.7) submitCommand(life, host, () => insertRequest(life.requests, host.catalog.tables()))
   else if (choice < 0.84) submitCommand(life, host, () => changeRequest(life.requests, host.catalog.tables()))
-  else if (choice < 0.86) submitCommand(life, host, () => checkpointRequest(life.requests))
-  else if (choice < 0.9) check(life, host, 'a read')
-  else if (choice < 0.95) hold(life, host)
-  else release(life, host)
+  else if (choice < 0.85) submitCommand(life, host, () => checkpointRequest(life.requests))
+  else if (choice < 0.87) check(life, host, 'a read')
+  else if (choice < 0.9) hold(life, host)
+  else if (choice < 0.93) release(life, host)
+  else submit(life, host, linesRequest(life.requests))
   if (random.chance(0.03)) host.pass(random.pick([100, 1100, 2500]))
   if (random.chance(0.15)) settleRequests(life, host, random.below(3))
   else for (let turns = random.below(random.pick([4, 40])); turns > 0; turns--) host.turn()

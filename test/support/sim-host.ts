@@ -31,7 +31,7 @@ const memoryBytes = 48 * MIB
 const ringBytes = 64 * KIB
 const cacheBytes = 2 * MIB
 /** The part of the heap that lives use: filled with rubbish before each, since contents of memory are undefined. */
-const rubbishBytes = 3 * MIB
+const rubbishBytes = MIB
 
 /** Made once and used by every life: a memory of its own for each would take longer than the life. */
 export interface SimMemory {

@@ -66,7 +66,7 @@ function typeOf(name: string): ColumnType {
 function nextMicros(state: RequestState): number {
   const { random } = state
   const choice = random.next()
-  if (choice < 0.15) return firstMicros + random.below(3 * 24) * (dayMicros / 24)
+  if (choice < 0.04) return firstMicros - random.below(3) * dayMicros
   if (choice < 0.3) return state.lastMicros - random.below(20) * 1_000_000
   if (choice < 0.9) state.lastMicros += random.below(3) * 1_000_000
   return state.lastMicros
@@ -308,7 +308,7 @@ function createRequest(state: RequestState): Request {
   const schema = {
     ...{ name, timestampId, bypassWal: false, ttl: null, maxUncommittedRows: 1, o3MaxLagMicros: 1, createdMicros: 0 },
     columns: columns.map(({ name: column, type }, id) => ({ id, name: column, type: dataType(type), dropped: false })),
-    partitionBy: hasTimestamp ? random.pick(['DAY', 'HOUR', 'MONTH'] as const) : 'NONE',
+    partitionBy: hasTimestamp ? random.pick(['DAY', 'HOUR', 'MONTH', 'YEAR'] as const) : 'NONE',
     dedupKeys: dedup ? [timestampId, columns.findIndex((column) => column.name === 's')] : [],
   } as const
   const timestamp = hasTimestamp ? 'ts' : undefined
