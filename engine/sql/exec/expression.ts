@@ -1,11 +1,11 @@
-// Bound expressions over batches: each becomes a closure that fills a vector. Three ways, the fastest that applies:
+// Bound expressions over batches: each becomes a closure that fills a vector. The fastest way that applies is taken:
 //
 //   columns and constants   no work per row
 //   one symbol column       evaluated once per dictionary entry, then looked up by id
-//   typed loops             arithmetic, comparison and logic of numbers (expression-loops.ts)
+//   typed loops             arithmetic, comparison and logic of small numbers (expression-loops.ts)
 //   rows                    the interpreter of sql/functions, value by value: right for everything
 //
-// Generated kernels (kernels/jit) take over whole trees where they can; see compiled-expression.ts.
+// Generated kernels take over whole trees where they can (compiled-expression.ts).
 
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
