@@ -60,6 +60,8 @@ export async function engineDoor(jit: boolean): Promise<SltDoor> {
       return executed(engine, sql)
     },
     restart: async () => {
+      // Recovery knows no kernels of queries: once is enough.
+      if (!jit) return
       await engine.close()
       engine = await open()
     },
