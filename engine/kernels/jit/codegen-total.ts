@@ -18,6 +18,7 @@ import {
   longMinimum,
   type Mask,
   maskFor,
+  missingMask,
   type Numbers,
   presentMask,
   type Quad,
@@ -353,6 +354,12 @@ export function greater(f: FunctionBuilder, kind: Kind, a: Local, b: Local): Loc
   return kind === 'i64' ? f.apply('v128.bitselect', a, b, f.apply('i64x2.gt_s', a, b)) : f.apply('i32x4.max_s', a, b)
 }
 
+/** The smallest integer with all bits changed is the largest. */
+function withoutNull(f: FunctionBuilder, numbers: Numbers): readonly Local[] {
+  const missing = maskFor(f, missingMask(f, numbers), numbers.kind)
+  return numbers.parts.map((part, index) => f.apply('v128.xor', part, missing[index] as Local))
+}
+
 /**
  * Values as candidates for the smallest and the largest; rows that are not taken lose against everything. NULL is the
  * smallest integer, so it only has to be kept from being the smallest; NaN is never chosen.
@@ -370,6 +377,7 @@ export function candidates(
     return [values, values]
   }
   const [bottom, top] = boundsOf(f, kind)
+  if (mask === null && numbers.missing === 'minimum') return [withoutNull(f, numbers), parts]
   const taken = bothMasks(f, numbers.missing === 'never' ? null : presentMask(f, numbers), mask)
   const choose = (other: Local, bits: Mask | null): readonly Local[] => {
     if (bits === null) return parts

@@ -26,7 +26,11 @@ type Name = (typeof names)[number]
 export const types: readonly DataType[] = [...names, ...names].map((name) => dataType(name))
 
 const longMax = (1n << 63n) - 1n
-const integers = fc.oneof(fc.integer({ min: -3, max: 3 }), fc.integer(), fc.constantFrom(2 ** 31 - 1, 1 - 2 ** 31, 0))
+const integers = fc.oneof(
+  fc.integer({ min: -3, max: 3 }),
+  fc.integer({ min: 1 - 2 ** 31 }),
+  fc.constantFrom(2 ** 31 - 1, 1 - 2 ** 31, 0),
+)
 const longs = fc.oneof(
   fc.bigInt({ min: -3n, max: 3n }),
   fc.bigInt({ min: -longMax, max: longMax }),
