@@ -24,9 +24,10 @@ export interface TableFigures {
   readonly minTs: bigint | null
   readonly maxTs: bigint | null
   readonly lastWriteMicros: number | null
-  /** The last transaction that queries see, and the last one in the log. */
+  /** The last transaction of rows that queries see. */
   readonly visibleTxn: number
-  readonly lastTxn: number
+  /** Changes of the schema that are remembered, oldest first: the transactions of rows before each. Older ones are not. */
+  readonly changesAfterTxn: readonly number[]
   /** Rows that are in the log and not in parts. */
   readonly pendingRows: number
   /** In time order. */
@@ -47,19 +48,31 @@ export interface ParameterFigures {
 
 /** A stored view: its text is planned in place of its name. */
 export interface StoredView {
+  /** Among the ids of tables: a view is a table of the catalog without columns. */
+  readonly id: number
   readonly name: string
+  readonly sql: string
+}
+
+/** A query that runs now. */
+export interface QueryFigures {
+  readonly queryId: number
+  readonly user: string
+  readonly startMicros: number
   readonly sql: string
 }
 
 export interface Catalog {
   table(name: string): TableVersion | undefined
-  /** All tables, by id. */
+  /** All tables, by id; no views. */
   tables(): readonly TableVersion[]
   /** Computed at every call: asked only by statements that show it. */
   figures(tableId: number): TableFigures
   /** Relations registered by the layers above (`sys.connections`); not the ones that this layer makes itself. */
   relation(name: string): VirtualRelation | undefined
   view(name: string): StoredView | undefined
+  views(): readonly StoredView[]
+  activity(): readonly QueryFigures[]
   parameters(): readonly ParameterFigures[]
 }
 

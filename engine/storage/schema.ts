@@ -36,6 +36,8 @@ export interface TableSchema {
   /** Microseconds. */
   readonly o3MaxLagMicros: number
   readonly createdMicros: number
+  /** Text of a view's query: an entry of the catalog that shares names and ids with tables and never has rows. */
+  readonly view?: string
 }
 
 /** Columns that exist now, in the order that SELECT * shows. */

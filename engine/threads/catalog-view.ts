@@ -6,7 +6,7 @@
 import { assert } from '../base/assert.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { visibleRows } from '../storage/layout.js'
+import { visibleRows, visibleTransaction } from '../storage/layout.js'
 import type { TableSnapshot, TableVersion } from '../storage/schema.js'
 
 /** Versions that a query holds until it ends. */
@@ -15,8 +15,13 @@ export interface HeldSnapshots {
   release(): void
 }
 
+/** Changes of a table's schema that wal_transactions() shows. */
+const changesMax = 1000
+
 interface TableState {
   current: TableVersion
+  /** Row transactions before each change of the schema, oldest first; of the last changes since the start. */
+  readonly changesAfterTxn: number[]
   /** Queries by the version that they hold. */
   readonly holders: Map<number, number>
   dropped: boolean
@@ -61,6 +66,16 @@ export class CatalogView {
     return version.generations.reduce((sum, { address }) => sum + visibleRows(this.#memory, address), parts)
   }
 
+  /** The last transaction of rows that a reader would see now. */
+  visibleTransaction({ generations, parts }: TableVersion): number {
+    const inMemory = generations.map(({ address }) => visibleTransaction(this.#memory, address))
+    return Math.max(0, ...inMemory, ...parts.map(({ maxTxn }) => maxTxn))
+  }
+
+  changesAfterTxn(tableId: number): readonly number[] {
+    return this.#byId.get(tableId)?.changesAfterTxn ?? []
+  }
+
   /** Snapshots of the tables at one moment: all tables of a transaction appear together. */
   hold(tableIds: readonly number[]): HeldSnapshots {
     const states = tableIds.map((tableId) => this.#state(tableId))
@@ -87,13 +102,19 @@ export class CatalogView {
     const { id, name } = version.schema
     const state = this.#byId.get(id)
     if (state === undefined) {
-      this.#byId.set(id, { current: version, holders: new Map(), dropped: false })
+      this.#byId.set(id, { current: version, changesAfterTxn: [], holders: new Map(), dropped: false })
     } else {
       this.#byName.delete(state.current.schema.name.toLowerCase())
+      if (version.schema.version !== state.current.schema.version) this.#noteChange(state)
       state.current = version
       this.#reportReleased(state)
     }
     this.#byName.set(name.toLowerCase(), version)
+  }
+
+  #noteChange({ current, changesAfterTxn }: TableState): void {
+    changesAfterTxn.push(this.visibleTransaction(current))
+    if (changesAfterTxn.length > changesMax) changesAfterTxn.shift()
   }
 
   #drop(tableId: number): void {

@@ -18,11 +18,12 @@ import type {
   VirtualRelation,
 } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { Catalog, ParameterFigures } from '../sql/catalog.js'
+import type { Catalog, ParameterFigures, QueryFigures, StoredView } from '../sql/catalog.js'
 import type { Query } from '../sql/plan/plan.js'
 import { planStatement } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { FromWriter, Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/messages.js'
+import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
 import { LineDoor } from './line-door.js'
@@ -59,6 +60,7 @@ export class LocalEngine implements Engine {
   readonly #rejects = new Rejects()
   readonly #receipts = new Map<number, Deferred<Receipt>>()
   readonly #relations = new Map<string, VirtualRelation>()
+  readonly #activity = new Map<number, QueryFigures>()
   readonly #catalog: Catalog
   #nextRequestId = 1
   #closing: Promise<void> | null = null
@@ -74,11 +76,13 @@ export class LocalEngine implements Engine {
       nowMicros: () => clock.nowMicros(),
     })
     this.#catalog = {
-      table: (name) => view.table(name),
-      tables: () => view.tables(),
+      table: (name) => tableOnly(view.table(name)),
+      tables: () => view.tables().filter((version) => tableOnly(version) !== undefined),
       figures: (tableId) => tableFigures(memory, view, tableId),
       relation: (name) => this.#relations.get(name.toLowerCase()),
-      view: () => undefined,
+      view: (name) => storedView(view.table(name)),
+      views: () => view.tables().flatMap((version) => storedView(version) ?? []),
+      activity: () => [...this.#activity.values()],
       parameters: options.parameters,
     }
     this.relation(this.#rejects.relation)
@@ -105,9 +109,9 @@ export class LocalEngine implements Engine {
     const start = performance.now()
     const { planned, cached } = this.#plan(sql, options)
     const compilerMs = performance.now() - start
-    if (planned.kind === 'query') return this.#query(planned, options, compilerMs, cached)
+    if (planned.kind === 'query') return this.#query(sql, planned, options, compilerMs, cached)
     if (options.session.readOnly) throw new SqlError('this server takes read-only queries', 0)
-    return { kind: 'done', ...(await this.#carryOut(planned, options)), compilerMs }
+    return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
   }
 
   /** What the writer says. */
@@ -153,6 +157,7 @@ export class LocalEngine implements Engine {
   }
 
   #query(
+    sql: string,
     planned: Planned<'query'>,
     options: ExecuteOptions,
     compilerMs: number,
@@ -160,7 +165,7 @@ export class LocalEngine implements Engine {
   ): RowsResult | PlanResult {
     if (options.explain) return { kind: 'plan', lines: planned.explain(), compilerMs }
     const { query, columns } = selectColumns(planned, options.columns)
-    const running = this.#run(query, options)
+    const running = this.#run(sql, query, options)
     if (options.signal !== null) options.signal.addEventListener('abort', () => running.cancel('the client went away'))
     return {
       kind: 'rows',
@@ -175,10 +180,11 @@ export class LocalEngine implements Engine {
   }
 
   #run(
+    sql: string,
     query: Query,
-    options: Pick<ExecuteOptions, 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs'>,
+    options: Pick<ExecuteOptions, 'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs'>,
   ): RunningQuery {
-    const { view, queries, jit } = this.#options
+    const { view, queries, jit, clock } = this.#options
     const held = view.hold(query.tables)
     const request = {
       query,
@@ -191,10 +197,17 @@ export class LocalEngine implements Engine {
       jit,
       windowBytes: resultWindowBytes,
     }
-    return queries.run(request, () => held.release())
+    const running = queries.run(request, () => {
+      held.release()
+      this.#activity.delete(running.queryId)
+    })
+    const { queryId } = running
+    this.#activity.set(queryId, { queryId, user: options.session.user, startMicros: clock.nowMicros(), sql })
+    return running
   }
 
   async #carryOut(
+    sql: string,
     planned: Exclude<PlannedStatement, { kind: 'query' }>,
     options: ExecuteOptions,
   ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
@@ -205,9 +218,9 @@ export class LocalEngine implements Engine {
       case 'insert':
         return { tag: planned.tag, rows: await this.#insert([planned.rows]) }
       case 'insertSelect':
-        return { tag: planned.tag, rows: await this.#insertSelect(planned, options) }
+        return { tag: planned.tag, rows: await this.#insertSelect(sql, planned, options) }
       case 'createTableAs':
-        return { tag: planned.tag, rows: await this.#createTableAs(planned, options) }
+        return { tag: planned.tag, rows: await this.#createTableAs(sql, planned, options) }
       case 'checkpoint':
         if (planned.action === 'flush') await this.#request((requestId) => ({ kind: 'checkpoint', requestId }))
         return { tag: planned.tag, rows: 0 }
@@ -231,15 +244,16 @@ export class LocalEngine implements Engine {
     return receipt.rows
   }
 
-  async #createTableAs(planned: Planned<'createTableAs'>, options: ExecuteOptions): Promise<number> {
+  async #createTableAs(sql: string, planned: Planned<'createTableAs'>, options: ExecuteOptions): Promise<number> {
     const receipt = await this.#change(planned.change)
     if (receipt.existed) return 0
     const created = this.#options.view.table(planned.change.schema.name)
     assert(created !== undefined, 'a created table is published before its receipt')
-    return this.#insertSelect({ ...planned, tableId: created.schema.id }, options)
+    return this.#insertSelect(sql, { ...planned, tableId: created.schema.id }, options)
   }
 
   async #insertSelect(
+    sql: string,
     planned: Pick<Planned<'insertSelect'>, 'tableId' | 'query' | 'columns'>,
     options: ExecuteOptions,
   ): Promise<number> {
@@ -249,7 +263,7 @@ export class LocalEngine implements Engine {
       rowsMax: Number.POSITIVE_INFINITY,
       countAll: false,
     } as const
-    const running = this.#run(planned.query, { ...unlimited, timeoutMs: options.timeoutMs })
+    const running = this.#run(sql, planned.query, { ...options, ...unlimited })
     let inserted = 0
     let waiting: (readonly Value[])[] = []
     for await (const rows of running.values) {
@@ -309,6 +323,16 @@ function transposed(
       values: rows.map((row) => row[index] ?? null),
     })),
   }
+}
+
+function tableOnly(version: TableVersion | undefined): TableVersion | undefined {
+  return version?.schema.view === undefined ? version : undefined
+}
+
+function storedView(version: TableVersion | undefined): StoredView | undefined {
+  if (version?.schema.view === undefined) return undefined
+  const { id, name, view } = version.schema
+  return { id, name, sql: view }
 }
 
 /** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */

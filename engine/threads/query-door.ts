@@ -19,6 +19,7 @@ export interface QuerySummary {
 
 /** A query under way, as its reader sees it. */
 export interface RunningQuery {
+  readonly queryId: number
   readonly blocks: AsyncIterable<Uint8Array>
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
   readonly summary: Promise<QuerySummary>

@@ -3,15 +3,7 @@
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { PartitionFigures, TableFigures } from '../sql/catalog.js'
-import {
-  blockAt,
-  blockColumn,
-  blockCount,
-  dictionaryCount,
-  lastWriteMicros,
-  visibleRows,
-  visibleTransaction,
-} from '../storage/layout.js'
+import { blockAt, blockColumn, blockCount, dictionaryCount, lastWriteMicros, visibleRows } from '../storage/layout.js'
 import { partitionNamer } from '../storage/partition.js'
 import type { GenerationRef, TableVersion } from '../storage/schema.js'
 import type { CatalogView } from './catalog-view.js'
@@ -28,16 +20,14 @@ export function tableFigures(memory: SharedMemory, view: CatalogView, tableId: n
   if (version === undefined) return noFigures
   const partitions = partitionsOf(memory, version)
   const all = [...partitions.values()]
-  const txns = version.generations.map(({ address }) => visibleTransaction(memory, address))
-  const visibleTxn = Math.max(0, ...txns, ...version.parts.map((part) => part.maxTxn))
   const lastWrite = Math.max(0, ...version.generations.map(({ address }) => lastWriteMicros(memory, address)))
   return {
     rows: all.reduce((sum, { rows }) => sum + rows, 0),
     minTs: all.reduce((least, { minTs }) => lesser(least, minTs), null as bigint | null),
     maxTs: all.reduce((most, { maxTs }) => greater(most, maxTs), null as bigint | null),
     lastWriteMicros: lastWrite === 0 ? null : lastWrite,
-    visibleTxn,
-    lastTxn: visibleTxn,
+    visibleTxn: view.visibleTransaction(version),
+    changesAfterTxn: view.changesAfterTxn(tableId),
     pendingRows: version.generations.reduce((sum, { address }) => sum + visibleRows(memory, address), 0),
     partitions: named(partitions),
     symbolCounts: new Map(
@@ -52,7 +42,7 @@ const noFigures: TableFigures = {
   maxTs: null,
   lastWriteMicros: null,
   visibleTxn: 0,
-  lastTxn: 0,
+  changesAfterTxn: [],
   pendingRows: 0,
   partitions: [],
   symbolCounts: new Map(),

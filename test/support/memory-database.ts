@@ -68,6 +68,8 @@ export class MemoryDatabase {
       figures: (tableId) => figuresOf(this.#table(tableId)),
       relation: (name) => this.#relations.get(name.toLowerCase()),
       view: () => undefined,
+      views: () => [],
+      activity: () => [],
       parameters: () => [],
     }
   }
@@ -219,7 +221,7 @@ function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
     maxTs: all.map(({ maxTs }) => maxTs).reduce(most, null),
     lastWriteMicros: null,
     visibleTxn: txn,
-    lastTxn: txn,
+    changesAfterTxn: [],
     pendingRows: 0,
     partitions: all,
     symbolCounts: new Map(

@@ -2,15 +2,19 @@
 
 import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import type { Catalog, StoredView } from '../catalog.js'
+import { scalarsNamed } from '../functions/all.js'
 import { isTime } from '../functions/convert.js'
+import type { EvaluationContext } from '../functions/function-types.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
-import type { Plan } from '../plan/plan.js'
+import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { systemRelation } from '../statements/relations.js'
-import { type BindContext, nested, tableIndex } from './bind-context.js'
+import { type BindContext, bindContext, nested, tableIndex } from './bind-context.js'
 import { unknownFunction } from './call.js'
 import { bindExpression } from './expression.js'
 import { bindJoin } from './join.js'
+import { scalarCall } from './make-call.js'
 import { bindQuery } from './query.js'
 import { bindRowFunction } from './row-functions.js'
 import { type Relation, scopeOf } from './scope.js'
@@ -54,12 +58,12 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
     const version = context.catalog.table(table.name)
     if (version !== undefined) return tableRelation(version, alias, context)
     const view = context.catalog.view(table.name)
-    if (view !== undefined) return named(viewRelation(view.sql, context), alias)
+    if (view !== undefined) return named(inView(view, table.position, context), alias)
   }
-  const plan = relationPlan(table.schema, table.name, [], table.position, context)
-  if (plan === undefined)
+  const relation = systemSource({ ...table, args: [], alias }, context)
+  if (relation === undefined)
     throw SqlError.tableMissing(table.schema === null ? table.name : `${table.schema}.${table.name}`, table.position)
-  return named({ plan, columns: [], timestampIndex: -1, order: 'none' }, alias)
+  return relation
 }
 
 export function tableRelation(version: TableVersion, alias: string, context: BindContext): Relation {
@@ -91,36 +95,68 @@ function commonTable(name: string, context: BindContext): Relation | undefined {
   }
 }
 
+/** The place of an error in a view's text is no place in the statement: it is reported at the view's name. */
+function inView(view: StoredView, position: number, context: BindContext): Relation {
+  try {
+    return viewRelation(view.sql, context)
+  } catch (thrown) {
+    if (thrown instanceof SqlError) throw new SqlError(`${thrown.message} [view=${view.name}]`, position)
+    throw thrown
+  }
+}
+
+/** Columns of a view by its query; none when that does not bind any more. */
+export function viewColumns(
+  view: StoredView,
+  catalog: Catalog,
+  { nowMicros, user }: EvaluationContext,
+): readonly PlanColumn[] {
+  try {
+    const context = bindContext({ sql: view.sql, catalog, parameters: [], nowMicros: Number(nowMicros), user })
+    return viewRelation(view.sql, context).plan.columns
+  } catch (thrown) {
+    if (thrown instanceof SqlError) return []
+    throw thrown
+  }
+}
+
+/** Bound by its own text and without the names of WITH around it; tables and sub-queries are the statement's. */
 function viewRelation(sql: string, context: BindContext): Relation {
   const statement = parseStatement(sql)
   if (statement.kind !== 'query') throw new SqlError('a view must be a query', 0)
-  const outer = context.commonTables.splice(0)
-  try {
-    return bindQuery(statement, context)
-  } finally {
-    context.commonTables.push(...outer)
-  }
+  const inner: BindContext = { ...context, sql, commonTables: [] }
+  const relation = bindQuery(statement, inner)
+  context.cacheable = inner.cacheable
+  return relation
 }
 
 // Relations and functions -------------------------------------------------------------------------------------------
 
+interface SystemSource {
+  readonly schema: string | null
+  readonly name: string
+  readonly args: readonly string[]
+  readonly position: number
+  readonly alias: string
+}
+
 /** Rows that are made at planning: relations of the layers above, and the system's own. */
-function relationPlan(
-  schema: string | null,
-  name: string,
-  args: readonly string[],
-  position: number,
-  context: BindContext,
-): Plan | undefined {
+function systemSource({ alias, ...request }: SystemSource, context: BindContext): Relation | undefined {
+  const { schema, name } = request
   const registered = context.catalog.relation(schema === null ? name : `${schema}.${name}`)
-  const relation = registered ?? systemRelation({ schema, name, args, position, context })
+  const relation = registered ?? systemRelation({ ...request, context })
   if (relation === undefined) return undefined
   context.cacheable = false
   const columns = relation.columns.map((column) => ({
     name: column.name,
     type: typeof column.type === 'string' ? { name: column.type, a: 0, b: 0 } : column.type,
   }))
-  return { kind: 'values', columns, rows: relation.rows() }
+  const plan: Plan = { kind: 'values', columns, rows: relation.rows() }
+  const scope = scopeOf(plan, alias).map((column, index) => {
+    const written = relation.columns[index]
+    return written !== undefined && 'hidden' in written ? { ...column, hidden: true as const } : column
+  })
+  return { plan, columns: scope, timestampIndex: -1, order: 'none' }
 }
 
 function bindTableFunction(source: ast.TableFunction, context: BindContext): Relation {
@@ -129,18 +165,36 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
     bindExpression(argument, { context, columns: [], aggregates: null, windows: null }),
   )
   const alias = source.alias?.name ?? call.name
-  const rows = schema === null ? bindRowFunction(call, args, context) : undefined
-  if (rows !== undefined) return named(rows, alias)
+  const rows = schema === null || schema === 'pg_catalog' ? bindRowFunction(call, args, context) : undefined
+  if (rows !== undefined) return ofFunction(named(rows, alias))
   const texts = args.map((argument) => {
     if (argument.kind !== 'constant' || argument.value === null) return undefined
     return String(argument.value)
   })
   if (!texts.includes(undefined)) {
-    const plan = relationPlan(schema, call.name, texts as string[], call.args[0]?.position ?? call.position, context)
-    if (plan !== undefined) return named({ plan, columns: [], timestampIndex: -1, order: 'none' }, alias)
+    const position = call.args[0]?.position ?? call.position
+    const relation = systemSource({ schema, name: call.name, args: texts as string[], position, alias }, context)
+    if (relation !== undefined) return relation
   }
-  throw unknownFunction(call, args)
+  return scalarSource(call, args, alias, context)
 }
+
+function ofFunction(relation: Relation): Relation {
+  return { ...relation, columns: relation.columns.map((column) => ({ ...column, fromFunction: true as const })) }
+}
+
+/** `from string_to_array('a,b', ',') s`: one row of a function that needs none. */
+function scalarSource(call: ast.Call, args: readonly Expression[], alias: string, context: BindContext): Relation {
+  if (scalarsNamed(call.name).length === 0) throw unknownFunction(call, args)
+  if (!textArrayFunctions.has(call.name.toLowerCase())) throw new SqlError('function must return CURSOR', call.position)
+  const value = scalarCall(call.name, args, call.position, context)
+  const input: Plan = { kind: 'values', columns: [], rows: [[]] }
+  const columns = [{ name: alias, type: value.type }]
+  const plan: Plan = { kind: 'project', columns, input, expressions: [value] }
+  return ofFunction({ plan, columns: scopeOf(plan, alias), timestampIndex: -1, order: 'none' })
+}
+
+const textArrayFunctions: ReadonlySet<string> = new Set(['string_to_array', 'current_schemas'])
 
 // Aliases -----------------------------------------------------------------------------------------------------------
 

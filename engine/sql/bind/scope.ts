@@ -12,6 +12,10 @@ export interface ScopeColumn {
   readonly type: DataType
   /** Column of the plan's output. */
   readonly index: number
+  /** Found by its name only, not by `*`. */
+  readonly hidden?: true
+  /** Of a function in FROM. */
+  readonly fromFunction?: true
 }
 
 /** A plan with the names that lead into it. */
@@ -31,12 +35,10 @@ const same = (left: string, right: string): boolean => left.toLowerCase() === ri
 /** undefined when no column has the name. Throws for ambiguous names and unknown qualifiers. */
 export function findInScope(scope: Scope, { path, position }: ColumnName): ScopeColumn | undefined {
   const name = path[path.length - 1] ?? ''
-  if (path.length === 1)
-    return unique(
-      scope.filter((column) => same(column.name, name)),
-      name,
-      position,
-    )
+  if (path.length === 1) {
+    const named = scope.filter((column) => same(column.name, name))
+    return named.length > 0 ? unique(named, name, position) : onlyColumnOf(scope, name)
+  }
   if (path.length > 3) throw new SqlError('Invalid table name or alias', position)
   const source = path[path.length - 2] ?? ''
   const ofSource = scope.filter((column) => column.source !== null && same(column.source, source))
@@ -46,6 +48,12 @@ export function findInScope(scope: Scope, { path, position }: ColumnName): Scope
     name,
     position,
   )
+}
+
+/** `from generate_series(1, 9) as i`: a function's alias names its one column as well. */
+function onlyColumnOf(scope: Scope, source: string): ScopeColumn | undefined {
+  const columns = scope.filter((column) => column.source !== null && same(column.source, source))
+  return columns.length === 1 && columns[0]?.fromFunction === true ? columns[0] : undefined
 }
 
 function unique(found: readonly ScopeColumn[], name: string, position: number): ScopeColumn | undefined {

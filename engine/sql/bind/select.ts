@@ -114,7 +114,9 @@ function bindItems(
 function starColumns({ table, exclude, position }: ast.Star, scope: ExpressionScope): SelectColumn[] {
   const wanted = table?.toLowerCase()
   const left = new Set(exclude.map(({ name }) => name.toLowerCase()))
-  const columns = scope.columns.filter(({ source }) => wanted === undefined || source?.toLowerCase() === wanted)
+  const columns = scope.columns.filter(
+    ({ source, hidden }) => hidden !== true && (wanted === undefined || source?.toLowerCase() === wanted),
+  )
   if (wanted !== undefined && columns.length === 0) throw new SqlError('Invalid table name or alias', position)
   if (columns.length === 0) throw new SqlError("'select *' needs a table", position)
   for (const name of exclude) {

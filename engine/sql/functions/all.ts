@@ -9,6 +9,7 @@ import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction } from './function-types.js'
 import { mathFunctions } from './math.js'
 import { operatorFunctions } from './operators.js'
+import { pgFunctions } from './pg-functions.js'
 import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
 import { sessionFunctions } from './session.js'
@@ -28,6 +29,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...placeFunctions,
   ...arrayFunctions,
   ...sessionFunctions,
+  ...pgFunctions,
 ]
 
 export const aggregateFunctions: readonly AggregateFunction[] = [...basicAggregates, ...statisticAggregates]

@@ -8,7 +8,7 @@ function constant(
   name: string,
   gives: ScalarFunction['gives'],
   says: string,
-  value: string | number | boolean,
+  value: string | number | bigint | boolean,
 ): ScalarFunction {
   return { name, takes: [], gives, says, example: [`${name}()`, String(value)], eval: () => value }
 }
@@ -36,11 +36,19 @@ export const sessionFunctions: readonly ScalarFunction[] = [
   constant('current_database', 'STRING', 'The only database.', 'qdb'),
   constant('current_catalog', 'STRING', 'The only database.', 'qdb'),
   constant('flush_query_cache', 'BOOLEAN', 'Empties the cache of plans.', true),
-  constant('txid_current', 'INT', 'Accepted for compatibility.', 0),
+  constant('txid_current', 'LONG', 'Accepted for compatibility.', 1n),
   constant('pg_is_in_recovery', 'BOOLEAN', 'Always false.', false),
-  constant('pg_advisory_unlock_all', 'STRING', 'Accepted for compatibility.', ''),
+  {
+    name: 'pg_advisory_unlock_all',
+    takes: [],
+    gives: 'STRING',
+    says: 'Accepted for compatibility.',
+    example: null,
+    eval: () => null,
+  },
   userRow('current_user'),
   userRow('session_user'),
+  userRow('user'),
   {
     name: 'typeOf',
     takes: ['ANY'],

@@ -5,13 +5,9 @@ import { columnList } from './relation-columns.js'
 import type { SystemRelation } from './relations.js'
 
 const lists: Record<string, string> = {
-  query_activity:
-    'query_id LONG, worker_id LONG, worker_pool STRING, username STRING, query_start TIMESTAMP, state_change TIMESTAMP, state STRING, is_wal BOOLEAN, query STRING',
   reader_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, current_txn LONG',
   writer_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, ownership_reason STRING',
   memory_metrics: 'memory_tag STRING, bytes LONG',
-  views:
-    'view_name STRING, view_sql STRING, view_table_dir_name STRING, invalidation_reason STRING, view_status STRING, view_status_update_time TIMESTAMP',
   materialized_views:
     'view_name STRING, refresh_type STRING, base_table_name STRING, last_refresh_start_timestamp TIMESTAMP, last_refresh_finish_timestamp TIMESTAMP, view_sql STRING, view_table_dir_name STRING, invalidation_reason STRING, view_status STRING, refresh_period_hi TIMESTAMP, refresh_base_table_txn LONG, base_table_txn LONG, refresh_limit INT, refresh_limit_unit STRING, timer_time_zone STRING, timer_start TIMESTAMP, timer_interval INT, timer_interval_unit STRING, period_length INT, period_length_unit STRING, period_delay INT, period_delay_unit STRING',
   export_files: 'path VARCHAR, diskSize LONG, diskSizeHuman STRING, modifiedTime DATE',

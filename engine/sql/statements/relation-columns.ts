@@ -1,17 +1,46 @@
-// Lists of columns in one line: `name STRING, rows LONG`.
+// Lists of columns in one line: `name STRING, rows LONG, [extra] INT`.
 
 import { assert } from '../../base/assert.js'
 import { type ColumnType, columnTypes, dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
 import type { RelationColumn } from './relations.js'
 
 export function columnList(text: string): RelationColumn[] {
   return text.split(',').map((entry) => {
-    const [name = '', type = ''] = entry.trim().split(/\s+/)
+    const [written = '', type = ''] = entry.trim().split(/\s+/)
     assert(isColumnType(type), `unknown type in a list of columns [entry=${entry}]`)
-    return { name, type: dataType(type) }
+    const name = written.replace(/[[\]]/g, '')
+    return name === written ? { name, type: dataType(type) } : { name, type: dataType(type), hidden: true }
   })
 }
 
 function isColumnType(name: string): name is ColumnType {
   return name in columnTypes
+}
+
+/** Values by column name as a row; what is not said is 0, false, empty or NULL. */
+export function rowOf(columns: readonly RelationColumn[], values: Readonly<Record<string, Value>>): Value[] {
+  return columns.map(({ name, type }) => {
+    const value = values[name]
+    return value === undefined ? nothing(type.name) : value
+  })
+}
+
+function nothing(type: ColumnType): Value {
+  switch (type) {
+    case 'BOOLEAN':
+      return false
+    case 'CHAR':
+      return ''
+    case 'LONG':
+      return 0n
+    case 'BYTE':
+    case 'SHORT':
+    case 'INT':
+    case 'FLOAT':
+    case 'DOUBLE':
+      return 0
+    default:
+      return null
+  }
 }

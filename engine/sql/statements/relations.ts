@@ -5,14 +5,25 @@ import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
+import { activityRelation, viewsRelation } from './activity-relations.js'
+import { catalogRelation } from './catalog-relations.js'
 import { emptyRelations } from './empty-relations.js'
 import { columnsRelation, partitionsRelation, partsRelation } from './table-relations.js'
-import { tableNamesRelation, tableStorageRelation, tablesRelation, walTablesRelation } from './tables-relations.js'
-import { functionsRelation, keywordsRelation } from './word-relations.js'
+import {
+  isWalTable,
+  tableNamesRelation,
+  tableStorageRelation,
+  tablesRelation,
+  walTablesRelation,
+} from './tables-relations.js'
+import { allWalTransactions, walTransactionsRelation } from './wal-transactions.js'
+import { functionsRelation, keywordsRelation, pgKeywordsRelation } from './word-relations.js'
 
 export interface RelationColumn {
   readonly name: string
   readonly type: DataType
+  /** Not part of `*`. */
+  readonly hidden?: true
 }
 
 export interface SystemRelation {
@@ -34,9 +45,11 @@ export interface RelationRequest {
 export function systemRelation(request: RelationRequest): SystemRelation | undefined {
   const { schema, args, context } = request
   const name = request.name.toLowerCase()
-  if (schema !== null) return emptyRelations(`${schema.toLowerCase()}.${name}`)
-  if (args.length === 1) return tableRelations(name, request)
+  if (args.length === 1 && schema === null) return tableRelations(name, request)
   if (args.length > 0) return undefined
+  if (schema !== null) {
+    return emptyRelations(`${schema.toLowerCase()}.${name}`) ?? catalogRelation(schema.toLowerCase(), name, context)
+  }
   switch (name) {
     case 'tables':
       return tablesRelation(context)
@@ -50,8 +63,16 @@ export function systemRelation(request: RelationRequest): SystemRelation | undef
       return functionsRelation()
     case 'keywords':
       return keywordsRelation()
+    case 'wal_transactions':
+      return allWalTransactions(context)
+    case 'query_activity':
+      return activityRelation(context)
+    case 'views':
+      return viewsRelation(context)
+    case 'pg_get_keywords':
+      return pgKeywordsRelation()
     default:
-      return emptyRelations(name)
+      return emptyRelations(name) ?? catalogRelation(null, name, context)
   }
 }
 
@@ -61,6 +82,8 @@ function tableRelations(name: string, { args, position, context }: RelationReque
   const table = args[0] ?? ''
   const version = context.catalog.table(table)
   if (version === undefined) throw SqlError.tableMissing(table, position)
+  if (make === walTransactionsRelation && !isWalTable(version))
+    throw new SqlError(`table is not a WAL table: ${version.schema.name}`, position)
   return make(version, context)
 }
 
@@ -68,4 +91,5 @@ const byTable: Record<string, typeof columnsRelation> = {
   table_columns: columnsRelation,
   table_partitions: partitionsRelation,
   table_parts: partsRelation,
+  wal_transactions: walTransactionsRelation,
 }

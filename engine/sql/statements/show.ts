@@ -4,6 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import type { TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
+import { sessionOption, sessionOptions } from '../functions/session-options.js'
 import type { Show, TableName } from '../parse/ast.js'
 import type { Plan } from '../plan/plan.js'
 import { columnList } from './relation-columns.js'
@@ -44,6 +45,8 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
 
 export function tableOf(table: TableName, { catalog }: BindContext): TableVersion {
   const version = table.schema === null ? catalog.table(table.name) : undefined
+  if (version === undefined && table.schema === null && catalog.view(table.name) !== undefined)
+    throw new SqlError(`table name expected, got view name: ${table.name}`, table.position)
   if (version === undefined) throw SqlError.tableMissing(table.name, table.position)
   return version
 }
@@ -58,41 +61,21 @@ function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string 
   return { columns: [{ name, type: dataType(type) }], rows: () => [[value]] }
 }
 
-/** Options that drivers of the PostgreSQL world read. Tools of this dialect recognise the server by its version's text. */
-const options: Record<string, readonly [column: string, value: string]> = {
-  server_version: ['server_version', '12.3 (questdb)'],
-  server_version_num: ['server_version_num', '123000'],
-  standard_conforming_strings: ['standard_conforming_strings', 'on'],
-  search_path: ['search_path', '"$user", public'],
-  datestyle: ['DateStyle', 'ISO,YMD'],
-  'time zone': ['TimeZone', 'UTC'],
-  timezone: ['TimeZone', 'UTC'],
-  client_encoding: ['client_encoding', 'UTF8'],
-  server_encoding: ['server_encoding', 'UTF8'],
-  'transaction isolation level': ['transaction_isolation', 'read committed'],
-  transaction_isolation: ['transaction_isolation', 'read committed'],
-  default_transaction_read_only: ['default_transaction_read_only', 'off'],
-  integer_datetimes: ['integer_datetimes', 'on'],
-  lc_collate: ['lc_collate', 'C'],
-  application_name: ['application_name', ''],
-}
-
 function option(name: string, position: number): SystemRelation {
-  const wanted = name.toLowerCase()
-  if (wanted === 'max_identifier_length') return single('max_identifier_length', 'INT', 63)
-  const known = options[wanted]
+  if (name.toLowerCase() === 'max_identifier_length') return single('max_identifier_length', 'INT', 63)
+  const known = sessionOption(name)
   if (known === undefined) {
     throw new SqlError(
       "expected 'TABLES', 'COLUMNS FROM <tab>', 'PARTITIONS FROM <tab>', 'TRANSACTION ISOLATION LEVEL', 'transaction_isolation', 'max_identifier_length', 'standard_conforming_strings', 'parameters', 'server_version', 'server_version_num', 'search_path', 'datestyle', or 'time zone'",
       position,
     )
   }
-  return single(known[0], 'STRING', known[1])
+  return single(known.column, 'STRING', known.value)
 }
 
 function allOptions(): SystemRelation {
   return {
     columns: columnList('name STRING, setting STRING, description STRING'),
-    rows: () => Object.entries(options).map(([name, [, value]]) => [name, value, null]),
+    rows: () => Object.values(sessionOptions).map(({ column, value }) => [column, value, null]),
   }
 }

@@ -4,7 +4,7 @@ import type { TableVersion } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { TableFigures } from '../catalog.js'
-import { columnList } from './relation-columns.js'
+import { columnList, rowOf } from './relation-columns.js'
 import type { SystemRelation } from './relations.js'
 
 const tablesColumns = columnList(
@@ -29,6 +29,11 @@ export function isWalTable({ schema }: TableVersion): boolean {
 export function microsOf({ schema }: TableVersion, ticks: bigint | null): bigint | null {
   const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
   return ticks !== null && timestamp?.type.name === 'TIMESTAMP_NS' ? ticks / 1000n : ticks
+}
+
+/** Transactions of rows and changes of the schema, counted together, as clients of this dialect know them. */
+export function sequencerTxn({ schema }: TableVersion, { visibleTxn }: TableFigures): number {
+  return visibleTxn + schema.version - 1
 }
 
 export function tablesRelation({ catalog }: BindContext): SystemRelation {
@@ -62,22 +67,10 @@ function tableRow(version: TableVersion, figures: TableFigures): Value[] {
     table_last_write_timestamp: figures.lastWriteMicros === null ? null : BigInt(figures.lastWriteMicros),
     table_txn: BigInt(figures.visibleTxn),
     wal_pending_row_count: BigInt(figures.pendingRows),
-    wal_txn: BigInt(figures.lastTxn),
+    wal_txn: BigInt(sequencerTxn(version, figures)),
     wal_max_timestamp: maxTs,
   }
-  return tablesColumns.map(({ name, type }) => {
-    const value = known[name]
-    if (value !== undefined) return value
-    return type.name === 'BOOLEAN'
-      ? false
-      : type.name === 'INT'
-        ? 0
-        : type.name === 'LONG'
-          ? 0n
-          : type.name === 'DOUBLE'
-            ? 0
-            : null
-  })
+  return rowOf(tablesColumns, known)
 }
 
 export function tableNamesRelation({ catalog }: BindContext): SystemRelation {
@@ -93,9 +86,10 @@ export function walTablesRelation({ catalog }: BindContext): SystemRelation {
       catalog
         .tables()
         .filter(isWalTable)
-        .map(({ schema }) => {
-          const { visibleTxn, lastTxn } = catalog.figures(schema.id)
-          return [schema.name, false, BigInt(visibleTxn), 0n, BigInt(lastTxn), '', '', 0]
+        .map((version) => {
+          // What queries see and what the log has acknowledged is the same here.
+          const txn = BigInt(sequencerTxn(version, catalog.figures(version.schema.id)))
+          return [version.schema.name, false, txn, 0n, txn, '', '', 0]
         }),
   }
 }

@@ -3,8 +3,18 @@
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { aggregateFunctions, scalarFunctions, signatureText, windowFunctionNames } from '../functions/all.js'
+import { informationColumns, pgColumns } from './pg-columns.js'
 import { columnList } from './relation-columns.js'
 import type { SystemRelation } from './relations.js'
+
+/** Conditions that tell rows apart by place or address. */
+const predicates: ReadonlySet<string> = new Set(['<<', '<<=', '>>', '>>=', 'within', 'within_box', 'within_radius'])
+
+/** Functions that stand in FROM. */
+const cursors =
+  `all_tables checkpoint_status export_files functions generate_series import_files keywords long_sequence materialized_views
+  memory_metrics pg_get_keywords query_activity reader_pool table_columns table_partitions table_parts table_storage tables
+  unnest views wal_tables wal_transactions writer_pool`.split(/\s+/)
 
 export function functionsRelation(): SystemRelation {
   const row = (name: string, signature: string, constant: boolean, type: string): Value[] => [
@@ -14,28 +24,46 @@ export function functionsRelation(): SystemRelation {
     constant,
     type,
   ]
+  const catalogNames = [
+    ...Object.keys(pgColumns).map((name) => `pg_catalog.${name}`),
+    ...Object.keys(informationColumns).map((name) => `information_schema.${name}`),
+  ]
   return {
     columns: columnList(
       'name STRING, signature STRING, signature_translated STRING, runtime_constant BOOLEAN, type STRING',
     ),
     rows: () => [
       ...scalarFunctions.map((entry) =>
-        row(entry.name, signatureText(entry), entry.volatility === 'statement', 'STANDARD'),
+        row(
+          entry.name,
+          signatureText(entry),
+          entry.volatility === 'statement',
+          predicates.has(entry.name) ? 'PREDICATE' : 'STANDARD',
+        ),
       ),
       ...aggregateFunctions.map((entry) => row(entry.name, signatureText(entry), false, 'GROUP_BY')),
       ...[...windowFunctionNames].map((name) => row(name, `${name}()`, false, 'WINDOW')),
+      ...[...cursors, ...catalogNames].map((name) => row(name, `${name}()`, false, 'CURSOR')),
     ],
   }
 }
 
 const keywords =
-  `add all alter and as asc asof between by bypass cache capacity case cast copy create cross dedup desc distinct drop
+  `add all alter and as asc asof between by bypass cache capacity case cast copy create cross declare dedup delete desc distinct drop
   else end except exists explain fill for foreign from full grant group header if in index inner insert intersect into is join
-  keys latest left like limit lt natural nocache not null on or order outer over partition primary references rename right
-  sample select set show splice table tables tolerance truncate ttl union unique update upsert using values view wal when
+  keys latest left like limit lt natural nocache not null offset on or order outer over partition pivot primary references rename right
+  rollback sample select set show splice table tables tolerance truncate ttl union unique update upsert using values view wal when
   where window with`
     .split(/\s+/)
     .sort()
+
+/** As PostgreSQL lists its own: R(eserved) or U(nreserved). */
+export function pgKeywordsRelation(): SystemRelation {
+  return {
+    columns: columnList('word STRING, catcode CHAR, catdesc STRING'),
+    rows: () => keywords.map((keyword) => [keyword, 'R', 'reserved']),
+  }
+}
 
 export function keywordsRelation(): SystemRelation {
   return { columns: columnList('keyword STRING'), rows: () => keywords.map((keyword) => [keyword]) }

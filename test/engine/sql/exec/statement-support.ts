@@ -41,6 +41,8 @@ function catalogOf(tables: readonly TestTable[]): Catalog {
     },
     relation: () => undefined,
     view: () => undefined,
+    views: () => [],
+    activity: () => [],
     parameters: () => [],
   }
 }

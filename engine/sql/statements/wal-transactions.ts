@@ -1,0 +1,65 @@
+// wal_transactions('t'): the transactions of a table. Those of rows are counted by storage, changes of the schema by the
+// catalog, which remembers behind which rows they came since the start; older changes stand before everything.
+// When a transaction was made is known of the last one only.
+
+import type { TableVersion } from '../../storage/schema.js'
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import type { TableFigures } from '../catalog.js'
+import { columnList } from './relation-columns.js'
+import type { SystemRelation } from './relations.js'
+import { isWalTable } from './tables-relations.js'
+
+const columns = columnList(
+  'sequencerTxn LONG, timestamp TIMESTAMP, walId INT, segmentId INT, segmentTxn INT, structureVersion LONG, minTimestamp TIMESTAMP, maxTimestamp TIMESTAMP, rowCount LONG, alterCommandType SHORT',
+)
+
+/** The last transactions: a table has millions of them. */
+const shownMax = 10_000
+
+export function walTransactionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
+  return { columns, rows: () => transactionRows(version, catalog.figures(version.schema.id)) }
+}
+
+/** Without argument: of all tables, with their names first. */
+export function allWalTransactions({ catalog }: BindContext): SystemRelation {
+  return {
+    columns: [...columnList('table_name STRING'), ...columns],
+    rows: () =>
+      catalog
+        .tables()
+        .filter(isWalTable)
+        .flatMap((version) =>
+          transactionRows(version, catalog.figures(version.schema.id)).map((row) => [version.schema.name, ...row]),
+        ),
+  }
+}
+
+function transactionRows({ schema }: TableVersion, figures: TableFigures): Value[][] {
+  const { visibleTxn, changesAfterTxn, lastWriteMicros } = figures
+  const forgotten = Math.max(0, schema.version - 1 - changesAfterTxn.length)
+  const changes = [...new Array<number>(forgotten).fill(0), ...changesAfterTxn]
+  const rows: Value[][] = []
+  const total = visibleTxn + changes.length
+  let structure = 0
+  let txn = 0
+  for (let sequence = 1; sequence <= total; sequence++) {
+    const isChange = structure < changes.length && (changes[structure] as number) <= txn
+    if (isChange) structure++
+    else txn++
+    if (total - sequence >= shownMax) continue
+    const last = !isChange && txn === visibleTxn && lastWriteMicros !== null
+    const place = isChange ? [-1, -1, -1] : [1, 0, txn - 1]
+    rows.push([
+      BigInt(sequence),
+      last ? BigInt(lastWriteMicros) : null,
+      ...place,
+      BigInt(structure),
+      null,
+      null,
+      null,
+      0,
+    ])
+  }
+  return rows
+}
