@@ -185,6 +185,8 @@ function compare(name: string, [left, right]: readonly Node[]): Node {
   if (left.kind === 'entry') return unsupported('text')
   const equality = name === '=' || name === '<>'
   if (left.type === 'SYMBOL' && !equality) return unsupported('order of symbols')
+  if (left.type === 'SYMBOL' && left.operation === 'column' && right.operation === 'column')
+    return unsupported('symbols of two dictionaries')
   if (left.kind === 'mask' && !equality) return unsupported('order of conditions')
   return node(name, 'BOOLEAN', [left, right])
 }
