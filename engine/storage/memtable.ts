@@ -110,6 +110,17 @@ export class Memtable {
     Atomics.store(this.memory.u32, (this.address + 4) >>> 2, this.blocks.length)
   }
 
+  /** Columns from this id on were never published and are taken back: another type may get their ids. */
+  forgetColumns(columnCount: number): void {
+    if (this.types.length <= columnCount) return
+    for (const { address } of [...this.blocks, ...this.spares]) {
+      const columnsAt = (address + blockHeaderBytes) >>> 2
+      const end = this.memory.u32[(address + 12) >>> 2] as number
+      for (let id = columnCount; id < end; id++) Atomics.store(this.memory.u32, columnsAt + id, 0)
+    }
+    this.types.length = columnCount
+  }
+
   /** Lets readers see the rows up to this count. Call it within the publish sequence lock. */
   publish(rows: number): void {
     assert(rows <= this.rows, 'only appended rows are published')

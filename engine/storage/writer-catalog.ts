@@ -150,6 +150,7 @@ export class WriterCatalog {
     for (const [table, schema] of this.before) {
       table.schema = schema
       table.shapeEpoch++
+      for (const { memtable } of table.generations) memtable.forgetColumns(schema.columns.length)
       table.removeUnknownDictionaries()
     }
     this.keep()
