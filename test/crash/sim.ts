@@ -26,6 +26,7 @@ import {
   applyStep,
   changed,
   type Model,
+  type ModelChange,
   type ModelTable,
   type Observed,
   type ObservedTable,
@@ -338,13 +339,25 @@ function takeReceipt(life: Life, receipt: Receipt): void {
 
 function answerChange(life: Life, { steps, text }: Request, receipt: Receipt): void {
   const [step] = steps
-  const next = step?.kind === 'change' ? changed(life.base, step.change) : undefined
+  if (step?.kind !== 'change') return
+  const next = changed(life.base, step.change)
   const done = receipt.error === null && !receipt.existed
   if (done && next === undefined) throw new Error(`a change was done that should be refused [${text}]`)
-  if (!done && next !== undefined && next !== life.base && !life.refusals && !isNoop(life.base, next)) {
+  if (done && next !== undefined) life.base = next
+  if (!done && !life.refusals && !mayBeRefused(life, step.change)) {
     throw new Error(`a change was refused [${text}, error=${receipt.error?.message}]`)
   }
-  if (done && next !== undefined) life.base = next
+}
+
+/** Refusals are answered at once: requests before it may have been served, and not be answered yet. */
+function mayBeRefused({ base, underWay }: Life, change: ModelChange): boolean {
+  let model = base
+  for (const step of [undefined, ...underWay.flatMap(({ request, done }) => request.steps.slice(done))]) {
+    if (step !== undefined) model = applyStep(model, step)
+    const next = changed(model, change)
+    if (next === undefined || isNoop(model, next)) return true
+  }
+  return false
 }
 
 /** A rename to the same name may be answered either way. */
