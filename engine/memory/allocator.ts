@@ -4,9 +4,11 @@
 //
 // Header at allocatorAddress (u32 words):
 //     0 lock (0 free, else thread id + 1) | 1 first page number of the heap | 2 page count | 3 page table address
+//     4 first page of the reserve (page count without one) | 5 the budget that it belongs to
 //    16 used bytes by budget (in units of 64) | 32 limits by budget (units of 64)
 //    64 heads of free runs by length 1..63, at [64 + 0] the list of runs of 64 pages and more
 //   128 heads of partly free small pages by (budget * 16 + class)
+//   256 heads of free runs of the reserve, as at 64
 //
 // Page table: 16 bytes a page {info, a, next, previous}. info = kind | class << 8 | budget << 16:
 //   kind 0 free: the first and the last page of a free run hold the run length in a; the first is in a list
@@ -16,6 +18,8 @@
 // A free small object holds the offset (+1) of the next free object of its page in its first u32.
 //
 // Invariants: 1. Two neighbouring free runs are merged. 2. used(budget) is what its live objects' spans add up to.
+//   3. The pages of the reserve serve its budget alone, and it has no others: free memory elsewhere may lie in pieces, the
+//      reserve is one run whenever its budget holds nothing.
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
@@ -34,10 +38,13 @@ const lockWord = header
 const firstPageWord = header + 1
 const pageCountWord = header + 2
 const tableWord = header + 3
+const reservePageWord = header + 4
+const reserveBudgetWord = header + 5
 const usedWords = header + 16
 const limitWords = header + 32
 const runHeads = header + 64
 const smallHeads = header + 128
+const reserveHeads = header + 256
 
 const kinds = { free: 0, run: 1, small: 2, inside: 3 } as const
 const none = 0xffff_ffff
@@ -45,6 +52,8 @@ const none = 0xffff_ffff
 export interface HeapOptions {
   /** Bytes by budget (index = Budget). */
   readonly limits: readonly number[]
+  /** Memory that only this budget takes, and that is never in pieces when the budget is unused. */
+  readonly reserve?: { readonly budget: Budget; readonly bytes: number }
 }
 
 /** Makes the whole heap one free run. Call once, before any other thread uses the memory. */
@@ -53,15 +62,22 @@ export function initializeHeap(memory: SharedMemory, options: HeapOptions): void
   const u32 = memory.u32
   const tableBytes = (memory.bytes / allocatorPageBytes) * 16
   const firstPage = Math.ceil((heapBase + tableBytes) / allocatorPageBytes)
-  u32.fill(none, runHeads, smallHeads + budgetsCount * 16)
+  const pageCount = memory.bytes / allocatorPageBytes
+  const reservePages = pagesFor(options.reserve?.bytes ?? 0)
+  const reservePage = pageCount - reservePages
+  assert(reservePage > firstPage, 'the reserve leaves room for the others')
+  u32.fill(none, runHeads, reserveHeads + longRunPages)
   u32[firstPageWord] = firstPage
-  u32[pageCountWord] = memory.bytes / allocatorPageBytes
+  u32[pageCountWord] = pageCount
+  u32[reservePageWord] = reservePage
+  u32[reserveBudgetWord] = options.reserve?.budget ?? none
   u32[tableWord] = heapBase
   options.limits.forEach((bytes, index) => {
     u32[usedWords + index] = 0
     u32[limitWords + index] = Math.floor(bytes / unitBytes)
   })
-  insertRun(u32, firstPage, memory.bytes / allocatorPageBytes - firstPage)
+  insertRun(u32, firstPage, reservePage - firstPage)
+  if (reservePages > 0) insertRun(u32, reservePage, reservePages)
 }
 
 /** The allocator as one thread sees it. `threadId` (0 to threadsMax - 1) marks the lock's holder. */
@@ -152,8 +168,9 @@ function entry(u32: Uint32Array, page: number): number {
 
 // ---- free runs ------------------------------------------------------------------------------------------------------
 
-function headOf(length: number): number {
-  return runHeads + (length < longRunPages ? length : 0)
+function headOf(u32: Uint32Array, page: number, length: number): number {
+  const heads = page >= (u32[reservePageWord] as number) ? reserveHeads : runHeads
+  return heads + (length < longRunPages ? length : 0)
 }
 
 function insertRun(u32: Uint32Array, page: number, length: number): void {
@@ -163,12 +180,12 @@ function insertRun(u32: Uint32Array, page: number, length: number): void {
   u32[last + 1] = length
   u32[first] = kinds.free
   u32[first + 1] = length
-  link(u32, headOf(length), page)
+  link(u32, headOf(u32, page, length), page)
 }
 
 function removeRun(u32: Uint32Array, page: number): number {
   const length = u32[entry(u32, page) + 1] as number
-  unlink(u32, headOf(length), page)
+  unlink(u32, headOf(u32, page, length), page)
   return length
 }
 
@@ -191,19 +208,19 @@ function unlink(u32: Uint32Array, head: number, page: number): void {
 }
 
 /** First page of a free run of at least `length` pages, or `none`: the exact list, then longer ones. */
-function findRun(u32: Uint32Array, length: number): number {
+function findRun(u32: Uint32Array, heads: number, length: number): number {
   for (let size = length; size < longRunPages; size++) {
-    const page = u32[runHeads + size] as number
+    const page = u32[heads + size] as number
     if (page !== none) return page
   }
-  for (let page = u32[runHeads] as number; page !== none; page = u32[entry(u32, page) + 2] as number) {
+  for (let page = u32[heads] as number; page !== none; page = u32[entry(u32, page) + 2] as number) {
     if ((u32[entry(u32, page) + 1] as number) >= length) return page
   }
   return none
 }
 
 function takeRun(u32: Uint32Array, length: number, budget: Budget): number {
-  const page = findRun(u32, length)
+  const page = findRun(u32, budget === u32[reserveBudgetWord] ? reserveHeads : runHeads, length)
   if (page === none) return 0
   const found = removeRun(u32, page)
   if (found > length) insertRun(u32, page + length, found - length)
@@ -217,13 +234,15 @@ function freeRun(u32: Uint32Array, page: number): number {
   const at = entry(u32, page)
   assert(((u32[at] as number) & 255) === kinds.run, 'only the first page of a run is freed')
   const length = u32[at + 1] as number
+  const reserve = u32[reservePageWord] as number
+  const [low, high] = page < reserve ? [u32[firstPageWord] as number, reserve] : [reserve, u32[pageCountWord] as number]
   let start = page
   let total = length
   const after = page + length
-  if (after < (u32[pageCountWord] as number) && ((u32[entry(u32, after)] as number) & 255) === kinds.free) {
+  if (after < high && ((u32[entry(u32, after)] as number) & 255) === kinds.free) {
     total += removeRun(u32, after)
   }
-  if (page > (u32[firstPageWord] as number) && ((u32[entry(u32, page - 1)] as number) & 255) === kinds.free) {
+  if (page > low && ((u32[entry(u32, page - 1)] as number) & 255) === kinds.free) {
     start = page - (u32[entry(u32, page - 1) + 1] as number)
     total += removeRun(u32, start)
   }

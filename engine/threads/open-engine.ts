@@ -86,7 +86,7 @@ function prepareMemory(bytes: number): Prepared {
   limits[budgets.cache] = (rest * sharesPercent.cache) / 100
   limits[budgets.queries] = (rest * sharesPercent.queries) / 100
   limits[budgets.flush] = flushBytes
-  initializeHeap(memory, { limits })
+  initializeHeap(memory, { limits, reserve: { budget: budgets.flush, bytes: flushBytes } })
   const allocator = createAllocator(memory, threadIds.main)
   initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
   return { memory, cacheAddress: createChunkCache(memory, allocator, allocator.limit(budgets.cache)) }

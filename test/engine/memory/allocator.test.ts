@@ -63,4 +63,30 @@ describe('allocator', () => {
     expect(allocator.allocate(9 * MIB, budgets.ingest)).toBe(0)
     expect(allocator.used(budgets.ingest)).toBe(0)
   })
+
+  test('the reserve is whole for its budget, however broken the rest is', () => {
+    const memory = createSharedMemory(24 * MIB)
+    const limits = [24 * MIB, 24 * MIB, 24 * MIB, 24 * MIB, 8 * MIB]
+    initializeHeap(memory, { limits, reserve: { budget: budgets.flush, bytes: 8 * MIB } })
+    const allocator = createAllocator(memory, 0)
+    const taken: number[] = []
+    for (;;) {
+      const address = allocator.allocate(allocatorPageBytes, budgets.memtables)
+      if (address === 0) break
+      taken.push(address)
+    }
+    expect(taken.length * allocatorPageBytes).toBeLessThan(16 * MIB)
+    taken.filter((_, index) => index % 2 === 0).forEach((address) => void allocator.free(address))
+    expect(allocator.allocate(2 * allocatorPageBytes, budgets.queries)).toBe(0)
+    for (let round = 0; round < 3; round++) {
+      const one = allocator.allocate(3 * MIB, budgets.flush)
+      const two = allocator.allocate(5 * MIB, budgets.flush)
+      expect(Math.min(one, two)).toBeGreaterThan(0)
+      expect(allocator.allocate(1, budgets.flush)).toBe(0)
+      for (const address of round === 0 ? [one, two] : [two, one]) allocator.free(address)
+    }
+    taken.filter((_, index) => index % 2 === 1).forEach((address) => void allocator.free(address))
+    expect(allocator.allocate(11 * MIB, budgets.memtables)).toBeGreaterThan(0)
+    expect(allocator.allocate(8 * MIB, budgets.flush)).toBeGreaterThan(0)
+  })
 })
