@@ -122,9 +122,24 @@ function offsetValue(
   const [value, offset, fallback] = call.args.map((argument) => compileExpression(argument, evaluation))
   const row = rows[members[position] ?? 0] ?? []
   const distance = offset === undefined ? 1 : Number(offset(row))
-  const other = members[position + (call.name === 'lag' ? -distance : distance)]
+  const other = call.ignoreNulls
+    ? present(call, members, position, distance, (index) => value?.(rows[index] ?? []) ?? null)
+    : members[position + (call.name === 'lag' ? -distance : distance)]
   if (other === undefined) return fallback === undefined ? nullOf(call.type) : fallback(row)
   return value?.(rows[other] ?? []) ?? null
+}
+
+/** IGNORE NULLS: rows without a value do not count. */
+function present(
+  call: WindowCall,
+  members: readonly number[],
+  position: number,
+  distance: number,
+  read: (row: number) => Value,
+): number | undefined {
+  if (distance === 0) return members[position]
+  const side = call.name === 'lag' ? members.slice(0, position).reverse() : members.slice(position + 1)
+  return side.filter((row) => read(row) !== null)[distance - 1]
 }
 
 function frameValue(
@@ -163,6 +178,10 @@ function frameOf(call: WindowCall, { members, keys }: Partition, position: numbe
   const inFrame = (row: number, index: number): boolean => {
     if (unit === 'rows')
       return (lo === null || index >= position + Number(lo)) && (hi === null || index <= position + Number(hi))
+    if (unit === 'groups') {
+      const distance = groupOf(call, members, keys, index) - groupOf(call, members, keys, position)
+      return (lo === null || distance >= Number(lo)) && (hi === null || distance <= Number(hi))
+    }
     return rangeBound(call, keys, own, row, lo, 1) && rangeBound(call, keys, own, row, hi, -1)
   }
   return members.filter((row, index) => {
@@ -171,6 +190,14 @@ function frameOf(call: WindowCall, { members, keys }: Partition, position: numbe
     if (exclude === 'group') return !isPeer(row)
     return exclude === 'ties' ? row === own || !isPeer(row) : true
   })
+}
+
+/** Number of the group of peers that a position is in. */
+function groupOf(call: WindowCall, members: readonly number[], keys: Partition['keys'], position: number): number {
+  let group = 0
+  for (let at = 1; at <= position; at++)
+    if (compareKeys(call, keys, members[at - 1] ?? 0, members[at] ?? 0) !== 0) group++
+  return group
 }
 
 /** RANGE: distance of the one order value from the own row's. */

@@ -1,7 +1,6 @@
 // From a plan to operators.
 
-import { assert } from '../../base/assert.js'
-import { SqlError } from '../../base/errors.js'
+import { assert, unreachable } from '../../base/assert.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { aggregateOperator } from './aggregate.js'
@@ -22,6 +21,7 @@ import type { ScanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
 import { sortOperator } from './sort.js'
 import type { Operator } from './vector.js'
+import { windowOperator } from './window.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 
@@ -53,8 +53,10 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
       return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
     case 'join':
       return joinOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
+    case 'window':
+      return windowOperator(context, buildOperator(context, plan.input), plan)
     default:
-      throw new SqlError(`this kind of query is not supported yet [operator=${plan.kind}]`, 0)
+      return unreachable(plan)
   }
 }
 
