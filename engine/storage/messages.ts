@@ -3,9 +3,10 @@
 // ingest ring instead (memory/ring.ts).
 
 import type { ErrorRecord } from '../base/errors.js'
+import type { Query } from '../sql/plan/plan.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
-import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './schema.js'
+import type { ColumnSchema, PartDescriptor, TableSchema, TableSnapshot, TableVersion } from './schema.js'
 
 /** A serial change of the catalog or of one table. Names are resolved by the writer, in WAL order. */
 export type SchemaChange =
@@ -42,10 +43,25 @@ export interface RowsInput {
   readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: readonly Value[] }[]
 }
 
+/** What is to be done to the rows of a table (rewrite.ts). */
+export interface RewriteProgram {
+  readonly action: 'update' | 'delete'
+  /** Table 0 is the target. */
+  readonly query: Query
+  /** Of the query's tables from 1 on. */
+  readonly snapshots: readonly TableSnapshot[]
+  /** Ids of the assigned columns, in the order of the query's output. */
+  readonly assigned: readonly number[]
+  /** What now() gives. */
+  readonly nowMicros: number
+}
+
 export type ToWriter =
   | { readonly kind: 'change'; readonly requestId: number; readonly change: SchemaChange }
   /** One transaction over all its tables. */
   | { readonly kind: 'rows'; readonly requestId: number; readonly tables: readonly RowsInput[] }
+  /** UPDATE or DELETE: a serial change of the table; the receipt's rows are those that were changed. */
+  | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
   /** Flush every table; answered when their parts are durable and named. */
   | { readonly kind: 'checkpoint'; readonly requestId: number }
   /** The main thread holds no snapshot of the table's versions below this one. */
@@ -111,7 +127,23 @@ export type Job =
       readonly parts: readonly PartDescriptor[]
       readonly partId: number
     }
+  /** Write those of the parts anew in which the program changes rows; without a program, those with repeated keys. */
+  | {
+      readonly kind: 'rewrite'
+      readonly version: TableVersion
+      /** Of the new parts. */
+      readonly schema: TableSchema
+      readonly parts: readonly PartDescriptor[]
+      /** Ids from here on, one a part. */
+      readonly firstPartId: number
+      readonly program: RewriteProgram | null
+    }
 
 export interface JobResult {
   readonly parts: readonly PartDescriptor[]
+  /** Of a rewrite: ids of the parts that the new ones replace, and how many rows the program changed. */
+  readonly replaced?: readonly number[]
+  readonly rows?: number
+  /** Of a rewrite that did nothing: texts, by column id, that the table's dictionaries must have first. */
+  readonly newSymbols?: readonly (readonly [number, readonly string[]])[]
 }

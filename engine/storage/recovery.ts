@@ -51,6 +51,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     pending: [],
     jobs: new Map(),
     dropped: new Map(),
+    rewriting: new Map(),
     waiters: [],
     nextJobId: 1,
     nextPartId: partIdsEnd - partIdsPerFlush * 16,

@@ -12,6 +12,7 @@ import { changeSchema } from './schema-change.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, flushTable, freeGeneration, whenFlushed } from './writer-flush.js'
 import { commitManifest, payDebts, putOff, settleDebts } from './writer-manifest.js'
+import { whenUntouched } from './writer-rewrite.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -22,8 +23,14 @@ export type LoggedChange =
   /** Rows up to the transaction are gone. */
   | { readonly kind: 'truncate'; readonly tableId: number; readonly transaction: number }
 
-/** Does the change; every outcome ends in a receipt. */
+/** Does the change; every outcome ends in a receipt. A table that is being rewritten must be left alone until then. */
 export function applyChange(state: WriterState, requestId: number, change: SchemaChange): void {
+  const table = change.kind === 'createTable' ? undefined : state.catalog.byId.get(change.tableId)
+  if (table === undefined || change.kind === 'dropTable') attemptChange(state, requestId, change)
+  else whenUntouched(state, table, () => attemptChange(state, requestId, change))
+}
+
+function attemptChange(state: WriterState, requestId: number, change: SchemaChange): void {
   try {
     changeTable(state, requestId, change)
   } catch (thrown) {

@@ -14,7 +14,7 @@ import { budgets } from '../memory/budgets.js'
 import type { Lsn } from '../wal/types.js'
 import type { ManifestRecord } from './manifest.js'
 import { chooseMerge } from './merge.js'
-import { type JobResult, partIdsPerFlush } from './messages.js'
+import { partIdsPerFlush } from './messages.js'
 import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
 import { commitManifest, namesPart, payDebts, putOff, takePartIds } from './writer-manifest.js'
@@ -22,7 +22,6 @@ import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols 
 import { enqueue, type RunningJob, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-const retryMs = 1000
 /** Jobs under way at once: query threads have queries to run, too. */
 const flushJobsMax = 2
 const mergeJobsMax = 2
@@ -130,33 +129,15 @@ function postFlush(state: WriterState, table: WriterTable, generation: Generatio
   }
 }
 
-function postJob(state: WriterState, running: RunningJob): void {
+/** Gives the job to a query thread. */
+export function postJob(state: WriterState, running: RunningJob): void {
   const jobId = state.nextJobId++
   state.jobs.set(jobId, running)
   state.options.post({ kind: 'job', jobId, job: running.job })
 }
 
-/** A query thread has done the job. */
-export function jobDone(state: WriterState, jobId: number, { parts }: JobResult): void {
-  const running = state.jobs.get(jobId)
-  if (running === undefined) return
-  state.jobs.delete(jobId)
-  if (running.generation !== undefined) flushDone(state, running.table, running.generation, parts)
-  else mergeDone(state, running, parts)
-}
-
-export function jobFailed(state: WriterState, jobId: number, message: string): void {
-  const running = state.jobs.get(jobId)
-  if (running === undefined) return
-  state.jobs.delete(jobId)
-  const { table, generation, job } = running
-  state.options.log('E', 'writer', `${job.kind} failed [table=${table.schema.name}, error=${message}]`)
-  if (generation?.state === 'gone') generation.memtable.free()
-  if (generation?.state === 'flushing') generation.state = 'frozen'
-  state.retryAtMs = state.options.clock.monotonicMs() + retryMs
-}
-
-function flushDone(
+/** A query thread has written the generation as parts. */
+export function flushDone(
   state: WriterState,
   table: WriterTable,
   generation: Generation,
@@ -286,7 +267,7 @@ export function trimLog(state: WriterState): void {
 
 function postMerge(state: WriterState, table: WriterTable): void {
   const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
-  if (table.dropped || merges.length >= mergeJobsMax) return
+  if (table.dropped || state.rewriting.has(table) || merges.length >= mergeJobsMax) return
   const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))
   const version = table.describe()
   const parts = (state.options.chooseMerge ?? chooseMerge)(version, busy)
@@ -298,11 +279,12 @@ function postMerge(state: WriterState, table: WriterTable): void {
   }
 }
 
-function mergeDone(state: WriterState, { job, table }: RunningJob, parts: readonly PartDescriptor[]): void {
+/** A query thread has joined the parts. */
+export function mergeDone(state: WriterState, { job, table }: RunningJob, parts: readonly PartDescriptor[]): void {
   if (job.kind !== 'merge') return
   const replaced = new Set(job.parts.map(({ id }) => id))
   const present = table.parts.filter(({ id }) => replaced.has(id))
-  if (table.dropped || present.length !== replaced.size) {
+  if (table.dropped || state.rewriting.has(table) || present.length !== replaced.size) {
     discardParts(state, parts)
     return
   }

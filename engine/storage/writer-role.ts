@@ -14,8 +14,10 @@ import type { ToWriter } from './messages.js'
 import { recoverWriter } from './recovery.js'
 import { applyChange } from './writer-changes.js'
 import { commitRows } from './writer-commit.js'
-import { flushTable, jobDone, jobFailed, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
+import { flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
+import { jobDone, jobFailed } from './writer-jobs.js'
 import { newLineProgress, takeLines } from './writer-lines.js'
+import { applyRewrite } from './writer-rewrite.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
 import {
   answerNow,
@@ -75,7 +77,7 @@ export class WriterRole {
         jobDone(this.state, message.jobId, message.result)
         return
       case 'jobFailed':
-        jobFailed(this.state, message.jobId, message.error.message)
+        jobFailed(this.state, message.jobId, message.error)
         return
       default:
         this.commands.push(message)
@@ -165,6 +167,9 @@ export class WriterRole {
         return
       case 'rows':
         this.takeRows(command)
+        return
+      case 'rewrite':
+        applyRewrite(this.state, command.requestId, command.tableId, command.program)
         return
       case 'checkpoint':
         this.checkpoint(command.requestId)

@@ -21,6 +21,7 @@ import type { Memtable } from './memtable.js'
 import type { FromWriter, Job, LineReject, Receipt } from './messages.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
 import type { WriterCatalog } from './writer-catalog.js'
+import type { Rewriting } from './writer-rewrite.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 export interface WriterSettings {
@@ -105,6 +106,8 @@ export interface WriterState {
   readonly jobs: Map<number, RunningJob>
   /** Dropped tables that some reader may still hold, by id. */
   readonly dropped: Map<number, WriterTable>
+  /** Tables whose parts are being rewritten. */
+  readonly rewriting: Map<WriterTable, Rewriting>
   /** Run when all generations named are flushed. */
   readonly waiters: { readonly generations: Set<Generation>; readonly done: () => void }[]
   nextJobId: number

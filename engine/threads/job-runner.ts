@@ -2,10 +2,13 @@
 
 import { assert } from '../base/assert.js'
 import { errorRecord } from '../base/errors.js'
+import type { Kernels } from '../kernels/load.js'
+import { programRunner } from '../sql/exec/rewrite-rows.js'
 import { createFlushJob } from '../storage/flush.js'
 import { createMergeJob, type MergeTools } from '../storage/merge.js'
 import type { Job } from '../storage/messages.js'
 import type { StorageJob } from '../storage/part-job.js'
+import { createRewriteJob, type RewriteTools } from '../storage/rewrite.js'
 import type { FromQueryHost } from './messages.js'
 
 interface Waiting {
@@ -14,13 +17,13 @@ interface Waiting {
 }
 
 export class JobRunner {
-  readonly #tools: MergeTools
+  readonly #tools: RewriteTools
   readonly #post: (message: FromQueryHost) => void
   readonly #waiting: Waiting[] = []
   #running: { readonly jobId: number; readonly job: StorageJob } | null = null
 
-  constructor(tools: MergeTools, post: (message: FromQueryHost) => void) {
-    this.#tools = tools
+  constructor(tools: MergeTools & { readonly kernels: Kernels }, post: (message: FromQueryHost) => void) {
+    this.#tools = { ...tools, run: programRunner(tools) }
     this.#post = post
   }
 
@@ -53,6 +56,13 @@ export class JobRunner {
   }
 
   #start(job: Job): StorageJob {
-    return job.kind === 'flush' ? createFlushJob(this.#tools, job) : createMergeJob(this.#tools, job)
+    switch (job.kind) {
+      case 'flush':
+        return createFlushJob(this.#tools, job)
+      case 'merge':
+        return createMergeJob(this.#tools, job)
+      case 'rewrite':
+        return createRewriteJob(this.#tools, job)
+    }
   }
 }

@@ -13,7 +13,7 @@ import { heapBase } from '../../engine/memory/layout.js'
 import { initializeRing, type RingHeader, ringWrite } from '../../engine/memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../../engine/memory/shared-memory.js'
 import { ChunkCache, createChunkCache } from '../../engine/storage/chunk-cache.js'
-import type { FromWriter, Receipt, ToWriter } from '../../engine/storage/messages.js'
+import type { FromWriter, Job, Receipt, ToWriter } from '../../engine/storage/messages.js'
 import type { PartAccess } from '../../engine/storage/part-access.js'
 import { createPartAccess } from '../../engine/storage/part-reader.js'
 import { WriterRole } from '../../engine/storage/writer-role.js'
@@ -67,7 +67,7 @@ export class SimHost {
   /** In the order in which they came; the owner takes them out. */
   readonly receipts: Receipt[] = []
   ms: number
-  jobsDone = { flush: 0, merge: 0 }
+  jobsDone = { flush: 0, merge: 0, rewrite: 0 }
   private readonly options: SimHostOptions
   private readonly writer: WriterRole
   private readonly logRole: LogRole
@@ -227,9 +227,9 @@ export class SimHost {
 
 function describeJob({ jobId, job }: Extract<FromWriter, { kind: 'job' }>): string {
   const { id, name } = job.version.schema
-  const what =
-    job.kind === 'flush'
-      ? `rows=${job.rows}, transactions=${job.minTxn}-${job.maxTxn}, parts from ${job.firstPartId}`
-      : `parts ${job.parts.map((part) => `${part.file} ${part.minTxn}-${part.maxTxn}`).join()} to ${job.partId}`
+  let what = ''
+  if (job.kind === 'flush') {
+    what = `rows=${job.rows}, transactions=${job.minTxn}-${job.maxTxn}, parts from ${job.firstPartId}`
+  } else what = `parts ${job.parts.map((part) => `${part.file} ${part.minTxn}-${part.maxTxn}`).join()}`
   return `job ${jobId} ${job.kind} [table=${name}, id=${id}, ${what}]`
 }

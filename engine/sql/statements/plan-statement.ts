@@ -15,7 +15,9 @@ import { planCreateTable } from './create-table.js'
 import { planInsert } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { planRelation } from './query-statement.js'
+import { planDelete, planUpdate } from './rewrite.js'
 import { tableOf } from './show.js'
+import { planAlterView, planCreateView, planDropView } from './views.js'
 
 export interface PlanOptions {
   readonly catalog: Catalog
@@ -56,6 +58,12 @@ function plan(statement: ast.Statement, context: BindContext): PlannedStatement 
       return planRename(statement, context)
     case 'truncate':
       return planTruncate(statement, context)
+    case 'create view':
+      return planCreateView(statement, context)
+    case 'alter view':
+      return planAlterView(statement, context)
+    case 'drop view':
+      return planDropView(statement, context)
     case 'alter table':
       return planAlterTable(statement, context)
     default:
@@ -73,6 +81,9 @@ type Planned =
   | 'drop all tables'
   | 'rename table'
   | 'truncate'
+  | 'create view'
+  | 'alter view'
+  | 'drop view'
   | 'alter table'
 type Other = Exclude<ast.Statement, { kind: Planned }>
 
@@ -84,6 +95,10 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
       return { kind: 'set', name: statement.name, values: statement.values, tag: 'SET' }
     case 'cancel query':
       return { kind: 'cancelQuery', queryId: queryId(statement.id, context), tag: 'CANCEL QUERY' }
+    case 'update':
+      return planUpdate(statement, context)
+    case 'delete':
+      return planDelete(statement, context)
     case 'vacuum':
       if (statement.table !== null) tableOf(statement.table, context)
       return { kind: 'none', tag: 'VACUUM' }

@@ -1,7 +1,7 @@
 // What planning a statement yields: plain data that the engine carries out.
 
 import type { ResultColumn } from '../../engine.js'
-import type { RowsInput, SchemaChange } from '../../storage/messages.js'
+import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/messages.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Query } from '../plan/plan.js'
 
@@ -39,6 +39,14 @@ export type PlannedStatement =
       readonly query: Query
       readonly columns: readonly TargetColumn[]
       readonly tag: 'CREATE TABLE'
+    }
+  /** UPDATE and DELETE. `tables`: ids of the program's tables from 1 on; their snapshots are missing yet. */
+  | {
+      readonly kind: 'rewrite'
+      readonly tableId: number
+      readonly program: Omit<RewriteProgram, 'snapshots'>
+      readonly tables: readonly number[]
+      readonly tag: 'UPDATE' | 'DELETE'
     }
   | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }
   | { readonly kind: 'set'; readonly name: string; readonly values: readonly string[]; readonly tag: 'SET' }

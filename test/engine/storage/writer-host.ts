@@ -250,6 +250,7 @@ export class WriterHost {
     const next = this.jobs.shift()
     if (next === undefined) return false
     const { jobId, job } = next
+    if (job.kind === 'rewrite') throw new Error('rewrites need real parts')
     const rows =
       job.kind === 'flush'
         ? this.generationRows(job.version, job.generation, job.rows)
@@ -259,7 +260,7 @@ export class WriterHost {
     return true
   }
 
-  private writePart(job: Job, rows: Map<number, unknown>[]): PartDescriptor {
+  private writePart(job: Exclude<Job, { kind: 'rewrite' }>, rows: Map<number, unknown>[]): PartDescriptor {
     const id = job.kind === 'flush' ? job.firstPartId : job.partId
     const file = `part-${id}`
     this.parts.set(file, rows)

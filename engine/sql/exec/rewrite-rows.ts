@@ -1,0 +1,121 @@
+// The program of a rewrite (storage/rewrite.ts) over one part: a query like any other, whose scan of the target also
+// gives row numbers, and whose batches go into the list of changes.
+
+import type { Kernels } from '../../kernels/load.js'
+import type { Allocator } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { RewriteProgram } from '../../storage/messages.js'
+import type { PartAccess } from '../../storage/part-access.js'
+import { type RunProgram, rowNumberId } from '../../storage/rewrite.js'
+import type { Value } from '../../types/value.js'
+import { listKeys, type SubqueryResult } from '../functions/evaluate.js'
+import { createRandom } from '../functions/random-generator.js'
+import type { Query } from '../plan/plan.js'
+import { buildOperator } from './build.js'
+import type { ExecContext } from './context.js'
+import { QuerySpace } from './query-space.js'
+import { Symbols, SymbolTexts } from './symbols.js'
+import { valueReader } from './values.js'
+import { type Batch, isBatch, type Operator, type Vector } from './vector.js'
+
+export interface RewriteHost {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: Kernels
+  readonly parts: PartAccess
+}
+
+export function programRunner(host: RewriteHost): RunProgram {
+  return function* run(program, target, changes) {
+    const space = new QuerySpace(host.memory, host.allocator)
+    const endings: (() => void)[] = []
+    const subqueries: SubqueryResult[] = []
+    try {
+      const context = contextOf(host, program, space, subqueries, (release) => endings.push(release))
+      const whole = { ...context, snapshots: [target, ...program.snapshots] }
+      for (const subquery of program.query.subqueries) subqueries.push(yield* runSubquery(whole, subquery))
+      for (const { rows, vectors } of batches(buildOperator(whole, program.query.plan))) {
+        if (rows > 0) changes.append(rows, (vectors[0] as Vector).address, vectors.slice(1))
+        yield
+      }
+    } finally {
+      for (const release of endings) release()
+      space.freeAll()
+    }
+  }
+}
+
+function contextOf(
+  { memory, kernels, parts }: RewriteHost,
+  { nowMicros }: RewriteProgram,
+  space: QuerySpace,
+  subqueries: SubqueryResult[],
+  onEnd: (release: () => void) => void,
+): Omit<ExecContext, 'snapshots'> {
+  const now = BigInt(nowMicros)
+  return {
+    memory,
+    space,
+    kernels,
+    partAccess: numberedAccess(parts, space),
+    evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 7n), user: '', subqueries },
+    texts: new SymbolTexts(memory),
+    symbols: new Symbols(space),
+    jit: null,
+    onEnd,
+  }
+}
+
+/** Parts that also have a column of row numbers. */
+function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
+  const own = new Set<number>()
+  return {
+    open: (part, version) => parts.open(part, version),
+    pin: (part, columnId, page) => {
+      if (columnId !== rowNumberId) return parts.pin(part, columnId, page)
+      const first = part.firstRows[page] as number
+      const rows = (part.firstRows[page + 1] as number) - first
+      const address = space.take(rows * 8)
+      const { u32 } = space.memory
+      for (let row = 0, word = address >>> 2; row < rows; row++, word += 2) {
+        u32[word] = first + row
+        u32[word + 1] = 0
+      }
+      own.add(address)
+      return address
+    },
+    unpin: (address) => {
+      if (own.delete(address)) space.give(address)
+      else parts.unpin(address)
+    },
+    statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
+    forget: () => {},
+    close: () => {},
+  }
+}
+
+/** Batches, with empty ones where a piece of work was done without rows. */
+function* batches(operator: Operator): Generator<Batch, void> {
+  for (let pulled = operator.pull(); pulled !== null; pulled = operator.pull()) {
+    yield isBatch(pulled) ? pulled : { rows: 0, vectors: [] }
+  }
+}
+
+function* runSubquery(
+  context: ExecContext,
+  { plan, mode }: Query['subqueries'][number],
+): Generator<undefined, SubqueryResult> {
+  const values: Value[] = []
+  let count = 0
+  for (const { rows, vectors } of batches(buildOperator(context, plan))) {
+    count += rows
+    const wanted = mode === 'list' ? rows : values.length === 0 ? Math.min(rows, 1) : 0
+    if (wanted > 0) {
+      const read = valueReader(context.memory, context.texts, vectors[0] as Vector)
+      for (let row = 0; row < wanted; row++) values.push(read(row))
+    }
+    yield
+  }
+  if (mode === 'exists') return { mode, exists: count > 0 }
+  return mode === 'list' ? { mode, keys: listKeys(values) } : { mode, value: values[0] ?? null }
+}

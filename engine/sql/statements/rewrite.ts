@@ -1,0 +1,144 @@
+// UPDATE and DELETE: a query over the table's rows that gives the number of each touched row and the new values of the
+// assigned columns. The writer runs it part by part (storage/rewrite.ts).
+
+import { SqlError } from '../../base/errors.js'
+import type { RewriteProgram } from '../../storage/messages.js'
+import { rowNumberId } from '../../storage/rewrite.js'
+import { findColumn, type TableVersion } from '../../storage/schema.js'
+import { type DataType, dataType, sameType } from '../../types/column-types.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { bindCondition, bindExpression, type ExpressionScope } from '../bind/expression.js'
+import { tableRelation } from '../bind/from.js'
+import { bindJoin } from '../bind/join.js'
+import { isConstant } from '../bind/make-call.js'
+import type { Relation, ScopeColumn } from '../bind/scope.js'
+import { castTo, constantOf, isUntypedNull } from '../bind/types.js'
+import { isAssignable, isNumber, isText, nullOf } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan } from '../plan/plan.js'
+import { mapInputs } from '../plan/walk-plan.js'
+import type { PlannedStatement, TargetColumn } from './planned.js'
+import { queryOf } from './query-statement.js'
+import { tableOf } from './show.js'
+import { columnValue, inconvertibleTypes } from './target.js'
+
+type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
+
+export function planUpdate(statement: ast.Update, context: BindContext): Planned {
+  const { table, alias, assignments, from, joins, where } = statement
+  context.commonTables.push(...statement.commonTables)
+  const version = tableOf(table, context)
+  const targets = assignments.map((assignment, index) => targetOf(assignment, assignments.slice(0, index), version))
+  const target = targetRelation(version, alias?.name ?? table.name, context)
+  // With further joins WHERE may name all of them: it comes behind.
+  const inJoin = from !== null && joins.length === 0
+  const sources = from === null ? [] : [joinOf(from, inJoin ? where : null), ...joins]
+  const relation = sources.reduce((left, join) => bindJoin(left, join, context), target)
+  const scope = scopeOf(relation, context)
+  const values = assignments.map(({ value }, index) => assigned(value, targets[index] as TargetColumn, scope))
+  const program = programOf('update', relation, inJoin ? null : where, values, scope)
+  return planned(version, { ...program, assigned: targets.map(({ columnId }) => columnId) }, 'UPDATE')
+}
+
+export function planDelete({ table, alias, where }: ast.Delete, context: BindContext): Planned {
+  const version = tableOf(table, context)
+  const relation = targetRelation(version, alias?.name ?? table.name, context)
+  const program = programOf('delete', relation, where, [], scopeOf(relation, context))
+  return planned(version, { ...program, assigned: [] }, 'DELETE')
+}
+
+type Program = Omit<RewriteProgram, 'snapshots' | 'assigned'>
+
+function planned({ schema }: TableVersion, program: Program & { assigned: number[] }, tag: Planned['tag']): Planned {
+  // Table 0 is the target: its rows come from the writer, not from a snapshot.
+  const tables = program.query.tables.slice(1)
+  return { kind: 'rewrite', tableId: schema.id, program, tables, tag }
+}
+
+/** FROM is an inner join with the condition of WHERE, so that equalities become its keys. */
+function joinOf(source: ast.TableSource, where: ast.Expression | null): ast.Join {
+  const { position } = source
+  const plain = { position, natural: false, using: [], tolerance: null, window: null }
+  return { ...plain, kind: where === null ? 'cross' : 'inner', source, on: where }
+}
+
+function scopeOf({ columns }: Relation, context: BindContext): ExpressionScope {
+  return { context, columns: columns as ScopeColumn[], aggregates: null, windows: null }
+}
+
+/**
+ * The table with its row numbers as first column, under a name that no text can write. It has an id of its own in the
+ * query, so that another mention of the table reads a snapshot.
+ */
+function targetRelation(version: TableVersion, alias: string, context: BindContext): Relation {
+  const own: TableVersion = { ...version, schema: { ...version.schema, id: -version.schema.id } }
+  const relation = tableRelation(own, alias, context)
+  if (relation.plan.kind !== 'scan') throw new RangeError('a table is scanned')
+  const plan: Plan = {
+    ...relation.plan,
+    columns: [{ name: '\u0000row', type: dataType('LONG') }, ...relation.plan.columns],
+    columnIds: [rowNumberId, ...relation.plan.columnIds],
+  }
+  const columns = relation.columns.map((column) => ({ ...column, index: column.index + 1 }))
+  const timestampIndex = relation.timestampIndex < 0 ? -1 : relation.timestampIndex + 1
+  return { ...relation, plan, columns, timestampIndex }
+}
+
+function programOf(
+  action: Program['action'],
+  relation: Relation,
+  where: ast.Expression | null,
+  values: readonly Expression[],
+  scope: ExpressionScope,
+): Program {
+  const { context } = scope
+  let { plan } = relation
+  if (where !== null)
+    plan = { kind: 'filter', columns: plan.columns, input: plan, predicate: bindCondition(where, scope) }
+  const row: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position: 0 }
+  const expressions = [row, ...values]
+  const columns = expressions.map(({ type }, index) => ({ name: `c${index}`, type }))
+  const query = queryOf({ kind: 'project', columns, input: plan, expressions }, -1, context)
+  return { action, query: { ...query, plan: inAnyOrder(query.plan) }, nowMicros: Number(context.evaluation.nowMicros) }
+}
+
+/** The list of changes brings rows into their order itself. Joins by time keep the order that they need. */
+function inAnyOrder(plan: Plan): Plan {
+  if (plan.kind === 'scan') return { ...plan, order: 'any' }
+  return plan.kind === 'join' ? plan : mapInputs(plan, inAnyOrder)
+}
+
+// SET ---------------------------------------------------------------------------------------------------------------
+
+function targetOf({ column }: ast.Assignment, before: readonly ast.Assignment[], version: TableVersion): TargetColumn {
+  const { name, position } = column
+  const found = findColumn(version.schema, name)
+  if (found === undefined) throw SqlError.columnMissing(name, position)
+  if (found.id === version.schema.timestampId) {
+    throw new SqlError('Designated timestamp column cannot be updated', position)
+  }
+  if (before.some((other) => other.column.name.toLowerCase() === name.toLowerCase())) {
+    throw new SqlError(`Duplicate column [name=${name}] in SET clause`, position)
+  }
+  return { columnId: found.id, name: found.name, type: found.type }
+}
+
+/** The value in the column's type, checked as INSERT checks. */
+function assigned(written: ast.Expression, target: TargetColumn, scope: ExpressionScope): Expression {
+  if (written.kind === 'subquery') throw new SqlError('query is not allowed here', written.query.position)
+  const bound = bindExpression(written, scope)
+  const { position } = bound
+  const { type } = target
+  if (isUntypedNull(bound)) return constantOf(nullOf(type), type, position)
+  if (isConstant(bound)) return constantOf(columnValue(bound.value, bound.type, target, position, 0), type, position)
+  return converted(bound, type, target.name)
+}
+
+function converted(value: Expression, type: DataType, column: string): Expression {
+  const from = value.type
+  if (sameType(from, type)) return value
+  const fits = isAssignable(from, type) && (from.name !== 'SYMBOL' || isText(type))
+  if (!fits) throw inconvertibleTypes(from, type, '', column, value.position)
+  const checked = (isText(from) && !isText(type)) || (isNumber(from) && isNumber(type))
+  return checked ? ({ ...castTo(value, type), name: 'convert' } as Expression) : castTo(value, type)
+}
