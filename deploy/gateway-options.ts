@@ -1,10 +1,11 @@
 // From settings to what the gateways are opened with.
 
+import { resolve } from 'node:path'
 import type { HttpOptions } from '../gateways/http/context.js'
 import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
 import type { Settings } from './settings.js'
 
-export function httpOptions(settings: Settings, version: string): HttpOptions {
+export function httpOptions(settings: Settings, version: string, root: string): HttpOptions {
   const secondBound = settings['http.security.max.response.rows']
   const rowsMax = settings['http.json.query.max.response.rows']
   return {
@@ -12,9 +13,14 @@ export function httpOptions(settings: Settings, version: string): HttpOptions {
     keepAliveMs: settings['http.net.connection.timeout'],
     headerBytesMax: settings['http.request.header.bytes.max'],
     executePath: settings['http.context.execute'],
+    exportPath: settings['http.context.export'],
+    importPath: settings['http.context.import'],
     rowsMax: secondBound < 0 ? rowsMax : Math.min(rowsMax, secondBound),
     queryTimeoutMs: settings['query.timeout'],
     queriesMax: settings['http.json.query.connection.limit'],
+    exportsMax: settings['http.export.connection.limit'],
+    exportTimeoutMs: settings['http.export.default.timeout'],
+    exportDirectory: resolve(root, settings['http.export.parquet.tmp.dir']),
     linesEnabled: settings['line.http.enabled'],
     lineRequestsMax: settings['http.ilp.connection.limit'],
     lineBodyBytesMax: settings['line.http.body.bytes.max'],

@@ -68,7 +68,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
 
   if (settings['http.enabled']) {
     const services = { engine, registry, counters, metrics, clock, log }
-    const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version), services)
+    const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version, root), services)
     opened('http', http)
     closers.push(() => http.close(settings['shutdown.timeout']))
   }

@@ -46,6 +46,32 @@ export const settingsTable = {
     initial: '/exec',
     says: 'Path that runs SQL and answers JSON; `/exec` answers as well.',
   },
+  'http.context.export': {
+    type: 'text',
+    initial: '/exp',
+    says: 'Path that answers the rows of a SELECT as a file; `/exp` answers as well.',
+  },
+  'http.context.import': {
+    type: 'text',
+    initial: '/imp',
+    says: 'Path that takes CSV files; `/imp` answers as well.',
+  },
+  'http.export.connection.limit': {
+    type: 'integer',
+    initial: '-1',
+    min: -1,
+    says: 'Exports that run at one time; -1 sets no limit.',
+  },
+  'http.export.default.timeout': {
+    type: 'duration',
+    initial: '60s',
+    says: 'Deadline of a Parquet export that names none itself; 0 sets none.',
+  },
+  'http.export.parquet.tmp.dir': {
+    type: 'text',
+    initial: 'tmp',
+    says: 'Directory where Parquet files are completed before they are sent; a relative path is below the root folder.',
+  },
   'http.json.query.max.response.rows': {
     type: 'integer',
     initial: '10000',

@@ -6,7 +6,7 @@ import type { Receipt } from './storage/messages.js'
 import type { ColumnType, DataType } from './types/column-types.js'
 import type { Value } from './types/value.js'
 
-export type { Encoding } from './sql/exec/messages.js'
+export type { Encoding, ParquetCodec, ParquetEncoding } from './sql/exec/messages.js'
 export type { Receipt } from './storage/messages.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
 
@@ -56,6 +56,8 @@ export interface ExecuteOptions {
   readonly signal: AbortSignal | null
   /** Answer with the plan instead of running. */
   readonly explain: boolean
+  /** Statements without rows are refused with these words, before they have done anything. */
+  readonly rowsOnly?: string
 }
 
 export interface ResultColumn {

@@ -3,8 +3,11 @@
 // A block is a view of shared memory that is valid until the next one is asked for; so the next one is asked for only
 // when the socket has taken the last. A small result goes out in one write with its length known.
 
-import { Writable } from 'node:stream'
+import { type Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+
+export { type ContentCoding, chooseCoding, compressor } from './export-compress.js'
+export { type SpooledFile, spoolBlocks } from './export-spool.js'
 
 /** Results up to this size are copied together. */
 const smallBytesMax = 64 * 1024
@@ -23,26 +26,42 @@ export interface ExportOptions {
   readonly tail: () => Promise<Buffer>
   readonly target: ExportTarget
   readonly signal: AbortSignal
+  /** Begins with the first block, however small the result is. */
+  readonly atOnce?: boolean
+  /** Sees each block on its way. */
+  readonly observe?: (block: Uint8Array) => void
+  /** Between the blocks and the target, in answers of unknown length. */
+  readonly through?: Transform | null
 }
 
 /** Resolves when the answer is written. Rejects before `begin` or `whole` was called when the result fails early. */
-export async function exportBlocks({ blocks, head, tail, target, signal }: ExportOptions): Promise<void> {
+export async function exportBlocks(options: ExportOptions): Promise<void> {
+  const { blocks, head, tail, target, signal, observe } = options
   const iterator = blocks[Symbol.asyncIterator]()
+  const nextBlock = async (): Promise<Uint8Array | null> => {
+    const next = await iterator.next()
+    if (next.done === true) return null
+    observe?.(next.value)
+    return next.value
+  }
   try {
     const small: Buffer[] = [head]
+    const smallMax = options.atOnce === true ? -1 : smallBytesMax
     let bytes = head.length
-    let next = await iterator.next()
-    while (next.done !== true && bytes + next.value.length <= smallBytesMax) {
-      small.push(Buffer.from(next.value))
-      bytes += next.value.length
-      next = await iterator.next()
+    let block = await nextBlock()
+    while (block !== null && bytes + block.length <= smallMax) {
+      small.push(Buffer.from(block))
+      bytes += block.length
+      block = await nextBlock()
     }
-    if (next.done === true) {
+    if (block === null) {
       target.whole(Buffer.concat([...small, await tail()]))
       return
     }
-    const source = remaining(Buffer.concat(small), next.value, iterator, tail)
-    await pipeline(source, drainedWrites(target.begin()), { signal })
+    const source = remaining(Buffer.concat(small), block, nextBlock, tail)
+    if (options.through === null || options.through === undefined) {
+      await pipeline(source, drainedWrites(target.begin()), { signal })
+    } else await pipeline(copies(source), options.through, drainedWrites(target.begin()), { signal })
   } finally {
     await iterator.return?.()
   }
@@ -50,14 +69,19 @@ export async function exportBlocks({ blocks, head, tail, target, signal }: Expor
 
 async function* remaining(
   begin: Buffer,
-  block: Uint8Array,
-  iterator: AsyncIterator<Uint8Array>,
+  first: Uint8Array,
+  nextBlock: () => Promise<Uint8Array | null>,
   tail: () => Promise<Buffer>,
 ): AsyncGenerator<Uint8Array> {
-  yield begin
-  yield block
-  for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
-  yield await tail()
+  if (begin.length > 0) yield begin
+  for (let block: Uint8Array | null = first; block !== null; block = await nextBlock()) yield block
+  const end = await tail()
+  if (end.length > 0) yield end
+}
+
+/** A compressor may look at a block after it has asked for the next one. */
+async function* copies(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const block of source) yield Buffer.from(block)
 }
 
 /** Stage: one write at a time, each called back when the target has handed the bytes over. */

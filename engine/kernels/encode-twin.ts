@@ -45,7 +45,13 @@ function encode(memory: SharedMemory, state: number): number {
     const at = index === 0 ? row : (memory.u32[(index >>> 2) + row] as number)
     const cells = Array.from({ length: count }, (_, c) => cell(memory, columns + c * encodeColumnBytes, at, form))
     const comma = memory.u32[word + 9] === 1 ? ',' : ''
-    const bytes = Buffer.from(form.json ? `${comma}[${cells.join(',')}]` : `${cells.join(form.delimiter)}\r\n`)
+    const lines = (flags & encodeFlags.lines) !== 0
+    const text = lines
+      ? `${cells.map((value, c) => label(memory, columns + c * encodeColumnBytes) + value).join('')}}\n`
+      : form.json
+        ? `${comma}[${cells.join(',')}]`
+        : `${cells.join(form.delimiter)}\r\n`
+    const bytes = Buffer.from(text)
     if (out + bytes.length > outEnd) {
       memory.u32[word + 8] = bytes.length
       break
@@ -57,6 +63,12 @@ function encode(memory: SharedMemory, state: number): number {
   memory.u32[word + 2] = row
   memory.u32[word + 4] = out
   return row - from
+}
+
+function label(memory: SharedMemory, column: number): string {
+  const start = memory.u32[(column + 16) >>> 2] as number
+  const bytes = memory.u32[(column + 20) >>> 2] as number
+  return Buffer.from(memory.u8.slice(start, start + bytes)).toString('utf8')
 }
 
 function cell(memory: SharedMemory, column: number, row: number, form: Form): string {

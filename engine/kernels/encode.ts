@@ -20,6 +20,10 @@
 //     4  values u32        address; 0 = every value is NULL (false, 0 for types without NULL)
 //     8  dictionary u32    SYMBOL (engine/storage/layout.ts)
 //    12  parameter u32     GEOHASH: bits; DECIMAL: scale
+//    16  label u32         lines: address of what comes before the value: `{"name":` or `,"name":`
+//    20  labelBytes u32
+//
+// Lines (flags json and lines together) have a row as `{"a":1,"b":"text"}` and a newline.
 //
 // Forms: JSON has a row as `[1,"text",null]`, rows divided by commas. CSV follows RFC 4180 with CRLF: NULL is an empty
 // field, text always quoted. Texts must be valid UTF-8 with 16 readable bytes behind them. UUID and LONG256 are
@@ -60,7 +64,7 @@ export const encodeKinds = {
 
 export type EncodeKind = (typeof encodeKinds)[keyof typeof encodeKinds]
 
-export const encodeFlags = { json: 1, quoteLargeNumbers: 2 } as const
+export const encodeFlags = { json: 1, quoteLargeNumbers: 2, lines: 4 } as const
 
 export interface EncodeKernel {
   /**
@@ -134,6 +138,12 @@ export function writeEncodeColumn(
 ): void {
   const parameter = type.name === 'GEOHASH' ? type.a : type.name === 'DECIMAL' ? type.b : 0
   memory.u32.set([encodeKindOf(type), values, dictionary, parameter], at >>> 2)
+}
+
+/** Names a COLUMN for rows as lines; the label's bytes lie in shared memory. */
+export function writeEncodeLabel(memory: SharedMemory, at: number, label: number, labelBytes: number): void {
+  memory.u32[(at + 16) >>> 2] = label
+  memory.u32[(at + 20) >>> 2] = labelBytes
 }
 
 export interface EncodeState {

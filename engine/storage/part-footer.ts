@@ -148,7 +148,7 @@ function statisticsOf(mapping: ColumnMapping, pages: readonly WrittenPage[], nul
 }
 
 /** The range of both; 16 bytes {least, greatest} in the kernel's layout. */
-function widened(kind: number, all: Buffer | undefined, page: Uint8Array | undefined): Buffer | undefined {
+export function widened(kind: number, all: Buffer | undefined, page: Uint8Array | undefined): Buffer | undefined {
   if (page === undefined) return all
   const mine = Buffer.from(page)
   if (all === undefined) return mine
@@ -158,7 +158,7 @@ function widened(kind: number, all: Buffer | undefined, page: Uint8Array | undef
 }
 
 /** Bounds as Parquet wants them: a zero is -0 as minimum and +0 as maximum. */
-function boundsOf(mapping: ColumnMapping, range: Uint8Array): { min: Buffer; max: Buffer } {
+export function boundsOf(mapping: ColumnMapping, range: Uint8Array): { min: Buffer; max: Buffer } {
   const min = Buffer.from(range.slice(0, mapping.diskBytes))
   const max = Buffer.from(range.slice(8, 8 + mapping.diskBytes))
   const floating = mapping.range === rangeKinds.f32 || mapping.range === rangeKinds.f64

@@ -14,11 +14,18 @@ export interface HttpOptions {
   readonly keepAliveMs: number
   readonly headerBytesMax: number
   readonly executePath: string
+  readonly exportPath: string
+  readonly importPath: string
   /** Rows of one JSON answer. */
   readonly rowsMax: number
   /** Deadline of statements that bring none; 0 = none. */
   readonly queryTimeoutMs: number
   readonly queriesMax: number
+  readonly exportsMax: number
+  /** Deadline of Parquet exports that bring none. */
+  readonly exportTimeoutMs: number
+  /** Where exports are completed before they are sent. */
+  readonly exportDirectory: string
   readonly linesEnabled: boolean
   readonly lineRequestsMax: number
   readonly lineBodyBytesMax: number
@@ -43,6 +50,7 @@ export interface HttpContext extends HttpServices {
   readonly options: HttpOptions
   readonly session: Session
   readonly queries: Admission
+  readonly exports: Admission
   readonly lineRequests: Admission
   readonly lineBudget: ByteBudget
 }

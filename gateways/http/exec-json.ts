@@ -40,8 +40,9 @@ export function planBody({ sql }: ExecRequest, { lines }: PlanResult): string {
   return JSON.stringify({ query: sql, explain: { plan: lines } })
 }
 
-export function errorBody(sql: string, message: string, position: number): string {
-  return JSON.stringify({ query: sql, error: message, position })
+/** `sql` null: errors of options that leave the statement out. */
+export function errorBody(sql: string | null, message: string, position: number): string {
+  return JSON.stringify(sql === null ? { error: message, position } : { query: sql, error: message, position })
 }
 
 function columnJson({ name, type }: ResultColumn): object {

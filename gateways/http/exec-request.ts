@@ -3,11 +3,17 @@
 import { SqlError } from '../../engine/base/errors.js'
 import { parseQueryString, type QueryParameters } from './query-string.js'
 
-export interface ExecRequest {
+/** What all requests for the rows of a statement say. */
+export interface CommonRequest {
   readonly sql: string
   /** Rows to skip, then rows to send at most. */
   readonly skip: number
   readonly rowsMax: number
+  /** 0 = none. */
+  readonly timeoutMs: number
+}
+
+export interface ExecRequest extends CommonRequest {
   readonly countOnly: boolean
   /** Whether the answer describes its columns. */
   readonly metadata: boolean
@@ -15,15 +21,13 @@ export interface ExecRequest {
   readonly explain: boolean
   readonly quoteLargeNumbers: boolean
   readonly columns: readonly string[] | null
-  /** 0 = none. */
-  readonly timeoutMs: number
 }
 
-/** What was asked wrongly, with as much of the statement as could be read. */
+/** What was asked wrongly, with as much of the statement as could be read; null: the answer leaves it out. */
 export class ExecRequestError extends SqlError {
-  readonly sql: string
+  readonly sql: string | null
 
-  constructor(message: string, sql: string) {
+  constructor(message: string, sql: string | null) {
     super(message, 0)
     this.name = 'ExecRequestError'
     this.sql = sql
@@ -37,26 +41,40 @@ export function parseExecRequest(
   timeoutHeader: string | undefined,
   defaults: { readonly timeoutMs: number },
 ): ExecRequest {
-  const { parameters, problems } = parseQueryString(queryString)
-  const sql = parameters.get('query') ?? ''
-  const sqlProblem = problems.get('query')
-  if (sqlProblem === 'bad UTF-8') throw new ExecRequestError('Bad UTF8 encoding in query text', sql)
-  for (const [name] of problems) throw new ExecRequestError(`invalid encoding of the parameter ${name}`, sql)
+  const { parameters, ...common } = parseCommon(queryString, timeoutHeader, defaults.timeoutMs)
+  const { sql } = common
   if (sql.trim() === '') throw new ExecRequestError('empty query', sql)
   return {
-    sql,
-    ...parseLimit(parameters.get('limit') ?? '', sql),
+    ...common,
     countOnly: flag(parameters, 'count'),
     metadata: !flag(parameters, 'nm'),
     timings: flag(parameters, 'timings'),
     explain: flag(parameters, 'explain'),
     quoteLargeNumbers: flag(parameters, 'quoteLargeNum'),
     columns: parseColumns(parameters.get('cols') ?? '', sql),
-    timeoutMs: parseTimeout(timeoutHeader, defaults.timeoutMs, sql),
   }
 }
 
-function flag(parameters: QueryParameters, name: string): boolean {
+export function parseCommon(
+  queryString: string,
+  timeoutHeader: string | undefined,
+  timeoutMs: number,
+): CommonRequest & { readonly parameters: QueryParameters } {
+  const { parameters, problems } = parseQueryString(queryString)
+  const sql = parameters.get('query') ?? ''
+  const sqlProblem = problems.get('query')
+  if (sqlProblem === 'bad UTF-8') throw new ExecRequestError('Bad UTF8 encoding in query text', sql)
+  for (const [name] of problems) throw new ExecRequestError(`invalid encoding of the parameter ${name}`, sql)
+  return {
+    sql,
+    ...parseLimit(parameters.get('limit') ?? '', sql),
+    timeoutMs: parseTimeout(timeoutHeader, timeoutMs, sql),
+    parameters,
+  }
+}
+
+/** `true` in any case; everything else is false. */
+export function flag(parameters: QueryParameters, name: string): boolean {
   return parameters.get(name)?.toLowerCase() === 'true'
 }
 

@@ -3,50 +3,47 @@
 import type { ServerResponse } from 'node:http'
 import type { Encoding, ExecuteOptions, RowsResult, StatementResult } from '../../engine/engine.js'
 import { exportBlocks } from '../../pipeline/export.js'
-import { answerOf } from '../common/answers.js'
 import type { Exchange, HttpContext } from './context.js'
-import { doneBody, errorBody, planBody, rowsHead, rowsTail } from './exec-json.js'
-import { type ExecRequest, ExecRequestError, parseExecRequest } from './exec-request.js'
-import { contentTypes, reply, replyText, statusOf } from './replies.js'
+import { doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
+import { type ExecRequest, parseExecRequest } from './exec-request.js'
+import { contentTypes, reply, replyBusy } from './replies.js'
+import { answering, countStatement, headerText, logStatement } from './statement.js'
 
 export async function handleExec(context: HttpContext, exchange: Exchange): Promise<void> {
   if (!context.queries.enter()) {
-    replyText(exchange.response, 503, 'too many queries run now\r\n')
+    replyBusy(exchange.response, 'too many queries run now')
     return
   }
-  exchange.connection.state = 'querying'
+  let sql = ''
   try {
-    await answerStatement(context, exchange)
+    await answering(
+      context,
+      exchange,
+      async (signal) => {
+        const exec = parseExecRequest(exchange.query, headerText(exchange.request, 'statement-timeout'), {
+          timeoutMs: context.options.queryTimeoutMs,
+        })
+        sql = exec.sql
+        await runStatement(context, exchange.response, exec, signal)
+      },
+      () => sql,
+    )
   } finally {
-    exchange.connection.state = 'idle'
     context.queries.leave()
   }
 }
 
-async function answerStatement(context: HttpContext, { request, response, query }: Exchange): Promise<void> {
-  const gone = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort()
-  })
-  let sql = ''
-  try {
-    const exec = parseExecRequest(query, headerText(request.headers['statement-timeout']), {
-      timeoutMs: context.options.queryTimeoutMs,
-    })
-    sql = exec.sql
-    const begunMs = context.clock.monotonicMs()
-    const result = await context.engine.execute(sql, executeOptions(context, exec, gone.signal))
-    countStatement(context, result)
-    await sendResult(context, response, exec, result, { begunMs, signal: gone.signal })
-    logStatement(context, sql, result, context.clock.monotonicMs() - begunMs)
-  } catch (error) {
-    if (error instanceof ExecRequestError) sql = error.sql
-    if (!gone.signal.aborted) refuse(context, response, sql, error)
-  }
-}
-
-function headerText(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value
+async function runStatement(
+  context: HttpContext,
+  response: ServerResponse,
+  exec: ExecRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const begunMs = context.clock.monotonicMs()
+  const result = await context.engine.execute(exec.sql, executeOptions(context, exec, signal))
+  countStatement(context, result)
+  await sendResult(context, response, exec, result, { begunMs, signal })
+  logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs)
 }
 
 function executeOptions({ session, options }: HttpContext, exec: ExecRequest, signal: AbortSignal): ExecuteOptions {
@@ -113,34 +110,4 @@ async function sendRows(
     },
     signal,
   })
-}
-
-/** Behind the first byte of an answer an error can only cut it off, which the client sees as a broken chunk. */
-function refuse({ counters, log }: HttpContext, response: ServerResponse, sql: string, error: unknown): void {
-  const { blame, message, place } = answerOf(error)
-  counters.queryErrors++
-  if (blame === 'internal') {
-    counters.unhandledErrors++
-    log('E', 'http', `statement failed: ${error instanceof Error ? error.stack : message} [sql=${sql}]`)
-  }
-  if (response.headersSent) response.destroy()
-  else reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
-}
-
-function countStatement({ counters }: HttpContext, result: StatementResult): void {
-  if (result.kind === 'rows') {
-    counters.queries.select++
-    if (result.cached) counters.queryCacheHits++
-    else counters.queryCacheMisses++
-  } else if (result.kind === 'done' && result.tag === 'INSERT') {
-    counters.queries.insert++
-    counters.rowsWritten += result.rows
-  } else if (result.kind === 'done' && result.tag === 'UPDATE') counters.queries.update++
-  else counters.queries.other++
-}
-
-function logStatement({ options, log }: HttpContext, sql: string, result: StatementResult, timeMs: number): void {
-  if (!options.logQueries) return
-  const cached = result.kind === 'rows' && result.cached
-  log('I', 'exec', `[exe] ${sql} [cached=${cached}, time=${Math.round(timeMs * 1000) / 1000}ms]`)
 }

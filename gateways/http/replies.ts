@@ -31,6 +31,12 @@ export function replyText(response: ServerResponse, status: number, text: string
   reply(response, status, contentTypes.text, text)
 }
 
+/** Comes again later: a limit is reached. */
+export function replyBusy(response: ServerResponse, text: string): void {
+  response.setHeader('Retry-After', '1')
+  replyText(response, 503, `${text}\r\n`)
+}
+
 export function replyJson(response: ServerResponse, status: number, value: unknown): void {
   reply(response, status, contentTypes.json, JSON.stringify(value))
 }

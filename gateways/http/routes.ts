@@ -2,6 +2,7 @@
 
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
+import { handleExp } from './exp.js'
 import { replyText } from './replies.js'
 import { handleHealth, handleMetrics, handlePing, handleSettings } from './system.js'
 import { handleWrite } from './write.js'
@@ -17,6 +18,7 @@ export function routes(options: HttpOptions): Routes {
     ['/api/v1/sql/execute', { GET: handleExec }],
   ])
   table.set(options.executePath, { GET: handleExec })
+  for (const path of ['/exp', options.exportPath]) table.set(path, { GET: handleExp, HEAD: handleExp })
   if (options.linesEnabled) {
     table.set('/write', { POST: handleWrite })
     table.set('/api/v2/write', { POST: handleWrite })

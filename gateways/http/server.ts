@@ -36,6 +36,7 @@ export async function openHttpGateway(
     options,
     session: { user: anybody, protocol: 'http', readOnly: false },
     queries: new Admission(options.queriesMax),
+    exports: new Admission(options.exportsMax),
     lineRequests: new Admission(options.lineRequestsMax),
     lineBudget: new ByteBudget(Math.max(options.lineBodiesBytesMax, options.lineBodyBytesMax)),
   }

@@ -1,6 +1,8 @@
 // Gateways over the fake engine, on ports of the system's choice.
 
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { systemClock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
 import { ConnectionRegistry } from '../../gateways/common/connections.js'
@@ -28,6 +30,11 @@ const httpDefaults: HttpOptions = {
   keepAliveMs: 5000,
   headerBytesMax: 1024 * 1024,
   executePath: '/exec',
+  exportPath: '/exp',
+  importPath: '/imp',
+  exportsMax: -1,
+  exportTimeoutMs: 60_000,
+  exportDirectory: join(tmpdir(), 'penstock-test-exports'),
   rowsMax: 10_000,
   queryTimeoutMs: 0,
   queriesMax: -1,

@@ -6,6 +6,7 @@ import { arrayBound, kindArray, kindBinary, kindChar, kindDecimal8, kindIpv4, ki
 
 const columnBytes: usize = 32
 const flagJson: u32 = 1
+const flagLines: u32 = 4
 const flagQuoteLong: u32 = 2
 /** Texts longer than this are measured instead of assumed to be all escapes. */
 const measuredFrom: u32 = 1024
@@ -123,9 +124,12 @@ function putCharacter(c: u32, json: bool, delimiter: u32, o: usize): usize {
 }
 
 /** Room that every value but the variable ones takes in a row at most. */
-function fixedBound(columns: usize, end: usize): usize {
+function fixedBound(columns: usize, end: usize, lines: bool): usize {
   let bytes: usize = 64
-  for (let c = columns; c < end; c += columnBytes) bytes += textBound(load<u32>(c)) + 3
+  for (let c = columns; c < end; c += columnBytes) {
+    bytes += textBound(load<u32>(c)) + 3
+    if (lines) bytes += <usize>load<u32>(c, 20)
+  }
   return bytes
 }
 
@@ -171,18 +175,23 @@ function putOther(kind: u32, column: usize, row: usize, json: bool, state: usize
 function encodeRow(state: usize, row: usize, start: usize, fixed: usize): usize {
   const flags = load<u32>(state, 24)
   const json = (flags & flagJson) != 0
+  const lines = (flags & flagLines) != 0
   const columns = <usize>load<u32>(state)
   const columnsEnd = columns + <usize>load<u32>(state, 4) * columnBytes
   const limit = <u64>load<u32>(state, 20)
   const separator = json ? <u8>44 : <u8>load<u32>(state, 28)
   let o = start
   if (<u64>o + <u64>fixed > limit) return outgrown(state, <u64>fixed)
-  if (json) {
+  if (json && !lines) {
     if (load<u32>(state, 36) != 0) store<u8>(o++, 44)
     store<u8>(o++, 91)
   }
   for (let c = columns; c < columnsEnd; c += columnBytes) {
-    if (c != columns) store<u8>(o++, separator)
+    if (lines) {
+      const labelBytes = <usize>load<u32>(c, 20)
+      memory.copy(o, <usize>load<u32>(c, 16), labelBytes)
+      o += labelBytes
+    } else if (c != columns) store<u8>(o++, separator)
     const kind = load<u32>(c)
     const values = <usize>load<u32>(c, 4)
     if (values == 0) {
@@ -227,7 +236,10 @@ function encodeRow(state: usize, row: usize, start: usize, fixed: usize): usize 
       o = putOther(kind, c, row, json, state, o)
     }
   }
-  if (json) store<u8>(o++, 93)
+  if (lines) {
+    store<u16>(o, 0x0a7d)
+    o += 2
+  } else if (json) store<u8>(o++, 93)
   else {
     store<u16>(o, 0x0a0d)
     o += 2
@@ -242,7 +254,8 @@ function outgrown(state: usize, needed: u64): usize {
 
 export function encode(state: usize): u32 {
   const columns = <usize>load<u32>(state)
-  const fixed = fixedBound(columns, columns + <usize>load<u32>(state, 4) * columnBytes)
+  const lines = (load<u32>(state, 24) & flagLines) != 0
+  const fixed = fixedBound(columns, columns + <usize>load<u32>(state, 4) * columnBytes, lines)
   const from = load<u32>(state, 8)
   const to = load<u32>(state, 12)
   const index = <usize>load<u32>(state, 40)

@@ -59,6 +59,17 @@ export class ByteWriter {
     this.at += bytes.length
   }
 
+  /** Bytes that may be cut anywhere. */
+  bytes(chunk: Uint8Array): void {
+    for (let from = 0; from < chunk.length; ) {
+      this.reserve(1)
+      const part = chunk.subarray(from, from + this.end - this.at)
+      this.#memory.u8.set(part, this.at)
+      this.at += part.length
+      from += part.length
+    }
+  }
+
   /** Posts what there is. */
   flush(): void {
     if (this.#start === 0) return

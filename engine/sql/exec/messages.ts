@@ -5,12 +5,32 @@ import type { ErrorRecord } from '../../base/errors.js'
 import type { TableSnapshot } from '../../storage/schema.js'
 import type { Query } from '../plan/plan.js'
 
+export type ParquetCodec = 'NONE' | 'SNAPPY' | 'GZIP' | 'LZ4' | 'ZSTD' | 'BROTLI' | 'LZO'
+
+export interface ParquetEncoding {
+  readonly kind: 'parquet'
+  readonly codec: ParquetCodec
+  /** 0 for codecs without levels. */
+  readonly level: number
+  readonly rowGroupRows: number
+  readonly pageBytes: number
+  readonly statistics: boolean
+  /** 2: pages of the second form, delta encodings. */
+  readonly version: 1 | 2
+  /** Arrays as bytes instead of nested lists. */
+  readonly rawArrays: boolean
+}
+
 /** How rows become bytes. The gateway frames them: no envelope, header line or footer is in the blocks of json. */
 export type Encoding =
   /** `[..],[..]`: rows of /exec, divided by commas also between blocks. */
   | { readonly kind: 'json'; readonly quoteLargeNumbers: boolean; readonly geohashAsText: boolean }
   /** RFC 4180 rows ended by CRLF; `header` writes the names first. */
   | { readonly kind: 'csv'; readonly delimiter: number; readonly header: boolean }
+  /** One JSON object a line. */
+  | { readonly kind: 'ndjson' }
+  /** A whole Parquet file. */
+  | ParquetEncoding
   /** Nothing but the count. */
   | { readonly kind: 'count' }
   /** Values as structured clones, for internal callers: each block is a message of rows instead of bytes. */

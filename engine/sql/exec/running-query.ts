@@ -62,6 +62,8 @@ export class RunningQuery {
   #sent = 0
   #cut = false
   #waitingBytes = 0
+  /** All rows are encoded; bytes may still have to leave. */
+  #exhausted = false
 
   /** `outstanding`: sizes of posted blocks by address; the owner's, because blocks outlive their query. */
   constructor(host: QueryHost, request: RunQuery, outstanding: Map<number, number>) {
@@ -112,6 +114,8 @@ export class RunningQuery {
     if (this.parked) return 'parked'
     if (this.#subqueries.length < this.#request.query.subqueries.length) return this.#stepSubquery()
     if (this.#root === null) this.#begin()
+    if (this.#encoder?.drain?.() === true) return 'worked'
+    if (this.#exhausted) return this.#finish()
     if (this.#batch !== null) return this.#encode(this.#batch)
     const pulled = (this.#root as Operator).pull()
     if (pulled === null) return this.#finish()
@@ -178,7 +182,9 @@ export class RunningQuery {
   }
 
   #finish(): Progress {
-    this.#encoder?.end()
+    if (!this.#exhausted) this.#encoder?.end()
+    this.#exhausted = true
+    if (this.#encoder?.drain?.() === true) return 'worked'
     const { countAll } = this.#request
     this.#host.post({
       kind: 'end',

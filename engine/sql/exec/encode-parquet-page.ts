@@ -1,0 +1,123 @@
+// One page of an exported Parquet column: header and body as they go to the file. And what all columns of one export
+// share.
+//
+//   version 1   header | compressed (repetition levels with their length | definition levels, likewise | values)
+//   version 2   header | repetition levels | definition levels | compressed values
+
+import { crc32 } from 'node:zlib'
+import type { ParquetKernel } from '../../kernels/parquet.js'
+import { type ParquetTypes, parquetThrift } from '../../storage/parquet-thrift.js'
+import type { Scratch } from '../../storage/part-scratch.js'
+import type { PageCompressor } from './encode-parquet-codec.js'
+import type { ParquetEncoding } from './messages.js'
+
+export interface ExportTools {
+  readonly kernel: ParquetKernel
+  /** Shared by all columns: whatever is in it is lost when the next column has its turn. */
+  readonly scratch: Scratch
+  /** Scratch of a column's own. */
+  readonly ownScratch: () => Scratch
+  readonly encoding: ParquetEncoding
+  readonly compress: PageCompressor
+}
+
+export interface EncodedPage {
+  readonly header: Uint8Array
+  readonly body: Uint8Array
+  /** Of the body before compression. */
+  readonly rawBytes: number
+}
+
+/** What a page's header says. */
+export interface DataPage {
+  /** Values with NULLs; of lists: levels. */
+  readonly values: number
+  readonly nulls: number
+  readonly rows: number
+  /** One of storage/parquet-types encodings. */
+  readonly encoding: number
+  /** Of the levels, without lengths but with 8 bytes of room before them, and the values behind. */
+  readonly address: number
+  readonly repetitionBytes: number
+  readonly definitionBytes: number
+  readonly bytes: number
+}
+
+export function dataPage(tools: ExportTools, page: DataPage): EncodedPage {
+  return tools.encoding.version === 1 ? firstForm(tools, page) : secondForm(tools, page)
+}
+
+function firstForm({ scratch, compress }: ExportTools, page: DataPage): EncodedPage {
+  const { types } = parquetThrift()
+  const { address, bytes } = lengthsBefore(scratch.memory.u8, page)
+  const body = compress(address, bytes)
+  const header = new types.PageHeader({
+    ...sizes(types.PageType.DATA_PAGE, bytes, body),
+    data_page_header: new types.DataPageHeader({
+      num_values: page.values,
+      encoding: page.encoding as ParquetTypes.Encoding,
+      definition_level_encoding: types.Encoding.RLE,
+      repetition_level_encoding: types.Encoding.RLE,
+    }),
+  })
+  return { header: parquetThrift().serialize(header), body, rawBytes: bytes }
+}
+
+function sizes(type: ParquetTypes.PageType, rawBytes: number, body: Uint8Array) {
+  return {
+    type,
+    uncompressed_page_size: rawBytes,
+    compressed_page_size: body.length,
+    crc: crc32(body) | 0,
+  }
+}
+
+/** In place: whoever made the page left 8 bytes before the levels. */
+function lengthsBefore(u8: Uint8Array, { address, repetitionBytes, definitionBytes, bytes }: DataPage) {
+  if (repetitionBytes + definitionBytes === 0) return { address, bytes }
+  const put = (at: number, length: number) => {
+    for (let byte = 0; byte < 4; byte++) u8[at + byte] = (length >>> (byte * 8)) & 255
+  }
+  if (repetitionBytes === 0) {
+    put(address - 4, definitionBytes)
+    return { address: address - 4, bytes: bytes + 4 }
+  }
+  u8.copyWithin(address - 4, address, address + repetitionBytes)
+  put(address - 8, repetitionBytes)
+  put(address - 4 + repetitionBytes, definitionBytes)
+  return { address: address - 8, bytes: bytes + 8 }
+}
+
+function secondForm({ scratch, compress }: ExportTools, page: DataPage): EncodedPage {
+  const { types } = parquetThrift()
+  const { address, bytes } = page
+  const levelBytes = page.repetitionBytes + page.definitionBytes
+  const packed = compress(address + levelBytes, bytes - levelBytes)
+  const body = new Uint8Array(levelBytes + packed.length)
+  body.set(scratch.memory.u8.subarray(address, address + levelBytes))
+  body.set(packed, levelBytes)
+  const header = new types.PageHeader({
+    ...sizes(types.PageType.DATA_PAGE_V2, bytes, body),
+    data_page_header_v2: new types.DataPageHeaderV2({
+      num_values: page.values,
+      num_nulls: page.nulls,
+      num_rows: page.rows,
+      encoding: page.encoding as ParquetTypes.Encoding,
+      definition_levels_byte_length: page.definitionBytes,
+      repetition_levels_byte_length: page.repetitionBytes,
+      is_compressed: true,
+    }),
+  })
+  return { header: parquetThrift().serialize(header), body, rawBytes: bytes }
+}
+
+/** The PLAIN values of a dictionary. */
+export function dictionaryPage({ compress }: ExportTools, count: number, address: number, bytes: number): EncodedPage {
+  const { types } = parquetThrift()
+  const body = compress(address, bytes)
+  const header = new types.PageHeader({
+    ...sizes(types.PageType.DICTIONARY_PAGE, bytes, body),
+    dictionary_page_header: new types.DictionaryPageHeader({ num_values: count, encoding: types.Encoding.PLAIN }),
+  })
+  return { header: parquetThrift().serialize(header), body, rawBytes: bytes }
+}

@@ -1,0 +1,205 @@
+// Result rows as a Parquet file. Pages are made column by column while rows come; a row group leaves when it is complete,
+// in pieces, so that a slow reader parks the query between them.
+//
+//   file     "PAR1" | row groups | footer | footer bytes u32 | "PAR1"
+//   group    column chunks in order: dictionary page if any, data pages
+//
+// A row group ends at the rows that were asked for, or when its pages take `groupBytesMax`: the encoded pages of one
+// group are what an export holds in memory.
+
+import type { Allocator } from '../../memory/budgets.js'
+import { budgets } from '../../memory/budgets.js'
+import { type ParquetTypes, parquetThrift } from '../../storage/parquet-thrift.js'
+import { type ColumnMapping, physicalTypes } from '../../storage/parquet-types.js'
+import { boundsOf, widened } from '../../storage/part-footer.js'
+import { Scratch } from '../../storage/part-scratch.js'
+import type { PlanColumn } from '../plan/plan.js'
+import { codecIds, pageCompressor } from './encode-parquet-codec.js'
+import { type ExportedChunk, type ExportedColumn, FlatColumn } from './encode-parquet-column.js'
+import { ListColumn } from './encode-parquet-list.js'
+import type { ExportTools } from './encode-parquet-page.js'
+import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
+import type { Encoder, EncoderOptions } from './encoder.js'
+import type { ParquetEncoding } from './messages.js'
+import type { QuerySpace } from './query-space.js'
+import type { Batch, Vector } from './vector.js'
+
+const magic = Buffer.from('PAR1')
+const groupBytesMax = 96 * 1024 * 1024
+
+export function parquetEncoder(encoding: ParquetEncoding, options: EncoderOptions): Encoder {
+  return new ParquetFile(encoding, options)
+}
+
+class ParquetFile implements Encoder {
+  private readonly encoding: ParquetEncoding
+  private readonly options: EncoderOptions
+  private readonly columns: readonly ExportedColumn[]
+  /** Finished bytes that have not gone to the writer yet. */
+  private waiting: Uint8Array[] = []
+  private written = 0
+  /** Of the file, the waiting ones included. */
+  private bytes = 0
+  private groupRows = 0
+  private totalRows = 0
+  private readonly groups: ParquetTypes.RowGroup[] = []
+
+  constructor(encoding: ParquetEncoding, options: EncoderOptions) {
+    const { context, columns } = options
+    this.encoding = encoding
+    this.options = options
+    const ownScratch = (): Scratch => new Scratch(context.memory, spaceAllocator(context.space), budgets.queries)
+    const scratch = ownScratch()
+    const kernel = context.kernels.parquet
+    const compress = pageCompressor(encoding, kernel, scratch)
+    const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress }
+    this.columns = columns.map(({ type }) =>
+      gatherFormOf(type, encoding.rawArrays) === 'list'
+        ? new ListColumn(tools, context, type.a)
+        : new FlatColumn(tools, context, type),
+    )
+  }
+
+  begin(): void {
+    this.options.writer.bytes(magic)
+    this.options.writer.flush()
+    this.bytes = magic.length
+  }
+
+  rows({ vectors }: Batch, from: number, to: number): void {
+    for (let row = from; row < to; ) {
+      const end = Math.min(to, row + this.encoding.rowGroupRows - this.groupRows)
+      for (const [index, column] of this.columns.entries()) column.append(vectors[index] as Vector, row, end)
+      this.groupRows += end - row
+      row = end
+      const full = this.groupRows >= this.encoding.rowGroupRows
+      if (full || this.columns.reduce((sum, column) => sum + column.waitingBytes, 0) > groupBytesMax) this.endGroup()
+    }
+  }
+
+  end(): void {
+    if (this.groupRows > 0) this.endGroup()
+    const footer = parquetThrift().serialize(this.footer())
+    const tail = Buffer.alloc(8)
+    tail.writeUInt32LE(footer.length, 0)
+    magic.copy(tail, 4)
+    this.waiting.push(footer, tail)
+  }
+
+  drain(): boolean {
+    const chunk = this.waiting[this.written]
+    if (chunk === undefined) return false
+    this.options.writer.bytes(chunk)
+    this.written++
+    if (this.written === this.waiting.length) {
+      this.options.writer.flush()
+      this.waiting = []
+      this.written = 0
+    }
+    return true
+  }
+
+  private endGroup(): void {
+    const { types, int64 } = parquetThrift()
+    const offset = this.bytes
+    let rawBytes = 0
+    const chunks = this.columns.map((column, index) => {
+      const before = this.bytes
+      const chunk = column.finish()
+      const placed = this.place(chunk)
+      rawBytes += placed.rawBytes
+      const metadata = this.chunkMetadata(chunk, index, this.bytes - before, placed)
+      return new types.ColumnChunk({ file_offset: int64(0), meta_data: metadata })
+    })
+    this.groups.push(
+      new types.RowGroup({
+        columns: chunks,
+        total_byte_size: int64(rawBytes),
+        num_rows: int64(this.groupRows),
+        total_compressed_size: int64(this.bytes - offset),
+        file_offset: int64(offset),
+        ordinal: this.groups.length & 0x7fff,
+      }),
+    )
+    this.totalRows += this.groupRows
+    this.groupRows = 0
+  }
+
+  private place({ dictionary, pages }: ExportedChunk) {
+    const dictionaryOffset = this.bytes
+    let rawBytes = 0
+    const put = ({ header, body, rawBytes: raw }: { header: Uint8Array; body: Uint8Array; rawBytes: number }) => {
+      this.waiting.push(header, body)
+      this.bytes += header.length + body.length
+      rawBytes += header.length + raw
+    }
+    if (dictionary !== null) put(dictionary)
+    const dataOffset = this.bytes
+    for (const page of pages) put(page)
+    return { dictionaryOffset, dataOffset, rawBytes }
+  }
+
+  private chunkMetadata(
+    chunk: ExportedChunk,
+    index: number,
+    bytes: number,
+    { dictionaryOffset, dataOffset, rawBytes }: ReturnType<ParquetFile['place']>,
+  ): ParquetTypes.ColumnMetaData {
+    const { types, int64 } = parquetThrift()
+    const column = this.options.columns[index] as PlanColumn
+    const list = gatherFormOf(column.type, this.encoding.rawArrays) === 'list'
+    const mapping = exportMappingOf(column.type)
+    const metadata = new types.ColumnMetaData({
+      type: (list ? types.Type.DOUBLE : physicalTypes[mapping.physical]) as ParquetTypes.Type,
+      encodings: [...chunk.encodings] as ParquetTypes.Encoding[],
+      path_in_schema: exportSchemaOf(column, this.encoding.rawArrays).path,
+      codec: codecIds[this.encoding.codec] as ParquetTypes.CompressionCodec,
+      num_values: int64(chunk.values),
+      total_uncompressed_size: int64(rawBytes),
+      total_compressed_size: int64(bytes),
+      data_page_offset: int64(dataOffset),
+    })
+    if (chunk.dictionary !== null) metadata.dictionary_page_offset = int64(dictionaryOffset)
+    if (this.encoding.statistics && !list) metadata.statistics = statisticsOf(mapping, chunk)
+    return metadata
+  }
+
+  private footer(): ParquetTypes.FileMetaData {
+    const { types, int64 } = parquetThrift()
+    const { columns } = this.options
+    const { rawArrays, version } = this.encoding
+    const root = new types.SchemaElement({ name: 'schema', num_children: columns.length })
+    return new types.FileMetaData({
+      version,
+      schema: [root, ...columns.flatMap((column) => exportSchemaOf(column, rawArrays).elements)],
+      num_rows: int64(this.totalRows),
+      row_groups: this.groups,
+      created_by: 'penstock version 1',
+      column_orders: columns.map(() => new types.ColumnOrder({ TYPE_ORDER: new types.TypeDefinedOrder() })),
+    })
+  }
+}
+
+function statisticsOf(mapping: ColumnMapping, { ranges, nulls }: ExportedChunk): ParquetTypes.Statistics {
+  const { types, int64 } = parquetThrift()
+  const statistics = new types.Statistics({ null_count: int64(nulls) })
+  let all: Buffer | undefined
+  for (const range of ranges) all = widened(mapping.range, all, range)
+  if (all !== undefined) {
+    const { min, max } = boundsOf(mapping, all)
+    statistics.min_value = min
+    statistics.max_value = max
+  }
+  return statistics
+}
+
+/** The query's memory as an allocator: what is not freed goes back at the query's end. */
+function spaceAllocator(space: QuerySpace): Allocator {
+  return {
+    allocate: (bytes) => space.take(bytes),
+    demand: (bytes) => space.take(bytes),
+    free: (address) => space.give(address),
+    used: () => 0,
+    limit: () => Number.POSITIVE_INFINITY,
+  }
+}

@@ -1,0 +1,63 @@
+// Rows as text by the kernel: JSON, CSV or lines, window by window of the byte writer.
+
+import { encodeColumnBytes, encodeStateBytes, writeEncodeColumn, writeEncodeState } from '../../kernels/encode.js'
+import type { EncoderOptions } from './encoder.js'
+import type { Batch, Vector } from './vector.js'
+
+/** Room that is asked for when a row did not fit and the kernel does not say how much it needs. */
+const rowBytesMin = 4096
+
+export class TextRows {
+  readonly #options: EncoderOptions
+  readonly #flags: number
+  readonly #delimiter: number
+  readonly #state: number
+  /** Address of the COLUMNs of the kernel. */
+  readonly columns: number
+  #any = false
+
+  constructor(options: EncoderOptions, flags: number, delimiter: number) {
+    const { space } = options.context
+    this.#options = options
+    this.#flags = flags
+    this.#delimiter = delimiter
+    this.#state = space.keep(encodeStateBytes)
+    this.columns = space.keep(Math.max(1, options.columns.length) * encodeColumnBytes)
+  }
+
+  rows({ vectors }: Batch, from: number, to: number): void {
+    const { context, writer } = this.#options
+    const { memory, kernels } = context
+    vectors.forEach((vector, index) => this.#describe(vector, index))
+    for (let row = from; row < to; ) {
+      this.#enter(row, to, vectors.length)
+      const done = kernels.encode.encode(this.#state)
+      const word = this.#state >>> 2
+      writer.advance(memory.u32[word + 4] as number, done)
+      row += done
+      if (done > 0) this.#any = true
+      if (row < to) writer.renew(Math.max(rowBytesMin, memory.u32[word + 8] as number))
+    }
+  }
+
+  #describe({ type, address, dictionary }: Vector, index: number): void {
+    writeEncodeColumn(this.#options.context.memory, this.columns + index * encodeColumnBytes, type, address, dictionary)
+  }
+
+  #enter(row: number, rowEnd: number, count: number): void {
+    const { context, writer } = this.#options
+    writer.reserve(rowBytesMin)
+    writeEncodeState(context.memory, this.#state, {
+      columns: this.columns,
+      count,
+      row,
+      rowEnd,
+      out: writer.at,
+      outEnd: writer.end,
+      flags: this.#flags,
+      delimiter: this.#delimiter,
+      written: this.#any,
+      index: 0,
+    })
+  }
+}

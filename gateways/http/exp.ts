@@ -1,0 +1,184 @@
+// GET /exp: the rows of a SELECT as a file. Row count and checksum (CRC-32 of the bytes before any content coding) follow
+// in trailers, or stand in the headers when the answer is small.
+
+import type { ServerResponse } from 'node:http'
+import { crc32 } from 'node:zlib'
+import type { Encoding, RowsResult } from '../../engine/engine.js'
+import { type ContentCoding, chooseCoding, compressor, exportBlocks, spoolBlocks } from '../../pipeline/export.js'
+import type { Exchange, HttpContext } from './context.js'
+import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './exp-request.js'
+import { replyBusy } from './replies.js'
+import { answering, countStatement, headerText, logStatement } from './statement.js'
+
+const rowsHeader = 'X-Row-Count'
+const checksumHeader = 'X-Checksum-CRC32'
+
+export async function handleExp(context: HttpContext, exchange: Exchange): Promise<void> {
+  if (!context.exports.enter()) {
+    replyBusy(exchange.response, 'too many exports run now')
+    return
+  }
+  let sql = ''
+  try {
+    await answering(
+      context,
+      exchange,
+      async (signal) => {
+        const exp = requestOf(context, exchange)
+        sql = exp.sql
+        await exportRows(context, exchange, exp, signal)
+      },
+      () => sql,
+    )
+  } finally {
+    context.exports.leave()
+  }
+}
+
+function requestOf({ options, clock }: HttpContext, { request, query }: Exchange): ExpRequest {
+  return parseExpRequest(query, headerText(request, 'statement-timeout'), {
+    timeoutMs: options.queryTimeoutMs,
+    parquetTimeoutMs: options.exportTimeoutMs,
+    nowMs: Math.floor(clock.nowMicros() / 1000),
+  })
+}
+
+async function exportRows(
+  context: HttpContext,
+  { request, response }: Exchange,
+  exp: ExpRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const begunMs = context.clock.monotonicMs()
+  const result = await context.engine.execute(exp.sql, {
+    session: context.session,
+    encoding: encodingOf(exp),
+    parameters: [],
+    skip: exp.countOnly ? 0 : exp.skip,
+    rowsMax: exp.countOnly ? 0 : exp.rowsMax,
+    countAll: exp.countOnly,
+    columns: null,
+    timeoutMs: exp.timeoutMs,
+    signal,
+    explain: request.method === 'HEAD',
+    rowsOnly: onlySelect,
+  })
+  countStatement(context, result)
+  if (result.kind !== 'rows') {
+    response.writeHead(200, fileHeaders(exp)).end()
+    return
+  }
+  result.summary.catch(() => {})
+  if (exp.format === 'parquet' && !exp.nodelay) await sendCompleted(context, response, exp, result, signal)
+  else await sendStream(response, exp, result, chooseCoding(headerText(request, 'accept-encoding')), signal)
+  logStatement(context, exp.sql, result, context.clock.monotonicMs() - begunMs)
+}
+
+function encodingOf(exp: ExpRequest): Encoding {
+  if (exp.countOnly) return { kind: 'count' }
+  switch (exp.format) {
+    case 'csv':
+      return { kind: 'csv', delimiter: exp.delimiter, header: exp.header }
+    case 'parquet':
+      return exp.parquet
+    case 'ndjson':
+      return { kind: 'ndjson' }
+  }
+}
+
+/** The names of the file and its type; a name beyond ASCII stands there twice, as RFC 6266 wants it. */
+function fileHeaders({ format, filename, countOnly }: ExpRequest): string[] {
+  const ascii = filename.replace(/[^\x20-\x7e]/g, '_')
+  const extended = ascii === filename ? '' : `; filename*=UTF-8''${encodeURIComponent(filename)}`
+  const { contentType } = exportFormats[countOnly ? 'csv' : format]
+  return ['Content-Type', contentType, 'Content-Disposition', `attachment; filename="${ascii}"${extended}`]
+}
+
+/** Counting: a CSV of one number. */
+function countBody(rows: number): Buffer {
+  return Buffer.from(`"count"\r\n${rows}\r\n`)
+}
+
+/** Rows leave while they are found. Behind the first byte an error can only cut the answer off. */
+async function sendStream(
+  response: ServerResponse,
+  exp: ExpRequest,
+  result: RowsResult,
+  coding: ContentCoding | null,
+  signal: AbortSignal,
+): Promise<void> {
+  let checksum = 0
+  let rows = 0
+  const ends = (): string[] => [rowsHeader, String(rows), checksumHeader, hex(checksum)]
+  await exportBlocks({
+    blocks: result.blocks,
+    head: Buffer.alloc(0),
+    tail: async () => {
+      rows = (await result.summary).rows
+      if (response.headersSent) response.addTrailers({ [rowsHeader]: String(rows), [checksumHeader]: hex(checksum) })
+      return exp.countOnly ? countBody(rows) : Buffer.alloc(0)
+    },
+    target: {
+      whole: (body) => {
+        response.writeHead(200, [...fileHeaders(exp), 'Content-Length', String(body.length), ...ends()])
+        response.end(body)
+      },
+      begin: () => {
+        const encoded = coding === null ? [] : ['Content-Encoding', coding, 'Vary', 'Accept-Encoding']
+        const trailer = ['Trailer', `${rowsHeader}, ${checksumHeader}`]
+        return response.writeHead(200, [...fileHeaders(exp), ...encoded, ...trailer])
+      },
+    },
+    signal,
+    atOnce: exp.nodelay,
+    observe: (block) => {
+      checksum = crc32(block, checksum)
+    },
+    through: coding === null ? null : compressor(coding),
+  })
+}
+
+/** The file is complete before the first byte leaves: errors are a 400 and the length is known. */
+async function sendCompleted(
+  { options }: HttpContext,
+  response: ServerResponse,
+  exp: ExpRequest,
+  result: RowsResult,
+  signal: AbortSignal,
+): Promise<void> {
+  let checksum = 0
+  const observed = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const block of result.blocks) {
+      checksum = crc32(block, checksum)
+      yield block
+    }
+  }
+  const file = await spoolBlocks(observed(), options.exportDirectory, signal)
+  try {
+    const { rows } = await result.summary
+    const ends = [rowsHeader, String(rows), checksumHeader, hex(checksum)]
+    await exportBlocks({
+      blocks: exp.countOnly ? oneBlock(countBody(rows)) : file.read(),
+      head: Buffer.alloc(0),
+      tail: async () => Buffer.alloc(0),
+      target: {
+        whole: (body) => {
+          response.writeHead(200, [...fileHeaders(exp), 'Content-Length', String(body.length), ...ends])
+          response.end(body)
+        },
+        begin: () => response.writeHead(200, [...fileHeaders(exp), 'Content-Length', String(file.bytes), ...ends]),
+      },
+      signal,
+    })
+  } finally {
+    await file.close()
+  }
+}
+
+async function* oneBlock(block: Buffer): AsyncGenerator<Uint8Array> {
+  yield block
+}
+
+function hex(checksum: number): string {
+  return checksum.toString(16).padStart(8, '0')
+}

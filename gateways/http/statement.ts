@@ -1,0 +1,76 @@
+// What the endpoints that run a statement share: their turn, the client that goes away, counting and refusing.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { StatementResult } from '../../engine/engine.js'
+import { answerOf } from '../common/answers.js'
+import type { Exchange, HttpContext } from './context.js'
+import { errorBody } from './exec-json.js'
+import { ExecRequestError } from './exec-request.js'
+import { contentTypes, reply, statusOf } from './replies.js'
+
+/** Aborted when the client leaves before its answer is complete. */
+export function departure(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
+
+export function headerText({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+/** Runs the answer of a statement; what it throws is told to the client that is still there. */
+export async function answering(
+  context: HttpContext,
+  { response, connection }: Exchange,
+  answer: (signal: AbortSignal) => Promise<void>,
+  sqlOf: () => string,
+): Promise<void> {
+  const signal = departure(response)
+  connection.state = 'querying'
+  try {
+    await answer(signal)
+  } catch (error) {
+    if (!signal.aborted) refuse(context, response, error instanceof ExecRequestError ? error.sql : sqlOf(), error)
+  } finally {
+    connection.state = 'idle'
+  }
+}
+
+/** Behind the first byte of an answer an error can only cut it off, which the client sees as a broken chunk. */
+function refuse({ counters, log }: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
+  const { blame, message, place } = answerOf(error)
+  counters.queryErrors++
+  if (blame === 'internal') {
+    counters.unhandledErrors++
+    log('E', 'http', `statement failed: ${error instanceof Error ? error.stack : message} [sql=${sql}]`)
+  }
+  if (response.headersSent) response.destroy()
+  else reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
+}
+
+export function countStatement({ counters }: HttpContext, result: StatementResult): void {
+  if (result.kind === 'rows') {
+    counters.queries.select++
+    if (result.cached) counters.queryCacheHits++
+    else counters.queryCacheMisses++
+  } else if (result.kind === 'done' && result.tag === 'INSERT') {
+    counters.queries.insert++
+    counters.rowsWritten += result.rows
+  } else if (result.kind === 'done' && result.tag === 'UPDATE') counters.queries.update++
+  else counters.queries.other++
+}
+
+export function logStatement(
+  { options, log }: HttpContext,
+  sql: string,
+  result: StatementResult,
+  timeMs: number,
+): void {
+  if (!options.logQueries) return
+  const cached = result.kind === 'rows' && result.cached
+  log('I', 'exec', `[exe] ${sql} [cached=${cached}, time=${Math.round(timeMs * 1000) / 1000}ms]`)
+}

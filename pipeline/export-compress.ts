@@ -1,0 +1,80 @@
+// Stage: compresses an answer as its reader accepts it.
+//
+//   in     Buffers of any size
+//   out    gzip, or one zstd frame for each buffer
+//   owner  the input belongs to the stage until its callback
+//
+// Where node:zlib has no zstd (before Node 22.15) a WebAssembly build of it is used, loaded at the first answer.
+
+import { Transform } from 'node:stream'
+import * as zlib from 'node:zlib'
+
+export type ContentCoding = 'gzip' | 'zstd'
+
+/** Text leaves faster than it is compressed well. */
+const gzipLevel = 3
+const zstdLevel = 1
+const gzipChunkBytes = 64 * 1024
+
+/** The coding that the header `Accept-Encoding` likes best; null for none. */
+export function chooseCoding(accepted: string | undefined): ContentCoding | null {
+  if (accepted === undefined || accepted === '') return null
+  let best: ContentCoding | null = null
+  let bestWeight = 0
+  for (const entry of accepted.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = entry.split(';').map((text) => text.trim())
+    if (name !== 'gzip' && name !== 'zstd') continue
+    const weight = weightOf(parameters)
+    if (weight > bestWeight || (weight === bestWeight && name === 'zstd' && weight > 0)) {
+      best = name
+      bestWeight = weight
+    }
+  }
+  return best
+}
+
+function weightOf(parameters: readonly string[]): number {
+  const quality = parameters.find((parameter) => parameter.startsWith('q='))
+  if (quality === undefined) return 1
+  const weight = Number(quality.slice(2))
+  return weight > 0 && weight <= 1 ? weight : 0
+}
+
+export function compressor(coding: ContentCoding): Transform {
+  return coding === 'gzip' ? zlib.createGzip({ level: gzipLevel, chunkSize: gzipChunkBytes }) : zstdFrames()
+}
+
+type Compress = (bytes: Buffer) => Uint8Array
+
+function zstdFrames(): Transform {
+  let compress: Compress | null = null
+  return new Transform({
+    transform(chunk: Buffer, _encoding, callback) {
+      const run = (ready: Compress): void => callback(null, ready(chunk))
+      if (compress !== null) run(compress)
+      else {
+        loadZstd().then((loaded) => {
+          compress = loaded
+          run(loaded)
+        }, callback)
+      }
+    },
+  })
+}
+
+let loading: Promise<Compress> | null = null
+
+function loadZstd(): Promise<Compress> {
+  loading ??= load()
+  return loading
+}
+
+async function load(): Promise<Compress> {
+  if ('zstdCompressSync' in zlib) {
+    const { zstdCompressSync } = zlib as unknown as { zstdCompressSync: (bytes: Buffer) => Buffer }
+    return zstdCompressSync
+  }
+  const { compress, init } = await import('@bokuweb/zstd-wasm')
+  await init()
+  return (bytes) => compress(bytes, zstdLevel)
+}
