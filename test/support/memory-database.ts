@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../engine/base/errors.js'
 import type { VirtualRelation } from '../../engine/engine.js'
-import type { Catalog, Parameter, PartitionFigures, TableFigures } from '../../engine/sql/catalog.js'
+import type { Catalog, Parameter, PartitionFigures, StoredView, TableFigures } from '../../engine/sql/catalog.js'
 import { displayText, nullOf } from '../../engine/sql/functions/convert.js'
 import type { Row } from '../../engine/sql/functions/evaluate.js'
 import type { Query } from '../../engine/sql/plan/plan.js'
@@ -62,13 +62,13 @@ export class MemoryDatabase {
     return {
       table: (name) => {
         const table = find(name)
-        return table === undefined ? undefined : version(table)
+        return table === undefined || table.schema.view !== undefined ? undefined : version(table)
       },
-      tables: () => [...this.#tables.values()].map(version),
+      tables: () => [...this.#tables.values()].filter(({ schema }) => schema.view === undefined).map(version),
       figures: (tableId) => figuresOf(this.#table(tableId)),
       relation: (name) => this.#relations.get(name.toLowerCase()),
-      view: () => undefined,
-      views: () => [],
+      view: (name) => storedView(find(name)),
+      views: () => [...this.#tables.values()].flatMap((table) => storedView(table) ?? []),
       activity: () => [],
       parameters: () => [],
     }
@@ -146,6 +146,11 @@ export class MemoryDatabase {
     else table.schema = changedSchema(table.schema, change)
     return change.tableId
   }
+}
+
+function storedView(table: MemoryTable | undefined): StoredView | undefined {
+  const { id = 0, name = '', view } = table?.schema ?? {}
+  return view === undefined ? undefined : { id, name, sql: view }
 }
 
 type Altering = Exclude<SchemaChange, { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'dropPartition' }>

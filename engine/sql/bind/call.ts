@@ -8,10 +8,22 @@ import { aggregateOf } from '../functions/evaluate.js'
 import { bestOverload } from '../functions/resolve.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
+import { relationOid } from '../statements/pg-rows.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { convertArguments, noMatch, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
 import { bindWindowCall } from './window.js'
+
+const rowFunctions: ReadonlySet<string> = new Set([
+  'tables',
+  'all_tables',
+  'wal_tables',
+  'functions',
+  'keywords',
+  'pg_get_keywords',
+  'query_activity',
+  'views',
+])
 
 /** Functions whose arguments all have one type. */
 const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
@@ -23,6 +35,10 @@ export function bindCall(call: ast.Call, scope: ExpressionScope): Expression {
     throw new SqlError('window function called in non-window context, make sure to add OVER clause', call.position)
   }
   if (aggregatesNamed(name).length > 0) return bindAggregate(call, scope)
+  const [only] = call.args
+  if (name === 'array' && only?.kind === 'subquery' && call.args.length === 1)
+    return bindExpression(collected(only, call.position), scope)
+  if (name === 'to_regclass' && call.args.length === 1) return bindRelationOid(call, scope)
   if (call.distinct || call.filter !== null || call.orderBy.length > 0)
     throw new SqlError('an aggregate function is expected', call.position)
   const args = call.args.map((argument) => bindExpression(argument, scope))
@@ -35,7 +51,10 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   return scalarCall(name, args, call.position, scope.context, call.name)
 }
 
+/** Also of a relation that stands where a value must. */
 export function unknownFunction(call: ast.Call, args: readonly Expression[]): SqlError {
+  if (call.args.length === 0 && rowFunctions.has(call.name.toLowerCase()))
+    return new SqlError(`cursor function cannot be used as a column [column=${call.name}()]`, call.position)
   const types = args.map((argument) => (isUntypedNull(argument) ? 'NULL' : typeName(argument.type)))
   return new SqlError(`unknown function name: ${call.name}(${types.join(',')})`, call.position)
 }
@@ -50,6 +69,39 @@ function bindUnifying(call: ast.Call, name: string, args: readonly Expression[],
   )
 }
 
+/** `array(select a ..)` is `(select '{' || coalesce(string_agg(a, ','), '') || '}' ..)`. */
+function collected({ query }: ast.SubQuery, position: number): ast.Expression {
+  const { body } = query
+  const [item] = body.kind === 'select' ? body.items : []
+  if (body.kind !== 'select' || item === undefined || body.items.length > 1)
+    throw new SqlError('array() takes a query of one column', position)
+  const text = (value: string): ast.Expression => ({ kind: 'string', position, value })
+  const plain = {
+    kind: 'call',
+    position,
+    schema: null,
+    distinct: false,
+    orderBy: [],
+    filter: null,
+    ignoreNulls: false,
+    over: null,
+  } as const
+  const list: ast.Expression = { ...plain, name: 'string_agg', args: [item.expression, text(',')] }
+  const filled: ast.Expression = { ...plain, name: 'coalesce', args: [list, text('')] }
+  const expression: ast.Expression = { ...plain, name: 'concat', args: [text('{'), filled, text('}')] }
+  const items = [{ position, expression, alias: null }]
+  return { kind: 'subquery', position, query: { ...query, orderBy: [], body: { ...body, items } } }
+}
+
+/** NULL for a name that is none. */
+function bindRelationOid(call: ast.Call, scope: ExpressionScope): Expression {
+  const name = bindExpression(call.args[0] as ast.Expression, scope)
+  if (name.kind !== 'constant') throw new SqlError('a constant is expected', name.position)
+  scope.context.cacheable = false
+  const oid = name.value === null ? null : (relationOid(String(name.value), scope.context) ?? null)
+  return constantOf(oid, dataType('INT'), call.position)
+}
+
 function marked(
   name: string,
   { index, type, position }: { index: number; type: Expression['type']; position: number },
@@ -61,7 +113,8 @@ function marked(
 
 function bindAggregate(call: ast.Call, scope: ExpressionScope): Expression {
   if (scope.aggregates === null) throw new SqlError('Aggregate function cannot be passed as an argument', call.position)
-  const aggregate = aggregateCall(call, { ...scope, aggregates: null, windows: null })
+  const { rows: _, ...inner } = scope
+  const aggregate = aggregateCall(call, { ...inner, aggregates: null, windows: null })
   const key = aggregateKey(aggregate)
   let index = scope.aggregates.findIndex((other) => aggregateKey(other) === key)
   if (index < 0) index = scope.aggregates.push(aggregate) - 1

@@ -9,6 +9,7 @@ import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import { typeName } from '../functions/compare.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import { convertValue, isNumber, isText, isTime } from '../functions/convert.js'
+import { textElements } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
@@ -206,17 +207,88 @@ function boundOf(bound: Expression, type: DataType): Expression {
   return isText(type) && isText(bound.type) ? bound : convertTo(bound, type)
 }
 
-/** `a = any(list)`: over sub-queries only, as IN and its opposite. */
+/** `a = any(..)`, `a <> all(..)` over a sub-query, an array, or a list of texts. */
 export function bindQuantified(expression: ast.QuantifiedExpression, scope: ExpressionScope): Expression {
   const { operator, quantifier, right, position } = expression
-  const plain = (operator === '=' && quantifier === 'any') || (operator === '<>' && quantifier === 'all')
-  if (!plain || right.kind !== 'subquery')
-    throw new SqlError(`unknown function name: ${quantifier}(STRING)`, right.position)
-  const set = bindInQuery(
-    bindExpression(expression.left, scope),
-    right.query,
-    { kind: 'in', position, negated: false, operand: expression.left, set: right.query, bare: false },
-    scope,
-  )
-  return quantifier === 'any' ? set : scalarCall('not', [set], position, scope.context)
+  const isMember = operator === '=' && quantifier === 'any'
+  const isNone = operator === '<>' && quantifier === 'all'
+  if (right.kind === 'subquery') {
+    if (!isMember && !isNone) throw unknownQuantifier(expression, scope)
+    const set: ast.InExpression = {
+      kind: 'in',
+      position,
+      negated: isNone,
+      operand: expression.left,
+      set: right.query,
+      bare: false,
+    }
+    return bindIn(set, scope)
+  }
+  const elements = quantifiedElements(right, scope)
+  if (elements !== null) return bindEach(expression, elements, scope)
+  if (!isMember && !isNone) throw unknownQuantifier(expression, scope)
+  const found = memberOfValue(expression, scope)
+  return isMember ? found : scalarCall('not', [found], position, scope.context)
+}
+
+/** The elements when they are written, or a constant text lists them. */
+function quantifiedElements(right: ast.Expression, scope: ExpressionScope): readonly ast.Expression[] | null {
+  if (right.kind === 'array' || right.kind === 'list') return right.elements
+  const written = right.kind === 'cast' ? right.operand : right
+  if (written.kind === 'array') return written.elements
+  if (written.kind !== 'string' && written.kind !== 'parameter') return null
+  const value = bindExpression(written, scope)
+  const texts = isConstant(value) && typeof value.value === 'string' ? textElements(value.value) : null
+  if (texts === null) return null
+  return texts.map((text) => {
+    const { position } = right
+    return text === null ? { kind: 'null', position } : { kind: 'string', position, value: text }
+  })
+}
+
+/** `a = any(b, c)` is `a = b or a = c`, `a < all(b, c)` is `a < b and a < c`. */
+function bindEach(
+  { operator, quantifier, left, position }: ast.QuantifiedExpression,
+  elements: readonly ast.Expression[],
+  scope: ExpressionScope,
+): Expression {
+  const neutral: ast.Expression = { kind: 'boolean', position, value: quantifier === 'all' }
+  const whole = elements
+    .map((right): ast.Expression => ({ kind: 'binary', operator, left, right, position }))
+    .reduce(
+      (sum, next): ast.Expression => ({
+        kind: 'binary',
+        operator: quantifier === 'all' ? 'and' : 'or',
+        left: sum,
+        right: next,
+        position,
+      }),
+      neutral,
+    )
+  return bindExpression(whole, scope)
+}
+
+function memberOfValue({ left, right, position }: ast.QuantifiedExpression, scope: ExpressionScope): Expression {
+  const operand = bindExpression(left, scope)
+  const list = bindExpression(right, scope)
+  if (list.type.name === 'ARRAY') {
+    const place = scalarCall('array_position', [list, operand], position, scope.context)
+    return bindComparison('<>', place, constantOf(null, dataType('STRING'), position), position, scope.context)
+  }
+  if (!isText(list.type) || isConstant(list)) {
+    throw new SqlError(
+      `unknown function name: any(${isUntypedNull(list) ? 'NULL' : typeName(list.type)})`,
+      quantifierPosition('any', right, scope),
+    )
+  }
+  return scalarCall('list_has', [list, castTo(operand, dataType('STRING'))], position, scope.context)
+}
+
+function unknownQuantifier({ quantifier, right }: ast.QuantifiedExpression, scope: ExpressionScope): SqlError {
+  return new SqlError(`unknown function name: ${quantifier}(STRING)`, quantifierPosition(quantifier, right, scope))
+}
+
+/** The word stands before its operand. */
+function quantifierPosition(word: string, { position }: ast.Expression, { context }: ExpressionScope): number {
+  return Math.max(0, context.sql.toLowerCase().lastIndexOf(word, position))
 }

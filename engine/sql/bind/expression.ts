@@ -3,20 +3,20 @@
 
 import { unreachable } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
-import { dataType, sameType } from '../../types/column-types.js'
-import { parseUuid } from '../../types/text.js'
+import { dataType } from '../../types/column-types.js'
 import { typeName } from '../functions/compare.js'
-import { castValue, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, WindowCall } from '../plan/plan.js'
+import { bindArray, bindField, bindSubscript } from './array.js'
 import type { BindContext } from './bind-context.js'
 import { bindCall } from './call.js'
+import { bindCast } from './cast.js'
 import { bindBetween, bindComparison, bindIn, bindQuantified } from './comparison.js'
+import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
 import { bindLiteral, bindParameter } from './literal.js'
-import { isConstant, scalarCall } from './make-call.js'
+import { scalarCall } from './make-call.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
-import { bindSubquery } from './subquery.js'
-import { castTo, constantOf, convertTo, isUntypedNull, typeOfName, unify } from './types.js'
+import { constantOf, convertTo, isUntypedNull, unify } from './types.js'
 
 /** Where an expression stands, and what it may use there. */
 export interface ExpressionScope {
@@ -28,6 +28,8 @@ export interface ExpressionScope {
   readonly aggregates: AggregateCall[] | null
   readonly windows: WindowCall[] | null
   readonly namedWindows?: ReadonlyMap<string, ast.WindowSpecification>
+  /** The rows that the columns are of: sub-queries that use them are joined to it. Absent: they may not. */
+  readonly rows?: CorrelatedRows
 }
 
 /** Calls of these names stand for an entry of the scope's collections until the select list is put together. */
@@ -100,18 +102,13 @@ function bindComposite(expression: Composite, scope: ExpressionScope): Expressio
     case 'subscript':
       return bindSubscript(expression, scope)
     case 'subquery':
-      return bindSubquery(expression.query, 'scalar', scope.context)
+      return bindScalarQuery(expression.query, scope)
     case 'exists':
-      return scalarCall(
-        'exists',
-        [bindSubquery(expression.query, 'exists', scope.context)],
-        expression.position,
-        scope.context,
-      )
+      return bindExists(expression, scope)
     case 'star':
       throw new SqlError("'*' is not expected here", expression.position)
     case 'field':
-      throw SqlError.columnMissing(expression.name, expression.position)
+      return bindField(expression, scope)
     case 'list':
       throw new SqlError('a list of values is not expected here', expression.position)
     default:
@@ -124,10 +121,21 @@ function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression 
   if (found !== undefined) return { kind: 'column', index: found.index, type: found.type, position: column.position }
   const alias = column.path.length === 1 ? scope.aliases?.get((column.path[0] ?? '').toLowerCase()) : undefined
   if (alias !== undefined) return { ...alias, position: column.position }
-  if (!column.quoted && column.path.length === 1 && column.path[0]?.toLowerCase() === 'current_timestamp') {
-    return scalarCall('now', [], column.position, scope.context)
-  }
+  const call = column.quoted || column.path.length > 1 ? undefined : wordCalls[column.path[0]?.toLowerCase() ?? '']
+  if (call !== undefined) return scalarCall(call, [], column.position, scope.context)
   throw columnMissing(column)
+}
+
+/** Functions of the standard that are called without parentheses. */
+const wordCalls: Readonly<Record<string, string>> = {
+  current_timestamp: 'now',
+  localtimestamp: 'now',
+  current_user: 'current_user',
+  current_role: 'current_user',
+  session_user: 'session_user',
+  user: 'current_user',
+  current_catalog: 'current_catalog',
+  current_schema: 'current_schema',
 }
 
 function bindUnary({ operator, operand, position }: ast.UnaryExpression, scope: ExpressionScope): Expression {
@@ -265,58 +273,6 @@ function bindCase({ operand, branches, otherwise, position }: ast.CaseExpression
   const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])
   if (rest !== null) args.push(convertTo(rest, type))
   return scalarCall('case', args, position, scope.context)
-}
-
-function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
-  const value = bindExpression(expression.operand, scope)
-  const type = castType(expression, scope.context.sql)
-  if (value.kind === 'constant' && typeof value.value === 'string') checkTextCast(value.value, value, type)
-  if (value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a && value.kind !== 'constant') {
-    throw new SqlError(
-      `there is no matching function \`cast\` with the argument types: (${typeName(value.type)})`,
-      expression.position,
-    )
-  }
-  if (isConstant(value)) return constantOf(castValue(value.value, value.type, type), type, value.position)
-  return sameType(value.type, type) ? value : castTo(value, type)
-}
-
-/** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */
-function castType({ type, position }: ast.CastExpression, sql: string): ReturnType<typeof dataType> {
-  if (type.name === 'float' && type.dimensions === 0 && sql.startsWith('::', position)) return dataType('DOUBLE')
-  const found = typeOfName(type)
-  if (found === undefined) throw new SqlError(`invalid constant: ${type.name}`, type.position)
-  return found
-}
-
-/** Literals of one character convert or are an error; so do UUIDs. */
-function checkTextCast(text: string, value: Expression, type: ReturnType<typeof dataType>): void {
-  if (type.name === 'UUID' && parseUuid(text) === null) throw new SqlError('invalid UUID constant', value.position)
-  const needsDigit = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)
-  if (value.type.name === 'CHAR' && needsDigit && !/^\d$/.test(text)) {
-    throw new SqlError(`inconvertible value: ${text} [CHAR -> ${type.name}]`, value.position)
-  }
-}
-
-function bindArray({ elements, position }: ast.ArrayLiteral, scope: ExpressionScope): Expression {
-  const bound = elements.map((element) => bindExpression(element, scope))
-  const numbers = bound.some((element) => element.type.name === 'ARRAY')
-    ? bound
-    : bound.map((element) => convertTo(element, dataType('DOUBLE')))
-  if (numbers.some((element) => isText(element.type))) throw new SqlError('array elements must be numbers', position)
-  return scalarCall('array', numbers, position, scope.context)
-}
-
-function bindSubscript({ operand, indexes, position }: ast.Subscript, scope: ExpressionScope): Expression {
-  const value = bindExpression(operand, scope)
-  if (value.type.name !== 'ARRAY')
-    throw new SqlError('there is no matching function `[]` with the argument types: not an array', position)
-  const bound = indexes.map((index) => {
-    if (index.kind === 'slice') throw new SqlError('array slices are not supported', index.position)
-    return convertTo(bindExpression(index, scope), dataType('INT'))
-  })
-  if (bound.length > value.type.a) throw new SqlError('too many array access arguments', position)
-  return scalarCall('array_element', [value, ...bound], position, scope.context)
 }
 
 /** A condition of WHERE, ON or HAVING. */

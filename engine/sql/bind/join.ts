@@ -11,7 +11,7 @@ import type { BindContext } from './bind-context.js'
 import { bindCondition, bindExpression, type ExpressionScope } from './expression.js'
 import { bindSource } from './from.js'
 import { isConstant } from './make-call.js'
-import { withExtra } from './order.js'
+import { columnExpression, withExtra } from './order.js'
 import type { Relation, ScopeColumn } from './scope.js'
 import { commonType, convertTo } from './types.js'
 import { allOf, columnsOf, conjuncts, remapColumns } from './walk-expression.js'
@@ -132,6 +132,54 @@ function toleranceOf({ tolerance, position }: ast.Join, left: Relation, context:
     throw new SqlError('unsupported TOLERANCE unit', tolerance.position ?? position)
   }
   return count.value * ticks
+}
+
+/** Left join of a relation whose first columns equal the keys; its columns stand last. For sub-queries. */
+export function joinOn(
+  left: Relation,
+  right: Relation,
+  keys: readonly Expression[],
+  rightKeys: readonly number[],
+): Relation {
+  const pairs = keys.map((key, index): KeyPair => {
+    const column = rightKeys[index] ?? 0
+    const type = right.plan.columns[column]?.type ?? key.type
+    return alignPair(key, { kind: 'column', index: column, type, position: key.position })
+  })
+  const leftSide = withKeys(
+    left,
+    pairs.map((pair) => pair.left),
+  )
+  const rightSide = withKeys(
+    right,
+    pairs.map((pair) => pair.right),
+  )
+  // The value that the sub-query gives stays the last column.
+  const width = right.plan.columns.length
+  const rightPlan = rightSide.relation.plan
+  const order = [...rightPlan.columns.keys()].filter((index) => index !== width - 1).concat(width - 1)
+  const arranged: Plan = {
+    kind: 'project',
+    columns: order.map((index) => rightPlan.columns[index] as (typeof rightPlan.columns)[number]),
+    input: rightPlan,
+    expressions: order.map((index) =>
+      columnExpression(rightPlan.columns[index] as (typeof rightPlan.columns)[number], index),
+    ),
+  }
+  const plan: Join = {
+    kind: 'join',
+    columns: [...leftSide.relation.plan.columns, ...arranged.columns],
+    join: 'left',
+    left: leftSide.relation.plan,
+    right: arranged,
+    leftKeys: leftSide.indexes,
+    rightKeys: rightSide.indexes.map((index) => order.indexOf(index)),
+    residual: null,
+    leftTimestamp: left.timestampIndex,
+    rightTimestamp: -1,
+    tolerance: null,
+  }
+  return { ...left, plan }
 }
 
 // Putting it together -----------------------------------------------------------------------------------------------

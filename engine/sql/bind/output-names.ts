@@ -35,9 +35,12 @@ function uniqueName(item: NamedItem, taken: ReadonlySet<string>, sql: string): s
   }
 }
 
+/** Of an expression without alias. */
+const shownCharactersMax = 64
+
 function writtenName(expression: Expression, sql: string): string {
   if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
-  const text = expressionText(doubleFloats(expression, sql))
+  const text = expressionText(doubleFloats(expression, sql)).slice(0, shownCharactersMax)
   return text.includes('.') ? `"${text}"` : text
 }
 

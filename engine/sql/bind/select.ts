@@ -46,11 +46,13 @@ export function bindSelect(select: ast.Select, orderBy: readonly ast.OrderItem[]
   const source = bindRows(select, context)
   const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
   const aliases = new Map<string, Expression>()
-  const scope = selectScope(select, list, aliases, context)
+  const rows = { relation: source }
+  const scope = { ...selectScope(select, list, aliases, context), rows }
   bindItems(select, list, scope, aliases)
   const names = outputNames(list.columns, context.sql)
   const order = select.distinctOn.length > 0 ? [] : orderBy.map((item) => bindOrderItem(item, names, list, scope))
   if (select.having !== null) list.having = bindCondition(select.having, scope)
+  list.input = rows.relation
   if (select.sampleBy !== null) bindSample(select.sampleBy, select, list, scope)
   else if (list.aggregates.length > 0 || select.groupBy.length > 0) bindGroups(select.groupBy, list, scope, names)
   else if (list.having !== null) throw new SqlError('HAVING needs GROUP BY or aggregates', list.having.position)
@@ -85,9 +87,13 @@ function bindRows(select: ast.Select, context: BindContext): Relation {
 }
 
 function filter(relation: Relation, where: ast.Expression, context: BindContext): Relation {
-  const predicate = bindCondition(where, { context, columns: relation.columns, aggregates: null, windows: null })
+  const rows = { relation }
+  const scope = { context, columns: relation.columns, aggregates: null, windows: null, rows }
+  const predicate = bindCondition(where, scope)
   if (predicate.kind === 'constant' && predicate.value === true) return relation
-  return { ...relation, plan: { kind: 'filter', columns: relation.plan.columns, input: relation.plan, predicate } }
+  const { plan } = rows.relation
+  const filtered: Relation = { ...relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
+  return dropExtra(filtered, relation.plan.columns.length)
 }
 
 // The list ----------------------------------------------------------------------------------------------------------

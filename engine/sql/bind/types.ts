@@ -45,6 +45,16 @@ const typeNames: Record<string, ColumnType> = {
   decimal: 'DECIMAL',
   numeric: 'DECIMAL',
   interval: 'INTERVAL',
+  // Types of the PostgreSQL catalog: numbers of its objects, and names.
+  oid: 'INT',
+  xid: 'LONG',
+  regtype: 'INT',
+  regproc: 'INT',
+  regprocedure: 'INT',
+  regnamespace: 'INT',
+  regrole: 'INT',
+  name: 'STRING',
+  bpchar: 'STRING',
 }
 
 /** undefined for an unknown name; throws for parameters out of bounds. */

@@ -17,7 +17,8 @@ export function bindWindowCall(
   scope: ExpressionScope,
 ): { index: number; type: DataType; position: number } {
   if (scope.windows === null) throw new SqlError('Window function is not allowed here', call.position)
-  const inner: ExpressionScope = { ...scope, windows: null }
+  const { rows: _, ...withoutRows } = scope
+  const inner: ExpressionScope = { ...withoutRows, windows: null }
   const window = resolveWindow(call.over as ast.WindowSpecification, scope)
   const { name, args, type } = windowFunction(call, inner)
   const orderBy = window.orderBy.map(({ expression, descending }) => ({

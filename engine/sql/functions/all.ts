@@ -3,6 +3,7 @@
 import { assert } from '../../base/assert.js'
 import { basicAggregates } from './aggregates.js'
 import { statisticAggregates } from './aggregates-statistics.js'
+import { sliceFunctions } from './array-slice.js'
 import { arrayFunctions } from './arrays.js'
 import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
@@ -14,6 +15,7 @@ import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
 import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
+import { textListFunctions } from './text-lists.js'
 import { timeFunctions } from './times.js'
 import { timeTextFunctions } from './times-text.js'
 
@@ -28,8 +30,10 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...randomFunctions,
   ...placeFunctions,
   ...arrayFunctions,
+  ...sliceFunctions,
   ...sessionFunctions,
   ...pgFunctions,
+  ...textListFunctions,
 ]
 
 export const aggregateFunctions: readonly AggregateFunction[] = [...basicAggregates, ...statisticAggregates]

@@ -34,6 +34,19 @@ function problemIndex(message: string, pattern: string): number {
   return message.includes('missing closing ]') ? pattern.length - 1 : 0
 }
 
+/** In the words that users of this dialect search for; the pattern with a mark below where the problem is in it. */
+function problemText(message: string, pattern: string, index: number): string {
+  const what = message.includes('missing closing )')
+    ? 'Unclosed group'
+    : message.includes('missing closing ]')
+      ? 'Unclosed character class'
+      : message.includes('missing argument to repetition')
+        ? `Dangling meta character '${pattern[index] ?? ''}'`
+        : message.replace(/^error parsing regexp: /, '')
+  const mark = index < pattern.length ? `\n${' '.repeat(index)}^` : ''
+  return `${what} near index ${index}\n${pattern}${mark}`
+}
+
 /** LIKE: % is any text, _ any character, a backslash takes the next character as it is. */
 export function compileLike(pattern: string, ignoreCase: boolean): Matcher {
   return cached(`${ignoreCase ? 'i' : 'l'}${pattern}`, () => {
@@ -73,8 +86,7 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
     }
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error
-    throw new RegexError(`${error.message} [pattern=${pattern}]`, problemIndex(error.message, pattern), {
-      cause: error,
-    })
+    const index = problemIndex(error.message, pattern)
+    throw new RegexError(problemText(error.message, pattern, index), index, { cause: error })
   }
 }

@@ -48,7 +48,30 @@ const cases: ScalarFunction[] = [
   ),
 ]
 
+/** Cuts any of the characters off the ends. */
+function cut(text: string, characters: string, start: boolean, end: boolean): string {
+  let from = 0
+  let to = text.length
+  while (start && from < to && characters.includes(text[from] ?? '')) from++
+  while (end && to > from && characters.includes(text[to - 1] ?? '')) to--
+  return text.slice(from, to)
+}
+
 const trims: ScalarFunction[] = [
+  row('trim', ['TEXT', 'TEXT'], textOf, 'Without the characters at both ends.', ["trim('xax', 'x')", 'a'], ([a, b]) =>
+    cut(text(a), text(b), true, true),
+  ),
+  row(
+    'ltrim',
+    ['TEXT', 'TEXT'],
+    textOf,
+    'Without the characters at the start.',
+    ["ltrim('xax', 'x')", 'ax'],
+    ([a, b]) => cut(text(a), text(b), true, false),
+  ),
+  row('rtrim', ['TEXT', 'TEXT'], textOf, 'Without the characters at the end.', ["rtrim('xax', 'x')", 'xa'], ([a, b]) =>
+    cut(text(a), text(b), false, true),
+  ),
   row('trim', ['TEXT'], textOf, 'Without blanks at both ends.', ["trim('  a b ')", 'a b'], ([a]) =>
     text(a).replace(/^ +| +$/g, ''),
   ),

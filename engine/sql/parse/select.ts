@@ -4,7 +4,16 @@ import { SqlError } from '../../base/errors.js'
 import type { Expression, Name, Query, Select, SelectItem, TableSource } from './ast.js'
 import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
-import { demand, parseList, parseName, parseNameOrString, parseNamesInParentheses, shownToken, take } from './expect.js'
+import {
+  demand,
+  parseList,
+  parseName,
+  parseNameOrString,
+  parseNamesInParentheses,
+  shownToken,
+  take,
+  unexpectedToken,
+} from './expect.js'
 import { isInfix, parseExpression, parseExpression0 } from './expression.js'
 import { parseJoins, parseQuerySource, parseTableSource } from './source.js'
 import { parseWindowSpecification } from './window.js'
@@ -149,7 +158,8 @@ function parseClauses(cursor: Cursor, head: SelectHead): Select {
   const latestOn = before === null && cursor.word === 'latest' ? parseLatest(cursor, false) : before
   const firstSample = cursor.word === 'sample' ? parseSampleBy(cursor) : null
   const groupBy = cursor.word === 'group' ? parseGroupBy(cursor) : []
-  const sampleBy = firstSample === null && cursor.word === 'sample' ? parseSampleBy(cursor) : firstSample
+  if (groupBy.length > 0 && cursor.word === 'sample') throw unexpectedToken(cursor)
+  const sampleBy = firstSample
   const having = cursor.word === 'having' ? parseCondition(cursor) : null
   const windows = cursor.word === 'window' ? parseWindows(cursor) : []
   const pivot = early === null && cursor.word === 'pivot' ? parsePivot(cursor) : early

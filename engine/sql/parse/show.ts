@@ -29,9 +29,19 @@ export function parseShow(cursor: Cursor): Show {
     case 'create':
       return parseShowCreate(cursor, position)
     default:
-      return { kind: 'show', position, what: 'option', option: parseOptionName(cursor, showExpected) }
+      return parseShowOption(cursor, position)
   }
 }
+
+function parseShowOption(cursor: Cursor, position: number): Show {
+  const option = parseOptionName(cursor, showExpected)
+  if (cursor.kind === 'word' && !atEnd(cursor) && !showTails.has(cursor.word))
+    throw new SqlError(showExpected, cursor.start)
+  return { kind: 'show', position, what: 'option', option }
+}
+
+/** Words that may follow where SHOW is a sub-query, or in any statement. */
+const showTails: ReadonlySet<string> = new Set(['where', 'limit', 'order', 'like', 'union', 'except', 'intersect'])
 
 function parseShowCreate(cursor: Cursor, position: number): Show {
   const createPosition = cursor.start

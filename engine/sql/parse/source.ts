@@ -44,7 +44,6 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'sample',
   'offset',
   'window',
-  'for',
   'fetch',
   'join',
   'inner',

@@ -90,7 +90,7 @@ function symbolChanges(action: SymbolAction, schema: TableSchema): SchemaChange[
     case 'resume wal':
       return []
     case 'suspend wal':
-      throw new SqlError('Cannot suspend table, tables of this server are never suspended', 0)
+      throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
     case 'add index':
     case 'drop index':
       checkSymbol(action.column, schema, 'indexes are')
@@ -126,7 +126,11 @@ function addColumns(
 ): SchemaChange[] {
   const { schema } = version
   if (columns.length > 1 && isWalTable(version)) {
-    throw new SqlError('a WAL table takes one new column in a statement', columns[1]?.position ?? 0)
+    const { name, version: structure } = schema
+    throw new SqlError(
+      `statement is either no-op, or contains multiple transactions, such as 'alter table add column col1, col2', and currently not supported for WAL tables [table=${name}, oldStructureVersion=${structure - 1}, newStructureVersion=${structure - 1 + columns.length}]`,
+      columns[1]?.position ?? 0,
+    )
   }
   const taken = new Set<string>()
   return columns.flatMap((definition): SchemaChange[] => {
@@ -193,7 +197,7 @@ export function renameTable(
     throw new SqlError(`invalid table name [table=${name}]`, newName.position)
   checkTableName(name, newName.position)
   const other = catalog.table(name)
-  if (other !== undefined && other.schema.id !== schema.id) {
+  if ((other !== undefined && other.schema.id !== schema.id) || catalog.view(name) !== undefined) {
     throw new SqlError(
       `cannot rename table, new name is already in use [table=${schema.name}, toTableName=${name}]`,
       newName.position,

@@ -26,6 +26,8 @@ export function planCreateTable(statement: ast.CreateTable, context: BindContext
   checkTableName(table.name, table.position)
   if (statement.volume !== null)
     throw new SqlError(`volume alias is not allowed [alias=${statement.volume.name}]`, statement.volume.position)
+  if (context.catalog.view(table.name) !== undefined)
+    throw new SqlError(`view already exists [view=${table.name}]`, table.position)
   const existing = context.catalog.table(table.name)
   if (existing !== undefined && !ifNotExists) throw SqlError.tableExists(table.position)
   if (existing !== undefined) return { kind: 'change', changes: [], tag: 'CREATE TABLE' }

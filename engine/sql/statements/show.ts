@@ -5,7 +5,7 @@ import type { TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { sessionOption, sessionOptions } from '../functions/session-options.js'
-import type { Show, TableName } from '../parse/ast.js'
+import type { Name, Show, TableName } from '../parse/ast.js'
 import type { Plan } from '../plan/plan.js'
 import { columnList } from './relation-columns.js'
 import type { SystemRelation } from './relations.js'
@@ -39,7 +39,7 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
     case 'create materialized view':
       throw new SqlError(`materialized view does not exist [view=${show.table.name}]`, show.table.position)
     case 'option':
-      return option(show.option.name, show.option.position)
+      return option(show.option, context)
   }
 }
 
@@ -61,13 +61,14 @@ function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string 
   return { columns: [{ name, type: dataType(type) }], rows: () => [[value]] }
 }
 
-function option(name: string, position: number): SystemRelation {
+/** What is wrong with an unknown name is reported behind it. */
+function option({ name, position }: Name, { sql }: BindContext): SystemRelation {
   if (name.toLowerCase() === 'max_identifier_length') return single('max_identifier_length', 'INT', 63)
   const known = sessionOption(name)
   if (known === undefined) {
     throw new SqlError(
       "expected 'TABLES', 'COLUMNS FROM <tab>', 'PARTITIONS FROM <tab>', 'TRANSACTION ISOLATION LEVEL', 'transaction_isolation', 'max_identifier_length', 'standard_conforming_strings', 'parameters', 'server_version', 'server_version_num', 'search_path', 'datestyle', or 'time zone'",
-      position,
+      sql.length - sql.slice(position + name.length).trimStart().length,
     )
   }
   return single(known.column, 'STRING', known.value)

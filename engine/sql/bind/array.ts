@@ -1,0 +1,85 @@
+// Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
+
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
+import { displayText, isText } from '../functions/convert.js'
+import { textArray } from '../functions/text-lists.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
+import { isConstant, scalarCall } from './make-call.js'
+import { constantOf, convertTo, isUntypedNull } from './types.js'
+
+const indexType: DataType = dataType('INT')
+
+export function bindArray({ elements, position }: ast.ArrayLiteral, scope: ExpressionScope): Expression {
+  const bound = elements.map((element) => bindExpression(element, scope))
+  if (bound.some(({ type }) => type.name === 'ARRAY')) return scalarCall('array', bound, position, scope.context)
+  if (bound.some((element) => isText(element.type) && !isUntypedNull(element)))
+    return bindTextList(bound, position, scope)
+  const numbers = bound.map((element) => convertTo(element, dataType('DOUBLE')))
+  return scalarCall('array', numbers, position, scope.context)
+}
+
+function bindTextList(elements: readonly Expression[], position: number, { context }: ExpressionScope): Expression {
+  if (elements.every(isConstant)) {
+    const texts = elements.map(({ value, type }) => (value === null ? null : displayText(value, type)))
+    return constantOf(textArray(texts), dataType('STRING'), position)
+  }
+  return scalarCall('text_list', elements, position, context)
+}
+
+export function bindSubscript({ operand, indexes, position }: ast.Subscript, scope: ExpressionScope): Expression {
+  const value = bindExpression(operand, scope)
+  if (value.type.name !== 'ARRAY') return bindListElement(value, indexes, position, scope)
+  if (indexes.length > value.type.a) throw new SqlError('too many array access arguments', position)
+  if (indexes.some(({ kind }) => kind === 'slice')) return bindSlice(value, indexes, position, scope)
+  const bound = indexes.map((index) => convertTo(bindExpression(index as ast.Expression, scope), indexType))
+  return scalarCall('array_element', [value, ...bound], position, scope.context)
+}
+
+/** An element of a list of texts; a number of the catalog that stands for a list of one is itself. */
+function bindListElement(
+  value: Expression,
+  indexes: readonly (ast.Expression | ast.Slice)[],
+  position: number,
+  scope: ExpressionScope,
+): Expression {
+  const [index, ...more] = indexes
+  if (index === undefined || index.kind === 'slice' || more.length > 0)
+    throw new SqlError('there is no matching function `[]` with the argument types: not an array', position)
+  const bound = convertTo(bindExpression(index, scope), indexType)
+  if (value.type.name === 'INT' || value.type.name === 'SHORT') return value
+  if (!isText(value.type))
+    throw new SqlError('there is no matching function `[]` with the argument types: not an array', position)
+  return scalarCall('list_element', [value, bound], position, scope.context)
+}
+
+/** Bounds of every dimension as two numbers; an index has a mark in place of its end. */
+function bindSlice(
+  value: Expression,
+  indexes: readonly (ast.Expression | ast.Slice)[],
+  position: number,
+  scope: ExpressionScope,
+): Expression {
+  const bound = (expression: ast.Expression | null, otherwise: number): Expression =>
+    expression === null
+      ? constantOf(otherwise, indexType, position)
+      : convertTo(bindExpression(expression, scope), indexType)
+  const bounds = indexes.flatMap((index) =>
+    index.kind === 'slice'
+      ? [bound(index.low, 1), bound(index.high, sliceOpenEnd)]
+      : [bound(index, 1), constantOf(sliceIndexMark, indexType, index.position)],
+  )
+  return scalarCall('array_slice', [value, ...bounds], position, scope.context)
+}
+
+/** `(_pg_expandarray(i.indkey)).n`: lists of the catalog have one number, whose place is 1. */
+export function bindField({ operand, name, position }: ast.FieldAccess, scope: ExpressionScope): Expression {
+  const value = bindExpression(operand, scope)
+  const isNumber = value.type.name === 'INT' || value.type.name === 'SHORT'
+  if (isNumber && name.toLowerCase() === 'n') return constantOf(1, indexType, position)
+  if (isNumber && name.toLowerCase() === 'x') return value
+  throw SqlError.columnMissing(name, position)
+}

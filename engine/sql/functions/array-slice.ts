@@ -1,0 +1,95 @@
+// Slices of arrays: `a[2:4]`, `a[2:, 1]`. Bounds count from 1, the end is excluded; negative ones count from the end.
+// A slice keeps its dimension, an index drops it.
+
+import { dataType } from '../../types/column-types.js'
+import type { ArrayValue, Value } from '../../types/value.js'
+import type { ScalarFunction } from './function-types.js'
+
+/** In place of an end: the dimension has an index. */
+export const sliceIndexMark = -2_147_483_647
+/** `a[2:]` */
+export const sliceOpenEnd = 2_147_483_647
+
+interface Range {
+  readonly start: number
+  readonly count: number
+  readonly kept: boolean
+}
+
+function slice({ shape, data }: ArrayValue, bounds: readonly number[]): Value {
+  const ranges: Range[] = []
+  for (const [dimension, length] of shape.entries()) {
+    const range = rangeOf(length, bounds[dimension * 2], bounds[dimension * 2 + 1])
+    if (range === null) return null
+    ranges.push(range)
+  }
+  const kept = ranges.filter((range) => range.kept).map(({ count }) => count)
+  const result = new Float64Array(ranges.reduce((product, { count }) => product * count, 1))
+  copy(data, shape, ranges, result)
+  return kept.length === 0 ? (result[0] ?? null) : { shape: kept, data: result }
+}
+
+function rangeOf(length: number, low: number | undefined, high: number | undefined): Range | null {
+  if (low === undefined || high === undefined) return { start: 0, count: length, kept: true }
+  const at = (bound: number): number => (bound < 0 ? length + bound : bound - 1)
+  const start = Math.max(0, at(low))
+  if (high === sliceIndexMark) return start < length && low !== 0 ? { start, count: 1, kept: false } : null
+  const end = high === sliceOpenEnd ? length : Math.min(length, at(high))
+  return { start: Math.min(start, length), count: Math.max(0, end - start), kept: true }
+}
+
+function copy(data: Float64Array, shape: readonly number[], ranges: readonly Range[], target: Float64Array): void {
+  for (let index = 0; index < target.length; index++) {
+    let rest = index
+    let source = 0
+    let step = 1
+    for (let dimension = shape.length - 1; dimension >= 0; dimension--) {
+      const { start, count } = ranges[dimension] as Range
+      source += (start + (rest % count)) * step
+      rest = Math.floor(rest / count)
+      step *= shape[dimension] as number
+    }
+    target[index] = data[source] as number
+  }
+}
+
+function shift({ shape, data }: ArrayValue, distance: number, filler: number): ArrayValue {
+  const width = shape[shape.length - 1] ?? 0
+  const shifted = data.map((_, index) => {
+    const column = (index % width) - distance
+    return column < 0 || column >= width ? filler : (data[index - distance] as number)
+  })
+  return { shape, data: shifted }
+}
+
+export const sliceFunctions: readonly ScalarFunction[] = [
+  {
+    name: 'array_slice',
+    takes: ['ARRAY'],
+    more: 'INT',
+    gives: ([array, ...bounds]) => {
+      const dropped = bounds.filter(({ constant }) => constant === sliceIndexMark).length
+      const left = (array?.type.a ?? 1) - dropped
+      return left > 0 ? dataType('ARRAY', left) : dataType('DOUBLE')
+    },
+    says: 'Part of an array: written `a[1:3]`, with the end excluded.',
+    example: ['ARRAY[1.0, 2.0, 3.0][2:]', '[2.0,3.0]'],
+    eval: ([array, ...bounds]) => slice(array as ArrayValue, bounds as number[]),
+  },
+  {
+    name: 'shift',
+    takes: ['ARRAY', 'INT'],
+    gives: 'FIRST',
+    says: 'Elements moved along the last dimension; NULL where none comes from.',
+    example: ['shift(ARRAY[1.0, 2.0], 1)', '[null,1.0]'],
+    eval: ([array, distance]) => shift(array as ArrayValue, distance as number, Number.NaN),
+  },
+  {
+    name: 'shift',
+    takes: ['ARRAY', 'INT', 'DOUBLE'],
+    gives: 'FIRST',
+    says: 'Elements moved along the last dimension; the value where none comes from.',
+    example: ['shift(ARRAY[1.0, 2.0], -1, 9.0)', '[2.0,9.0]'],
+    eval: ([array, distance, filler]) => shift(array as ArrayValue, distance as number, filler as number),
+  },
+]

@@ -1,0 +1,107 @@
+// Lists of texts, as tools of the PostgreSQL world use them: there is no type for them here, they are texts in the form
+// `{a,"b c",NULL}`. And texts as SQL writes them.
+
+import { type ColumnType, dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { displayText } from './convert.js'
+import type { ScalarFunction, TypePattern } from './function-types.js'
+
+function row(
+  name: string,
+  takes: readonly TypePattern[],
+  gives: ColumnType,
+  says: string,
+  rest: Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'says'>,
+): ScalarFunction {
+  return { name, takes, gives, says, ...rest }
+}
+
+/** `{a,"b c"}` */
+export function textArray(elements: readonly (string | null)[]): string {
+  return `{${elements.map((element) => (element === null ? 'NULL' : arrayElement(element))).join(',')}}`
+}
+
+function arrayElement(text: string): string {
+  const plain = text !== '' && !/[{}",\\\s]/.test(text) && text.toUpperCase() !== 'NULL'
+  return plain ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** Elements of `{a,"b c",NULL}`; null when the text is no list. */
+export function textElements(text: string): (string | null)[] | null {
+  if (!text.startsWith('{') || !text.endsWith('}')) return null
+  const inner = text.slice(1, -1)
+  if (inner.trim() === '') return []
+  const elements: (string | null)[] = []
+  const pattern = /\s*(?:"((?:[^"\\]|\\.)*)"|([^,"]*))\s*(?:,|$)/gy
+  while (pattern.lastIndex < inner.length || inner.endsWith(',')) {
+    const match = pattern.exec(inner)
+    if (match === null) return null
+    const [, quoted, plain = ''] = match
+    const word = plain.trim()
+    elements.push(quoted === undefined ? (word.toUpperCase() === 'NULL' ? null : word) : quoted.replace(/\\(.)/g, '$1'))
+    if (pattern.lastIndex >= inner.length) break
+  }
+  return elements
+}
+
+const textType = dataType('STRING')
+
+const elementsOf = (value: Value | undefined): (string | null)[] => textElements(String(value)) ?? []
+
+export const textListFunctions: readonly ScalarFunction[] = [
+  {
+    name: 'text_list',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: 'STRING',
+    says: "A list of texts: written `ARRAY['a', 'b']`.",
+    example: ["ARRAY['a', 'b c']", '{a,"b c"}'],
+    seesNull: true,
+    eval: (args, { argTypes }) =>
+      textArray(args.map((value, index) => (value === null ? null : displayText(value, argTypes[index] ?? textType)))),
+  },
+  row('quote_literal', ['TEXT'], 'STRING', 'A text as SQL writes it: in single quotes.', {
+    example: ["quote_literal('it''s')", "'it''s'"],
+    eval: ([text]) => `'${String(text).replaceAll("'", "''")}'`,
+  }),
+  row('current_schemas', ['BOOLEAN'], 'STRING', 'The schemas whose names need no prefix; with true, the catalog too.', {
+    example: ['current_schemas(true)', '{pg_catalog,public}'],
+    eval: ([implicit]) => textArray(implicit === true ? ['pg_catalog', 'public'] : ['public']),
+  }),
+  row('string_to_array', ['TEXT', 'TEXT'], 'STRING', 'The parts of a text between a separator, as a list.', {
+    example: ["string_to_array('a,b', ',')", '{a,b}'],
+    eval: ([text, separator]) =>
+      textArray(text === '' ? [] : separator === '' ? [String(text)] : String(text).split(String(separator))),
+  }),
+  row('array_to_string', ['TEXT', 'TEXT'], 'STRING', 'The elements of a list with a separator between them.', {
+    example: ["array_to_string('{a,b}', '-')", 'a-b'],
+    eval: ([list, separator]) =>
+      elementsOf(list)
+        .filter((element) => element !== null)
+        .join(String(separator)),
+  }),
+  row('array_lower', ['TEXT', 'INT'], 'INT', 'First index of a list.', {
+    example: ["array_lower('{a,b}', 1)", '1'],
+    eval: ([list]) => (elementsOf(list).length > 0 ? 1 : null),
+  }),
+  row('array_upper', ['TEXT', 'INT'], 'INT', 'Last index of a list.', {
+    example: ["array_upper('{a,b}', 1)", '2'],
+    eval: ([list]) => elementsOf(list).length || null,
+  }),
+  row('array_length', ['TEXT', 'INT'], 'INT', 'Number of elements of a list.', {
+    example: ["array_length('{a,b}', 1)", '2'],
+    eval: ([list]) => elementsOf(list).length || null,
+  }),
+  row('list_element', ['TEXT', 'INT'], 'STRING', 'An element of a list: what `list[index]` means.', {
+    example: ["list_element('{a,b}', 2)", 'b'],
+    eval: ([list, index]) => elementsOf(list)[Number(index) - 1] ?? null,
+  }),
+  row('list_has', ['TEXT', 'TEXT'], 'BOOLEAN', 'Whether a list has an element: what `= any(list)` means.', {
+    example: ["list_has('{a,b}', 'b')", 'true'],
+    eval: ([list, element]) => elementsOf(list).includes(String(element)),
+  }),
+  row('_pg_expandarray', ['INT'], 'INT', 'A list of one number is that number.', {
+    example: ['_pg_expandarray(1)', '1'],
+    eval: ([value]) => value ?? null,
+  }),
+]

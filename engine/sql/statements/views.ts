@@ -1,0 +1,94 @@
+// CREATE, ALTER and DROP VIEW. A view is an entry of the catalog with the text of its query: it is bound anew wherever its
+// name stands, so it follows the tables that it reads.
+
+import { SqlError } from '../../base/errors.js'
+import type { SchemaChange } from '../../storage/messages.js'
+import { type BindContext, bindContext } from '../bind/bind-context.js'
+import { bindQuery } from '../bind/query.js'
+import type * as ast from '../parse/ast.js'
+import { parseStatement } from '../parse/parse.js'
+import { checkTableName, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './create-table.js'
+import type { PlannedStatement } from './planned.js'
+
+export function planCreateView(statement: ast.CreateView, context: BindContext): PlannedStatement {
+  const { view, orReplace, ifNotExists, query, queryText } = statement
+  const { catalog } = context
+  checkTableName(view.name, view.position)
+  if (catalog.table(view.name) !== undefined) throw SqlError.tableExists(view.position)
+  const known = catalog.view(view.name)
+  if (known !== undefined && ifNotExists) return changed([], 'CREATE VIEW')
+  if (known !== undefined && !orReplace) throw new SqlError(`view already exists [view=${view.name}]`, view.position)
+  bindQuery(query, context)
+  checkSelf(view.name, queryText, context)
+  const drop: SchemaChange[] = known === undefined ? [] : [{ kind: 'dropTable', tableId: known.id }]
+  return changed([...drop, creation(view.name, queryText, context)], 'CREATE VIEW')
+}
+
+export function planAlterView({ view, query, queryText }: ast.AlterView, context: BindContext): PlannedStatement {
+  const known = existing(view, context)
+  bindQuery(query, context)
+  checkSelf(view.name, queryText, context)
+  const changes: SchemaChange[] = [{ kind: 'dropTable', tableId: known }, creation(view.name, queryText, context)]
+  return changed(changes, 'ALTER VIEW')
+}
+
+export function planDropView(statement: ast.DropView, context: BindContext): PlannedStatement {
+  const { view, materialized, ifExists } = statement
+  if (materialized) {
+    if (ifExists) return changed([], 'DROP VIEW')
+    throw new SqlError(`materialized view does not exist [view=${view.name}]`, view.position)
+  }
+  if (ifExists && context.catalog.view(view.name) === undefined) return changed([], 'DROP VIEW')
+  return changed([{ kind: 'dropTable', tableId: existing(view, context) }], 'DROP VIEW')
+}
+
+function changed(changes: readonly SchemaChange[], tag: string): PlannedStatement {
+  return { kind: 'change', changes, tag }
+}
+
+function existing({ name, position }: ast.TableName, { catalog }: BindContext): number {
+  const view = catalog.view(name)
+  if (view !== undefined) return view.id
+  if (catalog.table(name) !== undefined) throw new SqlError(`view name expected, got table name: ${name}`, position)
+  throw new SqlError(`view does not exist [view=${name}]`, position)
+}
+
+/** A view that reads itself, perhaps through others, would have no rows to begin with. */
+function checkSelf(name: string, sql: string, { catalog, evaluation }: BindContext): void {
+  const itself = { id: 0, name, sql }
+  const known = catalog.view(name)
+  if (known === undefined) return
+  const changed = {
+    ...catalog,
+    table: (wanted: string) => catalog.table(wanted),
+    view: (wanted: string) => (wanted.toLowerCase() === name.toLowerCase() ? itself : catalog.view(wanted)),
+  }
+  const { nowMicros, user } = evaluation
+  const text = `select * from "${name.replaceAll('"', '""')}"`
+  bindText(text, bindContext({ sql: text, catalog: changed, parameters: [], nowMicros: Number(nowMicros), user }))
+}
+
+function bindText(text: string, context: BindContext): void {
+  const statement = parseStatement(text)
+  if (statement.kind === 'query') bindQuery(statement, context)
+}
+
+function creation(name: string, sql: string, { evaluation }: BindContext): SchemaChange {
+  return {
+    kind: 'createTable',
+    ifNotExists: false,
+    schema: {
+      name,
+      columns: [],
+      timestampId: -1,
+      partitionBy: 'NONE',
+      bypassWal: true,
+      dedupKeys: [],
+      ttl: null,
+      maxUncommittedRows: defaultMaxUncommittedRows,
+      o3MaxLagMicros: defaultO3MaxLagMicros,
+      createdMicros: Number(evaluation.nowMicros),
+      view: sql,
+    },
+  }
+}
