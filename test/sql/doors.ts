@@ -10,11 +10,13 @@ import { type Engine, type ExecuteOptions, openEngine, type RowsResult } from '.
 import { typeText } from '../../engine/types/column-types.js'
 import { type ExecBody, TestServer } from '../support/server.js'
 import { cellsOfRows } from './json-rows.js'
-import { cellText, plainText, type SltAnswer } from './slt-file.js'
+import { cellText, type Mode, plainText, type SltAnswer } from './slt-file.js'
 
 export interface SltDoor {
   readonly name: string
   run(sql: string): Promise<SltAnswer>
+  /** In which modes `restart` records are followed: recovery is slow, and one door knows of kernels what another does. */
+  readonly restartsIn: readonly Mode[]
   restart(): Promise<void>
   close(): Promise<void>
 }
@@ -59,9 +61,8 @@ export async function engineDoor(jit: boolean): Promise<SltDoor> {
       if (failure !== null) throw failure
       return executed(engine, sql)
     },
+    restartsIn: jit ? ['in memory', 'in parts'] : [],
     restart: async () => {
-      // Recovery knows no kernels of queries: once is enough.
-      if (!jit) return
       await engine.close()
       engine = await open()
     },
@@ -118,6 +119,7 @@ export async function serverDoor(): Promise<SltDoor> {
       const rows = text.slice(begin, text.lastIndexOf('],"count":'))
       return { kind: 'query', lines: [headerOf(body), ...linesOfRows(rows)] }
     },
+    restartsIn: ['in both'],
     restart: () => server.restart(),
     close: () => server.remove(),
   }

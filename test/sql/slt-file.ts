@@ -26,6 +26,10 @@
 // `failing` before a record's first word: the expectation is right and the server does not meet it yet. A record that
 // passes in spite of its mark fails the test, so that marks go away.
 
+/** When the runner flushes: never, before each query that follows a change, or behind every second statement. */
+export const modes = ['in memory', 'in parts', 'in both'] as const
+export type Mode = (typeof modes)[number]
+
 export type SltKind = 'ok' | 'error' | 'query' | 'restart' | 'include'
 
 export interface SltRecord {

@@ -4,11 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoryRoot } from '../support/source-tree.js'
 import type { SltDoor } from './doors.js'
-import { parseSlt, type SltAnswer, type SltRecord } from './slt-file.js'
-
-/** When the runner flushes: never, before each query that follows a change, or behind every second statement. */
-export const modes = ['in memory', 'in parts', 'in both'] as const
-export type Mode = (typeof modes)[number]
+import { type Mode, parseSlt, type SltAnswer, type SltRecord } from './slt-file.js'
 
 /** Puts the records of fixtures in the place of their includes. */
 export function withFixtures(records: readonly SltRecord[]): SltRecord[] {
@@ -28,7 +24,7 @@ export async function run(
   await dropTables(door)
   let changes = 0
   for (const record of records) {
-    if (record.kind === 'restart') await door.restart()
+    if (record.kind === 'restart' && door.restartsIn.includes(mode)) await door.restart()
     if (record.sql === '') continue
     if (mode === 'in parts' && record.kind === 'query' && changes > 0) {
       await mustRun(door, 'checkpoint')

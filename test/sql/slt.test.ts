@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { repositoryRoot } from '../support/source-tree.js'
 import { engineDoor, type SltDoor, serverDoor } from './doors.js'
-import { difference, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'
-import { modes, run, withFixtures } from './slt-run.js'
+import { difference, modes, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'
+import { run, withFixtures } from './slt-run.js'
 
 const folder = join(repositoryRoot, 'test/sql')
 const complete = process.env['SLT_COMPLETE'] === '1'

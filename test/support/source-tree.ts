@@ -1,6 +1,6 @@
 // The repository's files as tidy.test.ts looks at them: paths relative to the root, texts, imports and functions.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
@@ -40,6 +40,8 @@ export function topLevelNames(): string[] {
 /** All files of the repository below the named folders, recursively. */
 export function filesBelow(folder: string): string[] {
   const found: string[] = []
+  // An empty folder is not in a clone.
+  if (!existsSync(repositoryRoot + folder)) return found
   for (const entry of readdirSync(repositoryRoot + folder, { withFileTypes: true })) {
     if (generatedFolders.has(entry.name)) continue
     const path = `${folder}/${entry.name}`

@@ -149,10 +149,12 @@ const toDouble: Caster = (value, from) => {
   return from.name === 'DECIMAL' ? Number(formatDecimal(value, from.b)) : Number(value)
 }
 
+const largestFloat = 3.4028234663852886e38
+
 /** What is beyond the range is NULL, not infinite. */
 const toFloat: Caster = (value, from, to) => {
   const number = toDouble(value, from, to)
-  return typeof number === 'number' && Number.isFinite(Math.fround(number)) ? Math.fround(number) : null
+  return typeof number === 'number' && Math.abs(number) <= largestFloat ? Math.fround(number) : null
 }
 
 const toText: Caster = (value, from) => valueText(value, from)
