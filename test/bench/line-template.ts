@@ -5,8 +5,10 @@
 //   cpu     20 columns besides the timestamp: 10 tags and 10 numbers (5 integers, 5 doubles) of 4,000 hosts, one row a
 //           host every 10 s (after the public description of TSBS cpu-only)
 //   trades  2 symbols and 2 doubles, one row a millisecond
+//   market  3 symbols (100, 2 and 12 values), 2 doubles, 3 integers (1 M users), a boolean and a text, one row in 43 ms
+//   quotes  1 symbol (the same 100) and 2 doubles, one row in 10 ms
 
-export type Shape = 'cpu' | 'trades'
+export type Shape = 'cpu' | 'trades' | 'market' | 'quotes'
 export type RowOrder = 'sorted' | 'late' | 'shuffled'
 
 export interface LineTemplate {
@@ -93,9 +95,45 @@ function tradeLines(table: string, seed: number): (row: number) => string {
   }
 }
 
+const words = ['fill', 'limit', 'market', 'iceberg', 'stop', 'auction', 'cross', 'hidden', 'retail', 'block']
+
+function marketLines(table: string, seed: number): (row: number) => string {
+  const random = randomNumbers(seed)
+  return (row) => {
+    const tags = `symbol=S${Math.floor(random() * 100)},side=${pick(['buy', 'sell'], random)},venue=V${Math.floor(random() * 12)}`
+    const numbers = `price=${(random() * 1000).toFixed(2)},amount=${(random() * 10).toFixed(4)}`
+    const ids = `user_id=${Math.floor(random() * 1e6)}i,order_id=${row}i,qty=${Math.floor(random() * 500)}i`
+    const note = `${pick(words, random)} ${pick(words, random)} ${Math.floor(random() * 1000)}`
+    return `${table},${tags} ${numbers},${ids},maker=${random() < 0.5 ? 't' : 'f'},note="${note}" `
+  }
+}
+
+function quoteLines(table: string, seed: number): (row: number) => string {
+  const random = randomNumbers(seed)
+  return () => {
+    const bid = random() * 1000
+    return `${table},symbol=S${Math.floor(random() * 100)} bid=${bid.toFixed(2)},ask=${(bid + 0.05).toFixed(2)} `
+  }
+}
+
+const lineMakers: Record<Shape, (table: string, seed: number) => (row: number) => string> = {
+  cpu: cpuLines,
+  trades: tradeLines,
+  market: marketLines,
+  quotes: quoteLines,
+}
+
+/** 20 M rows of market data make ten days. */
+const stepNanosByShape: Record<Shape, number> = {
+  cpu: (10 * nanosPerSecond) / hostCount,
+  trades: 1e6,
+  market: 43.2e6,
+  quotes: 10e6,
+}
+
 /** Makes a template of so many rows. The same seed makes the same lines. */
 export function lineTemplate(shape: Shape, table: string, rows: number, order: RowOrder, seed: number): LineTemplate {
-  const line = shape === 'cpu' ? cpuLines(table, seed) : tradeLines(table, seed)
+  const line = lineMakers[shape](table, seed)
   const random = randomNumbers(seed + 1)
   const stamps = new Uint32Array(rows)
   const delays = new Float64Array(rows)
@@ -108,8 +146,7 @@ export function lineTemplate(shape: Shape, table: string, rows: number, order: R
     delays[row] = delayOf(order, random)
     pieces.push(piece)
   }
-  const stepNanos = shape === 'cpu' ? (10 * nanosPerSecond) / hostCount : 1e6
-  return { bytes: Buffer.concat(pieces), stamps, delays, rows, stepNanos }
+  return { bytes: Buffer.concat(pieces), stamps, delays, rows, stepNanos: stepNanosByShape[shape] }
 }
 
 function delayOf(order: RowOrder, random: () => number): number {

@@ -3,6 +3,7 @@
 //   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
+//   sql        analytic queries           --rows n --runs n --peer questdb --peer duckdb
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
 //   disk       bytes a row                  --rows n --peer questdb
@@ -19,6 +20,7 @@ import { type Peer, startPenstock, startQuestdb } from './peers.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
 import { scans } from './suite-scan.js'
+import { analytics } from './suite-sql.js'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -68,6 +70,11 @@ async function scan(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers.slice(0, 1)) await scans(peer, options, (line) => print(peer, line))
 }
 
+async function sql(peers: readonly Peer[]): Promise<void> {
+  const options = { rows: Number(values.rows), runs: Number(values.runs), duckdb: values.peer.includes('duckdb') }
+  await analytics(peers, options, (line) => process.stdout.write(`${line}\n`))
+}
+
 async function latency(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) {
     print(peer, await smallQueries(peer, repeats(5000)))
@@ -97,7 +104,7 @@ function bytesOfTables(root: string): number {
   return Math.max(...sizes.values())
 }
 
-const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines, scan, latency, start, disk }
+const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines, scan, sql, latency, start, disk }
 
 async function main(): Promise<void> {
   const name = positionals[0] ?? 'lines'

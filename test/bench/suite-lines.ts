@@ -11,6 +11,10 @@ export interface LineLoad {
   readonly protocol: 'tcp' | 'http'
   readonly connections: number
   readonly rows: number
+  /** Default: a name of its own. */
+  readonly table?: string
+  /** Default: 400,000. */
+  readonly templateRows?: number
 }
 
 export interface LineFigures {
@@ -22,7 +26,7 @@ export interface LineFigures {
   readonly seconds: number
 }
 
-const templateRowsMax = 400_000
+const templateRowsDefault = 400_000
 const startSeconds = 1_704_067_200
 
 let tables = 0
@@ -30,13 +34,13 @@ let tables = 0
 /** Sends one load to a server and waits until all of it is visible. */
 export async function measureLines(peer: Peer, load: LineLoad): Promise<LineFigures> {
   const { server } = peer
-  const table = `${load.shape}_${++tables}`
+  const table = load.table ?? `${load.shape}_${++tables}`
   const options: SenderOptions = {
     protocol: load.protocol,
     port: load.protocol === 'tcp' ? server.linePort : server.httpPort,
     connections: load.connections,
     rows: load.rows,
-    templateRows: templateRowsMax,
+    templateRows: load.templateRows ?? templateRowsDefault,
     batchRows: 10_000,
     shape: load.shape,
     order: load.order,

@@ -1,7 +1,6 @@
 // Scans and group-bys over parts, beside DuckDB on the same rows (read from our own files into a native table).
 // Constants vary from run to run, so that no result cache can help. Figures: milliseconds, the worst of the runs.
 
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { Client } from 'undici'
@@ -56,7 +55,7 @@ export async function scans(peer: Peer, options: ScanOptions, print: (line: stri
   const { dataset } = JSON.parse(await exec(client, 'select table_name from tables()')) as { dataset: string[][] }
   await exec(client, `rename table '${dataset[0]?.[0]}' to 't'`)
   await exec(client, 'checkpoint')
-  const reference = options.duckdb ? await loadDuckdb(peer.root) : null
+  const reference = options.duckdb ? await loadDuckdb(client, peer.root, ['t']) : null
   for (const query of queries) {
     const ours = await worst(options.runs, (n) => exec(client, query.ours(n)))
     const theirs = reference === null ? Number.NaN : await worst(options.runs, (n) => reference(query.duckdb(n)))
@@ -67,7 +66,7 @@ export async function scans(peer: Peer, options: ScanOptions, print: (line: stri
   await client.close()
 }
 
-async function exec(client: Client, sql: string): Promise<string> {
+export async function exec(client: Client, sql: string): Promise<string> {
   const { statusCode, body } = await client.request({ path: `/exec?query=${encodeURIComponent(sql)}`, method: 'GET' })
   const text = await body.text()
   if (statusCode !== 200) throw new Error(`${sql}: ${text}`)
@@ -75,7 +74,7 @@ async function exec(client: Client, sql: string): Promise<string> {
 }
 
 /** One run to warm up, then the slowest of the others. */
-async function worst(runs: number, run: (n: number) => Promise<unknown>): Promise<number> {
+export async function worst(runs: number, run: (n: number) => Promise<unknown>): Promise<number> {
   await run(0)
   let slowest = 0
   for (let n = 1; n <= runs; n++) {
@@ -86,13 +85,19 @@ async function worst(runs: number, run: (n: number) => Promise<unknown>): Promis
   return slowest
 }
 
-/** A native DuckDB table made of all our parts. */
-async function loadDuckdb(root: string): Promise<(sql: string) => Promise<unknown>> {
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.parquet'))
-  const list = files.map((file) => `'${join(root, file)}'`).join(', ')
+export type RunSql = (sql: string) => Promise<unknown>
+
+/** A native DuckDB database with a table made of the parts of each of ours. */
+export async function loadDuckdb(client: Client, root: string, tables: readonly string[]): Promise<RunSql> {
   const instance = await DuckDBInstance.create(join(root, 'reference.duckdb'), { threads: '2' })
   const connection = await instance.connect()
   await connection.run("set timezone = 'UTC'")
-  await connection.run(`create table t as select * from read_parquet([${list}]) order by timestamp`)
+  for (const table of tables) {
+    const { dataset } = JSON.parse(await exec(client, `select file from table_parts('${table}')`)) as {
+      dataset: [string][]
+    }
+    const list = dataset.map(([file]) => `'${join(root, 'db', file)}'`).join(', ')
+    await connection.run(`create table ${table} as select * from read_parquet([${list}]) order by timestamp`)
+  }
   return async (sql) => (await connection.runAndReadAll(sql)).getRows()
 }
