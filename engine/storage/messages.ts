@@ -34,6 +34,14 @@ export type SchemaChange =
         Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWal'>
       >
     }
+  /** `program` casts the column into a new one (writer-type.ts). */
+  | {
+      readonly kind: 'changeType'
+      readonly tableId: number
+      readonly columnId: number
+      readonly type: DataType
+      readonly program: RewriteProgram
+    }
   | { readonly kind: 'dropPartition'; readonly tableId: number; readonly partitions: readonly string[] }
 
 /** Rows for one table, column by column. Values are converted to the column's type already. */

@@ -51,6 +51,8 @@ export function recoverWriter(options: WriterOptions): WriterState {
     pending: [],
     jobs: new Map(),
     dropped: new Map(),
+    later: [],
+    pause: null,
     rewriting: new Map(),
     waiters: [],
     nextJobId: 1,

@@ -15,6 +15,8 @@ export interface ColumnSchema {
   /** What CREATE TABLE said of a SYMBOL; kept for SHOW CREATE TABLE and table_columns(), without effect on storage. */
   readonly symbol?: { readonly capacity: number; readonly cached: boolean }
   readonly indexed?: { readonly blockCapacity: number }
+  /** Where the column stands among the others, when not by its id: it stands for one whose type was changed. */
+  readonly place?: number
 }
 
 export interface TableSchema {
@@ -42,7 +44,9 @@ export interface TableSchema {
 
 /** Columns that exist now, in the order that SELECT * shows. */
 export function liveColumns(schema: TableSchema): ColumnSchema[] {
-  return schema.columns.filter((column) => !column.dropped)
+  const live = schema.columns.filter((column) => !column.dropped)
+  if (live.every(({ place }) => place === undefined)) return live
+  return live.sort((x, y) => (x.place ?? x.id) - (y.place ?? y.id))
 }
 
 /** The live column of that name; names match without case, as everywhere in this field. */

@@ -12,9 +12,10 @@ import { changeSchema } from './schema-change.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, flushTable, freeGeneration, whenFlushed } from './writer-flush.js'
 import { commitManifest, payDebts, putOff, settleDebts } from './writer-manifest.js'
-import { whenUntouched } from './writer-rewrite.js'
+import { rewriteParts, whenUntouched } from './writer-rewrite.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
+import { changeColumnType } from './writer-type.js'
 
 /** What a ddl frame, or the ddl list of a rows frame, says. */
 export type LoggedChange =
@@ -31,8 +32,12 @@ export function applyChange(state: WriterState, requestId: number, change: Schem
 }
 
 function attemptChange(state: WriterState, requestId: number, change: SchemaChange): void {
+  attempt(state, requestId, () => changeTable(state, requestId, change))
+}
+
+function attempt(state: WriterState, requestId: number, work: () => void): void {
   try {
-    changeTable(state, requestId, change)
+    work()
   } catch (thrown) {
     if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
     state.catalog.undo()
@@ -57,9 +62,32 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
     case 'dropPartition':
       dropPartitions(state, requestId, table, change.partitions)
       return
+    case 'changeType':
+      changeColumnType(state, requestId, table, change)
+      return
+    case 'alterTable':
+      if (losesKeys(table, change.changes.dedupKeys)) {
+        dropRepeats(state, requestId, table, () => changeSchema(table.schema, change))
+        return
+      }
+      replaceSchema(state, requestId, table, changeSchema(table.schema, change))
+      return
     default:
       replaceSchema(state, requestId, table, changeSchema(table.schema, change))
   }
+}
+
+/** Whether rows that are repeated by the keys of now would be seen again. */
+function losesKeys({ schema }: WriterTable, keys: readonly number[] | undefined): boolean {
+  return keys !== undefined && schema.dedupKeys.length > 0 && keys.join() !== schema.dedupKeys.join()
+}
+
+/** Readers leave repeated rows out by the keys: before these go, so do the rows. */
+function dropRepeats(state: WriterState, requestId: number, table: WriterTable, schema: () => TableSchema): void {
+  rewriteParts(state, table, null, ({ error }) => {
+    if (error !== null) answerNow(state, refusal(requestId, error))
+    else state.later.push(() => attempt(state, requestId, () => replaceSchema(state, requestId, table, schema())))
+  })
 }
 
 function createTable(
@@ -81,9 +109,15 @@ function createTable(
   enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
 }
 
-function replaceSchema(state: WriterState, requestId: number, table: WriterTable, schema: TableSchema): void {
+/** Without a request nobody is answered. */
+export function replaceSchema(
+  state: WriterState,
+  requestId: number | null,
+  table: WriterTable,
+  schema: TableSchema,
+): void {
   if (schema === table.schema) {
-    enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
+    if (requestId !== null) enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
     return
   }
   const holder = state.catalog.find(schema.name)
@@ -95,7 +129,8 @@ function replaceSchema(state: WriterState, requestId: number, table: WriterTable
   noteSchemaChange(table, firstLsn)
   // The index of a generation knows one set of keys.
   if (keysChanged) flushTable(state, table)
-  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
+  const receipts = requestId === null ? [] : [receiptOf(requestId, { lsn: endLsn })]
+  enqueue(state, { versions: [table.nextVersion()], receipts })
 }
 
 function dropTable(state: WriterState, requestId: number, table: WriterTable): void {

@@ -24,17 +24,15 @@ import type { WriterTable } from './writer-table.js'
 export interface Rewriting {
   readonly table: WriterTable
   readonly program: RewriteProgram | null
-  /** Schema of the new parts. */
-  readonly schema: TableSchema
-  readonly done: (outcome: RewriteOutcome) => void
+  /** Schema of the new parts, at the time of the job. */
+  readonly schema: () => TableSchema
+  /** Parts that the job looks at. */
+  readonly parts: () => readonly PartDescriptor[]
+  /** The job is done; no new symbols are wanted any more. */
+  readonly written: (result: JobResult) => void
+  readonly failed: (error: ErrorRecord) => void
   /** Changes of the table that wait. */
   readonly waiting: (() => void)[]
-}
-
-/** `error`: nothing was changed. */
-export interface RewriteOutcome {
-  readonly rows: number
-  readonly error: ErrorRecord | null
 }
 
 /** Runs the change now, or when the rewrite of the table that is under way has ended. */
@@ -58,41 +56,61 @@ export function applyRewrite(state: WriterState, requestId: number, tableId: num
       answerNow(state, refusal(requestId, errorRecord(new SqlError('the table has changed meanwhile, try again', 0))))
       return
     }
-    rewriteTable(state, {
-      ...{ table, program, schema, waiting: [] },
-      done: ({ rows, error }) => {
-        if (error !== null) answerNow(state, refusal(requestId, error))
-        else enqueue(state, { receipts: [receiptOf(requestId, { rows })] })
-      },
+    rewriteParts(state, table, program, ({ rows, error }) => {
+      if (error !== null) answerNow(state, refusal(requestId, error))
+      else enqueue(state, { receipts: [receiptOf(requestId, { rows })] })
     })
   })
 }
 
-/** Begins a rewrite of a table that has none under way. */
-export function rewriteTable(state: WriterState, rewriting: Rewriting): void {
-  const { table } = rewriting
-  state.rewriting.set(table, rewriting)
-  whenFlushed(state, flushTable(state, table), () => postRewrite(state, rewriting))
+/** `error`: nothing was changed. */
+export interface RewriteOutcome {
+  readonly rows: number
+  readonly error: ErrorRecord | null
 }
 
-function postRewrite(state: WriterState, rewriting: Rewriting): void {
-  const { table, program, schema } = rewriting
+/** Runs the program over the table and replaces the touched parts. Without a program, rows that are repeated go. */
+export function rewriteParts(
+  state: WriterState,
+  table: WriterTable,
+  program: RewriteProgram | null,
+  done: (outcome: RewriteOutcome) => void,
+): void {
+  const end = (outcome: RewriteOutcome): void => endRewrite(state, rewriting, () => done(outcome))
+  const rewriting: Rewriting = {
+    ...{ table, program, schema: () => table.stableSchema, parts: () => table.parts, waiting: [] },
+    written: (result) => end(commitParts(state, table, result)),
+    failed: (error) => end({ rows: 0, error }),
+  }
+  beginRewrite(state, rewriting)
+}
+
+/** Begins a rewrite of a table that has none under way. */
+export function beginRewrite(state: WriterState, rewriting: Rewriting): void {
+  state.rewriting.set(rewriting.table, rewriting)
+  whenFlushed(state, flushTable(state, rewriting.table), () => postRewrite(state, rewriting))
+}
+
+/** Everything up to the barrier is in parts. */
+export function postRewrite(state: WriterState, rewriting: Rewriting): void {
+  const { table, program } = rewriting
   if (table.dropped) {
-    finish(state, rewriting, { rows: 0, error: errorRecord(new SqlError('the table was dropped', 0)) })
+    rewriting.failed(errorRecord(new SqlError('the table was dropped', 0)))
     return
   }
-  const { parts } = table
+  const parts = rewriting.parts()
   if (parts.length === 0) {
-    commitParts(state, rewriting, { parts: [] })
+    rewriting.written({ parts: [] })
     return
   }
+  const schema = rewriting.schema()
   try {
     const version = { ...table.describe(), generations: [] }
     const firstPartId = takePartIds(state, parts.length)
     postJob(state, { job: { kind: 'rewrite', version, schema, parts, firstPartId, program }, table })
   } catch (thrown) {
     if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown
-    finish(state, rewriting, { rows: 0, error: errorRecord(thrown) })
+    rewriting.failed(errorRecord(thrown))
   }
 }
 
@@ -105,7 +123,7 @@ export function rewriteDone(state: WriterState, table: WriterTable, result: JobR
     return
   }
   if (result.newSymbols === undefined) {
-    commitParts(state, rewriting, result)
+    rewriting.written(result)
     return
   }
   try {
@@ -113,13 +131,12 @@ export function rewriteDone(state: WriterState, table: WriterTable, result: JobR
     postRewrite(state, rewriting)
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
-    finish(state, rewriting, { rows: 0, error: errorRecord(thrown) })
+    rewriting.failed(errorRecord(thrown))
   }
 }
 
 export function rewriteFailed(state: WriterState, table: WriterTable, error: ErrorRecord): void {
-  const rewriting = state.rewriting.get(table)
-  if (rewriting !== undefined) finish(state, rewriting, { rows: 0, error })
+  state.rewriting.get(table)?.failed(error)
 }
 
 /** The rows' new symbols get their ids; the next log frame of the table holds them as well. */
@@ -138,62 +155,59 @@ function internSymbols(state: WriterState, table: WriterTable, symbols: NonNulla
   }
 }
 
-function commitParts(state: WriterState, rewriting: Rewriting, { parts, replaced = [], rows = 0 }: JobResult): void {
-  const { table, schema } = rewriting
-  const gone = table.parts.filter(({ id }) => replaced.includes(id))
-  const changesSchema = schema !== table.schema && schema.version > table.schema.version
-  if (gone.length > 0 || changesSchema) {
-    try {
-      commitRewrite(state, rewriting, gone, parts)
-    } catch (thrown) {
-      if (!(thrown instanceof FileError)) throw thrown
-      putOff(state, thrown)
-      const named = parts[0] !== undefined && namesPart(state, table.id, parts[0].id)
-      if (!named) {
-        discardParts(state, parts)
-        finish(state, rewriting, { rows: 0, error: errorRecord(thrown) })
-        return
-      }
-    }
-    schemaWritten(table)
-    symbolsNamed(table)
-    table.parts = [...table.parts.filter((part) => !gone.includes(part)), ...parts].sort(
-      (x, y) => x.minTxn - y.minTxn || x.id - y.id,
-    )
-    table.retire(() => discardParts(state, gone))
-    enqueue(state, { versions: [table.nextVersion()] })
+function commitParts(state: WriterState, table: WriterTable, result: JobResult): RewriteOutcome {
+  const { replaced = [], rows = 0 } = result
+  if (replaced.length === 0) return { rows, error: null }
+  try {
+    replaceParts(state, table, replaced, result.parts)
+  } catch (thrown) {
+    if (!(thrown instanceof FileError)) throw thrown
+    return { rows: 0, error: errorRecord(thrown) }
   }
-  finish(state, rewriting, { rows, error: null })
+  enqueue(state, { versions: [table.nextVersion()] })
+  return { rows, error: null }
 }
 
-/** Throws FileError. */
-function commitRewrite(
+/**
+ * The new parts instead of the old ones, with a new schema if there is one, in one record. Throws FileError when the
+ * manifest does not hold it: nothing has changed then, and the new files are gone.
+ */
+export function replaceParts(
   state: WriterState,
-  { table }: Rewriting,
-  gone: readonly PartDescriptor[],
+  table: WriterTable,
+  replaced: readonly number[],
   parts: readonly PartDescriptor[],
+  schema?: TableSchema,
 ): void {
-  writeSymbols(state.options, table)
-  payDebts(state)
-  const dictionaries = symbolCounts(table)
-  const removed = gone.map(({ id }) => id)
-  commitManifest(state, [
-    ...schemaRecords(state.manifest, table),
-    { kind: 'parts', tableId: table.id, added: parts, removed, dictionaries },
-    { kind: 'ids', table: state.catalog.nextTableId },
-  ])
+  const gone = table.parts.filter(({ id }) => replaced.includes(id))
+  try {
+    writeSymbols(state.options, table)
+    payDebts(state)
+    const removed = gone.map(({ id }) => id)
+    commitManifest(state, [
+      ...(schema === undefined ? schemaRecords(state.manifest, table) : [{ kind: 'schema', schema } as const]),
+      { kind: 'parts', tableId: table.id, added: parts, removed, dictionaries: symbolCounts(table) },
+      { kind: 'ids', table: state.catalog.nextTableId },
+    ])
+  } catch (thrown) {
+    putOff(state, thrown)
+    // The record may have reached the disk although the commit failed: then it counts.
+    if (parts[0] === undefined || !namesPart(state, table.id, parts[0].id)) {
+      discardParts(state, parts)
+      throw thrown
+    }
+  }
+  schemaWritten(table)
+  symbolsNamed(table)
+  table.parts = [...table.parts.filter((part) => !gone.includes(part)), ...parts].sort(
+    (x, y) => x.minTxn - y.minTxn || x.id - y.id,
+  )
+  table.retire(() => discardParts(state, gone))
 }
 
-/** The table is free for what has waited; the first that rewrites again takes the others with it. */
-function finish(state: WriterState, rewriting: Rewriting, outcome: RewriteOutcome): void {
-  const { table, waiting } = rewriting
+/** The table is free: what has waited is tried again, one by one. */
+export function endRewrite(state: WriterState, { table, waiting }: Rewriting, done: () => void): void {
   state.rewriting.delete(table)
-  rewriting.done(outcome)
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    next()
-    const other = state.rewriting.get(table)
-    if (other === undefined) continue
-    other.waiting.push(...waiting)
-    return
-  }
+  done()
+  for (const change of waiting) state.later.push(() => whenUntouched(state, table, change))
 }

@@ -117,6 +117,7 @@ export class WriterRole {
   /** Takes commands and lines up to the step's share. */
   private takeInput(): boolean {
     const { state } = this
+    if (this.pauses()) return false
     if (state.wal.waitingBytes > state.settings.waitingBytesMax) return false
     if (this.blocked) return this.retry()
     let worked = false
@@ -128,9 +129,22 @@ export class WriterRole {
       else if (ringUsed(memory) === 0) break
       else this.takeFromRing()
       worked = true
-      if (this.closing !== undefined) break
+      if (this.closing !== undefined || this.pauses()) break
     }
     return worked
+  }
+
+  /** Between requests: does what has waited for that; true when somebody wants to be alone. */
+  private pauses(): boolean {
+    if (this.progress.open || this.blocked) return false
+    for (const work of this.state.later.splice(0)) work()
+    const { pause } = this.state
+    if (pause === null) return false
+    if (!pause.begun) {
+      pause.begun = true
+      pause.begin()
+    }
+    return true
   }
 
   private takeFromRing(): void {

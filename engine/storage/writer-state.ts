@@ -86,6 +86,13 @@ export interface PendingCommit {
   readonly after?: () => void
 }
 
+/** Somebody needs the writer's attention to be his alone. */
+export interface Pause {
+  readonly owner: WriterTable
+  readonly begin: () => void
+  begun: boolean
+}
+
 /** A job that a query thread does. */
 export interface RunningJob {
   readonly job: Job
@@ -106,6 +113,10 @@ export interface WriterState {
   readonly jobs: Map<number, RunningJob>
   /** Dropped tables that some reader may still hold, by id. */
   readonly dropped: Map<number, WriterTable>
+  /** Work on the catalog that must not come into a half read request: done before the next input is taken. */
+  readonly later: (() => void)[]
+  /** The writer takes no input between requests: `begin` is called once then. */
+  pause: Pause | null
   /** Tables whose parts are being rewritten. */
   readonly rewriting: Map<WriterTable, Rewriting>
   /** Run when all generations named are flushed. */

@@ -125,6 +125,12 @@ export class WriterTable {
     }
   }
 
+  /** For a column that is not live yet. Throws ResourceError. */
+  addDictionary(columnId: number): void {
+    const { memory, allocator, symbols } = this.resources
+    this.dictionaries.set(columnId, new SymbolDictionary(memory, allocator, symbols))
+  }
+
   /** Frees dictionaries of columns that the schema does not know (a request was undone). */
   removeUnknownDictionaries(): void {
     for (const [id, dictionary] of this.dictionaries) {

@@ -9,7 +9,8 @@ import type { Row } from '../../engine/sql/functions/evaluate.js'
 import type { Query } from '../../engine/sql/plan/plan.js'
 import { planStatement } from '../../engine/sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../../engine/sql/statements/planned.js'
-import type { SchemaChange } from '../../engine/storage/messages.js'
+import type { RewriteProgram, SchemaChange } from '../../engine/storage/messages.js'
+import { rowNumberId } from '../../engine/storage/rewrite.js'
 import { type ColumnSchema, liveColumns, type TableSchema, type TableVersion } from '../../engine/storage/schema.js'
 import type { DataType } from '../../engine/types/column-types.js'
 import { formatByPattern } from '../../engine/types/timestamp-pattern.js'
@@ -116,6 +117,9 @@ export class MemoryDatabase {
         this.#append(this.#table(this.#change(planned.change)), planned.columns, rows)
         return done(planned.tag)
       }
+      case 'rewrite':
+        this.#rewrite(this.#table(planned.tableId), planned.program)
+        return done(planned.tag)
       default:
         return done(planned.kind === 'none' ? planned.tag : planned.kind)
     }
@@ -125,6 +129,34 @@ export class MemoryDatabase {
     for (const row of rows)
       table.rows.push(new Map(columns.map(({ columnId }, index) => [columnId, row[index] ?? null])))
     table.txn++
+  }
+
+  /** The program over all rows at once; rows have their numbers as a column more. */
+  #changes(table: MemoryTable, { query }: Pick<RewriteProgram, 'query'>): Row[] {
+    const { columnIds, timestampId, rows } = tableRows(table)
+    const numbered = rows.map((row, index): Row => [BigInt(index), ...row])
+    const others = query.tables.slice(1).map((id) => tableRows(this.#table(id)))
+    return interpretQuery(query, {
+      ...this.interpreterOptions({ ...query, tables: [] }),
+      tables: [{ columnIds: [rowNumberId, ...columnIds], timestampId, rows: numbered }, ...others],
+    })
+  }
+
+  #rewrite(table: MemoryTable, program: Pick<RewriteProgram, 'action' | 'query' | 'assigned'>): void {
+    const changed = new Map(this.#changes(table, program).map(([row, ...values]) => [Number(row), values] as const))
+    if (program.action === 'delete') table.rows = table.rows.filter((_, row) => !changed.has(row))
+    for (const [row, values] of program.action === 'update' ? changed : []) {
+      program.assigned.forEach((id, index) => {
+        table.rows[row]?.set(id, values[index] ?? null)
+      })
+    }
+    table.txn++
+  }
+
+  #changeType(table: MemoryTable, { columnId, type, program }: Extract<SchemaChange, { kind: 'changeType' }>): void {
+    this.#rewrite(table, { ...program, assigned: [columnId] })
+    const columns = table.schema.columns.map((column) => (column.id === columnId ? { ...column, type } : column))
+    table.schema = { ...table.schema, version: table.schema.version + 1, columns }
   }
 
   #rows(query: Query): Row[] {
@@ -143,6 +175,7 @@ export class MemoryDatabase {
     else if (change.kind === 'truncateTable') table.rows = []
     else if (change.kind === 'dropPartition')
       table.rows = table.rows.filter((row) => !change.partitions.includes(partitionOf(table.schema, row)))
+    else if (change.kind === 'changeType') this.#changeType(table, change)
     else table.schema = changedSchema(table.schema, change)
     return change.tableId
   }
@@ -153,7 +186,10 @@ function storedView(table: MemoryTable | undefined): StoredView | undefined {
   return view === undefined ? undefined : { id, name, sql: view }
 }
 
-type Altering = Exclude<SchemaChange, { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'dropPartition' }>
+type Altering = Exclude<
+  SchemaChange,
+  { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'dropPartition' | 'changeType' }
+>
 
 function changedSchema(schema: TableSchema, change: Altering): TableSchema {
   const version = schema.version + 1

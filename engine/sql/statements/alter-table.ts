@@ -19,6 +19,7 @@ import { compileExpression } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
 import { checkColumnName, checkTableName, columnOf, dedupKeysOf, ttlOf } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
+import { castProgram } from './rewrite.js'
 import { tableOf } from './show.js'
 import { optionOf } from './table-options.js'
 import { isWalTable } from './tables-relations.js'
@@ -47,7 +48,7 @@ function changesOf(action: ast.AlterAction, version: TableVersion, context: Bind
     case 'rename columns':
       return renameColumns(action, schema)
     case 'change type':
-      return changeType(action, schema)
+      return changeType(action, version, context)
     case 'rename':
       return renameTable(schema, action.newName, context)
     case 'dedup enable':
@@ -172,8 +173,10 @@ function renameColumns(
 
 function changeType(
   { column, definition }: Extract<ast.AlterAction, { kind: 'change type' }>,
-  schema: TableSchema,
+  version: TableVersion,
+  context: BindContext,
 ): SchemaChange[] {
+  const { schema } = version
   const found = findColumn(schema, column.name)
   if (found === undefined)
     throw new SqlError(`column '${column.name}' does not exist in table '${schema.name}'`, column.position)
@@ -184,7 +187,8 @@ function changeType(
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
   if (sameType(found.type, type))
     throw new SqlError(`column '${column.name}' type is already '${type.name}'`, definition.type.position)
-  throw new SqlError('changing the type of a column is not supported yet', definition.type.position)
+  const program = castProgram(version, found.name, type, context)
+  return [{ kind: 'changeType', tableId: schema.id, columnId: found.id, type, program }]
 }
 
 export function renameTable(

@@ -108,6 +108,19 @@ function inAnyOrder(plan: Plan): Plan {
   return plan.kind === 'join' ? plan : mapInputs(plan, inAnyOrder)
 }
 
+/** Every value of a column in another type; what cannot be cast is NULL. */
+export function castProgram(
+  version: TableVersion,
+  column: string,
+  type: DataType,
+  context: BindContext,
+): RewriteProgram {
+  const relation = targetRelation(version, version.schema.name, context)
+  const scope = scopeOf(relation, context)
+  const value = bindExpression({ kind: 'column', path: [column], quoted: true, position: 0 }, scope)
+  return { ...programOf('update', relation, null, [castTo(value, type)], scope), snapshots: [], assigned: [] }
+}
+
 // SET ---------------------------------------------------------------------------------------------------------------
 
 function targetOf({ column }: ast.Assignment, before: readonly ast.Assignment[], version: TableVersion): TargetColumn {

@@ -1,0 +1,128 @@
+// Goal: ALTER COLUMN .. TYPE casts all values, old and just arriving, keeps the column's place, and is all or nothing at
+// a crash; DEDUP that is switched off brings no superseded row back.
+
+import { expect, test } from 'vitest'
+import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
+import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
+
+const base = 1_704_067_200_000_000n
+
+function newDisk(seed = 1): FaultyDisk {
+  const disk = createFaultyDisk(seed)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  return disk
+}
+
+async function open(disk: FaultyDisk, options: Partial<InlineOptions> = {}): Promise<InlineEngine> {
+  const engine = new InlineEngine({ files: disk.files, ...options })
+  await engine.settle()
+  return engine
+}
+
+async function filled(disk: FaultyDisk): Promise<InlineEngine> {
+  const engine = await open(disk, { settings: { flushRows: 4 } })
+  await engine.run('create table t (ts timestamp, v int, k symbol, s varchar) timestamp(ts) partition by day wal')
+  for (let from = 0; from < 12; from += 3) {
+    const rows = [0, 1, 2].map((row) => `(${base + BigInt(from + row)}L, ${from + row}, 'k${row}', '${row}x')`)
+    await engine.run(`insert into t values ${rows.join()}`)
+  }
+  return engine
+}
+
+test('casts values and keeps the place', async () => {
+  const disk = newDisk()
+  let engine = await filled(disk)
+  await engine.run('alter table t alter column v type long')
+  expect(await engine.rows('select * from t limit 2')).toEqual([
+    [base, 0n, 'k0', '0x'],
+    [base + 1n, 1n, 'k1', '1x'],
+  ])
+  await engine.run('alter table t alter column v type varchar')
+  await engine.run('alter table t alter column k type string')
+  await engine.run('alter table t alter column s type symbol')
+  await engine.run(`insert into t values (${base + 100n}L, 'text', 'fresh', 'new')`)
+  await engine.run('alter table t alter column v type int')
+  disk.crash(4)
+  engine = await open(disk)
+  expect(await engine.rows('select * from t limit 2')).toEqual([
+    [base, 0, 'k0', '0x'],
+    [base + 1n, 1, 'k1', '1x'],
+  ])
+  expect(await engine.rows(`select * from t where ts = ${base + 100n}L`)).toEqual([
+    [base + 100n, null, 'fresh', 'new'],
+  ])
+  expect(await engine.rows(`select count() from t where s = '1x'`)).toEqual([[4n]])
+  expect((await engine.rows('show columns from t')).map(([name, type]) => `${name} ${type}`)).toEqual([
+    'ts TIMESTAMP',
+    'v INT',
+    'k STRING',
+    's SYMBOL',
+  ])
+})
+
+test('rows that come meanwhile are cast as well', async () => {
+  const disk = newDisk()
+  const engine = await filled(disk)
+  const changed = engine.engine.execute('alter table t alter column v type double', {
+    session: { user: 'admin', protocol: 'internal', readOnly: false },
+    encoding: { kind: 'values' },
+    ...{ parameters: [], skip: 0, rowsMax: 1e9, countAll: false, columns: null, timeoutMs: 0, signal: null },
+    explain: false,
+  })
+  for (let row = 0; row < 30; row++) {
+    const line = `t,k=line v=${row}i,extra=${row}i ${(base + BigInt(1000 + row)) * 1000n}\n`
+    expect((await engine.lines(line)).error).toBe(null)
+  }
+  await engine.until(changed)
+  expect(await engine.rows('select count(v), sum(v), count(extra) from t')).toEqual([[42n, 66 + 435, 30n]])
+  const last = `t,k=line v=1.5 ${(base + 5000n) * 1000n}\n`
+  expect((await engine.lines(last)).error).toBe(null)
+})
+
+test('all or nothing at a crash', async () => {
+  let changes = 0
+  for (let crash = 1; crash < 270; crash += 9) {
+    const disk = newDisk(crash)
+    const engine = await filled(disk)
+    await engine.settle()
+    const at = disk.operations + crash
+    let stopped = false
+    disk.inject((operation) => {
+      if (operation.index !== at) return undefined
+      stopped = true
+      return { kind: 'crash' }
+    })
+    let done = false
+    try {
+      await engine.run('alter table t alter column k type varchar')
+      done = true
+    } catch (thrown) {
+      if (!stopped) throw thrown
+    }
+    disk.inject(undefined)
+    disk.crash(crash)
+    const again = await open(disk)
+    const [type] = (await again.rows('show columns from t')).filter(([name]) => name === 'k').map((row) => row[1])
+    if (done) expect(type).toBe('VARCHAR')
+    if (type === 'VARCHAR') changes++
+    expect((await again.rows('select v, k from t')).map(([v, k]) => `${v}${k}`)).toEqual(
+      Array.from({ length: 12 }, (_, row) => `${row}k${row % 3}`),
+    )
+  }
+  expect(changes).toBeGreaterThan(0)
+  expect(changes).toBeLessThan(30)
+})
+
+test('dedup goes without bringing rows back', async () => {
+  const engine = await open(newDisk(), { noMerges: true })
+  await engine.run('create table t (ts timestamp, v int) timestamp(ts) partition by day wal dedup upsert keys(ts)')
+  for (const v of [1, 2, 3]) {
+    await engine.run(`insert into t values (${base}L, ${v}), (${base + BigInt(v)}L, 9)`)
+    await engine.run('checkpoint')
+  }
+  await engine.run('alter table t dedup disable')
+  expect(await engine.rows('select v from t')).toEqual([[3], [9], [9], [9]])
+  await engine.run(`insert into t values (${base}L, 4)`)
+  expect(await engine.rows('select v from t')).toEqual([[3], [4], [9], [9], [9]])
+})
