@@ -26,6 +26,11 @@ export class QuerySpace {
     this.#allocator = allocator
   }
 
+  /** A space of its own within the same budget: who asks for it frees it, at the query's end at the latest. */
+  child(): QuerySpace {
+    return new QuerySpace(this.memory, this.#allocator)
+  }
+
   /** At least so many bytes, 64-byte aligned, contents undefined. Throws ResourceError. */
   take(bytes: number): number {
     const address = this.#allocator.demand(bytes + paddingBytes, budgets.queries)

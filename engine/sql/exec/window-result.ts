@@ -3,6 +3,7 @@
 import { noRow } from '../../kernels/join.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
+import type { Steps } from './join-build.js'
 import { batchRowsMax, type Vector } from './vector.js'
 import type { WindowRows } from './window-rows.js'
 
@@ -63,5 +64,15 @@ export class ResultReader {
       memory.i32[word] = symbols.translate((missing ? column : found).dictionary, memory.i32[word] as number)
     }
     return foreign ? symbols.dictionary : found.dictionary
+  }
+}
+
+/** The rows from one on, with their results. */
+export function* emitted(rows: WindowRows, results: readonly ResultReader[], first: number): Steps {
+  for (let from = first; ; ) {
+    const batch = rows.batchAt(from)
+    if (batch === null) return
+    yield { rows: batch.rows, vectors: [...batch.vectors, ...results.map((result) => result.vector(from, batch.rows))] }
+    from += batch.rows
   }
 }

@@ -18,7 +18,9 @@ interface Partitioning {
 
 /** Asked for slots first, then fed with batches, then read. */
 export class WindowRows {
+  /** For computing over the rows: what its space holds is forgotten with `forgetWork`. */
   readonly context: ExecContext
+  readonly #own: ExecContext
   readonly #width: number
   readonly #types: DataType[]
   readonly #evaluators: { readonly slot: number; readonly evaluate: VectorEvaluator }[] = []
@@ -27,7 +29,10 @@ export class WindowRows {
   #store: RowStore | null = null
 
   constructor(context: ExecContext, columns: readonly PlanColumn[]) {
-    this.context = context
+    const space = context.space.child()
+    context.onEnd(() => space.freeAll())
+    this.context = { ...context, space }
+    this.#own = context
     this.#width = columns.length
     this.#types = columns.map(({ type }) => type)
   }
@@ -43,7 +48,7 @@ export class WindowRows {
     const known = this.#known.get(key)
     if (known !== undefined) return known
     const slot = this.#types.push(expression.type) - 1
-    this.#evaluators.push({ slot, evaluate: compileVector(expression, this.context) })
+    this.#evaluators.push({ slot, evaluate: compileVector(expression, this.#own) })
     this.#known.set(key, slot)
     return slot
   }
@@ -55,8 +60,8 @@ export class WindowRows {
     if (known !== undefined) return known.slot
     const types = slots.map((slot) => this.#types[slot] as DataType)
     const slot = this.#types.push(codeType) - 1
-    const codes = this.context.space.take(batchRowsMax * 4)
-    this.#partitionings.push({ slots, keys: new JoinKeys(this.context, types, types), codes, slot })
+    const codes = this.#own.space.take(batchRowsMax * 4)
+    this.#partitionings.push({ slots, keys: new JoinKeys(this.#own, types, types), codes, slot })
     return slot
   }
 
@@ -81,7 +86,7 @@ export class WindowRows {
   }
 
   append(batch: Batch): void {
-    this.#store ??= new RowStore(this.context, this.#types)
+    this.#store ??= new RowStore(this.#own, this.#types)
     this.#store.append({ rows: batch.rows, vectors: this.extended(batch) })
   }
 
@@ -91,6 +96,10 @@ export class WindowRows {
 
   get store(): RowStore {
     return this.#store as RowStore
+  }
+
+  forgetWork(): void {
+    this.context.space.freeAll()
   }
 
   /** Rows of the input's own columns. */

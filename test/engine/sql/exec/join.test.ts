@@ -132,6 +132,21 @@ describe('joins', () => {
     expect(rows[0]).toBeGreaterThan(16_384 * 8)
   })
 
+  test('rows that no key names any more are dropped', () => {
+    const database = makeDatabase(createBench(512), [])
+    const left = '(select (x * 1000)::timestamp ts, x % 9 k from long_sequence(800)) timestamp(ts)'
+    const right = "(select x::timestamp ts, x % 7 k, x, concat('text ', x) v from long_sequence(800000)) timestamp(ts)"
+    const query = queryOfText(`select t.ts, t.k, q.x, q.v from (${left}) t asof join (${right}) q on (k)`, database)
+    const { rows } = runQuery(database.bench, query, tablesOf(query, database))
+    const expected = Array.from({ length: 800 }, (_, index) => {
+      const [ts, key] = [(index + 1) * 1000, (index + 1) % 9]
+      const found = key > 6 ? null : ts - ((((ts - key) % 7) + 7) % 7)
+      const value = found === null ? null : BigInt(found)
+      return [BigInt(ts), BigInt(key), value, found === null ? null : `text ${found}`]
+    })
+    expect(rows).toEqual(expected)
+  })
+
   test('timestamps of micros and nanos are compared by the moment', () => {
     const database = makeDatabase(createBench(), [
       { name: 'm', columns: columns.slice(0, 1), generations: [[[start], [start + 5n]]], timestampId: 0 },

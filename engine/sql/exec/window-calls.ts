@@ -1,0 +1,94 @@
+// The calls of a window operator over rows that are there: each by the fastest way that its function, its types and its
+// frame allow. Orders and frames that several calls share are made once.
+
+import { assert } from '../../base/assert.js'
+import type { WindowCall } from '../plan/plan.js'
+import { anyResult } from './window-any.js'
+import { extremeResult } from './window-extremes.js'
+import { type Frames, framesOf } from './window-frames.js'
+import { type OrderKeys, WindowOrder, type Working } from './window-order.js'
+import { pickNames, pickResult } from './window-pick.js'
+import { rankNames, rankResult } from './window-rank.js'
+import { ResultReader, type WindowResult } from './window-result.js'
+import { expressionKey, type WindowRows } from './window-rows.js'
+import { sumNames, sumResult } from './window-sums.js'
+import { isNumeric, orderedPresence, orderedValues } from './window-values.js'
+
+/** One call before its rows are there. */
+export interface Prepared {
+  readonly call: WindowCall
+  readonly keys: OrderKeys
+  /** Columns of the arguments. */
+  readonly slots: readonly number[]
+}
+
+export interface Computed {
+  readonly results: readonly ResultReader[]
+  /** One per call. */
+  readonly orders: readonly WindowOrder[]
+}
+
+/** The results of all calls over the rows that are there. */
+export function* computed(rows: WindowRows, prepared: readonly Prepared[]): Working<Computed> {
+  const orders = new Map<string, WindowOrder>()
+  const frames = new Map<string, Frames>()
+  const results: ResultReader[] = []
+  const used: WindowOrder[] = []
+  for (const { call, keys, slots } of prepared) {
+    const orderKey = expressionKey(keys)
+    const order = orders.get(orderKey) ?? (yield* WindowOrder.make(rows, keys))
+    orders.set(orderKey, order)
+    const frameKey = `${orderKey} ${expressionKey(call.frame)}`
+    const known = hasFrame(call) ? (frames.get(frameKey) ?? (yield* framesOf(order, call))) : null
+    if (known !== null) frames.set(frameKey, known)
+    used.push(order)
+    results.push(new ResultReader(rows, call.type, yield* callResult(order, call, slots, known)))
+  }
+  return { results, orders: used }
+}
+
+function hasFrame({ name }: WindowCall): boolean {
+  return !rankNames.has(name) && name !== 'lag' && name !== 'lead'
+}
+
+function* callResult(
+  order: WindowOrder,
+  call: WindowCall,
+  slots: readonly number[],
+  frames: Frames | null,
+): Working<WindowResult> {
+  const [slot = -1] = slots
+  if (rankNames.has(call.name)) return yield* rankResult(order, call, slot)
+  if (pickNames.has(call.name)) return yield* pickResult(order, call, slots, frames)
+  assert(frames !== null, 'an aggregate has a frame')
+  if (frames.exclude === 'none') {
+    const fast = yield* numberResult(order, call, slot, frames)
+    if (fast !== null) return fast
+  }
+  return yield* anyResult(order, call, slots, frames)
+}
+
+/** The aggregates that everybody uses, over numbers; null for all others. */
+function* numberResult(
+  order: WindowOrder,
+  call: WindowCall,
+  slot: number,
+  frames: Frames,
+): Working<WindowResult | null> {
+  const [argument] = call.args
+  if (call.args.length > 1) return null
+  if (call.name === 'count') {
+    if (argument === undefined) return yield* sumResult(order, call, null, frames)
+    return yield* sumResult(order, call, yield* orderedPresence(order, slot), frames)
+  }
+  if (argument === undefined || !isNumeric(argument.type)) return null
+  if (sumNames.has(call.name) && call.type.name === 'DOUBLE') {
+    const values = yield* orderedValues(order, slot, false)
+    return values.exact ? yield* sumResult(order, call, values, frames) : null
+  }
+  if ((call.name === 'min' || call.name === 'max') && call.type.name === argument.type.name) {
+    const values = yield* orderedValues(order, slot, true)
+    return values.exact ? yield* extremeResult(order, call, slot, values, frames) : null
+  }
+  return null
+}
