@@ -28,10 +28,12 @@ interface InodeState {
   readonly seen: Image
   readonly disk: Image
   readonly dirty: Set<number>
+  /** A failed sync has left sectors that are clean and not on the disk. */
+  lost: boolean
 }
 
 export function createInode(): FaultyInode {
-  const state: InodeState = { seen: emptyImage(), disk: emptyImage(), dirty: new Set() }
+  const state: InodeState = { seen: emptyImage(), disk: emptyImage(), dirty: new Set(), lost: false }
   return {
     read: (target, position) => readImage(state.seen, target, position),
     write: (bytes, position) => writeSeen(state, bytes, position),
@@ -106,6 +108,7 @@ function putSector(disk: Image, sector: number, bytes: Uint8Array): void {
 }
 
 function failSync(state: InodeState, random: Random): void {
+  state.lost = true
   if (random.chance(0.5)) resizeImage(state.disk, state.seen.size)
   for (const sector of state.dirty) {
     if (random.chance(0.5)) putSector(state.disk, sector, seenSector(state, sector))
@@ -118,6 +121,8 @@ function crashInode(state: InodeState, random: Random): void {
   // On a disk with 4 KiB sectors, garbage spoils the neighbours too that nobody wrote.
   const together = random.chance(0.5) ? 1 : 8
   const calm = random.next()
+  if (dirty.size === 0 && disk.size === seen.size && !state.lost) return
+  state.lost = false
   resizeImage(disk, crashedSize(disk.size, seen.size, random))
   const groups = new Set([...dirty].sort((a, b) => a - b).map((sector) => Math.floor(sector / together)))
   for (const group of groups) {

@@ -19,6 +19,8 @@ export const engineOperations = [
   'syncDirectory',
 ] as const satisfies readonly OperationKind[]
 
+const rare = new Set<OperationKind>(['truncate', 'makeDirectory', 'list', 'remove', 'removeDirectory', 'rename'])
+
 export interface FaultPlan {
   /** The machine has stopped: also when somebody has swallowed the exception. */
   readonly struck: boolean
@@ -72,7 +74,7 @@ function crashPoint(disk: FaultyDisk, random: Random, within: number): (operatio
   const index = disk.operations + random.between(1, within)
   if (random.chance(0.5)) return (operation) => operation.index === index
   const kind = random.pick(engineOperations)
-  const kindIndex = disk.counts[kind] + random.between(1, 4)
+  const kindIndex = disk.counts[kind] + random.between(1, rare.has(kind) ? 3 : Math.ceil(within / 10))
   return (operation) =>
     (operation.kind === kind && operation.kindIndex >= kindIndex) || operation.index >= index + within
 }

@@ -15,8 +15,7 @@ import type { Random } from './random.js'
 import type { Cell, ModelChange, RowSpec, Step } from './sim-model.js'
 
 /** Tables of line protocol; `plain` has no designated timestamp and takes inserts only, `upsert` may have DEDUP keys. */
-const lineTables = ['alpha', 'beta', 'gamma', 'delta', 'upsert'] as const
-const otherTables = ['epsilon', 'plain'] as const
+const lineTables = ['alpha', 'beta', 'gamma', 'upsert'] as const
 const optionalColumns = ['s', 'sa', 'd', 'da', 'v', 'va', 'b', 'ba', 'l', 'la'] as const
 
 /** By the first letter of a column's name: a name never changes its type. */
@@ -66,7 +65,7 @@ function typeOf(name: string): ColumnType {
 function nextMicros(state: RequestState): number {
   const { random } = state
   const choice = random.next()
-  if (choice < 0.04) return firstMicros - random.below(3) * dayMicros
+  if (choice < 0.01) return firstMicros - random.below(3) * dayMicros
   if (choice < 0.3) return state.lastMicros - random.below(20) * 1_000_000
   if (choice < 0.9) state.lastMicros += random.below(3) * 1_000_000
   return state.lastMicros
@@ -103,11 +102,13 @@ export function linesRequest(state: RequestState): Request {
   const blocks: Line[][] = []
   const spread = random.pick([1, 1, lineTables.length])
   const first = random.below(lineTables.length)
-  for (let count = random.pick([1, 1, 1, 2, 3]); count > 0; count--) {
+  // Lines of most requests have one shape, as in the field; of some, each has its own.
+  const shape = random.chance(0.8) ? randomShape(state) : undefined
+  for (let count = random.pick([1, 1, 1, 1, 2, 3]); count > 0; count--) {
     const lines: Line[] = []
-    for (let left = random.between(1, random.pick([1, 3, 8])); left > 0; left--) {
+    for (let left = random.between(1, random.pick([1, 2, 6])); left > 0; left--) {
       const table = lineTables[(first + random.below(spread)) % lineTables.length] as string
-      lines.push(random.chance(badness) ? badLine(state, table) : goodLine(state, table))
+      lines.push(random.chance(badness) ? badLine(state, table) : goodLine(state, table, shape ?? randomShape(state)))
     }
     blocks.push(lines)
   }
@@ -138,12 +139,14 @@ function ringHeader(requestId: number, flags: number): RingHeader {
   return { kind: ringKinds.lines, flags, precision, requestId, connectionId: 1, nowMicros: firstMicros }
 }
 
-function goodLine(state: RequestState, table: string): Line {
-  const { random } = state
+/** Optional columns of a line. Symbols come first, fields in their order. */
+function randomShape({ random }: RequestState): readonly string[] {
+  return optionalColumns.filter((name) => random.chance(name.length === 1 ? 0.5 : 0.04))
+}
+
+function goodLine(state: RequestState, table: string, names: readonly string[]): Line {
   const n = state.nextRow++
   const ts = nextMicros(state)
-  // Symbols come first in a line; fields follow in their order.
-  const names = optionalColumns.filter((name) => random.chance(name.length === 1 ? 0.5 : 0.04))
   const values = [...names, 'n'].map((name) => ({ name, type: typeOf(name), value: randomValue(state, name, n) }))
   const tags = values.filter(({ type }) => type === 'SYMBOL').map(({ name, value }) => `,${name}=${String(value)}`)
   const fields = values
@@ -249,7 +252,7 @@ export function changeRequest(state: RequestState, tables: readonly TableVersion
   if (choice < 2) return changeOf(state, { kind: 'dropTable', tableId: id }, { kind: 'drop', id }, schema.name)
   if (choice < 4) return changeOf(state, { kind: 'truncateTable', tableId: id }, { kind: 'truncate', id }, schema.name)
   if (choice < 6 && schema.timestampId >= 0) {
-    const name = random.pick([...lineTables, 'epsilon'])
+    const name = random.pick([...lineTables, 'delta'])
     const change = { kind: 'renameTable', tableId: id, name } as const
     return changeOf(state, change, { kind: 'rename', id, name }, `${schema.name} to ${name}`)
   }
@@ -298,7 +301,7 @@ function mayChange({ timestampId, dedupKeys }: TableSchema, { id, name }: Column
 
 function createRequest(state: RequestState): Request {
   const { random } = state
-  const name = random.pick([...lineTables, ...otherTables, 'plain', 'upsert'])
+  const name = random.pick([...lineTables, 'delta', 'plain', 'plain', 'upsert'])
   const hasTimestamp = name !== 'plain'
   const dedup = name === 'upsert' && random.chance(0.7)
   const optional = optionalColumns.filter((column) => column === 's' || random.chance(0.3))
