@@ -1,14 +1,16 @@
-// Where lines of line protocol end. A newline ends a line unless it lies inside a binary value of protocol version 2:
+// Where lines of line protocol end. A newline ends a line unless a backslash hides it (a text of several lines), or it
+// lies inside a binary value of protocol version 2:
 //
 //   double   '=' '=' 0x10 | 8 bytes
 //   array    '=' '=' 0x0E | element type u8 (10 = double) | dimensions u8 | a u32 length for each | the doubles
 //
 // (The first '=' divides name and value, the second says "binary".) Text has no bytes below 0x20 but line ends and tabs,
-// so looking for the type byte is as fast as memchr, and only blocks that hold an array, or a mark within the 11 bytes
-// before their last newline, take the careful path.
+// so looking for the type byte is as fast as memchr, and only blocks that hold an array, a mark within the 11 bytes
+// before their last newline or a backslash right before it take the careful path.
 
 const newline = 0x0a
 const equals = 0x3d
+const backslash = 0x5c
 const doubleMark = 0x10
 const arrayMark = 0x0e
 const markBytes = 3
@@ -18,7 +20,8 @@ const doubleBytes = 8
 export function lastLineEnd(bytes: Buffer): number {
   const at = bytes.lastIndexOf(newline)
   if (at < 0) return 0
-  const doubtful = markNear(bytes, at) || nextMark(bytes, arrayMark, 0) < Number.POSITIVE_INFINITY
+  const doubtful =
+    bytes[at - 1] === backslash || markNear(bytes, at) || nextMark(bytes, arrayMark, 0) < Number.POSITIVE_INFINITY
   return doubtful ? walkLines(bytes, bytes.length) : at + 1
 }
 
@@ -58,8 +61,8 @@ function walkLines(bytes: Buffer, enough: number): number {
     if (array < from) array = nextMark(bytes, arrayMark, from)
     const value = Math.min(double, array)
     if (value > at) {
-      end = at + 1
-      from = end
+      if (!isHidden(bytes, from, at)) end = at + 1
+      from = at + 1
       continue
     }
     const behind = behindValue(bytes, value)
@@ -67,6 +70,13 @@ function walkLines(bytes: Buffer, enough: number): number {
     from = behind
   }
   return end
+}
+
+/** Whether a backslash hides the newline: a run of them hides each other by twos. Bytes before `from` are no text. */
+function isHidden(bytes: Buffer, from: number, newlineAt: number): boolean {
+  let at = newlineAt
+  while (at > from && bytes[at - 1] === backslash) at--
+  return (newlineAt - at) % 2 === 1
 }
 
 /** Position behind the binary value whose type byte is at `mark`; beyond the bytes when it is not complete. */

@@ -133,6 +133,27 @@ test('a mark within the bytes of a double is none', () => {
   expect(lastLineEnd(line)).toBe(line.length)
 })
 
+test('a newline that a backslash hides ends no line', () => {
+  const head = 'm v=1i 1\n'
+  expect(lastLineEnd(Buffer.from(`${head}m text="a\\\n`))).toBe(head.length)
+  expect(lastLineEnd(Buffer.from(`m text="a\\\nb\\\n`))).toBe(0)
+  expect(lastLineEnd(Buffer.from('m text="a\\\nb" 1\nm te'))).toBe('m text="a\\\nb" 1\n'.length)
+  expect(lastLineEnd(Buffer.from('m,tag=a\\\\\n'))).toBe('m,tag=a\\\\\n'.length)
+  const doubleEndsInBackslash = Buffer.from('m d==\x10abcdefg\\\n', 'latin1')
+  expect(lastLineEnd(doubleEndsInBackslash)).toBe(doubleEndsInBackslash.length)
+})
+
+test('blocks end at lines wherever the chunks of a text with line ends are cut', async () => {
+  const line = 'm,tag=a\\ b text="one\\\n\\\ntwo\\\\" 1\n'
+  const bytes = Buffer.from(line.repeat(3))
+  for (let at = 1; at < bytes.length; at++) {
+    const { blocks, refusals } = await gather([bytes.subarray(0, at), bytes.subarray(at)], 1024)
+    expect(refusals).toEqual([])
+    expect(Buffer.concat(blocks).equals(bytes)).toBe(true)
+    expect(blocks.every(({ length }) => length % line.length === 0)).toBe(true)
+  }
+})
+
 test('the careful path takes linear time', () => {
   const head = Buffer.from('m a==\x0e\n\x01\x01\0\0\0\0\0\0\0\0\0\0\0 1\n', 'latin1')
   const bytes = Buffer.concat([head, Buffer.from('m v=1i,w=2i,text="some text" 1\n'.repeat(200_000))])
