@@ -42,13 +42,43 @@ export type SchemaChange =
       readonly type: DataType
       readonly program: RewriteProgram
     }
-  | { readonly kind: 'dropPartition'; readonly tableId: number; readonly partitions: readonly string[] }
+  | {
+      readonly kind: 'partitions'
+      readonly tableId: number
+      readonly operation: 'drop' | 'detach' | 'attach'
+      readonly partitions: readonly string[]
+    }
+  /** Options of a SYMBOL column; null takes the index away. */
+  | {
+      readonly kind: 'alterColumn'
+      readonly tableId: number
+      readonly columnId: number
+      readonly symbol?: NonNullable<ColumnSchema['symbol']>
+      readonly indexed?: NonNullable<ColumnSchema['indexed']> | null
+    }
+
+/** Values of one column as bytes, owned by the message. */
+export type PackedColumn =
+  /** As in memory. */
+  | { readonly kind: 'fixed'; readonly bytes: Uint8Array }
+  /** Texts and arrays: a length each (-1 NULL), the bytes one after the other. */
+  | { readonly kind: 'texts'; readonly lengths: Int32Array; readonly bytes: Uint8Array }
+  /** SYMBOL: indexes (-1 NULL) into texts that lie one after the other, each behind its length u32. */
+  | { readonly kind: 'symbols'; readonly ids: Int32Array; readonly texts: Uint8Array; readonly count: number }
+
+/** Some thousand rows, column by column. */
+export interface PackedRows {
+  readonly rows: number
+  readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: PackedColumn }[]
+}
 
 /** Rows for one table, column by column. Values are converted to the column's type already. */
 export interface RowsInput {
   readonly tableId: number
   readonly rows: number
   readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: readonly Value[] }[]
+  /** Instead of columns: the rows, piece by piece. */
+  readonly packed?: readonly PackedRows[]
 }
 
 /** What is to be done to the rows of a table (rewrite.ts). */

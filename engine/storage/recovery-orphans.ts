@@ -21,7 +21,10 @@ export function removeOrphans(options: OrphanOptions, tables: ReadonlyMap<number
     if (!/^[0-9]+$/.test(name)) continue
     const table = tables.get(Number(name))
     if (table === undefined) attempt(options, name, () => files.removeDirectory(`${directory}/${name}`))
-    else removeParts(options, name, new Set(table.parts.map(({ file }) => file)))
+    else {
+      const kept = [...table.parts, ...(table.schema.detached ?? [])]
+      removeParts(options, name, new Set(kept.map(({ file }) => file)))
+    }
   }
   for (const name of namesIn(options, `${directory}/symbols`)) {
     if (!tables.has(Number.parseInt(name, 10)))

@@ -9,7 +9,7 @@ import { type ColumnSchema, findColumn, type TableSchema } from './schema.js'
 
 type ColumnChange = Extract<
   SchemaChange,
-  { kind: 'addColumn' | 'dropColumn' | 'renameColumn' | 'renameTable' | 'alterTable' }
+  { kind: 'addColumn' | 'dropColumn' | 'renameColumn' | 'alterColumn' | 'renameTable' | 'alterTable' }
 >
 
 /** The changed schema; the same object when there is nothing to do. Throws SqlError. */
@@ -21,6 +21,8 @@ export function changeSchema(schema: TableSchema, change: ColumnChange): TableSc
       return withColumn(droppable(schema, change.columnId), change.columnId, { dropped: true })
     case 'renameColumn':
       return renameColumn(schema, change.columnId, change.name)
+    case 'alterColumn':
+      return alterColumn(schema, change)
     case 'renameTable':
       if (!isTableName(change.name)) throw new SqlError(`invalid table name [name=${change.name}]`, 0)
       return next({ ...schema, name: change.name })
@@ -67,6 +69,20 @@ function renameColumn(schema: TableSchema, columnId: number, name: string): Tabl
   }
   if (!isColumnName(name)) throw new SqlError(`invalid column name [name=${name}]`, 0)
   return withColumn(schema, columnId, { name })
+}
+
+function alterColumn(
+  schema: TableSchema,
+  { columnId, symbol, indexed }: Extract<ColumnChange, { kind: 'alterColumn' }>,
+): TableSchema {
+  const { indexed: before, ...column } = liveColumn(schema, columnId)
+  const kept = indexed === undefined ? before : (indexed ?? undefined)
+  const changed = {
+    ...column,
+    ...(symbol === undefined ? {} : { symbol }),
+    ...(kept === undefined ? {} : { indexed: kept }),
+  }
+  return next({ ...schema, columns: schema.columns.map((other) => (other.id === columnId ? changed : other)) })
 }
 
 function liveColumn(schema: TableSchema, columnId: number): ColumnSchema {

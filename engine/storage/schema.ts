@@ -38,6 +38,8 @@ export interface TableSchema {
   /** Microseconds. */
   readonly o3MaxLagMicros: number
   readonly createdMicros: number
+  /** Parts of detached partitions: on disk, and not in the table. */
+  readonly detached?: readonly DetachedPart[]
   /** Text of a view's query: an entry of the catalog that shares names and ids with tables and never has rows. */
   readonly view?: string
 }
@@ -74,6 +76,9 @@ export interface PartDescriptor {
   /** Ids of the columns in the file; others read as null. */
   readonly columnIds: readonly number[]
 }
+
+/** A part in a schema, which goes to disk as JSON. */
+export type DetachedPart = Omit<PartDescriptor, 'minTs' | 'maxTs'> & { readonly minTs: string; readonly maxTs: string }
 
 export interface GenerationRef {
   readonly id: number

@@ -10,8 +10,9 @@ import { removeTableFiles } from './recovery-orphans.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 import { changeSchema } from './schema-change.js'
 import { noteSchemaChange } from './writer-commit.js'
-import { discardParts, flushTable, freeGeneration, whenFlushed } from './writer-flush.js'
-import { commitManifest, payDebts, putOff, settleDebts } from './writer-manifest.js'
+import { discardParts, flushTable, freeGeneration } from './writer-flush.js'
+import { settleDebts } from './writer-manifest.js'
+import { changePartitions } from './writer-partitions.js'
 import { rewriteParts, whenUntouched } from './writer-rewrite.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -59,8 +60,8 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
     case 'truncateTable':
       truncateTable(state, requestId, table)
       return
-    case 'dropPartition':
-      dropPartitions(state, requestId, table, change.partitions)
+    case 'partitions':
+      changePartitions(state, requestId, table, change.operation, change.partitions)
       return
     case 'changeType':
       changeColumnType(state, requestId, table, change)
@@ -191,34 +192,6 @@ function removal(
   const named = new Set(known.parts.map(({ id }) => id))
   const removed = parts.map(({ id }) => id).filter((id) => named.has(id))
   return [{ kind: 'parts', tableId: table.id, added: [], removed, flushedTxn: Math.max(flushedTxn, known.flushedTxn) }]
-}
-
-/** Memtable rows of the partitions go with them, so the table is flushed first. */
-function dropPartitions(
-  state: WriterState,
-  requestId: number,
-  table: WriterTable,
-  partitions: readonly string[],
-): void {
-  whenFlushed(state, flushTable(state, table), () => {
-    const gone = table.parts.filter(({ partition }) => partitions.includes(partition))
-    try {
-      if (gone.length > 0 && !table.dropped) removePartitions(state, table, gone)
-      enqueue(state, { receipts: [receiptOf(requestId, {})] })
-    } catch (thrown) {
-      putOff(state, thrown)
-      answerNow(state, refusal(requestId, errorRecord(thrown)))
-    }
-  })
-}
-
-/** The manifest's record is the commit: there is no frame in the log. Throws FileError. */
-function removePartitions(state: WriterState, table: WriterTable, gone: readonly PartDescriptor[]): void {
-  payDebts(state)
-  commitManifest(state, removal(state.manifest, table, gone, table.flushedTxn))
-  table.parts = table.parts.filter((part) => !gone.includes(part))
-  table.retire(() => discardParts(state, gone))
-  enqueue(state, { versions: [table.nextVersion()] })
 }
 
 /** Appends the frame; throws ResourceError when the log takes nothing now. */

@@ -202,7 +202,13 @@ export function replaceParts(
   table.parts = [...table.parts.filter((part) => !gone.includes(part)), ...parts].sort(
     (x, y) => x.minTxn - y.minTxn || x.id - y.id,
   )
-  table.retire(() => discardParts(state, gone))
+  const detached = new Set((schema?.detached ?? []).map(({ id }) => id))
+  table.retire(() =>
+    discardParts(
+      state,
+      gone.filter(({ id }) => !detached.has(id)),
+    ),
+  )
 }
 
 /** The table is free: what has waited is tried again, one by one. */

@@ -17,6 +17,7 @@ import { commitRows } from './writer-commit.js'
 import { flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
 import { jobDone, jobFailed } from './writer-jobs.js'
 import { newLineProgress, takeLines } from './writer-lines.js'
+import { enforceTtl } from './writer-partitions.js'
 import { applyRewrite } from './writer-rewrite.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
 import {
@@ -110,6 +111,7 @@ export class WriterRole {
     }
     if (now - this.lastTrimMs >= trimMs) {
       this.lastTrimMs = now
+      enforceTtl(this.state)
       trimLog(this.state)
     }
   }

@@ -28,6 +28,7 @@ interface MemoryTable {
   schema: TableSchema
   /** Values by column id. */
   rows: Map<number, Value>[]
+  detached: Map<number, Value>[]
   txn: number
 }
 
@@ -167,14 +168,13 @@ export class MemoryDatabase {
   #change(change: SchemaChange): number {
     if (change.kind === 'createTable') {
       const id = this.#nextId++
-      this.#tables.set(id, { schema: { ...change.schema, id, version: 1 }, rows: [], txn: 0 })
+      this.#tables.set(id, { schema: { ...change.schema, id, version: 1 }, rows: [], detached: [], txn: 0 })
       return id
     }
     const table = this.#table(change.tableId)
     if (change.kind === 'dropTable') this.#tables.delete(change.tableId)
     else if (change.kind === 'truncateTable') table.rows = []
-    else if (change.kind === 'dropPartition')
-      table.rows = table.rows.filter((row) => !change.partitions.includes(partitionOf(table.schema, row)))
+    else if (change.kind === 'partitions') changePartitions(table, change)
     else if (change.kind === 'changeType') this.#changeType(table, change)
     else table.schema = changedSchema(table.schema, change)
     return change.tableId
@@ -188,7 +188,7 @@ function storedView(table: MemoryTable | undefined): StoredView | undefined {
 
 type Altering = Exclude<
   SchemaChange,
-  { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'dropPartition' | 'changeType' }
+  { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'partitions' | 'changeType' }
 >
 
 function changedSchema(schema: TableSchema, change: Altering): TableSchema {
@@ -211,9 +211,33 @@ function changedSchema(schema: TableSchema, change: Altering): TableSchema {
       return mapped((column) => (column.id === change.columnId ? { ...column, dropped: true } : column))
     case 'renameColumn':
       return mapped((column) => (column.id === change.columnId ? { ...column, name: change.name } : column))
+    case 'alterColumn': {
+      const { symbol, indexed } = change
+      return mapped(({ indexed: before, ...column }) => {
+        if (column.id !== change.columnId) return before === undefined ? column : { ...column, indexed: before }
+        const kept = indexed === undefined ? before : indexed
+        const index = kept === undefined || kept === null ? {} : { indexed: kept }
+        return { ...column, ...(symbol === undefined ? {} : { symbol }), ...index }
+      })
+    }
     case 'alterTable':
       return { ...schema, version, ...change.changes }
   }
+}
+
+/** Detached rows lie aside until they are attached again. */
+function changePartitions(
+  table: MemoryTable,
+  { operation, partitions }: Extract<SchemaChange, { kind: 'partitions' }>,
+): void {
+  const isNamed = (row: ReadonlyMap<number, Value>): boolean => partitions.includes(partitionOf(table.schema, row))
+  if (operation === 'attach') {
+    table.rows.push(...table.detached.filter(isNamed))
+    table.detached = table.detached.filter((row) => !isNamed(row))
+    return
+  }
+  if (operation === 'detach') table.detached.push(...table.rows.filter(isNamed))
+  table.rows = table.rows.filter((row) => !isNamed(row))
 }
 
 function tableRows({ schema, rows }: MemoryTable): TableRows {

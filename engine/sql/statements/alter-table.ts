@@ -17,11 +17,12 @@ import { bindCondition } from '../bind/expression.js'
 import { typeOfName } from '../bind/types.js'
 import { compileExpression } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
-import { checkColumnName, checkTableName, columnOf, dedupKeysOf, ttlOf } from './create-table.js'
+import { checkColumnName, checkTableName, columnOf, dedupKeysOf, powerOfTwo, ttlOf } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
 import { tableOf } from './show.js'
 import { optionOf } from './table-options.js'
+import { defaultIndexCapacity, defaultSymbolCapacity } from './table-relations.js'
 import { isWalTable } from './tables-relations.js'
 
 export function planAlterTable(statement: ast.AlterTable, context: BindContext): PlannedStatement {
@@ -84,7 +85,7 @@ type SymbolAction = Extract<
   }
 >
 
-/** Indexes, caches and capacities of symbols are promises about storage that this one has no use for: checked, then nothing. */
+/** Indexes, caches and capacities of symbols are promises about storage that this one has no use for: they are only shown. */
 function symbolChanges(action: SymbolAction, schema: TableSchema): SchemaChange[] {
   switch (action.kind) {
     case 'squash partitions':
@@ -92,23 +93,37 @@ function symbolChanges(action: SymbolAction, schema: TableSchema): SchemaChange[
       return []
     case 'suspend wal':
       throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
-    case 'add index':
+    case 'add index': {
+      const capacity = powerOfTwo(action.index.capacity ?? defaultIndexCapacity)
+      return columnOptions(schema, checkSymbol(action.column, schema, 'indexes are'), {
+        indexed: { blockCapacity: capacity },
+      })
+    }
     case 'drop index':
-      checkSymbol(action.column, schema, 'indexes are')
-      return []
-    case 'set cache':
-      checkSymbol(action.column, schema, 'cache is')
-      return []
-    case 'set symbol capacity':
-      checkSymbol(action.column, schema, 'symbol capacity is')
+      return columnOptions(schema, checkSymbol(action.column, schema, 'indexes are'), { indexed: null })
+    case 'set cache': {
+      const column = checkSymbol(action.column, schema, 'cache is')
+      const { capacity } = column.symbol ?? { capacity: defaultSymbolCapacity }
+      return columnOptions(schema, column, { symbol: { capacity, cached: action.cache } })
+    }
+    case 'set symbol capacity': {
+      const column = checkSymbol(action.column, schema, 'symbol capacity is')
       if (action.capacity < 2) throw new SqlError('min symbol capacity is 2', action.capacityPosition)
-      return []
+      const cached = column.symbol?.cached ?? true
+      return columnOptions(schema, column, { symbol: { capacity: powerOfTwo(action.capacity), cached } })
+    }
   }
 }
 
-function checkSymbol({ name, position }: ast.Name, schema: TableSchema, what: string): void {
+type ColumnOptions = Omit<Extract<SchemaChange, { kind: 'alterColumn' }>, 'kind' | 'tableId' | 'columnId'>
+
+function columnOptions({ id: tableId }: TableSchema, { id: columnId }: ColumnSchema, options: ColumnOptions) {
+  return [{ kind: 'alterColumn', tableId, columnId, ...options } as const]
+}
+
+function checkSymbol({ name, position }: ast.Name, schema: TableSchema, what: string): ColumnSchema {
   const column = existing(name, position, schema)
-  if (column.type.name === 'SYMBOL') return
+  if (column.type.name === 'SYMBOL') return column
   throw new SqlError(`${what} only supported for symbol type [column=${name}, type=${column.type.name}]`, position)
 }
 
@@ -231,22 +246,29 @@ function partitions(
     const word = context.sql.toLowerCase().indexOf('partition', action.position)
     throw new SqlError('table is not partitioned', Math.max(word, action.position))
   }
-  const names = partitionNames(action.partitions, version, context)
+  const names = partitionNames(action.partitions, action.operation === 'attach', version, context)
+  const named = (operation: 'drop' | 'detach' | 'attach'): SchemaChange[] =>
+    names.length === 0 ? [] : [{ kind: 'partitions', tableId: schema.id, operation, partitions: names }]
   switch (action.operation) {
     case 'drop':
     case 'force drop':
-      return names.length === 0 ? [] : [{ kind: 'dropPartition', tableId: schema.id, partitions: names }]
+      return named('drop')
+    case 'detach':
+    case 'attach':
+      return named(action.operation)
     case 'convert to parquet':
     case 'convert to native':
       // Partitions are Parquet files in any case.
       return []
-    case 'attach':
-    case 'detach':
-      throw new SqlError(`${action.operation.toUpperCase()} PARTITION is not supported yet`, action.position)
   }
 }
 
-function partitionNames({ list, where }: ast.PartitionList, version: TableVersion, context: BindContext): string[] {
+function partitionNames(
+  { list, where }: ast.PartitionList,
+  attaching: boolean,
+  version: TableVersion,
+  context: BindContext,
+): string[] {
   const { schema } = version
   const known = context.catalog.figures(schema.id).partitions
   if (where === null) {
@@ -256,7 +278,7 @@ function partitionNames({ list, where }: ast.PartitionList, version: TableVersio
         throw new SqlError(`'${pattern}' expected, found [ts=${name}]`, position)
       return name
     })
-    return names.filter((name) => known.some((partition) => partition.name === name))
+    return attaching ? names : names.filter((name) => known.some((partition) => partition.name === name))
   }
   const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
   if (timestamp === undefined) return []

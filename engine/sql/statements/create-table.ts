@@ -91,7 +91,7 @@ export function columnOf(definition: ast.ColumnDefinition): Omit<ColumnSchema, '
   }
 }
 
-function powerOfTwo(value: number): number {
+export function powerOfTwo(value: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
 }
 

@@ -1,0 +1,106 @@
+// Goal: partitions are dropped, detached and attached as a whole, durably; TTL drops what is too old and nothing else.
+
+import { expect, test } from 'vitest'
+import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
+import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
+
+const day = 86_400_000_000n
+/** 2024-01-01. */
+const base = 1_704_067_200_000_000n
+
+function newDisk(): FaultyDisk {
+  const disk = createFaultyDisk(2)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  return disk
+}
+
+async function open(disk: FaultyDisk, options: Partial<InlineOptions> = {}): Promise<InlineEngine> {
+  const engine = new InlineEngine({ files: disk.files, ...options })
+  await engine.settle()
+  return engine
+}
+
+async function filled(disk: FaultyDisk, options: Partial<InlineOptions> = {}, rest = ''): Promise<InlineEngine> {
+  const engine = await open(disk, options)
+  await engine.run(`create table t (ts timestamp, k symbol, v int) timestamp(ts) partition by day ${rest} wal`)
+  const rows = Array.from({ length: 10 }, (_, row) => `(${base + (BigInt(row) * day) / 2n}L, 'k${row}', ${row})`)
+  await engine.run(`insert into t values ${rows.join()}`)
+  return engine
+}
+
+async function numbers(engine: InlineEngine): Promise<unknown[]> {
+  return (await engine.rows('select v from t')).map(([v]) => v)
+}
+
+test('drop, of flushed and unflushed rows, by name and by condition', async () => {
+  const disk = newDisk()
+  let engine = await filled(disk)
+  await engine.run(`alter table t drop partition list '2024-01-02', '2024-01-04'`)
+  expect(await numbers(engine)).toEqual([0, 1, 4, 5, 8, 9])
+  await engine.run(`alter table t drop partition where ts < '2024-01-02'`)
+  expect(await numbers(engine)).toEqual([4, 5, 8, 9])
+  disk.crash(1)
+  engine = await open(disk)
+  expect(await numbers(engine)).toEqual([4, 5, 8, 9])
+})
+
+test('detach and attach', async () => {
+  const disk = newDisk()
+  let engine = await filled(disk)
+  await engine.run(`alter table t detach partition list '2024-01-01', '2024-01-03'`)
+  expect(await numbers(engine)).toEqual([2, 3, 6, 7, 8, 9])
+  disk.crash(1)
+  engine = await open(disk)
+  expect(await numbers(engine)).toEqual([2, 3, 6, 7, 8, 9])
+  await expect(engine.run(`alter table t attach partition list '2024-01-09'`)).rejects.toThrow('it is not detached')
+  await engine.run(`alter table t attach partition list '2024-01-03'`)
+  expect(await numbers(engine)).toEqual([2, 3, 4, 5, 6, 7, 8, 9])
+  await engine.run(`insert into t values (${base + 5n}L, 'x', 100)`)
+  await expect(engine.run(`alter table t attach partition list '2024-01-01'`)).rejects.toThrow('it exists')
+  await engine.run(`alter table t drop partition list '2024-01-01'`)
+  await engine.run(`alter table t attach partition list '2024-01-01'`)
+  disk.crash(2)
+  engine = await open(disk)
+  expect(await numbers(engine)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+  expect(await engine.rows(`select v from t where k = 'k1'`)).toEqual([[1]])
+})
+
+async function pass(engine: InlineEngine): Promise<void> {
+  for (let turn = 0; turn < 2500; turn++) engine.turn()
+  await engine.settle()
+}
+
+test('TTL counts from the newest row, not beyond now', async () => {
+  // Rows lie on January 1st to 5th.
+  const late = { startMicros: Number(base + 100n * day) }
+  const engine = await filled(newDisk(), late, 'ttl 2 days')
+  await engine.run('checkpoint')
+  await pass(engine)
+  expect(await numbers(engine)).toEqual([4, 5, 6, 7, 8, 9])
+  await engine.run(`insert into t values (${base + 90n * day}L, 'x', 100)`)
+  await pass(engine)
+  expect(await numbers(engine)).toEqual([100])
+  const early = await filled(newDisk(), { startMicros: Number(base + 4n * day) }, 'ttl 2 days')
+  await early.run(`insert into t values (${base + 1000n * day}L, 'x', 100)`)
+  await early.run('checkpoint')
+  await pass(early)
+  expect(await numbers(early)).toEqual([4, 5, 6, 7, 8, 9, 100])
+  await early.run('alter table t set ttl 1 month')
+  expect(await numbers(early)).toEqual([4, 5, 6, 7, 8, 9, 100])
+})
+
+test('options of symbols are kept and shown', async () => {
+  const disk = newDisk()
+  let engine = await filled(disk)
+  const shown = async () => String((await engine.rows('show create table t'))[0]?.[0])
+  await engine.run('alter table t alter column k add index capacity 512')
+  await engine.run('alter table t alter column k nocache')
+  expect(await shown()).toContain('k SYMBOL NOCACHE INDEX CAPACITY 512')
+  disk.crash(1)
+  engine = await open(disk)
+  expect(await shown()).toContain('k SYMBOL NOCACHE INDEX CAPACITY 512')
+  await engine.run('alter table t alter column k drop index')
+  await engine.run('alter table t alter column k cache')
+  expect(await shown()).toContain('k SYMBOL,')
+})
