@@ -17,6 +17,7 @@ import { wasmBase64 as joinModule } from './generated/join.js'
 import { wasmBase64 as numberModule } from './generated/number.js'
 import { wasmBase64 as parquetModule } from './generated/parquet.js'
 import { wasmBase64 as sortModule } from './generated/sort.js'
+import { wasmBase64 as textModule } from './generated/text.js'
 import type { IlpKernel } from './ilp.js'
 import { ilpTwin } from './ilp-twin.js'
 import type { JoinKernel } from './join.js'
@@ -27,6 +28,8 @@ import type { ParquetKernel } from './parquet.js'
 import { parquetTwin } from './parquet-twin.js'
 import type { SortKernel } from './sort.js'
 import { sortTwin } from './sort-twin.js'
+import type { TextKernel } from './text.js'
+import { textTwin } from './text-twin.js'
 
 export interface Kernels {
   readonly number: NumberKernel
@@ -35,6 +38,7 @@ export interface Kernels {
   readonly ilp: IlpKernel
   readonly join: JoinKernel
   readonly sort: SortKernel
+  readonly text: TextKernel
   readonly parquet: ParquetKernel
 }
 
@@ -47,6 +51,7 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   if (!twins) writeConstants(memory)
   const ilp = kernel<IlpKernel>(memory, ilpModule, ilpTwin, twins)
   const sort = kernel<SortKernel>(memory, sortModule, sortTwin, twins)
+  const text = kernel<TextKernel>(memory, textModule, textTwin, twins)
   const parquet = kernel<ParquetKernel>(memory, parquetModule, parquetTwin, twins)
   const encode = kernel<EncodeKernel>(memory, encodeModule, encodeTwin, twins)
   const aggregate = kernel<AggregateKernel>(memory, aggregateModule, aggregateTwin, twins)
@@ -70,6 +75,9 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
     },
     get sort() {
       return sort()
+    },
+    get text() {
+      return text()
     },
     get parquet() {
       return parquet()

@@ -15,6 +15,8 @@ import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
 import { compileFloor } from './expression-floor.js'
 import { compileLoop } from './expression-loops.js'
+import { compileTextMatch } from './expression-texts.js'
+import { compileTimePart } from './expression-times.js'
 import { TextHeap } from './text-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from './values.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
@@ -36,6 +38,8 @@ export function compileVector(expression: Expression, context: ExecContext): Vec
       return (
         compileSymbolPredicate(expression, context) ??
         compileFloor(expression, context, (part) => compileVector(part, context)) ??
+        compileTimePart(expression, context, (part) => compileVector(part, context)) ??
+        compileTextMatch(expression, context, (part) => compileVector(part, context)) ??
         compileGenerated(expression, context) ??
         compileLoop(expression, context) ??
         compileRows(expression, context)
