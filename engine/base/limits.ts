@@ -3,6 +3,9 @@
 const KIB = 1024
 const MIB = 1024 * KIB
 
+/** Columns that one PIVOT may make. */
+export const pivotColumnsMax = 5_000
+
 /** Rows of one page of a part: the unit of caching, of zone maps and of work (a morsel). */
 export const pageRowsMax = 65_536
 /** Rows of one vector inside the query executor: small enough for the processor's cache. */

@@ -34,7 +34,9 @@ export function bindCall(call: ast.Call, scope: ExpressionScope): Expression {
   if (windowFunctionNames.has(name)) {
     throw new SqlError('window function called in non-window context, make sure to add OVER clause', call.position)
   }
-  if (aggregatesNamed(name).length > 0) return bindAggregate(call, scope)
+  // Some names combine rows with one argument and arguments with several.
+  const combines = call.args.length > 1 && scalarsNamed(name).length > 0
+  if (aggregatesNamed(name).length > 0 && !combines) return bindAggregate(call, scope)
   const [only] = call.args
   if (name === 'array' && only?.kind === 'subquery' && call.args.length === 1)
     return bindExpression(collected(only, call.position), scope)

@@ -48,7 +48,7 @@ function alignSides(
   } else if ((isTime(right.type) || right.type.name === 'DATE') && isText(left.type)) {
     return [timeLiteral(left, right.type, operator), right]
   }
-  const type = comparisonType(left, right)
+  const type = comparisonType(left, right) ?? orderedSymbol(operator, left.type, right.type)
   if (type === null) throw noComparison(operator, left, right, position)
   return [convertTo(left, type), convertTo(right, type)]
 }
@@ -78,6 +78,13 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
   if (isText(a) && (b.name === 'UUID' || b.name === 'IPv4')) return dataType('STRING')
   if (isText(b) && (a.name === 'UUID' || a.name === 'IPv4')) return dataType('STRING')
   return null
+}
+
+/** `symbol > 5` compares the symbols that are numbers; `symbol = 5` is taken for a mistake. */
+function orderedSymbol(operator: string, left: DataType, right: DataType): DataType | null {
+  if (operator === '=' || operator === '<>') return null
+  const mixed = (left.name === 'SYMBOL' && isNumber(right)) || (right.name === 'SYMBOL' && isNumber(left))
+  return mixed ? dataType('DOUBLE') : null
 }
 
 /** What a text literal is converted to beside a value of the type. */

@@ -211,13 +211,23 @@ function bindLogic(expression: ast.BinaryExpression, scope: ExpressionScope): Ex
     left = left.left
   }
   operands.push(left)
-  const bound = operands.reverse().map((operand) => booleanOperand(bindExpression(operand, scope)))
+  const values = operands.reverse().map((operand) => bindExpression(operand, scope))
+  if (isUnknown(expression.operator, values)) return constantOf(null, dataType('STRING'), expression.position)
+  const bound = values.map(booleanOperand)
   return bound
     .slice(1)
     .reduce(
       (sum, next) => scalarCall(expression.operator, [sum, next], expression.position, scope.context),
       bound[0] as Expression,
     )
+}
+
+/** NULL literals among constants that do not decide: `true and null`. */
+function isUnknown(operator: ast.BinaryOperator, values: readonly Expression[]): boolean {
+  if (!values.some(isUntypedNull)) return false
+  return values.every(
+    (value) => isUntypedNull(value) || (value.kind === 'constant' && value.value === (operator === 'and')),
+  )
 }
 
 function booleanOperand(value: Expression): Expression {

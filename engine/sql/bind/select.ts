@@ -12,6 +12,7 @@ import { bindGroups } from './group.js'
 import { bindLatest } from './latest.js'
 import { columnExpression, dropExtra, positionOf, sorted, sortKey } from './order.js'
 import { type NamedItem, outputNames } from './output-names.js'
+import { unpivoted } from './pivot.js'
 import { bindSample } from './sample.js'
 import { type Relation, scopeOf } from './scope.js'
 import { expressionKey } from './types.js'
@@ -42,7 +43,7 @@ interface OrderKey {
 }
 
 export function bindSelect(select: ast.Select, orderBy: readonly ast.OrderItem[], context: BindContext): Relation {
-  if (select.pivot !== null) throw new SqlError('PIVOT is not supported', select.pivot.position)
+  if (select.pivot !== null) return bindSelect(unpivoted(select, select.pivot), orderBy, context)
   const source = bindRows(select, context)
   const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
   const aliases = new Map<string, Expression>()

@@ -2,12 +2,14 @@
 
 import { assert } from '../../base/assert.js'
 import { basicAggregates } from './aggregates.js'
+import { seriesAggregates } from './aggregates-series.js'
 import { statisticAggregates } from './aggregates-statistics.js'
 import { sliceFunctions } from './array-slice.js'
 import { arrayFunctions } from './arrays.js'
 import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction } from './function-types.js'
+import { jsonFunctions } from './json-extract.js'
 import { mathFunctions } from './math.js'
 import { operatorFunctions } from './operators.js'
 import { pgFunctions } from './pg-functions.js'
@@ -32,11 +34,16 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...arrayFunctions,
   ...sliceFunctions,
   ...sessionFunctions,
+  ...jsonFunctions,
   ...pgFunctions,
   ...textListFunctions,
 ]
 
-export const aggregateFunctions: readonly AggregateFunction[] = [...basicAggregates, ...statisticAggregates]
+export const aggregateFunctions: readonly AggregateFunction[] = [
+  ...basicAggregates,
+  ...statisticAggregates,
+  ...seriesAggregates,
+]
 
 /** Functions that need OVER; the aggregates may stand before OVER as well. */
 export const windowFunctionNames: ReadonlySet<string> = new Set([

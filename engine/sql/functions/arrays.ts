@@ -4,6 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, valueBytesMax } from '../../base/limits.js'
 import { dataType } from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'
+import { combineElements, elementWise } from './aggregates-series.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 
 const array = (value: Value | undefined): ArrayValue => value as ArrayValue
@@ -302,6 +303,30 @@ const algebra: ScalarFunction[] = [
   ),
 ]
 
+const combined: ScalarFunction[] = Object.entries(elementWise).map(([name, { says }]) => ({
+  name,
+  takes: ['ARRAY', 'ARRAY'],
+  more: 'ARRAY',
+  gives: 'FIRST',
+  says,
+  example: name === 'array_elem_sum' ? [`${name}(ARRAY[1.0], ARRAY[2.0, 3.0])`, '[3.0,3.0]'] : null,
+  seesNull: true,
+  eval: (args) => combineElements(name, args),
+}))
+
+const weightedMiddle: ScalarFunction = {
+  name: 'wmid',
+  takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
+  gives: 'DOUBLE',
+  says: 'Middle of bid and ask weighted by their sizes (bid size, bid, ask, ask size).',
+  example: ['wmid(1.0, 10.0, 20.0, 3.0)', '12.5'],
+  eval: (args) => {
+    const [bidSize = 0, bid = 0, ask = 0, askSize = 0] = args as number[]
+    const share = bidSize / (bidSize + askSize)
+    return ask * share + bid * (1 - share)
+  },
+}
+
 function multiply(a: ArrayValue, b: ArrayValue, position: number): ArrayValue {
   const [rows = 0, inner = 0] = a.shape
   const [innerOther = 0, columns = 0] = b.shape
@@ -330,4 +355,12 @@ function bookPrice(amount: number, sizes: Float64Array, prices: Float64Array): n
   return null
 }
 
-export const arrayFunctions: readonly ScalarFunction[] = [...folds, ...maps, ...lookups, ...building, ...algebra]
+export const arrayFunctions: readonly ScalarFunction[] = [
+  ...folds,
+  ...maps,
+  ...lookups,
+  ...building,
+  ...algebra,
+  ...combined,
+  weightedMiddle,
+]

@@ -284,7 +284,20 @@ const ipv4Rows: ScalarFunction[] = [
   },
   subnetRow('<<', false),
   subnetRow('<<=', true),
+  reversed('>>', subnetRow('<<', false)),
+  reversed('>>=', subnetRow('<<=', true)),
 ]
+
+/** The same with its arguments the other way round. */
+function reversed(name: string, { takes, says, eval: evaluate, ...rest }: ScalarFunction): ScalarFunction {
+  return {
+    ...rest,
+    name,
+    takes: [...takes].reverse(),
+    says: says.replace('the address is', 'the subnet on the left holds the address, which is'),
+    eval: (args, site) => evaluate([...args].reverse(), site),
+  }
+}
 
 function subnetRow(name: string, orEqual: boolean): ScalarFunction {
   return {

@@ -78,7 +78,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     gives: 'DOUBLE',
     says: 'Distance along the earth between (latitude, longitude) and (latitude, longitude).',
     example: null,
-    eval: (args) => distance(args as number[]),
+    eval: (args) => distanceMeters(args as number[]),
   },
   {
     name: 'geo_within_radius_latlon',
@@ -86,11 +86,17 @@ export const placeFunctions: readonly ScalarFunction[] = [
     gives: 'BOOLEAN',
     says: 'Whether two places are at most so many metres apart.',
     example: null,
-    eval: (args) => distance(args as number[]) <= (args[4] as number),
+    eval: (args) => distanceMeters(args as number[]) <= (args[4] as number),
   },
 ]
 
-function distance([latitude1 = 0, longitude1 = 0, latitude2 = 0, longitude2 = 0]: readonly number[]): number {
+/** Between latitude, longitude and latitude, longitude in degrees. */
+export function distanceMeters([
+  latitude1 = 0,
+  longitude1 = 0,
+  latitude2 = 0,
+  longitude2 = 0,
+]: readonly number[]): number {
   const radians = (degrees: number): number => (degrees * Math.PI) / 180
   const a =
     Math.sin(radians(latitude2 - latitude1) / 2) ** 2 +

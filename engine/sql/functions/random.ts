@@ -253,4 +253,104 @@ function randomBytes(random: Random, length: number): Uint8Array {
   return Uint8Array.from({ length }, () => random.nextInt() & 255)
 }
 
-export const randomFunctions: readonly ScalarFunction[] = [...integers, ...fractions, ...texts, ...others]
+/** Texts with a chance each. */
+function pick(random: Random, texts: readonly Value[], weights: readonly number[]): Value {
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  let left = random.nextDouble() * total
+  for (const [index, weight] of weights.entries()) {
+    left -= weight
+    if (left < 0) return texts[index] ?? null
+  }
+  return texts[texts.length - 1] ?? null
+}
+
+const weighted: ScalarFunction[] = [
+  {
+    ...row(
+      'rnd_symbol_weighted',
+      ['TEXT', 'DOUBLE'],
+      'SYMBOL',
+      'One of the texts by their weights: text, weight, ...',
+      (random, args) =>
+        pick(
+          random,
+          args.filter((_, index) => index % 2 === 0),
+          args.filter((_, index) => index % 2 === 1).map(Number),
+        ),
+    ),
+    more: 'ANY',
+  },
+  row(
+    'rnd_symbol_zipf',
+    ['INT', 'DOUBLE'],
+    'SYMBOL',
+    'One of so many symbols, the k-th with weight 1/k^a.',
+    (random, [count, power]) => {
+      const names = Array.from({ length: Math.min(Number(count), 100_000) }, (_, index) => `sym${index}`)
+      return pick(
+        random,
+        names,
+        names.map((_, index) => (index + 1) ** -Number(power)),
+      )
+    },
+  ),
+  {
+    ...row(
+      'rnd_symbol_zipf',
+      ['TEXT', 'TEXT'],
+      'SYMBOL',
+      'One of the texts, the k-th with weight 1/k^a; the last argument is a.',
+      (random, args) => {
+        const texts = args.slice(0, -1)
+        return pick(
+          random,
+          texts,
+          texts.map((_, index) => (index + 1) ** -Number(args[args.length - 1])),
+        )
+      },
+    ),
+    more: 'ANY',
+  },
+  {
+    ...row(
+      'rnd_decimal',
+      ['INT', 'INT', 'INT'],
+      decimalOf,
+      'A decimal (precision, scale, null rate).',
+      (random, [precision, , rate]) => {
+        if (skips(random, rate)) return null
+        let digits = 0n
+        for (let left = Number(precision); left > 0; left -= 9)
+          digits =
+            digits * 10n ** BigInt(Math.min(9, left)) +
+            (BigInt(random.nextPositiveInt()) % 10n ** BigInt(Math.min(9, left)))
+        return digits
+      },
+    ),
+  },
+  row('rnd_interval', [], 'INTERVAL', 'A stretch of time.', (random) => {
+    const [a, b] = [
+      random.nextPositiveLong() % 4_102_444_800_000_000n,
+      random.nextPositiveLong() % 4_102_444_800_000_000n,
+    ]
+    return a < b ? { lo: a, hi: b } : { lo: b, hi: a }
+  }),
+  withRange(
+    row(
+      'timestamp_shuffle',
+      ['TIMESTAMP', 'TIMESTAMP'],
+      'TIMESTAMP',
+      'A point in time of a range, in no order.',
+      (random, [low, high]) =>
+        low === null || high === null || low === undefined || high === undefined
+          ? null
+          : (low as bigint) + (random.nextPositiveLong() % ((high as bigint) - (low as bigint) + 1n)),
+    ),
+  ),
+]
+
+function decimalOf([precision, scale]: readonly BoundArgument[]): ReturnType<typeof dataType> {
+  return dataType('DECIMAL', Number(precision?.constant ?? 18), Number(scale?.constant ?? 3))
+}
+
+export const randomFunctions: readonly ScalarFunction[] = [...integers, ...fractions, ...texts, ...others, ...weighted]

@@ -29,6 +29,7 @@ import {
 import { parseQuery, parseQueryInParentheses } from './query.js'
 import { parseBatch } from './rows.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf } from './table-options.js'
+import { expressionText } from './text.js'
 
 /** The cursor is on `create`. */
 export function parseCreate(cursor: Cursor): Statement {
@@ -37,7 +38,7 @@ export function parseCreate(cursor: Cursor): Statement {
   const orReplace = cursor.word === 'or' && take(cursor, 'or')
   if (orReplace) demand(cursor, 'replace')
   if (cursor.word === 'view') return parseCreateView(cursor, position, orReplace)
-  if (cursor.word === 'materialized') throw new SqlError('materialized views are not supported', cursor.start)
+  if (cursor.word === 'materialized') return refuseMaterialized(cursor)
   take(cursor, 'atomic')
   const { batch } = parseBatch(cursor)
   if (!orReplace) {
@@ -220,6 +221,27 @@ function parseVolume(cursor: Cursor): NonNullable<CreateTable['volume']> {
   return cursor.kind === 'string'
     ? parseString(cursor, 'volume alias expected')
     : parseNameOrString(cursor, 'volume alias expected')
+}
+
+/** The query is read first: a column without a name is the mistake to report then. */
+function refuseMaterialized(cursor: Cursor): never {
+  const { start } = cursor
+  advance(cursor)
+  demand(cursor, 'view')
+  takeIfNotExists(cursor)
+  parseTableName(cursor, 'view name expected')
+  if (take(cursor, 'as')) {
+    const { body } = parseViewQuery(cursor).query
+    for (const { expression, alias } of body.kind === 'select' ? body.items : []) {
+      if (alias !== null || expression.kind === 'column' || expression.kind === 'star') continue
+      const text = expressionText(expression)
+      throw new SqlError(
+        `column '${text}' requires an explicit alias. Use: ${text} AS your_column_name`,
+        expression.position,
+      )
+    }
+  }
+  throw new SqlError('materialized views are not supported', start)
 }
 
 function parseCreateView(cursor: Cursor, position: number, orReplace: boolean): CreateView {

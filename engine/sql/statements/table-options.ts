@@ -4,6 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import type { TableSchema } from '../../storage/schema.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
 import type * as ast from '../parse/ast.js'
+import { expressionText } from '../parse/text.js'
 
 type Options = Partial<Pick<TableSchema, 'maxUncommittedRows' | 'o3MaxLagMicros'>>
 
@@ -24,8 +25,10 @@ export function optionOf({ name, value, position }: ast.TableOption): Options {
 
 function wholeNumber(value: ast.TableOption['value'], name: string, position: number): number {
   const number = 'kind' in value && value.kind === 'integer' ? Number(value.digits) : Number.NaN
-  if (!Number.isInteger(number) || number > 2_147_483_647)
-    throw new SqlError(`invalid value [parameter=${name}]`, position)
+  if (!Number.isInteger(number) || number > 2_147_483_647) {
+    const text = !('kind' in value) ? '' : value.kind === 'unary' ? value.operator : expressionText(value)
+    throw new SqlError(`invalid value [value=${text},parameter=${name}]`, position)
+  }
   return number
 }
 

@@ -13,6 +13,7 @@ function typeFor(pattern: TypePattern): DataType {
   if (pattern === 'ANY') return dataType('LONG')
   if (pattern === 'TEXT') return dataType('STRING')
   if (pattern === 'TIME') return dataType('TIMESTAMP')
+  if (pattern === 'ARRAY') return dataType('ARRAY', 1)
   return pattern === 'DECIMAL' ? dataType('DECIMAL', 18, 2) : dataType(pattern)
 }
 
@@ -35,6 +36,12 @@ function valuesOf(type: DataType): fc.Arbitrary<Value> {
     case 'VARCHAR':
     case 'CHAR':
       return nullable(fc.constantFrom('a', 'b', 'c'))
+    case 'ARRAY':
+      return nullable(
+        fc
+          .array(fc.integer({ min: 1, max: 1000 }), { minLength: 1, maxLength: 4 })
+          .map((values) => ({ shape: [values.length], data: Float64Array.from(values) })),
+      )
     default:
       return nullable(fc.bigInt({ min: 0n, max: 1000n }))
   }

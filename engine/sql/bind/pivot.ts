@@ -1,0 +1,105 @@
+// PIVOT: rows become columns. `t pivot (sum(x) for side in ('buy', 'sell') group by symbol)` is
+// `select symbol, sum(x) filter (where side = 'buy') as buy, sum(x) filter (where side = 'sell') as sell from t group by symbol`.
+
+import { SqlError } from '../../base/errors.js'
+import { pivotColumnsMax } from '../../base/limits.js'
+import type * as ast from '../parse/ast.js'
+import { expressionText } from '../parse/text.js'
+
+/** One value of each FOR: the condition that it makes, and its part of the name. */
+interface Cell {
+  readonly condition: ast.Expression | null
+  readonly names: readonly string[]
+}
+
+/** The same select without PIVOT: what its list names is a query around the pivoted rows, unless it is `*`. */
+export function unpivoted(select: ast.Select, pivot: ast.Pivot): ast.Select {
+  const inner = pivotedRows(select, pivot)
+  const [only] = select.items
+  const whole = select.items.length === 1 && only?.expression.kind === 'star' && only.expression.exclude.length === 0
+  if (whole && !select.distinct && select.groupBy.length === 0 && select.sampleBy === null) return inner
+  const { position } = pivot
+  const query: ast.Query = {
+    kind: 'query',
+    position,
+    end: position,
+    declarations: [],
+    commonTables: [],
+    body: inner,
+    orderBy: [],
+    limit: null,
+  }
+  const from: ast.TableSource = {
+    kind: 'query source',
+    position,
+    query,
+    lateral: false,
+    alias: null,
+    columnAliases: [],
+    timestamp: null,
+  }
+  return { ...select, from, joins: [], where: null, latestOn: null, pivot: null }
+}
+
+function pivotedRows(select: ast.Select, { aggregates, columns, groupBy, position }: ast.Pivot): ast.Select {
+  const cells = columns.reduce<readonly Cell[]>(crossed, [{ condition: null, names: [] }])
+  if (cells.length * aggregates.length > pivotColumnsMax)
+    throw new SqlError(`too many columns of PIVOT [max=${pivotColumnsMax}]`, position)
+  const keys = groupBy.map((expression): ast.SelectItem => ({ position: expression.position, expression, alias: null }))
+  const values = cells.flatMap((cell) =>
+    aggregates.map((aggregate) => valueItem(cell, aggregate, aggregates.length > 1)),
+  )
+  return {
+    kind: 'select',
+    position: select.position,
+    implicit: false,
+    distinct: false,
+    distinctOn: [],
+    items: [...keys, ...values],
+    from: select.from,
+    joins: select.joins,
+    where: select.where,
+    latestOn: select.latestOn,
+    sampleBy: null,
+    groupBy,
+    having: null,
+    windows: [],
+    pivot: null,
+  }
+}
+
+function crossed(cells: readonly Cell[], { expression, values }: ast.PivotColumn): Cell[] {
+  if (!Array.isArray(values)) throw new SqlError('PIVOT takes a list of values', (values as ast.Query).position)
+  return cells.flatMap((cell) =>
+    (values as readonly ast.SelectItem[]).map((value): Cell => {
+      const test = testOf(expression, value.expression)
+      const { condition } = cell
+      const both: ast.Expression =
+        condition === null
+          ? test
+          : { kind: 'binary', operator: 'and', left: condition, right: test, position: test.position }
+      return { condition: both, names: [...cell.names, nameOf(value)] }
+    }),
+  )
+}
+
+function testOf(operand: ast.Expression, value: ast.Expression): ast.Expression {
+  const { position } = value
+  return value.kind === 'null'
+    ? { kind: 'is null', negated: false, operand, position }
+    : { kind: 'binary', operator: '=', left: operand, right: value, position }
+}
+
+function nameOf({ alias, expression }: ast.SelectItem): string {
+  if (alias !== null) return alias.name
+  return expression.kind === 'string' ? expression.value : expressionText(expression)
+}
+
+/** Several aggregates add their names: `buy_sum(x)`, or `buy_total` with an alias. */
+function valueItem({ condition, names }: Cell, aggregate: ast.SelectItem, several: boolean): ast.SelectItem {
+  const { expression, alias, position } = aggregate
+  if (expression.kind !== 'call') throw new SqlError('PIVOT takes aggregates', position)
+  const suffix = several || alias !== null ? [alias?.name ?? expressionText(expression)] : []
+  const name = [...names, ...suffix].join('_')
+  return { position, expression: { ...expression, filter: condition }, alias: { position, name, quoted: true } }
+}

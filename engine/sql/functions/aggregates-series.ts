@@ -1,0 +1,280 @@
+// Aggregates over series: means weighted by time, deviations with weights, travelled distance, arrays element by element.
+
+import { dataType } from '../../types/column-types.js'
+import type { ArrayValue, Value } from '../../types/value.js'
+import { type AggregateFunction, accumulator } from './function-types.js'
+import { distanceMeters } from './places.js'
+
+// Weighted deviations -----------------------------------------------------------------------------------------------
+
+interface Weighted {
+  weights: number
+  squares: number
+  mean: number
+  deviations: number
+}
+
+function addWeighted(state: Weighted, value: number, weight: number, squares: number, deviations: number): void {
+  if (weight === 0) return
+  const delta = value - state.mean
+  const weights = state.weights + weight
+  state.deviations += deviations + (delta * delta * state.weights * weight) / weights
+  state.mean += (delta * weight) / weights
+  state.weights = weights
+  state.squares += squares
+}
+
+function weightedDeviation(
+  name: string,
+  says: string,
+  example: string,
+  divisor: (state: Weighted) => number,
+): AggregateFunction {
+  return {
+    name,
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'DOUBLE',
+    says,
+    example: [`${name}(x, 2)`, example],
+    accumulator: accumulator<Weighted>({
+      init: () => ({ weights: 0, squares: 0, mean: 0, deviations: 0 }),
+      add: (state, [value, weight]) => {
+        if (typeof value === 'number' && typeof weight === 'number')
+          addWeighted(state, value, weight, weight * weight, 0)
+      },
+      merge: (state, other) => addWeighted(state, other.mean, other.weights, other.squares, other.deviations),
+      result: (state) => {
+        const by = state.weights === 0 ? 0 : divisor(state)
+        return by > 0 ? Math.sqrt(state.deviations / by) : null
+      },
+    }),
+  }
+}
+
+const reliability = ({ weights, squares }: Weighted): number => weights - squares / weights
+
+const deviations: AggregateFunction[] = [
+  weightedDeviation(
+    'weighted_stddev',
+    'Deviation of a sample whose second argument says how reliable each value is.',
+    '1.5811388300841898',
+    reliability,
+  ),
+  weightedDeviation(
+    'weighted_stddev_rel',
+    'Deviation of a sample whose second argument says how reliable each value is.',
+    '1.5811388300841898',
+    reliability,
+  ),
+  weightedDeviation(
+    'weighted_stddev_freq',
+    'Deviation of a sample whose second argument says how often each value occurred.',
+    '1.4907119849998598',
+    ({ weights }) => weights - 1,
+  ),
+]
+
+// Along time --------------------------------------------------------------------------------------------------------
+
+/** Points in time order, as they come from a table: kept, because states of unordered pieces are merged. */
+interface Track<Point> {
+  points: Point[]
+}
+
+interface PricePoint {
+  readonly at: bigint
+  readonly price: number
+}
+
+interface PlacePoint {
+  readonly at: bigint
+  readonly latitude: number
+  readonly longitude: number
+}
+
+function inTimeOrder<Point extends { readonly at: bigint }>(points: readonly Point[]): readonly Point[] {
+  const ordered = points.every((point, index) => index === 0 || point.at >= (points[index - 1] as Point).at)
+  return ordered ? points : [...points].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+}
+
+/** Every price holds until the next one; at one moment only, their mean. */
+function timeWeighted(points: readonly PricePoint[]): number | null {
+  const sorted = inTimeOrder(points)
+  const [first] = sorted
+  const last = sorted[sorted.length - 1]
+  if (first === undefined || last === undefined) return null
+  const span = Number(last.at - first.at)
+  if (span === 0) return sorted.reduce((sum, { price }) => sum + price, 0) / sorted.length
+  let total = 0
+  for (const [index, { at, price }] of sorted.entries()) {
+    const next = sorted[index + 1]
+    if (next !== undefined) total += price * Number(next.at - at)
+  }
+  return total / span
+}
+
+function travelled(points: readonly PlacePoint[]): number | null {
+  if (points.length === 0) return null
+  const sorted = inTimeOrder(points)
+  let meters = 0
+  for (const [index, point] of sorted.entries()) {
+    const before = sorted[index - 1]
+    if (before !== undefined)
+      meters += distanceMeters([before.latitude, before.longitude, point.latitude, point.longitude])
+  }
+  return meters / 1000
+}
+
+const tracks: AggregateFunction[] = [
+  {
+    name: 'twap',
+    takes: ['DOUBLE', 'TIME'],
+    gives: 'DOUBLE',
+    says: 'Mean of a price weighted by the time that it held.',
+    example: ['twap(x, x::timestamp)', '2.5'],
+    accumulator: accumulator<Track<PricePoint>>({
+      init: () => ({ points: [] }),
+      add: ({ points }, [price, at]) => {
+        if (typeof price === 'number' && typeof at === 'bigint') points.push({ at, price })
+      },
+      merge: ({ points }, other) => {
+        for (const point of other.points) points.push(point)
+      },
+      result: ({ points }) => timeWeighted(points),
+    }),
+  },
+  {
+    name: 'haversine_dist_deg',
+    takes: ['DOUBLE', 'DOUBLE', 'TIME'],
+    gives: 'DOUBLE',
+    says: 'Kilometres travelled along latitudes and longitudes in time order.',
+    example: ['haversine_dist_deg(0, 0, x::timestamp)', '0.0'],
+    accumulator: accumulator<Track<PlacePoint>>({
+      init: () => ({ points: [] }),
+      add: ({ points }, [latitude, longitude, at]) => {
+        if (typeof latitude === 'number' && typeof longitude === 'number' && typeof at === 'bigint')
+          points.push({ at, latitude, longitude })
+      },
+      merge: ({ points }, other) => {
+        for (const point of other.points) points.push(point)
+      },
+      result: ({ points }) => travelled(points),
+    }),
+  },
+]
+
+// Arrays element by element -----------------------------------------------------------------------------------------
+
+interface Elements {
+  shape: number[]
+  values: Float64Array
+  counts: Float64Array
+}
+
+type Combine = (sum: number, value: number) => number
+
+/** Shorter arrays count where they have elements; NULL elements do not. */
+function addElements(
+  state: Elements,
+  shape: readonly number[],
+  values: Float64Array,
+  counts: Float64Array | null,
+  combine: Combine,
+): void {
+  if (shape.length === 0) return
+  widen(state, shape)
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as number
+    const count = counts === null ? (Number.isNaN(value) ? 0 : 1) : (counts[index] as number)
+    if (count === 0) continue
+    const at = placeOf(index, shape, state.shape)
+    const known = state.counts[at] as number
+    state.values[at] = known === 0 ? value : combine(state.values[at] as number, value)
+    state.counts[at] = known + count
+  }
+}
+
+function widen(state: Elements, shape: readonly number[]): void {
+  const wider = shape.map((length, index) => Math.max(length, state.shape[index] ?? 0))
+  if (wider.length === state.shape.length && wider.every((length, index) => length === state.shape[index])) return
+  const size = wider.reduce((product, length) => product * length, 1)
+  const values = new Float64Array(size)
+  const counts = new Float64Array(size)
+  for (let index = 0; index < state.values.length; index++) {
+    const at = placeOf(index, state.shape, wider)
+    values[at] = state.values[index] as number
+    counts[at] = state.counts[index] as number
+  }
+  state.shape = wider
+  state.values = values
+  state.counts = counts
+}
+
+/** The same element in an array of another shape. */
+function placeOf(index: number, from: readonly number[], to: readonly number[]): number {
+  let rest = index
+  let place = 0
+  let step = 1
+  for (let dimension = from.length - 1; dimension >= 0; dimension--) {
+    const length = from[dimension] as number
+    place += (rest % length) * step
+    rest = Math.floor(rest / length)
+    step *= to[dimension] as number
+  }
+  return place
+}
+
+export const elementWise: Readonly<Record<string, { readonly says: string; readonly combine: Combine }>> = {
+  array_elem_sum: { says: 'Sums of the elements at each place of arrays.', combine: (sum, value) => sum + value },
+  array_elem_avg: { says: 'Means of the elements at each place of arrays.', combine: (sum, value) => sum + value },
+  array_elem_min: { says: 'Smallest elements at each place of arrays.', combine: Math.min },
+  array_elem_max: { says: 'Largest elements at each place of arrays.', combine: Math.max },
+}
+
+function newElements(): Elements {
+  return { shape: [], values: new Float64Array(0), counts: new Float64Array(0) }
+}
+
+function elementsResult(name: string, { shape, values, counts }: Elements): Value {
+  if (shape.length === 0) return null
+  const isMean = name === 'array_elem_avg'
+  const data = values.map((value, index) => {
+    const count = counts[index] as number
+    return count === 0 ? Number.NaN : isMean ? value / count : value
+  })
+  return { shape, data }
+}
+
+/** Over the arguments of one call. */
+export function combineElements(name: string, arrays: readonly Value[]): Value {
+  const state = newElements()
+  const combine = elementWise[name]?.combine ?? Math.max
+  for (const array of arrays) {
+    if (array === null) continue
+    const { shape, data } = array as ArrayValue
+    addElements(state, shape, data, null, combine)
+  }
+  return elementsResult(name, state)
+}
+
+const elements: AggregateFunction[] = Object.entries(elementWise).map(
+  ([name, { says, combine }]): AggregateFunction => ({
+    name,
+    takes: ['ARRAY'],
+    gives: ([array]) => array?.type ?? dataType('ARRAY', 1),
+    says,
+    example: name === 'array_elem_max' ? [`${name}(ARRAY[x, 1])`, '[5.0,1.0]'] : null,
+    accumulator: accumulator<Elements>({
+      init: newElements,
+      add: (state, [array]) => {
+        if (array === null || array === undefined) return
+        const { shape, data } = array as ArrayValue
+        addElements(state, shape, data, null, combine)
+      },
+      merge: (state, other) => addElements(state, other.shape, other.values, other.counts, combine),
+      result: (state) => elementsResult(name, state),
+    }),
+  }),
+)
+
+export const seriesAggregates: readonly AggregateFunction[] = [...deviations, ...tracks, ...elements]

@@ -1,0 +1,89 @@
+// docs/functions.md, made of the function tables: signature, result, sentence and example of every row.
+
+import { basicAggregates } from './aggregates.js'
+import { seriesAggregates } from './aggregates-series.js'
+import { statisticAggregates } from './aggregates-statistics.js'
+import { signatureText, windowFunctionNames } from './all.js'
+import { sliceFunctions } from './array-slice.js'
+import { arrayFunctions } from './arrays.js'
+import { comparisonFunctions } from './comparisons.js'
+import { conditionFunctions } from './conditions.js'
+import type { AggregateFunction, ScalarFunction, TypePattern } from './function-types.js'
+import { jsonFunctions } from './json-extract.js'
+import { mathFunctions } from './math.js'
+import { operatorFunctions } from './operators.js'
+import { pgFunctions } from './pg-functions.js'
+import { placeFunctions } from './places.js'
+import { randomFunctions } from './random.js'
+import { sessionFunctions } from './session.js'
+import { stringFunctions } from './strings.js'
+import { textListFunctions } from './text-lists.js'
+import { timeFunctions } from './times.js'
+import { timeTextFunctions } from './times-text.js'
+
+type Row = Pick<ScalarFunction | AggregateFunction, 'name' | 'takes' | 'gives' | 'says' | 'example'> & {
+  readonly more?: TypePattern
+}
+
+const families: readonly (readonly [title: string, note: string, rows: readonly Row[]])[] = [
+  ['Operators', 'Written between or before their operands: `a + b`, `-a`.', operatorFunctions],
+  ['Comparisons', '', comparisonFunctions],
+  ['Conditions', '', conditionFunctions],
+  ['Numbers', '', mathFunctions],
+  ['Text', '', stringFunctions],
+  ['JSON', '', jsonFunctions],
+  ['Time', '', timeFunctions],
+  ['Time as text', '', timeTextFunctions],
+  ['Arrays', '', [...arrayFunctions, ...sliceFunctions]],
+  ['Places and networks', '', placeFunctions],
+  ['Random values', 'Every row of a result gets its own value.', randomFunctions],
+  [
+    'Aggregates',
+    'Examples read `long_sequence(5)`, whose column x counts from 1 to 5. Behind OVER they are window functions.',
+    basicAggregates,
+  ],
+  ['Statistics', '', statisticAggregates],
+  ['Series', '', seriesAggregates],
+  ['Session', '', sessionFunctions],
+  ['Lists of texts', 'Lists have the form `{a,b}`, as tools of the PostgreSQL world write them.', textListFunctions],
+  ['PostgreSQL catalog', 'Names may stand behind `pg_catalog.`.', pgFunctions],
+]
+
+const introduction = `# Functions
+
+\`select * from functions()\` lists the same. Types in signatures: TEXT is STRING, VARCHAR, SYMBOL or CHAR; TIME is
+TIMESTAMP or TIMESTAMP_NS; ANY is whatever comes; \`...\` stands for further arguments. Narrower numbers are widened.
+Unless a sentence says otherwise, NULL gives NULL. Names compare without case.
+
+This page is made from the tables in engine/sql/functions; \`DOCS_COMPLETE=1 npx vitest run functions/document\` writes it.
+`
+
+export function functionsDocument(): string {
+  const windows = [...windowFunctionNames].map((name) => `\`${name}\``).join(', ')
+  const parts = families.map(([title, note, rows]) => familyText(title, note, rows))
+  const last = `## Window functions\n\nThese need OVER: ${windows}.\n`
+  return [introduction, ...parts, last].join('\n')
+}
+
+function familyText(title: string, note: string, rows: readonly Row[]): string {
+  const lines = rows.map(
+    (row) => `| ${code(signatureText(row))} | ${givesText(row)} | ${row.says} | ${exampleText(row)} |`,
+  )
+  const head = ['| signature | gives | | example |', '|---|---|---|---|']
+  return [`## ${title}`, '', ...(note === '' ? [] : [note, '']), ...head, ...lines, ''].join('\n')
+}
+
+function givesText({ gives }: Row): string {
+  if (typeof gives === 'function') return 'by its arguments'
+  return gives === 'FIRST' ? 'type of the first' : gives
+}
+
+function exampleText({ example }: Row): string {
+  return example === null ? '' : `${code(example[0])} is ${example[1] === '' ? 'empty' : code(example[1])}`
+}
+
+/** Bars end cells even within backticks. */
+function code(text: string): string {
+  const fence = text.includes('`') ? '``' : '`'
+  return `${fence}${text.replaceAll('|', '\\|')}${fence}`
+}

@@ -1,0 +1,134 @@
+// json_extract: a value of a JSON text by its path, `$.trades[0].price` or `.trades[0].price`. The text is walked once and
+// only what the path names is looked at, so numbers keep all their digits.
+
+import type { Value } from '../../types/value.js'
+import type { ScalarFunction } from './function-types.js'
+
+type Step = string | number
+
+/** null: not a path. */
+function parsePath(path: string): Step[] | null {
+  const steps: Step[] = []
+  const pattern = /\.([^.[\]]+)|\[(\d+)\]|\["([^"]*)"\]/gy
+  pattern.lastIndex = path.startsWith('$') ? 1 : 0
+  const start = path[pattern.lastIndex] ?? ''
+  const text = start === '' || start === '.' || start === '[' ? path : `.${path}`
+  while (pattern.lastIndex < text.length) {
+    const match = pattern.exec(text)
+    if (match === null) return null
+    const [, name, index, quoted] = match
+    steps.push(index === undefined ? (name ?? quoted ?? '') : Number(index))
+  }
+  return steps
+}
+
+interface Scanner {
+  readonly text: string
+  at: number
+}
+
+const depthMax = 512
+
+/** Bounds of the value that the steps lead to; null when there is none or the text is no JSON up to it. */
+function find(scanner: Scanner, steps: readonly Step[]): readonly [number, number] | null {
+  for (const step of steps) {
+    skipBlanks(scanner)
+    if (typeof step === 'number' ? !enterElement(scanner, step) : !enterMember(scanner, step)) return null
+  }
+  skipBlanks(scanner)
+  const start = scanner.at
+  return skipValue(scanner, 0) ? [start, scanner.at] : null
+}
+
+function skipBlanks(scanner: Scanner): void {
+  while (/\s/.test(scanner.text[scanner.at] ?? '')) scanner.at++
+}
+
+function take(scanner: Scanner, character: string): boolean {
+  skipBlanks(scanner)
+  if (scanner.text[scanner.at] !== character) return false
+  scanner.at++
+  return true
+}
+
+function enterElement(scanner: Scanner, index: number): boolean {
+  if (!take(scanner, '[')) return false
+  skipBlanks(scanner)
+  if (scanner.text[scanner.at] === ']') return false
+  for (let element = 0; element < index; element++) if (!skipValue(scanner, 0) || !take(scanner, ',')) return false
+  return true
+}
+
+function enterMember(scanner: Scanner, name: string): boolean {
+  if (!take(scanner, '{')) return false
+  for (;;) {
+    skipBlanks(scanner)
+    const key = readString(scanner)
+    if (key === null || !take(scanner, ':')) return false
+    if (key === name) return true
+    if (!skipValue(scanner, 0) || !take(scanner, ',')) return false
+  }
+}
+
+const stringPattern = /"(?:[^"\\]|\\.)*"/y
+const scalarPattern = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
+
+function readString(scanner: Scanner): string | null {
+  const raw = match(scanner, stringPattern)
+  if (raw === null) return null
+  try {
+    return JSON.parse(raw) as string
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return null
+    throw thrown
+  }
+}
+
+function match(scanner: Scanner, pattern: RegExp): string | null {
+  pattern.lastIndex = scanner.at
+  const found = pattern.exec(scanner.text)
+  if (found === null) return null
+  scanner.at = pattern.lastIndex
+  return found[0]
+}
+
+function skipValue(scanner: Scanner, depth: number): boolean {
+  skipBlanks(scanner)
+  const character = scanner.text[scanner.at]
+  if (character === '{' || character === '[') return depth < depthMax && skipNested(scanner, character, depth)
+  return match(scanner, character === '"' ? stringPattern : scalarPattern) !== null
+}
+
+function skipNested(scanner: Scanner, open: string, depth: number): boolean {
+  const close = open === '{' ? '}' : ']'
+  scanner.at++
+  if (take(scanner, close)) return true
+  do {
+    skipBlanks(scanner)
+    if (open === '{' && (match(scanner, stringPattern) === null || !take(scanner, ':'))) return false
+    if (!skipValue(scanner, depth + 1)) return false
+  } while (take(scanner, ','))
+  return take(scanner, close)
+}
+
+function extract(text: Value, path: Value): Value {
+  const steps = parsePath(String(path))
+  if (steps === null) return null
+  const scanner: Scanner = { text: String(text), at: 0 }
+  const bounds = find(scanner, steps)
+  if (bounds === null) return null
+  const raw = scanner.text.slice(...bounds)
+  if (raw === 'null') return null
+  return raw.startsWith('"') ? readString({ text: raw, at: 0 }) : raw
+}
+
+export const jsonFunctions: readonly ScalarFunction[] = [
+  {
+    name: 'json_extract',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'VARCHAR',
+    says: 'The value at a path of a JSON text, as text; NULL where there is none. Cast it for other types.',
+    example: ['json_extract(\'{"a":[1,{"b":"x"}]}\', \'$.a[1].b\')', 'x'],
+    eval: ([text = null, path = null]) => extract(text, path),
+  },
+]
