@@ -220,6 +220,8 @@ export class LocalEngine implements Engine {
         return { tag: planned.tag, rows: await this.#insert([planned.rows]) }
       case 'insertSelect':
         return { tag: planned.tag, rows: await this.#insertSelect(sql, planned, options) }
+      case 'rewrite':
+        return { tag: planned.tag, rows: await this.#rewrite(planned) }
       case 'createTableAs':
         return { tag: planned.tag, rows: await this.#createTableAs(sql, planned, options) }
       case 'checkpoint':
@@ -243,6 +245,18 @@ export class LocalEngine implements Engine {
   async #insert(tables: readonly RowsInput[]): Promise<number> {
     const receipt = await this.#request((requestId) => ({ kind: 'rows', requestId, tables }))
     return receipt.rows
+  }
+
+  /** Tables that the statement only reads are held until it is done. */
+  async #rewrite({ tableId, program, tables }: Planned<'rewrite'>): Promise<number> {
+    const held = this.#options.view.hold(tables)
+    try {
+      const whole = { ...program, snapshots: held.snapshots }
+      const receipt = await this.#request((requestId) => ({ kind: 'rewrite', requestId, tableId, program: whole }))
+      return receipt.rows
+    } finally {
+      held.release()
+    }
   }
 
   async #createTableAs(sql: string, planned: Planned<'createTableAs'>, options: ExecuteOptions): Promise<number> {
