@@ -12,6 +12,7 @@ import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-op
 import { joinOperator } from './join.js'
 import { latestOfTable, latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
+import { reversedPlan, reverseOperator } from './limit-tail.js'
 import { projectOperator } from './project.js'
 import { sequenceOperator, valuesOperator } from './rows-of-values.js'
 import { sampleOperator } from './sample.js'
@@ -46,7 +47,7 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     case 'sort':
       return sortOperator(context, buildOperator(context, plan.input), plan)
     case 'limit':
-      return limitOperator(context, buildOperator(context, plan.input), plan.columns, plan.lo, plan.hi)
+      return buildLimit(context, plan)
     case 'distinct':
       return distinctOperator(context, buildOperator(context, plan.input), plan.columns, readsOneTable(plan.input))
     case 'set':
@@ -88,6 +89,14 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   }
   const keyIds = plan.keys.map((index) => scanned.columnIds[index] as number)
   return latestOfTable(context, plan, keyIds, (skips) => orderedScanOperator(context, scanned, true, skips))
+}
+
+/** Rows that count from the end come from a walk backwards where there is one. */
+function buildLimit(context: ExecContext, { input, columns, lo, hi }: PlanOf<'limit'>): Operator {
+  const backwards = lo < 0 && (hi === null || hi < 0) ? reversedPlan(input) : undefined
+  if (backwards === undefined) return limitOperator(context, buildOperator(context, input), columns, lo, hi)
+  const newest = limitOperator(context, buildOperator(context, backwards), columns, -(hi ?? 0), -lo)
+  return reverseOperator(context, newest, input)
 }
 
 function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operator {
