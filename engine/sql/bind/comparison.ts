@@ -48,7 +48,9 @@ function alignSides(
   } else if ((isTime(right.type) || right.type.name === 'DATE') && isText(left.type)) {
     return [timeLiteral(left, right.type, operator), right]
   }
-  const type = comparisonType(left, right) ?? orderedSymbol(operator, left.type, right.type)
+  const lenient = orderedSymbol(operator, left.type, right.type)
+  if (lenient !== null) return [castTo(left, lenient), castTo(right, lenient)]
+  const type = comparisonType(left, right)
   if (type === null) throw noComparison(operator, left, right, position)
   return [convertTo(left, type), convertTo(right, type)]
 }

@@ -51,13 +51,18 @@ export function bindSelect(select: ast.Select, orderBy: readonly ast.OrderItem[]
   const scope = { ...selectScope(select, list, aliases, context), rows }
   bindItems(select, list, scope, aliases)
   const names = outputNames(list.columns, context.sql)
-  const order = select.distinctOn.length > 0 ? [] : orderBy.map((item) => bindOrderItem(item, names, list, scope))
+  const order = orderBy.map((item) => bindOrderItem(item, names, list, scope))
+  const distinctOn = select.distinctOn.map((expression) => {
+    const item: ast.OrderItem = { position: expression.position, expression, descending: false, nulls: null }
+    return bindOrderItem(item, names, list, scope).index
+  })
   if (select.having !== null) list.having = bindCondition(select.having, scope)
   list.input = rows.relation
   if (select.sampleBy !== null) bindSample(select.sampleBy, select, list, scope)
   else if (list.aggregates.length > 0 || select.groupBy.length > 0) bindGroups(select.groupBy, list, scope, names)
   else if (list.having !== null) throw new SqlError('HAVING needs GROUP BY or aggregates', list.having.position)
   applyWindows(list)
+  if (distinctOn.length > 0) return firstRows(list, names, order, distinctOn)
   return arrange(select, list, names, order)
 }
 
@@ -237,6 +242,36 @@ function arrange(select: ast.Select, list: SelectList, names: readonly string[],
     distinct,
     order.map((key) => keyOf(key, distinct)),
   )
+}
+
+/** DISTINCT ON: the first row of each key in the order of ORDER BY. */
+function firstRows(
+  list: SelectList,
+  names: readonly string[],
+  order: readonly OrderKey[],
+  keys: readonly number[],
+): Relation {
+  const rows = project(list, names)
+  const { plan: input } = sorted(
+    rows,
+    order.map((key) => keyOf(key, rows)),
+  )
+  const shown = input.columns.slice(0, names.length)
+  const groups: Plan = {
+    kind: 'aggregate',
+    columns: [...keys.map((index) => input.columns[index] as PlanColumn), ...shown],
+    input,
+    keys: keys.map((index) => columnExpression(input.columns[index] as PlanColumn, index)),
+    aggregates: shown.map((column, index) => ({
+      name: 'first',
+      args: [columnExpression(column, index)],
+      type: column.type,
+      position: 0,
+    })),
+  }
+  const values = shown.map((column, index) => columnExpression(column, keys.length + index))
+  const plan = projectPlan(groups, shown, values)
+  return { plan, columns: scopeOf(plan, null), timestampIndex: -1, order: 'none' }
 }
 
 function keyOf({ item, index }: OrderKey, { plan }: Relation): ReturnType<typeof sortKey> {

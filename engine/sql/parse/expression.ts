@@ -10,7 +10,7 @@
 import { SqlError } from '../../base/errors.js'
 import { sqlChainMax } from '../../base/limits.js'
 import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from './ast.js'
-import { advance, at, type Cursor, descend, moveTo, tokenText } from './cursor.js'
+import { advance, at, type Cursor, descend, moveTo, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
@@ -152,7 +152,32 @@ function parseBinary(
     const quantified = parseQuantified(cursor, left, operator, position)
     if (quantified !== null) return quantified
   }
-  return { kind: 'binary', position, operator, left, right: parseRight(cursor, operator, power, position) }
+  const right = parseRight(cursor, operator, power, position)
+  if (cursor.word === 'escape' && operator.endsWith('like')) return escapedLike(cursor, left, operator, right, position)
+  return { kind: 'binary', position, operator, left, right }
+}
+
+/** `like 'a!%' escape '!'`: the pattern is written anew with the backslash, which LIKE knows. */
+function escapedLike(
+  cursor: Cursor,
+  left: Expression,
+  operator: BinaryOperator,
+  right: Expression,
+  position: number,
+): Expression {
+  advance(cursor)
+  const mark = cursor.kind === 'string' ? quotedValue(cursor) : null
+  if (mark === null || [...mark].length > 1) throw new SqlError('ESCAPE takes a string of one character', cursor.start)
+  if (right.kind !== 'string') throw new SqlError('ESCAPE needs a pattern that is a string', right.position)
+  advance(cursor)
+  let pattern = ''
+  let escaped = false
+  for (const character of right.value) {
+    const isEscape: boolean = !escaped && character === mark
+    if (!isEscape) pattern += escaped || character === '\\' ? `\\${character}` : character
+    escaped = isEscape
+  }
+  return { kind: 'binary', position, operator, left, right: { ...right, value: pattern } }
 }
 
 /** The right operand; a missing one is reported at the operator. */

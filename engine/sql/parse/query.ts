@@ -16,7 +16,7 @@ import type {
   SetOperation,
   Values,
 } from './ast.js'
-import { advance, type Cursor, descend, peekWord, tokenText } from './cursor.js'
+import { advance, at, type Cursor, descend, peekWord, tokenText } from './cursor.js'
 import { demand, parseList, parseName, parseNamesInParentheses, take } from './expect.js'
 import { closingError, parseExpression, parseExpression0 } from './expression.js'
 import { parseImplicitSelect, parseSelect } from './select.js'
@@ -203,19 +203,37 @@ function parseBranchInParentheses(cursor: Cursor): NestedQuery | Select {
 function endsBranch(cursor: Cursor): boolean {
   const { word } = cursor
   if (cursor.kind === 'end' || setWords.has(word)) return true
-  return word === ')' || word === ';' || word === 'order' || word === 'limit' || word === 'offset'
+  return word === ')' || word === ';' || word === 'order' || word === 'limit' || word === 'offset' || word === 'fetch'
 }
 
 /** LIMIT without a number is no limit, as the dialect has it. */
 function parseLimit(cursor: Cursor): Limit | null {
   const position = cursor.start
-  if (cursor.word === 'offset') return { position, low: null, high: null, offset: parseOffset(cursor) }
+  if (cursor.word === 'offset') {
+    const offset = parseOffset(cursor)
+    return { position, low: at(cursor, 'fetch') ? parseFetch(cursor) : null, high: null, offset }
+  }
+  if (cursor.word === 'fetch') return { position, low: parseFetch(cursor), high: null, offset: null }
   if (!take(cursor, 'limit')) return null
   if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';') return null
   const low = take(cursor, 'all') ? null : parseExpression(cursor)
   const high = take(cursor, ',') ? parseExpression(cursor) : null
   const offset = cursor.word === 'offset' ? parseOffset(cursor) : null
   return low === null && offset === null ? null : { position, low, high, offset }
+}
+
+/** `fetch first 10 rows only`: the standard's LIMIT. */
+function parseFetch(cursor: Cursor): ReturnType<typeof parseExpression> {
+  const position = cursor.start
+  advance(cursor)
+  if (!take(cursor, 'first')) demand(cursor, 'next', "'first' or 'next' expected")
+  const single = cursor.word === 'row' || cursor.word === 'rows'
+  const count: ReturnType<typeof parseExpression> = single
+    ? { kind: 'integer', position, text: '1', digits: '1', long: false }
+    : parseExpression(cursor)
+  if (!take(cursor, 'rows')) demand(cursor, 'row', "'rows' expected")
+  demand(cursor, 'only', "'only' expected")
+  return count
 }
 
 function parseOffset(cursor: Cursor): ReturnType<typeof parseExpression> {
