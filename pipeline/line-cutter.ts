@@ -57,9 +57,7 @@ export class LineCutter {
       this.#bytes += piece.length
       this.#newlineSeen ||= piece.includes(newline)
       while (this.#bytes >= blockBytesMax && this.#newlineSeen) this.#cutInto(blocks)
-      if (this.#bytes > lineBytesMax && !this.#newlineSeen) {
-        throw new NetworkError(`line is too long [bytesMax=${lineBytesMax}]`)
-      }
+      if (this.#bytes > lineBytesMax && !this.#newlineSeen) throw tooLong(lineBytesMax)
     }
   }
 
@@ -68,6 +66,8 @@ export class LineCutter {
     if (!this.#newlineSeen) return null
     const { bytes, pooled } = this.#join()
     const end = this.#blockEnd(bytes)
+    // Only when called by append: no more bytes wait than a block has when it returns.
+    if (end > this.#options.lineBytesMax) throw tooLong(this.#options.lineBytesMax)
     this.#newlineSeen = bytes.length > this.#options.blockBytesMax && end > 0 && bytes.includes(newline, end)
     this.#keep(bytes.subarray(end), pooled !== null || end > 0)
     if (end > 0) return { bytes: bytes.subarray(0, end), release: this.#releaser(pooled) }
@@ -115,4 +115,8 @@ export class LineCutter {
     if (pooled === null) return nothingToRelease
     return () => this.#options.pool.give(pooled)
   }
+}
+
+function tooLong(lineBytesMax: number): NetworkError {
+  return new NetworkError(`line is too long [bytesMax=${lineBytesMax}]`)
 }

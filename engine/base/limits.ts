@@ -16,8 +16,8 @@ export const valueBytesMax = 8 * MIB
 export const tableColumnsMax = 2_048
 /** Bytes of a table or column name in UTF-8. */
 export const nameBytesMax = 127
-/** Bytes of one line of line protocol. */
-export const lineBytesMax = 16 * MIB
+/** Bytes of one line of line protocol. With its header and padding it takes at most half of the ingest ring of 32 MiB. */
+export const lineBytesMax = 16 * MIB - KIB
 /** Bytes of one WAL frame. */
 export const walFrameBytesMax = 64 * MIB
 /** Dimensions of an array. */

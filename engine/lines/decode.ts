@@ -180,9 +180,19 @@ export class LineDecoder {
     else {
       const error = line.outcome === 'error' ? line.error : planLine(line, catalog, settings, this.request, plan)
       if (error !== '') this.reject(error)
-      else this.addRow(cursor)
+      else this.tryRow(cursor)
     }
     return line.next
+  }
+
+  /** A row that would pass a limit of tables or columns is a bad line like others. */
+  private tryRow(lineStart: number): void {
+    try {
+      this.addRow(lineStart)
+    } catch (thrown) {
+      if (!(thrown instanceof RowError)) throw thrown
+      this.reject(thrown.message)
+    }
   }
 
   private addRow(lineStart: number): void {

@@ -1,7 +1,7 @@
 // The writer's tables by name and id, and what the request under way has added to them. Additions are provisional until
 // the request commits: undo() takes them back, so that a refused request leaves nothing.
 
-import { ResourceError } from '../base/errors.js'
+import { RowError } from '../base/errors.js'
 import { newColumnsPerRequestMax, newTablesPerRequestMax, tableColumnsMax } from '../base/limits.js'
 import { type DataType, dataType } from '../types/column-types.js'
 import type { ColumnSchema, PartitionUnit, TableSchema } from './schema.js'
@@ -77,7 +77,7 @@ export class WriterCatalog {
     for (const table of this.byId.values()) this.byName.set(table.schema.name.toLowerCase(), table)
   }
 
-  /** A table of a request, with its designated timestamp behind the given columns. Throws ResourceError. */
+  /** A table of a request, with its designated timestamp behind the given columns. Throws RowError. */
   createProvisional(
     name: string,
     columns: readonly NewColumn[],
@@ -85,8 +85,9 @@ export class WriterCatalog {
     nowMicros: number,
   ): WriterTable {
     if (this.created.length >= newTablesPerRequestMax) {
-      throw new ResourceError(`too many new tables in one request [limit=${newTablesPerRequestMax}]`)
+      throw new RowError(`too many new tables in one request [limit=${newTablesPerRequestMax}]`, 0)
     }
+    checkColumnCount(name, columns.length + 1)
     this.countNewColumns(columns.length)
     const all = [...columns, { name: defaults.timestampName, type: dataType('TIMESTAMP') }]
     const table = this.add({
@@ -107,13 +108,11 @@ export class WriterCatalog {
     return table
   }
 
-  /** Columns of a request for an existing table. Throws ResourceError. */
+  /** Columns of a request for an existing table. Throws RowError. */
   addProvisional(table: WriterTable, columns: readonly NewColumn[]): void {
-    this.countNewColumns(columns.length)
     const { schema } = table
-    if (schema.columns.length + columns.length > tableColumnsMax) {
-      throw new ResourceError(`too many columns [table=${schema.name}, limit=${tableColumnsMax}]`)
-    }
+    checkColumnCount(schema.name, schema.columns.length + columns.length)
+    this.countNewColumns(columns.length)
     if (!this.created.includes(table) && !this.before.has(table)) {
       this.before.set(table, schema)
       table.committed = schema
@@ -159,6 +158,10 @@ export class WriterCatalog {
   private countNewColumns(count: number): void {
     this.newColumns += count
     if (this.newColumns <= newColumnsPerRequestMax) return
-    throw new ResourceError(`too many new columns in one request [limit=${newColumnsPerRequestMax}]`)
+    throw new RowError(`too many new columns in one request [limit=${newColumnsPerRequestMax}]`, 0)
   }
+}
+
+function checkColumnCount(table: string, columns: number): void {
+  if (columns > tableColumnsMax) throw new RowError(`too many columns [table=${table}, limit=${tableColumnsMax}]`, 0)
 }

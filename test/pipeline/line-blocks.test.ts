@@ -114,6 +114,14 @@ describe('lines', () => {
     expect(refusals[0]?.message).toBe('line is too long [bytesMax=2000]')
   })
 
+  test('longer than the limit are refused also when their end arrives with the byte that is too many', async () => {
+    for (const size of [2000, 2001]) {
+      const bytes = Buffer.from(`${'x'.repeat(size - 1)}\nm v=1i\n`)
+      const { refusals } = await gather([bytes], 1024, 2000)
+      expect(refusals.length).toBe(size === 2000 ? 0 : 1)
+    }
+  })
+
   test('without their end are dropped and reported', async () => {
     const { blocks, refusals } = await gather([Buffer.from('m v=1i\nm v=12')], 1024)
     expect(Buffer.concat(blocks).toString()).toBe('m v=1i\n')

@@ -257,6 +257,18 @@ describe.each(paths)('%s path', (path) => {
     expect(harness.decode(`t v=1i,x="s" ${ts}\nt v=1i,x="s" ${ts}\n`).tables['t']?.[1]?.['x']).toBe('s')
   })
 
+  test('a row that passes the limit of columns is a bad line', () => {
+    const harness = lineHarness(path)
+    const wide = (count: number) => Array.from({ length: count }, (_, n) => `c${n}=1i`).join(',')
+    const text = `t ${wide(2048)} ${ts}\nt ${wide(2047)} ${ts}\nt other=1i ${ts}\n`
+    const { rejects } = harness.decode(text, { atomic: false, skipBadLines: true })
+    expect(rejects).toEqual([
+      { line: 1, message: 'too many columns [table=t, limit=2048]' },
+      { line: 3, message: 'too many columns [table=t, limit=2048]' },
+    ])
+    expect(lineHarness(path).decode(text).error).toBe('too many columns [table=t, limit=2048]')
+  })
+
   test('thousands of rows over several tables and shapes stay in order', () => {
     const harness = lineHarness(path)
     let text = ''
