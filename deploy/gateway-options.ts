@@ -19,6 +19,7 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     queryTimeoutMs: settings['query.timeout'],
     queriesMax: settings['http.json.query.connection.limit'],
     exportsMax: settings['http.export.connection.limit'],
+    importsMax: settings['http.import.connection.limit'],
     exportTimeoutMs: settings['http.export.default.timeout'],
     exportDirectory: resolve(root, settings['http.export.parquet.tmp.dir']),
     linesEnabled: settings['line.http.enabled'],

@@ -56,6 +56,12 @@ export const settingsTable = {
     initial: '/imp',
     says: 'Path that takes CSV files; `/imp` answers as well.',
   },
+  'http.import.connection.limit': {
+    type: 'integer',
+    initial: '-1',
+    min: -1,
+    says: 'Imports of CSV files that run at one time; -1 sets no limit.',
+  },
   'http.export.connection.limit': {
     type: 'integer',
     initial: '-1',

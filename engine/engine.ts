@@ -2,12 +2,15 @@
 // outside, except types, errors and limits.
 
 import type { Encoding } from './sql/exec/messages.js'
-import type { Receipt } from './storage/messages.js'
+import type { CsvBatch, CsvShape } from './csv/shape.js'
+import type { LineReject, PackedRows, Receipt } from './storage/messages.js'
+import type { PartitionUnit } from './storage/schema.js'
 import type { ColumnType, DataType } from './types/column-types.js'
 import type { Value } from './types/value.js'
 
 export type { Encoding, ParquetCodec, ParquetEncoding } from './sql/exec/messages.js'
-export type { Receipt } from './storage/messages.js'
+export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
+export type { PackedColumn, PackedRows, Receipt } from './storage/messages.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
 
 /** Unit of the timestamps of a line-protocol request. */
@@ -105,12 +108,37 @@ export interface VirtualRelation {
   readonly rows: () => readonly (readonly Value[])[]
 }
 
+/** A table as those who bring rows to it see it. */
+export interface TableShape {
+  readonly id: number
+  readonly name: string
+  readonly columns: readonly { readonly id: number; readonly name: string; readonly type: DataType }[]
+  /** Name of the designated timestamp; null without one. */
+  readonly timestamp: string | null
+  readonly partitionBy: PartitionUnit
+}
+
+/** Decodes one CSV file on a query thread, block by block. */
+export interface CsvDecoding {
+  /** One call at a time. */
+  decode(block: Uint8Array, last: boolean): Promise<readonly CsvBatch[]>
+  /** Call once, at the end. */
+  close(): void
+}
+
 export interface Engine {
   /** Hands lines to the writer. Calls are served in their order; a request's blocks are never mixed with another's. */
   lines(request: LineRequest): LineTicket
   /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row was sent. */
   execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
   relation(relation: VirtualRelation): void
+  /** Undefined when no such table exists. */
+  table(name: string): TableShape | undefined
+  csv(shape: CsvShape): CsvDecoding
+  /** Stores rows as one transaction; resolves when they are as durable as the commit mode says. */
+  rows(tableId: number, rows: readonly PackedRows[]): Promise<Receipt>
+  /** Notes lines that were refused elsewhere, for sys.rejects. `stored`: the lines around them were kept. */
+  rejects(connectionId: number, lines: readonly LineReject[], stored: boolean): void
   tableExists(name: string): boolean
   /** Resolves when everything acknowledged is durable and all threads have ended. */
   close(): Promise<void>

@@ -11,7 +11,11 @@ import { lineBody } from './line-body.js'
 import { type LineSinkOptions, lineSink } from './line-sink.js'
 
 export { ByteBudget } from './byte-budget.js'
+export { type ImportOptions, type ImportResult, ImportSession } from './import.js'
+export { ImportError, parseImportSchema } from './import-schema.js'
+export { recoverImports } from './import-staging.js'
 export { BodyTooLarge } from './line-body.js'
+export { readMultipart } from './multipart.js'
 
 /** Blocks that are kept for the next use: enough for the connections that are busy at one moment. */
 const pooledBlocksMax = 16

@@ -16,6 +16,7 @@ import {
   settleColumn,
 } from './writer-batch.js'
 import type { StagedTable } from './writer-commit.js'
+import { stagePacked } from './writer-packed.js'
 import type { WriterTable } from './writer-table.js'
 import { newSlot, setArrayValue, setBytes, setInteger, setNumber, storeSlot, type ValueSlot } from './writer-values.js'
 
@@ -43,6 +44,13 @@ export function stageRows(
   try {
     const tables = inputs.map(({ table, input }) => {
       const first = pieces.length
+      for (const rows of input.packed ?? []) {
+        const piece = newPiece(rows.rows)
+        pieces.push(piece)
+        stagePacked({ memory, allocator, heap }, table, rows, piece)
+        checkTimestamps(memory, table, piece)
+      }
+      if (input.packed !== undefined) return { table, pieces: pieces.slice(first) }
       for (let from = 0; from < input.rows; from += pieceRowsMax) {
         const piece = newPiece(Math.min(pieceRowsMax, input.rows - from))
         pieces.push(piece)

@@ -4,10 +4,12 @@
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
 import { type Deferred, deferred } from '../base/deferred.js'
-import { errorFromRecord, ResourceError, SqlError } from '../base/errors.js'
+import { errorFromRecord, errorRecord, ResourceError, SqlError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type {
   DoneResult,
+  CsvDecoding,
+  CsvShape,
   Engine,
   ExecuteOptions,
   LineRequest,
@@ -15,6 +17,7 @@ import type {
   PlanResult,
   RowsResult,
   StatementResult,
+  TableShape,
   VirtualRelation,
 } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -22,10 +25,11 @@ import type { Catalog, ParameterFigures, QueryFigures, StoredView } from '../sql
 import type { Query } from '../sql/plan/plan.js'
 import { planStatement } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import type { FromWriter, Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/messages.js'
+import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
+import { shapeOf } from './csv-door.js'
 import { LineDoor } from './line-door.js'
 import { PlanCache } from './plan-cache.js'
 import type { QueryDoor, RunningQuery } from './query-door.js'
@@ -99,6 +103,25 @@ export class LocalEngine implements Engine {
 
   relation(relation: VirtualRelation): void {
     this.#relations.set(relation.name.toLowerCase(), relation)
+  }
+
+  table(name: string): TableShape | undefined {
+    const version = this.#options.view.table(name)
+    return version === undefined || version.schema.view !== undefined ? undefined : shapeOf(version.schema)
+  }
+
+  csv(shape: CsvShape): CsvDecoding {
+    return this.#options.queries.csv(shape)
+  }
+
+  rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
+    const rows = packed.reduce((sum, batch) => sum + batch.rows, 0)
+    return this.#request((requestId) => ({ kind: 'rows', requestId, tables: [{ tableId, rows, columns: [], packed }] }))
+  }
+
+  rejects(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {
+    const error = stored ? null : errorRecord(new SqlError('nothing was stored', 0))
+    this.#rejects.note({ connectionId }, { rejects, error }, this.#options.clock.nowMicros())
   }
 
   tableExists(name: string): boolean {

@@ -5,9 +5,12 @@ import { assert } from '../base/assert.js'
 import { deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord, errorRecord } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import type { CsvShape } from '../csv/shape.js'
+import type { CsvDecoding } from '../engine.js'
 import type { FromQueryThread, RunQuery } from '../sql/exec/messages.js'
 import type { Job, JobResult } from '../storage/messages.js'
 import type { Value } from '../types/value.js'
+import { CsvDoor } from './csv-door.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
 
@@ -42,6 +45,7 @@ export class QueryDoor {
   readonly #options: QueryDoorOptions
   readonly #workers = new Map<number, Worker>()
   readonly #running = new Map<number, Running>()
+  readonly #csv = new CsvDoor()
   #nextQueryId = 1
 
   constructor(options: QueryDoorOptions) {
@@ -60,6 +64,7 @@ export class QueryDoor {
     const record = errorRecord(error)
     for (const running of worker.queries)
       this.#finish(running, { kind: 'error', queryId: running.queryId, error: record })
+    this.#csv.threadEnded(worker.thread, record)
     for (const jobId of worker.jobs) this.#options.jobFailed(jobId, record)
   }
 
@@ -97,9 +102,18 @@ export class QueryDoor {
         this.#workers.get(threadId)?.jobs.delete(message.jobId)
         this.#options.jobFailed(message.jobId, message.error)
         return
+      case 'csvBatches':
+      case 'csvFailed':
+        this.#csv.receive(message)
+        return
       default:
         this.#deliver(message)
     }
+  }
+
+  csv(shape: CsvShape): CsvDecoding {
+    const { thread } = this.#leastBusy()
+    return this.#csv.open(thread, shape)
   }
 
   #deliver(message: FromQueryThread): void {

@@ -9,6 +9,7 @@ import { QueryRole } from '../sql/exec/query-role.js'
 import { ChunkCache } from '../storage/chunk-cache.js'
 import { pageCodecDefault } from '../storage/part-job.js'
 import { createPartAccess } from '../storage/part-reader.js'
+import { CsvRole, isCsvMessage } from './csv-role.js'
 import { JobRunner } from './job-runner.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { QueryThreadOptions } from './open-engine.js'
@@ -41,21 +42,25 @@ const tools = {
   parts: partAccess,
 }
 const jobs = new JobRunner(tools, post)
+const csv = new CsvRole({ memory, allocator, kernels }, post)
 let closing = false
 
 runWorker<ToQueryHost>(context, receive, step, idleMs)
 
 function receive(message: ToQueryHost): void {
   if (message.kind === 'close') closing = true
+  else if (isCsvMessage(message)) csv.receive(message)
   else if (message.kind === 'job') jobs.add(message.jobId, message.job)
   else queries.receive(message)
 }
 
 function step(): 'worked' | 'idle' | 'ended' {
   if (closing) {
+    csv.close()
     queries.close()
     return 'ended'
   }
   const outcome = queries.step()
-  return jobs.step() === 'worked' ? 'worked' : outcome
+  const decoded = csv.step()
+  return jobs.step() === 'worked' || decoded === 'worked' ? 'worked' : outcome
 }

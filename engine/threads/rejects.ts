@@ -20,7 +20,11 @@ export class Rejects {
   #next = 0
 
   /** Notes what a receipt says was refused. */
-  note(request: Pick<LineRequest, 'connectionId'>, receipt: Receipt, tsMicros: number): void {
+  note(
+    request: Pick<LineRequest, 'connectionId'>,
+    receipt: Pick<Receipt, 'rejects' | 'error'>,
+    tsMicros: number,
+  ): void {
     for (const { line, message, table } of receipt.rejects) {
       this.#add({
         tsMicros,

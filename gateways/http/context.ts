@@ -22,6 +22,7 @@ export interface HttpOptions {
   readonly queryTimeoutMs: number
   readonly queriesMax: number
   readonly exportsMax: number
+  readonly importsMax: number
   /** Deadline of Parquet exports that bring none. */
   readonly exportTimeoutMs: number
   /** Where exports are completed before they are sent. */
@@ -51,6 +52,7 @@ export interface HttpContext extends HttpServices {
   readonly session: Session
   readonly queries: Admission
   readonly exports: Admission
+  readonly imports: Admission
   readonly lineRequests: Admission
   readonly lineBudget: ByteBudget
 }

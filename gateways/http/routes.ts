@@ -1,9 +1,11 @@
 // Which handler answers which method of which path.
 
+import { handleChk } from './chk.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
 import { handleExp } from './exp.js'
-import { replyText } from './replies.js'
+import { handleImp } from './imp.js'
+import { replyEmpty, replyText } from './replies.js'
 import { handleHealth, handleMetrics, handlePing, handleSettings } from './system.js'
 import { handleWrite } from './write.js'
 
@@ -19,6 +21,8 @@ export function routes(options: HttpOptions): Routes {
   ])
   table.set(options.executePath, { GET: handleExec })
   for (const path of ['/exp', options.exportPath]) table.set(path, { GET: handleExp, HEAD: handleExp })
+  for (const path of ['/imp', options.importPath]) table.set(path, { POST: handleImp })
+  table.set('/chk', { GET: handleChk, HEAD: handleChk })
   if (options.linesEnabled) {
     table.set('/write', { POST: handleWrite })
     table.set('/api/v2/write', { POST: handleWrite })
@@ -33,6 +37,7 @@ export function route(table: Routes, context: HttpContext, path: string, exchang
   const method = exchange.request.method ?? ''
   const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined
   if (handler !== undefined) return handler(context, exchange)
-  exchange.response.setHeader('Allow', Object.keys(handlers).join(', '))
+  exchange.response.setHeader('Allow', [...Object.keys(handlers), 'OPTIONS'].join(', '))
+  if (method === 'OPTIONS') return replyEmpty(exchange.response, 204)
   replyText(exchange.response, 405, `Method ${method} not supported\r\n`)
 }

@@ -37,6 +37,7 @@ export async function openHttpGateway(
     session: { user: anybody, protocol: 'http', readOnly: false },
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
+    imports: new Admission(options.importsMax),
     lineRequests: new Admission(options.lineRequestsMax),
     lineBudget: new ByteBudget(Math.max(options.lineBodiesBytesMax, options.lineBodyBytesMax)),
   }

@@ -59,6 +59,14 @@ export function fakeEngine(): FakeEngine {
       engine.executed.push({ sql, options })
       return run(engine, sql, options)
     },
+    table: () => undefined,
+    csv: () => {
+      throw new AssertionError('the fake engine decodes no CSV')
+    },
+    rows: async () => {
+      throw new AssertionError('the fake engine stores no packed rows')
+    },
+    rejects: () => {},
     relation: (relation) => void engine.relations.push(relation),
     tableExists: () => false,
     close: async () => {

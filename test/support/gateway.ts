@@ -33,6 +33,7 @@ const httpDefaults: HttpOptions = {
   exportPath: '/exp',
   importPath: '/imp',
   exportsMax: -1,
+  importsMax: -1,
   exportTimeoutMs: 60_000,
   exportDirectory: join(tmpdir(), 'penstock-test-exports'),
   rowsMax: 10_000,

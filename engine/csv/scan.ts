@@ -1,0 +1,136 @@
+// Bytes to fields: RFC 4180, with LF or CRLF (also mixed), empty lines skipped. A quote opens a field only as its first
+// byte. Fields become entries {address, length}; an empty field without quotes is NULL, length -1.
+//
+// Entries lie column by column: column c, row r at entries + (c * rowsMax + r) * 8. Doubled quotes are made single in
+// place, and only when the record is complete: an incomplete one is scanned again with what follows.
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { CsvReject } from './shape.js'
+
+const quote = 34
+const lineFeed = 10
+const carriageReturn = 13
+
+export interface CsvScan {
+  readonly memory: SharedMemory
+  readonly delimiter: number
+  readonly columns: number
+  readonly rowsMax: number
+  /** Address of the entries. */
+  readonly entries: number
+  /** Line of each row. */
+  readonly lines: Float64Array
+  /** Address of the next record; moved. */
+  at: number
+  /** Line of the next record; moved. */
+  line: number
+}
+
+/** Takes complete records up to `end`; `last`: nothing follows. Answers the rows; rejects go to the list. */
+export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
+  let rows = 0
+  while (rows < scan.rowsMax && scan.at < end) {
+    const { u8 } = scan.memory
+    const first = u8[scan.at] as number
+    if (first === lineFeed) {
+      scan.at++
+      scan.line++
+      continue
+    }
+    if (first === carriageReturn && (scan.at + 1 < end ? u8[scan.at + 1] === lineFeed : last)) {
+      scan.at++
+      continue
+    }
+    const outcome = scanRecord(scan, rows, end, last)
+    if (outcome === 'incomplete') break
+    if (outcome === null) scan.lines[rows++] = recordLine
+    else rejects.push({ line: recordLine, column: -1, reason: outcome, extra: outcome === extraFields })
+  }
+  return rows
+}
+
+const extraFields = 'the line has more values than the file has columns'
+const missingFields = 'the line has fewer values than the file has columns'
+const unclosed = 'a quote is not closed'
+const behindQuote = 'text behind a closing quote'
+
+/** Of the record that was scanned last; of the thread. */
+let recordLine = 1
+/** Fields with doubled quotes in the record under way. */
+const doubled: number[] = []
+
+/** One record; null when it is a row. */
+function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): string | 'incomplete' | null {
+  const { u8, u32, i32 } = scan.memory
+  const { delimiter, columns, rowsMax } = scan
+  let word = (scan.entries >>> 2) + row * 2
+  let at = scan.at
+  let { line } = scan
+  let field = 0
+  let problem: string | null = null
+  doubled.length = 0
+  for (;;) {
+    let start = at
+    let length: number
+    if (u8[at] === quote && at < end) {
+      let close = at + 1
+      let pairs = false
+      for (; close < end; close++) {
+        const byte = u8[close] as number
+        if (byte === lineFeed) line++
+        if (byte !== quote) continue
+        if (close + 1 < end && u8[close + 1] === quote) {
+          close++
+          pairs = true
+        } else break
+      }
+      if (close >= end || (close + 1 >= end && !last)) {
+        if (!last) return 'incomplete'
+        if (close >= end) problem = unclosed
+      }
+      start = at + 1
+      length = close - start
+      at = close + 1
+      if (pairs) doubled.push(word)
+      while (at < end && u8[at] !== delimiter && u8[at] !== lineFeed) {
+        if (u8[at] !== carriageReturn) problem ??= behindQuote
+        at++
+      }
+    } else {
+      while (at < end) {
+        const byte = u8[at] as number
+        if (byte === delimiter || byte === lineFeed) break
+        at++
+      }
+      length = at - start
+      if (length > 0 && u8[at - 1] === carriageReturn && (at >= end || u8[at] === lineFeed)) length--
+      if (length === 0) length = -1
+    }
+    if (at >= end && !last) return 'incomplete'
+    if (field < columns) {
+      u32[word] = start
+      i32[word + 1] = length
+      word += rowsMax * 2
+    }
+    field++
+    if (at >= end || u8[at] === lineFeed) break
+    at++
+  }
+  for (const entry of doubled) i32[entry + 1] = singleQuotes(u8, u32[entry] as number, i32[entry + 1] as number)
+  recordLine = scan.line
+  scan.at = Math.min(end, at + 1)
+  scan.line = line + 1
+  if (problem !== null) return problem
+  return field === columns ? null : field > columns ? extraFields : missingFields
+}
+
+/** In place; answers the bytes that are left. */
+function singleQuotes(u8: Uint8Array, start: number, length: number): number {
+  let to = start
+  for (let from = start; from < start + length; from++) {
+    const byte = u8[from] as number
+    u8[to++] = byte
+    if (byte === quote) from++
+  }
+  return to - start
+}

@@ -1,0 +1,40 @@
+// What a CSV file is known to be before its rows are decoded, and what decoding yields. Plain data that crosses threads.
+
+import type { PackedColumn } from '../storage/messages.js'
+import type { DataType } from '../types/column-types.js'
+
+export interface CsvColumn {
+  readonly name: string
+  readonly type: DataType
+  /** How times are written; null: as ISO 8601. */
+  readonly pattern: string | null
+}
+
+export interface CsvShape {
+  /** One ASCII character. */
+  readonly delimiter: number
+  /** In the order of the fields of a line. */
+  readonly columns: readonly CsvColumn[]
+  /** Field of the designated timestamp, -1 without one. */
+  readonly timestamp: number
+  /** The first line has names. */
+  readonly header: boolean
+}
+
+export interface CsvReject {
+  /** Of the file, from 1; of a record over several lines the first. */
+  readonly line: number
+  /** Index of the field; -1: the line itself is wrong. */
+  readonly column: number
+  readonly reason: string
+  /** More fields than the file has columns. */
+  readonly extra: boolean
+}
+
+export interface CsvBatch {
+  readonly rows: number
+  /** One for each column of the shape. */
+  readonly columns: readonly PackedColumn[]
+  /** In the order of lines; a rejected line is not among the rows. */
+  readonly rejects: readonly CsvReject[]
+}

@@ -1,0 +1,71 @@
+// CSV files as the main thread sees them: each has a query thread of its own choice and one block under way.
+
+import { assert } from '../base/assert.js'
+import { type Deferred, deferred } from '../base/deferred.js'
+import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
+import type { CsvBatch, CsvShape } from '../csv/shape.js'
+import type { CsvDecoding, TableShape } from '../engine.js'
+import { liveColumns, type TableSchema } from '../storage/schema.js'
+import type { FromQueryHost, ToQueryHost } from './messages.js'
+import type { Thread } from './thread.js'
+
+interface Waiting {
+  readonly thread: Thread<ToQueryHost>
+  answer: Deferred<readonly CsvBatch[]> | null
+  /** Why nothing more can be decoded. */
+  failure: Error | null
+}
+
+export class CsvDoor {
+  readonly #files = new Map<number, Waiting>()
+  #nextId = 1
+
+  open(thread: Thread<ToQueryHost>, shape: CsvShape): CsvDecoding {
+    const csvId = this.#nextId++
+    const file: Waiting = { thread, answer: null, failure: null }
+    this.#files.set(csvId, file)
+    thread.post({ kind: 'csvOpen', csvId, shape })
+    return {
+      decode: (block, last) => {
+        assert(file.answer === null, 'one block is decoded at a time')
+        if (file.failure !== null) return Promise.reject(file.failure)
+        const answer = deferred<readonly CsvBatch[]>()
+        file.answer = answer
+        thread.post({ kind: 'csvBlock', csvId, block, last })
+        return answer.promise
+      },
+      close: () => {
+        this.#files.delete(csvId)
+        if (file.failure === null) thread.post({ kind: 'csvClose', csvId })
+      },
+    }
+  }
+
+  receive(message: Extract<FromQueryHost, { kind: 'csvBatches' | 'csvFailed' }>): void {
+    const file = this.#files.get(message.csvId)
+    if (file === undefined) return
+    if (message.kind === 'csvFailed') fail(file, message.error)
+    else {
+      const { answer } = file
+      file.answer = null
+      answer?.resolve(message.batches)
+    }
+  }
+
+  threadEnded(thread: Thread<ToQueryHost>, error: ErrorRecord): void {
+    for (const file of this.#files.values()) if (file.thread === thread) fail(file, error)
+  }
+}
+
+function fail(file: Waiting, error: ErrorRecord): void {
+  const { answer } = file
+  file.failure = errorFromRecord(error)
+  file.answer = null
+  answer?.reject(file.failure)
+}
+
+export function shapeOf(schema: TableSchema): TableShape {
+  const columns = liveColumns(schema).map(({ id, name, type }) => ({ id, name, type }))
+  const timestamp = columns.find(({ id }) => id === schema.timestampId)?.name ?? null
+  return { id: schema.id, name: schema.name, columns, timestamp, partitionBy: schema.partitionBy }
+}

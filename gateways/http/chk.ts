@@ -1,0 +1,12 @@
+// GET /chk: whether a table exists.
+
+import type { Exchange, HttpContext } from './context.js'
+import { parseQueryString } from './query-string.js'
+import { replyJson, replyText } from './replies.js'
+
+export function handleChk({ engine }: HttpContext, { response, query }: Exchange): void {
+  const { parameters } = parseQueryString(query)
+  const status = engine.tableExists(parameters.get('j') ?? '') ? 'Exists' : 'Does not exist'
+  if (parameters.get('f') === 'json') replyJson(response, 200, { status })
+  else replyText(response, 200, `${status}\r\n`)
+}

@@ -1,0 +1,65 @@
+// The parameters of /imp, checked. Those that only tune other servers are accepted and have no effect.
+
+import { ImportError, type ImportOptions } from '../../pipeline/ingest.js'
+import { parseQueryString, type QueryParameters } from './query-string.js'
+
+export interface ImpRequest extends Omit<ImportOptions, 'engine' | 'session' | 'connectionId' | 'name'> {
+  /** Null: the name of the file. */
+  readonly name: string | null
+  readonly json: boolean
+}
+
+const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR']
+
+export function wantsJson(queryString: string): boolean {
+  return parseQueryString(queryString).parameters.get('fmt') === 'json'
+}
+
+export function parseImpRequest(queryString: string): ImpRequest {
+  const { parameters } = parseQueryString(queryString)
+  return {
+    name: parameters.get('name') ?? null,
+    json: wantsJson(queryString),
+    overwrite: isTrue(parameters, 'overwrite'),
+    forceHeader: isTrue(parameters, 'forceHeader'),
+    skipExtra: isTrue(parameters, 'skipLev'),
+    skipRows: parseAtomicity(parameters.get('atomicity') ?? ''),
+    partitionBy: parsePartitionBy(parameters.get('partitionBy') ?? ''),
+    timestamp: parameters.get('timestamp') || null,
+    delimiter: parseDelimiter(parameters.get('delimiter') ?? ''),
+  }
+}
+
+function isTrue(parameters: QueryParameters, name: string): boolean {
+  return parameters.get(name)?.toLowerCase() === 'true'
+}
+
+/** Whether bad rows are skipped. What other servers know is `abort` here, which loses nothing. */
+function parseAtomicity(text: string): boolean {
+  const known = ['', 'abort', 'skiprow', 'skipcol', 'relaxed', 'strict']
+  if (!known.includes(text.toLowerCase()))
+    throw new ImportError(`invalid atomicity, expected abort or skipRow [value=${text}]`)
+  return text.toLowerCase() === 'skiprow'
+}
+
+function parsePartitionBy(text: string): string | null {
+  if (text === '') return null
+  const unit = text.toUpperCase()
+  if (!partitionUnits.includes(unit)) throw new ImportError('invalid partitionBy')
+  return unit
+}
+
+/** More than one character says nothing: the delimiter is found then. */
+function parseDelimiter(text: string): string | null {
+  return text.length === 1 && text.charCodeAt(0) < 128 && !/["\r\n]/.test(text) ? text : null
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what no name may have
+const invalidName = /[?,'"\\/:)(+*%~\u007f\ufeff\u0000-\u000f]|^[. ]|[. ]$|\.\./
+
+export function checkTableName(name: string): string {
+  if (name === '' || Buffer.byteLength(name) > 127 || invalidName.test(name)) {
+    throw new ImportError(`invalid table name [table=${name}]`)
+  }
+  return name
+}

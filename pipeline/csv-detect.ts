@@ -1,0 +1,149 @@
+// What a sample of records says about a CSV file: header, types, names. The rules are those of the peers in this field:
+//
+//   A column has the first of the types in `probes` that all its values have, blanks aside. When no column of all
+//   records has a type (single characters do not count), the first record may be a header: the others are looked at
+//   alone, and when some column has a type then, it is one.
+
+import type { CsvColumn } from '../engine/engine.js'
+import { type ColumnType, dataType } from '../engine/types/column-types.js'
+
+interface Probe {
+  readonly type: ColumnType
+  readonly pattern: string | null
+  readonly matches: (text: string) => boolean
+}
+
+const intText = /^[+-]?[0-9][0-9_]*$/
+const leadingZero = /^[+-]?0[0-9]/
+const isoDay = '[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])'
+const clock = '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]'
+const isoTime = (decimals: number): RegExp => new RegExp(`^${isoDay}T${clock}\\.[0-9]{${decimals}}Z$`)
+const within = (text: string, bits: number): boolean => {
+  const value = BigInt(text.replace(/[+_]/g, ''))
+  return value > -(2n ** BigInt(bits - 1)) && value < 2n ** BigInt(bits - 1)
+}
+const octet = '(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
+const like =
+  (pattern: RegExp) =>
+  (text: string): boolean =>
+    pattern.test(text)
+
+const probes: readonly Probe[] = [
+  { type: 'CHAR', pattern: null, matches: (text) => text.length === 1 && !/[0-9]/.test(text) },
+  { type: 'IPv4', pattern: null, matches: like(new RegExp(`^${octet}(?:\\.${octet}){3}$`)) },
+  {
+    type: 'INT',
+    pattern: null,
+    matches: (text) => intText.test(text) && !leadingZero.test(text) && within(text, 32),
+  },
+  { type: 'LONG256', pattern: null, matches: like(/^0x[0-9a-fA-F]{1,64}$/) },
+  {
+    type: 'LONG',
+    pattern: null,
+    matches: (text) => intText.test(text) && !leadingZero.test(text) && within(text, 64),
+  },
+  {
+    type: 'DOUBLE',
+    pattern: null,
+    matches: (text) => !leadingZero.test(text) && /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text),
+  },
+  { type: 'BOOLEAN', pattern: null, matches: like(/^(?:true|false)$/i) },
+  { type: 'DATE', pattern: 'yyyy-MM-dd', matches: like(new RegExp(`^${isoDay}$`)) },
+  { type: 'DATE', pattern: 'dd/MM/yyyy', matches: like(/^(?:0[1-9]|[12][0-9]|3[01])\/(?:0[1-9]|1[0-2])\/[0-9]{4}$/) },
+  { type: 'DATE', pattern: 'MM/dd/yyyy', matches: like(/^(?:0[1-9]|1[0-2])\/(?:0[1-9]|[12][0-9]|3[01])\/[0-9]{4}$/) },
+  { type: 'DATE', pattern: 'yyyy-MM-dd HH:mm:ss', matches: like(new RegExp(`^${isoDay} ${clock}$`)) },
+  { type: 'DATE', pattern: null, matches: like(isoTime(3)) },
+  { type: 'TIMESTAMP', pattern: null, matches: like(isoTime(6)) },
+  { type: 'TIMESTAMP_NS', pattern: null, matches: like(isoTime(9)) },
+  {
+    type: 'UUID',
+    pattern: null,
+    matches: like(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/),
+  },
+]
+
+export interface Detected {
+  readonly header: boolean
+  readonly columns: readonly CsvColumn[]
+}
+
+/** At least one record. */
+export function detectColumns(records: readonly (readonly string[])[], forceHeader: boolean): Detected {
+  const width = records[0]?.length ?? 0
+  const regular = records.filter(({ length }) => length === width)
+  const all = histogram(regular, width)
+  const types: (Probe | null)[] = Array.from({ length: width }, () => null)
+  const onlyTexts = choose(types, all, regular.length, true)
+  const header = (onlyTexts && !choose(types, all, regular.length - 1, false)) || forceHeader
+  const names = uniqueNames(width, header ? (regular[0] ?? []) : [])
+  const columns = types.map((probe, index) => ({
+    name: names[index] as string,
+    type: dataType(probe?.type ?? 'VARCHAR'),
+    pattern: probe?.pattern ?? null,
+  }))
+  return { header, columns }
+}
+
+interface Histogram {
+  /** By column, then by probe. */
+  readonly counts: readonly (readonly number[])[]
+  readonly blanks: readonly number[]
+}
+
+function histogram(records: readonly (readonly string[])[], width: number): Histogram {
+  const counts = Array.from({ length: width }, () => probes.map(() => 0))
+  const blanks = Array.from({ length: width }, () => 0)
+  for (const record of records) {
+    for (const [column, text] of record.entries()) {
+      if (text === '') blanks[column] = (blanks[column] as number) + 1
+      else {
+        const own = counts[column] as number[]
+        for (const [index, { matches }] of probes.entries()) if (matches(text)) own[index] = (own[index] as number) + 1
+      }
+    }
+  }
+  return { counts, blanks }
+}
+
+/** Types of columns whose values have one in `rows` records; whether all are texts. */
+function choose(types: (Probe | null)[], { counts, blanks }: Histogram, rows: number, reset: boolean): boolean {
+  let onlyTexts = true
+  for (const [column, own] of counts.entries()) {
+    const index = own.findIndex((count) => count > 0 && count + (blanks[column] as number) === rows)
+    const probe = probes[index] ?? null
+    if (probe !== null) {
+      types[column] = probe
+      if (probe.type !== 'CHAR') onlyTexts = false
+    } else if (reset) types[column] = null
+  }
+  return onlyTexts
+}
+
+/** Names that a column may have: `a b` becomes `aB`, nothing becomes `f` and the index. */
+function uniqueNames(width: number, texts: readonly string[]): string[] {
+  const used = new Set<string>()
+  return Array.from({ length: width }, (_, index) => {
+    const made = columnName(texts[index] ?? '')
+    const base = made === '' ? `f${index}` : made
+    let name = base
+    for (let next = 1; used.has(name.toLowerCase()); next++) name = `${base}${next}`
+    used.add(name.toLowerCase())
+    return name
+  })
+}
+
+function columnName(text: string): string {
+  const words = text
+    .trim()
+    .split(/[^\p{L}\p{N}_]+/u)
+    .filter((word) => word !== '')
+  const name = words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join('')
+  return /^[0-9]/.test(name) ? `_${name}` : name
+}
+
+/** The next type that holds more; null when there is none. */
+export function widerType(type: ColumnType): ColumnType | null {
+  if (type === 'INT') return 'LONG'
+  if (type === 'LONG') return 'DOUBLE'
+  return type === 'VARCHAR' ? null : 'VARCHAR'
+}

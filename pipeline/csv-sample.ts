@@ -1,0 +1,52 @@
+// The first bytes of a CSV file as records, for detection. The only importer of csv-parse here. A sample is small: this
+// runs on the main thread.
+
+import { parse } from 'csv-parse/sync'
+
+export const sampleBytesMax = 64 * 1024
+const recordsMax = 1000
+const delimiters = [',', '\t', ';', '|'] as const
+
+export interface Sample {
+  readonly delimiter: string
+  readonly records: readonly (readonly string[])[]
+}
+
+/** `whole`: the sample is the file; else its last line may be cut. `delimiter` null: to be found. */
+export function readSample(bytes: Buffer, whole: boolean, delimiter: string | null): Sample {
+  const text = (whole ? bytes : bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1 || bytes.length)).toString('utf8')
+  const chosen = delimiter ?? findDelimiter(text)
+  return { delimiter: chosen, records: recordsOf(text, chosen) }
+}
+
+function recordsOf(text: string, delimiter: string): string[][] {
+  try {
+    return parse(text, {
+      // A byte order mark stays: it tells a name from a single character.
+      ...{ delimiter, quote: '"', record_delimiter: ['\r\n', '\n'] },
+      ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true, to: recordsMax },
+    })
+  } catch {
+    // An unclosed quote: the lines say what can be said; the decoder will name the place.
+    const lines = text.split(/\r?\n/).filter((line) => line !== '')
+    return lines.slice(0, recordsMax).map((line) => line.split(delimiter).map((field) => field.replace(/^"|"$/g, '')))
+  }
+}
+
+/** The one that divides the most lines into the same number of fields, more than one; a comma when none does. */
+function findDelimiter(text: string): string {
+  let best = ','
+  let bestScore = 0
+  for (const delimiter of delimiters) {
+    const counts = new Map<number, number>()
+    const records = recordsOf(text.slice(0, 16_384), delimiter)
+    for (const { length } of records) counts.set(length, (counts.get(length) ?? 0) + 1)
+    const [width = 1, lines = 0] = [...counts].sort((x, y) => y[1] - x[1])[0] ?? []
+    const score = width > 1 ? lines / records.length + Math.min(width, 100) / 10_000 : 0
+    if (score > bestScore) {
+      best = delimiter
+      bestScore = score
+    }
+  }
+  return best
+}

@@ -1,0 +1,72 @@
+// The schema part of an import: a JSON array of {name, type, pattern}.
+
+import { type ColumnType, columnTypes, type DataType, dataType } from '../engine/types/column-types.js'
+
+/** What the client asked wrongly, in the words that clients know. */
+export class ImportError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ImportError'
+  }
+}
+
+export interface SchemaColumn {
+  readonly name: string
+  readonly type: DataType
+  readonly pattern: string | null
+}
+
+export function parseImportSchema(text: string): readonly SchemaColumn[] {
+  const trimmed = text.trim()
+  if (trimmed === '') return []
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(trimmed)
+  } catch {
+    throw new ImportError('Unexpected symbol')
+  }
+  if (typeof parsed === 'string') throw new ImportError("Unexpected quote '\"'")
+  if (!Array.isArray(parsed)) throw new ImportError(isObject(parsed) ? 'Unexpected object' : 'Unexpected symbol')
+  return parsed.map(schemaColumn)
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function schemaColumn(entry: unknown): SchemaColumn {
+  if (!isObject(entry)) throw new ImportError('Unexpected array value')
+  const { name, type, pattern } = entry
+  if (typeof name !== 'string') throw new ImportError("Missing 'name' property")
+  if (typeof type !== 'string') throw new ImportError("Missing 'type' property")
+  return { name, type: parseType(type), pattern: typeof pattern === 'string' && pattern !== '' ? pattern : null }
+}
+
+const geohash = /^GEOHASH\s*\(\s*(\d{1,2})\s*([cb]?)\s*\)$/i
+const decimal = /^DECIMAL\s*\(\s*(\d{1,2})\s*(?:,\s*(\d{1,2})\s*)?\)$/i
+const array = /^DOUBLE((?:\[\])+)$/i
+
+function parseType(text: string): DataType {
+  const trimmed = text.trim()
+  const bits = geohash.exec(trimmed)
+  if (bits !== null) return geohashType(Number(bits[1]) * (bits[2]?.toLowerCase() === 'c' ? 5 : 1))
+  const digits = decimal.exec(trimmed)
+  if (digits !== null) return decimalType(Number(digits[1]), Number(digits[2] ?? 0))
+  const brackets = array.exec(trimmed)
+  if (brackets !== null) return dataType('ARRAY', (brackets[1] as string).length / 2)
+  const name = (Object.keys(columnTypes) as ColumnType[]).find((known) => known.toLowerCase() === trimmed.toLowerCase())
+  if (name === 'BINARY') throw new ImportError('no adapter for type [id=18, name=BINARY]')
+  if (name === undefined || ['GEOHASH', 'DECIMAL', 'ARRAY', 'INTERVAL'].includes(name))
+    throw new ImportError('Invalid type')
+  return dataType(name)
+}
+
+function geohashType(bits: number): DataType {
+  if (bits < 1 || bits > 60) throw new ImportError('Invalid type')
+  return dataType('GEOHASH', bits)
+}
+
+function decimalType(precision: number, scale: number): DataType {
+  if (precision < 1 || precision > 76 || scale > precision) throw new ImportError('Invalid type')
+  return dataType('DECIMAL', precision, scale)
+}

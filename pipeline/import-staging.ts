@@ -1,0 +1,76 @@
+// Tables of imports that are not complete yet. Their names say what to do with them after a crash:
+//
+//   __import_<n>      incomplete: dropped
+//   __ready_<table>   complete, about to take the table's name: takes it when the table is gone, else is dropped
+
+import type { Engine, ExecuteOptions, Session } from '../engine/engine.js'
+import type { ImportPlan } from './import-plan.js'
+
+interface StagingOptions {
+  readonly engine: Pick<Engine, 'execute' | 'table'>
+  readonly session: Session
+}
+
+const stagingPrefix = '__import_'
+const readyPrefix = '__ready_'
+let nextNumber = 1
+
+export function stagingName(): string {
+  return `${stagingPrefix}${process.pid}_${nextNumber++}`
+}
+
+function execution(session: Session, encoding: ExecuteOptions['encoding']): ExecuteOptions {
+  return {
+    session,
+    encoding,
+    ...{ parameters: [], skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
+    ...{ columns: null, timeoutMs: 0, signal: null, explain: false },
+  }
+}
+
+/** One statement without rows. */
+export async function run({ engine, session }: StagingOptions, sql: string): Promise<void> {
+  await engine.execute(sql, execution(session, { kind: 'count' }))
+}
+
+export async function dropTable(options: StagingOptions, name: string): Promise<void> {
+  if (options.engine.table(name) !== undefined) await run(options, `DROP TABLE "${name}"`)
+}
+
+/** The staged rows become the table's. */
+export async function finishStaging(
+  options: StagingOptions & { readonly name: string; readonly overwrite: boolean },
+  staging: string,
+  { columns }: ImportPlan,
+): Promise<void> {
+  const { engine, name, overwrite } = options
+  if (engine.table(name) !== undefined && !overwrite) {
+    const list = columns.map((column) => `"${column.name}"`).join(', ')
+    await run(options, `INSERT INTO "${name}" (${list}) SELECT ${list} FROM "${staging}"`)
+    await dropTable(options, staging)
+    return
+  }
+  const ready = `${readyPrefix}${name}`
+  await dropTable(options, ready)
+  await run(options, `RENAME TABLE "${staging}" TO "${ready}"`)
+  await dropTable(options, name)
+  await run(options, `RENAME TABLE "${ready}" TO "${name}"`)
+}
+
+/** After a start: what a crash left behind. */
+export async function recoverImports(options: StagingOptions): Promise<void> {
+  const result = await options.engine.execute(
+    'select table_name from all_tables()',
+    execution(options.session, { kind: 'values' }),
+  )
+  if (result.kind !== 'rows') return
+  const names: string[] = []
+  for await (const rows of result.values) names.push(...rows.map(([name]) => String(name)))
+  for (const name of names) {
+    if (name.startsWith(stagingPrefix)) await dropTable(options, name)
+    if (!name.startsWith(readyPrefix)) continue
+    const table = name.slice(readyPrefix.length)
+    if (options.engine.table(table) === undefined) await run(options, `RENAME TABLE "${name}" TO "${table}"`)
+    else await dropTable(options, name)
+  }
+}

@@ -1,0 +1,298 @@
+// One CSV file on its way into a table, in bounded memory.
+//
+//   bytes ──> sample: delimiter, header, types ──> blocks ──> decoder (a query thread) ──> batches ──> transactions
+//
+// The first `keptBytesMax` bytes are kept with their batches, and nothing is stored before they are exceeded or the file
+// ends: so long a guessed type that turns out too narrow is widened and all is decoded again, and a file that fits is
+// one transaction. Beyond that a file that must be stored whole or not at all goes to a table of its own, which takes
+// the name (or is copied) at the end; one whose bad rows are skipped goes to its table in bounded transactions.
+
+import { ResourceError } from '../engine/base/errors.js'
+import type { CsvBatch, CsvDecoding, CsvReject, Engine, PackedRows, Session, TableShape } from '../engine/engine.js'
+import { type DataType, dataType, isVariable, typeText, widthOf } from '../engine/types/column-types.js'
+import { detectColumns, widerType } from './csv-detect.js'
+import { readSample, type Sample, sampleBytesMax } from './csv-sample.js'
+import { createStatement, type ImportPlan, planImport, shapeOfPlan } from './import-plan.js'
+import { ImportError, type SchemaColumn } from './import-schema.js'
+import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
+
+const blockBytes = 512 * 1024
+const keptBytesMax = 24 * 1024 * 1024
+const transactionBytes = 8 * 1024 * 1024
+const rejectsShown = 100
+
+export interface ImportOptions {
+  readonly engine: Pick<Engine, 'csv' | 'execute' | 'rejects' | 'rows' | 'table'>
+  readonly session: Session
+  readonly connectionId: number
+  readonly name: string
+  readonly overwrite: boolean
+  readonly forceHeader: boolean
+  /** Lines with too many values are skipped, whatever else is wrong stays wrong. */
+  readonly skipExtra: boolean
+  /** Bad rows are skipped; else the first one ends the import and nothing stays. */
+  readonly skipRows: boolean
+  readonly partitionBy: string | null
+  readonly timestamp: string | null
+  readonly delimiter: string | null
+}
+
+export interface ImportResult {
+  readonly location: string
+  readonly header: boolean
+  readonly partitionBy: string
+  readonly timestamp: string | null
+  readonly warnings: readonly string[]
+  readonly rowsImported: number
+  readonly rowsRejected: number
+  readonly columns: readonly {
+    readonly name: string
+    readonly type: string
+    readonly size: number
+    readonly errors: number
+  }[]
+  /** The first rejected lines. */
+  readonly rejects: readonly { readonly line: number; readonly column: string; readonly reason: string }[]
+}
+
+export class ImportSession {
+  readonly #options: ImportOptions
+  #schema: readonly SchemaColumn[] = []
+  #widened = new Map<number, DataType>()
+  /** Bytes that are not a block yet. */
+  #chunks: Buffer[] = []
+  #chunkBytes = 0
+  /** Blocks that may be decoded again; null when the rows go out. */
+  #kept: Buffer[] | null = []
+  #keptBytes = 0
+  #sample: Sample | null = null
+  #plan: ImportPlan | null = null
+  #decoding: CsvDecoding | null = null
+  #held: PackedRows[] = []
+  #heldBytes = 0
+  #sending: Promise<unknown> = Promise.resolve()
+  /** The table that takes the rows, once they go out. */
+  #target: TableShape | null = null
+  #staging: string | null = null
+  #imported = 0
+  #rejected = 0
+  #rejects: { readonly line: number; readonly column: string; readonly reason: string }[] = []
+  #errors = new Map<number, number>()
+
+  constructor(options: ImportOptions) {
+    this.#options = options
+  }
+
+  /** May come after the bytes, as long as none of their rows has gone out. */
+  async schema(schema: readonly SchemaColumn[]): Promise<void> {
+    this.#schema = schema
+    if (this.#plan === null || schema.length === 0) return
+    if (this.#kept === null) throw new ImportError('the schema has to come before so large a file')
+    await this.#again(false)
+  }
+
+  async write(chunk: Buffer): Promise<void> {
+    this.#chunks.push(chunk)
+    this.#chunkBytes += chunk.length
+    if (this.#chunkBytes >= blockBytes) await this.#take(this.#nextBlock(), false)
+  }
+
+  /** Rejects with ImportError, RowError or what the engine says; nothing stays then unless bad rows are skipped. */
+  async end(): Promise<ImportResult> {
+    await this.#take(this.#nextBlock(), true)
+    const plan = this.#plan
+    if (plan === null) throw new ImportError('the file has no lines')
+    if (this.#target === null) await this.#openTarget(plan, false)
+    await this.#flush()
+    await this.#sending
+    if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan)
+    this.#staging = null
+    return this.#result(plan)
+  }
+
+  /** Gives everything back; call once, at the end, whatever it was. */
+  async close(): Promise<void> {
+    this.#decoding?.close()
+    this.#decoding = null
+    await this.#sending.catch(() => {})
+    if (this.#staging !== null) await dropTable(this.#options, this.#staging)
+  }
+
+  #nextBlock(): Buffer {
+    const block = Buffer.concat(this.#chunks)
+    this.#chunks = []
+    this.#chunkBytes = 0
+    return block
+  }
+
+  async #take(block: Buffer, last: boolean): Promise<void> {
+    this.#kept?.push(block)
+    this.#keptBytes += block.length
+    if (this.#plan === null) {
+      this.#sample ??= this.#readSample(block, last)
+      if (this.#sample === null) return
+      this.#begin(this.#sample)
+    }
+    await this.#decode(block, last)
+    if (this.#kept !== null && this.#keptBytes > keptBytesMax && !last) {
+      this.#kept = null
+      await this.#openTarget(this.#plan as unknown as ImportPlan, !this.#options.skipRows)
+    }
+  }
+
+  #readSample(block: Buffer, last: boolean): Sample | null {
+    const bytes = block.subarray(0, sampleBytesMax)
+    const sample = readSample(bytes, last && bytes.length === block.length, this.#options.delimiter)
+    return sample.records.length === 0 ? null : sample
+  }
+
+  #begin(sample: Sample): void {
+    const { engine, name, overwrite, forceHeader, timestamp, partitionBy } = this.#options
+    const { delimiter, records } = sample
+    const detected = detectColumns(records, forceHeader)
+    const table = overwrite ? undefined : engine.table(name)
+    const rows = detected.header ? records.slice(1) : records
+    const request = { name, detected, delimiter, records: rows, schema: this.#schema, table, timestamp, partitionBy }
+    this.#plan = planImport({ ...request, widened: this.#widened })
+    this.#decoding = engine.csv(shapeOfPlan(this.#plan))
+  }
+
+  /** Decodes what is kept from its beginning, with what is known now. */
+  async #again(last: boolean): Promise<void> {
+    this.#decoding?.close()
+    this.#held = []
+    this.#heldBytes = 0
+    this.#imported = 0
+    this.#rejected = 0
+    this.#rejects = []
+    this.#errors.clear()
+    this.#begin(this.#sample as Sample)
+    const blocks = this.#kept ?? []
+    for (const [index, block] of blocks.entries()) {
+      if (await this.#decodeOnce(block, last && index === blocks.length - 1)) continue
+      return this.#again(last)
+    }
+  }
+
+  async #decode(block: Buffer, last: boolean): Promise<void> {
+    if (!(await this.#decodeOnce(block, last))) await this.#again(last)
+  }
+
+  /** False when types were widened: everything has to be decoded again. */
+  async #decodeOnce(block: Buffer, last: boolean): Promise<boolean> {
+    const batches = await (this.#decoding as CsvDecoding).decode(block, last)
+    let widened = false
+    for (const batch of batches) for (const reject of batch.rejects) widened = this.#widen(reject) || widened
+    if (widened) return false
+    for (const batch of batches) await this.#hold(batch)
+    return true
+  }
+
+  #widen({ column }: CsvReject): boolean {
+    if (this.#kept === null || column < 0) return false
+    const planned = this.#plan?.columns[column]
+    if (planned === undefined || !planned.guessed) return false
+    if (planned.name === this.#plan?.timestamp) return false
+    const wider = widerType(planned.type.name)
+    if (wider === null) return false
+    this.#widened.set(column, dataType(wider))
+    return true
+  }
+
+  async #hold(batch: CsvBatch): Promise<void> {
+    for (const reject of batch.rejects) this.#refuse(reject)
+    if (batch.rows === 0) return
+    const { columns } = this.#plan as ImportPlan
+    const packed = columns.map(({ columnId, type }, index) => ({
+      columnId,
+      type,
+      values: batch.columns[index] as CsvBatch['columns'][number],
+    }))
+    this.#held.push({ rows: batch.rows, columns: packed })
+    this.#heldBytes += bytesOf(batch)
+    this.#imported += batch.rows
+    if (this.#target !== null && this.#heldBytes >= transactionBytes) await this.#flush()
+  }
+
+  #refuse({ line, column, reason, extra }: CsvReject): void {
+    const { skipExtra, skipRows, engine, connectionId, name } = this.#options
+    const columnName = this.#plan?.columns[column]?.name ?? ''
+    const skipped = skipRows || (extra && skipExtra)
+    engine.rejects(connectionId, [{ line, message: reason, table: name }], skipped)
+    if (!skipped) throw new ImportError(`line ${line}${columnName === '' ? '' : `, column ${columnName}`}: ${reason}`)
+    this.#rejected++
+    if (column >= 0) this.#errors.set(column, (this.#errors.get(column) ?? 0) + 1)
+    if (this.#rejects.length < rejectsShown) this.#rejects.push({ line, column: columnName, reason })
+  }
+
+  /** Makes the table that takes the rows, if there is none. */
+  async #openTarget(plan: ImportPlan, staged: boolean): Promise<void> {
+    const { engine, name, overwrite } = this.#options
+    const existing = engine.table(name)
+    let target = name
+    if (staged) {
+      target = stagingName()
+      this.#staging = target
+    } else if (overwrite && existing !== undefined) await dropTable(this.#options, name)
+    if (staged || overwrite || existing === undefined) await run(this.#options, createStatement(target, plan))
+    const table = engine.table(target)
+    if (table === undefined) throw new ResourceError(`the table was dropped meanwhile [table=${target}]`)
+    this.#target = table
+    this.#plan = {
+      ...plan,
+      columns: plan.columns.map((column) => ({ ...column, columnId: columnId(table, column.name) })),
+    }
+    this.#held = this.#held.map(({ rows, columns }) => ({
+      rows,
+      columns: columns.map((column, index) => ({
+        ...column,
+        columnId: (this.#plan as ImportPlan).columns[index]?.columnId ?? -1,
+      })),
+    }))
+  }
+
+  /** Hands the held rows over; waits for the transaction before. */
+  async #flush(): Promise<void> {
+    if (this.#held.length === 0 || this.#target === null) return
+    const rows = this.#held
+    this.#held = []
+    this.#heldBytes = 0
+    await this.#sending
+    this.#sending = this.#options.engine.rows(this.#target.id, rows)
+    this.#sending.catch(() => {})
+  }
+
+  #result(plan: ImportPlan): ImportResult {
+    const { engine, name } = this.#options
+    const table = engine.table(name)
+    const errorsOf = (column: string): number =>
+      this.#errors.get(plan.columns.findIndex((planned) => planned.name === column)) ?? 0
+    return {
+      location: name,
+      ...{ header: plan.header, partitionBy: plan.partitionBy, timestamp: plan.timestamp, warnings: plan.warnings },
+      rowsImported: this.#imported,
+      rowsRejected: this.#rejected,
+      columns: (table?.columns ?? plan.columns).map(({ name: column, type }) => ({
+        ...{ name: column, type: typeText(type), size: isVariable(type) ? 0 : widthOf(type) },
+        errors: errorsOf(column),
+      })),
+      rejects: this.#rejects,
+    }
+  }
+}
+
+function columnId(table: TableShape, name: string): number {
+  const column = table.columns.find((known) => known.name.toLowerCase() === name.toLowerCase())
+  if (column === undefined) throw new ImportError(`column does not exist [column=${name}, table=${table.name}]`)
+  return column.id
+}
+
+function bytesOf({ columns }: CsvBatch): number {
+  let bytes = 0
+  for (const column of columns) {
+    if (column.kind === 'fixed') bytes += column.bytes.length
+    else if (column.kind === 'texts') bytes += column.lengths.length * 8 + column.bytes.length
+    else bytes += column.ids.length * 4 + column.texts.length
+  }
+  return bytes
+}
