@@ -53,7 +53,7 @@ export class ReplayFlush {
     const firstPartId = manifest.ids.part
     manifest.commit([{ kind: 'ids', part: firstPartId + partIdsPerFlush }])
     memtable.publish(memtable.rows)
-    const version = { ...table.describe(), generations: [{ id: memtable.id, address: memtable.address }] }
+    const version = { ...table.describeSettled(), generations: [{ id: memtable.id, address: memtable.address }] }
     const rest = { generation: memtable.address, rows: memtable.rows, minTxn, maxTxn, firstPartId }
     const parts = this.run({ kind: 'flush', version, ...rest })
     writeSymbols(options, table)
@@ -63,7 +63,7 @@ export class ReplayFlush {
       { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: maxTxn, dictionaries },
       { kind: 'ids', table: this.catalog.nextTableId },
     ])
-    schemaWritten(table)
+    schemaWritten(table, 0)
     symbolsNamed(table)
     table.parts = [...table.parts, ...parts]
     table.flushedTxn = maxTxn

@@ -114,6 +114,7 @@ export class Replay {
       if (known === undefined) noteSchemaChange(this.catalog.add(change.schema), lsn)
       else {
         this.catalog.replaceSchema(known, change.schema)
+        known.settle(change.schema)
         noteSchemaChange(known, lsn)
       }
       return

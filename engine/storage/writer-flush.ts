@@ -17,7 +17,7 @@ import { chooseMerge } from './merge.js'
 import { partIdsPerFlush } from './messages.js'
 import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
-import { commitManifest, namesPart, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import { enqueue, type RunningJob, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
@@ -108,7 +108,7 @@ function postFlush(state: WriterState, table: WriterTable, generation: Generatio
     const firstPartId = takePartIds(state, partIdsPerFlush)
     generation.state = 'flushing'
     const version = {
-      ...table.describe(),
+      ...table.describeSettled(),
       generations: [{ id: generation.memtable.id, address: generation.memtable.address }],
     }
     const { minTxn, maxTxn, memtable } = generation
@@ -156,14 +156,14 @@ export function flushDone(
     commitManifest(state, flushRecords(state, table, generation, parts))
   } catch (thrown) {
     putOff(state, thrown)
-    // The record may have reached the disk although the commit failed: then the parts are the table's.
-    if (parts[0] === undefined || !namesPart(state, table.id, parts[0].id)) {
+    const outcome = outcomeOf(state, { table, added: parts, replaced: [] })
+    if (outcome !== 'done') {
       generation.state = 'frozen'
-      discardParts(state, parts)
+      if (outcome === 'undone') discardParts(state, parts)
       return
     }
   }
-  schemaWritten(table)
+  schemaWritten(table, state.settledLsn)
   symbolsNamed(table)
   table.parts = [...table.parts, ...parts].sort(byTransaction)
   table.flushedTxn = generation.maxTxn
@@ -214,10 +214,10 @@ export function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
   const dirty = [...state.catalog.byId.values()].filter(({ dirtyLsn }) => dirtyLsn < beforeLsn)
   if (dirty.length === 0) return
   commitManifest(state, [
-    ...dirty.map(({ stableSchema }) => ({ kind: 'schema', schema: stableSchema }) as const),
+    ...dirty.map(({ settledSchema }) => ({ kind: 'schema', schema: settledSchema }) as const),
     { kind: 'ids', table: state.catalog.nextTableId },
   ])
-  for (const table of dirty) schemaWritten(table)
+  for (const table of dirty) schemaWritten(table, state.settledLsn)
 }
 
 /** Rows that brought symbols may be gone already (TRUNCATE) while the symbols stay. Throws FileError. */
@@ -232,7 +232,7 @@ function writeSymbolsBefore(state: WriterState, beforeLsn: Lsn): void {
     tables.flatMap((table): ManifestRecord[] => [...schemaRecords(state.manifest, table), record(table)]),
   )
   for (const table of tables) {
-    schemaWritten(table)
+    schemaWritten(table, state.settledLsn)
     symbolsNamed(table)
   }
 }
@@ -269,7 +269,7 @@ function postMerge(state: WriterState, table: WriterTable): void {
   const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
   if (table.dropped || state.rewriting.has(table) || merges.length >= mergeJobsMax) return
   const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))
-  const version = table.describe()
+  const version = table.describeSettled()
   const parts = (state.options.chooseMerge ?? chooseMerge)(version, busy)
   if (parts === undefined || parts.length === 0) return
   try {
@@ -293,8 +293,9 @@ export function mergeDone(state: WriterState, { job, table }: RunningJob, parts:
     commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
   } catch (thrown) {
     putOff(state, thrown)
-    if (parts[0] === undefined || !namesPart(state, table.id, parts[0].id)) {
-      discardParts(state, parts)
+    const outcome = outcomeOf(state, { table, added: parts, replaced: present })
+    if (outcome !== 'done') {
+      if (outcome === 'undone') discardParts(state, parts)
       return
     }
   }

@@ -2,16 +2,18 @@
 // again, when something wants it next, and written anew, so that what it says is durable. The caller learns of the
 // failure by FileError and puts its work off.
 //
-// Debts are records that follow from frames of the log (drop, truncate). They are paid before the log is trimmed; until
-// then the frames say the same.
+// Debts are records that follow from frames of the log (drop, truncate), or that take back what a failed commit may have
+// left. They are paid before parts change again and before the log is trimmed; until then the frames say the same.
 
 import { errorRecord, FileError, ResourceError } from '../base/errors.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
+import type { PartDescriptor } from './schema.js'
 import { manifestOptions, type WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
 
 const retryMs = 1000
 
-/** Appends and syncs. Throws FileError; nothing is known of the records then: see names(). */
+/** Appends and syncs. Throws FileError; nothing is known of the records then: see outcomeOf(). */
 export function commitManifest(state: WriterState, records: readonly ManifestRecord[]): void {
   const manifest = usable(state)
   try {
@@ -34,25 +36,63 @@ export function takePartIds(state: WriterState, count: number): number {
   return first
 }
 
-/** Whether the manifest names the part, after a commit that failed. False when the manifest cannot be read now. */
-export function namesPart(state: WriterState, tableId: number, partId: number): boolean {
+/** A commit of parts: `replaced` are those that it removes. */
+export interface PartsCommit {
+  readonly table: WriterTable
+  readonly added: readonly PartDescriptor[]
+  readonly replaced: readonly PartDescriptor[]
+}
+
+/**
+ * What became of a commit that failed. 'done': the record is on the disk all the same. 'undone': it is not, and the files
+ * may go. 'unknown': the manifest cannot be read now. The files must stay then, since the next start may find them named;
+ * a debt takes the record back, and the next start removes the files.
+ */
+export function outcomeOf(state: WriterState, commit: PartsCommit): 'done' | 'undone' | 'unknown' {
+  const { table, added } = commit
   try {
-    return (
-      usable(state)
-        .tables.get(tableId)
-        ?.parts.some(({ id }) => id === partId) ?? false
-    )
+    return namesAny(usable(state), table.id, added) ? 'done' : 'undone'
   } catch (thrown) {
-    if (thrown instanceof FileError) return false
-    throw thrown
+    if (!(thrown instanceof FileError)) throw thrown
+    const { flushedTxn, settledSchema: schema } = table
+    state.debts.push((manifest) => takeBack(manifest, commit, [{ kind: 'schema', schema }], flushedTxn))
+    return 'unknown'
   }
 }
 
-/** Pays what is owed. Throws FileError. */
+function namesAny({ tables }: Manifest, tableId: number, parts: readonly PartDescriptor[]): boolean {
+  const known = tables.get(tableId)?.parts ?? []
+  return parts.some(({ id }) => known.some((part) => part.id === id))
+}
+
+function takeBack(
+  manifest: Manifest,
+  { table, added, replaced }: PartsCommit,
+  schemas: readonly ManifestRecord[],
+  flushedTxn: number,
+): ManifestRecord[] {
+  if (!namesAny(manifest, table.id, added)) return []
+  const removed = added.map(({ id }) => id)
+  return [...schemas, { kind: 'parts', tableId: table.id, added: replaced, removed, flushedTxn }]
+}
+
+/** Pays what is owed, each debt to what the ones before have left, and has the manifest usable. Throws FileError. */
 export function payDebts(state: WriterState): void {
+  const manifest = usable(state)
   if (state.debts.length === 0) return
-  const records = state.debts.flatMap((debt) => debt(usable(state)))
-  if (records.length > 0) commitManifest(state, records)
+  try {
+    let owed = false
+    for (const debt of state.debts) {
+      const records = debt(manifest)
+      if (records.length === 0) continue
+      manifest.append(records)
+      owed = true
+    }
+    if (owed) manifest.sync()
+  } catch (thrown) {
+    state.manifestBroken = true
+    throw thrown
+  }
   state.debts.length = 0
 }
 

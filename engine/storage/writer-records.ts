@@ -1,6 +1,7 @@
 // What the manifest is told of a table besides its parts: its schema, and how far its symbols are in files.
 
 import type { Files } from '../base/files.js'
+import type { Lsn } from '../wal/types.js'
 import { appendDictionaryFile, dictionaryFilePath } from './dictionary-file.js'
 import type { Manifest, ManifestRecord } from './manifest.js'
 import type { WriterTable } from './writer-table.js'
@@ -36,12 +37,13 @@ export function symbolsNamed(table: WriterTable): void {
   table.symbolsLsn = Number.POSITIVE_INFINITY
 }
 
-/** The schema, when the manifest lacks the newest one. */
+/** The acknowledged schema, when the manifest may lack it. */
 export function schemaRecords({ tables }: Manifest, table: WriterTable): ManifestRecord[] {
-  return table.schemaDirty || !tables.has(table.id) ? [{ kind: 'schema', schema: table.stableSchema }] : []
+  return table.schemaDirty || !tables.has(table.id) ? [{ kind: 'schema', schema: table.settledSchema }] : []
 }
 
-export function schemaWritten(table: WriterTable): void {
-  table.schemaDirty = false
-  table.dirtyLsn = Number.POSITIVE_INFINITY
+/** The manifest holds the acknowledged schema. Frames of newer changes lie behind `settledLsn`. */
+export function schemaWritten(table: WriterTable, settledLsn: Lsn): void {
+  table.schemaDirty = table.settledSchema !== table.stableSchema
+  table.dirtyLsn = table.schemaDirty ? Math.max(table.dirtyLsn, settledLsn) : Number.POSITIVE_INFINITY
 }

@@ -15,7 +15,7 @@ import type { JobResult, RewriteProgram } from './messages.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, postJob, whenFlushed } from './writer-flush.js'
-import { commitManifest, namesPart, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -88,7 +88,10 @@ export function rewriteParts(
 /** Begins a rewrite of a table that has none under way. */
 export function beginRewrite(state: WriterState, rewriting: Rewriting): void {
   state.rewriting.set(rewriting.table, rewriting)
-  whenFlushed(state, flushTable(state, rewriting.table), () => postRewrite(state, rewriting))
+  whenFlushed(state, flushTable(state, rewriting.table), () => {
+    // A change of the schema just before may still be lost: parts are written by what is acknowledged.
+    enqueue(state, { after: () => postRewrite(state, rewriting) })
+  })
 }
 
 /** Everything up to the barrier is in parts. */
@@ -105,7 +108,7 @@ export function postRewrite(state: WriterState, rewriting: Rewriting): void {
   }
   const schema = rewriting.schema()
   try {
-    const version = { ...table.describe(), generations: [] }
+    const version = { ...table.describeSettled(), generations: [] }
     const firstPartId = takePartIds(state, parts.length)
     postJob(state, { job: { kind: 'rewrite', version, schema, parts, firstPartId, program }, table })
   } catch (thrown) {
@@ -191,13 +194,12 @@ export function replaceParts(
     ])
   } catch (thrown) {
     putOff(state, thrown)
-    // The record may have reached the disk although the commit failed: then it counts.
-    if (parts[0] === undefined || !namesPart(state, table.id, parts[0].id)) {
-      discardParts(state, parts)
-      throw thrown
-    }
+    const outcome = outcomeOf(state, { table, added: parts, replaced: gone })
+    if (outcome === 'undone') discardParts(state, parts)
+    if (outcome !== 'done') throw thrown
   }
-  schemaWritten(table)
+  if (schema !== undefined) table.settle(schema)
+  schemaWritten(table, state.settledLsn)
   symbolsNamed(table)
   table.parts = [...table.parts.filter((part) => !gone.includes(part)), ...parts].sort(
     (x, y) => x.minTxn - y.minTxn || x.id - y.id,

@@ -175,6 +175,7 @@ export function settleCommits(state: WriterState): boolean {
   state.settledLsn = Math.max(state.settledLsn, (commits.at(-1) as PendingCommit).endLsn)
   showRows(options.memory, commits)
   const versions = commits.flatMap((commit) => commit.versions)
+  for (const { schema } of versions) state.catalog.byId.get(schema.id)?.settle(schema)
   const dropped = commits.flatMap((commit) => commit.dropped)
   const receipts = commits.flatMap((commit) => commit.receipts)
   if (versions.length + dropped.length + receipts.length > 0) {

@@ -70,6 +70,8 @@ export class WriterTable {
   symbolsLsn: Lsn = Number.POSITIVE_INFINITY
   /** The schema without what the request under way has added; undefined when it has added nothing. */
   committed: TableSchema | undefined
+  /** The newest schema whose change is acknowledged: what the manifest is told and jobs write parts by. */
+  settledSchema: TableSchema
   /** Counts changes that make learnt line shapes wrong. */
   shapeEpoch = 0
   /** Entries by column id that log frames or files hold. */
@@ -86,6 +88,7 @@ export class WriterTable {
   constructor(resources: TableMemory, schema: TableSchema) {
     this.resources = resources
     this.schema = schema
+    this.settledSchema = schema
     this.addDictionaries()
   }
 
@@ -150,7 +153,7 @@ export class WriterTable {
     return this.generations.reduce((lsn, { firstLsn }) => Math.min(lsn, firstLsn), this.dirtyLsn)
   }
 
-  /** What readers and the manifest may know. */
+  /** What readers may know when the log has acknowledged it. */
   get stableSchema(): TableSchema {
     return this.committed ?? this.schema
   }
@@ -161,9 +164,17 @@ export class WriterTable {
     return this.describe()
   }
 
-  /** The same for a job, which nobody releases. */
-  describe(): TableVersion {
-    const schema = this.stableSchema
+  /** Changes up to this schema are acknowledged. */
+  settle(schema: TableSchema): void {
+    if (schema.version >= this.settledSchema.version) this.settledSchema = schema
+  }
+
+  /** For a job, which nobody releases: a change that may still be lost must not show in parts. */
+  describeSettled(): TableVersion {
+    return this.describe(this.settledSchema)
+  }
+
+  private describe(schema = this.stableSchema): TableVersion {
     return {
       version: this.version,
       schema,
