@@ -65,6 +65,8 @@ export class LocalEngine implements Engine {
   readonly #receipts = new Map<number, Deferred<Receipt>>()
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #activity = new Map<number, QueryFigures>()
+  /** The statement that is being planned: it may ask for itself. */
+  #planned: QueryFigures | null = null
   readonly #catalog: Catalog
   #nextRequestId = 1
   #closing: Promise<void> | null = null
@@ -86,7 +88,7 @@ export class LocalEngine implements Engine {
       relation: (name) => this.#relations.get(name.toLowerCase()),
       view: (name) => storedView(view.table(name)),
       views: () => view.tables().flatMap((version) => storedView(version) ?? []),
-      activity: () => [...this.#activity.values()],
+      activity: () => [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])],
       parameters: options.parameters,
     }
     this.relation(this.#rejects.relation)
@@ -166,10 +168,12 @@ export class LocalEngine implements Engine {
   }
 
   #plan(sql: string, options: ExecuteOptions): { planned: PlannedStatement; cached: boolean } {
-    const { view, clock } = this.#options
+    const { view, queries, clock } = this.#options
     const cacheable = options.parameters.length === 0
     const known = cacheable ? this.#plans.get(sql, view.epoch) : undefined
     if (known !== undefined) return { planned: known, cached: true }
+    const startMicros = clock.nowMicros()
+    this.#planned = { queryId: queries.nextQueryId, user: options.session.user, startMicros, sql }
     const planned = planStatement(sql, {
       catalog: this.#catalog,
       parameters: options.parameters,

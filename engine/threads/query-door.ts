@@ -46,7 +46,8 @@ export class QueryDoor {
   readonly #workers = new Map<number, Worker>()
   readonly #running = new Map<number, Running>()
   readonly #csv = new CsvDoor()
-  #nextQueryId = 1
+  /** Of the query that is run next. */
+  nextQueryId = 1
 
   constructor(options: QueryDoorOptions) {
     this.#options = options
@@ -71,7 +72,7 @@ export class QueryDoor {
   /** `ended` is called once, behind the last block or the error. */
   run(request: Omit<RunQuery, 'kind' | 'queryId'>, ended: () => void): RunningQuery {
     const worker = this.#leastBusy()
-    const queryId = this.#nextQueryId++
+    const queryId = this.nextQueryId++
     const running = new Running(queryId, this.#options.memory, (message) => worker.thread.post(message), ended)
     this.#running.set(queryId, running)
     worker.queries.add(running)
