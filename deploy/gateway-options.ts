@@ -15,6 +15,7 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     executePath: settings['http.context.execute'],
     exportPath: settings['http.context.export'],
     importPath: settings['http.context.import'],
+    preferencesPath: resolve(root, 'conf/preferences.json'),
     rowsMax: secondBound < 0 ? rowsMax : Math.min(rowsMax, secondBound),
     queryTimeoutMs: settings['query.timeout'],
     queriesMax: settings['http.json.query.connection.limit'],

@@ -12,6 +12,7 @@ import { gatewayMetrics } from '../gateways/common/metrics-table.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { type MinHttpGateway, openMinHttpGateway } from '../gateways/min-http/server.js'
+import { recoverImports } from '../pipeline/ingest.js'
 import { engineOptions } from './engine-options.js'
 import { httpOptions, lineTcpOptions } from './gateway-options.js'
 import type { LoadedSettings } from './settings.js'
@@ -61,6 +62,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
 
   const engine = await openEngine(engineOptions({ root, loaded, log, clock, fatal }))
   closers.push(() => engine.close())
+  await recoverImports({ engine, session: { user: 'admin', protocol: 'internal', readOnly: false } })
   const registry = new ConnectionRegistry(clock, settings['connection.log.entries'])
   for (const relation of connectionRelations(registry)) engine.relation(relation)
   const counters = gatewayCounters()

@@ -118,6 +118,13 @@ export interface TableShape {
   readonly partitionBy: PartitionUnit
 }
 
+export interface Validation {
+  /** `SELECT`, or the kind of the statement. */
+  readonly tag: string
+  readonly columns: readonly ResultColumn[] | null
+  readonly timestampIndex: number
+}
+
 /** Decodes one CSV file on a query thread, block by block. */
 export interface CsvDecoding {
   /** One call at a time. */
@@ -131,6 +138,8 @@ export interface Engine {
   lines(request: LineRequest): LineTicket
   /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row was sent. */
   execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
+  /** Parses and plans a statement without running it; columns are null when it has no rows. Throws like execute. */
+  validate(sql: string, session: Session): Validation
   relation(relation: VirtualRelation): void
   /** Undefined when no such table exists. */
   table(name: string): TableShape | undefined

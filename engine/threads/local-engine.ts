@@ -16,8 +16,10 @@ import type {
   LineTicket,
   PlanResult,
   RowsResult,
+  Session,
   StatementResult,
   TableShape,
+  Validation,
   VirtualRelation,
 } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -107,6 +109,14 @@ export class LocalEngine implements Engine {
     this.#relations.set(relation.name.toLowerCase(), relation)
   }
 
+  validate(sql: string, session: Session): Validation {
+    const { planned } = this.#plan(sql, { session, parameters: [] })
+    if (planned.kind === 'query') {
+      return { tag: 'SELECT', columns: planned.columns, timestampIndex: planned.query.timestampIndex }
+    }
+    return { tag: planned.tag, columns: null, timestampIndex: -1 }
+  }
+
   table(name: string): TableShape | undefined {
     const version = this.#options.view.table(name)
     return version === undefined || version.schema.view !== undefined ? undefined : shapeOf(version.schema)
@@ -167,7 +177,7 @@ export class LocalEngine implements Engine {
     await this.#options.endThreads()
   }
 
-  #plan(sql: string, options: ExecuteOptions): { planned: PlannedStatement; cached: boolean } {
+  #plan(sql: string, options: Pick<ExecuteOptions, 'parameters' | 'session'>): { planned: PlannedStatement; cached: boolean } {
     const { view, queries, clock } = this.#options
     const cacheable = options.parameters.length === 0
     const known = cacheable ? this.#plans.get(sql, view.epoch) : undefined

@@ -8,6 +8,7 @@ import type { ByteBudget } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { GatewayCounters, Metric } from '../common/metric.js'
+import type { SettingsStore } from './settings-store.js'
 
 export interface HttpOptions {
   readonly connectionsMax: number
@@ -27,6 +28,8 @@ export interface HttpOptions {
   readonly exportTimeoutMs: number
   /** Where exports are completed before they are sent. */
   readonly exportDirectory: string
+  /** The file of the preferences. */
+  readonly preferencesPath: string
   readonly linesEnabled: boolean
   readonly lineRequestsMax: number
   readonly lineBodyBytesMax: number
@@ -53,6 +56,7 @@ export interface HttpContext extends HttpServices {
   readonly queries: Admission
   readonly exports: Admission
   readonly imports: Admission
+  readonly settings: SettingsStore
   readonly lineRequests: Admission
   readonly lineBudget: ByteBudget
 }

@@ -45,7 +45,7 @@ export function errorBody(sql: string | null, message: string, position: number)
   return JSON.stringify(sql === null ? { error: message, position } : { query: sql, error: message, position })
 }
 
-function columnJson({ name, type }: ResultColumn): object {
+export function columnJson({ name, type }: ResultColumn): object {
   if (type.name === 'ARRAY') return { name, type: 'ARRAY', dim: type.a, elemType: 'DOUBLE' }
   return { name, type: typeText(type) }
 }

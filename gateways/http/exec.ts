@@ -1,12 +1,14 @@
-// GET /exec: one statement, its result as JSON. A client that goes away cancels its statement.
+// GET and POST /exec: one statement, its result as JSON. A client that goes away cancels its statement.
 
 import type { ServerResponse } from 'node:http'
 import type { Encoding, ExecuteOptions, RowsResult, StatementResult } from '../../engine/engine.js'
 import { exportBlocks } from '../../pipeline/export.js'
 import type { Exchange, HttpContext } from './context.js'
+import { type ExecBody, parseExecBody } from './exec-body.js'
 import { doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
 import { type ExecRequest, parseExecRequest } from './exec-request.js'
 import { contentTypes, reply, replyBusy } from './replies.js'
+import { readBody } from './request-body.js'
 import { answering, countStatement, headerText, logStatement } from './statement.js'
 
 export async function handleExec(context: HttpContext, exchange: Exchange): Promise<void> {
@@ -20,11 +22,13 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
       context,
       exchange,
       async (signal) => {
-        const exec = parseExecRequest(exchange.query, headerText(exchange.request, 'statement-timeout'), {
+        const { query, parameters } = await parametersOf(exchange)
+        const exec = parseExecRequest(query, headerText(exchange.request, 'statement-timeout'), {
           timeoutMs: context.options.queryTimeoutMs,
         })
         sql = exec.sql
-        await runStatement(context, exchange.response, exec, signal)
+        if (exchange.request.method === 'HEAD') return answerHead(context, exchange.response, sql)
+        await runStatement(context, exchange.response, exec, parameters, signal)
       },
       () => sql,
     )
@@ -33,27 +37,44 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
   }
 }
 
+async function parametersOf({ request, query }: Exchange): Promise<ExecBody> {
+  if (request.method !== 'POST') return { query, parameters: [] }
+  return parseExecBody(headerText(request, 'content-type') ?? '', await readBody(request), query)
+}
+
+/** Whether the statement could run; it does not. */
+function answerHead({ engine, session }: HttpContext, response: ServerResponse, sql: string): void {
+  engine.validate(sql, session)
+  response.writeHead(200, ['Content-Type', contentTypes.json]).end()
+}
+
 async function runStatement(
   context: HttpContext,
   response: ServerResponse,
   exec: ExecRequest,
+  parameters: ExecBody['parameters'],
   signal: AbortSignal,
 ): Promise<void> {
   const begunMs = context.clock.monotonicMs()
-  const result = await context.engine.execute(exec.sql, executeOptions(context, exec, signal))
+  const result = await context.engine.execute(exec.sql, executeOptions(context, exec, parameters, signal))
   countStatement(context, result)
   await sendResult(context, response, exec, result, { begunMs, signal })
   logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs)
 }
 
-function executeOptions({ session, options }: HttpContext, exec: ExecRequest, signal: AbortSignal): ExecuteOptions {
+function executeOptions(
+  { session, options }: HttpContext,
+  exec: ExecRequest,
+  parameters: ExecBody['parameters'],
+  signal: AbortSignal,
+): ExecuteOptions {
   const encoding: Encoding = exec.countOnly
     ? { kind: 'count' }
     : { kind: 'json', quoteLargeNumbers: exec.quoteLargeNumbers, geohashAsText: true }
   return {
     session,
     encoding,
-    parameters: [],
+    parameters,
     skip: exec.countOnly ? 0 : exec.skip,
     rowsMax: exec.countOnly ? 0 : Math.min(exec.rowsMax, options.rowsMax),
     countAll: exec.countOnly,

@@ -3,6 +3,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { crc32 } from 'node:zlib'
+import { assert } from '../../engine/base/assert.js'
 import type { Encoding, RowsResult } from '../../engine/engine.js'
 import { type ContentCoding, chooseCoding, compressor, exportBlocks, spoolBlocks } from '../../pipeline/export.js'
 import type { Exchange, HttpContext } from './context.js'
@@ -49,6 +50,11 @@ async function exportRows(
   exp: ExpRequest,
   signal: AbortSignal,
 ): Promise<void> {
+  if (request.method === 'HEAD') {
+    context.engine.validate(exp.sql, context.session)
+    response.writeHead(200, fileHeaders(exp)).end()
+    return
+  }
   const begunMs = context.clock.monotonicMs()
   const result = await context.engine.execute(exp.sql, {
     session: context.session,
@@ -60,14 +66,11 @@ async function exportRows(
     columns: null,
     timeoutMs: exp.timeoutMs,
     signal,
-    explain: request.method === 'HEAD',
+    explain: false,
     rowsOnly: onlySelect,
   })
   countStatement(context, result)
-  if (result.kind !== 'rows') {
-    response.writeHead(200, fileHeaders(exp)).end()
-    return
-  }
+  assert(result.kind === 'rows', 'other statements were refused')
   result.summary.catch(() => {})
   if (exp.format === 'parquet' && !exp.nodelay) await sendCompleted(context, response, exp, result, signal)
   else await sendStream(response, exp, result, chooseCoding(headerText(request, 'accept-encoding')), signal)

@@ -6,20 +6,31 @@ import { handleExec } from './exec.js'
 import { handleExp } from './exp.js'
 import { handleImp } from './imp.js'
 import { replyEmpty, replyText } from './replies.js'
-import { handleHealth, handleMetrics, handlePing, handleSettings } from './system.js'
+import {
+  handleHealth,
+  handleMetrics,
+  handlePing,
+  handleSettings,
+  handleSettingsChange,
+  handleWarnings,
+} from './system.js'
+import { handleValidate } from './validate.js'
 import { handleWrite } from './write.js'
 
 export type Routes = ReadonlyMap<string, Readonly<Record<string, Handler>>>
 
 export function routes(options: HttpOptions): Routes {
+  const exec = { GET: handleExec, HEAD: handleExec, POST: handleExec }
   const table = new Map<string, Readonly<Record<string, Handler>>>([
     ['/', { GET: handleHealth, HEAD: handleHealth }],
     ['/ping', { GET: handlePing, HEAD: handlePing }],
-    ['/settings', { GET: handleSettings }],
-    ['/exec', { GET: handleExec }],
-    ['/api/v1/sql/execute', { GET: handleExec }],
+    ['/settings', { GET: handleSettings, PUT: handleSettingsChange, POST: handleSettingsChange }],
+    ['/warnings', { GET: handleWarnings }],
+    ['/exec', exec],
+    ['/api/v1/sql/execute', exec],
+    ['/api/v1/sql/validate', { GET: handleValidate }],
   ])
-  table.set(options.executePath, { GET: handleExec })
+  table.set(options.executePath, exec)
   for (const path of ['/exp', options.exportPath]) table.set(path, { GET: handleExp, HEAD: handleExp })
   for (const path of ['/imp', options.importPath]) table.set(path, { POST: handleImp })
   table.set('/chk', { GET: handleChk, HEAD: handleChk })

@@ -10,6 +10,7 @@ import { closeServer, listen, remoteAddress } from '../common/listen.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
 import { replyText } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
+import { SettingsStore } from './settings-store.js'
 
 /** Bytes that node:http takes from a socket before a handler has read them. */
 const receiveBytes = 256 * 1024
@@ -38,6 +39,7 @@ export async function openHttpGateway(
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
     imports: new Admission(options.importsMax),
+    settings: new SettingsStore(options.preferencesPath),
     lineRequests: new Admission(options.lineRequestsMax),
     lineBudget: new ByteBudget(Math.max(options.lineBodiesBytesMax, options.lineBodyBytesMax)),
   }

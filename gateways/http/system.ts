@@ -1,8 +1,12 @@
 // The small answers: health, what clients ask before they write, metrics.
 
 import type { Exchange, HttpContext } from './context.js'
+import { ExecRequestError } from './exec-request.js'
 import type { MetricsText } from './metrics-text.js'
+import { parseQueryString } from './query-string.js'
 import { reply, replyEmpty, replyJson, replyText } from './replies.js'
+import { readBody } from './request-body.js'
+import { PreferencesConflict } from './settings-store.js'
 
 /** Protocol versions of the line protocol: 1 is text, 2 has binary doubles and arrays. */
 const lineVersions = [1, 2]
@@ -19,7 +23,8 @@ export function handlePing(_context: HttpContext, { response }: Exchange): void 
   replyEmpty(response, 204, ['X-Influxdb-Version', influxVersion])
 }
 
-export function handleSettings({ options }: HttpContext, { response }: Exchange): void {
+export async function handleSettings({ options, settings }: HttpContext, { response }: Exchange): Promise<void> {
+  const { version, values } = await settings.read()
   replyJson(response, 200, {
     config: {
       'release.type': 'OSS',
@@ -29,9 +34,45 @@ export function handleSettings({ options }: HttpContext, { response }: Exchange)
       'ilp.proto.transports': ['tcp', 'http'],
       'cairo.max.file.name.length': 127,
     },
-    'preferences.version': 0,
-    preferences: {},
+    'preferences.version': version,
+    preferences: values,
   })
+}
+
+/** PUT replaces the preferences, POST adds to them. */
+export async function handleSettingsChange(
+  context: HttpContext,
+  { request, response, query }: Exchange,
+): Promise<void> {
+  const expected = parseQueryString(query).parameters.get('version') ?? ''
+  try {
+    if (!/^\d{1,15}$/.test(expected)) throw new ExecRequestError(`invalid version [version=${expected}]`, null)
+    if (context.session.readOnly) return replyJson(response, 403, { error: 'this server takes read-only queries' })
+    const values: unknown = jsonOf(await readBody(request))
+    if (typeof values !== 'object' || values === null || Array.isArray(values)) {
+      throw new ExecRequestError('the body is no JSON object', null)
+    }
+    const merge = request.method === 'POST'
+    await context.settings.change(Number(expected), values as Readonly<Record<string, unknown>>, merge)
+    replyJson(response, 200, { status: 'OK' })
+  } catch (error) {
+    if (error instanceof PreferencesConflict) replyJson(response, 409, { error: error.message })
+    else if (error instanceof ExecRequestError) replyJson(response, 400, { error: error.message })
+    else throw error
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ExecRequestError('the body is not JSON', null)
+  }
+}
+
+/** What somebody should do something about; nothing so far. */
+export function handleWarnings(_context: HttpContext, { response }: Exchange): void {
+  replyJson(response, 200, [])
 }
 
 const texts = new WeakMap<HttpContext, Promise<MetricsText>>()

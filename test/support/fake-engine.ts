@@ -67,6 +67,7 @@ export function fakeEngine(): FakeEngine {
       throw new AssertionError('the fake engine stores no packed rows')
     },
     rejects: () => {},
+    validate: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1 }),
     relation: (relation) => void engine.relations.push(relation),
     tableExists: () => false,
     close: async () => {

@@ -34,6 +34,7 @@ const httpDefaults: HttpOptions = {
   importPath: '/imp',
   exportsMax: -1,
   importsMax: -1,
+  preferencesPath: join(tmpdir(), `penstock-test-preferences-${process.pid}.json`),
   exportTimeoutMs: 60_000,
   exportDirectory: join(tmpdir(), 'penstock-test-exports'),
   rowsMax: 10_000,

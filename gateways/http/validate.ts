@@ -1,0 +1,22 @@
+// GET /api/v1/sql/validate: whether a statement could run, without running it.
+
+import { answerOf } from '../common/answers.js'
+import type { Exchange, HttpContext } from './context.js'
+import { columnJson, errorBody } from './exec-json.js'
+import { ExecRequestError, parseExecRequest } from './exec-request.js'
+import { contentTypes, reply, replyJson, statusOf } from './replies.js'
+
+export function handleValidate(context: HttpContext, { response, query }: Exchange): void {
+  let sql: string | null = ''
+  try {
+    const exec = parseExecRequest(query, undefined, { timeoutMs: 0 })
+    sql = exec.sql
+    const { tag, columns, timestampIndex } = context.engine.validate(sql, context.session)
+    if (columns === null) replyJson(response, 200, { query: sql, queryType: tag })
+    else replyJson(response, 200, { query: sql, columns: columns.map(columnJson), timestamp: timestampIndex })
+  } catch (error) {
+    if (error instanceof ExecRequestError) sql = error.sql
+    const { blame, message, place } = answerOf(error)
+    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
+  }
+}

@@ -1,0 +1,231 @@
+// Goal: files over HTTP. What /exp gives as CSV, /imp takes back byte for byte; Parquet in every codec is what DuckDB
+// reads; an import is stored whole or not at all, says which line is wrong and loses nothing on the way.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TestServer } from '../support/server.js'
+
+const server = new TestServer(['memory.bytes=512m'])
+const directory = mkdtempSync(join(tmpdir(), 'penstock-files-'))
+
+const columns = `ts timestamp, bo boolean, by byte, sh short, ch char, i int, l long, f float, d double, s string,
+  v varchar, sy symbol, dt date, u uuid, l2 long256, ip ipv4, g geohash(4c), a double[], de decimal(10,3), n timestamp_ns`
+
+const values = [
+  `('2024-01-01T00:00:00.000001Z', true, -5, 300, 'x', 7, 8, 1.5, -2.25, 'a,"b"', 'line\ntwo', 'sym', '2024-02-03',
+   '11111111-2222-3333-4444-555555555555', cast('0x01' as long256), '10.0.0.1', #u33d, array[1.0, 2.0], 12.345m,
+   '2024-01-01T00:00:00.000000009Z')`,
+  `('2024-01-02T00:00:00.000000Z', false, 0, 0, null, null, null, null, null, null, null, null, null, null, null, null,
+   null, null, null, null)`,
+  `('2024-01-03T00:00:00.000000Z', false, 1, 1, '"', -1, -1, 0.1, 1e300, '', 'ü😀', '', '1969-12-31', null, null, null,
+   null, null, -0.001m, null)`,
+]
+
+beforeAll(async () => {
+  await server.start()
+  await run(`create table kinds (${columns}) timestamp(ts) partition by day`)
+  for (const row of values) await run(`insert into kinds values ${row}`)
+})
+afterAll(async () => {
+  await server.remove()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+async function run(sql: string): Promise<void> {
+  const { status, text } = await server.exec(sql)
+  expect(status, text).toBe(200)
+}
+
+async function exported(query: string, parameters: Readonly<Record<string, string>> = {}) {
+  const answer = await fetch(`http://${server.address('http')}/exp?${new URLSearchParams({ query, ...parameters })}`)
+  return { status: answer.status, headers: answer.headers, body: Buffer.from(await answer.arrayBuffer()) }
+}
+
+interface Imported {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+async function imported(
+  data: string | Buffer,
+  parameters: Readonly<Record<string, string>>,
+  schema: string | null = null,
+): Promise<Imported> {
+  const form = new FormData()
+  if (schema !== null) form.set('schema', schema)
+  form.set('data', new Blob([data as string]), 'data.csv')
+  const query = new URLSearchParams({ fmt: 'json', ...parameters })
+  const answer = await fetch(`http://${server.address('http')}/imp?${query}`, { method: 'POST', body: form })
+  return { status: answer.status, body: (await answer.json()) as Imported['body'] }
+}
+
+describe('exports', () => {
+  test('come back through an import byte for byte', async () => {
+    const first = await exported('kinds')
+    await run(`create table again (${columns}) timestamp(ts) partition by day`)
+    const { status, body } = await imported(first.body, { name: 'again' })
+    expect(status, JSON.stringify(body)).toBe(200)
+    expect((await exported('again')).body.toString()).toBe(first.body.toString())
+  })
+
+  test('say how many rows and what checksum they have', async () => {
+    const { headers, body } = await exported('kinds')
+    expect(headers.get('x-row-count')).toBe('3')
+    expect(Number.parseInt(headers.get('x-checksum-crc32') ?? '', 16)).toBe(crc32(body))
+  })
+
+  test('have the same bytes behind gzip', async () => {
+    const query = new URLSearchParams({ query: 'select x, x * 1.5 y from long_sequence(50000)' })
+    const url = `http://${server.address('http')}/exp?${query}`
+    const zipped = await fetch(url, { headers: { 'Accept-Encoding': 'gzip' } })
+    const plain = await fetch(url, { headers: { 'Accept-Encoding': 'identity' } })
+    expect(zipped.headers.get('content-encoding')).toBe('gzip')
+    expect(plain.headers.get('content-encoding')).toBe(null)
+    expect(await zipped.text()).toBe(await plain.text())
+  })
+
+  test('refuse everything but SELECT and name files safely', async () => {
+    expect((await exported('drop table kinds')).status).toBe(400)
+    const { headers } = await exported('select 1', { filename: 'a\r\nX-Evil: 1"b' })
+    expect(headers.get('x-evil')).toBe(null)
+    expect(headers.get('content-disposition')).toBe('attachment; filename="a__X-Evil: 1_b.csv"')
+  })
+
+  test('lines are JSON objects', async () => {
+    const { body } = await exported('select i, s, bo from kinds', { fmt: 'ndjson' })
+    const lines = body.toString().trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { i: 7, s: 'a,"b"', bo: true },
+      { i: null, s: null, bo: false },
+      { i: -1, s: '', bo: false },
+    ])
+  })
+})
+
+describe('Parquet', () => {
+  const sql = `select x, x % 7 = 0 b, case when x % 5 = 0 then null else x * 0.5 end d, cast(x % 100 as symbol) sy,
+    concat('text ', x % 3000) t, cast(x as int) i, cast(x * 1000000 as timestamp) ts from long_sequence(20000)`
+
+  async function digest(bytes: Buffer, name: string): Promise<unknown> {
+    const path = join(directory, `${name}.parquet`)
+    writeFileSync(path, bytes)
+    const connection = await (await DuckDBInstance.create()).connect()
+    const reader = await connection.runAndReadAll(
+      `select count(*), sum(x), count(d), sum(d), count(distinct sy), count(distinct t), sum(i), min(ts)::text,
+       max(ts)::text, sum(case when b then 1 else 0 end) from '${path}'`,
+    )
+    return reader.getRowsJson()[0]
+  }
+
+  const wanted = ['20000', '200010000', '16000', 80000000, '100', '3000', '200010000']
+
+  for (const codec of ['NONE', 'SNAPPY', 'GZIP', 'LZ4', 'ZSTD', 'BROTLI']) {
+    for (const version of ['1', '2']) {
+      test(`${codec} of version ${version} is what DuckDB reads`, async () => {
+        const parameters = { fmt: 'parquet', compression_codec: codec, parquet_version: version }
+        const small = { row_group_size: '7000', data_page_size: '4096' }
+        const { status, body } = await exported(sql, { ...parameters, ...small })
+        expect(status).toBe(200)
+        expect(await digest(body, `${codec}${version}`)).toEqual(expect.arrayContaining(wanted))
+        const whole = await exported(sql, { ...parameters, rmode: 'nodelay' })
+        expect(await digest(whole.body, `${codec}${version}w`)).toEqual(await digest(body, `${codec}${version}`))
+      })
+    }
+  }
+
+  test('every type has a value that DuckDB reads', async () => {
+    const { body } = await exported('select * from kinds', { fmt: 'parquet' })
+    const path = join(directory, 'kinds.parquet')
+    writeFileSync(path, body)
+    const connection = await (await DuckDBInstance.create()).connect()
+    const rows = (
+      await connection.runAndReadAll(`select dt::text, ip, de::text, a, u::text, sy from '${path}'`)
+    ).getRowsJson()
+    expect(rows[0]).toEqual(['2024-02-03', 167772161, '12.345', [1, 2], '11111111-2222-3333-4444-555555555555', 'sym'])
+    expect(rows[1]).toEqual([null, null, null, null, null, null])
+    expect(rows[2]?.[0]).toBe('1969-12-31')
+  })
+
+  test('an error answers 400, also behind the first rows', async () => {
+    const { status } = await exported('select * from nowhere', { fmt: 'parquet' })
+    expect(status).toBe(400)
+    const unknown = await exported('select 1', { fmt: 'parquet', compression_codec: 'zip' })
+    expect(JSON.parse(unknown.body.toString())).toEqual({
+      error: 'invalid compression codec[zip], expected one of: NONE, SNAPPY, GZIP, LZ4, ZSTD, BROTLI, LZO',
+      position: 0,
+    })
+  })
+})
+
+describe('imports', () => {
+  test('a bad row ends the import and nothing stays', async () => {
+    const data = 'ts,v\n2024-01-01T00:00:00.000000Z,1\n2024-01-01T00:00:01.000000Z,x\n'
+    const schema = '[{"name":"v","type":"INT"}]'
+    const { status, body } = await imported(data, { name: 'bad', forceHeader: 'true' }, schema)
+    expect(status).toBe(400)
+    expect(body.status).toBe('line 3, column v: not a value of type INT [column=v, value=x]')
+    expect((await server.exec('select * from bad')).status).toBe(400)
+  })
+
+  test('skipRow keeps the others and says which were left out', async () => {
+    const data = 'a,b\n1,x1\n2\n3,x3,extra\n4,"x4"y\n5,x5\n'
+    const { body } = await imported(data, { name: 'skipping', forceHeader: 'true', atomicity: 'skipRow' })
+    expect(body).toMatchObject({ rowsImported: 2, rowsRejected: 3 })
+    expect((body.rejects as { line: number }[]).map(({ line }) => line)).toEqual([3, 4, 5])
+    expect(await server.rows('select * from skipping')).toEqual([
+      [1, 'x1'],
+      [5, 'x5'],
+    ])
+    expect(await server.rows(`select line from sys.rejects where table_name = 'skipping'`)).toEqual([[3], [4], [5]])
+  })
+
+  test('skipLev forgives too many values only', async () => {
+    const long = await imported('a,b\n1,x1\n2,x2,more\n', { name: 'lev', skipLev: 'true', forceHeader: 'true' })
+    expect(long.body).toMatchObject({ rowsImported: 1, rowsRejected: 1 })
+    expect((await imported('a,b\n1,x1\n2\n', { name: 'lev2', skipLev: 'true', forceHeader: 'true' })).status).toBe(400)
+  })
+
+  test('a quote that is not closed is an error at its line', async () => {
+    const { status, body } = await imported('a,b\n1,x1\n2,"x2\n3,x3\n', { name: 'open', forceHeader: 'true' })
+    expect(status).toBe(400)
+    expect(body.status).toBe('line 3: a quote is not closed')
+  })
+
+  test('types widen instead of losing values', async () => {
+    const numbers = Array.from({ length: 30_000 }, (_, row) => `${row},n${row}`).join('\n')
+    const { status, body } = await imported(`k,t\n${numbers}\n3000000000,big\n1.5,half\n`, { name: 'wide' })
+    expect(status, JSON.stringify(body)).toBe(200)
+    expect(await server.rows(`select type from table_columns('wide')`)).toEqual([['DOUBLE'], ['VARCHAR']])
+    expect(await server.rows('select count(), max(k) from wide')).toEqual([[30_002, 3_000_000_000]])
+  })
+
+  test('a file beyond what is kept in memory is stored whole or not at all', async () => {
+    const line = (row: number): string =>
+      `${new Date(1.7e12 + row * 1000).toISOString().slice(0, -1)}000Z,${row},${'t'.repeat(40)}`
+    const rows = Array.from({ length: 450_000 }, (_, row) => line(row)).join('\n')
+    const whole = await imported(`ts,v,t\n${rows}\n`, { name: 'large' })
+    expect(whole.body).toMatchObject({ rowsImported: 450_000, timestamp: 'ts', partitionBy: 'DAY' })
+    expect(await server.rows('select count(), sum(v) from large')).toEqual([[450_000, 101_249_775_000]])
+    const broken = await imported(`ts,v,t\n${rows}\n2024-01-01T00:00:00.000000Z,oops,t\n`, { name: 'large2' })
+    expect(broken.status).toBe(400)
+    expect(
+      await server.rows(
+        `select table_name from tables() where table_name like '%large2%' or table_name like '\\_\\_%'`,
+      ),
+    ).toEqual([])
+  }, 60_000)
+
+  test('columns of a table are found by name', async () => {
+    await run('create table named (ts timestamp, v double, s symbol) timestamp(ts) partition by day')
+    const data = 's,ts\nx,2024-01-01T00:00:00.000000Z\ny,2024-01-01T00:00:01.000000Z\n'
+    expect((await imported(data, { name: 'named', forceHeader: 'true' })).status).toBe(200)
+    expect(await server.rows('select v, s from named')).toEqual([
+      [null, 'x'],
+      [null, 'y'],
+    ])
+  })
+})
