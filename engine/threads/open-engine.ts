@@ -64,6 +64,8 @@ export interface QueryThreadOptions {
   readonly directory: string
   /** Address of the chunk cache's structure. */
   readonly cacheAddress: number
+  /** How many query threads there are, this one included. */
+  readonly queryThreads: number
 }
 
 /** Shares of the memory in percent, in the order of the budgets; what is left serves fragmentation. */
@@ -171,7 +173,8 @@ class EngineThreads {
   }
 
   #startQueryThread(threadId: number): void {
-    const threadOptions: QueryThreadOptions = { directory: this.#options.directory, cacheAddress: this.#cacheAddress }
+    const { directory, queryThreads } = this.#options
+    const threadOptions: QueryThreadOptions = { directory, queryThreads, cacheAddress: this.#cacheAddress }
     const thread = startThread<QueryThreadOptions, ToQueryHost, FromQueryHost>(
       this.#memory,
       threadId,

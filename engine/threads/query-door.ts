@@ -1,13 +1,16 @@
 // Queries on their way through the query threads: picks a thread, hands result blocks to whoever reads them, one at a
 // time, and gives each back when the next is asked for. Jobs of the writer go through here as well.
+//
+// When a query's lead calls for help, every other thread hears of it. At the query's end they are dismissed; until all of
+// them have answered (or died) what they may look at stays: the query's snapshot and the lead's boards.
 
 import { assert } from '../base/assert.js'
 import { deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord, errorRecord } from '../base/errors.js'
-import type { SharedMemory } from '../memory/shared-memory.js'
 import type { CsvShape } from '../csv/shape.js'
 import type { CsvDecoding } from '../engine.js'
-import type { FromQueryThread, RunQuery } from '../sql/exec/messages.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { FromQueryThread, RunQuery, ShareFragment } from '../sql/exec/messages.js'
 import type { Job, JobResult } from '../storage/messages.js'
 import type { Value } from '../types/value.js'
 import { CsvDoor } from './csv-door.js'
@@ -29,6 +32,15 @@ export interface RunningQuery {
   cancel(reason: string): void
 }
 
+/** Who helps a query, and what waits until they are gone. */
+interface Helped {
+  readonly lead: Thread<ToQueryHost>
+  readonly request: RunQuery
+  readonly helpers: Set<Thread<ToQueryHost>>
+  called: boolean
+  ended: (() => void) | null
+}
+
 interface Worker {
   readonly thread: Thread<ToQueryHost>
   readonly queries: Set<Running>
@@ -45,6 +57,8 @@ export class QueryDoor {
   readonly #options: QueryDoorOptions
   readonly #workers = new Map<number, Worker>()
   readonly #running = new Map<number, Running>()
+  /** By query id, until the last helper is gone. */
+  readonly #helped = new Map<number, Helped>()
   readonly #csv = new CsvDoor()
   /** Of the query that is run next. */
   nextQueryId = 1
@@ -67,16 +81,21 @@ export class QueryDoor {
       this.#finish(running, { kind: 'error', queryId: running.queryId, error: record })
     this.#csv.threadEnded(worker.thread, record)
     for (const jobId of worker.jobs) this.#options.jobFailed(jobId, record)
+    for (const queryId of [...this.#helped.keys()]) this.#helperGone(queryId, worker.thread)
   }
 
   /** `ended` is called once, behind the last block or the error. */
   run(request: Omit<RunQuery, 'kind' | 'queryId'>, ended: () => void): RunningQuery {
     const worker = this.#leastBusy()
     const queryId = this.nextQueryId++
-    const running = new Running(queryId, this.#options.memory, (message) => worker.thread.post(message), ended)
+    const message: RunQuery = { kind: 'run', queryId, ...request }
+    const helped: Helped = { lead: worker.thread, request: message, helpers: new Set(), called: false, ended: null }
+    const post = (note: ToQueryHost): void => worker.thread.post(note)
+    const running = new Running(queryId, this.#options.memory, post, () => this.#dismiss(queryId, helped, ended))
     this.#running.set(queryId, running)
+    this.#helped.set(queryId, helped)
     worker.queries.add(running)
-    worker.thread.post({ kind: 'run', queryId, ...request })
+    worker.thread.post(message)
     return running
   }
 
@@ -107,9 +126,48 @@ export class QueryDoor {
       case 'csvFailed':
         this.#csv.receive(message)
         return
+      case 'share':
+        this.#share(message)
+        return
+      case 'dismissed': {
+        const thread = this.#workers.get(threadId)?.thread
+        if (thread !== undefined) this.#helperGone(message.queryId, thread)
+        return
+      }
       default:
         this.#deliver(message)
     }
+  }
+
+  /** All other threads hear of the fragment; who is busy comes late or never. */
+  #share({ queryId, kind: _kind, ...fragment }: ShareFragment): void {
+    const helped = this.#helped.get(queryId)
+    if (helped === undefined) return
+    helped.called = true
+    if (!this.#running.has(queryId)) return
+    for (const { thread } of this.#workers.values()) {
+      if (thread === helped.lead) continue
+      helped.helpers.add(thread)
+      thread.post({ kind: 'help', request: helped.request, ...fragment })
+    }
+  }
+
+  #dismiss(queryId: number, helped: Helped, ended: () => void): void {
+    helped.ended = ended
+    for (const thread of helped.helpers) thread.post({ kind: 'dismiss', queryId })
+    if (helped.helpers.size === 0) this.#unshare(queryId, helped)
+  }
+
+  #helperGone(queryId: number, thread: Thread<ToQueryHost>): void {
+    const helped = this.#helped.get(queryId)
+    if (helped?.helpers.delete(thread) !== true) return
+    if (helped.helpers.size === 0 && helped.ended !== null) this.#unshare(queryId, helped)
+  }
+
+  #unshare(queryId: number, { lead, called, ended }: Helped): void {
+    this.#helped.delete(queryId)
+    if (called) lead.post({ kind: 'unshared', queryId })
+    ended?.()
   }
 
   csv(shape: CsvShape): CsvDecoding {
@@ -117,14 +175,14 @@ export class QueryDoor {
     return this.#csv.open(thread, shape)
   }
 
-  #deliver(message: FromQueryThread): void {
+  #deliver(message: Answer): void {
     const running = this.#running.get(message.queryId)
     if (running === undefined) return
     if (message.kind === 'end' || message.kind === 'error') this.#finish(running, message)
     else running.deliver(message)
   }
 
-  #finish(running: Running, message: FromQueryThread): void {
+  #finish(running: Running, message: Extract<Answer, { kind: 'end' | 'error' }>): void {
     this.#running.delete(running.queryId)
     for (const { queries } of this.#workers.values()) queries.delete(running)
     running.deliver(message)
@@ -144,6 +202,8 @@ function load(worker: Worker): number {
   return worker.queries.size + worker.jobs.size
 }
 
+/** What a lead tells a query's reader. */
+type Answer = Exclude<FromQueryThread, { kind: 'share' | 'dismissed' }>
 type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' }>
 
 class Running implements RunningQuery {
@@ -168,7 +228,7 @@ class Running implements RunningQuery {
     this.summary.catch(() => {})
   }
 
-  deliver(message: FromQueryThread): void {
+  deliver(message: Answer): void {
     switch (message.kind) {
       case 'block':
       case 'rows':

@@ -14,8 +14,13 @@ import { JobRunner } from './job-runner.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { QueryThreadOptions } from './open-engine.js'
 import { runWorker, workerContext } from './thread.js'
+import { wake } from './wake.js'
 
 const idleMs = 1000
+/** While a query waits for chunks that other threads have: it takes them over when it waits for too long. */
+const waitingMs = 5
+/** Helpers cost about this much before they are of any use. */
+const inviteAfterMs = 0.3
 
 const context = workerContext<QueryThreadOptions, ToQueryHost, FromQueryHost>()
 const { memory, threadId, options, post } = context
@@ -31,7 +36,20 @@ const partAccess = createPartAccess({
   kernel: kernels.parquet,
   cache,
 })
-const queries = new QueryRole({ memory, allocator, kernels, partAccess, clock: systemClock, post })
+const queries = new QueryRole({
+  memory,
+  allocator,
+  kernels,
+  partAccess,
+  clock: systemClock,
+  post,
+  threads: {
+    threadId,
+    helpers: options.queryThreads - 1,
+    inviteAfterMs,
+    wake: (other) => wake(memory, other),
+  },
+})
 const tools = {
   files,
   directory: options.directory,
@@ -45,7 +63,7 @@ const jobs = new JobRunner(tools, post)
 const csv = new CsvRole({ memory, allocator, kernels }, post)
 let closing = false
 
-runWorker<ToQueryHost>(context, receive, step, idleMs)
+runWorker<ToQueryHost>(context, receive, step, () => (queries.waiting ? waitingMs : idleMs))
 
 function receive(message: ToQueryHost): void {
   if (message.kind === 'close') closing = true

@@ -116,13 +116,14 @@ export function runWorker<To>(
   context: Pick<WorkerContext<unknown, To, never>, 'memory' | 'threadId' | 'receive'>,
   receive: (message: To) => void,
   step: () => 'worked' | 'idle' | 'ended',
-  idleMs: number,
+  idleMs: number | (() => number),
 ): void {
   for (;;) {
     const seen = wakeWord(context.memory, context.threadId)
     for (let message = context.receive(); message !== undefined; message = context.receive()) receive(message)
     const outcome = step()
     if (outcome === 'ended') return
-    if (outcome === 'idle') waitForWake(context.memory, context.threadId, seen, idleMs)
+    if (outcome !== 'idle') continue
+    waitForWake(context.memory, context.threadId, seen, typeof idleMs === 'number' ? idleMs : idleMs())
   }
 }

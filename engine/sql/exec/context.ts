@@ -7,6 +7,7 @@ import type { PartAccess } from '../../storage/part-access.js'
 import type { TableSnapshot } from '../../storage/schema.js'
 import type { Evaluation } from '../functions/evaluate.js'
 import type { QuerySpace } from './query-space.js'
+import type { Sharing } from './share.js'
 import type { Symbols, SymbolTexts } from './symbols.js'
 
 export interface ExecContext {
@@ -21,6 +22,8 @@ export interface ExecContext {
   readonly symbols: Symbols
   /** Generated kernels; null when the query must go without. */
   readonly jit: Jit | null
+  /** Other threads that may help; none where it is missing. */
+  readonly sharing?: Sharing
   /** Called once when the query ends, however it ends. */
   onEnd(release: () => void): void
 }

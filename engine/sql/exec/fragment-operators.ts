@@ -4,12 +4,13 @@
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
-import { createBuckets } from './buckets.js'
+import { type Buckets, createBuckets } from './buckets.js'
 import type { ExecContext } from './context.js'
-import { type FragmentRun, fragmentRun } from './fragment-aggregate.js'
+import { type FragmentQuery, type FragmentRun, fragmentRun, fragmentWorker } from './fragment-aggregate.js'
 import { valuesOperator } from './rows-of-values.js'
 import { filledRows } from './sample-fill.js'
 import type { ScanShape } from './scan-slices.js'
+import type { ChunkWorker, ShareDetails } from './share.js'
 import type { Operator } from './vector.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
@@ -19,8 +20,30 @@ export function aggregateFragmentOperator(
   plan: PlanOf<'aggregate'>,
   scan: ScanShape,
 ): Operator | undefined {
-  const run = fragmentRun(context, { ...plan, buckets: null }, scan)
+  const run = fragmentRun(context, aggregateQuery(plan), scan)
   return run === undefined ? undefined : resultOperator(context, plan.columns, run, () => groupRows(run))
+}
+
+/** What a helper does for the lead's operator of that plan; undefined when it cannot. */
+export function helpFragment(
+  context: ExecContext,
+  plan: Plan,
+  scan: ScanShape,
+  details: ShareDetails,
+): ChunkWorker | undefined {
+  if (plan.kind === 'aggregate') return fragmentWorker(context, aggregateQuery(plan), scan, details)
+  return plan.kind === 'sample' ? fragmentWorker(context, sampleQuery(plan), scan, details) : undefined
+}
+
+function aggregateQuery(plan: PlanOf<'aggregate'>): FragmentQuery {
+  const { keys, aggregates } = plan
+  return { plan, keys, aggregates, buckets: null }
+}
+
+function sampleQuery(plan: PlanOf<'sample'>): FragmentQuery & { readonly buckets: Buckets } {
+  const { keys, aggregates } = plan
+  const { type } = plan.columns[0] as PlanColumn
+  return { plan, keys, aggregates, buckets: createBuckets(plan, type.name as TimestampUnit) }
 }
 
 function* groupRows(run: FragmentRun): Generator<readonly Value[]> {
@@ -37,13 +60,12 @@ export function sampleFragmentOperator(
 ): Operator | undefined {
   const { timestampId } = scan.snapshot.version.schema
   if (plan.align.kind !== 'calendar' || scan.columnIds[plan.timestampIndex] !== timestampId) return undefined
-  const type = plan.columns[0] as PlanColumn
-  const buckets = createBuckets(plan, type.type.name as TimestampUnit)
-  const run = fragmentRun(context, { ...plan, buckets }, scan)
+  const query = sampleQuery(plan)
+  const run = fragmentRun(context, query, scan)
   if (run === undefined) return undefined
   const filling = plan.fills.some(({ kind }) => kind !== 'none')
   return resultOperator(context, plan.columns, run, () => {
-    return filling ? filledSampleRows(plan, run, buckets) : sampleRows(run)
+    return filling ? filledSampleRows(plan, run, query.buckets) : sampleRows(run)
   })
 }
 
@@ -56,11 +78,7 @@ function* sampleRows(run: FragmentRun): Generator<readonly Value[]> {
 }
 
 /** Groups are numbered anew: sample-fill.ts wants them from 0 in their order. */
-function filledSampleRows(
-  plan: PlanOf<'sample'>,
-  run: FragmentRun,
-  buckets: ReturnType<typeof createBuckets>,
-): Generator<readonly Value[]> {
+function filledSampleRows(plan: PlanOf<'sample'>, run: FragmentRun, buckets: Buckets): Generator<readonly Value[]> {
   const order = run.groups()
   const numbers = new Map(order.map((group, index) => [group, index]))
   const results = [...run.slots()].flatMap(({ bucket, groups }) => {
@@ -95,8 +113,9 @@ function resultOperator(
   return {
     pull: () => {
       if (rows !== null) return output.pull()
-      if (!run.step()) rows = results()
-      return 'working'
+      const outcome = run.step()
+      if (outcome === 'done') rows = results()
+      return outcome === 'waiting' ? 'waiting' : 'working'
     },
   }
 }

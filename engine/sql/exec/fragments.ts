@@ -4,7 +4,7 @@
 import type { FragmentExpression } from '../../kernels/jit/fragment.js'
 import type { Fragment } from '../../kernels/jit/jit.js'
 import { dictionaryCount } from '../../storage/layout.js'
-import type { DataType } from '../../types/column-types.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { type SymbolPredicate, symbolPredicate } from './expression.js'
@@ -44,11 +44,12 @@ export class FragmentInputs {
     }
   }
 
-  /** Tells the fragment where the batch's columns and the tables lie. */
-  bind(fragment: Fragment, block: number, vectors: readonly Vector[]): void {
-    this.columns.forEach((column, index) => {
-      fragment.setColumn(block, index, (vectors[column] as Vector).address)
-    })
+  /** Tells the fragment where the batch's columns lie, from a row on. */
+  bind(fragment: Fragment, block: number, vectors: readonly Vector[], from = 0): void {
+    for (let index = 0; index < this.columns.length; index++) {
+      const { address, type } = vectors[this.columns[index] as number] as Vector
+      fragment.setColumn(block, index, from === 0 ? address : address + from * widthOf(type))
+    }
   }
 
   /** Tables of answers: they stay, because the rows of a snapshot have no newer ids. */

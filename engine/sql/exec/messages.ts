@@ -3,7 +3,9 @@
 
 import type { ErrorRecord } from '../../base/errors.js'
 import type { TableSnapshot } from '../../storage/schema.js'
+import type { SubqueryResult } from '../functions/evaluate.js'
 import type { Query } from '../plan/plan.js'
+import type { ShareDetails } from './share.js'
 
 export type ParquetCodec = 'NONE' | 'SNAPPY' | 'GZIP' | 'LZ4' | 'ZSTD' | 'BROTLI' | 'LZO'
 
@@ -53,8 +55,31 @@ export interface RunQuery {
   readonly windowBytes: number
 }
 
+/** Another thread shares a fragment of its query. */
+export interface ShareFragment {
+  readonly kind: 'share'
+  readonly queryId: number
+  /** Of the fragment's plan (share.ts numbers plans). */
+  readonly node: number
+  /** Address of the board. */
+  readonly board: number
+  readonly details: ShareDetails
+  readonly subqueries: readonly SubqueryResult[]
+  readonly nowMicros: bigint
+}
+
+export interface HelpQuery extends Omit<ShareFragment, 'kind' | 'queryId'> {
+  readonly kind: 'help'
+  readonly request: RunQuery
+}
+
 export type ToQueryThread =
   | RunQuery
+  | HelpQuery
+  /** The query is over: forget its fragments, then answer 'dismissed'. */
+  | { readonly kind: 'dismiss'; readonly queryId: number }
+  /** To the lead: no helper looks at the query's boards any more. */
+  | { readonly kind: 'unshared'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
   | { readonly kind: 'release'; readonly queryId: number; readonly address: number }
 
@@ -77,3 +102,5 @@ export type FromQueryThread =
       readonly executeMs: number
     }
   | { readonly kind: 'error'; readonly queryId: number; readonly error: ErrorRecord }
+  | ShareFragment
+  | { readonly kind: 'dismissed'; readonly queryId: number }

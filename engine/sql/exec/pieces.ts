@@ -12,6 +12,9 @@ import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/
 import type { TimeRange } from '../plan/plan.js'
 
 export interface Piece {
+  /** Which piece of the table this is: the part's id or -1 - the generation's, and the page's or block's number there. */
+  readonly source: number
+  readonly index: number
   readonly rows: number
   /** Bounds of the designated timestamp (conservative); all of time without one. */
   readonly minTs: bigint
@@ -106,6 +109,8 @@ function partRun(
 function pagePiece(partAccess: PartAccess, handle: PartHandle, page: number, timed: boolean): Piece {
   const pinned = new Map<number, number>()
   return {
+    source: handle.descriptor.id,
+    index: page,
     rows: (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number),
     minTs: timed ? (handle.minTs[page] as bigint) : timeMin,
     maxTs: timed ? (handle.maxTs[page] as bigint) : timeMax,
@@ -145,15 +150,23 @@ function generationRun(
     if (firstRow >= visible) break
     const rows = Math.min(memory.u32[word + 2] as number, visible - firstRow)
     if (rows <= 0) continue
-    const piece = blockPiece(memory, block, rows, visible, timed)
+    const piece = blockPiece(memory, { source: -1 - id, index, block }, rows, visible, timed)
     if (!timed || touches(ranges, piece.minTs, piece.maxTs)) pieces.push(piece)
   }
   return runOf(pieces, timed, id)
 }
 
-function blockPiece(memory: SharedMemory, block: number, rows: number, visibleRows: number, timed: boolean): Piece {
+function blockPiece(
+  memory: SharedMemory,
+  { source, index, block }: { readonly source: number; readonly index: number; readonly block: number },
+  rows: number,
+  visibleRows: number,
+  timed: boolean,
+): Piece {
   const word = block >>> 2
   return {
+    source,
+    index,
     rows: Math.min(rows, pageRowsMax),
     minTs: timed ? (memory.i64[(block + 16) >>> 3] as bigint) : timeMin,
     maxTs: timed ? (memory.i64[(block + 24) >>> 3] as bigint) : timeMax,

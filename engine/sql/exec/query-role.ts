@@ -1,10 +1,13 @@
 // What a query thread does about queries: many of them, a piece of each in turn. Fresh queries go before long ones, long
-// ones take turns. A query whose reader is slow is parked until blocks come back.
+// ones take turns. A query whose reader is slow is parked until blocks come back. Queries of other threads that this one
+// helps with come after its own.
 
 import { errorRecord } from '../../base/errors.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { ToQueryThread } from './messages.js'
-import { type QueryHost, RunningQuery } from './running-query.js'
+import type { QueryHost } from './query-host.js'
+import { RunningQuery } from './running-query.js'
+import { HelpTask } from './share-help.js'
 
 export type QueryRoleOptions = Omit<QueryHost, 'jit'>
 
@@ -20,9 +23,18 @@ export class QueryRole {
   #turns: RunningQuery[] = []
   /** By query id: bytes of posted blocks by address. A query may end before its blocks come back. */
   readonly #outstanding = new Map<number, Map<number, number>>()
+  #help: HelpTask[] = []
+  /** Boards of queries that are over, until no helper looks at them. */
+  readonly #boards = new Map<number, readonly number[]>()
+  #waiting = false
 
   constructor(options: QueryRoleOptions) {
     this.#host = { ...options, jit: createJit(options.memory) }
+  }
+
+  /** Whether a query waits for other threads: it wants to look again soon, although nobody may wake it. */
+  get waiting(): boolean {
+    return this.#waiting
   }
 
   /** Queries under way. */
@@ -46,20 +58,37 @@ export class QueryRole {
       case 'release':
         this.#release(message.queryId, message.address)
         return
+      case 'help':
+        this.#help.push(new HelpTask(this.#host, message))
+        return
+      case 'dismiss':
+        for (const task of this.#help) if (task.queryId === message.queryId) task.close()
+        this.#help = this.#help.filter((task) => task.queryId !== message.queryId)
+        this.#host.post({ kind: 'dismissed', queryId: message.queryId })
+        return
+      case 'unshared':
+        this.#freeBoards(this.#boards.get(message.queryId) ?? [])
+        this.#boards.delete(message.queryId)
+        return
     }
   }
 
   step(): 'worked' | 'idle' {
-    const query = this.#next()
-    if (query === undefined) return 'idle'
-    return this.#run(query) ? 'worked' : 'idle'
+    this.#waiting = false
+    const ready = this.#turns.filter((query) => !query.parked)
+    const fresh = ready.findIndex((query) => query.usedMs < freshMs)
+    if (fresh > 0) ready.unshift(...ready.splice(fresh, 1))
+    for (const query of ready) if (this.#run(query)) return 'worked'
+    return this.#stepHelp() ? 'worked' : 'idle'
   }
 
   /** Ends everything without an answer: the thread is closing. */
   close(): void {
     for (const query of this.#queries.values()) query.close()
+    for (const task of this.#help) task.close()
     this.#queries.clear()
     this.#turns = []
+    this.#help = []
   }
 
   #release(queryId: number, address: number): void {
@@ -72,9 +101,20 @@ export class QueryRole {
     if (outstanding.size === 0 && !this.#queries.has(queryId)) this.#outstanding.delete(queryId)
   }
 
-  #next(): RunningQuery | undefined {
-    const ready = this.#turns.filter((query) => !query.parked)
-    return ready.find((query) => query.usedMs < freshMs) ?? ready[0]
+  /** Tasks take turns. */
+  #stepHelp(): boolean {
+    const { clock } = this.#host
+    for (const task of this.#help) {
+      if (!task.step()) continue
+      for (const start = clock.monotonicMs(); clock.monotonicMs() - start < sliceMs && task.step(); );
+      this.#help = [...this.#help.filter((other) => other !== task), task]
+      return true
+    }
+    return false
+  }
+
+  #freeBoards(boards: readonly number[]): void {
+    for (const address of boards) this.#host.allocator.free(address)
   }
 
   /** False when the query only waits for another thread. */
@@ -89,6 +129,7 @@ export class QueryRole {
           this.#end(query)
           return true
         }
+        if (progress === 'waiting') this.#waiting = true
         if (progress === 'waiting' || progress === 'parked') break
         worked = true
         if (clock.monotonicMs() - start >= sliceMs) break
@@ -105,6 +146,9 @@ export class QueryRole {
 
   #end(query: RunningQuery): void {
     query.close()
+    const { boards, invited } = query.sharing
+    if (invited) this.#boards.set(query.queryId, boards)
+    else this.#freeBoards(boards)
     this.#queries.delete(query.queryId)
     this.#turns = this.#turns.filter((other) => other !== query)
     if (this.#outstanding.get(query.queryId)?.size === 0) this.#outstanding.delete(query.queryId)

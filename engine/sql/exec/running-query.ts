@@ -3,35 +3,20 @@
 //
 // Blocks are freed when the reader releases them; everything else when the query ends.
 
-import type { Clock } from '../../base/clock.js'
 import { CancelledError, TimeoutError } from '../../base/errors.js'
-import type { Jit } from '../../kernels/jit/jit.js'
-import type { Kernels } from '../../kernels/load.js'
-import { type Allocator, budgets } from '../../memory/budgets.js'
-import type { SharedMemory } from '../../memory/shared-memory.js'
-import type { PartAccess } from '../../storage/part-access.js'
+import { budgets } from '../../memory/budgets.js'
 import type { Value } from '../../types/value.js'
 import { listKeys, type SubqueryResult } from '../functions/evaluate.js'
-import { createRandom } from '../functions/random-generator.js'
 import { buildOperator } from './build.js'
 import { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
 import { createEncoder, type Encoder } from './encoder.js'
-import type { FromQueryThread, RunQuery } from './messages.js'
-import { QuerySpace } from './query-space.js'
-import { Symbols, SymbolTexts } from './symbols.js'
+import type { RunQuery } from './messages.js'
+import { type QueryHost, queryContext } from './query-host.js'
+import type { QuerySpace } from './query-space.js'
+import { QuerySharing } from './share-query.js'
 import { valueReader } from './values.js'
 import { type Batch, isBatch, type Operator, type Vector } from './vector.js'
-
-export interface QueryHost {
-  readonly memory: SharedMemory
-  readonly allocator: Allocator
-  readonly kernels: Kernels
-  readonly partAccess: PartAccess
-  readonly jit: Jit
-  readonly clock: Clock
-  readonly post: (message: FromQueryThread) => void
-}
 
 /** 'parked': the reader has to take blocks first. 'waiting': another thread has to do something first. */
 export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
@@ -46,6 +31,7 @@ export class RunningQuery {
   readonly #host: QueryHost
   readonly #request: RunQuery
   readonly #space: QuerySpace
+  readonly #sharing: QuerySharing
   readonly #context: ExecContext
   readonly #endings: (() => void)[] = []
   readonly #subqueries: SubqueryResult[] = []
@@ -67,32 +53,16 @@ export class RunningQuery {
 
   /** `outstanding`: sizes of posted blocks by address; the owner's, because blocks outlive their query. */
   constructor(host: QueryHost, request: RunQuery, outstanding: Map<number, number>) {
-    const { memory } = host
     this.queryId = request.queryId
     this.#host = host
     this.#request = request
     this.#outstanding = outstanding
     this.#startedMs = host.clock.monotonicMs()
-    this.#space = new QuerySpace(memory, host.allocator)
     const nowMicros = BigInt(host.clock.nowMicros())
-    this.#context = {
-      memory,
-      space: this.#space,
-      kernels: host.kernels,
-      partAccess: host.partAccess,
-      snapshots: request.snapshots,
-      evaluation: {
-        nowMicros,
-        clockMicros: () => BigInt(host.clock.nowMicros()),
-        random: createRandom(nowMicros, BigInt(request.queryId)),
-        user: '',
-        subqueries: this.#subqueries,
-      },
-      texts: new SymbolTexts(memory),
-      symbols: new Symbols(this.#space),
-      jit: request.jit ? host.jit : null,
-      onEnd: (release) => this.#endings.push(release),
-    }
+    const context = queryContext(host, request, this.#subqueries, nowMicros)
+    this.#space = context.space
+    this.#sharing = new QuerySharing(host, { request, subqueries: this.#subqueries, nowMicros, space: this.#space })
+    this.#context = { ...context, sharing: this.#sharing, onEnd: (release) => this.#endings.push(release) }
   }
 
   cancel(reason: string): void {
@@ -125,7 +95,11 @@ export class RunningQuery {
     return this.#encode(pulled)
   }
 
-  /** Gives everything back; call once, at the end, whatever it was. */
+  get sharing(): QuerySharing {
+    return this.#sharing
+  }
+
+  /** Gives everything back but boards; call once, at the end, whatever it was. */
   close(): void {
     for (const release of this.#endings.splice(0)) release()
     this.#space.freeAll()

@@ -1,0 +1,258 @@
+// Chunks of an aggregation by generated kernels: what one thread makes of the pieces of a chunk. A bucket's rows have a
+// state of their own (a slot); without buckets there is one slot.
+//
+// Layout of a result:
+//
+//   0 slot count u32 | 4 count of fresh groups u32 | 8 address of the slots u32 | 12 address of the fresh groups u32
+//   slot (32 bytes)         start i64 | end i64 | address of the folded state u32
+//   fresh group (16 bytes)  group u32 | 0 | its first row f64, counted over all pieces
+//
+// A fresh group is one that this thread had not seen before; a thread takes chunks in ascending order, so the smallest of
+// all first rows of a group is the right one. A chunk that is done again, out of order, calls all of its groups fresh.
+
+import { pageRowsMax } from '../../base/limits.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import type { Bucket, Buckets } from './buckets.js'
+import type { ExecContext } from './context.js'
+import type { DenseQuery } from './fragment-aggregate.js'
+import { covers, type Piece } from './pieces.js'
+import { SliceReader } from './scan-slices.js'
+import type { ChunkWorker } from './share.js'
+import type { Vector } from './vector.js'
+import { orderedView } from './view-piece.js'
+
+const headBytes = 64
+const slotBytes = 32
+const freshBytes = 16
+
+export interface ChunkSlot {
+  readonly bucket: Bucket | null
+  readonly state: number
+}
+
+export interface ChunkResult {
+  readonly slots: readonly ChunkSlot[]
+  readonly fresh: readonly { readonly group: number; readonly row: number }[]
+}
+
+export function readChunk({ u32, i64, f64 }: SharedMemory, address: number, bucketed: boolean): ChunkResult {
+  const [slotCount, freshCount, slotsAt, freshAt] = u32.subarray(address >>> 2, (address >>> 2) + 4)
+  const slots = Array.from({ length: slotCount as number }, (_, index) => {
+    const at = (slotsAt as number) + index * slotBytes
+    const [start, end] = [i64[at >>> 3] as bigint, i64[(at >>> 3) + 1] as bigint]
+    return { bucket: bucketed ? { start, end } : null, state: u32[(at >>> 2) + 4] as number }
+  })
+  const fresh = Array.from({ length: freshCount as number }, (_, index) => {
+    const at = (freshAt as number) + index * freshBytes
+    return { group: u32[at >>> 2] as number, row: f64[(at >>> 3) + 1] as number }
+  })
+  return { slots, fresh }
+}
+
+export class DenseChunks implements ChunkWorker {
+  readonly #context: ExecContext
+  readonly #query: DenseQuery
+  readonly #reader: SliceReader
+  readonly #block: number
+  readonly #firstBlock: number
+  /** State of the search for first rows. */
+  readonly #firstState: number
+  readonly #typeOf: (columnId: number) => DataType
+  readonly #spare: number[] = []
+  /** By start of the bucket, of the current chunk. */
+  readonly #slots = new Map<bigint, ChunkSlot>()
+  /** The slot of the last rows. */
+  #slot: ChunkSlot | null = null
+  #unseen: number[]
+  #chunk = 0
+  #next = 0
+  #end = 0
+
+  constructor(context: ExecContext, query: DenseQuery) {
+    const { fragment, firsts, inputs, keys, scan, groups } = query
+    this.#context = context
+    this.#query = query
+    this.#reader = new SliceReader(context, { ...scan, filter: null })
+    this.#block = context.space.keep(fragment.blockBytes)
+    this.#firstBlock = context.space.keep(firsts.blockBytes)
+    this.#firstState = keys.length === 0 ? 0 : context.space.keep(firsts.stateBytes(groups))
+    this.#unseen = this.#allGroups()
+    const { columns } = scan.snapshot.version.schema
+    this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
+    for (const [code, block] of [[fragment, this.#block] as const, [firsts, this.#firstBlock] as const]) {
+      code.writeConstants(block)
+      inputs.bindLookups(code, block)
+      keys.forEach(({ count }, index) => code.setCount(block, index, count))
+    }
+  }
+
+  begin(chunk: number, again: boolean): void {
+    const { chunkPieces, pieces } = this.#query
+    for (const { state } of this.#slots.values()) this.#spare.push(state)
+    this.#slots.clear()
+    this.#slot = null
+    if (again) this.#unseen = this.#allGroups()
+    this.#chunk = chunk
+    this.#next = chunk * chunkPieces
+    this.#end = Math.min(pieces.length, this.#next + chunkPieces)
+  }
+
+  step(): boolean {
+    const at = this.#next++
+    this.#eachStretch(at, (vectors, rows, firstRow, ts) => {
+      if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#onlySlot())
+      else this.#runBuckets(vectors, rows, firstRow, ts)
+    })
+    return this.#next < this.#end
+  }
+
+  result(): number {
+    const { fragment, groups } = this.#query
+    for (const { state } of this.#slots.values()) fragment.fold(state, groups)
+    const fresh = this.#freshGroups()
+    const { memory, space } = this.#context
+    const address = space.take(headBytes + this.#slots.size * slotBytes + fresh.length * freshBytes)
+    const slotsAt = address + headBytes
+    const freshAt = slotsAt + this.#slots.size * slotBytes
+    memory.u32.set([this.#slots.size, fresh.length, slotsAt, freshAt], address >>> 2)
+    let at = slotsAt
+    for (const { bucket, state } of this.#slots.values()) {
+      memory.i64[at >>> 3] = bucket?.start ?? 0n
+      memory.i64[(at >>> 3) + 1] = bucket?.end ?? 0n
+      memory.u32[(at >>> 2) + 4] = state
+      at += slotBytes
+    }
+    fresh.forEach(({ group, row }, index) => {
+      memory.u32[(freshAt + index * freshBytes) >>> 2] = group
+      memory.f64[((freshAt + index * freshBytes) >>> 3) + 1] = row
+    })
+    this.#slots.clear()
+    this.#slot = null
+    return address
+  }
+
+  recycle(result: number): void {
+    for (const { state } of readChunk(this.#context.memory, result, false).slots) this.#spare.push(state)
+    this.#context.space.give(result)
+  }
+
+  #allGroups(): number[] {
+    const { groups, keys } = this.#query
+    return keys.length === 0 ? [] : Array.from({ length: groups }, (_, group) => group)
+  }
+
+  /** The rows of a piece that may count, in stretches of a page at most. `ts`: address of times in order, or 0. */
+  #eachStretch(
+    at: number,
+    visit: (vectors: readonly Vector[], rows: number, firstRow: number, ts: number) => void,
+  ): void {
+    const { scan, buckets, pieces, firstRows, inputs } = this.#query
+    const piece = pieces[at] as Piece
+    const { timestampId } = scan.snapshot.version.schema
+    const cut = !piece.sorted && (buckets !== null || !covers(scan.ranges, piece.minTs, piece.maxTs))
+    let view = piece
+    try {
+      if (cut || piece.superseded !== 0) view = orderedView(this.#context, piece, timestampId, this.#typeOf)
+      for (const { from, to } of this.#reader.slices(view)) {
+        for (let row = from; row < to; row += pageRowsMax) {
+          const rows = Math.min(pageRowsMax, to - row)
+          const vectors = this.#reader.vectors(view, row, inputs.columns, true)
+          const ts = buckets === null ? 0 : view.column(timestampId) + row * 8
+          visit(vectors, rows, (firstRows[at] as number) + row, ts)
+        }
+      }
+    } finally {
+      view.release()
+    }
+  }
+
+  #runBuckets(vectors: readonly Vector[], rows: number, firstRow: number, ts: number): void {
+    const { memory, kernels } = this.#context
+    for (let row = 0; row < rows; ) {
+      const slot = this.#slotOf(memory.i64[(ts >>> 3) + row] as bigint)
+      const end = kernels.sort.lowerBound(ts, row, rows, (slot.bucket as Bucket).end)
+      this.#run(vectors, row, end, firstRow, slot)
+      row = end
+    }
+  }
+
+  #run(vectors: readonly Vector[], from: number, to: number, firstRow: number, slot: ChunkSlot): void {
+    const { fragment, groups, inputs } = this.#query
+    inputs.bind(fragment, this.#block, vectors, from)
+    fragment.run(this.#block, to - from, slot.state, groups, firstRow + from)
+  }
+
+  #onlySlot(): ChunkSlot {
+    this.#slot ??= this.#newSlot(0n, null)
+    return this.#slot
+  }
+
+  #slotOf(ts: bigint): ChunkSlot {
+    const known = this.#slot
+    if (known?.bucket != null && ts >= known.bucket.start && ts < known.bucket.end) return known
+    const bucket = (this.#query.buckets as Buckets).of(ts)
+    this.#slot = this.#slots.get(bucket.start) ?? this.#newSlot(bucket.start, bucket)
+    return this.#slot
+  }
+
+  #newSlot(start: bigint, bucket: Bucket | null): ChunkSlot {
+    const { fragment, groups } = this.#query
+    const state = this.#spare.pop() ?? this.#context.space.take(fragment.stateBytes(groups))
+    fragment.init(state, groups)
+    const slot = { bucket, state }
+    this.#slots.set(start, slot)
+    return slot
+  }
+
+  /** Groups with rows that had none before, with their first rows: found by a second look at the chunk's pieces. */
+  #freshGroups(): { readonly group: number; readonly row: number }[] {
+    const { chunkPieces } = this.#query
+    const states = [...this.#slots.values()].map(({ state }) => state)
+    const { countWord, recordWords } = countsOf(this.#query)
+    const { u32 } = this.#context.memory
+    let missing = this.#unseen.filter((group) =>
+      states.some((state) => u32[(state >>> 2) + group * recordWords + countWord] !== 0),
+    )
+    if (missing.length === 0) return []
+    const gone = new Set(missing)
+    this.#unseen = this.#unseen.filter((group) => !gone.has(group))
+    const found: { readonly group: number; readonly row: number }[] = []
+    for (let at = this.#chunk * chunkPieces; at < this.#end && missing.length > 0; at++) {
+      this.#eachStretch(at, (vectors, rows, firstRow) => {
+        if (missing.length > 0) missing = this.#findFirsts(missing, vectors, rows, firstRow, found)
+      })
+    }
+    return found
+  }
+
+  /** Answers the groups that have no row here. */
+  #findFirsts(
+    missing: readonly number[],
+    vectors: readonly Vector[],
+    rows: number,
+    firstRow: number,
+    found: { readonly group: number; readonly row: number }[],
+  ): number[] {
+    const { firsts, inputs, groups } = this.#query
+    firsts.init(this.#firstState, groups)
+    inputs.bind(firsts, this.#firstBlock, vectors, 0)
+    firsts.run(this.#firstBlock, rows, this.#firstState, groups, firstRow)
+    firsts.fold(this.#firstState, groups)
+    return missing.filter((group) => {
+      const row = firsts.result(this.#firstState, group, 0)
+      if (typeof row !== 'number') return true
+      found.push({ group, row })
+      return false
+    })
+  }
+}
+
+/** Where the count of a group's rows lies in a folded state, in words: not 0 when the group has rows. */
+export function countsOf({ fragment, aggregates }: Pick<DenseQuery, 'fragment' | 'aggregates'>): {
+  readonly countWord: number
+  readonly recordWords: number
+} {
+  const offset = fragment.plan.record.outputs[aggregates]?.cell.offset ?? 0
+  return { countWord: offset >>> 2, recordWords: fragment.recordBytes >>> 2 }
+}

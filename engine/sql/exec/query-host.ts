@@ -1,0 +1,64 @@
+// What a query thread gives its queries, and the context that the operators of one query share.
+
+import type { Clock } from '../../base/clock.js'
+import type { Jit } from '../../kernels/jit/jit.js'
+import type { Kernels } from '../../kernels/load.js'
+import type { Allocator } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { PartAccess } from '../../storage/part-access.js'
+import type { SubqueryResult } from '../functions/evaluate.js'
+import { createRandom } from '../functions/random-generator.js'
+import type { ExecContext } from './context.js'
+import type { FromQueryThread, RunQuery } from './messages.js'
+import { QuerySpace } from './query-space.js'
+import { Symbols, SymbolTexts } from './symbols.js'
+
+/** The other query threads, as far as a query can have them help. */
+export interface HelperThreads {
+  readonly threadId: number
+  /** How many there are besides this one. */
+  readonly helpers: number
+  /** Milliseconds of work after which a fragment calls for help. */
+  readonly inviteAfterMs: number
+  readonly wake: (threadId: number) => void
+}
+
+export interface QueryHost {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: Kernels
+  readonly partAccess: PartAccess
+  readonly jit: Jit
+  readonly clock: Clock
+  readonly post: (message: FromQueryThread) => void
+  /** Missing: every query runs on its thread alone. */
+  readonly threads?: HelperThreads
+}
+
+/** A context without what ends and what is shared. */
+export function queryContext(
+  host: QueryHost,
+  request: RunQuery,
+  subqueries: readonly SubqueryResult[],
+  nowMicros: bigint,
+): Omit<ExecContext, 'onEnd' | 'sharing'> {
+  const { memory, clock } = host
+  const space = new QuerySpace(memory, host.allocator)
+  return {
+    memory,
+    space,
+    kernels: host.kernels,
+    partAccess: host.partAccess,
+    snapshots: request.snapshots,
+    evaluation: {
+      nowMicros,
+      clockMicros: () => BigInt(clock.nowMicros()),
+      random: createRandom(nowMicros, BigInt(request.queryId)),
+      user: '',
+      subqueries,
+    },
+    texts: new SymbolTexts(memory),
+    symbols: new Symbols(space),
+    jit: request.jit ? host.jit : null,
+  }
+}

@@ -1,0 +1,61 @@
+// Which pieces a shared fragment has, for other threads: they list the snapshot's runs themselves and pick the same pieces
+// in the same order. What the writer may have moved meanwhile (the bounds and the order of a memtable's last block) is
+// taken from the list, so that every thread treats a piece alike.
+
+import type { Piece } from './pieces.js'
+
+export interface PieceList {
+  readonly sources: Float64Array
+  readonly indexes: Uint32Array
+  readonly rows: Uint32Array
+  /** Bytes 0 and 1. */
+  readonly sorted: Uint8Array
+  readonly minTs: BigInt64Array
+  readonly maxTs: BigInt64Array
+}
+
+export function listPieces(pieces: readonly Piece[]): PieceList {
+  return {
+    sources: Float64Array.from(pieces, ({ source }) => source),
+    indexes: Uint32Array.from(pieces, ({ index }) => index),
+    rows: Uint32Array.from(pieces, ({ rows }) => rows),
+    sorted: Uint8Array.from(pieces, ({ sorted }) => (sorted ? 1 : 0)),
+    minTs: BigInt64Array.from(pieces, ({ minTs }) => minTs),
+    maxTs: BigInt64Array.from(pieces, ({ maxTs }) => maxTs),
+  }
+}
+
+/** undefined when one is missing: this thread cannot help. */
+export function pickPieces(candidates: readonly Piece[], list: PieceList): Piece[] | undefined {
+  const byKey = new Map(candidates.map((piece) => [`${piece.source} ${piece.index}`, piece]))
+  const picked: Piece[] = []
+  for (let at = 0; at < list.sources.length; at++) {
+    const piece = byKey.get(`${list.sources[at]} ${list.indexes[at]}`)
+    if (piece === undefined || piece.rows !== list.rows[at]) return undefined
+    picked.push(alike(piece, list, at))
+  }
+  return picked
+}
+
+function alike(piece: Piece, list: PieceList, at: number): Piece {
+  const sorted = list.sorted[at] === 1
+  const minTs = list.minTs[at] as bigint
+  const maxTs = list.maxTs[at] as bigint
+  if (piece.sorted === sorted && piece.minTs === minTs && piece.maxTs === maxTs) return piece
+  return {
+    source: piece.source,
+    index: piece.index,
+    rows: piece.rows,
+    minTs,
+    maxTs,
+    sorted,
+    visibleRows: piece.visibleRows,
+    // Asked for only when the piece is read: finding rows that later runs repeat is work.
+    get superseded(): number {
+      return piece.superseded
+    },
+    column: (columnId) => piece.column(columnId),
+    nulls: (columnId) => piece.nulls(columnId),
+    release: () => piece.release(),
+  }
+}

@@ -1,0 +1,16 @@
+// Sharing where there is nobody to share with: the lead does every chunk.
+
+import type { QuerySpace } from './query-space.js'
+import type { Sharing } from './share.js'
+
+export function soloSharing(space: QuerySpace): Sharing {
+  return {
+    threadId: 0,
+    helpers: 0,
+    inviteAfterMs: 0,
+    nowMs: () => 0,
+    wake: () => {},
+    board: (bytes) => space.keep(bytes),
+    invite: () => {},
+  }
+}

@@ -1,0 +1,206 @@
+// How a fragment of a query is shared: the lead cuts it into chunks, works on them, and merges what they give in the order
+// of the chunks; other query threads may join at any moment and leave at any moment. The lead needs none of them.
+//
+// The cut depends on the snapshot alone and a chunk's result on the chunk alone, so the same query over the same snapshot
+// gives the same bits with any number of threads.
+
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Plan, Query } from '../plan/plan.js'
+import { boardBytes, initBoard, ShareBoard } from './share-board.js'
+import type { PieceList } from './share-pieces.js'
+
+/** What a helper cannot know by itself: dictionaries and memtables grow, and the snapshot does not say all. */
+export interface ShareDetails {
+  readonly pieces: PieceList
+  /** Pieces a chunk. */
+  readonly chunkPieces: number
+  /** Values that each key can have. */
+  readonly counts: readonly number[]
+}
+
+/** What a query thread offers to the fragments of its queries. */
+export interface Sharing {
+  readonly threadId: number
+  /** How many other threads there are. */
+  readonly helpers: number
+  /** A fragment of a plan calls for help when it has worked so long. */
+  readonly inviteAfterMs: number
+  nowMs(): number
+  wake(threadId: number): void
+  /** Memory for a board; it stays until no helper looks at it. */
+  board(bytes: number): number
+  invite(plan: Plan, board: number, details: ShareDetails): void
+}
+
+/** Work on chunks as one thread does it. Results lie in shared memory until they are recycled. */
+export interface ChunkWorker {
+  /** `again`: out of order, after later chunks perhaps. */
+  begin(chunk: number, again: boolean): void
+  /** One morsel; false when there is no other in the chunk. */
+  step(): boolean
+  /** Ends the chunk: address of its result, 64-byte aligned. */
+  result(): number
+  recycle(result: number): void
+}
+
+export interface LeadWork {
+  readonly plan: Plan
+  readonly worker: ChunkWorker
+  readonly chunks: number
+  readonly details: () => ShareDetails
+  /** Results come in the order of the chunks. */
+  readonly merge: (result: number) => void
+}
+
+/** How long the lead waits for a chunk that another thread has, beyond the time that its own longest chunk took. */
+const patienceMs = 20
+
+export class LeadRun {
+  readonly #sharing: Sharing
+  readonly #work: LeadWork
+  readonly #board: ShareBoard
+  readonly #address: number
+  readonly #own = new Set<number>()
+  #current = -1
+  #merged = 0
+  #invited: boolean
+  #startedMs = -1
+  #chunkStartedMs = 0
+  #longestMs = 0
+  #waitingSinceMs = -1
+
+  constructor(memory: SharedMemory, sharing: Sharing, work: LeadWork) {
+    this.#sharing = sharing
+    this.#work = work
+    this.#address = sharing.board(boardBytes(work.chunks))
+    initBoard(memory, this.#address, work.chunks, sharing.threadId)
+    this.#board = new ShareBoard(memory, this.#address, sharing.threadId)
+    this.#invited = sharing.helpers === 0 || work.chunks < 2
+  }
+
+  step(): 'working' | 'waiting' | 'done' {
+    if (this.#current >= 0) return this.#morsel(this.#current)
+    if (this.#merged === this.#work.chunks) {
+      this.#board.close()
+      return 'done'
+    }
+    if (this.#mergeNext()) return 'working'
+    const chunk = this.#board.next()
+    if (chunk >= 0) this.#begin(chunk, false)
+    else if (this.#board.takeOver(this.#merged, this.#outOfPatience())) this.#begin(this.#merged, true)
+    else return this.#board.resultOf(this.#merged) === 0 ? 'waiting' : 'working'
+    return 'working'
+  }
+
+  #begin(chunk: number, again: boolean): void {
+    this.#chunkStartedMs = this.#sharing.nowMs()
+    if (this.#startedMs < 0) this.#startedMs = this.#chunkStartedMs
+    this.#waitingSinceMs = -1
+    this.#current = chunk
+    this.#work.worker.begin(chunk, again)
+  }
+
+  #morsel(chunk: number): 'working' {
+    const { worker } = this.#work
+    const more = worker.step()
+    if (!this.#invited) this.#invite()
+    if (more) return 'working'
+    const result = worker.result()
+    this.#current = -1
+    this.#longestMs = Math.max(this.#longestMs, this.#sharing.nowMs() - this.#chunkStartedMs)
+    if (this.#board.finish(chunk, result)) this.#own.add(result)
+    else worker.recycle(result)
+    return 'working'
+  }
+
+  #invite(): void {
+    if (this.#sharing.nowMs() - this.#startedMs < this.#sharing.inviteAfterMs) return
+    this.#invited = true
+    const { chunks, plan, details } = this.#work
+    if (chunks - this.#merged > 1) this.#sharing.invite(plan, this.#address, details())
+  }
+
+  #mergeNext(): boolean {
+    const result = this.#board.resultOf(this.#merged)
+    if (result === 0) return false
+    const { merge, worker } = this.#work
+    merge(result)
+    if (this.#own.delete(result)) worker.recycle(result)
+    this.#board.setMerged(this.#merged)
+    this.#merged++
+    this.#waitingSinceMs = -1
+    return true
+  }
+
+  #outOfPatience(): boolean {
+    const now = this.#sharing.nowMs()
+    if (this.#waitingSinceMs < 0) this.#waitingSinceMs = now
+    return now - this.#waitingSinceMs > patienceMs + this.#longestMs
+  }
+}
+
+/** The other side: takes chunks until there are none, and keeps its results until the lead has merged them. */
+export class HelperRun {
+  readonly #sharing: Pick<Sharing, 'wake'>
+  readonly #worker: ChunkWorker
+  readonly #board: ShareBoard
+  /** Result by chunk. */
+  readonly #results = new Map<number, number>()
+  #current = -1
+
+  constructor(sharing: Pick<Sharing, 'wake'>, board: ShareBoard, worker: ChunkWorker) {
+    this.#sharing = sharing
+    this.#board = board
+    this.#worker = worker
+  }
+
+  /** 'waiting': its results are still needed, perhaps. */
+  step(): 'working' | 'waiting' | 'done' {
+    if (this.#board.closed) return 'done'
+    if (this.#current < 0) {
+      this.#reclaim()
+      this.#current = this.#board.next()
+      if (this.#current < 0) return 'waiting'
+      this.#worker.begin(this.#current, false)
+    }
+    if (this.#worker.step()) return 'working'
+    const result = this.#worker.result()
+    if (this.#board.finish(this.#current, result)) this.#results.set(this.#current, result)
+    else this.#worker.recycle(result)
+    this.#current = -1
+    this.#sharing.wake(this.#board.leadThreadId)
+    return 'working'
+  }
+
+  /** Leaves the chunk under way to others. */
+  giveUp(): void {
+    if (this.#current < 0) return
+    this.#board.giveUp(this.#current)
+    this.#current = -1
+    this.#sharing.wake(this.#board.leadThreadId)
+  }
+
+  #reclaim(): void {
+    for (const [chunk, result] of this.#results) {
+      if (!this.#board.isMerged(chunk)) continue
+      this.#results.delete(chunk)
+      this.#worker.recycle(result)
+    }
+  }
+}
+
+/** Plans of a query by number, the same on every thread: those of sub-queries first, each before its inputs. */
+export function planNumbers({ plan, subqueries }: Pick<Query, 'plan' | 'subqueries'>): Plan[] {
+  const found: Plan[] = []
+  const visit = (at: Plan): void => {
+    found.push(at)
+    if ('input' in at) visit(at.input)
+    if ('left' in at) {
+      visit(at.left)
+      visit(at.right)
+    }
+  }
+  for (const subquery of subqueries) visit(subquery.plan)
+  visit(plan)
+  return found
+}

@@ -1,0 +1,243 @@
+// Goal: a shared fragment gives the same bits with any number of threads, whenever helpers join, whether they die, go to
+// sleep with a chunk in hand, or fail; and all memory comes back. Method: several query roles in one process, stepped by a
+// seeded scheduler, behind the real door; the answer of one thread alone is the truth.
+
+import { describe, expect, test } from 'vitest'
+import { createAllocator } from '../../../../engine/memory/allocator.js'
+import { type Allocator, budgets } from '../../../../engine/memory/budgets.js'
+import { QueryRole } from '../../../../engine/sql/exec/query-role.js'
+import type { FromQueryHost, ToQueryHost } from '../../../../engine/threads/messages.js'
+import { QueryDoor } from '../../../../engine/threads/query-door.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+import type { Value } from '../../../../engine/types/value.js'
+import { createRandom, type Random } from '../../../support/random.js'
+import { createBench, noParts, runMessage, runQuery } from './exec-support.js'
+import { makeDatabase, queryOfText, tablesOf } from './statement-support.js'
+
+const columns = [
+  { name: 'ts', type: dataType('TIMESTAMP') },
+  { name: 'sym', type: dataType('SYMBOL') },
+  { name: 'd', type: dataType('DOUBLE') },
+  { name: 'i', type: dataType('INT') },
+  { name: 'v', type: dataType('VARCHAR') },
+]
+
+const bench = createBench(256)
+const database = makeDatabase(bench, [
+  { name: 't', columns, generations: randomRows(createRandom(11), 45_000), timestampId: 0 },
+])
+
+function randomRows(random: Random, count: number): Value[][][] {
+  const rows = Array.from({ length: count }, (_, index): Value[] => [
+    1_710_000_000_000_000n + BigInt(index) * 700_000n + BigInt(random.below(2_000_000)),
+    random.chance(0.1) ? null : `s${random.below(3 + Math.floor(index / 1000))}`,
+    random.chance(0.1) ? null : random.next() * 10 ** random.between(-9, 9),
+    random.chance(0.1) ? null : random.between(-1000, 1000),
+    random.chance(0.1) ? null : `v${random.below(50)}`,
+  ])
+  const sizes = Array.from({ length: 12 }, () => Math.floor(count / 12))
+  return sizes.map((size, index) => rows.slice(index * size, (index + 1) * size))
+}
+
+const statements = [
+  'select sum(d), avg(d), min(d), max(d), count() from t',
+  'select sum(d), count() from t where i > 0',
+  'select sym, sum(d), avg(i), count() from t',
+  "select sym, sum(d) from t where sym in ('s1', 's27') and d > 1",
+  "select timestamp_floor('10m', ts) m, sym, sum(d), count() from t",
+  'select ts, sum(d), count() from t sample by 17m',
+  'select ts, sym, avg(d) from t sample by 30m fill(prev)',
+  "select sum(d) from t where ts > '2024-03-09T17:00' and ts < '2024-03-09T19:30:01' and i > (select avg(i) from t)",
+  'select s, sum(x) from (select sym s, sum(d) x from t) group by s',
+]
+
+/** Threads in one process: each has an inbox, and does something only when the scheduler lets it. */
+class Threads {
+  ms = 0
+  readonly door: QueryDoor
+  readonly random: Random
+  readonly #inboxes = new Map<number, ToQueryHost[]>()
+  readonly #roles = new Map<number, QueryRole>()
+  readonly #outbox: { readonly threadId: number; readonly message: FromQueryHost }[] = []
+  readonly #count: number
+  readonly #allocatorOf: (threadId: number) => Allocator
+  helped = 0
+
+  constructor(count: number, random: Random, allocatorOf: (threadId: number) => Allocator) {
+    this.#count = count
+    this.random = random
+    this.#allocatorOf = allocatorOf
+    this.door = new QueryDoor({ memory: bench.memory, jobDone: () => {}, jobFailed: () => {} })
+    for (let index = 0; index < count; index++) this.start(3 + index)
+  }
+
+  /** Time passes whenever somebody looks, so that a step does a little only. */
+  tick(): number {
+    this.ms += this.random.next()
+    return this.ms
+  }
+
+  get ids(): number[] {
+    return [...this.#roles.keys()]
+  }
+
+  start(threadId: number): void {
+    const { memory, kernels } = bench
+    const inbox: ToQueryHost[] = []
+    this.#inboxes.set(threadId, inbox)
+    this.#roles.set(
+      threadId,
+      new QueryRole({
+        memory,
+        kernels,
+        allocator: this.#allocatorOf(threadId),
+        partAccess: noParts,
+        clock: { nowMicros: () => 1e15, monotonicMs: () => this.tick() },
+        post: (message) => this.#outbox.push({ threadId, message: structuredClone(message) }),
+        threads: { threadId, helpers: this.#count - 1, inviteAfterMs: 0, wake: () => {} },
+      }),
+    )
+    const post = (message: ToQueryHost): number => inbox.push(structuredClone(message))
+    this.door.addThread({ threadId, post, terminate: async () => {} })
+  }
+
+  /** Ends without a word, as a thread does that runs out of its heap; another one takes its place. */
+  kill(threadId: number): void {
+    this.#roles.delete(threadId)
+    this.#inboxes.delete(threadId)
+    this.door.threadEnded(threadId, new Error('the thread died'))
+    this.start(threadId)
+  }
+
+  /** One message in, or one step. */
+  turn(threadId: number): boolean {
+    const message = this.#inboxes.get(threadId)?.[0]
+    const role = this.#roles.get(threadId)
+    if (message !== undefined && this.random.chance(0.5)) {
+      this.#inboxes.get(threadId)?.shift()
+      if (message.kind === 'help') this.helped++
+      role?.receive(message as never)
+      return true
+    }
+    return role?.step() === 'worked' || message !== undefined
+  }
+
+  /** One message of some thread reaches the main thread. */
+  hear(): boolean {
+    const next = this.#outbox.shift()
+    if (next !== undefined) this.door.receive(next.threadId, next.message)
+    return next !== undefined
+  }
+}
+
+interface Scenario {
+  readonly threads: number
+  readonly seed: number
+  /** Chances by turn. */
+  readonly death?: number
+  readonly sleep?: number
+  readonly allocatorOf?: (threadId: number) => Allocator
+}
+
+/** Areas that helpers took: they take some for every result. */
+let taken = 0
+
+function plain(threadId: number): Allocator {
+  const allocator = createAllocator(bench.memory, threadId)
+  const demand: Allocator['demand'] = (bytes, budget) => {
+    if (threadId !== 3) taken++
+    return allocator.demand(bytes, budget)
+  }
+  return { ...allocator, demand }
+}
+
+async function runShared(sql: string, scenario: Scenario): Promise<{ rows: Value[][]; helped: number }> {
+  const random = createRandom(scenario.seed)
+  const threads = new Threads(scenario.threads, random, scenario.allocatorOf ?? plain)
+  const query = queryOfText(sql, database)
+  let released = false
+  const message = runMessage(query, tablesOf(query, database), {})
+  const running = threads.door.run(message, () => {
+    released = true
+  })
+  const rows: Value[][] = []
+  let over = false
+  const reading = (async () => {
+    for await (const batch of running.values) rows.push(...(batch as Value[][]))
+  })().finally(() => {
+    over = true
+  })
+  const sleepers = new Map<number, number>()
+  for (let turn = 0; !over || !released; turn++) {
+    if (turn > 200_000) throw new Error('the query is stuck')
+    await null
+    const id = random.pick(threads.ids)
+    // The lead is the first thread: its death is another test.
+    if (id !== 3 && random.chance(scenario.death ?? 0)) threads.kill(id)
+    if (id !== 3 && random.chance(scenario.sleep ?? 0)) sleepers.set(id, turn + random.below(400))
+    const asleep = (sleepers.get(id) ?? 0) > turn
+    if (asleep || !threads.turn(id)) threads.ms += random.below(3)
+    if (random.chance(0.6)) threads.hear()
+  }
+  await reading
+  while (threads.hear() || threads.ids.some((id) => threads.turn(id)));
+  return { rows, helped: threads.helped }
+}
+
+function alone(sql: string): readonly (readonly Value[])[] {
+  const query = queryOfText(sql, database)
+  return runQuery(bench, query, tablesOf(query, database)).rows
+}
+
+const used = (): number => bench.allocator.used(budgets.queries)
+
+describe.each(statements)('%s', (sql) => {
+  test.each([1, 2, 4])('the same bits with %d threads', async (threads) => {
+    const expected = alone(sql)
+    expect(expected.length).toBeGreaterThan(0)
+    const before = used()
+    taken = 0
+    for (let seed = 1; seed <= 10; seed++) {
+      const { rows, helped } = await runShared(sql, { threads, seed })
+      expect(rows, `seed ${seed}`).toEqual(expected)
+      expect(helped > 0).toBe(threads > 1)
+      expect(used()).toBe(before)
+    }
+    expect(taken > 20).toBe(threads > 1)
+  })
+
+  test('helpers sleep with a chunk in hand', async () => {
+    const expected = alone(sql)
+    const before = used()
+    for (let seed = 1; seed <= 10; seed++) {
+      expect((await runShared(sql, { threads: 3, seed, sleep: 0.02 })).rows, `seed ${seed}`).toEqual(expected)
+      expect(used()).toBe(before)
+    }
+  })
+
+  test('helpers die', async () => {
+    const expected = alone(sql)
+    for (let seed = 1; seed <= 10; seed++) {
+      expect((await runShared(sql, { threads: 3, seed, death: 0.002 })).rows, `seed ${seed}`).toEqual(expected)
+    }
+  })
+
+  test('helpers have no memory', async () => {
+    const expected = alone(sql)
+    const before = used()
+    const random = createRandom(5)
+    const allocatorOf = (threadId: number): Allocator => {
+      const allocator = plain(threadId)
+      if (threadId === 3) return allocator
+      const demand = (bytes: number, budget: Parameters<Allocator['demand']>[1]): number => {
+        if (random.chance(0.015)) throw new Error('out of memory')
+        return allocator.demand(bytes, budget)
+      }
+      return { ...allocator, demand }
+    }
+    for (let seed = 1; seed <= 10; seed++) {
+      expect((await runShared(sql, { threads: 3, seed, allocatorOf })).rows, `seed ${seed}`).toEqual(expected)
+      expect(used()).toBe(before)
+    }
+  })
+})
