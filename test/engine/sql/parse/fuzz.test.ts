@@ -125,12 +125,13 @@ describe('time', () => {
   })
 })
 
+/** CPU time in milliseconds: what else the machine does is not counted. */
 function fastest(text: string): number {
   let best = Number.POSITIVE_INFINITY
-  for (let i = 0; i < 3; i++) {
-    const start = performance.now()
+  for (let i = 0; i < 5; i++) {
+    const start = process.cpuUsage()
     parseScript(text)
-    best = Math.min(best, performance.now() - start)
+    best = Math.min(best, process.cpuUsage(start).user / 1000)
   }
   return best
 }
