@@ -44,6 +44,7 @@ export class CsvDecoder {
   /** Bytes of an incomplete record, at the beginning of the input. */
   private tail = 0
   private headerSkipped: boolean
+  private readonly utf8 = new Utf8Check()
 
   constructor(tools: CsvTools, shape: CsvShape) {
     this.tools = tools
@@ -66,6 +67,7 @@ export class CsvDecoder {
     const input = scratch.room('input', bytes + paddingBytes, this.tail)
     u8.set(block, input + this.tail)
     scan.at = input
+    this.utf8.add(block, last)
     if (scan.line === 1 && this.tail === 0 && u8[input] === 0xef && u8[input + 1] === 0xbb) scan.at += 3
     const batches: CsvBatch[] = []
     for (;;) {
@@ -104,8 +106,8 @@ export class CsvDecoder {
     const bad = new Map<number, CsvReject>()
     const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
     this.checkTimestamps(parsed, from, rows, bad)
-    let columns = parsed.map((values, index) => this.pack(index, values, from, rows, bad, true))
-    if (bad.size > 0) columns = parsed.map((values, index) => this.pack(index, values, from, rows, bad, false))
+    if (!this.utf8.valid) for (const index of parsed.keys()) this.checkTexts(index, from, rows, bad)
+    const columns = parsed.map((values, index) => this.pack(index, values, from, rows, bad))
     const all = [...rejects, ...bad.values()].sort((x, y) => x.line - y.line)
     return { rows: rows - bad.size, columns, rejects: all }
   }
@@ -130,6 +132,10 @@ export class CsvDecoder {
       this.parseArrays(column, index, from, rows, values, bad)
       return values
     }
+    if (type.name === 'BOOLEAN') {
+      this.parseBooleans(column, index, from, rows, values, bad)
+      return values
+    }
     if (!kernelTypes.has(type.name) || (pattern !== null && !isIsoPattern(pattern, type))) {
       fillNull(scratch.memory, type, values, 0, rows)
       for (let row = 0; row < rows; row++) this.parseOne(column, index, from, row, values, bad)
@@ -144,6 +150,27 @@ export class CsvDecoder {
       if (u8[status + row] === 1) this.parseOne(column, index, from, row, values, bad)
     }
     return values
+  }
+
+  /** `true` and `false` in any case are read here, the rest one by one. */
+  private parseBooleans(
+    column: CsvColumn,
+    index: number,
+    from: number,
+    rows: number,
+    values: number,
+    bad: Map<number, CsvReject>,
+  ): void {
+    const { u8, u32, i32 } = this.scratch.memory
+    const word = this.entriesOf(index, from) >>> 2
+    for (let row = 0; row < rows; row++) {
+      const bytes = i32[word + row * 2 + 1] as number
+      const start = u32[word + row * 2] as number
+      u8[values + row] = bytes === 4 && isWord(u8, start, trueBytes) ? 1 : 0
+      if (bytes > 0 && u8[values + row] === 0 && !(bytes === 5 && isWord(u8, start, falseBytes))) {
+        this.parseOne(column, index, from, row, values, bad)
+      }
+    }
   }
 
   private parseOne(
@@ -214,14 +241,12 @@ export class CsvDecoder {
     }
   }
 
-  /** `check`: texts that are not UTF-8 make their rows bad. */
   private pack(
     index: number,
     values: number,
     from: number,
     rows: number,
-    bad: Map<number, CsvReject>,
-    check: boolean,
+    bad: ReadonlyMap<number, CsvReject>,
   ): PackedColumn {
     const { type } = this.shape.columns[index] as CsvColumn
     const { memory } = this.scratch
@@ -237,28 +262,20 @@ export class CsvDecoder {
     if (!text && type.name !== 'ARRAY') {
       return { kind: 'fixed', bytes: memory.u8.slice(packed, packed + count * width) }
     }
-    if (text && check && !this.textsAreValid(index, packed, count, from, bad)) return noValues
     return type.name === 'SYMBOL' ? this.packSymbols(packed, count) : packTexts(memory, packed, count)
   }
 
-  private textsAreValid(
-    column: number,
-    entries: number,
-    count: number,
-    from: number,
-    bad: Map<number, CsvReject>,
-  ): boolean {
+  /** Rows with texts that are not UTF-8 are bad. */
+  private checkTexts(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
+    if (!isText((this.shape.columns[column] as CsvColumn).type)) return
     const { u8, u32, i32 } = this.scratch.memory
-    const all = packTexts(this.scratch.memory, entries, count)
-    if (all.kind === 'texts' && isUtf8(all.bytes)) return true
-    for (let row = 0; row < count; row++) {
+    for (let row = 0; row < rows; row++) {
       const word = (this.entriesOf(column, from) >>> 2) + row * 2
       const bytes = i32[word + 1] as number
       if (bytes <= 0) continue
       const start = u32[word] as number
       if (!isUtf8(u8.slice(start, start + bytes))) this.reject(bad, from, row, column, 'the text is not valid UTF-8')
     }
-    return bad.size === 0
   }
 
   private packSymbols(entries: number, count: number): PackedColumn {
@@ -283,9 +300,44 @@ export class CsvDecoder {
   }
 }
 
+/** Whether a file is UTF-8 as far as it has come; characters may be cut by the ends of blocks. */
+class Utf8Check {
+  valid = true
+  private pending: Uint8Array = new Uint8Array(0)
+
+  add(block: Uint8Array, last: boolean): void {
+    if (!this.valid) return
+    const bytes = this.pending.length === 0 ? block : Buffer.concat([this.pending, block])
+    const whole = last ? bytes.length : wholeCharacters(bytes)
+    this.valid = isUtf8(bytes.subarray(0, whole))
+    this.pending = bytes.slice(whole)
+  }
+}
+
+/** Bytes before a character that the end may have cut. */
+function wholeCharacters(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
+    const byte = bytes[bytes.length - back] as number
+    if (byte < 0x80) break
+    if (byte >= 0xc0) {
+      const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
+      return needed > back ? bytes.length - back : bytes.length
+    }
+  }
+  return bytes.length
+}
+
 /** nullKinds.entry of the kernel. */
 const entryNulls = 14
-const noValues: PackedColumn = { kind: 'fixed', bytes: new Uint8Array(0) }
+
+const trueBytes = Buffer.from('true')
+const falseBytes = Buffer.from('false')
+
+/** Letters without case. */
+function isWord(u8: Uint8Array, start: number, word: Uint8Array): boolean {
+  for (let byte = 0; byte < word.length; byte++) if (((u8[start + byte] as number) | 0x20) !== word[byte]) return false
+  return true
+}
 
 function isText({ name }: DataType): boolean {
   return name === 'VARCHAR' || name === 'STRING' || name === 'SYMBOL'
