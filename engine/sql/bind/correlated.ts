@@ -1,20 +1,23 @@
 // Sub-queries as values of an expression. One that stands alone runs once, before the query. One whose WHERE compares its
 // columns with those of the query around it (`where el.oid = t.typelem`) becomes a left join: the sub-query is grouped
-// by its side of the comparisons and joined on them. Comparisons other than `=` with the outer query are refused.
+// by its side of the comparisons and joined on them. Other conditions that name the outer query need its rows numbered,
+// joined with every match, and grouped by their numbers again.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../parse/ast.js'
-import type { Expression, Plan } from '../plan/plan.js'
+import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { type BindContext, nested } from './bind-context.js'
-import { bindExpression, type ExpressionScope } from './expression.js'
+import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } from './expression.js'
 import { bindSources } from './from.js'
-import { joinOn } from './join.js'
+import { joinOn, leftJoin } from './join.js'
 import { scalarCall } from './make-call.js'
+import { columnExpression, withExtra } from './order.js'
 import { bindQuery } from './query.js'
 import { findInScope, type Relation, type Scope } from './scope.js'
 import { bindSubquery } from './subquery.js'
 import { constantOf } from './types.js'
+import { markIndex, rewriteExpression } from './walk-expression.js'
 
 /** Grows to the right as sub-queries are joined; columns that were bound keep their places. */
 export interface CorrelatedRows {
@@ -25,6 +28,8 @@ interface Correlation {
   /** Expressions over the sub-query's own columns, and what each must equal. */
   readonly inner: readonly ast.Expression[]
   readonly outer: readonly ast.Expression[]
+  /** Conditions of other kinds that name the outer query. */
+  readonly mixed: readonly ast.Expression[]
   readonly rest: ast.Expression | null
 }
 
@@ -34,13 +39,22 @@ export function bindScalarQuery(query: ast.Query, scope: ExpressionScope): Expre
   const [item, ...more] = select(query).items
   if (item === undefined || more.length > 0 || item.expression.kind === 'star')
     throw new SqlError('sub-query must return exactly one column', query.position)
-  return joined(query, correlation, firstOf(item.expression), scope)
+  if (correlation.mixed.length > 0) return matched(query, correlation, item.expression, scope)
+  const found = joined(query, correlation, firstOf(item.expression), scope)
+  if (!isCount(item.expression)) return found
+  // No group, no row: nothing was counted.
+  const none = constantOf(0n, dataType('LONG'), query.position)
+  return scalarCall('coalesce', [found, none], query.position, scope.context)
 }
 
 export function bindExists({ query, position }: ast.Exists, scope: ExpressionScope): Expression {
   const correlation = correlationOf(query, scope)
   if (correlation === null)
     return scalarCall('exists', [bindSubquery(query, 'exists', scope.context)], position, scope.context)
+  if (correlation.mixed.length > 0) {
+    const matches = matched(query, correlation, null, scope)
+    return scalarCall('>', [matches, constantOf(0n, dataType('LONG'), position)], position, scope.context)
+  }
   const count = call('count', [{ kind: 'star', position, table: null, exclude: [] }], position)
   const found = joined(query, correlation, count, scope)
   return scalarCall('>', [found, constantOf(0n, dataType('LONG'), position)], position, scope.context)
@@ -48,6 +62,10 @@ export function bindExists({ query, position }: ast.Exists, scope: ExpressionSco
 
 function select(query: ast.Query): ast.Select {
   return query.body as ast.Select
+}
+
+function isCount(expression: ast.Expression): boolean {
+  return expression.kind === 'call' && /^(approx_)?count(_distinct)?$/i.test(expression.name)
 }
 
 /** Sub-queries without aggregate give their first row's value: more than one is the author's mistake. */
@@ -91,9 +109,19 @@ function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | 
     foreign: isForeign(condition, inner, scope.columns),
   }))
   if (own.every(({ foreign }) => !foreign)) return null
-  const pairs = own.filter(({ foreign }) => foreign).map(({ condition }) => pairOf(condition, inner, scope.columns))
+  const foreign = own.filter((part) => part.foreign).map(({ condition }) => condition)
+  const pairs = foreign.flatMap((condition) => {
+    const pair = pairOf(condition, inner, scope.columns)
+    return pair === null ? [] : [pair]
+  })
+  const mixed = foreign.filter((condition) => pairOf(condition, inner, scope.columns) === null)
   const rest = own.filter(({ foreign }) => !foreign).map(({ condition }) => condition)
-  return { inner: pairs.map(([side]) => side), outer: pairs.map(([, side]) => side), rest: allConditions(rest) }
+  return {
+    inner: pairs.map(([side]) => side),
+    outer: pairs.map(([, side]) => side),
+    mixed,
+    rest: allConditions(rest),
+  }
 }
 
 /** The sub-query's own columns; its sources are bound again with the rest of it. */
@@ -136,8 +164,12 @@ function isIn(scope: Scope, column: ast.ColumnName): boolean {
   }
 }
 
-/** The side of the sub-query first. */
-function pairOf(condition: ast.Expression, inner: Scope, outer: Scope): readonly [ast.Expression, ast.Expression] {
+/** The sides of an equation, the sub-query's first; null for anything else. */
+function pairOf(
+  condition: ast.Expression,
+  inner: Scope,
+  outer: Scope,
+): readonly [ast.Expression, ast.Expression] | null {
   if (condition.kind === 'binary' && condition.operator === '=') {
     const { left, right } = condition
     const [leftForeign, rightForeign] = [left, right].map((side) => isForeign(side, inner, outer))
@@ -146,7 +178,7 @@ function pairOf(condition: ast.Expression, inner: Scope, outer: Scope): readonly
     if (rightOnly && !leftForeign) return [left, right]
     if (leftOnly && !rightForeign) return [right, left]
   }
-  throw new SqlError('a sub-query may compare with columns of the outer query by = only', condition.position)
+  return null
 }
 
 // Joining -----------------------------------------------------------------------------------------------------------
@@ -181,3 +213,108 @@ function joined(
 function lastType({ columns }: Plan): Expression['type'] {
   return columns[columns.length - 1]?.type ?? dataType('STRING')
 }
+
+// Numbered rows -----------------------------------------------------------------------------------------------------
+
+/** The first match's value, or with null the number of matches. */
+function matched(
+  query: ast.Query,
+  { inner, outer, mixed, rest }: Correlation,
+  value: ast.Expression | null,
+  scope: ExpressionScope,
+): Expression {
+  const { context, rows } = scope
+  if (rows === undefined) throw new SqlError('a sub-query is not allowed here', query.position)
+  const before = rows.relation
+  const numbered = withNumbers({
+    ...before,
+    columns: scope.columns.map((column) => ({ ...column, outer: true as const })),
+  })
+  const source = bindSources(select(query), context)
+  const marker = constantOf(1n, dataType('LONG'), query.position)
+  const right = withExtra(filtered(source, rest, context), [marker])
+  const equations = inner.map(
+    (left, index): ast.Expression => ({
+      kind: 'binary',
+      operator: '=',
+      left,
+      right: outer[index] as ast.Expression,
+      position: left.position,
+    }),
+  )
+  const on = allConditions([...equations, ...mixed])
+  const { plan, columns, rightStart } = leftJoin(numbered, right, on, context)
+  const counted: Expression = {
+    kind: 'column',
+    index: rightStart + right.plan.columns.length - 1,
+    type: marker.type,
+    position: query.position,
+  }
+  const count: AggregateCall = { name: 'count', args: [counted], type: dataType('LONG'), position: query.position }
+  const aggregates: AggregateCall[] = []
+  const written = value === null ? null : isAggregate(value) ? value : firstOf(value)
+  const found =
+    written === null
+      ? marked(aggregates.push(count) - 1, count)
+      : bindExpression(written, { context, columns, aggregates, windows: null })
+  // A row without a match is there once, for nothing: it does not count.
+  const calls = aggregates.map((aggregate) => (aggregate.args.length === 0 ? { ...aggregate, ...count } : aggregate))
+  rows.relation = regrouped(before, plan, found, calls)
+  return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }
+}
+
+function marked(index: number, { type, position }: AggregateCall): Expression {
+  const args = [constantOf(index, dataType('INT'), position)]
+  return { kind: 'call', name: aggregateMark, args, type, position }
+}
+
+function filtered(relation: Relation, where: ast.Expression | null, context: BindContext): Relation {
+  if (where === null) return relation
+  const { columns, plan } = relation
+  const predicate = bindCondition(where, { context, columns, aggregates: null, windows: null })
+  return { ...relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
+}
+
+/** Every row with its number behind its columns. */
+function withNumbers(relation: Relation): Relation {
+  const { plan } = relation
+  const number: WindowCall = {
+    name: 'row_number',
+    args: [],
+    type: dataType('LONG'),
+    partitionBy: [],
+    orderBy: [],
+    frame: { unit: 'range', lo: null, hi: null, exclude: 'none' },
+    ignoreNulls: false,
+    position: 0,
+  }
+  const columns = [...plan.columns, { name: '$row', type: number.type }]
+  return { ...relation, plan: { kind: 'window', columns, input: plan, calls: [number] } }
+}
+
+/** One row per number again: the outer columns, then the value. */
+function regrouped(before: Relation, plan: Plan, found: Expression, calls: readonly AggregateCall[]): Relation {
+  const width = before.plan.columns.length
+  const own = before.plan.columns
+  const columnAt = (index: number): Expression => columnExpression(plan.columns[index] as PlanColumn, index)
+  const firsts = own.map(
+    (column, index): AggregateCall => ({ ...firstCall, args: [columnAt(index)], type: column.type }),
+  )
+  const value: PlanColumn = { name: '$value', type: found.type }
+  const groups: Plan = {
+    kind: 'aggregate',
+    columns: [plan.columns[width] as PlanColumn, ...own, ...calls.map(({ name, type }) => ({ name, type }))],
+    input: plan,
+    keys: [columnAt(width)],
+    aggregates: [...firsts, ...calls],
+  }
+  const lifted = rewriteExpression(found, (part) =>
+    part.kind === 'call' && part.name === aggregateMark
+      ? { kind: 'column', index: 1 + width + markIndex(part), type: part.type, position: part.position }
+      : undefined,
+  )
+  const expressions = [...own.map((column, index) => columnExpression(column, index + 1)), lifted]
+  return { ...before, plan: { kind: 'project', columns: [...own, value], input: groups, expressions } }
+}
+
+const firstCall = { name: 'first', position: 0 }

@@ -134,6 +134,50 @@ function toleranceOf({ tolerance, position }: ast.Join, left: Relation, context:
   return count.value * ticks
 }
 
+/** Left join by a written condition. Nulls keep every row of the left once. For sub-queries. */
+export function leftJoin(
+  left: Relation,
+  right: Relation,
+  on: ast.Expression | null,
+  context: BindContext,
+): { readonly plan: Plan; readonly columns: readonly ScopeColumn[]; readonly rightStart: number } {
+  const width = left.plan.columns.length
+  const scope: ExpressionScope = { context, columns: bothScopes(left, right, width), aggregates: null, windows: null }
+  const pairs: KeyPair[] = []
+  const rest: Expression[] = []
+  for (const part of on === null ? [] : writtenConjuncts(on)) {
+    const pair = equalityPair(part, scope, width)
+    if (pair === null) rest.push(...conjuncts(bindCondition(part, scope)))
+    else pairs.push(pair)
+  }
+  const leftSide = withKeys(
+    left,
+    pairs.map((pair) => pair.left),
+  )
+  const rightSide = withKeys(
+    right,
+    pairs.map((pair) => pair.right),
+  )
+  const shift = leftSide.relation.plan.columns.length
+  const moved = rest.map((condition) =>
+    remapColumns(condition, (index) => (index >= width ? index - width + shift : index)),
+  )
+  const plan: Join = {
+    kind: 'join',
+    columns: [...leftSide.relation.plan.columns, ...rightSide.relation.plan.columns],
+    join: 'left',
+    left: leftSide.relation.plan,
+    right: rightSide.relation.plan,
+    leftKeys: leftSide.indexes,
+    rightKeys: rightSide.indexes,
+    residual: allOf(moved),
+    leftTimestamp: left.timestampIndex,
+    rightTimestamp: -1,
+    tolerance: null,
+  }
+  return { plan, columns: bothScopes(left, right, shift), rightStart: shift }
+}
+
 /** Left join of a relation whose first columns equal the keys; its columns stand last. For sub-queries. */
 export function joinOn(
   left: Relation,

@@ -50,6 +50,17 @@ const rights: ScalarFunction[] = [
   ),
 )
 
+const columnRights: ScalarFunction[] = fixed(
+  'has_column_privilege',
+  [
+    ['ANY', 'ANY', 'TEXT'],
+    ['ANY', 'ANY', 'ANY', 'TEXT'],
+  ],
+  'BOOLEAN',
+  granted,
+  true,
+)
+
 const visible: ScalarFunction[] = [
   'pg_table_is_visible',
   'pg_type_is_visible',
@@ -146,4 +157,10 @@ const server: ScalarFunction[] = [
   }),
 ]
 
-export const pgFunctions: readonly ScalarFunction[] = [...rights, ...visible, ...definitions, ...server]
+export const pgFunctions: readonly ScalarFunction[] = [
+  ...rights,
+  ...columnRights,
+  ...visible,
+  ...definitions,
+  ...server,
+]

@@ -24,7 +24,7 @@ export const pgColumns: Readonly<Record<string, string>> = {
     indisprimary BOOLEAN, indisexclusion BOOLEAN, indimmediate BOOLEAN, indisclustered BOOLEAN, indisvalid BOOLEAN,
     indcheckxmin BOOLEAN, indisready BOOLEAN, indislive BOOLEAN, indisreplident BOOLEAN, indkey INT, indcollation INT,
     indclass INT, indoption INT, indexprs STRING, indpred STRING`,
-  pg_inherits: 'inhrelid INT, inhparent INT, inhseqno INT',
+  pg_inherits: 'inhrelid INT, inhparent INT, inhseqno INT, [inhdetachpending] BOOLEAN',
   pg_roles: `rolname STRING, rolsuper BOOLEAN, rolinherit BOOLEAN, rolcreaterole BOOLEAN, rolcreatedb BOOLEAN,
     rolcanlogin BOOLEAN, rolreplication BOOLEAN, rolconnlimit INT, rolpassword STRING, rolvaliduntil TIMESTAMP,
     rolbypassrls BOOLEAN, rolconfig STRING, oid INT`,
