@@ -1,15 +1,15 @@
 // The door of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
 // outside, except types, errors and limits.
 
-import type { Encoding } from './sql/exec/messages.js'
 import type { CsvBatch, CsvShape } from './csv/shape.js'
+import type { Encoding } from './sql/exec/messages.js'
 import type { LineReject, PackedRows, Receipt } from './storage/messages.js'
 import type { PartitionUnit } from './storage/schema.js'
 import type { ColumnType, DataType } from './types/column-types.js'
 import type { Value } from './types/value.js'
 
-export type { Encoding, ParquetCodec, ParquetEncoding } from './sql/exec/messages.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
+export type { Encoding, ParquetCodec, ParquetEncoding } from './sql/exec/messages.js'
 export type { PackedColumn, PackedRows, Receipt } from './storage/messages.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
 

@@ -39,9 +39,7 @@ export class SqlError extends Error {
 
 export class TimeoutError extends Error {
   constructor(timeoutMs: number) {
-    super(
-      `Query timeout. Please add HTTP header 'Statement-Timeout' with timeout in ms [timeout=${timeoutMs}ms]`,
-    )
+    super(`Query timeout. Please add HTTP header 'Statement-Timeout' with timeout in ms [timeout=${timeoutMs}ms]`)
     this.name = 'TimeoutError'
   }
 }
@@ -123,7 +121,13 @@ export interface ErrorRecord {
 /** Flattens any thrown value for a message port. */
 export function errorRecord(thrown: unknown): ErrorRecord {
   const error = thrown instanceof Error ? thrown : new AssertionError(String(thrown))
-  return { name: error.name, message: error.message, place: placeOf(error), detail: detailOf(error), stack: error.stack ?? '' }
+  return {
+    name: error.name,
+    message: error.message,
+    place: placeOf(error),
+    detail: detailOf(error),
+    stack: error.stack ?? '',
+  }
 }
 
 function placeOf(error: Error): number {

@@ -123,7 +123,7 @@ export function enforceTtl(state: WriterState): void {
 
 function expiredParts({ schema, parts, generations }: WriterTable, nowMicros: bigint): PartDescriptor[] {
   const perMicro = timestampsPerSecond(schema) / 1_000_000n
-  let newest = parts.reduce((most, { maxTs }) => (maxTs > most ? maxTs : most), 0n)
+  let newest = parts.reduce((most, { maxTs }) => Math.max(maxTs, most), 0n)
   for (const { memtable } of generations) {
     const range = memtable.timeRange()
     if (range !== undefined && range.max > newest) newest = range.max

@@ -7,9 +7,9 @@ import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, errorRecord, ResourceError, SqlError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type {
-  DoneResult,
   CsvDecoding,
   CsvShape,
+  DoneResult,
   Engine,
   ExecuteOptions,
   LineRequest,
@@ -27,7 +27,15 @@ import type { Catalog, ParameterFigures, QueryFigures, StoredView } from '../sql
 import type { Query } from '../sql/plan/plan.js'
 import { planStatement } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/messages.js'
+import type {
+  FromWriter,
+  LineReject,
+  PackedRows,
+  Receipt,
+  RowsInput,
+  SchemaChange,
+  ToWriter,
+} from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
@@ -177,7 +185,10 @@ export class LocalEngine implements Engine {
     await this.#options.endThreads()
   }
 
-  #plan(sql: string, options: Pick<ExecuteOptions, 'parameters' | 'session'>): { planned: PlannedStatement; cached: boolean } {
+  #plan(
+    sql: string,
+    options: Pick<ExecuteOptions, 'parameters' | 'session'>,
+  ): { planned: PlannedStatement; cached: boolean } {
     const { view, queries, clock } = this.#options
     const cacheable = options.parameters.length === 0
     const known = cacheable ? this.#plans.get(sql, view.epoch) : undefined

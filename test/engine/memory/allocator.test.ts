@@ -25,7 +25,11 @@ function overlaps(live: readonly Live[], address: number, bytes: number): boolea
 }
 
 describe('allocator', () => {
-  const step = fc.record({ bytes: fc.oneof(fc.integer({ min: 1, max: 40_000 }), fc.integer({ min: 1, max: 900_000 })), free: fc.nat(), budget: fc.integer({ min: 0, max: 4 }) })
+  const step = fc.record({
+    bytes: fc.oneof(fc.integer({ min: 1, max: 40_000 }), fc.integer({ min: 1, max: 900_000 })),
+    free: fc.nat(),
+    budget: fc.integer({ min: 0, max: 4 }),
+  })
 
   test('live objects never overlap and all memory comes back', () => {
     fc.assert(

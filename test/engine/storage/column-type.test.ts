@@ -49,9 +49,7 @@ test('casts values and keeps the place', async () => {
     [base, 0, 'k0', '0x'],
     [base + 1n, 1, 'k1', '1x'],
   ])
-  expect(await engine.rows(`select * from t where ts = ${base + 100n}L`)).toEqual([
-    [base + 100n, null, 'fresh', 'new'],
-  ])
+  expect(await engine.rows(`select * from t where ts = ${base + 100n}L`)).toEqual([[base + 100n, null, 'fresh', 'new']])
   expect(await engine.rows(`select count() from t where s = '1x'`)).toEqual([[4n]])
   expect((await engine.rows('show columns from t')).map(([name, type]) => `${name} ${type}`)).toEqual([
     'ts TIMESTAMP',

@@ -26,7 +26,13 @@ function schema(id: number, name: string): TableSchema {
 }
 
 function version(id: number, number: number, name = `t${id}`): TableVersion {
-  return { version: number, schema: schema(id, name), parts: [], generations: [{ id: 1, address: generation }], dictionaries: [] }
+  return {
+    version: number,
+    schema: schema(id, name),
+    parts: [],
+    generations: [{ id: 1, address: generation }],
+    dictionaries: [],
+  }
 }
 
 function newView() {
