@@ -123,7 +123,8 @@ export function enforceTtl(state: WriterState): void {
 
 function expiredParts({ schema, parts, generations }: WriterTable, nowMicros: bigint): PartDescriptor[] {
   const perMicro = timestampsPerSecond(schema) / 1_000_000n
-  let newest = parts.reduce((most, { maxTs }) => Math.max(maxTs, most), 0n)
+  let newest = 0n
+  for (const { maxTs } of parts) if (maxTs > newest) newest = maxTs
   for (const { memtable } of generations) {
     const range = memtable.timeRange()
     if (range !== undefined && range.max > newest) newest = range.max
