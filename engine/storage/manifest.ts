@@ -25,7 +25,7 @@
 
 import { posix } from 'node:path'
 import { assert } from '../base/assert.js'
-import { CorruptionError } from '../base/errors.js'
+import { CorruptionError, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
 import {
@@ -277,9 +277,20 @@ function writeCheckpoint(
     files.syncDirectory(directory)
   } catch (error) {
     file.close()
+    if (error instanceof FileError) removeQuietly(files, file.path)
     throw error
   }
   return { file, bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0) }
+}
+
+/** A disk that is full is tried again and again: an unfinished file each time would be many. */
+function removeQuietly(files: Files, path: string): void {
+  try {
+    files.remove(path)
+  } catch (error) {
+    // It is no whole checkpoint, or says what its predecessor says: the next open passes it over and removes it.
+    if (!(error instanceof FileError)) throw error
+  }
 }
 
 function manifestNumbers(files: Files, directory: string): number[] {

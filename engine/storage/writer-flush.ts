@@ -19,7 +19,7 @@ import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
 import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
-import { enqueue, type RunningJob, type WriterState } from './writer-state.js'
+import { enqueue, type FlushWaiter, type RunningJob, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** Jobs under way at once: query threads have queries to run, too. */
@@ -35,10 +35,15 @@ export function flushTable(_state: WriterState, table: WriterTable): Generation[
   return table.generations.filter(({ state }) => state !== 'open')
 }
 
-/** Runs when none of the generations is in memory any more. */
-export function whenFlushed(state: WriterState, generations: readonly Generation[], done: () => void): void {
+/** Runs when none of the generations is in memory any more; `refuse` instead when the disk puts flushes off. */
+export function whenFlushed(
+  state: WriterState,
+  generations: readonly Generation[],
+  done: () => void,
+  refuse: FlushWaiter['refuse'] = null,
+): void {
   if (generations.length === 0) done()
-  else state.waiters.push({ generations: new Set(generations), done })
+  else state.waiters.push({ generations: new Set(generations), done, refuse })
 }
 
 /** One round: freezes what is due, posts jobs, trims. Returns whether a job was posted. */

@@ -5,7 +5,7 @@
 // Debts are records that follow from frames of the log (drop, truncate), or that take back what a failed commit may have
 // left. They are paid before parts change again and before the log is trimmed; until then the frames say the same.
 
-import { errorRecord, FileError, ResourceError } from '../base/errors.js'
+import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../base/errors.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
 import type { PartDescriptor } from './schema.js'
 import { manifestOptions, type WriterState } from './writer-state.js'
@@ -110,8 +110,19 @@ export function settleDebts(state: WriterState): boolean {
 /** The disk refused something: it is tried again later. Other errors are ours and go on. */
 export function putOff(state: WriterState, thrown: unknown): void {
   if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown
-  state.options.log('E', 'writer', `flush is put off [error=${errorRecord(thrown).message}]`)
+  const error = errorRecord(thrown)
+  state.options.log('E', 'writer', `flush is put off [error=${error.message}]`)
   state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+  refuseWaiters(state, error)
+}
+
+/** Who asked for a flush is told that it is put off; it happens later all the same. */
+function refuseWaiters(state: WriterState, error: ErrorRecord): void {
+  for (const waiter of [...state.waiters]) {
+    if (waiter.refuse === null) continue
+    state.waiters.splice(state.waiters.indexOf(waiter), 1)
+    waiter.refuse(error)
+  }
 }
 
 function usable(state: WriterState): Manifest {

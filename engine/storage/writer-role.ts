@@ -7,7 +7,7 @@
 // One group is under way at a time: while its sync runs, frames gather for the next one. Commands wait while an atomic
 // request is half read; what returns memory (jobs done, versions released) never waits.
 
-import { errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
+import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
 import { ringUsed } from '../memory/ring.js'
 import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './messages.js'
@@ -234,11 +234,17 @@ export class WriterRole {
     return true
   }
 
-  /** Flushes all tables; answered when their parts are named. */
+  /** Flushes all tables; answered when their parts are named, or when the disk refuses. */
   private checkpoint(requestId: number): void {
     const { state } = this
+    const refuse = (error: ErrorRecord) => answerNow(state, refusal(requestId, error))
+    if (state.wal.state === 'poisoned') {
+      refuse(errorRecord(new ResourceError('the log cannot be written now [state=poisoned]')))
+      return
+    }
     const generations = [...state.catalog.byId.values()].flatMap((table) => flushTable(state, table))
-    whenFlushed(state, generations, () => enqueue(state, { receipts: [receiptOf(requestId, {})] }))
+    const done = () => enqueue(state, { receipts: [receiptOf(requestId, {})] })
+    whenFlushed(state, generations, done, refuse)
   }
 
   /** Frames gather while a sync runs, but not without bound. */

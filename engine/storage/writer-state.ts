@@ -119,8 +119,7 @@ export interface WriterState {
   pause: Pause | null
   /** Tables whose parts are being rewritten. */
   readonly rewriting: Map<WriterTable, Rewriting>
-  /** Run when all generations named are flushed. */
-  readonly waiters: { readonly generations: Set<Generation>; readonly done: () => void }[]
+  readonly waiters: FlushWaiter[]
   nextJobId: number
   nextPartId: number
   partIdsEnd: number
@@ -137,6 +136,13 @@ export interface WriterState {
   removals: { readonly endLsn: Lsn; readonly keptLsn: Lsn }[]
   /** Records that follow from acknowledged frames, made when they are written. */
   readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
+}
+
+/** Runs `done` when all its generations are flushed. One with `refuse` does not wait for a disk that refuses. */
+export interface FlushWaiter {
+  readonly generations: Set<Generation>
+  readonly done: () => void
+  readonly refuse: ((error: ErrorRecord) => void) | null
 }
 
 export function manifestOptions({ files, directory, log, manifestBytesMin }: WriterOptions): ManifestOptions {

@@ -305,22 +305,23 @@ describe('a disk that refuses', () => {
     expect(made.restart().rows('a')).toEqual(expected(0, 30))
   })
 
-  test('a manifest that cannot be written puts the flush off', () => {
+  test('a manifest that cannot be written puts the flush off, and a checkpoint is told so', () => {
     const made = world()
     const { host, disk } = made
     host.write(lines('a', 0, 10))
     host.jobsRun = false
     host.settle()
     disk.inject((operation) =>
-      operation.path.includes('manifest') && operation.kind !== 'read' ? { kind: 'error', code: 'ENOSPC' } : undefined,
+      operation.path.includes('manifest') && operation.kind === 'write' ? { kind: 'error', code: 'ENOSPC' } : undefined,
     )
     host.jobsRun = true
     host.writer.receive({ kind: 'checkpoint', requestId: 900 })
-    for (let turn = 0; turn < 100; turn++) host.turn()
-    expect(host.receipts.has(900)).toBe(false)
+    expect(host.await(900).error?.name).toBe('FileError')
     expect(host.rows('a')).toEqual(expected(0, 10))
+    for (let turn = 0; turn < 5000; turn++) host.turn()
+    expect(disk.files.list('/db/manifest').length).toBe(1)
     disk.inject(undefined)
-    expect(host.await(900).error).toBe(null)
+    expect(host.checkpoint().error).toBe(null)
     expect(host.rows('a')).toEqual(expected(0, 10))
     expect(made.restart().rows('a')).toEqual(expected(0, 10))
   })
