@@ -20,6 +20,8 @@ export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<r
   const skipsMissing = fills.every(({ kind }) => kind === 'none')
   const previous: (Value[] | undefined)[] = []
   const lines = new Lines(groups)
+  // Without groups no bucket has a row, and there may be very many buckets.
+  if (groups.count === 0) return
   for (const { bucket, results, index } of allBuckets(plan, groups)) {
     for (let group = 0; group < groups.count; group++) {
       const found = results?.get(group)

@@ -5,18 +5,17 @@
 // current pieces. Rows at the bound itself go out only of streams that come before the bounding stream in commit order
 // (and of itself): a later stream's equal rows wait, because the bounding stream may have more of them in its next piece.
 
-import { ResourceError } from '../../base/errors.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { TimeRange } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { type Piece, runsOf } from './pieces.js'
 import { compileFilter } from './row-filter.js'
+import { type MergedRows, mergeRows } from './scan-merge.js'
 import type { ScanShape } from './scan-slices.js'
 import { Gathered } from './selection.js'
 import { type Stream, streamsOf } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
-const runsMax = 255
 /** Fewer rows than this are not worth a batch of their own while there is something to merge with. */
 const sliceRowsMin = 256
 
@@ -87,10 +86,8 @@ function inRanges(ranges: readonly TimeRange[], value: bigint): boolean {
 interface Merging {
   readonly pieces: readonly Piece[]
   readonly firsts: readonly number[]
-  /** u8 and u32 per row: run and row, in reading order. */
-  readonly run: number
-  readonly row: number
-  readonly rows: number
+  /** In reading order. */
+  readonly merged: MergedRows
   next: number
 }
 
@@ -107,8 +104,6 @@ class StreamMerge {
   /** A stretch of one stream that goes out without a merge. */
   #stretch: { readonly stream: Stream; rows: number } | null = null
   readonly #out: number[] = []
-  readonly #sources: number
-  readonly #runs: number
   readonly #reversed: number
 
   constructor(context: ExecContext, shape: ScanShape, descending: boolean, skips: (piece: Piece) => boolean) {
@@ -120,8 +115,6 @@ class StreamMerge {
     this.#columnIds = shape.columnIds
     this.#types = shape.types
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
-    this.#sources = context.space.keep(runsMax * 4)
-    this.#runs = context.space.keep(runsMax * 16)
     this.#reversed = descending ? context.space.take(batchRowsMax * 4) : 0
   }
 
@@ -239,30 +232,19 @@ class StreamMerge {
   }
 
   #merge(taken: readonly { stream: Stream; piece: Piece; rows: number; first: number }[]): void {
-    if (taken.length > runsMax) throw new ResourceError('too many overlapping blocks to read in time order')
-    const { space, memory, kernels } = this.#context
-    const rows = taken.reduce((sum, part) => sum + part.rows, 0)
-    const run = space.take(rows)
-    const row = space.take(rows * 4)
-    taken.forEach((part, index) => {
-      memory.u32.set([part.stream.ts + part.first * 8, part.rows, 0, 0], (this.#runs + index * 16) >>> 2)
-    })
-    for (let done = 0; done < rows; ) {
-      done += kernels.sort.mergeRuns(this.#runs, taken.length, rows - done, run + done, row + done * 4)
-    }
-    if (this.#descending) {
-      memory.u8.subarray(run, run + rows).reverse()
-      memory.u32.subarray(row >>> 2, (row >>> 2) + rows).reverse()
-    }
+    const merged = mergeRows(
+      this.#context,
+      taken.map(({ stream, first, rows }) => ({ ts: stream.ts + first * 8, rows })),
+      this.#descending,
+    )
     const pieces = taken.map(({ piece }) => piece)
-    this.#merging = { pieces, firsts: taken.map(({ first }) => first), run, row, rows, next: 0 }
+    this.#merging = { pieces, firsts: taken.map(({ first }) => first), merged, next: 0 }
   }
 
   #mergedBatch(merging: Merging): Pull {
-    const rows = Math.min(batchRowsMax, merging.rows - merging.next)
+    const rows = Math.min(batchRowsMax, merging.merged.rows - merging.next)
     if (rows === 0) {
-      this.#context.space.give(merging.run)
-      this.#context.space.give(merging.row)
+      merging.merged.free()
       this.#merging = null
       return 'working'
     }
@@ -271,16 +253,14 @@ class StreamMerge {
     return { rows, vectors }
   }
 
-  #mergedColumn({ pieces, firsts, run, row, next }: Merging, type: DataType, column: number, rows: number): Vector {
-    const { memory, kernels } = this.#context
+  #mergedColumn({ pieces, firsts, merged, next }: Merging, type: DataType, column: number, rows: number): Vector {
     const width = widthOf(type)
-    pieces.forEach((piece, index) => {
+    const sources = pieces.map((piece, index) => {
       const address = piece.column(this.#columnIds[column] as number)
-      const first = firsts[index] as number
-      memory.u32[(this.#sources >>> 2) + index] = address === 0 ? this.#nulls(column) : address + first * width
+      return address === 0 ? this.#nulls(column) : address + (firsts[index] as number) * width
     })
     const out = this.#output(column)
-    kernels.sort.gatherRuns(width, this.#sources, run + next, row + next * 4, rows, out)
+    merged.gather(width, sources, next, rows, out)
     return { type, address: out, dictionary: this.#dictionaries[column] as number }
   }
 

@@ -71,4 +71,20 @@ describe('ordered scans', () => {
       expect(latest).toEqual([...newest.values()].toSorted((a, b) => sorted.indexOf(a) - sorted.indexOf(b)))
     })
   }
+
+  test.each([255, 256, 700])('%d generations of one moment', (count) => {
+    const bench = createBench()
+    const random = createRandom(count)
+    let row = 0n
+    const generations = Array.from({ length: count }, () =>
+      Array.from({ length: random.between(1, 30) }, (): Value[] => {
+        row++
+        return [1_000_000n + BigInt(random.below(500)), row, `s${row % 7n}`, row % 5n === 0n ? null : `note ${row}`]
+      }),
+    )
+    const table = makeTable(bench, columns, generations, 0)
+    const sorted = table.rows.toSorted(byTime)
+    expect(runQuery(bench, queryOf(scanOf(table, { order: 'ascending' })), [table]).rows).toEqual(sorted)
+    expect(runQuery(bench, queryOf(scanOf(table, { order: 'descending' })), [table]).rows).toEqual(sorted.toReversed())
+  })
 })
