@@ -21,7 +21,19 @@ export interface GroupStates {
   empty(): Value
   /** Forgets all groups. */
   reset(): void
+  /** Missing: other threads cannot help with it. */
+  readonly partial?: PartialStates
 }
+
+/** States of some rows as 16 bytes a group, in shared memory: they are added to those of other rows. */
+export interface PartialStates {
+  /** Writes the states of the groups that are named. */
+  save(groups: readonly number[], out: number): void
+  /** Adds saved states to the groups at `ids` (u32); `groups` of them are known. */
+  merge(from: number, rows: number, ids: number, groups: number): void
+}
+
+export const partialBytes = 16
 
 export function createStates(context: ExecContext, calls: readonly AggregateCall[]): GroupStates[] {
   return calls.map((call) => kernelStates(context, call) ?? interpretedStates(context, call))

@@ -1,13 +1,18 @@
 // From a plan whose fragment another thread shares to the work on its chunks.
 
 import type { Plan } from '../plan/plan.js'
-import { scanShape } from './build.js'
+import { helpAggregate } from './aggregate-shared.js'
+import { readsOneTable } from './build.js'
 import type { ExecContext } from './context.js'
 import { helpFragment } from './fragment-operators.js'
+import { scanShape } from './scan-slices.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 
 /** undefined: this thread cannot help. */
 export function buildHelper(context: ExecContext, plan: Plan, details: ShareDetails): ChunkWorker | undefined {
+  if (details.counts === null) {
+    return plan.kind === 'aggregate' ? helpAggregate(context, plan, readsOneTable(plan.input), details) : undefined
+  }
   if (!('input' in plan) || plan.input.kind !== 'scan') return undefined
   return helpFragment(context, plan, scanShape(context, plan.input), details)
 }

@@ -1,9 +1,10 @@
 // From a plan to operators.
 
-import { assert, unreachable } from '../../base/assert.js'
+import { unreachable } from '../../base/assert.js'
 import { createRandom } from '../functions/random-generator.js'
-import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import type { Expression, Plan } from '../plan/plan.js'
 import { aggregateOperator } from './aggregate.js'
+import { sharedAggregate } from './aggregate-shared.js'
 import { metadataOperator } from './answer-from-metadata.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
@@ -18,7 +19,7 @@ import { sequenceOperator, valuesOperator } from './rows-of-values.js'
 import { sampleOperator } from './sample.js'
 import { scanOperator } from './scan.js'
 import { orderedScanOperator } from './scan-ordered.js'
-import type { ScanShape } from './scan-slices.js'
+import { scanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
 import { sortOperator } from './sort.js'
 import type { Operator } from './vector.js'
@@ -69,7 +70,7 @@ function seeded(context: ExecContext, input: Plan): ExecContext {
 }
 
 /** Whether symbols of the plan's columns have one dictionary each: rows of one table, filtered perhaps. */
-function readsOneTable(plan: Plan): boolean {
+export function readsOneTable(plan: Plan): boolean {
   if (plan.kind === 'filter') return readsOneTable(plan.input)
   if (plan.kind === 'project') return plan.expressions.every(isPlainSymbol) && readsOneTable(plan.input)
   return plan.kind === 'scan'
@@ -106,7 +107,12 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
     shape === null
       ? undefined
       : (metadataOperator(context, plan, shape) ?? aggregateFragmentOperator(context, plan, shape))
-  return known ?? aggregateOperator(context, buildOperator(context, input), plan, readsOneTable(input))
+  const dense = readsOneTable(input)
+  return (
+    known ??
+    sharedAggregate(context, plan, dense) ??
+    aggregateOperator(context, buildOperator(context, input), plan, dense)
+  )
 }
 
 function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
@@ -120,16 +126,4 @@ function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {
   const shape = scanShape(context, plan)
   if (plan.order === 'any') return scanOperator(context, shape)
   return orderedScanOperator(context, shape, plan.order === 'descending')
-}
-
-export function scanShape(context: ExecContext, plan: PlanOf<'scan'>): ScanShape {
-  const snapshot = context.snapshots[plan.table]
-  assert(snapshot !== undefined, 'a query comes with the snapshots of its tables')
-  return {
-    snapshot,
-    columnIds: plan.columnIds,
-    types: plan.columns.map(({ type }: PlanColumn) => type),
-    ranges: plan.ranges,
-    filter: plan.filter,
-  }
 }

@@ -18,13 +18,13 @@ import { bucketCount, type DenseKey, denseKey, floorBuckets } from './fragment-k
 import { FragmentInputs } from './fragments.js'
 import { type Piece, type Run, runsOf } from './pieces.js'
 import type { ScanShape } from './scan-slices.js'
-import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
+import { type ChunkWorker, chunksMax, LeadRun, piecesPerChunk, type ShareDetails } from './share.js'
 import { listPieces, pickPieces } from './share-pieces.js'
 import { soloSharing } from './share-solo.js'
 
 const groupsMax = 65_536
 const stateBytesMax = 64 * 1024 * 1024
-const chunksMax = 32
+
 /** Of all chunks' results that may wait for each other. */
 const resultBytesMax = 128 * 1024 * 1024
 /** With fewer rows a bucket, looking for its end costs more than computing its number. */
@@ -70,7 +70,8 @@ export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: Sc
   const runs = runsOf(context.memory, context.partAccess, scan.snapshot, scan.ranges, context.space)
   if (!isWorthIt(fragment, scan, runs)) return undefined
   const pieces = runs.flatMap((run) => run.pieces)
-  const chunkPieces = Math.max(1, Math.ceil(pieces.length / chunkCount(fragment)))
+  const sharing = context.sharing ?? soloSharing(context.space)
+  const chunkPieces = piecesPerChunk(sharing, pieces, chunkCount(fragment))
   return new DenseAggregation(context, query.plan, { ...fragment, ...piecesOf(pieces, chunkPieces) })
 }
 
@@ -151,8 +152,8 @@ function isWorthIt({ fragment, groups, buckets }: DenseFragment, scan: ScanShape
 }
 
 /** Slots of buckets are spread over the chunks; without buckets every chunk has all groups. */
-function chunkCount({ fragment, groups, buckets }: DenseFragment): number {
-  if (buckets !== null) return chunksMax
+function chunkCount({ fragment, groups, buckets }: DenseFragment): number | undefined {
+  if (buckets !== null) return undefined
   return Math.min(chunksMax, Math.max(4, Math.floor(resultBytesMax / fragment.stateBytes(groups))))
 }
 

@@ -8,7 +8,8 @@ import { type DataType, storageOf } from '../../types/column-types.js'
 import { longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import type { AggregateCall } from '../plan/plan.js'
-import type { GroupStates } from './accumulate.js'
+import type { GroupStates, PartialStates } from './accumulate.js'
+import { addFloats, addIntegers, partialCells, widenFloats, widenIntegers } from './accumulate-partials.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
 import type { Vector } from './vector.js'
@@ -128,6 +129,7 @@ class CellMemory {
 }
 
 class RowCounts implements GroupStates {
+  readonly partial: PartialStates
   readonly #context: ExecContext
   readonly #cells: CellMemory
   #total = 0
@@ -138,6 +140,7 @@ class RowCounts implements GroupStates {
     this.#cells = new CellMemory(context, 8, (from, to) => {
       i64.fill(0n, (this.#cells.address >>> 3) + from, (this.#cells.address >>> 3) + to)
     })
+    this.partial = partialCells(context, this.#cells, 8, (into, source) => addIntegers(context.memory, into, source, 1))
   }
 
   add({ rows }: { readonly rows: number }, ids: number, groups: number): void {
@@ -166,6 +169,7 @@ class RowCounts implements GroupStates {
 }
 
 class Sums implements GroupStates {
+  readonly partial: PartialStates
   readonly #context: ExecContext
   readonly #kind: NumberStorage
   readonly #evaluate: Evaluate
@@ -185,6 +189,11 @@ class Sums implements GroupStates {
     this.#cells = new CellMemory(context, 16, (from, to) => {
       i64.fill(0n, (this.#cells.address >>> 3) + from * 2, (this.#cells.address >>> 3) + to * 2)
     })
+    const { memory } = context
+    const add = this.#view.floating
+      ? (into: number, source: number) => addFloats(memory, into, source)
+      : (into: number, source: number) => addIntegers(memory, into, source, 2)
+    this.partial = partialCells(context, this.#cells, 16, add)
     this.reset()
   }
 
@@ -227,6 +236,7 @@ class Sums implements GroupStates {
 }
 
 class Extremes implements GroupStates {
+  readonly partial: PartialStates
   readonly #context: ExecContext
   readonly #kind: NumberStorage
   readonly #evaluate: Evaluate
@@ -243,6 +253,9 @@ class Extremes implements GroupStates {
     this.#type = type
     this.#stats = context.space.keep(statsBytes)
     this.#cells = new CellMemory(context, 16, (from, to) => this.#clear(from, to))
+    const { memory } = context
+    const widen = kind === 'f64' || kind === 'f32' ? widenFloats : widenIntegers
+    this.partial = partialCells(context, this.#cells, 16, (into, source) => widen(memory, into, source))
     this.reset()
   }
 

@@ -18,6 +18,8 @@ export interface HelperThreads {
   readonly threadId: number
   /** How many there are besides this one. */
   readonly helpers: number
+  /** For tests; the same on all threads. */
+  readonly chunkRowsMin?: number
   /** Milliseconds of work after which a fragment calls for help. */
   readonly inviteAfterMs: number
   readonly wake: (threadId: number) => void

@@ -1,9 +1,10 @@
 // A piece in slices of at most a vector's rows, restricted to exact ranges of time and to rows that live. The filter of
 // the scan reads its own columns first; the others are touched only where a row passed.
 
+import { assert } from '../../base/assert.js'
 import type { TableSnapshot } from '../../storage/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
-import type { Expression, TimeRange } from '../plan/plan.js'
+import type { Expression, Plan, PlanColumn, TimeRange } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { covers, type Piece } from './pieces.js'
 import { compileFilter, type RowFilter } from './row-filter.js'
@@ -16,6 +17,18 @@ export interface ScanShape {
   readonly types: readonly DataType[]
   readonly ranges: readonly TimeRange[] | null
   readonly filter: Expression | null
+}
+
+export function scanShape(context: ExecContext, plan: Extract<Plan, { kind: 'scan' }>): ScanShape {
+  const snapshot = context.snapshots[plan.table]
+  assert(snapshot !== undefined, 'a query comes with the snapshots of its tables')
+  return {
+    snapshot,
+    columnIds: plan.columnIds,
+    types: plan.columns.map(({ type }: PlanColumn) => type),
+    ranges: plan.ranges,
+    filter: plan.filter,
+  }
 }
 
 /** Rows [from, to) of a piece. */

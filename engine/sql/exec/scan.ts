@@ -5,10 +5,11 @@ import { type Piece, runsOf } from './pieces.js'
 import { type ScanShape, type Slice, SliceReader } from './scan-slices.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 
-export function scanOperator(context: ExecContext, shape: ScanShape): Operator {
+/** `chosen`: pieces to read instead of all of the snapshot's. */
+export function scanOperator(context: ExecContext, shape: ScanShape, chosen: readonly Piece[] | null = null): Operator {
   const { memory, partAccess, space } = context
   const reader = new SliceReader(context, shape)
-  let pieces: readonly Piece[] | null = null
+  let pieces = chosen
   let slices: Slice[] = []
   let nextPiece = 0
   let nextRow = 0

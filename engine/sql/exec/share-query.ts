@@ -8,7 +8,7 @@ import type { Plan } from '../plan/plan.js'
 import type { RunQuery } from './messages.js'
 import type { QueryHost } from './query-host.js'
 import type { QuerySpace } from './query-space.js'
-import { planNumbers, type ShareDetails, type Sharing } from './share.js'
+import { chunkRowsUsual, planNumbers, type ShareDetails, type Sharing } from './share.js'
 
 export interface SharedQuery {
   readonly request: RunQuery
@@ -21,6 +21,7 @@ export interface SharedQuery {
 export class QuerySharing implements Sharing {
   readonly threadId: number
   readonly helpers: number
+  readonly chunkRowsMin: number
   readonly inviteAfterMs: number
   /** Addresses of boards that helpers may look at. */
   readonly boards: number[] = []
@@ -32,6 +33,7 @@ export class QuerySharing implements Sharing {
     this.#query = query
     this.threadId = host.threads?.threadId ?? 0
     this.helpers = host.threads?.helpers ?? 0
+    this.chunkRowsMin = host.threads?.chunkRowsMin ?? chunkRowsUsual
     this.inviteAfterMs = host.threads?.inviteAfterMs ?? 0
   }
 

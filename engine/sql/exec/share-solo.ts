@@ -1,12 +1,13 @@
 // Sharing where there is nobody to share with: the lead does every chunk.
 
 import type { QuerySpace } from './query-space.js'
-import type { Sharing } from './share.js'
+import { chunkRowsUsual, type Sharing } from './share.js'
 
 export function soloSharing(space: QuerySpace): Sharing {
   return {
     threadId: 0,
     helpers: 0,
+    chunkRowsMin: chunkRowsUsual,
     inviteAfterMs: 0,
     nowMs: () => 0,
     wake: () => {},

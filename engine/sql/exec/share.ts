@@ -14,8 +14,8 @@ export interface ShareDetails {
   readonly pieces: PieceList
   /** Pieces a chunk. */
   readonly chunkPieces: number
-  /** Values that each key can have. */
-  readonly counts: readonly number[]
+  /** Values that each key can have, of dense groups; null: rows, whatever the operator makes of them. */
+  readonly counts: readonly number[] | null
 }
 
 /** What a query thread offers to the fragments of its queries. */
@@ -23,6 +23,8 @@ export interface Sharing {
   readonly threadId: number
   /** How many other threads there are. */
   readonly helpers: number
+  /** Chunks have about so many rows at least: a chunk costs something, too. */
+  readonly chunkRowsMin: number
   /** A fragment of a plan calls for help when it has worked so long. */
   readonly inviteAfterMs: number
   nowMs(): number
@@ -30,6 +32,20 @@ export interface Sharing {
   /** Memory for a board; it stays until no helper looks at it. */
   board(bytes: number): number
   invite(plan: Plan, board: number, details: ShareDetails): void
+}
+
+export const chunkRowsUsual = 131_072
+export const chunksMax = 32
+
+/** Pieces a chunk, by the pieces alone. */
+export function piecesPerChunk(
+  sharing: Pick<Sharing, 'chunkRowsMin'>,
+  pieces: readonly { readonly rows: number }[],
+  chunks = chunksMax,
+): number {
+  const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+  const usual = Math.ceil((sharing.chunkRowsMin * pieces.length) / Math.max(1, rows))
+  return Math.max(1, usual, Math.ceil(pieces.length / chunks))
 }
 
 /** Work on chunks as one thread does it. Results lie in shared memory until they are recycled. */

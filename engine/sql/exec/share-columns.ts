@@ -1,0 +1,39 @@
+// Columns of a chunk's result, for the lead: {rows u32, 0, then per column address u32, dictionary u32}.
+
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from './context.js'
+import type { RowStore } from './row-store.js'
+import { type Batch, batchRowsMax } from './vector.js'
+
+export function columnsBytes(columns: number): number {
+  return 8 + columns * 8
+}
+
+export function writeColumns({ memory }: ExecContext, at: number, store: RowStore, columns: number): void {
+  const word = at >>> 2
+  memory.u32[word] = store.rows
+  for (let index = 0; index < columns; index++) {
+    // A store without rows has no columns yet.
+    const { address, dictionary } = store.column(index)
+    memory.u32[word + 2 + index * 2] = address
+    memory.u32[word + 3 + index * 2] = dictionary
+  }
+}
+
+export function rowsAt({ u32 }: SharedMemory, at: number): number {
+  return u32[at >>> 2] as number
+}
+
+/** Rows from one on, at most a vector's; null when there are none. Not copied. */
+export function batchOf({ u32 }: SharedMemory, at: number, types: readonly DataType[], from: number): Batch | null {
+  const word = at >>> 2
+  const rows = Math.min(batchRowsMax, (u32[word] as number) - from)
+  if (rows <= 0) return null
+  const vectors = types.map((type, index) => ({
+    type,
+    address: (u32[word + 2 + index * 2] as number) + from * widthOf(type),
+    dictionary: u32[word + 3 + index * 2] as number,
+  }))
+  return { rows, vectors }
+}

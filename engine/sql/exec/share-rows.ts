@@ -1,0 +1,138 @@
+// Rows of a table, filtered and projected, chunk by chunk: the input of operators that are shared although no generated
+// kernel does them as a whole. A chunk has a space, operators and a result of its own, which end together.
+
+import type { Plan } from '../plan/plan.js'
+import { isStable } from '../plan/volatile.js'
+import type { ExecContext } from './context.js'
+import { filterOperator } from './filter.js'
+import { type Piece, runsOf } from './pieces.js'
+import { projectOperator } from './project.js'
+import type { QuerySpace } from './query-space.js'
+import { scanOperator } from './scan.js'
+import { type ScanShape, scanShape } from './scan-slices.js'
+import { type ChunkWorker, piecesPerChunk, type ShareDetails } from './share.js'
+import { pickPieces } from './share-pieces.js'
+import { soloSharing } from './share-solo.js'
+import { Symbols } from './symbols.js'
+import { type Batch, isBatch, type Operator } from './vector.js'
+
+type ScanPlan = Extract<Plan, { kind: 'scan' }>
+
+/** The scan at the bottom of filters and projections that every thread computes alike; undefined when there is none. */
+export function sharedScan(plan: Plan): ScanPlan | undefined {
+  switch (plan.kind) {
+    case 'scan':
+      return plan.order === 'any' && (plan.filter === null || isStable(plan.filter)) ? plan : undefined
+    case 'filter':
+      return isStable(plan.predicate) ? sharedScan(plan.input) : undefined
+    case 'project':
+      return plan.expressions.every(isStable) ? sharedScan(plan.input) : undefined
+    default:
+      return undefined
+  }
+}
+
+/** The plan's operators over chosen pieces of its table. */
+export function rowsOf(context: ExecContext, plan: Plan, pieces: readonly Piece[]): Operator {
+  switch (plan.kind) {
+    case 'filter':
+      return filterOperator(context, rowsOf(context, plan.input, pieces), plan.columns, plan.predicate)
+    case 'project':
+      return projectOperator(context, rowsOf(context, plan.input, pieces), plan.expressions)
+    default:
+      return scanOperator(context, scanShape(context, plan as ScanPlan), pieces)
+  }
+}
+
+export interface ChunkedPieces {
+  readonly pieces: readonly Piece[]
+  readonly chunkPieces: number
+}
+
+export function chunkedPieces(context: ExecContext, scan: ScanShape): ChunkedPieces {
+  const pieces = piecesOf(context, scan)
+  return { pieces, chunkPieces: piecesPerChunk(context.sharing ?? soloSharing(context.space), pieces) }
+}
+
+/** undefined when this thread does not find the same pieces. */
+export function chunkedAsTold(
+  context: ExecContext,
+  scan: ScanShape,
+  { pieces, chunkPieces }: ShareDetails,
+): ChunkedPieces | undefined {
+  const picked = pickPieces(piecesOf(context, scan), pieces)
+  return picked === undefined ? undefined : { pieces: picked, chunkPieces }
+}
+
+function piecesOf({ memory, partAccess, space }: ExecContext, { snapshot, ranges }: ScanShape): Piece[] {
+  return runsOf(memory, partAccess, snapshot, ranges, space).flatMap((run) => run.pieces)
+}
+
+/** What becomes of the rows of a chunk. */
+export interface ChunkRows {
+  add(batch: Batch): void
+  /** Address of the result, in the space of the context that it was made with. */
+  result(): number
+}
+
+export class RowChunks implements ChunkWorker {
+  readonly #context: ExecContext
+  readonly #input: Plan
+  readonly #chunked: ChunkedPieces
+  readonly #collect: (context: ExecContext) => ChunkRows
+  /** By result. */
+  readonly #spaces = new Map<number, QuerySpace>()
+  #space: QuerySpace | null = null
+  #endings: (() => void)[] = []
+  #rows: { readonly input: Operator; readonly collected: ChunkRows } | null = null
+
+  constructor(context: ExecContext, input: Plan, chunked: ChunkedPieces, collect: (context: ExecContext) => ChunkRows) {
+    this.#context = context
+    this.#input = input
+    this.#chunked = chunked
+    this.#collect = collect
+    context.onEnd(() => {
+      this.#abandon()
+      for (const space of this.#spaces.values()) space.freeAll()
+      this.#spaces.clear()
+    })
+  }
+
+  begin(chunk: number): void {
+    this.#abandon()
+    const { pieces, chunkPieces } = this.#chunked
+    const space = this.#context.space.child()
+    this.#space = space
+    const onEnd = (release: () => void): number => this.#endings.push(release)
+    const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
+    const input = rowsOf(context, this.#input, pieces.slice(chunk * chunkPieces, (chunk + 1) * chunkPieces))
+    this.#rows = { input, collected: this.#collect(context) }
+  }
+
+  step(): boolean {
+    if (this.#rows === null) return false
+    const batch = this.#rows.input.pull()
+    if (isBatch(batch)) this.#rows.collected.add(batch)
+    return batch !== null
+  }
+
+  result(): number {
+    const result = this.#rows?.collected.result() ?? 0
+    if (this.#space !== null) this.#spaces.set(result, this.#space)
+    this.#space = null
+    this.#abandon()
+    return result
+  }
+
+  recycle(result: number): void {
+    this.#spaces.get(result)?.freeAll()
+    this.#spaces.delete(result)
+  }
+
+  #abandon(): void {
+    for (const release of this.#endings.splice(0)) release()
+    this.#space?.freeAll()
+    this.#space = null
+    this.#rows = null
+  }
+}
