@@ -2,9 +2,10 @@
 // gets, the general parser for the rest.
 //
 //   begin() block()* then result(), and release() when the rows are stored or given up
+//   block() may pause: the rows are then to be stored and released before goOn() decodes the rest of the block
 //
 // Atomic requests stop at the first bad line and their caller gives everything up. Others keep the rows before it, and
-// go on behind it when bad lines are to be skipped.
+// go on behind it when bad lines are to be skipped; they pause when wide rows with few values fill the budget.
 //
 // A symbol that a refused request brought stays in the dictionary (see dictionary.ts); nothing else does.
 
@@ -24,6 +25,13 @@ import { LineTarget } from './target.js'
 /** Tables whose templates the kernel tries at once; lines of others take the general path and get a place. */
 const activeTargetsMax = 64
 const rejectsMax = 1000
+/**
+ * Staged rows of a request that is not atomic are committed at these shares of the ingest budget and of the memtables'.
+ * Blocks of a memtable double, so sparse rows may take twice as much there.
+ */
+const pauseShares = { ingest: 0.5, memtables: 0.2 } as const
+/** A commit has at least so many rows, should others hold the budget. */
+const pauseRowsMin = 64
 const newline = 10
 
 export interface LineRequestOptions extends LineTimes {
@@ -46,6 +54,8 @@ export class LineDecoder {
   private readonly list: number
   private readonly line = newParsedLine()
   private readonly plan: LinePlan = newLinePlan()
+  /** Used bytes of the ingest budget at which rows are to be committed, and idle tables give their memory back. */
+  private readonly pauseBytes: number
   private readonly targets = new Map<WriterTable, LineTarget>()
   /** Targets that the kernel writes to now; the state's list holds their templates. */
   private active: LineTarget[] = []
@@ -57,6 +67,8 @@ export class LineDecoder {
   /** Rows of earlier, committed blocks of the request. */
   private earlierRows = 0
   private stopped = false
+  /** Where the block goes on when its rows are stored; undefined when it is decoded. */
+  private rest: { readonly cursor: number; readonly end: number } | undefined
   rejects: LineReject[] = []
   error: ErrorRecord | null = null
 
@@ -64,6 +76,7 @@ export class LineDecoder {
     this.options = options
     this.state = options.allocator.demand(ilpStateBytes + activeTargetsMax * 4, budgets.ingest)
     this.list = this.state + ilpStateBytes
+    this.pauseBytes = pauseBytes(options.allocator)
   }
 
   begin(request: LineRequestOptions): void {
@@ -71,6 +84,7 @@ export class LineDecoder {
     this.otherLines = 0
     this.earlierRows = 0
     this.stopped = false
+    this.rest = undefined
     this.rejects = []
     this.error = null
     this.predictLast()
@@ -78,9 +92,23 @@ export class LineDecoder {
 
   /** Decodes whole lines. The bytes must stay until the rows are stored, or until own() has copied what they hold. */
   block(address: number, bytes: number): void {
+    this.decodeSome(address, address + bytes)
+  }
+
+  get paused(): boolean {
+    return this.rest !== undefined
+  }
+
+  /** Decodes what a pause has left. */
+  goOn(): void {
+    if (this.rest !== undefined) this.decodeSome(this.rest.cursor, this.rest.end)
+  }
+
+  private decodeSome(start: number, end: number): void {
+    this.rest = undefined
     if (this.stopped) return
     try {
-      this.decodeBlock(address, address + bytes)
+      this.decodeBlock(start, end)
     } catch (thrown) {
       if (!(thrown instanceof ResourceError)) throw thrown
       this.error = errorRecord(thrown)
@@ -142,6 +170,10 @@ export class LineDecoder {
     while (kernelEnd > start && u8[kernelEnd - 1] !== newline) kernelEnd--
     let current = 0
     for (let cursor = start; cursor < end && !this.stopped; ) {
+      if (this.mustPause()) {
+        this.rest = { cursor, end }
+        return
+      }
       if (cursor < kernelEnd && this.active.length > 0 && this.options.kernel !== undefined) {
         this.writeState(cursor, kernelEnd, current)
         const code = this.options.kernel.decode(this.state)
@@ -157,6 +189,15 @@ export class LineDecoder {
       cursor = this.generalLine(cursor, end)
       current = this.last?.template ?? 0
     }
+  }
+
+  private mustPause(): boolean {
+    const { allocator } = this.options
+    if (this.request.atomic || allocator.used(budgets.ingest) < this.pauseBytes) return false
+    for (const target of this.used) target.sync()
+    const { rows } = this
+    for (const target of this.active) target.resume()
+    return rows >= pauseRowsMin
   }
 
   private writeState(cursor: number, end: number, current: number): void {
@@ -271,12 +312,19 @@ export class LineDecoder {
     return this.earlierRows + this.rows + this.otherLines + 1
   }
 
-  /** Staging memory is for requests under way: idle tables give theirs back when half of it is used. */
+  /** Staging memory is for requests under way: idle tables give theirs back when it gets short. */
   private trim(): void {
     const { allocator } = this.options
-    if (allocator.used(budgets.ingest) * 2 < allocator.limit(budgets.ingest)) return
+    if (allocator.used(budgets.ingest) < this.pauseBytes) return
     for (const target of this.targets.values()) target.free()
     this.targets.clear()
     this.last = undefined
   }
+}
+
+/** What is used when the decoder begins (the ring) stays used. */
+function pauseBytes(allocator: Allocator): number {
+  const used = allocator.used(budgets.ingest)
+  const ingest = (allocator.limit(budgets.ingest) - used) * pauseShares.ingest
+  return used + Math.min(ingest, allocator.limit(budgets.memtables) * pauseShares.memtables)
 }

@@ -21,6 +21,8 @@ import {
 } from './layout.js'
 
 const slotsFirst = 32
+/** From here on tables double: while one grows, the old one is there as well. */
+const slotsLarge = 65_536
 const heapBytesFirst = 512
 const heapBytesMax = 1024 * 1024
 /** Readable bytes behind every text. */
@@ -75,7 +77,7 @@ export class SymbolDictionary {
     const before = [u32[word + 1], u32[word + 5], u32[word + 4]]
     if (count >= (u32[word + 5] as number)) this.addChunk()
     const slots = (u32[word + 1] as number) + 1
-    if ((count + 1) * 2 > slots) this.replaceSlots(slots * 4)
+    if ((count + 1) * 2 > slots) this.replaceSlots(slots * (slots < slotsLarge ? 4 : 2))
     const room = (u32[word + 4] as number) - (u32[word + 3] as number)
     if (bytes + textPadding > room) this.addHeap(Math.max(bytes + textPadding, this.nextHeapBytes()))
     const after = [u32[word + 1], u32[word + 5], u32[word + 4]]

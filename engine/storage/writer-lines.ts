@@ -78,11 +78,29 @@ function finishMessage(state: WriterState, progress: LineProgress, message: Ring
     own(state, progress)
     return true
   }
-  if (decoder.rows > 0 && !commitDecoded(state, progress, message.requestId, last)) {
-    if (!giveUp) return false
-    fail(state, progress, new ResourceError('out of memory for rows'))
+  let hopeless = giveUp
+  while (decoder.paused && progress.error === null) {
+    if (!commitOrFail(state, progress, message.requestId, false, hopeless)) return false
+    // What was committed can be flushed.
+    hopeless = false
+    decoder.goOn()
   }
+  if (!commitOrFail(state, progress, message.requestId, last, hopeless)) return false
   if (decoder.rows === 0 && last) answer(state, progress, message.requestId)
+  return true
+}
+
+/** False when memory lacks and may come back. */
+function commitOrFail(
+  state: WriterState,
+  progress: LineProgress,
+  requestId: number,
+  last: boolean,
+  giveUp: boolean,
+): boolean {
+  if (state.decoder.rows === 0 || commitDecoded(state, progress, requestId, last)) return true
+  if (!giveUp) return false
+  fail(state, progress, new ResourceError('out of memory for rows'))
   return true
 }
 

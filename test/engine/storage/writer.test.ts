@@ -269,6 +269,20 @@ describe('flush', () => {
     expect(host.rows('small0').length).toBe(9)
   })
 
+  test('a stream of wide rows with one value each is committed in pieces that fit the memory', () => {
+    const made = world()
+    const { host } = made
+    const rows = 8000
+    const text = Array.from({ length: rows }, (_, n) => `wide c${n % 400}=${n}i ${(n + 1) * 1000}\n`).join('')
+    const receipt = host.write(text, { atomic: false })
+    expect(receipt.error).toBe(null)
+    expect(receipt.rows).toBe(rows)
+    const stored = host.rows('wide')
+    expect(stored.length).toBe(rows)
+    expect(stored[4321]?.[`c${4321 % 400}`]).toBe(4321n)
+    expect(made.restart().rows('wide').length).toBe(rows)
+  })
+
   test('memtables that are full stop ingest until a flush has returned memory, and never for ever', () => {
     const made = world({ memtableBytes: 2 * 1024 * 1024, settings: { flushRows: 1e9 } })
     const { host } = made
