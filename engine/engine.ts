@@ -7,14 +7,29 @@ import type { LineReject, PackedRows, Receipt } from './storage/messages.js'
 import type { PartitionUnit } from './storage/schema.js'
 import type { ColumnType, DataType } from './types/column-types.js'
 import type { Value } from './types/value.js'
+import type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
 
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
 export type { Encoding, ParquetCodec, ParquetEncoding } from './sql/exec/messages.js'
-export type { PackedColumn, PackedRows, Receipt } from './storage/messages.js'
+export type { LineReject, PackedColumn, PackedRows, Receipt } from './storage/messages.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
+export type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
 
 /** Unit of the timestamps of a line-protocol request. */
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'
+
+/**
+ * Where the lines of a request come from, for a sender that can send them again. It is stored in the log frame of their
+ * rows, so both survive a crash or neither does, and it is kept when the log is trimmed. The request is stored only when
+ * `previous` is the stream's stored offset (-1: nothing is stored of it yet); otherwise nothing is, and the receipt says
+ * `existed`. A request without rows moves the offset, too. Engine.positions() tells what is stored.
+ *
+ * On its way: packOrigin (storage/origins.ts) before the lines in the ingest ring, LineProgress.origin on the writer,
+ * commitRows, wal/origin.ts in the frame, Origins at replay, a manifest record at the log's trim.
+ */
+export interface LineOrigin extends KafkaPosition {
+  readonly previous: number
+}
 
 export interface LineRequest {
   /** Whole lines; the last one may lack its newline. Blocks are copied before the call's `taken` resolves. */
@@ -22,10 +37,12 @@ export interface LineRequest {
   readonly precision: LinePrecision
   /** true: one bad line and nothing is stored. false: rows before the bad line stay, or bad lines are skipped. */
   readonly atomic: boolean
-  /** With atomic false: go on behind a bad line. */
+  /** Go on behind a bad line; with atomic, to name all of them in the receipt. */
   readonly skipBadLines: boolean
   /** Shown in sys.connections and sys.rejects. */
   readonly connectionId: number
+  /** Only with `atomic`. */
+  readonly origin?: LineOrigin
 }
 
 export interface LineTicket {
@@ -149,6 +166,8 @@ export interface Engine {
   /** Notes lines that were refused elsewhere, for sys.rejects. `stored`: the lines around them were kept. */
   rejects(connectionId: number, lines: readonly LineReject[], stored: boolean): void
   tableExists(name: string): boolean
+  /** How far the streams of a connector are stored, durably: what was answered, and what a restart has found. */
+  positions(connector: string): readonly KafkaPosition[]
   /** Resolves when everything acknowledged is durable and all threads have ended. */
   close(): Promise<void>
 }

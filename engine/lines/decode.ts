@@ -4,8 +4,9 @@
 //   begin() block()* then result(), and release() when the rows are stored or given up
 //   block() may pause: the rows are then to be stored and released before goOn() decodes the rest of the block
 //
-// Atomic requests stop at the first bad line and their caller gives everything up. Others keep the rows before it, and
-// go on behind it when bad lines are to be skipped; they pause when wide rows with few values fill the budget.
+// Atomic requests stop at the first bad line, or go on to name all of them, and their caller gives everything up. Others
+// keep the rows before it, and go on behind it when bad lines are to be skipped; they pause when wide rows with few values
+// fill the budget.
 //
 // A symbol that a refused request brought stays in the dictionary (see dictionary.ts); nothing else does.
 
@@ -25,6 +26,8 @@ import { LineTarget } from './target.js'
 /** Tables whose templates the kernel tries at once; lines of others take the general path and get a place. */
 const activeTargetsMax = 64
 const rejectsMax = 1000
+/** Whoever wants to know all bad lines of an atomic request sends it again without them. */
+const atomicRejectsMax = 65_536
 /**
  * Staged rows of a request that is not atomic are committed at these shares of the ingest budget and of the memtables'.
  * Blocks of a memtable double, so sparse rows may take twice as much there.
@@ -299,9 +302,10 @@ export class LineDecoder {
   private reject(message: string): void {
     const line = this.lineNumber()
     this.otherLines++
-    if (this.rejects.length < rejectsMax) this.rejects.push({ line, message, table: this.line.table })
-    if (this.request.atomic) this.error = errorRecord(new RowError(message, line))
-    this.stopped = this.request.atomic || !this.request.skipBadLines
+    if (this.rejects.length < (this.request.atomic ? atomicRejectsMax : rejectsMax))
+      this.rejects.push({ line, message, table: this.line.table })
+    if (this.request.atomic) this.error ??= errorRecord(new RowError(message, line))
+    this.stopped = !this.request.skipBadLines
   }
 
   private lineNumber(): number {

@@ -7,7 +7,7 @@
 // contiguous: when it does not fit before the end of the ring, a skip message fills the rest.
 //
 //   header   bytes u32 (payload) | kind u8 | flags u8 | precision u8 | 0 u8 | requestId u32 | connectionId u32 |
-//            nowMicros f64 | span u32 (bytes of the whole message)
+//            nowMicros f64 | span u32 (bytes of the whole message) | origin bytes u32 (before the payload, padded to 8)
 //
 // kind 1 = lines (flags: 1 first block of the request, 2 last block, 4 atomic, 8 skip bad lines), 255 = skip.
 
@@ -24,6 +24,7 @@ const headWord = ingestRingAddress >>> 2
 const tailWord = (ingestRingAddress + 64) >>> 2
 const headerBytes = 64
 const paddingBytes = 64
+const noOrigin = new Uint8Array(0)
 
 export interface RingHeader {
   readonly kind: number
@@ -38,6 +39,9 @@ export interface RingMessage extends RingHeader {
   /** Of the payload. */
   readonly address: number
   readonly bytes: number
+  /** What tells where the rows come from; 0 bytes when nothing does. */
+  readonly originAddress: number
+  readonly originBytes: number
 }
 
 /** Prepares an empty ring over `capacity` bytes at `base`. Call once, before any thread uses it. */
@@ -58,8 +62,12 @@ function ringCapacity(memory: SharedMemory): number {
 }
 
 /** Bytes that a message of that payload takes. */
-export function ringSpan(payloadBytes: number): number {
-  return (headerBytes + payloadBytes + paddingBytes + 63) & ~63
+export function ringSpan(payloadBytes: number, originBytes = 0): number {
+  return (headerBytes + alignedTo8(originBytes) + payloadBytes + paddingBytes + 63) & ~63
+}
+
+function alignedTo8(bytes: number): number {
+  return (bytes + 7) & ~7
 }
 
 /** Bytes written and not yet consumed. */
@@ -68,31 +76,50 @@ export function ringUsed(memory: SharedMemory): number {
 }
 
 /** Producer: copies a message in; false when there is no room now. The consumer must be woken by the caller. */
-export function ringWrite(memory: SharedMemory, header: RingHeader, payload: Uint8Array): boolean {
+export function ringWrite(
+  memory: SharedMemory,
+  header: RingHeader,
+  payload: Uint8Array,
+  origin: Uint8Array = noOrigin,
+): boolean {
   const capacity = ringCapacity(memory)
-  const span = ringSpan(payload.length)
+  const span = ringSpan(payload.length, origin.length)
   assert(span <= capacity >>> 1, 'a message is at most half a ring')
   const head = Atomics.load(memory.u32, headWord)
   const offset = head & (capacity - 1)
   const skip = offset + span > capacity ? capacity - offset : 0
   if (ringUsed(memory) + skip + span > capacity) return false
-  if (skip > 0) writeHeader(memory, ringBase(memory) + offset, { ...header, kind: ringKinds.skip }, 0, skip)
+  if (skip > 0)
+    writeHeader(
+      memory,
+      ringBase(memory) + offset,
+      { ...header, kind: ringKinds.skip },
+      { bytes: 0, originBytes: 0, span: skip },
+    )
   const at = ringBase(memory) + ((offset + skip) & (capacity - 1))
-  writeHeader(memory, at, header, payload.length, span)
-  memory.u8.set(payload, at + headerBytes)
+  writeHeader(memory, at, header, { bytes: payload.length, originBytes: origin.length, span })
+  if (origin.length > 0) memory.u8.set(origin, at + headerBytes)
+  memory.u8.set(payload, at + headerBytes + alignedTo8(origin.length))
   Atomics.store(memory.u32, headWord, (head + skip + span) >>> 0)
   return true
 }
 
-function writeHeader(memory: SharedMemory, at: number, header: RingHeader, bytes: number, span: number): void {
-  memory.u32[at >>> 2] = bytes
+interface MessageSizes {
+  readonly bytes: number
+  readonly originBytes: number
+  readonly span: number
+}
+
+function writeHeader(memory: SharedMemory, at: number, header: RingHeader, sizes: MessageSizes): void {
+  memory.u32[at >>> 2] = sizes.bytes
   memory.u8[at + 4] = header.kind
   memory.u8[at + 5] = header.flags
   memory.u8[at + 6] = header.precision
   memory.u32[(at + 8) >>> 2] = header.requestId
   memory.u32[(at + 12) >>> 2] = header.connectionId
   memory.f64[(at + 16) >>> 3] = header.nowMicros
-  memory.u32[(at + 24) >>> 2] = span
+  memory.u32[(at + 24) >>> 2] = sizes.span
+  memory.u32[(at + 28) >>> 2] = sizes.originBytes
 }
 
 /** Consumer: the oldest message, or null. It stays in place until ringRelease. */
@@ -107,6 +134,7 @@ export function ringPeek(memory: SharedMemory): RingMessage | null {
 }
 
 function readMessage(memory: SharedMemory, at: number): RingMessage {
+  const originBytes = memory.u32[(at + 28) >>> 2] as number
   return {
     kind: memory.u8[at + 4] as number,
     flags: memory.u8[at + 5] as number,
@@ -114,8 +142,10 @@ function readMessage(memory: SharedMemory, at: number): RingMessage {
     requestId: memory.u32[(at + 8) >>> 2] as number,
     connectionId: memory.u32[(at + 12) >>> 2] as number,
     nowMicros: memory.f64[(at + 16) >>> 3] as number,
-    address: at + headerBytes,
+    address: at + headerBytes + alignedTo8(originBytes),
     bytes: memory.u32[at >>> 2] as number,
+    originAddress: at + headerBytes,
+    originBytes,
   }
 }
 

@@ -3,6 +3,7 @@
 import { crc32 } from 'node:zlib'
 import { assert, unreachable } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
+import type { KafkaOrigin } from '../wal/origin.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 
 /** Ids that are never used twice over the life of the data directory: the first unused one of each kind. */
@@ -41,11 +42,15 @@ export type ManifestRecord =
   | { readonly kind: 'ids'; readonly table?: number; readonly part?: number; readonly generation?: number }
   /** A position of the write-ahead log that its owner wants to find again. */
   | { readonly kind: 'log'; readonly lsn: number }
+  /** How far a stream is stored: frames that said so are trimmed. */
+  | ({ readonly kind: 'origin' } & KafkaOrigin)
 
 export interface ManifestState {
   readonly tables: Map<number, ManifestTable>
   ids: ManifestIds
   lsn: number
+  /** By connector, topic and partition. */
+  readonly origins: Map<string, KafkaOrigin>
 }
 
 export interface ManifestFrame {
@@ -67,7 +72,7 @@ const frameMagic = 0x52464d50 // "PMFR"
 const payloadBytesMax = 256 * 1024 * 1024
 
 export function emptyManifestState(): ManifestState {
-  return { tables: new Map(), ids: { table: 1, part: 1, generation: 1 }, lsn: 0 }
+  return { tables: new Map(), ids: { table: 1, part: 1, generation: 1 }, lsn: 0, origins: new Map() }
 }
 
 /** Changes the state as the record says. */
@@ -92,6 +97,11 @@ export function applyRecord(state: ManifestState, record: ManifestRecord): void 
     case 'log':
       state.lsn = record.lsn
       return
+    case 'origin': {
+      const { connector, topic, partition, offset } = record
+      state.origins.set(JSON.stringify([connector, topic, partition]), { connector, topic, partition, offset })
+      return
+    }
     default:
       unreachable(record)
   }
@@ -116,6 +126,7 @@ export function snapshotRecords(state: ManifestState): ManifestRecord[] {
   const records: ManifestRecord[] = [
     { kind: 'ids', ...state.ids },
     { kind: 'log', lsn: state.lsn },
+    ...[...state.origins.values()].map((origin) => ({ kind: 'origin', ...origin }) as const),
   ]
   for (const [tableId, { schema, parts, flushedTxn, dictionaries }] of state.tables) {
     records.push({ kind: 'schema', schema })

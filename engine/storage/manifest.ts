@@ -28,6 +28,7 @@ import { assert } from '../base/assert.js'
 import { CorruptionError, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
+import type { KafkaOrigin } from '../wal/origin.js'
 import {
   applyRecord,
   decodeRecords,
@@ -105,6 +106,11 @@ export class Manifest {
   /** The first ids that were never used. */
   get ids(): ManifestIds {
     return this.state.ids
+  }
+
+  /** How far streams are stored, as far as the log may have forgotten it. */
+  get origins(): Iterable<KafkaOrigin> {
+    return this.state.origins.values()
   }
 
   /** What the last 'log' record said; 0 before the first. */

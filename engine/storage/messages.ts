@@ -6,6 +6,7 @@ import type { ErrorRecord } from '../base/errors.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
+import type { KafkaOrigin } from '../wal/origin.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableSnapshot, TableVersion } from './schema.js'
 
 /** A serial change of the catalog or of one table. Names are resolved by the writer, in WAL order. */
@@ -115,6 +116,8 @@ export interface LineReject {
   readonly message: string
   /** The table that the line names, if it could be read. */
   readonly table: string
+  /** The record that held the line. */
+  readonly record?: KafkaOrigin
 }
 
 /** What became of a request. */
@@ -126,12 +129,13 @@ export interface Receipt {
   readonly error: ErrorRecord | null
   /** WAL position behind the request's last frame; 0 when nothing was written. */
   readonly lsn: number
-  /** createTable with ifNotExists: whether it existed; else false. */
+  /** createTable with ifNotExists: it existed. Lines with an origin: they do not follow what is stored of their stream. */
   readonly existed: boolean
 }
 
 export type FromWriter =
-  | { readonly kind: 'ready'; readonly versions: readonly TableVersion[] }
+  /** `positions`: how far streams are stored. */
+  | { readonly kind: 'ready'; readonly versions: readonly TableVersion[]; readonly positions: readonly KafkaOrigin[] }
   /** Versions come before the receipts that depend on them. A dropped table is named by its id. */
   | {
       readonly kind: 'published'

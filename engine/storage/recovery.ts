@@ -7,6 +7,7 @@ import type { Wal } from '../wal/types.js'
 import { dictionaryFilePath, readDictionaryFile } from './dictionary-file.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
 import { partIdsPerFlush } from './messages.js'
+import { Origins } from './origins.js'
 import { removeOrphans } from './recovery-orphans.js'
 import { Replay } from './replay.js'
 import { ReplayFlush } from './replay-flush.js'
@@ -29,7 +30,9 @@ export function recoverWriter(options: WriterOptions): WriterState {
   const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp }, manifest.ids.table)
   loadTables(options, manifest, catalog)
   const flush = new ReplayFlush(options, manifest, catalog, settings.carryBytesMax)
-  const replay = new Replay({ options, catalog, flush, flushRows: settings.flushRows }, manifest.ids.generation)
+  const origins = new Origins(manifest.origins)
+  const tools = { options, catalog, flush, origins, flushRows: settings.flushRows }
+  const replay = new Replay(tools, manifest.ids.generation)
   const { wal, replay: report } = openLog(options, (frame) => replay.frame(frame))
   replay.finish()
   log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
@@ -48,6 +51,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     manifest,
     wal,
     decoder: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: lineSettings }),
+    origins,
     pending: [],
     jobs: new Map(),
     dropped: new Map(),

@@ -14,6 +14,7 @@ import { decodeRows, type NewSymbols, type RowsColumn, type TableRows } from '..
 import { frameKinds, type WalFrame } from '../wal/types.js'
 import { Memtable } from './memtable.js'
 import { DedupIndex } from './memtable-dedup.js'
+import type { Origins } from './origins.js'
 import type { ReplayFlush } from './replay-flush.js'
 import type { PartDescriptor } from './schema.js'
 import {
@@ -39,6 +40,7 @@ export interface ReplayTools {
   readonly options: WriterOptions
   readonly catalog: WriterCatalog
   readonly flush: ReplayFlush
+  readonly origins: Origins
   /** Of a generation. */
   readonly flushRows: number
 }
@@ -51,15 +53,17 @@ export class Replay {
   private readonly options: WriterOptions
   private readonly catalog: WriterCatalog
   private readonly flush: ReplayFlush
+  private readonly origins: Origins
   private readonly flushRows: number
   private readonly heap: BatchHeap
   /** Symbols behind a gap, by table and column. */
   private readonly waiting = new Map<string, WaitingSymbols>()
 
-  constructor({ options, catalog, flush, flushRows }: ReplayTools, nextGenerationId: number) {
+  constructor({ options, catalog, flush, origins, flushRows }: ReplayTools, nextGenerationId: number) {
     this.options = options
     this.catalog = catalog
     this.flush = flush
+    this.origins = origins
     this.nextGenerationId = nextGenerationId
     this.flushRows = flushRows
     this.heap = new BatchHeap(options.memory, options.allocator)
@@ -93,7 +97,8 @@ export class Replay {
   }
 
   private transaction(frame: WalFrame): void {
-    const { ddl, tables } = decodeRows(frame.payload)
+    const { origin, ddl, tables } = decodeRows(frame.payload)
+    this.origins.note(origin, frame.lsn)
     for (const change of ddl) this.change(change as LoggedChange, frame.lsn)
     for (const rows of tables) {
       const table = this.catalog.byId.get(rows.tableId)

@@ -5,7 +5,8 @@
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
-import { encodeRows, type NewSymbols, noOrigin, type TableRows } from '../wal/frame-rows.js'
+import { encodeRows, type NewSymbols, type TableRows } from '../wal/frame-rows.js'
+import { noOrigin, type Origin } from '../wal/origin.js'
 import { frameKinds, type Lsn } from '../wal/types.js'
 import { Memtable } from './memtable.js'
 import { DedupIndex } from './memtable-dedup.js'
@@ -29,13 +30,14 @@ interface Appended {
 }
 
 /**
- * Commits the rows and what the request added to the catalog. False when the memtables lack memory; nothing has
+ * Commits the rows, their origin and what the request added to the catalog; without rows the origin alone. False when the memtables lack memory; nothing has
  * happened then. Throws ResourceError when the log takes nothing now; the caller undoes the catalog.
  */
 export function commitRows(
   state: WriterState,
   tables: readonly StagedTable[],
   receipts: (lsn: Lsn) => Receipt[],
+  origin: Origin = noOrigin,
 ): boolean {
   for (const { pieces } of tables) for (const piece of pieces) settlePiece(state.options.memory, piece)
   const appended = appendAll(state, tables)
@@ -44,12 +46,13 @@ export function commitRows(
   const changed = state.catalog.changed()
   let endLsn: Lsn
   try {
-    endLsn = appendFrame(state, appended, changed)
+    endLsn = appendFrame(state, appended, changed, origin)
   } catch (thrown) {
     takeBack(appended)
     throw thrown
   }
   state.catalog.keep()
+  state.origins.note(origin, firstLsn)
   state.lastEndLsn = endLsn
   for (const table of changed) noteSchemaChange(table, firstLsn)
   const nowMicros = state.options.clock.nowMicros()
@@ -157,7 +160,12 @@ export function startGeneration(state: WriterState, table: WriterTable): Generat
   }
 }
 
-function appendFrame(state: WriterState, appended: readonly Appended[], changed: readonly WriterTable[]): Lsn {
+function appendFrame(
+  state: WriterState,
+  appended: readonly Appended[],
+  changed: readonly WriterTable[],
+  origin: Origin,
+): Lsn {
   const { memory, allocator } = state.options
   const tables = appended.map(({ staged: { table, pieces } }): TableRows => {
     const rowCount = pieces.reduce((sum, piece) => sum + piece.rows, 0)
@@ -172,7 +180,7 @@ function appendFrame(state: WriterState, appended: readonly Appended[], changed:
     }
   })
   const ddl = changed.map(({ schema }) => ({ kind: 'schema', schema }))
-  return state.wal.append(frameKinds.rows, encodeRows({ origin: noOrigin, ddl, tables }))
+  return state.wal.append(frameKinds.rows, encodeRows({ origin, ddl, tables }))
 }
 
 function timesOf(table: WriterTable, pieces: readonly Piece[]): { minTimestamp: bigint; maxTimestamp: bigint } {

@@ -249,6 +249,14 @@ function writeTableIds(state: WriterState): void {
   commitManifest(state, [{ kind: 'ids', table: nextTableId }])
 }
 
+/** Positions of streams that only old frames tell. Throws FileError. */
+function writeOrigins(state: WriterState, beforeLsn: Lsn): void {
+  const records = state.origins.due(beforeLsn)
+  if (records.length === 0) return
+  commitManifest(state, records)
+  state.origins.named(beforeLsn)
+}
+
 /** Lets the log forget what nothing needs any more. */
 export function trimLog(state: WriterState): void {
   const { wal, catalog } = state
@@ -263,6 +271,7 @@ export function trimLog(state: WriterState): void {
     writeSchemas(state, oldest)
     writeTableIds(state)
     writeSymbolsBefore(state, oldest)
+    writeOrigins(state, oldest)
     const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
     if (needed > 0) wal.trim(needed)
   } catch (thrown) {

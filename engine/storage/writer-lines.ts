@@ -6,8 +6,10 @@
 
 import { type ErrorRecord, errorRecord, ResourceError } from '../base/errors.js'
 import { lineFlags, precisionCodes, type RingMessage, ringKinds, ringPeek, ringRelease } from '../memory/ring.js'
+import { noOrigin, type Origin } from '../wal/origin.js'
 import type { Lsn } from '../wal/types.js'
 import type { Receipt } from './messages.js'
+import { unpackOrigin } from './origins.js'
 import { commitRows } from './writer-commit.js'
 import { answerNow, enqueue, receiptOf, type WriterState } from './writer-state.js'
 
@@ -31,10 +33,14 @@ export interface LineProgress {
   error: ErrorRecord | null
   /** The decoded block waits for memory. */
   decoded: boolean
+  /** Where the rows come from; committed with them. */
+  origin: Origin
+  /** They were stored already, or others before them are missing: the request is read over. */
+  astray: boolean
 }
 
 export function newLineProgress(): LineProgress {
-  return { open: false, rows: 0, lsn: 0, error: null, decoded: false }
+  return { open: false, rows: 0, lsn: 0, error: null, decoded: false, origin: noOrigin, astray: false }
 }
 
 /** 'blocked': the memtables lack memory; call again later. */
@@ -56,7 +62,7 @@ export function takeLines(state: WriterState, progress: LineProgress, giveUp: bo
 function decodeMessage(state: WriterState, progress: LineProgress, message: RingMessage): void {
   const { decoder } = state
   if ((message.flags & lineFlags.first) !== 0) {
-    Object.assign(progress, { open: true, rows: 0, lsn: 0, error: null })
+    Object.assign(progress, { open: true, rows: 0, lsn: 0, error: null, ...originOf(state, message) })
     decoder.begin({
       atomic: (message.flags & lineFlags.atomic) !== 0,
       skipBadLines: (message.flags & lineFlags.skipBadLines) !== 0,
@@ -64,8 +70,16 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
       nowMicros: message.nowMicros,
     })
   }
-  if (progress.error === null) decoder.block(message.address, message.bytes)
+  if (progress.error === null && !progress.astray) decoder.block(message.address, message.bytes)
   progress.decoded = true
+}
+
+/** A request whose rows do not follow what is stored of their stream must not be stored. */
+function originOf(state: WriterState, message: RingMessage): Pick<LineProgress, 'origin' | 'astray'> {
+  if (message.originBytes === 0) return { origin: noOrigin, astray: false }
+  const at = message.originAddress
+  const { origin, previous } = unpackOrigin(state.options.memory.u8.subarray(at, at + message.originBytes))
+  return { origin, astray: !state.origins.follows(origin, previous) }
 }
 
 /** Commits what is due; false when memory lacks. */
@@ -90,6 +104,11 @@ function finishMessage(state: WriterState, progress: LineProgress, message: Ring
   return true
 }
 
+/** There are rows, or the origin is to be told of a request whose rows are none. */
+function commits({ decoder }: WriterState, { origin, error, astray }: LineProgress, last: boolean): boolean {
+  return decoder.rows > 0 || (last && origin !== noOrigin && error === null && decoder.error === null && !astray)
+}
+
 /** False when memory lacks and may come back. */
 function commitOrFail(
   state: WriterState,
@@ -98,7 +117,7 @@ function commitOrFail(
   last: boolean,
   giveUp: boolean,
 ): boolean {
-  if (state.decoder.rows === 0 || commitDecoded(state, progress, requestId, last)) return true
+  if (!commits(state, progress, last) || commitDecoded(state, progress, requestId, last)) return true
   if (!giveUp) return false
   fail(state, progress, new ResourceError('out of memory for rows'))
   return true
@@ -123,7 +142,7 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
       progress.lsn = lsn
       return last ? [receipt(state, progress, requestId, rows)] : []
     }
-    if (!commitRows(state, tables, receipts)) return false
+    if (!commitRows(state, tables, receipts, last ? progress.origin : noOrigin)) return false
     decoder.release()
     progress.rows += rows
     if (last) progress.open = false
@@ -142,6 +161,7 @@ function receipt(state: WriterState, progress: LineProgress, requestId: number, 
     rejects,
     error: progress.error ?? error,
     lsn: progress.lsn,
+    existed: progress.astray,
   })
 }
 

@@ -55,7 +55,7 @@ export class WriterRole {
     this.state = recoverWriter(options)
     this.writtenLsn = this.state.lastEndLsn
     const versions = [...this.state.catalog.byId.values()].map((table) => table.nextVersion())
-    options.post({ kind: 'ready', versions })
+    options.post({ kind: 'ready', versions, positions: this.state.origins.positions })
   }
 
   /** After 'close' was answered: the files are closed. */

@@ -19,6 +19,7 @@ import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
 import type { Manifest, ManifestOptions, ManifestRecord } from './manifest.js'
 import type { Memtable } from './memtable.js'
 import type { FromWriter, Job, LineReject, Receipt } from './messages.js'
+import type { Origins } from './origins.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
 import type { WriterCatalog } from './writer-catalog.js'
 import type { Rewriting } from './writer-rewrite.js'
@@ -109,6 +110,8 @@ export interface WriterState {
   manifest: Manifest
   readonly wal: Wal
   readonly decoder: LineDecoder
+  /** How far streams are stored. */
+  readonly origins: Origins
   readonly pending: PendingCommit[]
   readonly jobs: Map<number, RunningJob>
   /** Dropped tables that some reader may still hold, by id. */

@@ -6,6 +6,7 @@ import { ResourceError } from '../base/errors.js'
 import type { LineRequest, LineTicket, Receipt } from '../engine.js'
 import { lineFlags, precisionCodes, type RingHeader, ringKinds, ringRoom, ringWrite } from '../memory/ring.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { packOrigin } from '../storage/origins.js'
 
 interface Waiting {
   readonly request: LineRequest
@@ -37,6 +38,7 @@ export class LineDoor {
   lines(request: LineRequest): LineTicket {
     if (this.#closed) return refused(new ResourceError('the server is shutting down'))
     assert(request.blocks.length > 0, 'a request has a block')
+    assert(request.origin === undefined || request.atomic, 'an origin is stored with all its rows')
     const requestId = this.#options.nextRequestId()
     const receipt = this.#options.expect(requestId)
     if (!this.#serving && this.#writeAll(request, requestId, 0) === request.blocks.length) {
@@ -71,7 +73,7 @@ export class LineDoor {
       connectionId: request.connectionId,
       nowMicros: nowMicros(),
     }
-    return ringWrite(memory, header, request.blocks[index] as Uint8Array)
+    return ringWrite(memory, header, request.blocks[index] as Uint8Array, index === 0 ? originOf(request) : undefined)
   }
 
   async #serve(written: number): Promise<void> {
@@ -89,6 +91,10 @@ export class LineDoor {
     }
     this.#serving = false
   }
+}
+
+function originOf({ origin }: LineRequest): Uint8Array | undefined {
+  return origin === undefined ? undefined : packOrigin(origin, origin.previous)
 }
 
 function flagsOf(request: LineRequest, index: number): number {

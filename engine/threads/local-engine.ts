@@ -12,6 +12,7 @@ import type {
   DoneResult,
   Engine,
   ExecuteOptions,
+  KafkaPosition,
   LineRequest,
   LineTicket,
   PlanResult,
@@ -42,6 +43,7 @@ import type { CatalogView } from './catalog-view.js'
 import { shapeOf } from './csv-door.js'
 import { LineDoor } from './line-door.js'
 import { PlanCache } from './plan-cache.js'
+import { Positions } from './positions.js'
 import type { QueryDoor, RunningQuery } from './query-door.js'
 import { Rejects } from './rejects.js'
 import { tableFigures } from './table-figures.js'
@@ -72,6 +74,7 @@ export class LocalEngine implements Engine {
   readonly #lines: LineDoor
   readonly #plans = new PlanCache()
   readonly #rejects = new Rejects()
+  readonly #positions = new Positions()
   readonly #receipts = new Map<number, Deferred<Receipt>>()
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #activity = new Map<number, QueryFigures>()
@@ -107,7 +110,10 @@ export class LocalEngine implements Engine {
   lines(request: LineRequest): LineTicket {
     const ticket = this.#lines.lines(request)
     const note = (receipt: Receipt): void => {
-      if (receipt.rejects.length > 0) this.#rejects.note(request, receipt, this.#options.clock.nowMicros())
+      const { origin } = request
+      if (origin !== undefined) {
+        if (receipt.error === null && !receipt.existed) this.#positions.note(origin)
+      } else if (receipt.rejects.length > 0) this.#rejects.note(request, receipt, this.#options.clock.nowMicros())
     }
     ticket.receipt.then(note, () => {})
     return ticket
@@ -144,6 +150,10 @@ export class LocalEngine implements Engine {
     this.#rejects.note({ connectionId }, { rejects, error }, this.#options.clock.nowMicros())
   }
 
+  positions(connector: string): readonly KafkaPosition[] {
+    return this.#positions.of(connector)
+  }
+
   tableExists(name: string): boolean {
     return this.#options.view.table(name) !== undefined
   }
@@ -169,6 +179,8 @@ export class LocalEngine implements Engine {
         this.#options.queries.runJob(message.jobId, message.job)
         return
       case 'ready':
+        for (const position of message.positions) this.#positions.note(position)
+        return
       case 'fatal':
         return
     }

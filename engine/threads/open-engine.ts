@@ -208,6 +208,7 @@ class EngineThreads {
   #fromWriter(message: FromWriter): void {
     if (message.kind === 'ready') {
       this.#view.publish(message.versions, [])
+      this.engine.receive(message)
       this.#ready.resolve()
     } else if (message.kind === 'fatal') {
       this.#fatal(errorFromRecord(message.error))

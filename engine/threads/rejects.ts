@@ -1,6 +1,6 @@
 // sys.rejects: the last lines that were refused, with their reason. A bounded ring in memory; older ones make room.
 
-import type { LineRequest, Receipt, VirtualRelation } from '../engine.js'
+import type { KafkaPosition, LineRequest, Receipt, VirtualRelation } from '../engine.js'
 import type { Value } from '../types/value.js'
 
 const rejectsMax = 10_000
@@ -13,6 +13,7 @@ interface Reject {
   readonly reason: string
   /** The lines around it were stored. */
   readonly partial: boolean
+  readonly record: KafkaPosition | null
 }
 
 export class Rejects {
@@ -25,7 +26,7 @@ export class Rejects {
     receipt: Pick<Receipt, 'rejects' | 'error'>,
     tsMicros: number,
   ): void {
-    for (const { line, message, table } of receipt.rejects) {
+    for (const { line, message, table, record } of receipt.rejects) {
       this.#add({
         tsMicros,
         connectionId: request.connectionId,
@@ -33,6 +34,7 @@ export class Rejects {
         line,
         reason: message,
         partial: receipt.error === null,
+        record: record ?? null,
       })
     }
   }
@@ -45,13 +47,17 @@ export class Rejects {
   /** Oldest first. */
   #rows(): Value[][] {
     const ordered = [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)]
-    return ordered.map(({ tsMicros, connectionId, table, line, reason, partial }) => [
+    return ordered.map(({ tsMicros, connectionId, table, line, reason, partial, record }) => [
       BigInt(tsMicros),
       BigInt(connectionId),
       table,
       BigInt(line),
       reason,
       partial,
+      record?.connector ?? null,
+      record?.topic ?? null,
+      record === null ? null : BigInt(record.partition),
+      record === null ? null : BigInt(record.offset),
     ])
   }
 
@@ -65,6 +71,10 @@ export class Rejects {
         { name: 'line', type: 'LONG' },
         { name: 'reason', type: 'STRING' },
         { name: 'rest_stored', type: 'BOOLEAN' },
+        { name: 'connector', type: 'STRING' },
+        { name: 'topic', type: 'STRING' },
+        { name: 'partition', type: 'LONG' },
+        { name: 'offset', type: 'LONG' },
       ],
       rows: () => this.#rows(),
     }

@@ -10,7 +10,7 @@
 //   column     column id u32 | type tag u8 | a u8 | b u8 | 0 u8 | data bytes u32 | 0 u32 | data
 //   data       fixed width: the values as in memory. Variable: lengths i32 each (-1 null), padded to 8, then the bytes.
 //
-//   origin     kafka: partition i32 | 0 u32 | offset u64 | topic. Idempotency key: the key. None: nothing.
+//   origin     see origin.ts
 //
 // Encoding does not copy fixed columns, their chunks are views of the caller's memory; decoding yields views of the
 // payload. A column that a table does not name reads null in all rows.
@@ -19,17 +19,9 @@ import { assert } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
 import { columnTypes, type DataType, dataType, isVariable, typeByTag, widthOf } from '../types/column-types.js'
 import { ChunkWriter, copyEntries, entriesBytes } from './chunks.js'
-import { alignUp, getU64, setU64, viewOf } from './frame.js'
+import { alignUp, getU64, setU64, utf8, viewOf } from './frame.js'
+import { describeOrigin, type Origin } from './origin.js'
 import { frameKinds } from './types.js'
-
-/** Where the rows came from; on disk: never renumber. */
-export const originKinds = { none: 0, kafka: 1, idempotencyKey: 2 } as const
-
-export interface Origin {
-  readonly kind: number
-  /** Kafka: encodeKafkaOrigin. Idempotency key: UTF-8. Empty for none. */
-  readonly bytes: Uint8Array
-}
 
 /** Values of one column. */
 export type ColumnValues =
@@ -82,11 +74,8 @@ const payloadHeaderBytes = 16
 const tableHeaderBytes = 48
 const symbolsHeaderBytes = 16
 const columnHeaderBytes = 16
-const kafkaHeaderBytes = 16
 
 const textEncoder = new TextEncoder()
-
-export const noOrigin: Origin = { kind: originKinds.none, bytes: new Uint8Array(0) }
 
 /** The payload in chunks, for Wal.append. The chunks are valid while the columns' memory is. */
 export function encodeRows({ origin, ddl, tables }: RowsTransaction): Uint8Array[] {
@@ -272,34 +261,6 @@ export function decodeJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** TextDecoder of browsers refuses shared memory; this does not. */
-function utf8(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
-}
-
-export interface KafkaOrigin {
-  readonly topic: string
-  readonly partition: number
-  /** Of the last message whose rows the transaction holds. */
-  readonly offset: number
-}
-
-export function encodeKafkaOrigin({ topic, partition, offset }: KafkaOrigin): Origin {
-  const name = textEncoder.encode(topic)
-  const bytes = new Uint8Array(kafkaHeaderBytes + name.length)
-  const view = viewOf(bytes)
-  view.setInt32(0, partition, true)
-  setU64(view, 8, offset)
-  bytes.set(name, kafkaHeaderBytes)
-  return { kind: originKinds.kafka, bytes }
-}
-
-export function decodeKafkaOrigin({ bytes }: Origin): KafkaOrigin {
-  if (bytes.length < kafkaHeaderBytes) throw new CorruptionError('kafka origin is too short', 'wal', 0)
-  const view = viewOf(bytes)
-  return { topic: utf8(bytes.subarray(kafkaHeaderBytes)), partition: view.getInt32(0, true), offset: getU64(view, 8) }
-}
-
 const describedMax = 200
 
 /** What a frame holds, in words for a log record. The payload may be damaged: what does not parse is left out. */
@@ -321,12 +282,4 @@ export function describePayload(kind: number, payload: Uint8Array): string {
     parts.push('the rest is unreadable')
   }
   return parts.join(', ').slice(0, describedMax)
-}
-
-function describeOrigin(origin: Origin): string[] {
-  if (origin.kind === originKinds.kafka) {
-    const { topic, partition, offset } = decodeKafkaOrigin(origin)
-    return [`kafka ${topic}-${partition} offset ${offset}`]
-  }
-  return origin.kind === originKinds.idempotencyKey ? [`idempotency key ${utf8(origin.bytes)}`] : []
 }

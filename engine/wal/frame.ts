@@ -127,6 +127,11 @@ export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
+/** TextDecoder of browsers refuses shared memory; this does not. */
+export function utf8(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
 /** Integers below 2^53 as 8 bytes. */
 export function setU64(view: DataView, offset: number, value: number): void {
   view.setUint32(offset, value % twoTo32, true)

@@ -69,6 +69,7 @@ export function fakeEngine(): FakeEngine {
     rejects: () => {},
     validate: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1 }),
     relation: (relation) => void engine.relations.push(relation),
+    positions: () => [],
     tableExists: () => false,
     close: async () => {
       engine.closed = true

@@ -158,7 +158,7 @@ export class InlineEngine {
   #hear(message: FromWriter): void {
     if (message.kind === 'job') this.jobKinds.push(message.job.kind)
     if (message.kind === 'ready') this.view.publish(message.versions, [])
-    else this.engine.receive(message)
+    this.engine.receive(message)
   }
 
   /** Steps everybody until the promise settles. */

@@ -20,6 +20,7 @@ import { WriterRole } from '../../../engine/storage/writer-role.js'
 import type { WriterOptions, WriterSettings } from '../../../engine/storage/writer-state.js'
 import { CatalogView } from '../../../engine/threads/catalog-view.js'
 import { createLogRole, type LogRole } from '../../../engine/wal/log-role.js'
+import type { KafkaOrigin } from '../../../engine/wal/origin.js'
 import type { CommitMode, LogReport, LogRequest } from '../../../engine/wal/types.js'
 import { readValue } from '../lines/line-harness.js'
 
@@ -42,6 +43,13 @@ export interface HostOptions {
   readonly merges?: boolean
 }
 
+export interface LinesOptions {
+  readonly atomic?: boolean
+  readonly skipBadLines?: boolean
+  /** packOrigin */
+  readonly origin?: Uint8Array
+}
+
 export class WriterHost {
   readonly memory: SharedMemory
   readonly allocator: Allocator
@@ -50,6 +58,8 @@ export class WriterHost {
   readonly receipts = new Map<number, Receipt>()
   readonly jobs: { readonly jobId: number; readonly job: Job }[] = []
   readonly logged: string[] = []
+  /** How far streams were stored when the writer was ready. */
+  positions: readonly KafkaOrigin[] = []
   /** While false, the log role rests: nothing becomes durable. */
   logRuns = true
   /** While false, jobs wait. */
@@ -106,8 +116,10 @@ export class WriterHost {
   }
 
   private fromWriter(message: FromWriter): void {
-    if (message.kind === 'ready') this.catalog.publish(message.versions, [])
-    else if (message.kind === 'published') {
+    if (message.kind === 'ready') {
+      this.catalog.publish(message.versions, [])
+      this.positions = message.positions
+    } else if (message.kind === 'published') {
       this.catalog.publish(message.versions, message.dropped)
       for (const receipt of message.receipts) this.receipts.set(receipt.requestId, receipt)
     } else if (message.kind === 'job') this.jobs.push(message)
@@ -138,7 +150,7 @@ export class WriterHost {
     for (let idle = 0, count = 0; idle < 3 && count < turns; count++) idle = this.turn() ? 0 : idle + 1
   }
 
-  lines(text: string | readonly string[], { atomic = true, skipBadLines = false } = {}): number {
+  lines(text: string | readonly string[], { atomic = true, skipBadLines = false, origin }: LinesOptions = {}): number {
     const blocks = typeof text === 'string' ? [text] : text
     const requestId = this.nextRequestId++
     blocks.forEach((block, index) => {
@@ -149,7 +161,7 @@ export class WriterHost {
         (skipBadLines ? lineFlags.skipBadLines : 0)
       const header = { kind: ringKinds.lines, flags, precision: 0, requestId, connectionId: 1, nowMicros: 5_000_000 }
       const payload = new TextEncoder().encode(block)
-      for (let tries = 0; !ringWrite(this.memory, header, payload); tries++) {
+      for (let tries = 0; !ringWrite(this.memory, header, payload, index === 0 ? origin : undefined); tries++) {
         if (tries > 1000) throw new Error('the ring stays full')
         this.turn()
       }
@@ -158,7 +170,7 @@ export class WriterHost {
   }
 
   /** Sends the lines and waits for what became of them. */
-  write(text: string | readonly string[], options: { atomic?: boolean; skipBadLines?: boolean } = {}): Receipt {
+  write(text: string | readonly string[], options: LinesOptions = {}): Receipt {
     return this.await(this.lines(text, options))
   }
 

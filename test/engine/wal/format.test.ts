@@ -14,7 +14,8 @@ import {
   sealGroupFrame,
   sealPadFrame,
 } from '../../../engine/wal/frame.js'
-import { decodeRows, encodeKafkaOrigin, encodeRows, type RowsTransaction } from '../../../engine/wal/frame-rows.js'
+import { decodeRows, encodeRows, type RowsTransaction } from '../../../engine/wal/frame-rows.js'
+import { encodeKafkaOrigin } from '../../../engine/wal/origin.js'
 import { encodeSegmentHeader, parseSegmentHeader, segmentNumber, segmentPath } from '../../../engine/wal/segment.js'
 import { frameKinds } from '../../../engine/wal/types.js'
 
@@ -102,7 +103,7 @@ test('a pad fills the block, or the next one when its header does not fit', () =
 })
 
 const transaction: RowsTransaction = {
-  origin: encodeKafkaOrigin({ topic: 'ticks', partition: 3, offset: 77 }),
+  origin: encodeKafkaOrigin({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
   ddl: [{ add: 'px' }],
   tables: [
     {

@@ -15,17 +15,14 @@ import {
 } from '../../../engine/types/column-types.js'
 import {
   type ColumnValues,
-  decodeKafkaOrigin,
   decodeRows,
   describePayload,
   encodeJson,
-  encodeKafkaOrigin,
   encodeRows,
-  noOrigin,
-  originKinds,
   type RowsTransaction,
   type TableRows,
 } from '../../../engine/wal/frame-rows.js'
+import { decodeKafkaOrigin, encodeKafkaOrigin, noOrigin, originKinds } from '../../../engine/wal/origin.js'
 import { frameKinds } from '../../../engine/wal/types.js'
 import { createRandom, type Random } from '../../support/random.js'
 
@@ -138,7 +135,10 @@ test('what is encoded is decoded', () => {
       const random = createRandom(seed)
       const tables = Array.from({ length: random.below(4) }, () => randomTable(random))
       const ddl = random.chance(0.5) ? [] : [{ create: 'tafel ✓', id: seed }, { add: [1, null] }]
-      const origin = random.pick([noOrigin, encodeKafkaOrigin({ topic: 'tägliches', partition: -1, offset: 2 ** 52 })])
+      const origin = random.pick([
+        noOrigin,
+        encodeKafkaOrigin({ connector: '', topic: 'tägliches', partition: -1, offset: 2 ** 52 }),
+      ])
       const payload = concat(encodeRows({ origin, ddl, tables: tables.map(({ table }) => table) }))
       const expected = { origin, ddl, tables: tables.map(({ table, texts }) => decodedForm(table, texts)) }
       expect(plain(decodeRows(payload))).toBe(plain(expected))
@@ -201,7 +201,11 @@ function smallTable(): TableRows {
 }
 
 function smallTransaction(): RowsTransaction {
-  return { origin: encodeKafkaOrigin({ topic: 'ticks', partition: 3, offset: 77 }), ddl: [], tables: [smallTable()] }
+  return {
+    origin: encodeKafkaOrigin({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
+    ddl: [],
+    tables: [smallTable()],
+  }
 }
 
 test('frames are described for people', () => {
@@ -219,7 +223,7 @@ test('frames are described for people', () => {
 })
 
 test('a kafka origin', () => {
-  const origin = { topic: 'ticks', partition: 12, offset: 2 ** 40 + 5 }
+  const origin = { connector: 'plant', topic: 'ticks', partition: 12, offset: 2 ** 40 + 5 }
   expect(decodeKafkaOrigin(encodeKafkaOrigin(origin))).toEqual(origin)
   expect(() => decodeKafkaOrigin(noOrigin)).toThrow(CorruptionError)
 })

@@ -3,9 +3,10 @@
 
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../../engine/base/errors.js'
-import { encodeRows, noOrigin } from '../../../engine/wal/frame-rows.js'
+import { encodeRows } from '../../../engine/wal/frame-rows.js'
 import { createLogRole } from '../../../engine/wal/log-role.js'
 import { openWal } from '../../../engine/wal/open.js'
+import { noOrigin } from '../../../engine/wal/origin.js'
 import { type CommitMode, frameKinds, type LogReport, type LogRequest } from '../../../engine/wal/types.js'
 import { atNth, createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 

@@ -1,0 +1,17 @@
+// How far connectors have stored their streams, as the main thread knows it: from the writer's start, then from receipts.
+
+import type { KafkaPosition } from '../engine.js'
+
+export class Positions {
+  readonly #connectors = new Map<string, Map<string, KafkaPosition>>()
+
+  note({ connector, topic, partition, offset }: KafkaPosition): void {
+    const streams = this.#connectors.get(connector) ?? new Map<string, KafkaPosition>()
+    this.#connectors.set(connector, streams)
+    streams.set(`${partition} ${topic}`, { connector, topic, partition, offset })
+  }
+
+  of(connector: string): KafkaPosition[] {
+    return [...(this.#connectors.get(connector)?.values() ?? [])]
+  }
+}

@@ -1,0 +1,68 @@
+// Where the rows of a transaction came from: part of its log frame, so that rows and origin survive together or not at all.
+//
+// Layout, little-endian:
+//
+//   kafka             partition i32 | connector bytes u32 | offset u64 | connector | topic
+//   idempotency key   the key
+//   none              nothing
+
+import { CorruptionError } from '../base/errors.js'
+import { getU64, setU64, utf8, viewOf } from './frame.js'
+
+/** On disk: never renumber. */
+export const originKinds = { none: 0, kafka: 1, idempotencyKey: 2 } as const
+
+export interface Origin {
+  readonly kind: number
+  /** Kafka: encodeKafkaOrigin. Idempotency key: UTF-8. Empty for none. */
+  readonly bytes: Uint8Array
+}
+
+/** How far a connector has stored one partition of a topic. */
+export interface KafkaOrigin {
+  /** Name of the connector: two may read the same topic, of two clusters even. */
+  readonly connector: string
+  readonly topic: string
+  readonly partition: number
+  /** Of the last message whose rows the transaction holds. */
+  readonly offset: number
+}
+
+const kafkaHeaderBytes = 16
+const textEncoder = new TextEncoder()
+
+export const noOrigin: Origin = { kind: originKinds.none, bytes: new Uint8Array(0) }
+
+export function encodeKafkaOrigin({ connector, topic, partition, offset }: KafkaOrigin): Origin {
+  const connectorName = textEncoder.encode(connector)
+  const topicName = textEncoder.encode(topic)
+  const bytes = new Uint8Array(kafkaHeaderBytes + connectorName.length + topicName.length)
+  const view = viewOf(bytes)
+  view.setInt32(0, partition, true)
+  view.setUint32(4, connectorName.length, true)
+  setU64(view, 8, offset)
+  bytes.set(connectorName, kafkaHeaderBytes)
+  bytes.set(topicName, kafkaHeaderBytes + connectorName.length)
+  return { kind: originKinds.kafka, bytes }
+}
+
+export function decodeKafkaOrigin({ bytes }: Origin): KafkaOrigin {
+  if (bytes.length < kafkaHeaderBytes) throw new CorruptionError('kafka origin is too short', 'wal', 0)
+  const view = viewOf(bytes)
+  const topicAt = kafkaHeaderBytes + view.getUint32(4, true)
+  if (bytes.length < topicAt) throw new CorruptionError('kafka origin is too short', 'wal', 0)
+  return {
+    connector: utf8(bytes.subarray(kafkaHeaderBytes, topicAt)),
+    topic: utf8(bytes.subarray(topicAt)),
+    partition: view.getInt32(0, true),
+    offset: getU64(view, 8),
+  }
+}
+
+export function describeOrigin(origin: Origin): string[] {
+  if (origin.kind === originKinds.kafka) {
+    const { connector, topic, partition, offset } = decodeKafkaOrigin(origin)
+    return [`kafka ${connector === '' ? '' : `${connector} `}${topic}-${partition} offset ${offset}`]
+  }
+  return origin.kind === originKinds.idempotencyKey ? [`idempotency key ${utf8(origin.bytes)}`] : []
+}
