@@ -3,6 +3,7 @@
 
 import { type Clock, systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
+import { allRights } from '../engine/base/rights.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
 import type { BindAddress } from '../gateways/common/bind-address.js'
 import { connectionRelations } from '../gateways/common/connection-relations.js'
@@ -62,7 +63,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
 
   const engine = await openEngine(engineOptions({ root, loaded, log, clock, fatal }))
   closers.push(() => engine.close())
-  await recoverImports({ engine, session: { user: 'admin', protocol: 'internal', readOnly: false } })
+  await recoverImports({ engine, session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights } })
   const registry = new ConnectionRegistry(clock, settings['connection.log.entries'])
   for (const relation of connectionRelations(registry)) engine.relation(relation)
   const counters = gatewayCounters()

@@ -1,6 +1,7 @@
 // The door of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
 // outside, except types, errors and limits.
 
+import type { Rights } from './base/rights.js'
 import type { CsvBatch, CsvShape } from './csv/shape.js'
 import type { Encoding } from './sql/exec/messages.js'
 import type { LineReject, PackedRows, Receipt } from './storage/messages.js'
@@ -56,7 +57,9 @@ export interface LineTicket {
 export interface Session {
   readonly user: string
   readonly protocol: 'http' | 'pg' | 'internal'
+  /** The way in takes no changes, whoever asks. */
   readonly readOnly: boolean
+  readonly rights: Rights
 }
 
 export interface ExecuteOptions {

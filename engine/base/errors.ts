@@ -3,6 +3,7 @@
 //
 //   class            meaning                         HTTP  PG              ILP/TCP
 //   SqlError         the statement is wrong          400   42xxx+position  -
+//   AccessError      the user may not do that        403   42501           close
 //   TimeoutError     the deadline passed             400   57014           -
 //   CancelledError   somebody cancelled the query    400   57014           -
 //   RowError         one row is wrong                400   22xxx           close or skip
@@ -34,6 +35,17 @@ export class SqlError extends Error {
 
   static tableExists(position: number): SqlError {
     return new SqlError('table already exists', position)
+  }
+}
+
+export class AccessError extends Error {
+  /** Character offset of the statement that is not allowed. */
+  readonly position: number
+
+  constructor(message: string, position: number) {
+    super(message)
+    this.name = 'AccessError'
+    this.position = position
   }
 }
 
@@ -131,7 +143,7 @@ export function errorRecord(thrown: unknown): ErrorRecord {
 }
 
 function placeOf(error: Error): number {
-  if (error instanceof SqlError) return error.position
+  if (error instanceof SqlError || error instanceof AccessError) return error.position
   if (error instanceof RowError) return error.line
   if (error instanceof CorruptionError) return error.offset
   return 0
@@ -155,6 +167,8 @@ function emptyErrorOf({ name, message, place, detail }: ErrorRecord): Error {
   switch (name) {
     case 'SqlError':
       return new SqlError(message, place)
+    case 'AccessError':
+      return new AccessError(message, place)
     case 'TimeoutError':
       return new TimeoutError(place)
     case 'CancelledError':

@@ -4,8 +4,9 @@
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
 import { type Deferred, deferred } from '../base/deferred.js'
-import { errorFromRecord, errorRecord, ResourceError, SqlError } from '../base/errors.js'
+import { AccessError, errorFromRecord, errorRecord, ResourceError, SqlError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
+import { demandRight, readOnlyMessage } from '../base/rights.js'
 import type {
   CsvDecoding,
   CsvShape,
@@ -25,9 +26,11 @@ import type {
 } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Catalog, ParameterFigures, QueryFigures, StoredView } from '../sql/catalog.js'
+import { parseStatement } from '../sql/parse/parse.js'
 import type { Query } from '../sql/plan/plan.js'
-import { planStatement } from '../sql/statements/plan-statement.js'
+import { planParsed } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
+import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type {
   FromWriter,
   LineReject,
@@ -164,7 +167,6 @@ export class LocalEngine implements Engine {
     const compilerMs = performance.now() - start
     if (planned.kind === 'query') return this.#query(sql, planned, options, compilerMs, cached)
     if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)
-    if (options.session.readOnly) throw new SqlError('this server takes read-only queries', 0)
     return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
   }
 
@@ -204,10 +206,13 @@ export class LocalEngine implements Engine {
     const { view, queries, clock } = this.#options
     const cacheable = options.parameters.length === 0
     const known = cacheable ? this.#plans.get(sql, view.epoch) : undefined
+    if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
     const startMicros = clock.nowMicros()
     this.#planned = { queryId: queries.nextQueryId, user: options.session.user, startMicros, sql }
-    const planned = planStatement(sql, {
+    const statement = parseStatement(sql)
+    demandStatementRights(statement, options.session)
+    const planned = planParsed(statement, sql, {
       catalog: this.#catalog,
       parameters: options.parameters,
       nowMicros: clock.nowMicros(),
@@ -288,6 +293,7 @@ export class LocalEngine implements Engine {
         if (planned.action === 'flush') await this.#request((requestId) => ({ kind: 'checkpoint', requestId }))
         return { tag: planned.tag, rows: 0 }
       case 'cancelQuery':
+        this.#demandCancel(Number(planned.queryId), options.session)
         if (!this.#options.queries.cancel(Number(planned.queryId), 'cancelled by user')) {
           throw new SqlError(`query to cancel not found in registry [id=${planned.queryId}]`, 0)
         }
@@ -296,6 +302,12 @@ export class LocalEngine implements Engine {
       case 'none':
         return { tag: planned.tag, rows: 0 }
     }
+  }
+
+  /** One's own queries, or those of others as an administrator. */
+  #demandCancel(queryId: number, session: Session): void {
+    if (session.readOnly) throw new AccessError(readOnlyMessage, 0)
+    if (this.#activity.get(queryId)?.user !== session.user) demandRight(session, 'admin')
   }
 
   async #change(change: SchemaChange): Promise<Receipt> {

@@ -1,6 +1,7 @@
 // From an error's class to what a client is told; each gateway turns the kind into its protocol's words.
 
 import {
+  AccessError,
   CancelledError,
   FileError,
   NetworkError,
@@ -10,8 +11,8 @@ import {
   TimeoutError,
 } from '../../engine/base/errors.js'
 
-/** request: the client's fault. busy: again later. internal: ours. */
-export type Blame = 'request' | 'busy' | 'internal'
+/** request: the client's fault. forbidden: not for this user. busy: again later. internal: ours. */
+export type Blame = 'request' | 'forbidden' | 'busy' | 'internal'
 
 export interface Answer {
   readonly blame: Blame
@@ -22,6 +23,7 @@ export interface Answer {
 
 export function answerOf(thrown: unknown): Answer {
   if (thrown instanceof SqlError) return { blame: 'request', message: thrown.message, place: thrown.position }
+  if (thrown instanceof AccessError) return { blame: 'forbidden', message: thrown.message, place: thrown.position }
   if (thrown instanceof RowError) return { blame: 'request', message: thrown.message, place: thrown.line }
   if (thrown instanceof TimeoutError || thrown instanceof CancelledError || thrown instanceof NetworkError) {
     return { blame: 'request', message: thrown.message, place: 0 }

@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { allRights } from '../../engine/base/rights.js'
 import { ByteBudget } from '../../pipeline/ingest.js'
 import { Admission } from '../common/admission.js'
 import type { BindAddress } from '../common/bind-address.js'
@@ -35,7 +36,7 @@ export async function openHttpGateway(
   const context: HttpContext = {
     ...services,
     options,
-    session: { user: anybody, protocol: 'http', readOnly: false },
+    session: { user: anybody, protocol: 'http', readOnly: false, rights: allRights },
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
     imports: new Admission(options.importsMax),

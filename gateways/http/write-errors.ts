@@ -18,6 +18,7 @@ const prefix = 'failed to parse line protocol:errors encountered on line(s):'
 
 const codes: Record<Blame, WriteRefusal['code']> = {
   request: 'invalid',
+  forbidden: 'not accepting writes',
   busy: 'not accepting writes',
   internal: 'internal error',
 }

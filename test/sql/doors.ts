@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../engine/base/clock.js'
 import { SqlError } from '../../engine/base/errors.js'
+import { allRights } from '../../engine/base/rights.js'
 import { type Engine, type ExecuteOptions, openEngine, type RowsResult } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'
 import { type ExecBody, TestServer } from '../support/server.js'
@@ -22,7 +23,7 @@ export interface SltDoor {
 }
 
 const options: ExecuteOptions = {
-  session: { user: 'admin', protocol: 'http', readOnly: false },
+  session: { user: 'admin', protocol: 'http', readOnly: false, rights: allRights },
   encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
   parameters: [],
   skip: 0,

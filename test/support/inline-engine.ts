@@ -2,6 +2,7 @@
 // jobs, over real or simulated files. Messages are cloned as between threads; roles are stepped while somebody waits.
 
 import type { Files } from '../../engine/base/files.js'
+import { allRights } from '../../engine/base/rights.js'
 import type { ExecuteOptions, Receipt } from '../../engine/engine.js'
 import { loadKernels } from '../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
@@ -209,7 +210,7 @@ export class InlineEngine {
 }
 
 const executeOptions: ExecuteOptions = {
-  session: { user: 'admin', protocol: 'internal', readOnly: false },
+  session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
   encoding: { kind: 'values' },
   parameters: [],
   skip: 0,

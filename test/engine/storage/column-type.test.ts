@@ -2,6 +2,7 @@
 // a crash; DEDUP that is switched off brings no superseded row back.
 
 import { expect, test } from 'vitest'
+import { allRights } from '../../../engine/base/rights.js'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
 
@@ -63,7 +64,7 @@ test('rows that come meanwhile are cast as well', async () => {
   const disk = newDisk()
   const engine = await filled(disk)
   const changed = engine.engine.execute('alter table t alter column v type double', {
-    session: { user: 'admin', protocol: 'internal', readOnly: false },
+    session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
     encoding: { kind: 'values' },
     ...{ parameters: [], skip: 0, rowsMax: 1e9, countAll: false, columns: null, timeoutMs: 0, signal: null },
     explain: false,

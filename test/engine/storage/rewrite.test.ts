@@ -3,6 +3,7 @@
 // Method: single cases, then random statements against a model with the same rules, with restarts and crashes.
 
 import { describe, expect, test } from 'vitest'
+import { allRights } from '../../../engine/base/rights.js'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
 import { createRandom, type Random } from '../../support/random.js'
@@ -175,7 +176,7 @@ describe('delete', () => {
 })
 
 const executeOptions = {
-  session: { user: 'admin', protocol: 'internal', readOnly: false },
+  session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
   encoding: { kind: 'values' },
   ...{ parameters: [], skip: 0, rowsMax: 1e9, countAll: false, columns: null, timeoutMs: 0, signal: null },
   explain: false,

@@ -1,0 +1,43 @@
+// What a user may do. Rights are of the whole server and independent of each other: an agent that only brings rows needs
+// `write` alone. Whoever administers may do everything.
+//
+//   read    SELECT, SHOW, EXPLAIN, exports
+//   write   rows and tables: INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, imports, line protocol
+//   admin   users, checkpoints, the statements and secrets of others
+
+import { AccessError } from './errors.js'
+
+export type Right = 'read' | 'write' | 'admin'
+
+export interface Rights {
+  readonly read: boolean
+  readonly write: boolean
+  readonly admin: boolean
+}
+
+export const rightNames: readonly Right[] = ['read', 'write', 'admin']
+
+export const allRights: Rights = { read: true, write: true, admin: true }
+export const readRights: Rights = { read: true, write: false, admin: false }
+export const noRights: Rights = { read: false, write: false, admin: false }
+
+/** Whose rights count. `readOnly`: the way in takes no changes, whoever asks. */
+export interface RightsHolder {
+  readonly user: string
+  readonly readOnly: boolean
+  readonly rights: Rights
+}
+
+export const readOnlyMessage = 'this server takes read-only queries'
+
+export function hasRight({ readOnly, rights }: RightsHolder, right: Right): boolean {
+  if (right === 'read') return rights.read || rights.admin
+  return !readOnly && (rights[right] || rights.admin)
+}
+
+/** Throws AccessError when the right is missing. `position` of the statement that wants it. */
+export function demandRight(holder: RightsHolder, right: Right, position = 0): void {
+  if (hasRight(holder, right)) return
+  if (right !== 'read' && holder.readOnly) throw new AccessError(readOnlyMessage, position)
+  throw new AccessError(`the right is missing [user=${holder.user}, right=${right}]`, position)
+}

@@ -1,0 +1,70 @@
+// Which right a statement needs. It is asked for before anything is looked up: who may not change a table does not
+// learn here whether it exists.
+
+import { demandRight, type Right, type RightsHolder } from '../../base/rights.js'
+import type { Statement } from '../parse/ast.js'
+
+/** Throws AccessError. */
+export function demandStatementRights(statement: Statement, holder: RightsHolder): void {
+  for (const right of neededRights(statement)) demandRight(holder, right, statement.position)
+}
+
+type Kind = Statement['kind']
+
+/** Null: it depends on the statement. */
+const rightsOfKind = {
+  query: ['read'],
+  insert: null,
+  explain: null,
+  prepare: null,
+  copy: null,
+  'cancel query': null,
+  update: ['write', 'read'],
+  delete: ['write', 'read'],
+  'create table': null,
+  'create view': ['write', 'read'],
+  'alter view': ['write', 'read'],
+  'drop table': ['write'],
+  'drop view': ['write'],
+  'drop all tables': ['write'],
+  'rename table': ['write'],
+  truncate: ['write'],
+  'alter table': ['write'],
+  vacuum: ['write'],
+  reindex: ['write'],
+  checkpoint: ['admin'],
+  // What is about the session alone. A cursor's query was let in when it was declared.
+  set: [],
+  reset: [],
+  transaction: [],
+  deallocate: [],
+  discard: [],
+  'declare cursor': ['read'],
+  fetch: ['read'],
+  close: [],
+  // The statement that it names was let in when it was prepared, and is asked again when it runs.
+  execute: [],
+  'no operation': [],
+  empty: [],
+} as const satisfies Record<Kind, readonly Right[] | null>
+
+function neededRights(statement: Statement): readonly Right[] {
+  switch (statement.kind) {
+    case 'insert':
+      return statement.source.kind === 'rows' ? ['write'] : ['write', 'read']
+    case 'create table':
+      return statement.source.kind === 'as' ? ['write', 'read'] : ['write']
+    case 'copy':
+      return statement.direction === 'to' && statement.target.kind === 'connection' ? ['read'] : ['write']
+    // The inner statement is not run.
+    case 'explain':
+      return ['read']
+    case 'prepare':
+      return neededRights(statement.statement)
+    // Of one's own queries; those of others are the administrator's.
+    case 'cancel query':
+      return ['read']
+    default:
+      return rightsOfKind[statement.kind] ?? []
+  }
+}

@@ -1,0 +1,56 @@
+// The server's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), without channel binding. Messages, each a text:
+//
+//   client first   n,,n=<user>,r=<client nonce>           the user's name is the one of the start-up message
+//   server first   r=<both nonces>,s=<salt>,i=<iterations>
+//   client final   c=biws,r=<both nonces>,p=<proof>       biws is `n,,` in base64
+//   server final   v=<signature>
+//
+// Whoever does not exist gets a made-up verifier and learns at the end that the proof is wrong, like everybody else.
+
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { NetworkError } from '../../engine/base/errors.js'
+import type { PasswordVerifier } from '../../engine/base/password.js'
+
+export const scramMechanism = 'SCRAM-SHA-256'
+
+const nonceBytes = 18
+
+export interface ScramChallenge {
+  /** The server's first message. */
+  readonly message: string
+  /** Takes the client's final message; gives the server's, or null when the proof is wrong. Throws NetworkError. */
+  readonly finish: (clientFinal: string) => string | null
+}
+
+/** Throws NetworkError when the client's first message is none. */
+export function challenge(verifier: PasswordVerifier, clientFirst: string): ScramChallenge {
+  const parts = /^(([ny]),(?:a=[^,]*)?,)(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]+)(?:,.*)?)$/s.exec(clientFirst)
+  if (parts === null) throw new NetworkError('malformed SCRAM message')
+  const [, header = '', , bare = '', clientNonce = ''] = parts
+  const nonce = clientNonce + randomBytes(nonceBytes).toString('base64')
+  const message = `r=${nonce},s=${verifier.salt.toString('base64')},i=${verifier.iterations}`
+  return { message, finish: (clientFinal) => finish(verifier, { header, bare, nonce, message }, clientFinal) }
+}
+
+interface Conversation {
+  readonly header: string
+  readonly bare: string
+  readonly nonce: string
+  readonly message: string
+}
+
+function finish(verifier: PasswordVerifier, begun: Conversation, clientFinal: string): string | null {
+  const parts = /^(c=([^,]*),r=([^,]*)(?:,.*)?),p=([^,]*)$/s.exec(clientFinal)
+  if (parts === null) throw new NetworkError('malformed SCRAM message')
+  const [, withoutProof = '', binding = '', nonce = '', proofText = ''] = parts
+  if (binding !== Buffer.from(begun.header).toString('base64')) throw new NetworkError('wrong SCRAM channel binding')
+  if (nonce !== begun.nonce) throw new NetworkError('wrong SCRAM nonce')
+  const authMessage = `${begun.bare},${begun.message},${withoutProof}`
+  const proof = Buffer.from(proofText, 'base64')
+  const signature = createHmac('sha256', verifier.storedKey).update(authMessage).digest()
+  if (proof.length !== signature.length) return null
+  const clientKey = signature.map((byte, index) => byte ^ (proof[index] as number))
+  const storedKey = createHash('sha256').update(clientKey).digest()
+  if (!timingSafeEqual(storedKey, verifier.storedKey)) return null
+  return `v=${createHmac('sha256', verifier.serverKey).update(authMessage).digest('base64')}`
+}
