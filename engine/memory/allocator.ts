@@ -4,11 +4,11 @@
 //
 // Header at allocatorAddress (u32 words):
 //     0 lock (0 free, else thread id + 1) | 1 first page number of the heap | 2 page count | 3 page table address
-//     4 first page of the reserve (page count without one) | 5 the budget that it belongs to
+//     8 first page of each budget's region (0: it has none and takes pages from the common one)
 //    16 used bytes by budget (in units of 64) | 32 limits by budget (units of 64)
 //    64 heads of free runs by length 1..63, at [64 + 0] the list of runs of 64 pages and more
 //   128 heads of partly free small pages by (budget * 16 + class)
-//   256 heads of free runs of the reserve, as at 64
+//   256 + 64 * budget: heads of free runs of its region, as at 64
 //
 // Page table: 16 bytes a page {info, a, next, previous}. info = kind | class << 8 | budget << 16:
 //   kind 0 free: the first and the last page of a free run hold the run length in a; the first is in a list
@@ -18,8 +18,8 @@
 // A free small object holds the offset (+1) of the next free object of its page in its first u32.
 //
 // Invariants: 1. Two neighbouring free runs are merged. 2. used(budget) is what its live objects' spans add up to.
-//   3. The pages of the reserve serve its budget alone, and it has no others: free memory elsewhere may lie in pieces, the
-//      reserve is one run whenever its budget holds nothing.
+//   3. The pages of a region serve its budget alone, and it has no others: free memory elsewhere may lie in pieces, a region
+//      is one run whenever its budget holds nothing.
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
@@ -38,13 +38,12 @@ const lockWord = header
 const firstPageWord = header + 1
 const pageCountWord = header + 2
 const tableWord = header + 3
-const reservePageWord = header + 4
-const reserveBudgetWord = header + 5
+const regionWords = header + 8
 const usedWords = header + 16
 const limitWords = header + 32
 const runHeads = header + 64
 const smallHeads = header + 128
-const reserveHeads = header + 256
+const regionHeads = header + 256
 
 const kinds = { free: 0, run: 1, small: 2, inside: 3 } as const
 const none = 0xffff_ffff
@@ -52,8 +51,8 @@ const none = 0xffff_ffff
 export interface HeapOptions {
   /** Bytes by budget (index = Budget). */
   readonly limits: readonly number[]
-  /** Memory that only this budget takes, and that is never in pieces when the budget is unused. */
-  readonly reserve?: { readonly budget: Budget; readonly bytes: number }
+  /** Budgets with a region of their own, as large as their limit: never in pieces when the budget is unused. */
+  readonly regions?: readonly Budget[]
 }
 
 /** Makes the whole heap one free run. Call once, before any other thread uses the memory. */
@@ -63,21 +62,24 @@ export function initializeHeap(memory: SharedMemory, options: HeapOptions): void
   const tableBytes = (memory.bytes / allocatorPageBytes) * 16
   const firstPage = Math.ceil((heapBase + tableBytes) / allocatorPageBytes)
   const pageCount = memory.bytes / allocatorPageBytes
-  const reservePages = pagesFor(options.reserve?.bytes ?? 0)
-  const reservePage = pageCount - reservePages
-  assert(reservePage > firstPage, 'the reserve leaves room for the others')
-  u32.fill(none, runHeads, reserveHeads + longRunPages)
+  u32.fill(none, runHeads, runHeads + longRunPages)
+  u32.fill(none, smallHeads, regionHeads + budgetsCount * longRunPages)
   u32[firstPageWord] = firstPage
   u32[pageCountWord] = pageCount
-  u32[reservePageWord] = reservePage
-  u32[reserveBudgetWord] = options.reserve?.budget ?? none
   u32[tableWord] = heapBase
   options.limits.forEach((bytes, index) => {
     u32[usedWords + index] = 0
     u32[limitWords + index] = Math.floor(bytes / unitBytes)
   })
-  insertRun(u32, firstPage, reservePage - firstPage)
-  if (reservePages > 0) insertRun(u32, reservePage, reservePages)
+  let end = pageCount
+  for (const budget of options.regions ?? []) {
+    const pages = pagesFor(options.limits[budget] ?? 0)
+    end -= pages
+    assert(end > firstPage, 'the regions leave room for the others')
+    u32[regionWords + budget] = end
+    insertRun(u32, end, pages)
+  }
+  insertRun(u32, firstPage, end - firstPage)
 }
 
 /** The allocator as one thread sees it. `threadId` (0 to threadsMax - 1) marks the lock's holder. */
@@ -168,9 +170,22 @@ function entry(u32: Uint32Array, page: number): number {
 
 // ---- free runs ------------------------------------------------------------------------------------------------------
 
+/** Heads of the free runs that the page is among. */
+function headsOf(u32: Uint32Array, page: number): number {
+  let heads = runHeads
+  let start = 0
+  for (let budget = 0; budget < budgetsCount; budget++) {
+    const first = u32[regionWords + budget] as number
+    if (first > start && first <= page) {
+      start = first
+      heads = regionHeads + budget * longRunPages
+    }
+  }
+  return heads
+}
+
 function headOf(u32: Uint32Array, page: number, length: number): number {
-  const heads = page >= (u32[reservePageWord] as number) ? reserveHeads : runHeads
-  return heads + (length < longRunPages ? length : 0)
+  return headsOf(u32, page) + (length < longRunPages ? length : 0)
 }
 
 function insertRun(u32: Uint32Array, page: number, length: number): void {
@@ -220,7 +235,8 @@ function findRun(u32: Uint32Array, heads: number, length: number): number {
 }
 
 function takeRun(u32: Uint32Array, length: number, budget: Budget): number {
-  const page = findRun(u32, budget === u32[reserveBudgetWord] ? reserveHeads : runHeads, length)
+  const own = (u32[regionWords + budget] as number) > 0
+  const page = findRun(u32, own ? regionHeads + budget * longRunPages : runHeads, length)
   if (page === none) return 0
   const found = removeRun(u32, page)
   if (found > length) insertRun(u32, page + length, found - length)
@@ -234,20 +250,24 @@ function freeRun(u32: Uint32Array, page: number): number {
   const at = entry(u32, page)
   assert(((u32[at] as number) & 255) === kinds.run, 'only the first page of a run is freed')
   const length = u32[at + 1] as number
-  const reserve = u32[reservePageWord] as number
-  const [low, high] = page < reserve ? [u32[firstPageWord] as number, reserve] : [reserve, u32[pageCountWord] as number]
+  const heads = headsOf(u32, page)
   let start = page
   let total = length
   const after = page + length
-  if (after < high && ((u32[entry(u32, after)] as number) & 255) === kinds.free) {
+  if (isFree(u32, after) && headsOf(u32, after) === heads) {
     total += removeRun(u32, after)
   }
-  if (page > low && ((u32[entry(u32, page - 1)] as number) & 255) === kinds.free) {
+  if (isFree(u32, page - 1) && headsOf(u32, page - 1) === heads) {
     start = page - (u32[entry(u32, page - 1) + 1] as number)
     total += removeRun(u32, start)
   }
   insertRun(u32, start, total)
   return length * allocatorPageBytes
+}
+
+function isFree(u32: Uint32Array, page: number): boolean {
+  if (page < (u32[firstPageWord] as number) || page >= (u32[pageCountWord] as number)) return false
+  return ((u32[entry(u32, page)] as number) & 255) === kinds.free
 }
 
 // ---- small objects: a = (offset of the first free object + 1) | used objects << 17 ---------------------------------

@@ -26,19 +26,22 @@ export interface JobTools {
 /** Default of the setting that names the page codec: it is used per column chunk, where it pays. */
 export const pageCodecDefault: PageCodec = 'lz4_raw'
 
+/** Slices of a job; those that only wait say so. */
+export type JobSteps<T> = Generator<undefined | 'waiting', T>
+
 /** A flush or merge in progress: call step() until it says 'done'; each call works for a millisecond or so. */
 export class StorageJob {
-  private readonly steps: Generator<undefined, JobResult>
+  private readonly steps: JobSteps<JobResult>
   private finished: JobResult | undefined
 
-  constructor(steps: Generator<undefined, JobResult>) {
+  constructor(steps: JobSteps<JobResult>) {
     this.steps = steps
   }
 
-  /** Also 'worked' while the arena is taken by another job. Throws what went wrong; the job's memory is free then. */
-  step(): 'worked' | 'done' {
+  /** 'waiting' while there is no memory for it. Throws what went wrong; the job's memory is free then. */
+  step(): 'worked' | 'waiting' | 'done' {
     const { done, value } = this.steps.next()
-    if (done !== true) return 'worked'
+    if (done !== true) return value ?? 'worked'
     this.finished = value
     return 'done'
   }
@@ -60,13 +63,12 @@ export function* withArena<T>(
   budget: Budget,
   bytes: number,
   work: (scratch: Scratch) => Generator<undefined, T>,
-): Generator<undefined, T> {
+): JobSteps<T> {
   const wanted = Math.min(bytes, tools.allocator.limit(budget) - arenaSpareBytes)
   let arena = Arena.take(tools.allocator, budget, wanted)
   while (arena === undefined) {
-    // Another thread's job has it: do not spin, but look after this thread's queries in between.
-    Atomics.wait(nobody, 0, 0, waitMs)
-    yield
+    // Another job or a query has it.
+    yield 'waiting'
     arena = Arena.take(tools.allocator, budget, wanted)
   }
   const scratch = new Scratch(tools.memory, arena, budget)
@@ -77,9 +79,6 @@ export function* withArena<T>(
     arena.release()
   }
 }
-
-const nobody = new Int32Array(new SharedArrayBuffer(4))
-const waitMs = 1
 
 /** The allocator hands out whole pages. */
 const arenaSpareBytes = 1024 * 1024

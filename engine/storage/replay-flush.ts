@@ -77,7 +77,7 @@ export class ReplayFlush {
     const { files, directory, memory, allocator, kernels } = this.options
     const tools: JobTools = { files, directory, memory, allocator, kernels, codec: pageCodecDefault }
     const running = createFlushJob(tools, job)
-    while (running.step() === 'worked');
+    while (running.step() !== 'done');
     return running.result?.parts ?? []
   }
 }

@@ -13,7 +13,7 @@ import { type DedupPiece, repeatedRows } from './dedup-view.js'
 import { inCommitOrder, type MergeTools } from './merge.js'
 import type { Job, JobResult, RewriteProgram } from './messages.js'
 import type { PartAccess, PartHandle } from './part-access.js'
-import { partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
+import { type JobSteps, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
 import { Scratch } from './part-scratch.js'
 import { writePart } from './part-writer.js'
 import { type AssignedColumn, ChangeList, SymbolIds } from './rewrite-changes.js'
@@ -40,7 +40,7 @@ export function createRewriteJob(tools: RewriteTools, job: Rewrite): StorageJob 
   return new StorageJob(rewrite(tools, job))
 }
 
-function* rewrite(tools: RewriteTools, job: Rewrite): Generator<undefined, JobResult> {
+function* rewrite(tools: RewriteTools, job: Rewrite): JobSteps<JobResult> {
   const assigned = assignedColumns(job)
   const symbols = symbolsOf(tools, job, assigned)
   if (symbols.size > 0) {

@@ -1,4 +1,6 @@
-// The writer's jobs on a query thread: one at a time, in the order of their arrival, a slice per step.
+// The writer's jobs on a query thread, in two lanes: one job of a lane at a time, in the order of their arrival, a slice of
+// each lane per step. Flushes have a lane of their own. They alone give memory back to the writer, and what a merge waits
+// for, memory of the queries, may come back only when ingest goes on: a flush must never stand behind it.
 
 import { assert } from '../base/assert.js'
 import { errorRecord } from '../base/errors.js'
@@ -16,11 +18,18 @@ interface Waiting {
   readonly job: Job
 }
 
+interface Lane {
+  readonly waiting: Waiting[]
+  running: { readonly jobId: number; readonly job: StorageJob } | null
+  /** The running job lacks memory. */
+  starved: boolean
+}
+
 export class JobRunner {
   readonly #tools: RewriteTools
   readonly #post: (message: FromQueryHost) => void
-  readonly #waiting: Waiting[] = []
-  #running: { readonly jobId: number; readonly job: StorageJob } | null = null
+  readonly #flushes = newLane()
+  readonly #others = newLane()
 
   constructor(tools: MergeTools & { readonly kernels: Kernels }, post: (message: FromQueryHost) => void) {
     this.#tools = { ...tools, run: programRunner(tools) }
@@ -28,29 +37,44 @@ export class JobRunner {
   }
 
   add(jobId: number, job: Job): void {
-    this.#waiting.push({ jobId, job })
+    const lane = job.kind === 'flush' ? this.#flushes : this.#others
+    lane.waiting.push({ jobId, job })
+  }
+
+  /** A job waits for memory: step() is to be called again soon, though it was 'idle'. */
+  get starved(): boolean {
+    return this.#flushes.starved || this.#others.starved
   }
 
   step(): 'worked' | 'idle' {
-    const next = this.#running === null ? this.#waiting.shift() : undefined
+    const flushed = this.#stepLane(this.#flushes)
+    const worked = this.#stepLane(this.#others)
+    return flushed === 'worked' ? flushed : worked
+  }
+
+  #stepLane(lane: Lane): 'worked' | 'idle' {
+    const next = lane.running === null ? lane.waiting.shift() : undefined
+    lane.starved = false
     try {
-      if (next !== undefined) this.#running = { jobId: next.jobId, job: this.#start(next.job) }
-      return this.#work()
+      if (next !== undefined) lane.running = { jobId: next.jobId, job: this.#start(next.job) }
+      return this.#work(lane)
     } catch (error) {
-      const jobId = this.#running?.jobId ?? next?.jobId
-      this.#running = null
+      const jobId = lane.running?.jobId ?? next?.jobId
+      lane.running = null
       if (jobId !== undefined) this.#post({ kind: 'jobFailed', jobId, error: errorRecord(error) })
       return 'worked'
     }
   }
 
-  #work(): 'worked' | 'idle' {
-    const running = this.#running
+  #work(lane: Lane): 'worked' | 'idle' {
+    const { running } = lane
     if (running === null) return 'idle'
-    if (running.job.step() === 'worked') return 'worked'
+    const outcome = running.job.step()
+    lane.starved = outcome === 'waiting'
+    if (outcome !== 'done') return lane.starved ? 'idle' : 'worked'
     const { result } = running.job
     assert(result !== undefined, 'a job that is done has its result')
-    this.#running = null
+    lane.running = null
     this.#post({ kind: 'jobDone', jobId: running.jobId, result })
     return 'worked'
   }
@@ -65,4 +89,8 @@ export class JobRunner {
         return createRewriteJob(this.#tools, job)
     }
   }
+}
+
+function newLane(): Lane {
+  return { waiting: [], running: null, starved: false }
 }

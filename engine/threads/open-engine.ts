@@ -69,7 +69,7 @@ export interface QueryThreadOptions {
 }
 
 /** Shares of the memory in percent, in the order of the budgets; what is left serves fragmentation. */
-const sharesPercent = { memtables: 42, cache: 24, queries: 20 } as const
+const sharesPercent = { memtables: 45, cache: 25, queries: 20 } as const
 const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
 const flushBytes = 192 * MIB
@@ -88,7 +88,8 @@ function prepareMemory(bytes: number): Prepared {
   limits[budgets.cache] = (rest * sharesPercent.cache) / 100
   limits[budgets.queries] = (rest * sharesPercent.queries) / 100
   limits[budgets.flush] = flushBytes
-  initializeHeap(memory, { limits, reserve: { budget: budgets.flush, bytes: flushBytes } })
+  // Long-lived pages of the cache and the memtables lie everywhere: what needs long runs must not have to find them there.
+  initializeHeap(memory, { limits, regions: [budgets.flush, budgets.queries, budgets.ingest, budgets.cache] })
   const allocator = createAllocator(memory, threadIds.main)
   initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
   return { memory, cacheAddress: createChunkCache(memory, allocator, allocator.limit(budgets.cache)) }

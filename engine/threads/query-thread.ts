@@ -19,6 +19,8 @@ import { wake } from './wake.js'
 const idleMs = 1000
 /** While a query waits for chunks that other threads have: it takes them over when it waits for too long. */
 const waitingMs = 5
+/** While a job waits for memory. */
+const starvedMs = 2
 /** Helpers cost about this much before they are of any use. */
 const inviteAfterMs = 0.3
 
@@ -63,7 +65,12 @@ const jobs = new JobRunner(tools, post)
 const csv = new CsvRole({ memory, allocator, kernels }, post)
 let closing = false
 
-runWorker<ToQueryHost>(context, receive, step, () => (queries.waiting ? waitingMs : idleMs))
+runWorker<ToQueryHost>(context, receive, step, untilNextMs)
+
+function untilNextMs(): number {
+  if (jobs.starved) return starvedMs
+  return queries.waiting ? waitingMs : idleMs
+}
 
 function receive(message: ToQueryHost): void {
   if (message.kind === 'close') closing = true

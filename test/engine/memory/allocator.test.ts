@@ -68,10 +68,10 @@ describe('allocator', () => {
     expect(allocator.used(budgets.ingest)).toBe(0)
   })
 
-  test('the reserve is whole for its budget, however broken the rest is', () => {
+  test('a region is whole for its budget, however broken the rest is', () => {
     const memory = createSharedMemory(24 * MIB)
     const limits = [24 * MIB, 24 * MIB, 24 * MIB, 24 * MIB, 8 * MIB]
-    initializeHeap(memory, { limits, reserve: { budget: budgets.flush, bytes: 8 * MIB } })
+    initializeHeap(memory, { limits, regions: [budgets.flush] })
     const allocator = createAllocator(memory, 0)
     const taken: number[] = []
     for (;;) {

@@ -1,0 +1,41 @@
+// Goal: flushes never stand behind a job that waits for memory, whatever took that memory.
+// Method: a query holds all memory of the queries; merges starve for it, flushes go on; then it lets go.
+
+import { expect, test } from 'vitest'
+import { budgets } from '../../../engine/memory/budgets.js'
+import { createFaultyDisk } from '../../support/faulty-files.js'
+import { InlineEngine } from '../../support/inline-engine.js'
+
+const base = 1_704_067_200_000_000_000n
+
+/** Takes every page of the queries' budget; returns how to give them back. */
+function takeAll({ allocator }: InlineEngine): () => void {
+  const taken: number[] = []
+  for (let bytes = 1 << 24; bytes >= 256; ) {
+    const address = allocator.allocate(bytes, budgets.queries)
+    if (address === 0) bytes >>>= 1
+    else taken.push(address)
+  }
+  return () => taken.forEach((address) => void allocator.free(address))
+}
+
+test('a merge without memory waits, flushes go on', async () => {
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  const engine = new InlineEngine({ files: disk.files })
+  await engine.settle()
+  const giveBack = takeAll(engine)
+  for (let round = 0n; round < 8n; round++) {
+    await engine.lines(`t v=${round} ${base + round}\n`)
+    await engine.run('checkpoint')
+  }
+  expect(engine.jobKinds.filter((kind) => kind === 'flush')).toHaveLength(8)
+  expect(engine.jobKinds).toContain('merge')
+  giveBack()
+  expect((await engine.rows("select count() from table_parts('t')"))[0]?.[0]).toBe(8n)
+  await engine.settle()
+  expect((await engine.rows("select count() from table_parts('t')"))[0]?.[0]).toBeLessThan(8n)
+  expect(await engine.rows('select count() from t')).toEqual([[8n]])
+  expect(engine.logged).toEqual([])
+})
