@@ -3,7 +3,10 @@
 
 import type { Rights } from './base/rights.js'
 import type { CsvBatch, CsvShape } from './csv/shape.js'
+import type { budgets } from './memory/budgets.js'
+import type { Figure, HistogramFigures } from './memory/figures.js'
 import type { Encoding } from './sql/exec/messages.js'
+import type { CacheCounts } from './storage/chunk-cache.js'
 import type { LineReject, PackedRows, Receipt } from './storage/messages.js'
 import type { PartitionUnit } from './storage/schema.js'
 import type { ColumnType, DataType } from './types/column-types.js'
@@ -11,6 +14,7 @@ import type { Value } from './types/value.js'
 import type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
 
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
+export type { HistogramFigures } from './memory/figures.js'
 export type { Encoding, ParquetCodec, ParquetEncoding } from './sql/exec/messages.js'
 export type { LineReject, PackedColumn, PackedRows, Receipt } from './storage/messages.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
@@ -60,6 +64,34 @@ export interface Session {
   /** The way in takes no changes, whoever asks. */
   readonly readOnly: boolean
   readonly rights: Rights
+  /** `SET query.trace = true` turns it on, for as long as the connection lives; absent: it cannot be turned on. */
+  readonly trace?: { on: boolean }
+}
+
+/** Who else wants to know what happens; called on the main thread, must neither throw nor take long. */
+export interface EngineObserver {
+  /** `origin`: the protocol of the session whose statement made it, or `ilp`. */
+  tableCreated(name: string, origin: Session['protocol'] | 'ilp'): void
+  /** A statement that was carried out has ended, well or not; not called for sessions of the server's own. */
+  statementEnded(session: Session, sql: string, micros: number): void
+}
+
+/** What there is to show of the engine; counts since the start. */
+export interface EngineFigures {
+  readonly counts: Readonly<Record<Figure, number>>
+  readonly commitSeconds: HistogramFigures
+  /** Bytes by budget. */
+  readonly memory: Readonly<Record<keyof typeof budgets, { readonly used: number; readonly limit: number }>>
+  readonly allocations: number
+  readonly frees: number
+  readonly cache: CacheCounts
+  readonly tables: number
+  /** Queries that run. */
+  readonly queries: number
+  /** Snapshots of tables that statements hold. */
+  readonly readers: number
+  /** Snapshots that were forgotten without being given back. */
+  readonly readerLeaks: number
 }
 
 export interface ExecuteOptions {
@@ -171,6 +203,9 @@ export interface Engine {
   tableExists(name: string): boolean
   /** How far the streams of a connector are stored, durably: what was answered, and what a restart has found. */
   positions(connector: string): readonly KafkaPosition[]
+  figures(): EngineFigures
+  /** Writes are refused while the file system has less room. */
+  refuseBelow(freeBytes: number): void
   /** Resolves when everything acknowledged is durable and all threads have ended. */
   close(): Promise<void>
 }

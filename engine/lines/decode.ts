@@ -98,6 +98,11 @@ export class LineDecoder {
     this.decodeSome(address, address + bytes)
   }
 
+  /** Whether the request is stored as a whole or not at all. */
+  get atomic(): boolean {
+    return this.request.atomic
+  }
+
   get paused(): boolean {
     return this.rest !== undefined
   }

@@ -5,6 +5,7 @@
 // Header at allocatorAddress (u32 words):
 //     0 lock (0 free, else thread id + 1) | 1 first page number of the heap | 2 page count | 3 page table address
 //     8 first page of each budget's region (0: it has none and takes pages from the common one)
+//     4 allocations | 6 frees, as doubles, counted under the lock
 //    16 used bytes by budget (in units of 64) | 32 limits by budget (units of 64)
 //    64 heads of free runs by length 1..63, at [64 + 0] the list of runs of 64 pages and more
 //   128 heads of partly free small pages by (budget * 16 + class)
@@ -39,6 +40,9 @@ const firstPageWord = header + 1
 const pageCountWord = header + 2
 const tableWord = header + 3
 const regionWords = header + 8
+/** Indexes of doubles. */
+const allocationsAt = (header + 4) >>> 1
+const freesAt = (header + 6) >>> 1
 const usedWords = header + 16
 const limitWords = header + 32
 const runHeads = header + 64
@@ -85,7 +89,7 @@ export function initializeHeap(memory: SharedMemory, options: HeapOptions): void
 /** The allocator as one thread sees it. `threadId` (0 to threadsMax - 1) marks the lock's holder. */
 export function createAllocator(memory: SharedMemory, threadId: number): Allocator {
   const u32 = memory.u32
-  const i32 = memory.i32
+  const { i32, f64 } = memory
 
   function allocate(bytes: number, budget: Budget): number {
     assert(bytes > 0, 'an allocation has a size')
@@ -94,6 +98,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
     if (!reserve(u32, budget, span)) return 0
     lock(i32, threadId)
     const address = classIndex >= 0 ? takeSmall(u32, classIndex, budget) : takeRun(u32, pagesFor(bytes), budget)
+    if (address !== 0) f64[allocationsAt] = (f64[allocationsAt] as number) + 1
     unlock(i32)
     if (address === 0) Atomics.sub(u32, usedWords + budget, span / unitBytes)
     return address
@@ -111,6 +116,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
     const info = u32[entry(u32, page)] as number
     const budget = info >>> 16
     const span = (info & 255) === kinds.small ? freeSmall(u32, page, address) : freeRun(u32, page)
+    f64[freesAt] = (f64[freesAt] as number) + 1
     unlock(i32)
     Atomics.sub(u32, usedWords + budget, span / unitBytes)
   }
@@ -122,6 +128,11 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
     used: (budget) => Atomics.load(u32, usedWords + budget) * unitBytes,
     limit: (budget) => (u32[limitWords + budget] as number) * unitBytes,
   }
+}
+
+/** How often memory was taken and given back since the start. */
+export function allocationCounts({ f64 }: SharedMemory): { readonly allocations: number; readonly frees: number } {
+  return { allocations: f64[allocationsAt] as number, frees: f64[freesAt] as number }
 }
 
 /** Breaks the lock of a thread that died holding it. Only the main thread calls this, for a thread that has ended. */

@@ -28,3 +28,5 @@ export const threadsMax = 128
 export const allocatorAddress = controlBase + 64 * KIB
 /** Head and tail of the ingest ring. */
 export const ingestRingAddress = controlBase + 512 * KIB
+/** Figures that threads count: see figures.ts. */
+export const figuresAddress = controlBase + 768 * KIB

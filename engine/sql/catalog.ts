@@ -67,6 +67,8 @@ export interface Catalog {
   /** All tables, by id; no views. */
   tables(): readonly TableVersion[]
   /** Computed at every call: asked only by statements that show it. */
+  /** Whether DROP ALL TABLES takes it. */
+  droppable?(name: string): boolean
   figures(tableId: number): TableFigures
   /** Relations registered by the layers above (`sys.connections`); not the ones that this layer makes itself. */
   relation(name: string): VirtualRelation | undefined

@@ -3,7 +3,7 @@
 //
 // Structure (address from createChunkCache), u32 words:
 //
-//   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 16.. address of each thread's pin counts (threadsMax)
+//   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions | 16.. address of each thread's pin counts (threadsMax)
 //   shard       (shardCount times) 0 lock (0 free, else thread id + 1) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 asked for lately | 3 loading thread | 4 part id low | 5 part id high |
 //               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1
@@ -37,6 +37,7 @@ const waitMs = 50
 const states = { free: 0, loading: 1, ready: 2 } as const
 const word = { state: 0, pins: 1, asked: 2, loader: 3, partLow: 4, partHigh: 5, column: 6, page: 7, chunk: 8 } as const
 const nextWord = 9
+const counts = { hits: 3, misses: 4, evictions: 5 } as const
 const needsWord = 10
 
 export interface ChunkKey {
@@ -66,6 +67,19 @@ export function createChunkCache(memory: SharedMemory, allocator: Allocator, cac
   memory.u32[base + 1] = slotsPerShard - 1
   for (let shard = 0; shard < shardCount; shard++) linkFreeSlots(memory.u32, base, shard, slotsPerShard)
   return address
+}
+
+export interface CacheCounts {
+  readonly hits: number
+  readonly misses: number
+  readonly evictions: number
+}
+
+/** Counted since the start, modulo 2^32. */
+export function cacheCounts({ u32 }: SharedMemory, address: number): CacheCounts {
+  const base = address >>> 2
+  const count = (at: number): number => Atomics.load(u32, base + at)
+  return { hits: count(counts.hits), misses: count(counts.misses), evictions: count(counts.evictions) }
 }
 
 function linkFreeSlots(u32: Uint32Array, base: number, shard: number, slotsPerShard: number): void {
@@ -120,6 +134,7 @@ export class ChunkCache {
       if (claimed >= 0) this.claim(shard, claimed, key)
       if (ready || claimed >= 0) this.countPin(ready ? found : claimed)
       this.unlock(shard)
+      if (ready || claimed >= 0) Atomics.add(this.u32, this.base + (ready ? counts.hits : counts.misses), 1)
       if (ready) return this.dataOf(found)
       if (claimed >= 0) return this.load(shard, claimed, loader)
       if (found >= 0) this.awaitLoad(found)
@@ -305,6 +320,7 @@ export class ChunkCache {
     if (evictable) this.unlink(shard, slot)
     this.unlock(shard)
     if (!evictable) return false
+    Atomics.add(this.u32, this.base + counts.evictions, 1)
     this.allocator.free(chunk)
     if (needs !== 0) Atomics.sub(this.u32, this.at(needs - 1) + word.pins, 1)
     return true

@@ -24,9 +24,28 @@ export function createFlushJob(tools: JobTools, job: Flush): StorageJob {
   return new StorageJob(withArena(tools, budgets.flush, bytes, (scratch) => flush(tools, job, scratch)))
 }
 
+/** When a part cannot be written, those before it go as well: the next attempt writes them anew. */
 function* flush(tools: JobTools, job: Flush, scratch: Scratch): Generator<undefined, JobResult> {
-  const { schema } = job.version
   const parts: PartDescriptor[] = []
+  let finished = false
+  try {
+    yield* flushParts(tools, job, scratch, parts)
+    finished = true
+    return { parts }
+  } finally {
+    if (!finished) removeParts(tools, parts)
+  }
+}
+
+function removeParts({ files, directory }: JobTools, parts: readonly PartDescriptor[]): void {
+  for (const { file } of parts) {
+    const path = `${directory}/${file}`
+    if (files.exists(path)) files.remove(path)
+  }
+}
+
+function* flushParts(tools: JobTools, job: Flush, scratch: Scratch, parts: PartDescriptor[]): Generator<undefined> {
+  const { schema } = job.version
   const generation = blocksOf(tools.memory, job.generation, job.rows, schema.timestampId)
   const gathered = { ...job, tools, scratch, generation }
   const batches = schema.timestampId < 0 ? inCommitOrder(generation) : inTimeOrder(gathered)
@@ -48,7 +67,6 @@ function* flush(tools: JobTools, job: Flush, scratch: Scratch): Generator<undefi
     }
   }
   if (pending.rows > 0) parts.push(yield* writePending(gathered, pending, parts.length))
-  return { parts }
 }
 
 interface FlushContext extends Omit<Flush, 'generation'> {

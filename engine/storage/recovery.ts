@@ -94,6 +94,7 @@ function loadTables(options: WriterOptions, manifest: Manifest, catalog: WriterC
   for (const { schema, parts, flushedTxn, dictionaries } of manifest.tables.values()) {
     const table = catalog.add(schema)
     table.parts = parts
+    for (const { maxTs } of parts) if (maxTs > table.newestTs) table.newestTs = maxTs
     table.flushedTxn = flushedTxn
     table.transaction = flushedTxn
     loadDictionaries(options, table, new Map(dictionaries))

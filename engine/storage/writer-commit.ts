@@ -5,6 +5,7 @@
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
+import { addFigure } from '../memory/figures.js'
 import { encodeRows, type NewSymbols, type TableRows } from '../wal/frame-rows.js'
 import { noOrigin, type Origin } from '../wal/origin.js'
 import { frameKinds, type Lsn } from '../wal/types.js'
@@ -49,8 +50,10 @@ export function commitRows(
     endLsn = appendFrame(state, appended, changed, origin)
   } catch (thrown) {
     takeBack(appended)
+    addFigure(state.options.memory, 'rollbacks', 1)
     throw thrown
   }
+  if (appended.some(isLate)) addFigure(state.options.memory, 'lateCommits', 1)
   state.catalog.keep()
   state.origins.note(origin, firstLsn)
   state.lastEndLsn = endLsn
@@ -63,12 +66,26 @@ export function commitRows(
   const renewed = new Set([...changed, ...appended.filter(({ fresh }) => fresh).map(({ staged }) => staged.table)])
   state.pending.push({
     endLsn,
+    taken: { micros: nowMicros, ms: state.options.clock.monotonicMs(), rows: rowsOf(tables) },
     visible: appended.map(({ generation: { memtable } }) => ({ memtable, rows: memtable.rows })),
     versions: [...renewed].map((table): TableVersion => table.nextVersion()),
     dropped: [],
     receipts: receipts(endLsn),
   })
   return true
+}
+
+function rowsOf(tables: readonly StagedTable[]): number {
+  return tables.reduce((sum, { pieces }) => pieces.reduce((rows, piece) => rows + piece.rows, sum), 0)
+}
+
+/** Whether rows are older than the newest one of their table; the newest is remembered. */
+function isLate({ staged: { table, pieces } }: Appended): boolean {
+  if (table.schema.timestampId < 0 || pieces.length === 0) return false
+  const { minTimestamp, maxTimestamp } = timesOf(table, pieces)
+  const late = minTimestamp < table.newestTs
+  if (maxTimestamp > table.newestTs) table.newestTs = maxTimestamp
+  return late
 }
 
 /** The manifest lacks the schema: the log must keep the frame that holds it. */

@@ -11,6 +11,7 @@
 
 import { errorRecord } from '../base/errors.js'
 import { budgets } from '../memory/budgets.js'
+import { addFigure, figureOf, writeRefusals } from '../memory/figures.js'
 import type { Lsn } from '../wal/types.js'
 import type { ManifestRecord } from './manifest.js'
 import { chooseMerge } from './merge.js'
@@ -168,6 +169,7 @@ export function flushDone(
       return
     }
   }
+  countParts(state, 'flushes', 'flushedRows', parts)
   schemaWritten(table, state.settledLsn)
   symbolsNamed(table)
   table.parts = [...table.parts, ...parts].sort(byTransaction)
@@ -178,6 +180,19 @@ export function flushDone(
   flushed(state, generation)
   trimLog(state)
   postMerge(state, table)
+}
+
+function countParts(
+  { options: { memory } }: WriterState,
+  times: 'flushes' | 'merges',
+  rows: 'flushedRows' | 'mergedRows',
+  parts: readonly PartDescriptor[],
+): void {
+  addFigure(memory, times, 1)
+  for (const part of parts) {
+    addFigure(memory, rows, part.rows)
+    addFigure(memory, 'partBytes', part.bytes)
+  }
 }
 
 function byTransaction(x: PartDescriptor, y: PartDescriptor): number {
@@ -280,6 +295,8 @@ export function trimLog(state: WriterState): void {
 }
 
 function postMerge(state: WriterState, table: WriterTable): void {
+  // A merge takes room before it gives some back.
+  if (figureOf(state.options.memory, 'refusal') !== writeRefusals.none) return
   const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
   if (table.dropped || state.rewriting.has(table) || merges.length >= mergeJobsMax) return
   const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))
@@ -313,6 +330,7 @@ export function mergeDone(state: WriterState, { job, table }: RunningJob, parts:
       return
     }
   }
+  countParts(state, 'merges', 'mergedRows', parts)
   table.parts = [...table.parts.filter(({ id }) => !replaced.has(id)), ...parts].sort(byTransaction)
   table.retire(() => discardParts(state, present))
   enqueue(state, { versions: [table.nextVersion()] })

@@ -2,6 +2,7 @@
 
 import { assert } from '../base/assert.js'
 import type { ErrorRecord } from '../base/errors.js'
+import { addFigure } from '../memory/figures.js'
 import type { JobResult } from './messages.js'
 import { flushDone, mergeDone } from './writer-flush.js'
 import { rewriteDone, rewriteFailed } from './writer-rewrite.js'
@@ -32,6 +33,7 @@ export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord)
   if (running === undefined) return
   state.jobs.delete(jobId)
   const { table, generation, job } = running
+  addFigure(state.options.memory, 'failedJobs', 1)
   if (job.kind === 'rewrite') {
     rewriteFailed(state, table, error)
     return

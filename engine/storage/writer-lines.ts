@@ -118,9 +118,13 @@ function commitOrFail(
   giveUp: boolean,
 ): boolean {
   if (!commits(state, progress, last) || commitDecoded(state, progress, requestId, last)) return true
-  if (!giveUp) return false
+  if (!giveUp || logFailed(state)) return false
   fail(state, progress, new ResourceError('out of memory for rows'))
   return true
+}
+
+function logFailed({ wal }: WriterState): boolean {
+  return wal.state === 'poisoned'
 }
 
 function own(state: WriterState, progress: LineProgress): void {
@@ -148,6 +152,8 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
     if (last) progress.open = false
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
+    // A stream waits until the log takes its rows.
+    if (logFailed(state) && !decoder.atomic) return false
     fail(state, progress, thrown)
     if (last) answer(state, progress, requestId)
   }

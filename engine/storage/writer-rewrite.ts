@@ -11,6 +11,7 @@
 //   3. Merges of the table neither begin nor end meanwhile: a rewrite replaces the parts that it has read.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
+import { addFigure } from '../memory/figures.js'
 import type { JobResult, RewriteProgram } from './messages.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 import { BatchHeap } from './writer-batch.js'
@@ -197,6 +198,10 @@ export function replaceParts(
     const outcome = outcomeOf(state, { table, added: parts, replaced: gone })
     if (outcome === 'undone') discardParts(state, parts)
     if (outcome !== 'done') throw thrown
+  }
+  for (const part of parts) {
+    addFigure(state.options.memory, 'rewrittenRows', part.rows)
+    addFigure(state.options.memory, 'partBytes', part.bytes)
   }
   if (schema !== undefined) table.settle(schema)
   schemaWritten(table, state.settledLsn)

@@ -8,7 +8,8 @@
 // request is half read; what returns memory (jobs done, versions released) never waits.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
-import { ringUsed } from '../memory/ring.js'
+import { figureOf, writeRefusals } from '../memory/figures.js'
+import { lineFlags, ringKinds, ringPeek, ringUsed } from '../memory/ring.js'
 import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './messages.js'
 import { recoverWriter } from './recovery.js'
@@ -29,6 +30,7 @@ import {
   type WriterOptions,
   type WriterState,
 } from './writer-state.js'
+import { watch } from './writer-watch.js'
 
 type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' }>
 
@@ -108,6 +110,7 @@ export class WriterRole {
     if (now - this.lastTickMs >= tickMs) {
       this.lastTickMs = now
       this.state.wal.tick()
+      watch(this.state)
     }
     if (now - this.lastTrimMs >= trimMs) {
       this.lastTrimMs = now
@@ -128,7 +131,7 @@ export class WriterRole {
     while (state.lastEndLsn - before < state.settings.stepBytes && !this.blocked) {
       const command = this.progress.open ? undefined : this.commands.shift()
       if (command !== undefined) this.take(command)
-      else if (ringUsed(memory) === 0) break
+      else if (ringUsed(memory) === 0 || this.streamMustWait()) break
       else this.takeFromRing()
       worked = true
       if (this.closing !== undefined || this.pauses()) break
@@ -149,16 +152,32 @@ export class WriterRole {
     return true
   }
 
+  /** Rows of a stream are not refused while the log cannot be written: nobody would send them again. */
+  private streamMustWait(): boolean {
+    if (this.state.wal.state !== 'poisoned' || this.progress.open) return false
+    const message = ringPeek(this.state.options.memory)
+    return message?.kind === ringKinds.lines && (message.flags & lineFlags.atomic) === 0
+  }
+
   private takeFromRing(): void {
     this.blocked = takeLines(this.state, this.progress, false) === 'blocked'
   }
 
   /** Memory lacked. When nothing is left that could return some, the request is refused. */
   private retry(): boolean {
-    const hopeless = this.makeMemory()
+    const hopeless = this.state.wal.state !== 'poisoned' && (this.makeMemory() || this.diskRefuses())
     if (this.waitingRows !== undefined) this.blocked = !this.commitWaiting(hopeless)
     else this.blocked = takeLines(this.state, this.progress, hopeless) === 'blocked'
     return !this.blocked
+  }
+
+  /** Flushes fail: who waits for memory is refused, but for streams, which wait on. */
+  private diskRefuses(): boolean {
+    const { memory } = this.state.options
+    if (figureOf(memory, 'refusal') !== writeRefusals.memoryFull) return false
+    if (this.waitingRows !== undefined) return true
+    const message = ringPeek(memory)
+    return message !== null && (message.flags & lineFlags.atomic) !== 0
   }
 
   /** Sees to it that the largest generation is flushed; true when there is nothing to flush or to release. */

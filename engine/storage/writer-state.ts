@@ -13,6 +13,7 @@ import type { ParquetKernel } from '../kernels/parquet.js'
 import type { SortKernel } from '../kernels/sort.js'
 import type { LineDecoder } from '../lines/decode.js'
 import type { Allocator } from '../memory/budgets.js'
+import { addFigure, observeCommit } from '../memory/figures.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
@@ -80,6 +81,8 @@ export interface WriterOptions {
 export interface PendingCommit {
   /** Settled when the log acknowledges up to here. */
   readonly endLsn: Lsn
+  /** When its rows were taken, on the wall and on the monotonic clock; absent without rows. */
+  readonly taken?: { readonly micros: number; readonly ms: number; readonly rows: number }
   readonly visible: readonly { readonly memtable: Memtable; readonly rows: number }[]
   readonly versions: readonly TableVersion[]
   readonly dropped: readonly number[]
@@ -183,6 +186,7 @@ export function settleCommits(state: WriterState): boolean {
   const commits = pending.splice(0, due)
   state.settledLsn = Math.max(state.settledLsn, (commits.at(-1) as PendingCommit).endLsn)
   showRows(options.memory, commits)
+  countCommits(options, commits)
   const versions = commits.flatMap((commit) => commit.versions)
   for (const { schema } of versions) state.catalog.byId.get(schema.id)?.settle(schema)
   const dropped = commits.flatMap((commit) => commit.dropped)
@@ -199,6 +203,16 @@ function showRows({ u32 }: SharedMemory, commits: readonly PendingCommit[]): voi
   Atomics.add(u32, publishSequenceAddress >>> 2, 1)
   for (const { visible } of commits) for (const { memtable, rows } of visible) memtable.publish(rows)
   Atomics.add(u32, publishSequenceAddress >>> 2, 1)
+}
+
+function countCommits({ memory, clock }: WriterOptions, commits: readonly PendingCommit[]): void {
+  const nowMs = clock.monotonicMs()
+  for (const { taken } of commits) {
+    if (taken === undefined) continue
+    addFigure(memory, 'commits', 1)
+    addFigure(memory, 'committedRows', taken.rows)
+    observeCommit(memory, (nowMs - taken.ms) / 1000)
+  }
 }
 
 /** Of several versions of a table only the last one matters to readers. */

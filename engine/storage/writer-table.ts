@@ -62,6 +62,8 @@ export class WriterTable {
   /** Number of the last version made. */
   version = 0
   dropped = false
+  /** The largest designated timestamp since the start, in the table's unit. */
+  newestTs: bigint = -(2n ** 63n)
   /** The manifest lacks the newest schema. */
   schemaDirty = false
   /** Frames from here on are needed for what the manifest lacks of the schema; Infinity when it lacks nothing. */

@@ -34,6 +34,14 @@ export class CatalogView {
   readonly #byName = new Map<string, TableVersion>()
   /** Counts every change: cached plans of older epochs are stale. */
   epoch = 0
+  /** Snapshots that are held. */
+  readers = 0
+  /** Snapshots whose holder forgot to give them back. */
+  leaks = 0
+  readonly #forgotten = new FinalizationRegistry<() => void>((release) => {
+    this.leaks++
+    release()
+  })
 
   constructor(memory: SharedMemory, released: (tableId: number, version: number) => void) {
     this.#memory = memory
@@ -51,6 +59,11 @@ export class CatalogView {
     return this.#byName.get(name.toLowerCase())
   }
 
+  /** How many tables and views there are. */
+  get count(): number {
+    return this.#byName.size
+  }
+
   byId(tableId: number): TableVersion | undefined {
     return this.#byId.get(tableId)?.current
   }
@@ -58,6 +71,11 @@ export class CatalogView {
   /** All tables by id. */
   tables(): TableVersion[] {
     return [...this.#byName.values()].sort((x, y) => x.schema.id - y.schema.id)
+  }
+
+  /** Tables that somebody reads, as he sees them. */
+  read(): TableVersion[] {
+    return [...this.#byId.values()].filter(({ holders }) => holders.size > 0).map(({ current }) => current)
   }
 
   /** Rows that a reader would see now. */
@@ -81,15 +99,29 @@ export class CatalogView {
     const states = tableIds.map((tableId) => this.#state(tableId))
     const versions = states.map((state) => state.current)
     states.forEach((state, index) => count(state.holders, (versions[index] as TableVersion).version, 1))
+    this.readers += states.length
+    const release = (): void => {
+      this.readers -= states.length
+      states.forEach((state, index) => this.#unhold(state, versions[index] as TableVersion))
+    }
+    return this.#watched(this.#read(versions), release)
+  }
+
+  /** Who forgets to release is counted as a leak when the collector finds it, and released. */
+  #watched(snapshots: readonly TableSnapshot[], release: () => void): HeldSnapshots {
+    const token = {}
     let held = true
-    return {
-      snapshots: this.#read(versions),
+    const holder: HeldSnapshots = {
+      snapshots,
       release: () => {
         assert(held, 'snapshots are released once')
         held = false
-        states.forEach((state, index) => this.#unhold(state, versions[index] as TableVersion))
+        this.#forgotten.unregister(token)
+        release()
       },
     }
+    if (snapshots.length > 0) this.#forgotten.register(holder, release, token)
+    return holder
   }
 
   #state(tableId: number): TableState {

@@ -7,6 +7,10 @@ import type { LineRequest, LineTicket, Receipt } from '../engine.js'
 import { lineFlags, precisionCodes, type RingHeader, ringKinds, ringRoom, ringWrite } from '../memory/ring.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { packOrigin } from '../storage/origins.js'
+import { writeRefusal } from './write-guard.js'
+
+/** How often held lines look whether writes are taken again. */
+const heldAskMs = 100
 
 interface Waiting {
   readonly request: LineRequest
@@ -26,6 +30,8 @@ export interface LineDoorOptions {
 export class LineDoor {
   readonly #options: LineDoorOptions
   readonly #queue: Waiting[] = []
+  readonly #held: Waiting[] = []
+  #holding: NodeJS.Timeout | undefined
   /** Blocks of the request under way that are in the ring already. */
   #written = 0
   #serving = false
@@ -39,8 +45,11 @@ export class LineDoor {
     if (this.#closed) return refused(new ResourceError('the server is shutting down'))
     assert(request.blocks.length > 0, 'a request has a block')
     assert(request.origin === undefined || request.atomic, 'an origin is stored with all its rows')
+    const refusal = writeRefusal(this.#options.memory)
+    if (refusal !== null && request.atomic) return refused(refusal)
     const requestId = this.#options.nextRequestId()
     const receipt = this.#options.expect(requestId)
+    if (refusal !== null) return { taken: this.#hold(request, requestId), receipt }
     if (!this.#serving && this.#writeAll(request, requestId, 0) === request.blocks.length) {
       return { taken: Promise.resolve(), receipt }
     }
@@ -49,9 +58,26 @@ export class LineDoor {
     return { taken, receipt }
   }
 
+  /** Lines of a stream wait outside of the queue until writes are taken again: TCP holds the sender back. */
+  #hold(request: LineRequest, requestId: number): Promise<void> {
+    const taken = new Promise<void>((resolve) => this.#held.push({ request, requestId, taken: resolve }))
+    this.#holding ??= setInterval(() => this.#letGo(), heldAskMs)
+    return taken
+  }
+
+  #letGo(): void {
+    if (writeRefusal(this.#options.memory) !== null && !this.#closed) return
+    clearInterval(this.#holding)
+    this.#holding = undefined
+    this.#queue.push(...this.#held.splice(0))
+    if (!this.#serving) void this.#serve(0)
+  }
+
   /** Refuses what comes from now on. */
   close(): void {
     this.#closed = true
+    clearInterval(this.#holding)
+    this.#held.length = 0
   }
 
   /** Writes blocks from number `from` on while there is room; answers how many are in the ring then. */

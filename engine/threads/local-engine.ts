@@ -12,6 +12,8 @@ import type {
   CsvShape,
   DoneResult,
   Engine,
+  EngineFigures,
+  EngineObserver,
   ExecuteOptions,
   KafkaPosition,
   LineRequest,
@@ -24,8 +26,9 @@ import type {
   Validation,
   VirtualRelation,
 } from '../engine.js'
+import { setFigure } from '../memory/figures.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { Catalog, ParameterFigures, QueryFigures, StoredView } from '../sql/catalog.js'
+import type { Catalog, ParameterFigures, QueryFigures } from '../sql/catalog.js'
 import { parseStatement } from '../sql/parse/parse.js'
 import type { Query } from '../sql/plan/plan.js'
 import { planParsed } from '../sql/statements/plan-statement.js'
@@ -44,19 +47,32 @@ import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
 import { shapeOf } from './csv-door.js'
+import { memoryFigures } from './engine-figures.js'
 import { LineDoor } from './line-door.js'
+import { type Planned, selectColumns, setOption, storedView, tableOnly, transposed } from './local-plans.js'
 import { PlanCache } from './plan-cache.js'
+import { poolRelations } from './pool-relations.js'
 import { Positions } from './positions.js'
 import type { QueryDoor, RunningQuery } from './query-door.js'
 import { Rejects } from './rejects.js'
 import { tableFigures } from './table-figures.js'
+import { guardWrite } from './write-guard.js'
 
 /** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
 const insertSelectRows = 100_000
 /** Encoded bytes of a query that may wait for its reader. */
 const resultWindowBytes = 1024 * 1024
 
-export interface LocalEngineOptions {
+/** What the surroundings of the engine want to be asked or told. */
+export interface EngineHooks {
+  /** Reads the settings again; whether they are in force. */
+  readonly reload?: () => boolean
+  /** Tables of the server's own, by their lower-case names; some may be hidden from other sessions. */
+  readonly systemTable?: (name: string) => 'shown' | 'hidden' | undefined
+  readonly observer?: EngineObserver
+}
+
+export interface LocalEngineOptions extends EngineHooks {
   readonly memory: SharedMemory
   readonly view: CatalogView
   readonly queries: QueryDoor
@@ -65,12 +81,11 @@ export interface LocalEngineOptions {
   /** Ends all threads; the writer has closed its files before. */
   readonly endThreads: () => Promise<void>
   readonly parameters: () => readonly ParameterFigures[]
+  readonly cacheAddress: number
   readonly jit: boolean
   readonly clock: Clock
   readonly log: Log
 }
-
-type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
 
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions
@@ -84,6 +99,10 @@ export class LocalEngine implements Engine {
   /** The statement that is being planned: it may ask for itself. */
   #planned: QueryFigures | null = null
   readonly #catalog: Catalog
+  /** The statement that is being planned is the server's own. */
+  #own = false
+  /** Tables that statements under way make, and whose sessions ask for them. */
+  readonly #making = new Map<string, Session['protocol']>()
   #nextRequestId = 1
   #closing: Promise<void> | null = null
 
@@ -98,8 +117,10 @@ export class LocalEngine implements Engine {
       nowMicros: () => clock.nowMicros(),
     })
     this.#catalog = {
-      table: (name) => tableOnly(view.table(name)),
-      tables: () => view.tables().filter((version) => tableOnly(version) !== undefined),
+      table: (name) => (this.#hides(name) ? undefined : tableOnly(view.table(name))),
+      tables: () =>
+        view.tables().filter((version) => tableOnly(version) !== undefined && !this.#hides(version.schema.name)),
+      droppable: (name) => options.systemTable?.(name.toLowerCase()) === undefined,
       figures: (tableId) => tableFigures(memory, view, tableId),
       relation: (name) => this.#relations.get(name.toLowerCase()),
       view: (name) => storedView(view.table(name)),
@@ -108,6 +129,23 @@ export class LocalEngine implements Engine {
       parameters: options.parameters,
     }
     this.relation(this.#rejects.relation)
+    for (const relation of poolRelations(view, memory)) this.relation(relation)
+  }
+
+  #hides(name: string): boolean {
+    return !this.#own && this.#options.systemTable?.(name.toLowerCase()) === 'hidden'
+  }
+
+  figures(): EngineFigures {
+    const { memory, view, cacheAddress } = this.#options
+    return {
+      ...memoryFigures(memory, cacheAddress),
+      ...{ tables: view.count, queries: this.#activity.size, readers: view.readers, readerLeaks: view.leaks },
+    }
+  }
+
+  refuseBelow(freeBytes: number): void {
+    setFigure(this.#options.memory, 'freeBytesMin', freeBytes)
   }
 
   lines(request: LineRequest): LineTicket {
@@ -158,6 +196,7 @@ export class LocalEngine implements Engine {
   }
 
   tableExists(name: string): boolean {
+    if (this.#hides(name)) return false
     return this.#options.view.table(name) !== undefined
   }
 
@@ -167,13 +206,24 @@ export class LocalEngine implements Engine {
     const compilerMs = performance.now() - start
     if (planned.kind === 'query') return this.#query(sql, planned, options, compilerMs, cached)
     if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)
-    return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
+    guardWrite(this.#options.memory, planned)
+    try {
+      return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
+    } finally {
+      this.#ended(options.session, sql, start)
+    }
+  }
+
+  #ended(session: Session, sql: string, startMs: number): void {
+    if (session.protocol !== 'internal')
+      this.#options.observer?.statementEnded(session, sql, (performance.now() - startMs) * 1000)
   }
 
   /** What the writer says. */
   receive(message: FromWriter): void {
     switch (message.kind) {
       case 'published':
+        this.#tellNewTables(message.versions)
         this.#options.view.publish(message.versions, message.dropped)
         for (const receipt of message.receipts) this.#answer(receipt)
         return
@@ -185,6 +235,16 @@ export class LocalEngine implements Engine {
         return
       case 'fatal':
         return
+    }
+  }
+
+  #tellNewTables(versions: readonly TableVersion[]): void {
+    const { observer, view } = this.#options
+    if (observer === undefined) return
+    for (const { schema } of versions) {
+      if (view.byId(schema.id) !== undefined || schema.view !== undefined) continue
+      const origin = this.#making.get(schema.name.toLowerCase()) ?? 'ilp'
+      if (origin !== 'internal') observer.tableCreated(schema.name, origin)
     }
   }
 
@@ -204,7 +264,8 @@ export class LocalEngine implements Engine {
     options: Pick<ExecuteOptions, 'parameters' | 'session'>,
   ): { planned: PlannedStatement; cached: boolean } {
     const { view, queries, clock } = this.#options
-    const cacheable = options.parameters.length === 0
+    this.#own = options.session.protocol === 'internal'
+    const cacheable = options.parameters.length === 0 && !this.#own
     const known = cacheable ? this.#plans.get(sql, view.epoch) : undefined
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
@@ -217,9 +278,15 @@ export class LocalEngine implements Engine {
       parameters: options.parameters,
       nowMicros: clock.nowMicros(),
       user: options.session.user,
+      reload: () => this.#reload(),
     })
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(sql, view.epoch, planned)
     return { planned, cached: false }
+  }
+
+  #reload(): boolean {
+    this.#plans.clear()
+    return this.#options.reload?.() ?? false
   }
 
   #query(
@@ -231,7 +298,8 @@ export class LocalEngine implements Engine {
   ): RowsResult | PlanResult {
     if (options.explain) return { kind: 'plan', lines: planned.explain(), compilerMs }
     const { query, columns } = selectColumns(planned, options.columns)
-    const running = this.#run(sql, query, options)
+    const startMs = performance.now() - compilerMs
+    const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs))
     if (options.signal !== null) options.signal.addEventListener('abort', () => running.cancel('the client went away'))
     return {
       kind: 'rows',
@@ -249,6 +317,7 @@ export class LocalEngine implements Engine {
     sql: string,
     query: Query,
     options: Pick<ExecuteOptions, 'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs'>,
+    ended: () => void,
   ): RunningQuery {
     const { view, queries, jit, clock } = this.#options
     const held = view.hold(query.tables)
@@ -266,6 +335,7 @@ export class LocalEngine implements Engine {
     const running = queries.run(request, () => {
       held.release()
       this.#activity.delete(running.queryId)
+      ended()
     })
     const { queryId } = running
     this.#activity.set(queryId, { queryId, user: options.session.user, startMicros: clock.nowMicros(), sql })
@@ -279,7 +349,7 @@ export class LocalEngine implements Engine {
   ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
     switch (planned.kind) {
       case 'change':
-        for (const change of planned.changes) await this.#change(change)
+        for (const change of planned.changes) await this.#changeFor(options.session, change)
         return { tag: planned.tag, rows: 0 }
       case 'insert':
         return { tag: planned.tag, rows: await this.#insert([planned.rows]) }
@@ -299,6 +369,8 @@ export class LocalEngine implements Engine {
         }
         return { tag: planned.tag, rows: 0 }
       case 'set':
+        setOption(options.session, planned)
+        return { tag: planned.tag, rows: 0 }
       case 'none':
         return { tag: planned.tag, rows: 0 }
     }
@@ -308,6 +380,18 @@ export class LocalEngine implements Engine {
   #demandCancel(queryId: number, session: Session): void {
     if (session.readOnly) throw new AccessError(readOnlyMessage, 0)
     if (this.#activity.get(queryId)?.user !== session.user) demandRight(session, 'admin')
+  }
+
+  /** The session is told as the origin of the table that a change makes. */
+  async #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
+    if (change.kind !== 'createTable') return this.#change(change)
+    const name = change.schema.name.toLowerCase()
+    this.#making.set(name, session.protocol)
+    try {
+      return await this.#change(change)
+    } finally {
+      this.#making.delete(name)
+    }
   }
 
   async #change(change: SchemaChange): Promise<Receipt> {
@@ -332,7 +416,7 @@ export class LocalEngine implements Engine {
   }
 
   async #createTableAs(sql: string, planned: Planned<'createTableAs'>, options: ExecuteOptions): Promise<number> {
-    const receipt = await this.#change(planned.change)
+    const receipt = await this.#changeFor(options.session, planned.change)
     if (receipt.existed) return 0
     const created = this.#options.view.table(planned.change.schema.name)
     assert(created !== undefined, 'a created table is published before its receipt')
@@ -350,7 +434,7 @@ export class LocalEngine implements Engine {
       rowsMax: Number.POSITIVE_INFINITY,
       countAll: false,
     } as const
-    const running = this.#run(sql, planned.query, { ...options, ...unlimited })
+    const running = this.#run(sql, planned.query, { ...options, ...unlimited }, () => {})
     let inserted = 0
     let waiting: (readonly Value[])[] = []
     for await (const rows of running.values) {
@@ -395,52 +479,4 @@ export class LocalEngine implements Engine {
     for (const waiting of this.#receipts.values()) waiting.reject(new ResourceError('the writer has ended'))
     this.#receipts.clear()
   }
-}
-
-function transposed(
-  { tableId, columns }: Pick<Planned<'insertSelect'>, 'tableId' | 'columns'>,
-  rows: readonly (readonly Value[])[],
-): RowsInput {
-  return {
-    tableId,
-    rows: rows.length,
-    columns: columns.map(({ columnId, type }, index) => ({
-      columnId,
-      type,
-      values: rows.map((row) => row[index] ?? null),
-    })),
-  }
-}
-
-function tableOnly(version: TableVersion | undefined): TableVersion | undefined {
-  return version?.schema.view === undefined ? version : undefined
-}
-
-function storedView(version: TableVersion | undefined): StoredView | undefined {
-  if (version?.schema.view === undefined) return undefined
-  const { id, name, view } = version.schema
-  return { id, name, sql: view }
-}
-
-/** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */
-function selectColumns(
-  planned: Planned<'query'>,
-  names: readonly string[] | null,
-): Pick<Planned<'query'>, 'query' | 'columns'> {
-  if (names === null) return planned
-  const { query, columns } = planned
-  const indexes = names.map((name) => {
-    const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase())
-    if (index < 0) throw new SqlError(`column not found: '${name}'`, 0)
-    return index
-  })
-  const picked = indexes.map((index) => columns[index] as (typeof columns)[number])
-  const expressions = indexes.map((index, at) => ({
-    kind: 'column' as const,
-    index,
-    type: (picked[at] as (typeof picked)[number]).type,
-    position: 0,
-  }))
-  const plan = { kind: 'project' as const, columns: picked, input: query.plan, expressions }
-  return { query: { ...query, plan }, columns: picked }
 }

@@ -19,7 +19,7 @@ import type { FromWriter, ToWriter } from '../storage/messages.js'
 import type { WriterSettings } from '../storage/writer-state.js'
 import type { CommitMode } from '../wal/types.js'
 import { CatalogView } from './catalog-view.js'
-import { LocalEngine } from './local-engine.js'
+import { type EngineHooks, LocalEngine } from './local-engine.js'
 import type { LogThreadMessage } from './log-thread.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { QueryDoor } from './query-door.js'
@@ -47,6 +47,9 @@ export interface EngineOptions {
   readonly clock: Clock
   /** What SHOW PARAMETERS lists. */
   readonly parameters: () => readonly ParameterFigures[]
+  readonly reload?: EngineHooks['reload']
+  readonly systemTable?: EngineHooks['systemTable']
+  readonly observer?: EngineHooks['observer']
   /** The engine cannot go on: the process should end within a second. */
   readonly fatal: (error: Error) => void
 }
@@ -93,6 +96,14 @@ function prepareMemory(bytes: number): Prepared {
   const allocator = createAllocator(memory, threadIds.main)
   initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
   return { memory, cacheAddress: createChunkCache(memory, allocator, allocator.limit(budgets.cache)) }
+}
+
+function hooksOf({ reload, systemTable, observer }: EngineOptions): EngineHooks {
+  return {
+    ...(reload === undefined ? {} : { reload }),
+    ...(systemTable === undefined ? {} : { systemTable }),
+    ...(observer === undefined ? {} : { observer }),
+  }
 }
 
 /** Resolves when statements may run. Rejects when the data directory cannot be opened. */
@@ -153,6 +164,8 @@ class EngineThreads {
       jit: options.jit,
       clock: options.clock,
       log: options.log,
+      cacheAddress,
+      ...hooksOf(options),
     })
   }
 

@@ -21,6 +21,10 @@ export class PlanCache {
     return known.plan
   }
 
+  clear(): void {
+    this.#plans.clear()
+  }
+
   set(sql: string, epoch: number, plan: QueryPlan): void {
     if (sql.length > textCharactersMax) return
     if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value as string)

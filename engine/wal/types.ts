@@ -129,6 +129,8 @@ export interface Wal {
   readonly acknowledgedLsn: Lsn
   /** Bytes of log from the oldest segment to the head. */
   readonly bytes: number
+  /** Segments that the log has begun since it was made. */
+  readonly segments: number
   /** Bytes that wait for durability in memory: flow control of the writer. */
   readonly waitingBytes: number
   /** Frames before it should be flushed or carried so that the log keeps below `bytesMax`; 0 when it does. */

@@ -152,6 +152,10 @@ export class SharedLog implements Wal {
     return this.waiting.headLsn - (this.old[0]?.startLsn ?? this.current?.startLsn ?? this.durable)
   }
 
+  get segments(): number {
+    return this.number
+  }
+
   get waitingBytes(): number {
     return this.waiting.headLsn - (this.mode === 'nosync' ? this.written : this.durable)
   }

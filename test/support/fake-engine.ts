@@ -18,6 +18,7 @@ import {
 } from '../../engine/base/errors.js'
 import type {
   Engine,
+  EngineFigures,
   ExecuteOptions,
   LineRequest,
   LineTicket,
@@ -26,6 +27,7 @@ import type {
   StatementResult,
   VirtualRelation,
 } from '../../engine/engine.js'
+import { figures } from '../../engine/memory/figures.js'
 import { dataType } from '../../engine/types/column-types.js'
 
 export interface FakeEngine extends Engine {
@@ -71,11 +73,27 @@ export function fakeEngine(): FakeEngine {
     relation: (relation) => void engine.relations.push(relation),
     positions: () => [],
     tableExists: () => false,
+    figures: () => noFigures,
+    refuseBelow: () => {},
     close: async () => {
       engine.closed = true
     },
   }
   return engine
+}
+
+const none = { used: 0, limit: 0 }
+const noFigures: EngineFigures = {
+  counts: Object.fromEntries(Object.keys(figures).map((name) => [name, 0])) as EngineFigures['counts'],
+  commitSeconds: { bounds: [1], counts: [0, 0], sum: 0 },
+  memory: { ingest: none, memtables: none, cache: none, queries: none, flush: none },
+  allocations: 0,
+  frees: 0,
+  cache: { hits: 0, misses: 0, evictions: 0 },
+  tables: 0,
+  queries: 0,
+  readers: 0,
+  readerLeaks: 0,
 }
 
 function takeLines(engine: FakeEngine, request: LineRequest): LineTicket {

@@ -102,7 +102,7 @@ export class InlineEngine {
     })
     this.#queryDoor = queries
     this.engine = new LocalEngine({
-      ...{ memory, view: this.view, queries, clock, log, jit: true },
+      ...{ memory, view: this.view, queries, clock, log, jit: true, cacheAddress },
       postWriter: (message) => this.#toWriter.push(structuredClone(message)),
       wakeWriter: () => {},
       endThreads: async () => {},

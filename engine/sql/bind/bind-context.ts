@@ -30,15 +30,20 @@ export interface BindOptions {
   readonly parameters: readonly Parameter[]
   readonly nowMicros: number
   readonly user: string
+  /** What reload_config() does. */
+  readonly reload?: () => boolean
 }
 
-export function bindContext({ sql, catalog, parameters, nowMicros, user }: BindOptions): BindContext {
+export function bindContext({ sql, catalog, parameters, nowMicros, user, reload }: BindOptions): BindContext {
   const now = BigInt(nowMicros)
   return {
     sql,
     catalog,
     parameters,
-    evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user },
+    evaluation: {
+      ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user },
+      ...(reload === undefined ? {} : { reload }),
+    },
     tables: [],
     subqueries: [],
     commonTables: [],

@@ -16,6 +16,8 @@ export interface EvaluationContext {
   readonly clockMicros: () => bigint
   readonly random: Random
   readonly user: string
+  /** Reads the settings again; whether they are in force. Absent where there are none. */
+  readonly reload?: () => boolean
 }
 
 /** One call in one expression. */

@@ -26,6 +26,8 @@ export interface PlanOptions {
   /** Microseconds; what now() gives throughout the statement. */
   readonly nowMicros: number
   readonly user: string
+  /** What reload_config() does. */
+  readonly reload?: () => boolean
 }
 
 /** Parses, binds and plans. Throws SqlError. Never blocks. */
@@ -53,7 +55,9 @@ function plan(statement: ast.Statement, context: BindContext): PlannedStatement 
     case 'drop table':
       return planDrop(statement, context)
     case 'drop all tables':
-      return dropped(context.catalog.tables().map(({ schema }) => schema.id))
+      return dropped(
+        context.catalog.tables().flatMap(({ schema: { id, name } }) => (isDroppable(name, context) ? [id] : [])),
+      )
     case 'rename table':
       return planRename(statement, context)
     case 'truncate':
@@ -159,6 +163,11 @@ function explainLines(statement: ast.Explain['statement'], context: BindContext)
 }
 
 // DROP, RENAME, TRUNCATE --------------------------------------------------------------------------------------------
+
+/** Tables of the server's own stay when all tables go. */
+function isDroppable(name: string, { catalog }: BindContext): boolean {
+  return catalog.droppable?.(name) ?? true
+}
 
 function dropped(tableIds: readonly number[]): PlannedStatement {
   return { kind: 'change', changes: tableIds.map((tableId) => ({ kind: 'dropTable', tableId })), tag: 'DROP TABLE' }

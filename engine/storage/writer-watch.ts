@@ -1,0 +1,62 @@
+// What the writer tells about itself at every tick, and whether writes are refused: because the disk is nearly full,
+// because the log cannot be written, or because flushes fail and the memory is full. The doors of the main thread read
+// the figure and refuse new writes; what is taken already waits, and everything goes on by itself when there is room.
+
+import { FileError } from '../base/errors.js'
+import { budgets } from '../memory/budgets.js'
+import { figureOf, setFigure, writeRefusals } from '../memory/figures.js'
+import type { WriterState } from './writer-state.js'
+
+/** Writes are taken again when so much more than the least is free: a refusal does not come and go. */
+const freeAgainFactor = 1.25
+/** Share of the memtables' budget above which failing flushes refuse writes. */
+const memoryFull = 0.9
+
+export function watch(state: WriterState): void {
+  const { options, wal, pending, catalog } = state
+  const { memory } = options
+  setFigure(memory, 'walBytes', wal.bytes)
+  setFigure(memory, 'walSegments', wal.segments)
+  setFigure(memory, 'walWaitingBytes', wal.waitingBytes)
+  setFigure(memory, 'oldestCommitMicros', pending.find(({ taken }) => taken !== undefined)?.taken?.micros ?? 0)
+  let written = 0
+  for (const { generations } of catalog.byId.values()) if (generations.length > 0) written++
+  setFigure(memory, 'tablesWritten', written)
+  const free = freeBytes(state)
+  setFigure(memory, 'freeBytes', free)
+  refuse(state, refusalNow(state, free))
+}
+
+function freeBytes({ options: { files, directory } }: WriterState): number {
+  try {
+    return files.freeBytes(directory)
+  } catch (thrown) {
+    if (!(thrown instanceof FileError)) throw thrown
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+function refusalNow(state: WriterState, free: number): number {
+  const { memory, allocator, clock } = state.options
+  if (state.wal.state === 'poisoned') return writeRefusals.logFailed
+  const refused = figureOf(memory, 'refusal') === writeRefusals.diskLow
+  const least = figureOf(memory, 'freeBytesMin') * (refused ? freeAgainFactor : 1)
+  if (free < least) return writeRefusals.diskLow
+  const failing = clock.monotonicMs() < state.retryAtMs
+  const full = allocator.used(budgets.memtables) > memoryFull * allocator.limit(budgets.memtables)
+  return failing && full ? writeRefusals.memoryFull : writeRefusals.none
+}
+
+const words: Record<number, string> = {
+  [writeRefusals.diskLow]: 'the disk is nearly full',
+  [writeRefusals.logFailed]: 'the log cannot be written',
+  [writeRefusals.memoryFull]: 'the memory is full and the disk takes nothing',
+}
+
+function refuse({ options: { memory, log } }: WriterState, reason: number): void {
+  const before = figureOf(memory, 'refusal')
+  if (before === reason) return
+  setFigure(memory, 'refusal', reason)
+  if (reason === writeRefusals.none) log('W', 'writer', 'writes are taken again')
+  else log('E', 'writer', `writes are refused: ${words[reason]} [freeBytes=${figureOf(memory, 'freeBytes')}]`)
+}

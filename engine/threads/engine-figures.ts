@@ -1,0 +1,33 @@
+// The engine's figures, gathered from the shared memory when somebody asks: a pass over plain numbers, whatever the
+// number of tables.
+
+import type { EngineFigures } from '../engine.js'
+import { allocationCounts, createAllocator } from '../memory/allocator.js'
+import { budgets } from '../memory/budgets.js'
+import { commitSeconds, type Figure, figureOf, figures } from '../memory/figures.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { cacheCounts } from '../storage/chunk-cache.js'
+import { threadIds } from './wake.js'
+
+export function memoryFigures(
+  memory: SharedMemory,
+  cacheAddress: number,
+): Omit<EngineFigures, 'tables' | 'queries' | 'readers' | 'readerLeaks'> {
+  const allocator = createAllocator(memory, threadIds.main)
+  const counts = Object.fromEntries(
+    Object.keys(figures).map((name) => [name, figureOf(memory, name as Figure)]),
+  ) as Record<Figure, number>
+  const byBudget = Object.fromEntries(
+    Object.entries(budgets).map(([name, budget]) => [
+      name,
+      { used: allocator.used(budget), limit: allocator.limit(budget) },
+    ]),
+  ) as unknown as EngineFigures['memory']
+  return {
+    counts,
+    commitSeconds: commitSeconds(memory),
+    memory: byBudget,
+    ...allocationCounts(memory),
+    cache: cacheCounts(memory, cacheAddress),
+  }
+}

@@ -1,0 +1,65 @@
+// What the engine on the main thread makes of plans: rows for an insert, a choice of columns, views of the catalog.
+
+import { SqlError } from '../base/errors.js'
+import type { Session } from '../engine.js'
+import type { StoredView } from '../sql/catalog.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { RowsInput } from '../storage/messages.js'
+import type { TableVersion } from '../storage/schema.js'
+import type { Value } from '../types/value.js'
+
+export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
+
+/** Options that a session can set here; the rest is accepted for clients that set what they always set. */
+export function setOption({ trace }: Session, { name, values }: Planned<'set'>): void {
+  if (name.toLowerCase() === 'query.trace' && trace !== undefined) trace.on = values[0]?.toLowerCase() === 'true'
+}
+
+/** Result rows as the columns of an insert. */
+export function transposed(
+  { tableId, columns }: Pick<Planned<'insertSelect'>, 'tableId' | 'columns'>,
+  rows: readonly (readonly Value[])[],
+): RowsInput {
+  return {
+    tableId,
+    rows: rows.length,
+    columns: columns.map(({ columnId, type }, index) => ({
+      columnId,
+      type,
+      values: rows.map((row) => row[index] ?? null),
+    })),
+  }
+}
+
+export function tableOnly(version: TableVersion | undefined): TableVersion | undefined {
+  return version?.schema.view === undefined ? version : undefined
+}
+
+export function storedView(version: TableVersion | undefined): StoredView | undefined {
+  if (version?.schema.view === undefined) return undefined
+  const { id, name, view } = version.schema
+  return { id, name, sql: view }
+}
+
+/** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */
+export function selectColumns(
+  planned: Planned<'query'>,
+  names: readonly string[] | null,
+): Pick<Planned<'query'>, 'query' | 'columns'> {
+  if (names === null) return planned
+  const { query, columns } = planned
+  const indexes = names.map((name) => {
+    const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase())
+    if (index < 0) throw new SqlError(`column not found: '${name}'`, 0)
+    return index
+  })
+  const picked = indexes.map((index) => columns[index] as (typeof columns)[number])
+  const expressions = indexes.map((index, at) => ({
+    kind: 'column' as const,
+    index,
+    type: (picked[at] as (typeof picked)[number]).type,
+    position: 0,
+  }))
+  const plan = { kind: 'project' as const, columns: picked, input: query.plan, expressions }
+  return { query: { ...query, plan }, columns: picked }
+}

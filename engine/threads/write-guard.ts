@@ -1,0 +1,56 @@
+// Whether the writer takes writes now: the doors of the main thread ask before they hand one on. What makes room is
+// always let through; who streams lines waits instead, because nobody would send them again.
+
+import { ResourceError } from '../base/errors.js'
+import { figureOf, writeRefusals } from '../memory/figures.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { SchemaChange } from '../storage/messages.js'
+
+const MIB = 1024 * 1024
+
+const makingRoom: ReadonlySet<SchemaChange['kind']> = new Set([
+  ...(['dropTable', 'truncateTable', 'dropColumn', 'alterTable', 'renameTable', 'renameColumn'] as const),
+  'alterColumn',
+])
+
+/** Why writes are refused now; null when they are not. */
+export function writeRefusal(memory: SharedMemory): ResourceError | null {
+  switch (figureOf(memory, 'refusal')) {
+    case writeRefusals.none:
+      return null
+    case writeRefusals.diskLow: {
+      const free = Math.floor(figureOf(memory, 'freeBytes') / MIB)
+      const least = Math.floor(figureOf(memory, 'freeBytesMin') / MIB)
+      return new ResourceError(`the disk is nearly full, writes are refused [freeMiB=${free}, leastMiB=${least}]`)
+    }
+    case writeRefusals.logFailed:
+      return new ResourceError('the log cannot be written now, writes are refused')
+    default:
+      return new ResourceError('the memory is full and the disk takes nothing, writes are refused')
+  }
+}
+
+/** Throws when the statement would need room that is not there. */
+export function guardWrite(memory: SharedMemory, planned: PlannedStatement): void {
+  const refusal = needsRoom(planned) ? writeRefusal(memory) : null
+  if (refusal !== null) throw refusal
+}
+
+function needsRoom(planned: PlannedStatement): boolean {
+  switch (planned.kind) {
+    case 'insert':
+    case 'insertSelect':
+    case 'createTableAs':
+    case 'rewrite':
+      return true
+    case 'change':
+      return planned.changes.some((change) => !freesRoom(change))
+    default:
+      return false
+  }
+}
+
+function freesRoom(change: SchemaChange): boolean {
+  return change.kind === 'partitions' ? change.operation !== 'attach' : makingRoom.has(change.kind)
+}
