@@ -41,6 +41,26 @@ export const settingsTable = {
     max: 64 * 1024 ** 2,
     says: 'Bytes of the request line and the headers of one HTTP request; the SQL text is part of them.',
   },
+  'http.receive.buffer.size': {
+    type: 'size',
+    initial: '1m',
+    min: 64 * 1024,
+    max: 16 * 1024 ** 2,
+    says: 'Bytes of a request body that are handled at one time: the block size of imports, and at most 1m of line protocol.',
+  },
+  'http.send.buffer.size': {
+    type: 'size',
+    initial: '2m',
+    min: 64 * 1024,
+    max: 64 * 1024 ** 2,
+    says: 'Encoded bytes of an answer that wait for its reader; a query whose reader is slower holds no thread.',
+  },
+  'http.import.expanded.bytes.max': {
+    type: 'size',
+    initial: '64g',
+    min: 1024 ** 2,
+    says: 'Bytes that the compressed body of an import may expand to.',
+  },
   'http.context.execute': {
     type: 'text',
     initial: '/exec',

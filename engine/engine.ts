@@ -113,6 +113,8 @@ export interface ExecuteOptions {
   readonly explain: boolean
   /** Statements without rows are refused with these words, before they have done anything. */
   readonly rowsOnly?: string
+  /** Bound of encoded bytes that may wait for their reader. */
+  readonly windowBytes?: number
 }
 
 export interface ResultColumn {

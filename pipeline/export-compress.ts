@@ -14,6 +14,8 @@ export type ContentCoding = 'gzip' | 'zstd'
 /** Text leaves faster than it is compressed well. */
 const gzipLevel = 3
 const zstdLevel = 1
+/** Shorter bodies fit a packet as they are. */
+const wholeBytesMin = 1024
 const gzipChunkBytes = 64 * 1024
 
 /** The coding that the header `Accept-Encoding` likes best; null for none. */
@@ -38,6 +40,12 @@ function weightOf(parameters: readonly string[]): number {
   if (quality === undefined) return 1
   const weight = Number(quality.slice(2))
   return weight > 0 && weight <= 1 ? weight : 0
+}
+
+/** A whole answer; null when it is too short to gain. */
+export async function compressWhole(coding: ContentCoding | null, body: Buffer): Promise<Uint8Array | null> {
+  if (coding === null || body.length < wholeBytesMin) return null
+  return coding === 'gzip' ? zlib.gzipSync(body, { level: gzipLevel }) : (await loadZstd())(body)
 }
 
 export function compressor(coding: ContentCoding): Transform {

@@ -6,7 +6,7 @@
 import { type Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-export { type ContentCoding, chooseCoding, compressor } from './export-compress.js'
+export { type ContentCoding, chooseCoding, compressor, compressWhole } from './export-compress.js'
 export { type SpooledFile, spoolBlocks } from './export-spool.js'
 
 /** Results up to this size are copied together. */
@@ -14,7 +14,7 @@ const smallBytesMax = 64 * 1024
 
 export interface ExportTarget {
   /** Sends a complete answer. */
-  readonly whole: (body: Buffer) => void
+  readonly whole: (body: Buffer) => void | Promise<void>
   /** Begins an answer of unknown length. */
   readonly begin: () => Writable
 }
@@ -30,6 +30,8 @@ export interface ExportOptions {
   readonly atOnce?: boolean
   /** Sees each block on its way. */
   readonly observe?: (block: Uint8Array) => void
+  /** What closes an answer that has begun when the result fails; without it the answer is cut off. */
+  readonly broken?: (error: unknown) => Buffer
   /** Between the blocks and the target, in answers of unknown length. */
   readonly through?: Transform | null
 }
@@ -55,10 +57,11 @@ export async function exportBlocks(options: ExportOptions): Promise<void> {
       block = await nextBlock()
     }
     if (block === null) {
-      target.whole(Buffer.concat([...small, await tail()]))
+      await target.whole(Buffer.concat([...small, await tail()]))
       return
     }
-    const source = remaining(Buffer.concat(small), block, nextBlock, tail)
+    const rest = remaining(Buffer.concat(small), block, nextBlock, tail)
+    const source = options.broken === undefined ? rest : closed(rest, options.broken, signal)
     if (options.through === null || options.through === undefined) {
       await pipeline(source, drainedWrites(target.begin()), { signal })
     } else await pipeline(copies(source), options.through, drainedWrites(target.begin()), { signal })
@@ -77,6 +80,20 @@ async function* remaining(
   for (let block: Uint8Array | null = first; block !== null; block = await nextBlock()) yield block
   const end = await tail()
   if (end.length > 0) yield end
+}
+
+/** Ends well whatever happens, unless the reader is gone. */
+async function* closed(
+  source: AsyncIterable<Uint8Array>,
+  broken: (error: unknown) => Buffer,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* source
+  } catch (error) {
+    signal.throwIfAborted()
+    yield broken(error)
+  }
 }
 
 /** A compressor may look at a block after it has asked for the next one. */

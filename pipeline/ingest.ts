@@ -11,6 +11,7 @@ import { lineBody } from './line-body.js'
 import { type LineSinkOptions, lineSink } from './line-sink.js'
 
 export { ByteBudget } from './byte-budget.js'
+export { expandingStages } from './expanded-body.js'
 export { type ImportOptions, type ImportResult, ImportSession } from './import.js'
 export { ImportError, parseImportSchema } from './import-schema.js'
 export { recoverImports } from './import-staging.js'
@@ -35,6 +36,8 @@ export interface LineBodyRequest {
   readonly gzip: boolean
   readonly contentLength: number | null
   readonly bodyBytesMax: number
+  /** Bytes of a block of lines; at most those of the ingest ring's. */
+  readonly blockBytesMax: number
   readonly budget: ByteBudget
   readonly signal: AbortSignal
 }
@@ -42,7 +45,8 @@ export interface LineBodyRequest {
 /** Stores the lines of one body, all or none. Null when the body holds no line. */
 export async function ingestLineBody(source: Readable, request: LineBodyRequest): Promise<Receipt | null> {
   const { engine, connectionId, precision } = request
-  const body = await lineBody(source, { ...request, ...limits })
+  const blockBytesMax = Math.min(request.blockBytesMax, ingestBlockBytesMax)
+  const body = await lineBody(source, { ...request, ...limits, blockBytesMax })
   const blocks = body.blocks.map(({ bytes }) => bytes)
   if (blocks.length === 0) {
     body.release()

@@ -3,7 +3,7 @@
 // A file part is a stream that has to be read to its end before the next part comes; that is the flow control.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Busboy } from '@fastify/busboy'
 import { NetworkError } from '../engine/base/errors.js'
@@ -19,12 +19,13 @@ export interface MultipartHandlers {
   readonly onFile: (name: string, filename: string | undefined, stream: Readable) => Promise<void>
 }
 
-/** Rejects with the first error of a handler, or with NetworkError when the body is malformed or cut off. */
+/** `through`: what the body passes first. Rejects with the first error of a handler, or with NetworkError when the body is malformed or cut off. */
 export async function readMultipart(
   source: Readable,
   headers: IncomingHttpHeaders,
   handlers: MultipartHandlers,
   signal: AbortSignal,
+  through: readonly Duplex[] = [],
 ): Promise<void> {
   const contentType = headers['content-type'] ?? ''
   let failure: unknown = null
@@ -51,7 +52,7 @@ export async function readMultipart(
     files.push(handlers.onFile(name, filename, stream).catch(fail))
   })
   try {
-    await pipeline(source, busboy, { signal })
+    await pipeline([source, ...through, busboy], { signal })
     await Promise.all(files)
   } catch (error) {
     throw failure ?? malformed(error)
@@ -70,6 +71,6 @@ function createBusboy(contentType: string, { isFile }: MultipartHandlers) {
 }
 
 function malformed(error: unknown): Error {
-  if (error instanceof Error && error.name === 'AbortError') return error
+  if (error instanceof NetworkError || (error instanceof Error && error.name === 'AbortError')) return error
   return new NetworkError(`malformed multipart body: ${error instanceof Error ? error.message : String(error)}`)
 }

@@ -316,7 +316,10 @@ export class LocalEngine implements Engine {
   #run(
     sql: string,
     query: Query,
-    options: Pick<ExecuteOptions, 'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs'>,
+    options: Pick<
+      ExecuteOptions,
+      'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs' | 'windowBytes'
+    >,
     ended: () => void,
   ): RunningQuery {
     const { view, queries, jit, clock } = this.#options
@@ -330,7 +333,7 @@ export class LocalEngine implements Engine {
       countAll: options.countAll,
       timeoutMs: options.timeoutMs,
       jit,
-      windowBytes: resultWindowBytes,
+      windowBytes: options.windowBytes ?? resultWindowBytes,
     }
     const running = queries.run(request, () => {
       held.release()

@@ -171,8 +171,14 @@ export function contains(ranges: readonly Range[], value: bigint): boolean {
   return false
 }
 
-export function formatInterval(value: IntervalValue): string {
-  return `('${formatTimestamp(value.lo, 'TIMESTAMP')}', '${formatTimestamp(value.hi, 'TIMESTAMP')}')`
+/** With milliseconds, as clients know it; with microseconds where they count. */
+export function formatInterval({ lo, hi }: IntervalValue): string {
+  const precise = lo % 1000n !== 0n || hi % 1000n !== 0n
+  const text = (ts: bigint): string => {
+    const micros = formatTimestamp(ts, 'TIMESTAMP')
+    return precise ? micros : micros.replace(/000Z$/, 'Z')
+  }
+  return `('${text(lo)}', '${text(hi)}')`
 }
 
 export function parseIntervalValue(text: string): IntervalValue | null {

@@ -14,6 +14,12 @@ export interface HttpOptions {
   readonly connectionsMax: number
   readonly keepAliveMs: number
   readonly headerBytesMax: number
+  /** Bytes of a body that are handled at one time. */
+  readonly receiveBufferBytes: number
+  /** Encoded bytes of an answer that wait for its reader. */
+  readonly sendBufferBytes: number
+  /** What a compressed import may expand to. */
+  readonly importExpandedBytesMax: number
   readonly executePath: string
   readonly exportPath: string
   readonly importPath: string

@@ -1,6 +1,7 @@
 // The JSON around the rows of /exec, which the engine encodes. Members in this order:
 //
-//   query, columns, timestamp, dataset, count, timings      rows
+//   query, columns, timestamp, dataset, count, timings      rows (`capped`, `rowsMax` behind a count that a cap ended;
+//                                                           `error`, `position` instead of it when the result broke off)
 //   query, count, timings                                   count=true
 //   query, explain                                          explain=true
 //   query, ddl, updated                                     other statements (updated: of UPDATE)
@@ -23,13 +24,20 @@ export function rowsHead(request: ExecRequest, result: RowsResult): Buffer {
   return Buffer.from(`{"query":${query},"columns":${columns},"timestamp":${result.timestampIndex},"dataset":[`)
 }
 
-/** Everything behind the last row. */
-export function rowsTail(request: ExecRequest, count: number, times: Times): Buffer {
+/** Everything behind the last row. `rowsCap`: the limit of the server that left rows out, null when none did. */
+export function rowsTail(request: ExecRequest, count: number, times: Times, rowsCap: number | null): Buffer {
   const close = request.countOnly ? '' : ']'
   const timings = request.timings
     ? `,"timings":{"compiler":${milliseconds(times.compilerMs)},"execute":${milliseconds(times.executeMs)},"count":${count}}`
     : ''
-  return Buffer.from(`${close},"count":${count}${timings}}`)
+  const capped = rowsCap === null ? '' : `,"capped":true,"rowsMax":${rowsCap}`
+  return Buffer.from(`${close},"count":${count}${capped}${timings}}`)
+}
+
+/** Instead of what follows the last row, when the rest of the result cannot be had. */
+export function brokenTail(request: ExecRequest, message: string, position: number): Buffer {
+  const close = request.countOnly ? '' : ']'
+  return Buffer.from(`${close},"error":${JSON.stringify(message)},"position":${position}}`)
 }
 
 export function doneBody({ sql }: ExecRequest, { tag, rows }: DoneResult): string {

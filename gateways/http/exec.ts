@@ -2,14 +2,17 @@
 
 import type { ServerResponse } from 'node:http'
 import type { Encoding, ExecuteOptions, RowsResult, StatementResult } from '../../engine/engine.js'
-import { exportBlocks } from '../../pipeline/export.js'
+import { chooseCoding, compressor, compressWhole, exportBlocks } from '../../pipeline/export.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExecBody, parseExecBody } from './exec-body.js'
-import { doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
+import { brokenTail, doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
 import { type ExecRequest, parseExecRequest } from './exec-request.js'
 import { contentTypes, reply, replyBusy } from './replies.js'
 import { readBody } from './request-body.js'
-import { answering, countStatement, headerText, logStatement } from './statement.js'
+import { answering, brokenAnswer, countStatement, headerText, logStatement } from './statement.js'
+
+/** Behind a result that broke off, its words URL-encoded. */
+const errorTrailer = 'X-Error'
 
 export async function handleExec(context: HttpContext, exchange: Exchange): Promise<void> {
   if (!context.queries.enter()) {
@@ -28,7 +31,7 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
         })
         sql = exec.sql
         if (exchange.request.method === 'HEAD') return answerHead(context, exchange.response, sql)
-        await runStatement(context, exchange.response, exec, parameters, signal)
+        await runStatement(context, exchange, exec, parameters, signal)
       },
       () => sql,
     )
@@ -50,7 +53,7 @@ function answerHead({ engine, session }: HttpContext, response: ServerResponse, 
 
 async function runStatement(
   context: HttpContext,
-  response: ServerResponse,
+  exchange: Exchange,
   exec: ExecRequest,
   parameters: ExecBody['parameters'],
   signal: AbortSignal,
@@ -58,7 +61,7 @@ async function runStatement(
   const begunMs = context.clock.monotonicMs()
   const result = await context.engine.execute(exec.sql, executeOptions(context, exec, parameters, signal))
   countStatement(context, result)
-  await sendResult(context, response, exec, result, { begunMs, signal })
+  await sendResult(context, exchange, exec, result, { begunMs, signal })
   logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs)
 }
 
@@ -82,6 +85,7 @@ function executeOptions(
     timeoutMs: exec.timeoutMs,
     signal,
     explain: exec.explain,
+    windowBytes: options.sendBufferBytes,
   }
 }
 
@@ -92,43 +96,56 @@ interface Run {
 
 async function sendResult(
   context: HttpContext,
-  response: ServerResponse,
+  exchange: Exchange,
   exec: ExecRequest,
   result: StatementResult,
   run: Run,
 ): Promise<void> {
   switch (result.kind) {
     case 'rows':
-      return sendRows(context, response, exec, result, run)
+      return sendRows(context, exchange, exec, result, run)
     case 'done':
-      return reply(response, 200, contentTypes.json, doneBody(exec, result))
+      return reply(exchange.response, 200, contentTypes.json, doneBody(exec, result))
     case 'plan':
-      return reply(response, 200, contentTypes.json, planBody(exec, result))
+      return reply(exchange.response, 200, contentTypes.json, planBody(exec, result))
   }
 }
 
 async function sendRows(
-  { clock }: HttpContext,
-  response: ServerResponse,
+  context: HttpContext,
+  { request, response }: Exchange,
   exec: ExecRequest,
   result: RowsResult,
   { begunMs, signal }: Run,
 ): Promise<void> {
   // Read behind the last block; a failure reaches us through the blocks as well.
   result.summary.catch(() => {})
-  const tail = async (): Promise<Buffer> => {
-    const { rows } = await result.summary
-    const executeMs = Math.max(0, clock.monotonicMs() - begunMs - result.compilerMs)
-    return rowsTail(exec, rows, { compilerMs: result.compilerMs, executeMs })
-  }
+  const { clock, options } = context
+  const coding = chooseCoding(headerText(request, 'accept-encoding'))
+  const encoded = coding === null ? [] : ['Content-Encoding', coding, 'Vary', 'Accept-Encoding']
   await exportBlocks({
     blocks: result.blocks,
     head: rowsHead(exec, result),
-    tail,
+    tail: async () => {
+      const { rows, cut } = await result.summary
+      const executeMs = Math.max(0, clock.monotonicMs() - begunMs - result.compilerMs)
+      const rowsCap = cut && !exec.countOnly && exec.rowsMax > options.rowsMax ? options.rowsMax : null
+      return rowsTail(exec, rows, { compilerMs: result.compilerMs, executeMs }, rowsCap)
+    },
     target: {
-      whole: (body) => reply(response, 200, contentTypes.json, body),
-      begin: () => response.writeHead(200, ['Content-Type', contentTypes.json]),
+      whole: async (body) => {
+        const compressed = await compressWhole(coding, body)
+        if (compressed === null) reply(response, 200, contentTypes.json, body)
+        else reply(response, 200, contentTypes.json, compressed, encoded)
+      },
+      begin: () => response.writeHead(200, ['Content-Type', contentTypes.json, 'Trailer', errorTrailer, ...encoded]),
     },
     signal,
+    through: coding === null ? null : compressor(coding),
+    broken: (error) => {
+      const { message, place } = brokenAnswer(context, exec.sql, error)
+      response.addTrailers({ [errorTrailer]: encodeURIComponent(message) })
+      return brokenTail(exec, message, place)
+    },
   })
 }

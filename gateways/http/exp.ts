@@ -68,6 +68,7 @@ async function exportRows(
     signal,
     explain: false,
     rowsOnly: onlySelect,
+    windowBytes: context.options.sendBufferBytes,
   })
   countStatement(context, result)
   assert(result.kind === 'rows', 'other statements were refused')

@@ -2,6 +2,8 @@
 
 import type { Readable } from 'node:stream'
 import {
+  BodyTooLarge,
+  expandingStages,
   ImportError,
   type ImportResult,
   ImportSession,
@@ -60,6 +62,7 @@ async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
 
 function refusalOf({ log, counters }: HttpContext, error: unknown): [status: number, text: string] {
   if (error instanceof ImportError) return [400, error.message]
+  if (error instanceof BodyTooLarge) return [413, error.message]
   const { blame, message, place } = answerOf(error)
   if (blame === 'internal') {
     counters.unhandledErrors++
@@ -82,7 +85,8 @@ async function importBody(
   imp: ImpRequest,
   signal: AbortSignal,
 ): Promise<ImportResult> {
-  const { name, json: _json, ...options } = imp
+  const { name, json: _json, ...importOptions } = imp
+  const { options } = context
   let session: ImportSession | null = null
   let schema = parseImportSchema('')
   let late = false
@@ -103,7 +107,7 @@ async function importBody(
           if (table === undefined) throw new ImportError('no file name given')
           const { engine, session: own } = context
           session = new ImportSession({
-            ...options,
+            ...importOptions,
             ...{ engine, session: own, connectionId: connection.id, name: checkTableName(table) },
           })
           await session.schema(schema)
@@ -111,6 +115,7 @@ async function importBody(
         },
       },
       signal,
+      expandingStages(request.headers['content-encoding'], options.importExpandedBytesMax),
     )
     const opened = session as ImportSession | null
     if (opened === null) throw new ImportError('no file name given')

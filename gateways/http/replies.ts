@@ -20,9 +20,15 @@ export function statusOf(blame: Blame): number {
   return statusOfBlame[blame]
 }
 
-export function reply(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  response.writeHead(status, ['Content-Type', type, 'Content-Length', String(bytes.length)])
+export function reply(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: string | Uint8Array,
+  headers: readonly string[] = [],
+): void {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length)
+  response.writeHead(status, ['Content-Type', type, 'Content-Length', String(bytes.length), ...headers])
   if (bytes.length > joinedBytesMax) response.end(bytes)
   else response.end(bytes.toString('latin1'), 'latin1')
 }

@@ -13,8 +13,8 @@ import { replyText } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
 
-/** Bytes that node:http takes from a socket before a handler has read them. */
-const receiveBytes = 256 * 1024
+/** More than this of a body that nobody reads yet is not worth its memory. */
+const receiveBytesMax = 256 * 1024
 
 /** How often a closing server looks for connections that became idle. */
 const sweepMs = 20
@@ -47,7 +47,8 @@ export async function openHttpGateway(
   const server = createServer({
     keepAliveTimeout: options.keepAliveMs,
     maxHeaderSize: options.headerBytesMax,
-    highWaterMark: receiveBytes,
+    // Bytes that node:http takes from a socket before a handler has read them.
+    highWaterMark: Math.min(options.receiveBufferBytes, receiveBytesMax),
     requestTimeout: 0,
   })
   const connections = admitConnections(server, context)

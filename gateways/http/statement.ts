@@ -1,8 +1,9 @@
 // What the endpoints that run a statement share: their turn, the client that goes away, counting and refusing.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { shownText } from '../../engine/base/secret-text.js'
 import type { StatementResult } from '../../engine/engine.js'
-import { answerOf } from '../common/answers.js'
+import { type Answer, answerOf } from '../common/answers.js'
 import type { Exchange, HttpContext } from './context.js'
 import { errorBody } from './exec-json.js'
 import { ExecRequestError } from './exec-request.js'
@@ -40,14 +41,24 @@ export async function answering(
   }
 }
 
-/** Behind the first byte of an answer an error can only cut it off, which the client sees as a broken chunk. */
-function refuse({ counters, log }: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
-  const { blame, message, place } = answerOf(error)
+/** Counts what went wrong, logs what is our fault, and says what to tell the client. */
+export function brokenAnswer({ counters, log }: HttpContext, sql: string | null, error: unknown): Answer {
+  const answer = answerOf(error)
   counters.queryErrors++
-  if (blame === 'internal') {
+  if (answer.blame === 'internal') {
     counters.unhandledErrors++
-    log('E', 'http', `statement failed: ${error instanceof Error ? error.stack : message} [sql=${sql}]`)
+    log(
+      'E',
+      'http',
+      `statement failed: ${error instanceof Error ? error.stack : answer.message} [sql=${shownText(sql ?? '')}]`,
+    )
   }
+  return answer
+}
+
+/** Behind the first byte of a file an error can only cut it off, which the client sees as a broken chunk. */
+function refuse(context: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
+  const { blame, message, place } = brokenAnswer(context, sql, error)
   if (response.headersSent) response.destroy()
   else reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
 }
@@ -72,5 +83,5 @@ export function logStatement(
 ): void {
   if (!options.logQueries) return
   const cached = result.kind === 'rows' && result.cached
-  log('I', 'exec', `[exe] ${sql} [cached=${cached}, time=${Math.round(timeMs * 1000) / 1000}ms]`)
+  log('I', 'exec', `[exe] ${shownText(sql)} [cached=${cached}, time=${Math.round(timeMs * 1000) / 1000}ms]`)
 }

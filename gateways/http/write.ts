@@ -65,6 +65,7 @@ async function store(
       gzip: encoding === 'gzip',
       contentLength: contentLength(request),
       bodyBytesMax: context.options.lineBodyBytesMax,
+      blockBytesMax: context.options.receiveBufferBytes,
       budget: context.lineBudget,
       signal: gone.signal,
     })

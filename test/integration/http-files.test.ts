@@ -4,12 +4,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
+import { crc32, gzipSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
 
-const server = new TestServer(['memory.bytes=512m'])
+const server = new TestServer(['memory.bytes=512m', 'http.import.expanded.bytes.max=4m'])
 const directory = mkdtempSync(join(tmpdir(), 'penstock-files-'))
 
 const columns = `ts timestamp, bo boolean, by byte, sh short, ch char, i int, l long, f float, d double, s string,
@@ -61,6 +61,18 @@ async function imported(
   const query = new URLSearchParams({ fmt: 'json', ...parameters })
   const answer = await fetch(`http://${server.address('http')}/imp?${query}`, { method: 'POST', body: form })
   return { status: answer.status, body: (await answer.json()) as Imported['body'] }
+}
+
+/** A multipart body of one compressed file. */
+async function importedGzip(data: string, name: string): Promise<number> {
+  const head = '--edge\r\nContent-Disposition: form-data; name="data"; filename="data.csv"\r\n\r\n'
+  const answer = await fetch(`http://${server.address('http')}/imp?fmt=json&name=${name}`, {
+    method: 'POST',
+    headers: { 'content-encoding': 'gzip', 'content-type': 'multipart/form-data; boundary=edge' },
+    body: gzipSync(`${head}${data}\r\n--edge--\r\n`),
+  })
+  await answer.arrayBuffer()
+  return answer.status
 }
 
 describe('exports', () => {
@@ -193,6 +205,13 @@ describe('imports', () => {
     const { status, body } = await imported('a,b\n1,x1\n2,"x2\n3,x3\n', { name: 'open', forceHeader: 'true' })
     expect(status).toBe(400)
     expect(body.status).toBe('line 3: a quote is not closed')
+  })
+
+  test('may be compressed, but not expand without end', async () => {
+    expect(await importedGzip('aa,bb\n10,20\n', 'zipped')).toBe(200)
+    expect((await exported('zipped')).body.toString()).toBe('"aa","bb"\r\n10,20\r\n')
+    expect(await importedGzip(`aa,bb\n${'10,20\n'.repeat(1_000_000)}`, 'bomb')).toBe(413)
+    expect((await exported('bomb')).status).toBe(400)
   })
 
   test('types widen instead of losing values', async () => {
