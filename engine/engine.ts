@@ -66,6 +66,10 @@ export interface Session {
   readonly rights: Rights
   /** `SET query.trace = true` turns it on, for as long as the connection lives; absent: it cannot be turned on. */
   readonly trace?: { on: boolean }
+  /** What SET has set, by name in lower case: SHOW, current_setting() and pg_settings read it, set_config() writes it. */
+  readonly settings?: Map<string, string>
+  /** Of the connection, for pg_backend_pid(). */
+  readonly processId?: number
 }
 
 /** Who else wants to know what happens; called on the main thread, must neither throw nor take long. */

@@ -277,7 +277,7 @@ export class LocalEngine implements Engine {
       catalog: this.#catalog,
       parameters: options.parameters,
       nowMicros: clock.nowMicros(),
-      user: options.session.user,
+      ...options.session,
       reload: () => this.#reload(),
     })
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(sql, view.epoch, planned)

@@ -64,7 +64,10 @@ export const columnTypes = {
 
 export type ColumnType = keyof typeof columnTypes
 
-/** A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; else 0. */
+/**
+ * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT in
+ * results of the catalog one of intKinds; else 0.
+ */
 export interface DataType {
   readonly name: ColumnType
   readonly a: number
@@ -75,6 +78,16 @@ export interface DataType {
 export function dataType(name: ColumnType, a = 0, b = 0): DataType {
   return { name, a, b }
 }
+
+/** Numbers of PostgreSQL's catalog: plain ones, and those that are shown as the name of what they number. */
+export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamespace: 5, regrole: 6 } as const
+
+/** Oid of the PostgreSQL type that stands for a type in results. */
+export function pgOidOf({ name, a }: DataType): number {
+  return name === 'INT' && a === intKinds.oid ? oidTypeOid : columnTypes[name].pgOid
+}
+
+const oidTypeOid = 26
 
 /** Bytes of one value of the type in memory and in WAL frames. */
 export function widthOf(type: DataType): number {

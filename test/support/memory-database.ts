@@ -2,7 +2,7 @@
 // What the engine's threads do is absent; names, types, errors and results are the real ones.
 
 import { SqlError } from '../../engine/base/errors.js'
-import type { VirtualRelation } from '../../engine/engine.js'
+import type { Session, VirtualRelation } from '../../engine/engine.js'
 import type { Catalog, Parameter, PartitionFigures, StoredView, TableFigures } from '../../engine/sql/catalog.js'
 import { displayText, nullOf } from '../../engine/sql/functions/convert.js'
 import type { Row } from '../../engine/sql/functions/evaluate.js'
@@ -37,6 +37,9 @@ export class MemoryDatabase {
   readonly #relations = new Map<string, VirtualRelation>()
   #nextId = 1
   nowMicros = 1_767_225_600_000_000
+  /** Of the session whose statements run. */
+  protocol: Session['protocol'] = 'http'
+  readonly settings = new Map<string, string>()
 
   relation(relation: VirtualRelation): void {
     this.#relations.set(relation.name.toLowerCase(), relation)
@@ -48,7 +51,8 @@ export class MemoryDatabase {
   }
 
   plan(sql: string, parameters: readonly Parameter[] = []): PlannedStatement {
-    return planStatement(sql, { catalog: this.catalog(), parameters, nowMicros: this.nowMicros, user: 'admin' })
+    const { nowMicros, protocol, settings } = this
+    return planStatement(sql, { catalog: this.catalog(), parameters, nowMicros, user: 'admin', protocol, settings })
   }
 
   catalog(): Catalog {

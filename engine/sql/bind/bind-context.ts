@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax } from '../../base/limits.js'
+import type { Session } from '../../engine.js'
 import type { TableVersion } from '../../storage/schema.js'
 import type { Catalog, Parameter } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'
@@ -19,6 +20,12 @@ export interface BindContext {
   readonly subqueries: { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
   /** WITH names in scope, innermost last. */
   readonly commonTables: CommonTable[]
+  /** The wire protocol has the names and types of PostgreSQL's catalog. */
+  readonly protocol: Session['protocol']
+  /** Of pg_backend_pid(). */
+  readonly processId: number
+  /** Settings that set_config() changes. */
+  readonly session: Session['settings']
   depth: number
   /** False once a plan depends on the time, on parameters or on rows made at planning. */
   cacheable: boolean
@@ -32,18 +39,33 @@ export interface BindOptions {
   readonly user: string
   /** What reload_config() does. */
   readonly reload?: () => boolean
+  readonly protocol?: Session['protocol']
+  readonly settings?: Session['settings']
+  readonly processId?: number | undefined
 }
 
-export function bindContext({ sql, catalog, parameters, nowMicros, user, reload }: BindOptions): BindContext {
+export function bindContext({
+  sql,
+  catalog,
+  parameters,
+  nowMicros,
+  user,
+  settings,
+  reload,
+  ...rest
+}: BindOptions): BindContext {
   const now = BigInt(nowMicros)
   return {
     sql,
     catalog,
     parameters,
     evaluation: {
-      ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user },
+      ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },
       ...(reload === undefined ? {} : { reload }),
     },
+    protocol: rest.protocol ?? 'http',
+    processId: rest.processId ?? 0,
+    session: settings,
     tables: [],
     subqueries: [],
     commonTables: [],

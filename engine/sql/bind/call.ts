@@ -8,7 +8,7 @@ import { aggregateOf } from '../functions/evaluate.js'
 import { bestOverload } from '../functions/resolve.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
-import { relationOid } from '../statements/pg-rows.js'
+import { bindCatalogCall, shownArguments } from './catalog-calls.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { convertArguments, noMatch, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
@@ -25,6 +25,9 @@ const rowFunctions: ReadonlySet<string> = new Set([
   'views',
 ])
 
+/** Functions that print their arguments. */
+const takesTexts: ReadonlySet<string> = new Set(['concat', 'concat_ws', 'format', 'quote_ident', 'quote_literal'])
+
 /** Functions whose arguments all have one type. */
 const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
 
@@ -40,7 +43,8 @@ export function bindCall(call: ast.Call, scope: ExpressionScope): Expression {
   const [only] = call.args
   if (name === 'array' && only?.kind === 'subquery' && call.args.length === 1)
     return bindExpression(collected(only, call.position), scope)
-  if (name === 'to_regclass' && call.args.length === 1) return bindRelationOid(call, scope)
+  const ofCatalog = bindCatalogCall(call, scope)
+  if (ofCatalog !== undefined) return ofCatalog
   if (call.distinct || call.filter !== null || call.orderBy.length > 0)
     throw new SqlError('an aggregate function is expected', call.position)
   const args = call.args.map((argument) => bindExpression(argument, scope))
@@ -50,7 +54,8 @@ export function bindCall(call: ast.Call, scope: ExpressionScope): Expression {
 function bindScalar(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   if (unifying.has(name) && args.length > 0) return bindUnifying(call, name, args, scope)
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
-  return scalarCall(name, args, call.position, scope.context, call.name)
+  const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : args
+  return scalarCall(name, taken, call.position, scope.context, call.name)
 }
 
 /** Also of a relation that stands where a value must. */
@@ -93,15 +98,6 @@ function collected({ query }: ast.SubQuery, position: number): ast.Expression {
   const expression: ast.Expression = { ...plain, name: 'concat', args: [text('{'), filled, text('}')] }
   const items = [{ position, expression, alias: null }]
   return { kind: 'subquery', position, query: { ...query, orderBy: [], body: { ...body, items } } }
-}
-
-/** NULL for a name that is none. */
-function bindRelationOid(call: ast.Call, scope: ExpressionScope): Expression {
-  const name = bindExpression(call.args[0] as ast.Expression, scope)
-  if (name.kind !== 'constant') throw new SqlError('a constant is expected', name.position)
-  scope.context.cacheable = false
-  const oid = name.value === null ? null : (relationOid(String(name.value), scope.context) ?? null)
-  return constantOf(oid, dataType('INT'), call.position)
 }
 
 function marked(

@@ -7,16 +7,19 @@ import { typeName } from '../functions/compare.js'
 import { castValue, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
-import { relationOid } from '../statements/pg-rows.js'
-import type { BindContext } from './bind-context.js'
+import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant } from './make-call.js'
 import { castTo, constantOf, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
-  const value = bindExpression(expression.operand, scope)
-  if (expression.type.name === 'regclass') return castToRelation(value, scope.context)
+  const kind = namedKind(expression.type.name)
+  const operand = bindExpression(expression.operand, scope)
+  if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
+  const list = castToList(expression, operand)
+  if (list !== null) return list
   const type = castType(expression, scope.context.sql)
+  const value = isText(type) ? asShown(operand, scope.context) : operand
   if (value.kind === 'constant' && typeof value.value === 'string') checkTextCast(value.value, value, type)
   if (value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a && value.kind !== 'constant') {
     throw new SqlError(
@@ -28,16 +31,11 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   return sameType(value.type, type) ? value : castTo(value, type)
 }
 
-/** `'pg_class'::regclass`: the oid of a relation. What is no constant is an oid already. */
-function castToRelation(value: Expression, context: BindContext): Expression {
-  const type = dataType('INT')
-  if (!isConstant(value)) return sameType(value.type, type) ? value : castTo(value, type)
-  if (!isText(value.type) || value.value === null || /^\d+$/.test(String(value.value)))
-    return constantOf(castValue(value.value, value.type, type), type, value.position)
-  const oid = relationOid(String(value.value), context)
-  if (oid === undefined) throw SqlError.tableMissing(String(value.value), value.position)
-  context.cacheable = false
-  return constantOf(oid, type, value.position)
+/** `'{a,b}'::text[]`, `array[1]::int[]`: a list of texts stays one, and numbers stay what they are. */
+function castToList({ type, operand, position }: ast.CastExpression, value: Expression): Expression | null {
+  if (type.dimensions === 0 || typeOfName({ ...type, dimensions: 0 })?.name === 'DOUBLE') return null
+  if (operand.kind === 'array' && operand.elements.length === 0) return constantOf('{}', dataType('STRING'), position)
+  return isText(value.type) || value.type.name === 'ARRAY' ? value : null
 }
 
 /** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */

@@ -11,6 +11,7 @@ import { bindArray, bindField, bindSubscript } from './array.js'
 import type { BindContext } from './bind-context.js'
 import { bindCall } from './call.js'
 import { bindCast } from './cast.js'
+import { shownArguments } from './catalog-calls.js'
 import { bindBetween, bindComparison, bindIn, bindQuantified } from './comparison.js'
 import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
 import { bindLiteral, bindParameter } from './literal.js'
@@ -246,7 +247,10 @@ function bindConcat(expression: ast.BinaryExpression, scope: ExpressionScope): E
   operands.push(left)
   return scalarCall(
     'concat',
-    operands.reverse().map((operand) => bindExpression(operand, scope)),
+    shownArguments(
+      operands.reverse().map((operand) => bindExpression(operand, scope)),
+      scope.context,
+    ),
     expression.position,
     scope.context,
   )

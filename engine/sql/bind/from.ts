@@ -60,7 +60,7 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
     const view = context.catalog.view(table.name)
     if (view !== undefined) return named(inView(view, table.position, context), alias)
   }
-  const relation = systemSource({ ...table, args: [], alias }, context)
+  const relation = systemSource({ ...table, args: [], called: false, alias }, context)
   if (relation === undefined)
     throw SqlError.tableMissing(table.schema === null ? table.name : `${table.schema}.${table.name}`, table.position)
   return relation
@@ -136,6 +136,8 @@ interface SystemSource {
   readonly schema: string | null
   readonly name: string
   readonly args: readonly string[]
+  /** Written as a function. */
+  readonly called: boolean
   readonly position: number
   readonly alias: string
 }
@@ -173,7 +175,10 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
   })
   if (!texts.includes(undefined)) {
     const position = call.args[0]?.position ?? call.position
-    const relation = systemSource({ schema, name: call.name, args: texts as string[], position, alias }, context)
+    const relation = systemSource(
+      { schema, name: call.name, args: texts as string[], called: true, position, alias },
+      context,
+    )
     if (relation !== undefined) return relation
   }
   return scalarSource(call, args, alias, context)

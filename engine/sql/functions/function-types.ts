@@ -3,6 +3,7 @@
 
 import type { ColumnType, DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import type { SessionSettings } from '../pg-catalog/session-options.js'
 import type { Random } from './random-generator.js'
 
 /** TEXT: STRING, VARCHAR, SYMBOL, CHAR. TIME: TIMESTAMP and TIMESTAMP_NS. ANY: whatever comes. */
@@ -18,6 +19,8 @@ export interface EvaluationContext {
   readonly user: string
   /** Reads the settings again; whether they are in force. Absent where there are none. */
   readonly reload?: () => boolean
+  /** Options of the session; absent where no session is known. */
+  readonly settings?: SessionSettings | undefined
 }
 
 /** One call in one expression. */

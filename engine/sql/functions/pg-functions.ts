@@ -1,13 +1,13 @@
-// Functions that tools of the PostgreSQL world call to read the catalog: descriptions, rights, names.
+// Functions that tools of the PostgreSQL world call to read the catalog: descriptions, rights, names. Nothing that is
+// asked of the catalog itself is here: query threads know none.
 
+import { AssertionError } from '../../base/errors.js'
 import type { ColumnType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import type { ScalarFunction, TypePattern } from './function-types.js'
-import { typeNameOfOid } from './pg-types.js'
-import { sessionOption } from './session-options.js'
-
-/** The role that owns everything. */
-const ownerOid = 10
+import { procedureOfOid } from '../pg-catalog/procedures.js'
+import { optionKey } from '../pg-catalog/session-options.js'
+import { formatType } from '../pg-catalog/types.js'
+import type { CallSite, ScalarFunction, TypePattern } from './function-types.js'
 
 type Row = Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'says'>
 
@@ -37,6 +37,12 @@ const rights: ScalarFunction[] = [
   ['has_function_privilege', 'ANY'],
   ['has_sequence_privilege', 'ANY'],
   ['pg_has_role', 'ANY'],
+  ['has_language_privilege', 'ANY'],
+  ['has_tablespace_privilege', 'ANY'],
+  ['has_type_privilege', 'ANY'],
+  ['has_foreign_data_wrapper_privilege', 'ANY'],
+  ['has_server_privilege', 'ANY'],
+  ['has_parameter_privilege', 'ANY'],
 ].flatMap(([name = '']) =>
   fixed(
     name,
@@ -68,6 +74,13 @@ const visible: ScalarFunction[] = [
   'pg_operator_is_visible',
   'pg_opclass_is_visible',
   'pg_collation_is_visible',
+  'pg_conversion_is_visible',
+  'pg_opfamily_is_visible',
+  'pg_statistics_obj_is_visible',
+  'pg_ts_config_is_visible',
+  'pg_ts_dict_is_visible',
+  'pg_ts_parser_is_visible',
+  'pg_ts_template_is_visible',
 ].map((name) =>
   row(name, ['INT'], 'BOOLEAN', 'Whether the name can be used without its schema: always.', {
     example: [`${name}(1)`, 'true'],
@@ -76,19 +89,12 @@ const visible: ScalarFunction[] = [
 )
 
 const definitions: ScalarFunction[] = [
-  ...fixed('obj_description', [['INT'], ['INT', 'TEXT']], 'STRING', notKept, null),
-  ...fixed('shobj_description', [['INT', 'TEXT']], 'STRING', notKept, null),
-  ...fixed('col_description', [['INT', 'INT']], 'STRING', notKept, null),
   ...fixed('pg_get_partkeydef', [['INT']], 'STRING', notKept, null),
   ...fixed('pg_get_indexdef', [['INT'], ['INT', 'INT', 'BOOLEAN']], 'STRING', notKept, null),
   ...fixed('pg_get_constraintdef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
-  ...fixed('pg_get_viewdef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
   ...fixed('pg_get_triggerdef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
   ...fixed('pg_get_ruledef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
   ...fixed('pg_get_statisticsobjdef_columns', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_get_function_result', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_get_function_arguments', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_get_function_identity_arguments', [['INT']], 'STRING', notKept, null),
   ...fixed('pg_get_serial_sequence', [['TEXT', 'TEXT']], 'STRING', notKept, null),
   row('pg_get_expr', ['TEXT', 'INT'], 'STRING', 'The expression itself.', {
     example: ["pg_get_expr('1', 5)", '1'],
@@ -100,20 +106,75 @@ const definitions: ScalarFunction[] = [
   }),
 ]
 
+/** `integer, VARIADIC any` */
+function argumentsText({ takes, more }: { readonly takes: readonly number[]; readonly more: number }): string {
+  const shown = takes.map((oid) => formatType(oid, null))
+  return (more === 0 ? shown : [...shown, `VARIADIC ${formatType(more, null)}`]).join(', ')
+}
+
+const aboutFunctions: ScalarFunction[] = [
+  ...['pg_get_function_arguments', 'pg_get_function_identity_arguments'].map((name) =>
+    row(name, ['INT'], 'STRING', 'Types of the arguments of a function of pg_proc.', {
+      example: [`${name}(1242)`, 'cstring'],
+      eval: ([oid]) => {
+        const found = procedureOfOid(Number(oid))
+        return found === undefined ? null : argumentsText(found)
+      },
+    }),
+  ),
+  row('pg_get_function_result', ['INT'], 'STRING', 'Type of the result of a function of pg_proc.', {
+    example: ['pg_get_function_result(1242)', 'boolean'],
+    eval: ([oid]) => {
+      const found = procedureOfOid(Number(oid))
+      return found === undefined ? null : formatType(found.gives, null)
+    },
+  }),
+  row('obj_description', ['INT', 'TEXT'], 'STRING', 'What a function does; nothing is kept of other objects.', {
+    example: ["obj_description(1242, 'pg_proc')", 'I/O'],
+    eval: ([oid, catalog]) => (catalog === 'pg_proc' ? (procedureOfOid(Number(oid))?.says ?? null) : null),
+  }),
+  ...fixed('obj_description', [['INT']], 'STRING', notKept, null),
+  ...fixed('shobj_description', [['INT', 'TEXT']], 'STRING', notKept, null),
+  ...fixed('col_description', [['INT', 'INT']], 'STRING', notKept, null),
+  ...fixed('pg_get_functiondef', [['INT']], 'STRING', notKept, null),
+  ...fixed('pg_get_function_sqlbody', [['INT']], 'STRING', notKept, null),
+  ...fixed('pg_get_function_arg_default', [['INT', 'INT']], 'STRING', notKept, null),
+]
+
+/** The list of names that the binder puts into the plan. */
+function listed(key: Value | undefined, { memo }: CallSite, list: Value | undefined): string | undefined {
+  let names = memo.get('names') as Readonly<Record<string, string>> | undefined
+  if (names === undefined) {
+    names = JSON.parse(String(list)) as Readonly<Record<string, string>>
+    memo.set('names', names)
+  }
+  return names[String(key)]
+}
+
+const lookUps: ScalarFunction[] = [
+  row('catalog_name', ['INT', 'STRING'], 'STRING', 'Name of a number of the catalog: what `oid::regclass` shows.', {
+    example: ['catalog_name(7, \'{"7":"t"}\')', 't'],
+    eval: ([oid, list], site) => listed(oid, site, list) ?? (oid === 0 ? '-' : String(oid)),
+  }),
+  row('catalog_text', ['INT', 'STRING'], 'STRING', 'Text that belongs to a number of the catalog.', {
+    example: ['catalog_text(7, \'{"7":"t"}\')', 't'],
+    eval: ([oid, list], site) => listed(oid, site, list) ?? null,
+  }),
+  row('role_name', ['INT', 'STRING'], 'STRING', 'Name of a role.', {
+    example: ['role_name(1, \'{"10":"admin"}\')', 'public'],
+    eval: ([oid, list], site) => listed(oid, site, list) ?? 'public',
+  }),
+]
+
 const server: ScalarFunction[] = [
   ...fixed('inet_server_addr', [[]], 'STRING', notKept, null),
   ...fixed('inet_server_port', [[]], 'INT', notKept, null),
   ...fixed('inet_client_addr', [[]], 'STRING', notKept, null),
   ...fixed('inet_client_port', [[]], 'INT', notKept, null),
-  ...fixed('pg_backend_pid', [[]], 'INT', 'Accepted for compatibility.', 0),
   ...fixed('pg_my_temp_schema', [[]], 'INT', 'There are no temporary tables.', 0),
   ...fixed('pg_is_other_temp_schema', [['INT']], 'BOOLEAN', 'There are no temporary tables.', false),
   ...fixed('pg_relation_is_publishable', [['ANY']], 'BOOLEAN', 'There is no replication.', false),
-  ...fixed('pg_relation_size', [['ANY'], ['ANY', 'TEXT']], 'LONG', notKept, null),
-  ...fixed('pg_total_relation_size', [['ANY']], 'LONG', notKept, null),
-  ...fixed('pg_table_size', [['ANY']], 'LONG', notKept, null),
   ...fixed('pg_indexes_size', [['ANY']], 'LONG', notKept, null),
-  ...fixed('pg_database_size', [['ANY']], 'LONG', notKept, null),
   ...fixed('pg_tablespace_location', [['INT']], 'STRING', notKept, null),
   ...fixed('pg_try_advisory_lock', [['LONG'], ['INT', 'INT']], 'BOOLEAN', 'Accepted for compatibility.', true),
   ...fixed('pg_advisory_lock', [['LONG'], ['INT', 'INT']], 'STRING', 'Accepted for compatibility.', ''),
@@ -128,33 +189,51 @@ const server: ScalarFunction[] = [
     example: ['pg_encoding_to_char(6)', 'UTF8'],
     eval: ([id]) => (id === 6 ? 'UTF8' : ''),
   }),
-  row('pg_get_userbyid', ['INT'], 'STRING', 'Name of a role.', {
-    example: ['pg_get_userbyid(1)', 'public'],
-    volatility: 'statement',
-    eval: ([id], { context }) => (id === ownerOid ? context.user : 'public'),
-  }),
   row('format_type', ['INT', 'INT'], 'STRING', 'SQL name of the type of an oid.', {
     example: ['format_type(23, -1)', 'integer'],
     seesNull: true,
-    eval: ([oid]) => (typeof oid === 'number' ? typeNameOfOid(oid) : null),
+    eval: ([oid, modifier]) => (typeof oid === 'number' ? formatType(oid, modifier as number | null) : null),
   }),
   row('pg_typeof', ['ANY'], 'STRING', 'Name of the type of an expression.', {
     example: ['pg_typeof(1)', 'int'],
     seesNull: true,
     eval: (_args, { argTypes }) => (argTypes[0]?.name ?? 'unknown').toLowerCase(),
   }),
-  row('current_setting', ['TEXT'], 'STRING', 'Value of an option of the session.', {
-    example: ["current_setting('client_encoding')", 'UTF8'],
-    eval: ([name]) => sessionOption(String(name))?.value ?? '',
+  row('setting_value', ['TEXT', 'STRING'], 'STRING', 'Value of an option of the session.', {
+    example: ['setting_value(\'a\', \'{"a":"1"}\')', '1'],
+    eval: ([name, list], site) => listed(optionKey(String(name)), site, list) ?? null,
   }),
-  row('current_setting', ['TEXT', 'BOOLEAN'], 'STRING', 'Value of an option of the session; NULL for unknown ones.', {
-    example: ["current_setting('client_encoding', true)", 'UTF8'],
-    eval: ([name, lenient]) => sessionOption(String(name))?.value ?? (lenient === true ? null : ''),
-  }),
-  row('set_config', ['TEXT', 'TEXT', 'BOOLEAN'], 'STRING', 'Accepted for compatibility: the value.', {
-    example: ["set_config('search_path', 'public', false)", 'public'],
-    eval: ([, value]) => value ?? null,
-  }),
+]
+
+/** Functions that need the catalog or the session: bind/catalog-calls.ts binds them, so that none is ever evaluated. */
+function bound(name: string, takes: readonly TypePattern[], gives: ColumnType, says: string): ScalarFunction {
+  const evaluate = (): never => {
+    throw new AssertionError(`a call of the catalog was not bound [name=${name}]`)
+  }
+  return row(name, takes, gives, says, { example: null, volatility: 'statement', seesNull: true, eval: evaluate })
+}
+
+const ofCatalog: ScalarFunction[] = [
+  ...['regclass', 'regtype', 'regproc', 'regprocedure', 'regnamespace', 'regrole'].map((kind) =>
+    bound(`to_${kind}`, ['TEXT'], 'INT', `Number of the catalog behind a name, as \`'name'::${kind}\`; NULL for none.`),
+  ),
+  bound('pg_get_userbyid', ['INT'], 'STRING', 'Name of a role.'),
+  bound('pg_get_viewdef', ['ANY'], 'STRING', 'Text of a view.'),
+  bound('pg_get_viewdef', ['ANY', 'ANY'], 'STRING', 'Text of a view.'),
+  bound('pg_relation_size', ['ANY'], 'LONG', 'Bytes of the parts of a table.'),
+  bound('pg_relation_size', ['ANY', 'TEXT'], 'LONG', 'Bytes of the parts of a table.'),
+  bound('pg_table_size', ['ANY'], 'LONG', 'Bytes of the parts of a table.'),
+  bound('pg_total_relation_size', ['ANY'], 'LONG', 'Bytes of the parts of a table.'),
+  bound('pg_database_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
+  bound('pg_backend_pid', [], 'INT', 'Number of the connection.'),
+  bound('current_setting', ['TEXT'], 'STRING', 'Value of an option of the session.'),
+  bound(
+    'current_setting',
+    ['TEXT', 'BOOLEAN'],
+    'STRING',
+    'Value of an option of the session; with true NULL for unknown ones.',
+  ),
+  bound('set_config', ['TEXT', 'TEXT', 'BOOLEAN'], 'STRING', 'Sets an option of the session; answers the value.'),
 ]
 
 export const pgFunctions: readonly ScalarFunction[] = [
@@ -162,5 +241,8 @@ export const pgFunctions: readonly ScalarFunction[] = [
   ...columnRights,
   ...visible,
   ...definitions,
+  ...aboutFunctions,
+  ...lookUps,
+  ...ofCatalog,
   ...server,
 ]

@@ -1,6 +1,7 @@
 // The door of the SQL front end: one statement's text becomes data that the engine carries out.
 
 import { SqlError } from '../../base/errors.js'
+import type { Session } from '../../engine.js'
 import { dataType } from '../../types/column-types.js'
 import { type BindContext, bindContext } from '../bind/bind-context.js'
 import { bindExpression } from '../bind/expression.js'
@@ -28,6 +29,10 @@ export interface PlanOptions {
   readonly user: string
   /** What reload_config() does. */
   readonly reload?: () => boolean
+  /** The rest of the session; HTTP without settings where it is absent. */
+  readonly protocol?: Session['protocol']
+  readonly settings?: Session['settings']
+  readonly processId?: number | undefined
 }
 
 /** Parses, binds and plans. Throws SqlError. Never blocks. */

@@ -2,6 +2,8 @@
 
 import type { ResultColumn } from '../../engine.js'
 import type { BindContext } from '../bind/bind-context.js'
+import { asShown } from '../bind/catalog-calls.js'
+import { columnExpression } from '../bind/order.js'
 import type { Relation } from '../bind/scope.js'
 import { optimiseQuery } from '../plan/optimise.js'
 import type { Plan, Query } from '../plan/plan.js'
@@ -18,7 +20,8 @@ export function queryOf(plan: Plan, timestampIndex: number, { tables, subqueries
   return optimiseQuery(query, (index) => tables[index])
 }
 
-export function planRelation(relation: Relation, context: BindContext): Extract<PlannedStatement, { kind: 'query' }> {
+export function planRelation(bound: Relation, context: BindContext): Extract<PlannedStatement, { kind: 'query' }> {
+  const relation = withNames(bound, context)
   const columns: ResultColumn[] = relation.plan.columns.map(({ name, type }) => ({ name, type }))
   const query = queryOf(relation.plan, relation.timestampIndex, context)
   const names = context.tables.map(({ schema }) => schema.name)
@@ -29,4 +32,13 @@ export function planRelation(relation: Relation, context: BindContext): Extract<
     explain: () => printQuery(query, (table) => names[table] ?? ''),
     cacheable: context.cacheable,
   }
+}
+
+/** Numbers of the catalog that are shown as names, as `oid::regclass` is, become their names in the result. */
+function withNames(relation: Relation, context: BindContext): Relation {
+  const { plan } = relation
+  const shown = plan.columns.map((column, index) => asShown(columnExpression(column, index), context))
+  if (shown.every(({ kind }) => kind === 'column')) return relation
+  const columns = plan.columns.map((column, index) => ({ ...column, type: shown[index]?.type ?? column.type }))
+  return { ...relation, plan: { kind: 'project', columns, input: plan, expressions: shown } }
 }

@@ -1,7 +1,7 @@
 // Lists of columns in one line: `name STRING, rows LONG, [extra] INT`.
 
 import { assert } from '../../base/assert.js'
-import { type ColumnType, columnTypes, dataType } from '../../types/column-types.js'
+import { type ColumnType, columnTypes, type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { RelationColumn } from './relations.js'
 
@@ -18,16 +18,9 @@ function isColumnType(name: string): name is ColumnType {
   return name in columnTypes
 }
 
-/** Values by column name as a row; what is not said is 0, false, empty or NULL. */
-export function rowOf(columns: readonly RelationColumn[], values: Readonly<Record<string, Value>>): Value[] {
-  return columns.map(({ name, type }) => {
-    const value = values[name]
-    return value === undefined ? nothing(type.name) : value
-  })
-}
-
-function nothing(type: ColumnType): Value {
-  switch (type) {
+/** What a column says that nothing is known of: 0, false, empty or NULL. */
+export function nothing({ name }: DataType): Value {
+  switch (name) {
     case 'BOOLEAN':
       return false
     case 'CHAR':
@@ -43,4 +36,12 @@ function nothing(type: ColumnType): Value {
     default:
       return null
   }
+}
+
+/** Values by column name as a row; what is not said is 0, false, empty or NULL. */
+export function rowOf(columns: readonly RelationColumn[], values: Readonly<Record<string, Value>>): Value[] {
+  return columns.map(({ name, type }) => {
+    const value = values[name]
+    return value === undefined ? nothing(type) : value
+  })
 }

@@ -5,8 +5,8 @@ import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
+import { catalogRelation } from '../pg-catalog/relations.js'
 import { activityRelation, viewsRelation } from './activity-relations.js'
-import { catalogRelation } from './catalog-relations.js'
 import { emptyRelations } from './empty-relations.js'
 import { columnsRelation, partitionsRelation, partsRelation } from './table-relations.js'
 import {
@@ -36,6 +36,8 @@ export interface RelationRequest {
   readonly name: string
   /** Constant arguments as text. */
   readonly args: readonly string[]
+  /** Written as a function: `name()`. */
+  readonly called: boolean
   /** Of the first argument, or of the name. */
   readonly position: number
   readonly context: BindContext
@@ -48,7 +50,9 @@ export function systemRelation(request: RelationRequest): SystemRelation | undef
   if (args.length === 1 && schema === null) return tableRelations(name, request)
   if (args.length > 0) return undefined
   if (schema !== null) {
-    return emptyRelations(`${schema.toLowerCase()}.${name}`) ?? catalogRelation(schema.toLowerCase(), name, context)
+    const lower = schema.toLowerCase()
+    if (lower === 'pg_catalog' && name === 'pg_get_keywords') return pgKeywordsRelation()
+    return catalogRelation({ schema: lower, name, called: request.called, context })
   }
   switch (name) {
     case 'tables':
@@ -72,7 +76,7 @@ export function systemRelation(request: RelationRequest): SystemRelation | undef
     case 'pg_get_keywords':
       return pgKeywordsRelation()
     default:
-      return emptyRelations(name) ?? catalogRelation(null, name, context)
+      return emptyRelations(name) ?? catalogRelation({ schema: null, name, called: request.called, context })
   }
 }
 

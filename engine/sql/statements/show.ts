@@ -4,8 +4,8 @@ import { SqlError } from '../../base/errors.js'
 import type { TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { sessionOption, sessionOptions } from '../functions/session-options.js'
 import type { Name, Show, TableName } from '../parse/ast.js'
+import { allOptions, sessionOption } from '../pg-catalog/session-options.js'
 import type { Plan } from '../plan/plan.js'
 import { columnList } from './relation-columns.js'
 import type { SystemRelation } from './relations.js'
@@ -27,7 +27,7 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
     case 'parameters':
       return parametersRelation(context)
     case 'all':
-      return allOptions()
+      return everyOption(context)
     case 'columns':
       return columnsRelation(tableOf(show.table, context), context)
     case 'partitions':
@@ -62,21 +62,21 @@ function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string 
 }
 
 /** What is wrong with an unknown name is reported behind it. */
-function option({ name, position }: Name, { sql }: BindContext): SystemRelation {
+function option({ name, position }: Name, { sql, evaluation }: BindContext): SystemRelation {
   if (name.toLowerCase() === 'max_identifier_length') return single('max_identifier_length', 'INT', 63)
-  const known = sessionOption(name)
+  const known = sessionOption(name, evaluation)
   if (known === undefined) {
     throw new SqlError(
       "expected 'TABLES', 'COLUMNS FROM <tab>', 'PARTITIONS FROM <tab>', 'TRANSACTION ISOLATION LEVEL', 'transaction_isolation', 'max_identifier_length', 'standard_conforming_strings', 'parameters', 'server_version', 'server_version_num', 'search_path', 'datestyle', or 'time zone'",
       sql.length - sql.slice(position + name.length).trimStart().length,
     )
   }
-  return single(known.column, 'STRING', known.value)
+  return single(known.name, 'STRING', known.value)
 }
 
-function allOptions(): SystemRelation {
+function everyOption({ evaluation }: BindContext): SystemRelation {
   return {
     columns: columnList('name STRING, setting STRING, description STRING'),
-    rows: () => Object.values(sessionOptions).map(({ column, value }) => [column, value, null]),
+    rows: () => allOptions(evaluation).map(({ name, value, says }) => [name, value, says]),
   }
 }

@@ -3,7 +3,7 @@
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { aggregateFunctions, scalarFunctions, signatureText, windowFunctionNames } from '../functions/all.js'
-import { informationColumns, pgColumns } from './pg-columns.js'
+import { pgRelations } from '../pg-catalog/catalog.js'
 import { columnList } from './relation-columns.js'
 import type { SystemRelation } from './relations.js'
 
@@ -24,10 +24,7 @@ export function functionsRelation(): SystemRelation {
     constant,
     type,
   ]
-  const catalogNames = [
-    ...Object.keys(pgColumns).map((name) => `pg_catalog.${name}`),
-    ...Object.keys(informationColumns).map((name) => `information_schema.${name}`),
-  ]
+  const catalogNames = pgRelations.map(({ schema, name }) => `${schema}.${name}`)
   return {
     columns: columnList(
       'name STRING, signature STRING, signature_translated STRING, runtime_constant BOOLEAN, type STRING',

@@ -1,0 +1,229 @@
+// Calls that need the catalog or the session while they are bound: numbers of the catalog as names (`oid::regclass`),
+// texts of views, sizes, settings. Query threads know no catalog: what a call may look up goes with the plan.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType, intKinds } from '../../types/column-types.js'
+import { isText } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import { namespaces, ownEntries, ownerOid, relationNames, relationOid } from '../pg-catalog/entries.js'
+import { procedures } from '../pg-catalog/procedures.js'
+import { allOptions, optionKey, sessionOption } from '../pg-catalog/session-options.js'
+import { typeOid } from '../pg-catalog/types.js'
+import type { Expression } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
+import { isConstant, scalarCall } from './make-call.js'
+import { constantOf, convertTo } from './types.js'
+
+const textType = dataType('STRING')
+
+/** Types of the catalog whose values are numbers and whose texts are names. */
+export type NamedKind = Exclude<keyof typeof intKinds, 'oid'>
+
+export function namedKind(typeName: string): NamedKind | null {
+  switch (typeName) {
+    case 'regclass':
+    case 'regproc':
+    case 'regtype':
+    case 'regnamespace':
+    case 'regrole':
+      return typeName
+    case 'regprocedure':
+      return 'regproc'
+    default:
+      return null
+  }
+}
+
+function kindOf({ type }: Expression): NamedKind | null {
+  if (type.name !== 'INT' || type.a <= intKinds.oid) return null
+  return (Object.entries(intKinds).find(([, kind]) => kind === type.a)?.[0] ?? null) as NamedKind | null
+}
+
+// Numbers as names --------------------------------------------------------------------------------------------------
+
+/** A number of the catalog as its name; every other expression as it is. */
+export function asShown(expression: Expression, context: BindContext): Expression {
+  const kind = kindOf(expression)
+  if (kind === null) return expression
+  const number = plainNumber(expression)
+  if (kind === 'regtype') {
+    const none = constantOf(null, dataType('INT'), expression.position)
+    return scalarCall('format_type', [number, none], expression.position, context)
+  }
+  return lookedUp('catalog_name', number, namesOf(kind, context), context)
+}
+
+function plainNumber(expression: Expression): Expression {
+  return { ...expression, type: dataType('INT') }
+}
+
+function namesOf(kind: NamedKind, context: BindContext): ReadonlyMap<number, string> {
+  switch (kind) {
+    case 'regclass':
+      return relationNames(context)
+    case 'regnamespace':
+      return new Map(Object.entries(namespaces).map(([name, oid]) => [oid, name]))
+    case 'regrole':
+      return new Map([[ownerOid, context.evaluation.user]])
+    default:
+      return new Map(procedures().map(({ oid, name }) => [oid, name]))
+  }
+}
+
+/** The list goes with the plan as one text. */
+function lookedUp(
+  name: 'catalog_name' | 'catalog_text' | 'role_name',
+  number: Expression,
+  names: ReadonlyMap<number, string>,
+  context: BindContext,
+): Expression {
+  context.cacheable = false
+  const list = constantOf(JSON.stringify(Object.fromEntries(names)), textType, number.position)
+  return scalarCall(name, [number, list], number.position, context)
+}
+
+// Names as numbers --------------------------------------------------------------------------------------------------
+
+/** `'t'::regclass`: the number of a name; a number is taken as it is. */
+export function castToNamed(value: Expression, kind: NamedKind, context: BindContext): Expression {
+  const type = dataType('INT', intKinds[kind])
+  context.cacheable = false
+  if (!isText(value.type)) return { ...convertTo(plainNumber(value), dataType('INT')), type }
+  if (!isConstant(value)) throw new SqlError(`a name of the catalog must be a constant [type=${kind}]`, value.position)
+  if (value.value === null) return constantOf(null, type, value.position)
+  const name = String(value.value)
+  const oid = numberOf(name, kind, context)
+  if (oid === undefined) throw missing(name, kind, value.position)
+  return constantOf(oid, type, value.position)
+}
+
+function numberOf(name: string, kind: NamedKind, context: BindContext): number | undefined {
+  if (/^\s*\d+\s*$/.test(name)) return Number(name)
+  if (name === '-') return 0
+  const bare = name.replace(/^pg_catalog\./, '').replaceAll('"', '')
+  switch (kind) {
+    case 'regclass':
+      return relationOid(name, context)
+    case 'regtype':
+      return typeOid(name)
+    case 'regnamespace':
+      return (namespaces as Readonly<Record<string, number>>)[bare]
+    case 'regrole':
+      return bare === context.evaluation.user ? ownerOid : undefined
+    case 'regproc':
+      return procedures().find((procedure) => procedure.name.toLowerCase() === bare.replace(/\(.*/, '').toLowerCase())
+        ?.oid
+  }
+}
+
+function missing(name: string, kind: NamedKind, position: number): SqlError {
+  if (kind === 'regclass') return SqlError.tableMissing(name, position)
+  const what = { regproc: 'function', regtype: 'type', regnamespace: 'schema', regrole: 'role' }[kind]
+  return new SqlError(`${what} does not exist [${what}=${name}]`, position)
+}
+
+// Calls about relations -------------------------------------------------------------------------------------------------------------
+
+type CatalogCall = (args: readonly Expression[], call: ast.Call, context: BindContext) => Expression
+
+const constantText = (expression: Expression | undefined, call: ast.Call): string | null => {
+  if (expression === undefined || !isConstant(expression)) throw new SqlError('a constant is expected', call.position)
+  return expression.value === null ? null : String(expression.value)
+}
+
+/** NULL for a name that is none. */
+function toNamed(kind: NamedKind): CatalogCall {
+  return ([name], call, context) => {
+    const text = constantText(name, call)
+    context.cacheable = false
+    const oid = text === null ? null : (numberOf(text, kind, context) ?? null)
+    return constantOf(oid, dataType('INT', intKinds[kind]), call.position)
+  }
+}
+
+/** Of a relation that is given by name or number: its bytes in parts. */
+const relationSize: CatalogCall = ([relation], _call, context) => {
+  const sizes = new Map(ownEntries(context).map(({ oid, bytes }) => [oid, String(bytes)]))
+  const oid = castToNamed(relation as Expression, 'regclass', context)
+  return convertTo(lookedUp('catalog_text', plainNumber(oid), sizes, context), dataType('LONG'))
+}
+
+const databaseSize: CatalogCall = (_args, call, context) => {
+  const bytes = ownEntries(context).reduce((sum, entry) => sum + entry.bytes, 0)
+  context.cacheable = false
+  return constantOf(BigInt(bytes), dataType('LONG'), call.position)
+}
+
+const viewText: CatalogCall = ([view], _call, context) => {
+  const texts = new Map(ownEntries(context).flatMap(({ oid, sql }) => (sql === null ? [] : [[oid, sql] as const])))
+  const oid = castToNamed(view as Expression, 'regclass', context)
+  return lookedUp('catalog_text', plainNumber(oid), texts, context)
+}
+
+// The session ---------------------------------------------------------------------------------------------------------
+
+const processId: CatalogCall = (_args, call, context) => {
+  context.cacheable = false
+  return constantOf(context.processId, dataType('INT'), call.position)
+}
+
+/** An unknown name is an error, unless the second argument says that it may be missing. */
+const currentSetting: CatalogCall = ([name, missingOk], call, context) => {
+  const { evaluation } = context
+  context.cacheable = false
+  if (name !== undefined && !isConstant(name)) {
+    const values = Object.fromEntries(allOptions(evaluation).map((entry) => [entry.name.toLowerCase(), entry.value]))
+    const list = constantOf(JSON.stringify(values), textType, call.position)
+    return scalarCall('setting_value', [name, list], call.position, context)
+  }
+  const text = constantText(name, call)
+  const lenient = missingOk !== undefined && isConstant(missingOk) && missingOk.value === true
+  const known = text === null ? undefined : sessionOption(text, evaluation)
+  if (known === undefined && text !== null && !lenient)
+    throw new SqlError(`unrecognized configuration parameter "${text}"`, name?.position ?? call.position)
+  return constantOf(known?.value ?? null, textType, call.position)
+}
+
+const setConfig: CatalogCall = ([name, value], call, context) => {
+  const key = constantText(name, call)
+  const text = constantText(value, call)
+  context.cacheable = false
+  if (key !== null && text !== null) context.session?.set(optionKey(key), text)
+  return constantOf(text, textType, call.position)
+}
+
+const calls: Readonly<Record<string, { readonly counts: readonly number[]; readonly bind: CatalogCall }>> = {
+  to_regclass: { counts: [1], bind: toNamed('regclass') },
+  to_regtype: { counts: [1], bind: toNamed('regtype') },
+  to_regproc: { counts: [1], bind: toNamed('regproc') },
+  to_regprocedure: { counts: [1], bind: toNamed('regproc') },
+  to_regnamespace: { counts: [1], bind: toNamed('regnamespace') },
+  to_regrole: { counts: [1], bind: toNamed('regrole') },
+  pg_get_userbyid: {
+    counts: [1],
+    bind: ([role], _call, context) =>
+      lookedUp('role_name', role as Expression, new Map([[ownerOid, context.evaluation.user]]), context),
+  },
+  pg_get_viewdef: { counts: [1, 2], bind: viewText },
+  pg_relation_size: { counts: [1, 2], bind: relationSize },
+  pg_total_relation_size: { counts: [1], bind: relationSize },
+  pg_table_size: { counts: [1], bind: relationSize },
+  pg_database_size: { counts: [1], bind: databaseSize },
+  pg_backend_pid: { counts: [0], bind: processId },
+  current_setting: { counts: [1, 2], bind: currentSetting },
+  set_config: { counts: [3], bind: setConfig },
+}
+
+/** undefined when the call is none of them, or has another number of arguments. */
+export function bindCatalogCall(call: ast.Call, scope: ExpressionScope): Expression | undefined {
+  const known = calls[call.name.toLowerCase()]
+  if (known === undefined || !known.counts.includes(call.args.length)) return undefined
+  const args = call.args.map((argument) => bindExpression(argument, scope))
+  return known.bind(args, call, scope.context)
+}
+
+/** Arguments of functions that take texts: numbers of the catalog appear by name there. */
+export function shownArguments(args: readonly Expression[], context: BindContext): Expression[] {
+  return args.map((argument) => asShown(argument, context))
+}

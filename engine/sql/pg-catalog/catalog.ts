@@ -1,0 +1,96 @@
+// The relations of pg_catalog and information_schema: which there are, and their columns. Their rows are in rows.ts and
+// information-rows.ts; a relation that is named in neither has none here.
+
+import { type DataType, dataType, intKinds } from '../../types/column-types.js'
+import { catalogTables } from './catalog-tables.js'
+import { catalogViews } from './catalog-views.js'
+import { informationViews } from './information-views.js'
+import { type PgType, pgTypeNamed } from './types.js'
+
+export type PgSchema = 'pg_catalog' | 'information_schema'
+
+export interface PgColumn {
+  readonly name: string
+  readonly pgType: PgType
+  /** What holds its values here. */
+  readonly type: DataType
+}
+
+export interface PgRelation {
+  readonly schema: PgSchema
+  readonly name: string
+  readonly oid: number
+  readonly kind: 'table' | 'view'
+  readonly columns: readonly PgColumn[]
+}
+
+const parse = (schema: PgSchema, text: string): PgRelation[] =>
+  text
+    .trim()
+    .split(/\n(?! )/)
+    .map((entry) => relationOf(schema, entry))
+
+function relationOf(schema: PgSchema, entry: string): PgRelation {
+  const end = entry.indexOf('\n')
+  const [name = '', oid, kind] = entry.slice(0, end).split(' ')
+  const columns = entry
+    .slice(end)
+    .split(',')
+    .map((column) => {
+      const [columnName = '', typeName = ''] = column.trim().split(/\s+/)
+      return { name: columnName, pgType: pgTypeNamed(typeName), type: typeOfColumn(typeName) }
+    })
+  return { schema, name, oid: Number(oid), kind: kind === 'r' ? 'table' : 'view', columns }
+}
+
+/** Lists, trees and addresses are texts. */
+function typeOfColumn(pgType: string): DataType {
+  switch (pgType) {
+    case 'bool':
+      return dataType('BOOLEAN')
+    case 'int2':
+      return dataType('SHORT')
+    case 'int4':
+    case 'xid':
+    case 'cid':
+      return dataType('INT')
+    case 'oid':
+      return dataType('INT', intKinds.oid)
+    case 'regproc':
+    case 'regtype':
+      return dataType('INT', intKinds[pgType])
+    case 'int8':
+      return dataType('LONG')
+    case 'float4':
+      return dataType('FLOAT')
+    case 'float8':
+      return dataType('DOUBLE')
+    case 'timestamptz':
+      return dataType('TIMESTAMP')
+    case 'char':
+      return dataType('CHAR')
+    case 'bytea':
+      return dataType('BINARY')
+    default:
+      return dataType('STRING')
+  }
+}
+
+export const pgRelations: readonly PgRelation[] = [
+  ...parse('pg_catalog', catalogTables),
+  ...parse('pg_catalog', catalogViews),
+  ...parse('information_schema', informationViews),
+]
+
+const byName = new Map(pgRelations.map((relation) => [`${relation.schema}.${relation.name}`, relation]))
+
+export function pgRelation(schema: PgSchema, name: string): PgRelation | undefined {
+  return byName.get(`${schema}.${name}`)
+}
+
+/** Columns that every table of PostgreSQL has, and that `*` does not show. */
+export const systemColumns: readonly { readonly name: string; readonly type: DataType }[] = [
+  { name: 'tableoid', type: dataType('INT', intKinds.oid) },
+  { name: 'xmin', type: dataType('LONG') },
+  { name: 'ctid', type: dataType('STRING') },
+]

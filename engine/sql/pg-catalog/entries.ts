@@ -1,0 +1,135 @@
+// What the catalog has names for: tables and views of the database, and the relations of the catalog itself.
+
+import { liveColumns } from '../../storage/schema.js'
+import type { DataType } from '../../types/column-types.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { viewColumns } from '../bind/from.js'
+import { pgRelations } from './catalog.js'
+import { type PgType, pgTypeOf, typeModifier } from './types.js'
+
+/** Oid of the one role, the owner of everything. */
+export const ownerOid = 10
+export const databaseOid = 1
+export const databaseName = 'qdb'
+/** Oids of tables and views: their ids behind this. */
+const firstOid = 16_384
+
+export const namespaces = { pg_catalog: 11, public: 2200, information_schema: 13_000 } as const
+export type Schema = keyof typeof namespaces
+
+export interface CatalogEntry {
+  readonly oid: number
+  readonly schema: Schema
+  readonly name: string
+  readonly kind: 'table' | 'view'
+  readonly columns: readonly EntryColumn[]
+  /** Rows in parts: an estimate, cheap to have. */
+  readonly rows: number
+  /** Bytes in parts. */
+  readonly bytes: number
+  /** Text of a view of the database. */
+  readonly sql: string | null
+}
+
+export interface EntryColumn {
+  readonly name: string
+  readonly pgType: PgType
+  readonly modifier: number
+  /** Of the database's own tables and views. */
+  readonly type: DataType | null
+  /** Dimensions of an array. */
+  readonly dimensions: number
+}
+
+/** Tables and views of the database. */
+export function ownEntries({ catalog, evaluation }: BindContext): CatalogEntry[] {
+  const tables = catalog.tables().map(
+    ({ schema, parts }): CatalogEntry => ({
+      oid: firstOid + schema.id,
+      schema: 'public',
+      name: schema.name,
+      kind: 'table',
+      columns: liveColumns(schema).map(ownColumn),
+      rows: parts.reduce((sum, { rows }) => sum + rows, 0),
+      bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+      sql: null,
+    }),
+  )
+  const views = catalog.views().map(
+    (view): CatalogEntry => ({
+      oid: firstOid + view.id,
+      schema: 'public',
+      name: view.name,
+      kind: 'view',
+      columns: viewColumns(view, catalog, evaluation).map(ownColumn),
+      rows: 0,
+      bytes: 0,
+      sql: view.sql,
+    }),
+  )
+  return [...tables, ...views]
+}
+
+function ownColumn({ name, type }: { readonly name: string; readonly type: DataType }): EntryColumn {
+  return {
+    name,
+    pgType: pgTypeOf(type),
+    modifier: typeModifier(type),
+    type,
+    dimensions: type.name === 'ARRAY' ? type.a : 0,
+  }
+}
+
+/** The relations of the catalog itself. */
+export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, schema, name, kind, columns }) => ({
+  oid,
+  schema,
+  name,
+  kind,
+  columns: columns.map((column) => ({
+    name: column.name,
+    pgType: column.pgType,
+    modifier: -1,
+    type: null,
+    dimensions: column.pgType.category === 'A' ? 1 : 0,
+  })),
+  rows: 0,
+  bytes: 0,
+  sql: null,
+}))
+
+const systemOids = new Map(systemEntries.map(({ schema, name, oid }) => [`${schema}.${name}`, oid]))
+
+/** The parts of a written name: `"a.b".c` has two. Without quotes letters are small. */
+export function nameParts(written: string): string[] {
+  return [...written.matchAll(/"((?:[^"]|"")*)"|([^".]+)/g)].map(([, quoted, plain = '']) =>
+    quoted === undefined ? plain.trim().toLowerCase() : quoted.replaceAll('""', '"'),
+  )
+}
+
+/** undefined when there is no relation of that name. A schema, and a database before it, are allowed. */
+export function relationOid(written: string, { catalog }: BindContext): number | undefined {
+  if (/^\s*\d+\s*$/.test(written)) return Number(written)
+  const parts = nameParts(written)
+  const name = parts[parts.length - 1] ?? ''
+  const schema = parts[parts.length - 2]
+  if (schema === undefined || schema === 'public') {
+    const id = catalog.table(name)?.schema.id ?? catalog.view(name)?.id
+    if (id !== undefined) return firstOid + id
+  }
+  return systemOids.get(`${schema ?? 'pg_catalog'}.${name}`)
+}
+
+/** Names of relations by oid, as `oid::regclass` shows them. */
+export function relationNames({ catalog }: BindContext): ReadonlyMap<number, string> {
+  const names = new Map<number, string>()
+  for (const { oid, schema, name } of systemEntries)
+    names.set(oid, schema === 'pg_catalog' ? name : `${schema}.${quoteIdent(name)}`)
+  for (const { schema } of catalog.tables()) names.set(firstOid + schema.id, quoteIdent(schema.name))
+  for (const { id, name } of catalog.views()) names.set(firstOid + id, quoteIdent(name))
+  return names
+}
+
+export function quoteIdent(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+}

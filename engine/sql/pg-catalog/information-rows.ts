@@ -1,0 +1,162 @@
+// Rows of information_schema. Clients of the wire protocol find what the standard asks for, the catalog's own relations
+// included; over HTTP the database's tables and views are listed, as clients of this dialect know it.
+
+import { typeText } from '../../types/column-types.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { type CatalogEntry, databaseName, namespaces, ownEntries, systemEntries } from './entries.js'
+import { type Procedure, procedures } from './procedures.js'
+import type { RowRecord } from './rows.js'
+import { formatType, type PgType } from './types.js'
+
+type Rows = (context: BindContext) => readonly RowRecord[]
+
+export const informationRows: Readonly<Record<string, Rows>> = {
+  tables: (context) => shownEntries(context).map(tableRecord),
+  columns: (context) => shownEntries(context).flatMap(columnRecords),
+  views: (context) =>
+    shownEntries(context)
+      .filter(({ kind }) => kind === 'view')
+      .map(({ schema, name, sql }) => ({
+        ...tableName(schema, name),
+        view_definition: sql,
+        check_option: 'NONE',
+        is_updatable: 'NO',
+        is_insertable_into: 'NO',
+        is_trigger_updatable: 'NO',
+        is_trigger_deletable: 'NO',
+        is_trigger_insertable_into: 'NO',
+      })),
+  schemata: ({ evaluation }) =>
+    Object.keys(namespaces).map((name) => ({
+      catalog_name: databaseName,
+      schema_name: name,
+      schema_owner: evaluation.user,
+    })),
+  character_sets: () => [characterSet],
+  information_schema_catalog_name: () => [{ catalog_name: databaseName }],
+  enabled_roles: ({ evaluation }) => [{ role_name: evaluation.user }],
+  applicable_roles: () => [],
+  table_privileges: (context) => privilegeRecords(context),
+  role_table_grants: (context) => privilegeRecords(context),
+  routines: () => procedures().map(routineRecord),
+}
+
+/** Over HTTP the last column's name ends in a blank: recorded so, and clients read names as they are sent. */
+const characterSet: RowRecord = {
+  character_set_name: 'UTF8',
+  character_repertoire: 'UCS',
+  form_of_use: 'UTF8',
+  default_collate_catalog: 'public',
+  default_collate_schema: 'public',
+  default_collate_name: 'en_US.utf8',
+  'default_collate_name ': 'en_US.utf8',
+}
+
+function shownEntries(context: BindContext): CatalogEntry[] {
+  const own = ownEntries(context)
+  return context.protocol === 'pg' ? [...own, ...systemEntries] : own
+}
+
+function tableName(schema: string, name: string): RowRecord {
+  return { table_catalog: databaseName, table_schema: schema, table_name: name }
+}
+
+function tableRecord({ schema, name, kind }: CatalogEntry): RowRecord {
+  const writable = kind === 'table' && schema === 'public'
+  return {
+    ...tableName(schema, name),
+    table_type: kind === 'table' ? 'BASE TABLE' : 'VIEW',
+    is_insertable_into: writable ? 'YES' : 'NO',
+    is_typed: 'NO',
+  }
+}
+
+function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord[] {
+  const writable = kind === 'table' && schema === 'public'
+  return columns.map((column, index) => ({
+    ...tableName(schema, name),
+    column_name: column.name,
+    ordinal_position: index + 1,
+    column_default: null,
+    is_nullable: 'YES',
+    data_type: dataTypeName(column.pgType),
+    ...typeFigures(column.pgType, column.modifier),
+    udt_catalog: databaseName,
+    udt_schema: 'pg_catalog',
+    udt_name: column.pgType.name,
+    dtd_identifier: String(index + 1),
+    is_self_referencing: 'NO',
+    is_identity: 'NO',
+    identity_cycle: 'NO',
+    is_generated: 'NEVER',
+    is_updatable: writable ? 'YES' : 'NO',
+  }))
+}
+
+function dataTypeName({ oid, category, sqlName }: PgType): string {
+  return category === 'A' && sqlName.endsWith('[]') ? 'ARRAY' : sqlName || formatType(oid, null)
+}
+
+const binaryDigits: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64, float4: 24, float8: 53 }
+
+function typeFigures({ name, category }: PgType, modifier: number): RowRecord {
+  const digits = binaryDigits[name]
+  if (digits !== undefined) {
+    const scale = name.startsWith('int') ? 0 : null
+    return { numeric_precision: digits, numeric_precision_radix: 2, numeric_scale: scale }
+  }
+  if (name === 'numeric' && modifier >= 0) {
+    const [precision, scale] = [(modifier - 4) >> 16, (modifier - 4) & 0xffff]
+    return { numeric_precision: precision, numeric_precision_radix: 10, numeric_scale: scale }
+  }
+  if (name === 'bpchar' && modifier >= 0)
+    return { character_maximum_length: modifier - 4, character_octet_length: (modifier - 4) * 4 }
+  if (name === 'varchar' || name === 'text') return { character_octet_length: 1_073_741_824 }
+  if (category === 'D' || category === 'T') return { datetime_precision: name === 'date' ? 0 : 6 }
+  return {}
+}
+
+/** Columns under the types and places that this dialect gives them, counted from 0. */
+export function ownColumnRecords(context: BindContext): RowRecord[] {
+  return ownEntries(context).flatMap(({ schema, name, columns }) =>
+    columns.map((column, index) => ({
+      ...tableName(schema, name),
+      column_name: column.name,
+      ordinal_position: index,
+      is_nullable: 'yes',
+      data_type: column.type === null ? '' : typeText(column.type),
+    })),
+  )
+}
+
+const privileges = ['INSERT', 'SELECT', 'UPDATE', 'DELETE', 'TRUNCATE'] as const
+
+function privilegeRecords(context: BindContext): RowRecord[] {
+  const { user } = context.evaluation
+  return ownEntries(context).flatMap(({ schema, name }) =>
+    privileges.map((privilege) => ({
+      grantor: user,
+      grantee: user,
+      ...tableName(schema, name),
+      privilege_type: privilege,
+      is_grantable: 'YES',
+      with_hierarchy: privilege === 'SELECT' ? 'YES' : 'NO',
+    })),
+  )
+}
+
+function routineRecord({ oid, name, gives, kind, volatility }: Procedure): RowRecord {
+  return {
+    specific_catalog: databaseName,
+    specific_schema: 'pg_catalog',
+    specific_name: `${name}_${oid}`,
+    routine_catalog: databaseName,
+    routine_schema: 'pg_catalog',
+    routine_name: name,
+    routine_type: kind === 'f' ? 'FUNCTION' : null,
+    data_type: formatType(gives, null),
+    type_udt_schema: 'pg_catalog',
+    is_deterministic: volatility === 'pure' ? 'YES' : 'NO',
+    security_type: 'INVOKER',
+  }
+}

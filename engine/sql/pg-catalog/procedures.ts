@@ -1,0 +1,118 @@
+// Functions as pg_proc lists them: those of the types, and every signature of this server's own.
+
+import { columnTypes, dataType } from '../../types/column-types.js'
+import { aggregateFunctions, scalarFunctions, windowFunctionNames } from '../functions/all.js'
+import type { ScalarFunction, TypePattern, Volatility } from '../functions/function-types.js'
+import { functionEndings, pgTypeNamed, pgTypeOf, pgTypes } from './types.js'
+
+export interface Procedure {
+  readonly oid: number
+  readonly name: string
+  /** f(unction), a(ggregate), w(indow). */
+  readonly kind: 'f' | 'a' | 'w'
+  readonly volatility: Volatility
+  /** Oids of the types. */
+  readonly takes: readonly number[]
+  /** Of arguments that may repeat, 0 for none. */
+  readonly more: number
+  readonly gives: number
+  readonly says: string | null
+}
+
+const firstOid = 100_000
+const anyOid = pgTypeNamed('any').oid
+const internalOid = pgTypeNamed('internal').oid
+const cstringOid = pgTypeNamed('cstring').oid
+
+let known: readonly Procedure[] | null = null
+
+/** All functions, those of types first. Made at the first call: the tables of functions name this file's callers. */
+export function procedures(): readonly Procedure[] {
+  known ??= [...typeFunctions(), ...ownFunctions()]
+  return known
+}
+
+const named = new Map<number, string>()
+
+/** undefined when there is no function of that oid. */
+export function procedureName(oid: number): string | undefined {
+  if (named.size === 0) for (const procedure of procedures()) named.set(procedure.oid, procedure.name)
+  return named.get(oid)
+}
+
+export function procedureOfOid(oid: number): Procedure | undefined {
+  return procedures().find((procedure) => procedure.oid === oid)
+}
+
+function typeFunctions(): Procedure[] {
+  const found = new Map<number, Procedure>()
+  for (const { oid: type, functions, stem } of pgTypes) {
+    functions.forEach((oid, index) => {
+      const ending = functionEndings[index] ?? ''
+      if (oid === 0 || found.has(oid)) return
+      const [takes, gives] =
+        ending === 'in' || ending === 'recv'
+          ? [[ending === 'in' ? cstringOid : internalOid], type]
+          : [[type], ending === 'out' ? cstringOid : pgTypeNamed('bytea').oid]
+      const rest = { kind: 'f', volatility: 'pure', more: 0, says: 'I/O' } as const
+      found.set(oid, { oid, name: `${stem}${ending}`, takes, gives, ...rest })
+    })
+  }
+  return [...found.values()]
+}
+
+function ownFunctions(): Procedure[] {
+  const isName = ({ name }: { readonly name: string }): boolean => /^[a-z_]\w*$/i.test(name)
+  const scalars = scalarFunctions.filter(isName).map(
+    (entry): Omit<Procedure, 'oid'> => ({
+      name: entry.name,
+      kind: 'f',
+      volatility: entry.volatility ?? 'pure',
+      takes: entry.takes.map(oidOfPattern),
+      more: entry.more === undefined ? 0 : oidOfPattern(entry.more),
+      gives: oidOfResult(entry.gives),
+      says: entry.says,
+    }),
+  )
+  const aggregates = aggregateFunctions.filter(isName).map(
+    (entry): Omit<Procedure, 'oid'> => ({
+      name: entry.name,
+      kind: 'a',
+      volatility: 'pure',
+      takes: entry.takes.map(oidOfPattern),
+      more: 0,
+      gives: oidOfResult(entry.gives),
+      says: entry.says,
+    }),
+  )
+  const windows = [...windowFunctionNames].map(
+    (name): Omit<Procedure, 'oid'> => ({
+      name,
+      kind: 'w',
+      volatility: 'pure',
+      takes: [],
+      more: 0,
+      gives: anyOid,
+      says: null,
+    }),
+  )
+  return [...scalars, ...aggregates, ...windows].map((entry, index) => ({ oid: firstOid + index, ...entry }))
+}
+
+function oidOfPattern(pattern: TypePattern): number {
+  switch (pattern) {
+    case 'ANY':
+      return anyOid
+    case 'TEXT':
+      return pgTypeNamed('text').oid
+    case 'TIME':
+      return pgTypeNamed('timestamp').oid
+    default:
+      return columnTypes[pattern].pgOid
+  }
+}
+
+/** Results that depend on the arguments are shown as any. */
+function oidOfResult(gives: ScalarFunction['gives']): number {
+  return typeof gives === 'function' || gives === 'FIRST' ? anyOid : pgTypeOf(dataType(gives)).oid
+}

@@ -1,0 +1,122 @@
+// pg_catalog and information_schema as relations: columns and rows put together.
+//
+// Over the wire protocol they have PostgreSQL's columns, in its order and types. Over HTTP those that clients of this
+// dialect know have the recorded ones, and what PostgreSQL has beyond them can be named, though `*` does not show it.
+
+import { type DataType, dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { columnList, nothing } from '../statements/relation-columns.js'
+import type { RelationColumn, SystemRelation } from '../statements/relations.js'
+import { type PgRelation, pgRelation, systemColumns } from './catalog.js'
+import { informationRows, ownColumnRecords } from './information-rows.js'
+import { recordedCatalog, recordedInformation } from './recorded-columns.js'
+import { pgRows, type RowRecord } from './rows.js'
+import { ownTypeRecords } from './types.js'
+
+export interface CatalogRequest {
+  /** null: a name of pg_catalog without its schema. */
+  readonly schema: string | null
+  readonly name: string
+  /** Written as a function: `pg_type()`. */
+  readonly called: boolean
+  readonly context: BindContext
+}
+
+/** undefined when there is no such relation. */
+export function catalogRelation({ schema, name, called, context }: CatalogRequest): SystemRelation | undefined {
+  if (schema === 'information_schema') return informationRelation(name, context)
+  if (schema !== null && schema !== 'pg_catalog') return undefined
+  const relation = pgRelation('pg_catalog', name)
+  if (relation === undefined) return undefined
+  const columns = columnsOf(relation, recordedCatalog[name], context)
+  if (called && name === 'pg_type') return made(columns, ownTypeRecords)
+  return made(columns, () => pgRows[name]?.(context) ?? [], relation)
+}
+
+function informationRelation(name: string, context: BindContext): SystemRelation | undefined {
+  if (name === 'questdb_columns')
+    return made(columnList(recordedInformation['columns'] ?? ''), () => ownColumnRecords(context))
+  const relation = pgRelation('information_schema', name)
+  if (relation === undefined) return undefined
+  const columns = columnsOf(relation, recordedInformation[name], context)
+  const named = name === 'character_sets' && context.protocol !== 'pg' ? withTrailingBlank(columns) : columns
+  return made(named, () => informationRows[name]?.(context) ?? [], relation)
+}
+
+/** The last column's name ends in a blank: recorded so, and clients read names as they are sent. */
+function withTrailingBlank(columns: readonly RelationColumn[]): RelationColumn[] {
+  return columns.map((column) =>
+    column.name === 'default_collate_name' ? { ...column, name: `${column.name} ` } : column,
+  )
+}
+
+/** Columns that older servers had and clients ask for by name. */
+const formerColumns: Readonly<Record<string, string>> = {
+  pg_class: 'relhasoids BOOLEAN',
+  pg_constraint: 'consrc STRING',
+  pg_attrdef: 'adsrc STRING',
+  pg_proc: 'proisagg BOOLEAN, proiswindow BOOLEAN',
+  pg_database: 'datlastsysoid INT',
+}
+
+function columnsOf(
+  { name, schema, kind, columns }: PgRelation,
+  recorded: string | undefined,
+  context: BindContext,
+): RelationColumn[] {
+  const shown =
+    recorded !== undefined && context.protocol !== 'pg'
+      ? columnList(recorded)
+      : columns.map((column): RelationColumn => ({ name: column.name, type: column.type }))
+  const former = schema === 'pg_catalog' ? formerColumns[name] : undefined
+  const others = [
+    ...columns,
+    ...(former === undefined ? [] : columnList(former)),
+    ...(kind === 'table' ? systemColumns : []),
+  ]
+  const known = new Set(shown.map((column) => column.name))
+  const hidden = others.filter((column) => !known.has(column.name))
+  return [...shown, ...hidden.map((column): RelationColumn => ({ name: column.name, type: column.type, hidden: true }))]
+}
+
+function made(
+  columns: readonly RelationColumn[],
+  records: () => readonly RowRecord[],
+  relation?: PgRelation,
+): SystemRelation {
+  // What a table leaves open is 0, what a view does is NULL.
+  const isView = relation?.kind === 'view'
+  const own = { tableoid: relation?.oid ?? 0 }
+  return {
+    columns,
+    rows: () => records().map((record) => columns.map((column) => cellOf(column, record, isView, own))),
+  }
+}
+
+function cellOf({ name, type }: RelationColumn, record: RowRecord, isView: boolean, own: RowRecord): Value {
+  const value = record[name] ?? own[name]
+  if (value === undefined) return isView && type.name !== 'LONG' ? nothing(nullable(type)) : nothing(type)
+  return value === null ? null : converted(value, type)
+}
+
+/** The type whose nothing is NULL, where there is one. */
+function nullable(type: DataType): DataType {
+  return ['INT', 'FLOAT', 'DOUBLE'].includes(type.name) ? dataType('STRING') : type
+}
+
+/** A record's value in a column of another type: the recorded columns differ in some. */
+function converted(value: Value, { name }: DataType): Value {
+  switch (typeof value) {
+    case 'number':
+      if (name === 'BOOLEAN') return value !== 0
+      return name === 'STRING' ? String(value) : name === 'LONG' ? BigInt(value) : value
+    case 'string':
+      if (name === 'BOOLEAN') return value === 'YES'
+      return name === 'INT' ? value.charCodeAt(0) : value
+    case 'boolean':
+      return name === 'STRING' ? (value ? 'YES' : 'NO') : value
+    default:
+      return value
+  }
+}

@@ -1,0 +1,221 @@
+// Rows of pg_catalog: what the catalog holds, as tools of the PostgreSQL world read it. Columns are in catalog.ts.
+
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import {
+  type CatalogEntry,
+  databaseName,
+  databaseOid,
+  type EntryColumn,
+  namespaces,
+  ownEntries,
+  ownerOid,
+  systemEntries,
+} from './entries.js'
+import { type Procedure, procedures } from './procedures.js'
+import { settingRecords } from './session-options.js'
+import { pgRangeRecords, pgTypeRecord, pgTypes } from './types.js'
+
+export type RowRecord = Readonly<Record<string, Value>>
+type Rows = (context: BindContext) => readonly RowRecord[]
+
+const encodingUtf8 = 6
+const defaultTablespace = 1663
+const heap = 2
+
+export const pgRows: Readonly<Record<string, Rows>> = {
+  pg_class: (context) => [...ownEntries(context), ...systemEntries].map(classRecord),
+  pg_attribute: (context) => [...ownEntries(context).flatMap(attributeRecords), ...systemAttributes()],
+  pg_namespace: () => Object.entries(namespaces).map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
+  pg_type: () => pgTypes.map(pgTypeRecord),
+  pg_range: pgRangeRecords,
+  pg_proc: () => procedures().map(procedureRecord),
+  pg_aggregate: () => procedures().flatMap(({ oid, kind }) => (kind === 'a' ? [{ aggfnoid: oid, aggkind: 'n' }] : [])),
+  pg_description: () =>
+    procedures().flatMap(({ oid, says }) =>
+      says === null ? [] : [{ objoid: oid, classoid: 1255, description: says }],
+    ),
+  pg_database: ({ evaluation }) => [databaseRecord(evaluation.user)],
+  pg_roles: ({ evaluation }) => [roleRecord(evaluation.user)],
+  pg_authid: ({ evaluation }) => [roleRecord(evaluation.user)],
+  pg_user: ({ evaluation }) => [userRecord(evaluation.user)],
+  pg_shadow: ({ evaluation }) => [userRecord(evaluation.user)],
+  pg_settings: ({ evaluation }) => settingRecords(evaluation),
+  pg_tables: ({ evaluation, ...context }) =>
+    everyEntry({ evaluation, ...context }, 'table').map(({ name, schema }) => ({
+      schemaname: schema,
+      tablename: name,
+      tableowner: evaluation.user,
+    })),
+  pg_views: (context) =>
+    everyEntry(context, 'view').map(({ name, schema, sql }) => ({
+      schemaname: schema,
+      viewname: name,
+      viewowner: context.evaluation.user,
+      definition: sql,
+    })),
+  pg_am: () => [
+    { oid: heap, amname: 'heap', amtype: 't' },
+    { oid: 403, amname: 'btree', amtype: 'i' },
+  ],
+  pg_language: () => [
+    { oid: 12, lanname: 'internal', lanowner: ownerOid },
+    { oid: 14, lanname: 'sql', lanowner: ownerOid, lanpltrusted: true },
+  ],
+  pg_tablespace: () => [{ oid: defaultTablespace, spcname: 'pg_default', spcowner: ownerOid }],
+  pg_collation: () => [collation(100, 'default', 'd', -1), collation(950, 'C', 'c', -1)],
+  pg_stat_activity: activityRecords,
+  pg_stat_database: () => [{ datid: databaseOid, datname: databaseName }],
+  pg_stat_all_tables: (context) => [...ownEntries(context), ...systemEntries].flatMap(statisticRecords),
+  pg_stat_user_tables: (context) => ownEntries(context).flatMap(statisticRecords),
+  pg_stat_sys_tables: () => systemEntries.flatMap(statisticRecords),
+  pg_statio_user_tables: (context) => ownEntries(context).flatMap(statisticRecords),
+  pg_timezone_names: () => [{ name: 'UTC', abbrev: 'UTC', utc_offset: '00:00:00' }],
+  pg_timezone_abbrevs: () => [{ abbrev: 'UTC', utc_offset: '00:00:00' }],
+}
+
+function everyEntry(context: BindContext, kind: CatalogEntry['kind']): CatalogEntry[] {
+  return [...ownEntries(context), ...systemEntries].filter((entry) => entry.kind === kind)
+}
+
+function classRecord({ oid, schema, name, kind, columns, rows, bytes }: CatalogEntry): RowRecord {
+  return {
+    oid,
+    relname: name,
+    relnamespace: namespaces[schema],
+    relowner: ownerOid,
+    relam: kind === 'table' ? heap : 0,
+    relfilenode: kind === 'table' ? oid : 0,
+    relpages: Math.ceil(bytes / 8192),
+    // Rows that no part holds yet are not counted: as in a table that was never analysed.
+    reltuples: rows > 0 ? rows : -1,
+    relpersistence: 'p',
+    relkind: kind === 'table' ? 'r' : 'v',
+    relnatts: columns.length,
+    relispopulated: true,
+    relreplident: schema === 'public' ? 'd' : 'n',
+  }
+}
+
+function attributeRecords({ oid, columns }: CatalogEntry): RowRecord[] {
+  return columns.map((column, index) => attributeRecord(oid, column, index))
+}
+
+function attributeRecord(oid: number, { name, pgType, modifier, dimensions }: EntryColumn, index: number): RowRecord {
+  return {
+    attrelid: oid,
+    attname: name,
+    atttypid: pgType.oid,
+    attstattarget: -1,
+    attlen: pgType.length,
+    attnum: index + 1,
+    attndims: dimensions,
+    attcacheoff: -1,
+    atttypmod: modifier,
+    attbyval: pgType.byValue,
+    attalign: pgType.align,
+    attstorage: pgType.storage,
+    attislocal: true,
+    attcollation: pgType.collation,
+  }
+}
+
+let systemAttributeRecords: readonly RowRecord[] | null = null
+
+function systemAttributes(): readonly RowRecord[] {
+  systemAttributeRecords ??= systemEntries.flatMap(attributeRecords)
+  return systemAttributeRecords
+}
+
+const volatilities = { pure: 'i', statement: 's', row: 'v' } as const
+
+function procedureRecord({ oid, name, kind, volatility, takes, more, gives }: Procedure): RowRecord {
+  const all = more === 0 ? takes : [...takes, more]
+  return {
+    oid,
+    proname: name,
+    pronamespace: namespaces.pg_catalog,
+    proowner: ownerOid,
+    prolang: 12,
+    procost: 1,
+    provariadic: more,
+    prokind: kind,
+    proisstrict: true,
+    provolatile: volatilities[volatility],
+    proparallel: 's',
+    pronargs: all.length,
+    prorettype: gives,
+    proargtypes: all.join(' '),
+    prosrc: name,
+  }
+}
+
+function databaseRecord(user: string): RowRecord {
+  return {
+    oid: databaseOid,
+    datname: databaseName,
+    datdba: ownerOid,
+    encoding: encodingUtf8,
+    datcollate: 'en_US.UTF-8',
+    datctype: 'en_US.UTF-8',
+    datallowconn: true,
+    datconnlimit: -1,
+    dattablespace: defaultTablespace,
+    datlocprovider: 'c',
+    datacl: `{=Tc/${user},${user}=CTc/${user}}`,
+  }
+}
+
+function roleRecord(user: string): RowRecord {
+  return {
+    rolname: user,
+    rolsuper: true,
+    rolinherit: true,
+    rolcreaterole: false,
+    rolcreatedb: false,
+    rolcanlogin: true,
+    rolconnlimit: -1,
+    rolpassword: '********',
+    rolbypassrls: true,
+    oid: ownerOid,
+  }
+}
+
+function userRecord(user: string): RowRecord {
+  return { usename: user, usesysid: ownerOid, usesuper: true, usebypassrls: true, passwd: '********' }
+}
+
+function collation(oid: number, name: string, provider: string, encoding: number): RowRecord {
+  return {
+    oid,
+    collname: name,
+    collnamespace: namespaces.pg_catalog,
+    collowner: ownerOid,
+    collprovider: provider,
+    collisdeterministic: true,
+    collencoding: encoding,
+  }
+}
+
+function statisticRecords({ oid, schema, name, kind, rows }: CatalogEntry): RowRecord[] {
+  if (kind !== 'table') return []
+  return [{ relid: oid, schemaname: schema, relname: name, n_live_tup: BigInt(rows) }]
+}
+
+/** Connections of the wire protocol come from the gateway's relation; without it the statements that run are known. */
+function activityRecords({ catalog }: BindContext): RowRecord[] {
+  return catalog.activity().map(({ queryId, user, startMicros, sql }) => ({
+    datid: databaseOid,
+    datname: databaseName,
+    pid: queryId,
+    leader_pid: null,
+    usesysid: ownerOid,
+    usename: user,
+    query_start: BigInt(startMicros),
+    state_change: BigInt(startMicros),
+    state: 'active',
+    query_id: BigInt(queryId),
+    query: sql,
+    backend_type: 'client backend',
+  }))
+}

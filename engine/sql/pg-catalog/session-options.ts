@@ -1,0 +1,141 @@
+// Options that drivers of the PostgreSQL world read by SHOW, current_setting() and pg_settings: what a session has set,
+// or else what this server does. Tools of this dialect recognise the server by its version's text.
+
+import type { Value } from '../../types/value.js'
+
+/** What a session has set by SET, set_config() or when it connected: by name in lower case. */
+export type SessionSettings = ReadonlyMap<string, string>
+
+interface SessionOption {
+  /** As SHOW spells it. */
+  readonly name: string
+  readonly value: string
+  readonly kind: 'string' | 'bool' | 'integer' | 'real' | 'enum'
+  readonly unit: string | null
+  readonly category: 'Preset Options' | 'Client Connection Defaults' | 'Reporting and Logging' | 'Resource Usage'
+  readonly says: string
+}
+
+type Rest = Partial<Pick<SessionOption, 'kind' | 'unit' | 'category'>>
+
+function option(name: string, value: string, says: string, rest: Rest = {}): SessionOption {
+  return { name, value, says, kind: 'string', unit: null, category: 'Client Connection Defaults', ...rest }
+}
+
+const preset = { category: 'Preset Options' } as const
+const presetNumber = { kind: 'integer', ...preset } as const
+const flag = { kind: 'bool' } as const
+const millis = { kind: 'integer', unit: 'ms' } as const
+
+const list: readonly SessionOption[] = [
+  option('application_name', '', 'Name of the client.', { category: 'Reporting and Logging' }),
+  option('array_nulls', 'on', 'NULL in lists is written NULL.', flag),
+  option('block_size', '8192', 'Size of a block, as sizes in pages count it.', presetNumber),
+  option('bytea_output', 'hex', 'Form of binary values.', { kind: 'enum' }),
+  option('client_encoding', 'UTF8', 'Encoding of texts.'),
+  option('client_min_messages', 'notice', 'Least level of messages that are sent.', { kind: 'enum' }),
+  option('DateStyle', 'ISO,YMD', 'Form of dates.'),
+  option('default_table_access_method', 'heap', 'How tables are kept.'),
+  option('default_tablespace', '', 'Where tables are kept.'),
+  option('default_transaction_deferrable', 'off', 'Whether transactions may wait.', flag),
+  option('default_transaction_isolation', 'read committed', 'Isolation of transactions.', { kind: 'enum' }),
+  option('default_transaction_read_only', 'off', 'Whether transactions only read.', flag),
+  option('extra_float_digits', '1', 'Digits of floating-point numbers: the shortest exact text.', { kind: 'integer' }),
+  option('idle_in_transaction_session_timeout', '0', 'Longest idle time within a transaction.', millis),
+  option('in_hot_standby', 'off', 'Whether the server follows another one.', { ...flag, ...preset }),
+  option('integer_datetimes', 'on', 'Times are whole numbers.', { ...flag, ...preset }),
+  option('IntervalStyle', 'iso_8601', 'Form of intervals.', { kind: 'enum' }),
+  option('is_superuser', 'on', 'Whether the user has every right.', { ...flag, ...preset }),
+  option('jit', 'on', 'Whether kernels are made for queries.', flag),
+  option('lc_collate', 'C', 'Order of texts: by code point.', preset),
+  option('lc_ctype', 'C', 'Classes of characters.', preset),
+  option('lc_messages', 'C', 'Language of messages.'),
+  option('lc_monetary', 'C', 'Form of amounts of money.'),
+  option('lc_numeric', 'C', 'Form of numbers.'),
+  option('lc_time', 'C', 'Names of days and months.'),
+  option('lock_timeout', '0', 'Longest wait for a lock.', millis),
+  option('max_connections', '100', 'Most connections.', { kind: 'integer', category: 'Resource Usage' }),
+  option('max_function_args', '100', 'Most arguments of a function.', presetNumber),
+  option('max_identifier_length', '63', 'Longest name.', presetNumber),
+  option('max_index_keys', '32', 'Most columns of an index.', presetNumber),
+  option('row_security', 'on', 'Whether policies of rows apply; there are none.', flag),
+  option('search_path', '"$user", public', 'Schemas whose names need no prefix.'),
+  option('server_encoding', 'UTF8', 'Encoding of stored texts.', preset),
+  option('server_version', '12.3 (questdb)', 'Version as clients expect it.', preset),
+  option('server_version_num', '123000', 'Version as a number.', presetNumber),
+  option('session_replication_role', 'origin', 'Role in replication.', { kind: 'enum' }),
+  option('standard_conforming_strings', 'on', 'A backslash is a plain character in strings.', flag),
+  option('statement_timeout', '0', 'Longest time of a statement.', millis),
+  option('synchronize_seqscans', 'on', 'Accepted for compatibility.', flag),
+  option('synchronous_commit', 'on', 'Whether a commit waits for the disk.', { kind: 'enum' }),
+  option('TimeZone', 'UTC', 'Zone of timestamps: they are in UTC, always.'),
+  option('transaction_deferrable', 'off', 'Whether the transaction may wait.', flag),
+  option('transaction_isolation', 'read committed', 'Isolation of the transaction.', { kind: 'enum' }),
+  option('transaction_read_only', 'off', 'Whether the transaction only reads.', flag),
+  option('work_mem', '4096', 'Accepted for compatibility.', {
+    kind: 'integer',
+    unit: 'kB',
+    category: 'Resource Usage',
+  }),
+  option('xmloption', 'content', 'Accepted for compatibility.', { kind: 'enum' }),
+]
+
+const byName = new Map(list.map((entry) => [entry.name.toLowerCase(), entry]))
+
+const otherNames: Readonly<Record<string, string>> = {
+  'time zone': 'timezone',
+  'transaction isolation level': 'transaction_isolation',
+  names: 'client_encoding',
+}
+
+/** The name under which a setting is kept. */
+export function optionKey(written: string): string {
+  const name = written.toLowerCase()
+  return otherNames[name] ?? name
+}
+
+/** As SHOW spells it, and its value; undefined for a name that nobody knows or has set. */
+export function sessionOption(
+  written: string,
+  { settings, user }: { readonly settings?: SessionSettings | undefined; readonly user: string },
+): { readonly name: string; readonly value: string } | undefined {
+  const key = optionKey(written)
+  const known = byName.get(key)
+  const value = settings?.get(key) ?? known?.value ?? (key === 'session_authorization' ? user : undefined)
+  return value === undefined ? undefined : { name: known?.name ?? key, value }
+}
+
+interface Asking {
+  readonly settings?: SessionSettings | undefined
+  readonly user: string
+}
+
+/** Every option with its value, those included that only the session knows. */
+export function allOptions(asking: Asking): readonly { name: string; value: string; says: string | null }[] {
+  const others = [...(asking.settings ?? [])].filter(([key]) => !byName.has(key))
+  return [
+    ...list.map(({ name, value, says }) => ({ name, value: asking.settings?.get(name.toLowerCase()) ?? value, says })),
+    ...others.map(([name, value]) => ({ name, value, says: null })),
+  ]
+}
+
+export function settingRecords(asking: Asking): Record<string, Value>[] {
+  return list.map(({ name, value, kind, unit, category, says }) => {
+    const set = asking.settings?.get(name.toLowerCase())
+    return {
+      name,
+      setting: set ?? value,
+      unit,
+      category,
+      short_desc: says,
+      extra_desc: null,
+      context: category === 'Preset Options' ? 'internal' : 'user',
+      vartype: kind,
+      source: set === undefined ? 'default' : 'session',
+      boot_val: value,
+      reset_val: value,
+      sourceline: null,
+      pending_restart: false,
+    }
+  })
+}

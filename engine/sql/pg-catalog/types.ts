@@ -1,0 +1,221 @@
+// Types as the PostgreSQL world names them: rows of pg_type, and what format_type() and information_schema say of them.
+
+import { assert } from '../../base/assert.js'
+import { columnTypes, type DataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { typeRows } from './type-rows.js'
+
+export interface PgType {
+  readonly oid: number
+  readonly name: string
+  /** As SQL spells it: format_type(). */
+  readonly sqlName: string
+  /** -1: of variable length. */
+  readonly length: number
+  /** Of pg_type.typcategory: B(oolean), N(umber), S(tring), D(ate), A(rray), ... */
+  readonly category: string
+  /** Oid of the type of its arrays, 0 without one. */
+  readonly array: number
+  /** Of the elements of an array. */
+  readonly element: number
+  /** b(ase), p(seudo), r(ange), m(ultirange). */
+  readonly kind: string
+  readonly align: string
+  readonly storage: string
+  readonly byValue: boolean
+  readonly preferred: boolean
+  readonly delimiter: string
+  readonly collation: number
+  /** Oids of its functions: in, out, recv, send; 0 for those that it lacks. */
+  readonly functions: readonly [number, number, number, number]
+  /** Of the names of its functions. */
+  readonly stem: string
+}
+
+/** `array_in` and its like. */
+const arrayFunctions = [750, 751, 2400, 2401] as const
+export const functionEndings = ['in', 'out', 'recv', 'send'] as const
+
+export const pgTypes: readonly PgType[] = typeRows
+  .trim()
+  .split('\n')
+  .flatMap((line) => {
+    const type = typeOf(line)
+    return type.array === 0 ? [type] : [type, arrayOf(type)]
+  })
+  .sort((a, b) => a.oid - b.oid)
+
+function typeOf(line: string): PgType {
+  const fields = line.split(' ')
+  const [oid, name = '', length, flags = '', marks = '', delimiter = '', element, array, collation] = fields
+  const [input, output, receive, send, stem = ''] = fields.slice(9)
+  return {
+    oid: Number(oid),
+    name,
+    sqlName: fields.slice(14).join(' '),
+    length: Number(length),
+    kind: flags.charAt(0),
+    category: flags.charAt(1),
+    align: flags.charAt(2),
+    storage: flags.charAt(3),
+    byValue: marks.startsWith('v'),
+    preferred: marks.endsWith('p'),
+    delimiter,
+    element: Number(element),
+    array: Number(array),
+    collation: Number(collation),
+    functions: [Number(input), Number(output), Number(receive), Number(send)],
+    stem,
+  }
+}
+
+function arrayOf({ oid, name, sqlName, array, align, delimiter, collation, kind }: PgType): PgType {
+  return {
+    oid: array,
+    name: `_${name}`,
+    sqlName: `${sqlName}[]`,
+    length: -1,
+    kind: kind === 'p' ? 'p' : 'b',
+    category: kind === 'p' ? 'P' : 'A',
+    align: align === 'd' ? 'd' : 'i',
+    storage: 'x',
+    byValue: false,
+    preferred: false,
+    delimiter,
+    element: oid,
+    array: 0,
+    collation,
+    functions: arrayFunctions,
+    stem: 'array_',
+  }
+}
+
+const byOid = new Map(pgTypes.map((type) => [type.oid, type]))
+const byName = new Map(pgTypes.map((type) => [type.name, type]))
+
+export function pgTypeNamed(name: string): PgType {
+  const type = byName.get(name)
+  assert(type !== undefined, `no type of that name [name=${name}]`)
+  return type
+}
+
+export function pgTypeOf({ name }: DataType): PgType {
+  const type = byOid.get(columnTypes[name].pgOid)
+  assert(type !== undefined, `a column type without a PostgreSQL type [type=${name}]`)
+  return type
+}
+
+/** Modifier of a column's type: precision and scale of a DECIMAL, the length of a CHAR; -1 for none. */
+export function typeModifier(type: DataType): number {
+  if (type.name === 'DECIMAL') return ((type.a << 16) | type.b) + 4
+  return type.name === 'CHAR' ? 1 + 4 : -1
+}
+
+export function pgTypeRecord(type: PgType): Record<string, Value> {
+  const [input, output, receive, send] = type.functions
+  return {
+    oid: type.oid,
+    typname: type.name,
+    typnamespace: 11,
+    typowner: 10,
+    typlen: type.length,
+    typbyval: type.byValue,
+    typtype: type.kind,
+    typcategory: type.category,
+    typispreferred: type.preferred,
+    typisdefined: true,
+    typdelim: type.delimiter,
+    typelem: type.element,
+    typarray: type.array,
+    typinput: input,
+    typoutput: output,
+    typreceive: receive,
+    typsend: send,
+    typalign: type.align,
+    typstorage: type.storage,
+    typtypmod: -1,
+    typcollation: type.collation,
+  }
+}
+
+/** The types that columns have here, under the names that clients of this dialect know: rows of `pg_type()`. */
+export function ownTypeRecords(): Record<string, Value>[] {
+  const own = new Set([26, 1015, 1082, 1184, 1186, ...Object.values(columnTypes).map(({ pgOid }) => pgOid)])
+  return pgTypes
+    .filter(({ oid }) => own.has(oid))
+    .map((type) => ({ ...pgTypeRecord(type), typname: type.name === 'bytea' ? 'binary' : type.name }))
+}
+
+/** What format_type() says of an oid that is no type. */
+const unknownTypeName = '???'
+
+/** A negative or missing modifier means none. */
+export function formatType(oid: number, modifier: number | null): string {
+  if (oid === 0) return '-'
+  const type = byOid.get(oid)
+  if (type === undefined) return unknownTypeName
+  if (type.element !== 0 && type.name.startsWith('_')) return `${formatType(type.element, modifier)}[]`
+  // A character without a length is another type than the standard's `character`, which has one.
+  if (type.name === 'bpchar' && modifier === -1) return 'bpchar'
+  if (modifier === null || modifier < 0) return type.sqlName
+  switch (type.name) {
+    case 'numeric':
+      return `numeric(${(modifier - 4) >> 16},${(modifier - 4) & 0xffff})`
+    case 'varchar':
+    case 'bpchar':
+      return `${type.sqlName}(${modifier - 4})`
+    case 'timestamp':
+    case 'timestamptz':
+    case 'time':
+    case 'timetz':
+      return type.sqlName.replace(' ', `(${modifier}) `)
+    default:
+      return type.sqlName
+  }
+}
+
+/** Names of SQL that are not what format_type() prints. */
+const otherNames: Readonly<Record<string, string>> = {
+  int: 'int4',
+  decimal: 'numeric',
+  float: 'float8',
+  string: 'text',
+  char: 'bpchar',
+  'timestamp with time zone': 'timestamptz',
+  'time with time zone': 'timetz',
+  dec: 'numeric',
+}
+
+/** Oid of a type by any of its names, as `'int4[]'::regtype` reads them; undefined when there is none. */
+export function typeOid(written: string): number | undefined {
+  const text = written.trim().replace(/^(pg_catalog|"pg_catalog")\./i, '')
+  if (/^\d+$/.test(text)) return Number(text)
+  const isArray = text.endsWith('[]')
+  const plain = text.replace(/(\s*\[\d*\])+$/, '').replace(/\([\d,\s]*\)/, '')
+  const quoted = /^"(.*)"$/.exec(plain)?.[1]
+  const name = quoted ?? plain.trim().replace(/\s+/g, ' ').toLowerCase()
+  const type =
+    quoted === undefined
+      ? (byName.get(otherNames[name] ?? name) ?? pgTypes.find(({ sqlName }) => sqlName === name))
+      : byName.get(name)
+  return isArray ? type?.array || undefined : type?.oid
+}
+
+/** Range types: oid, of its elements, of its multirange, of their operators' family. */
+const ranges = [
+  [3904, 23, 4451, 1978],
+  [3906, 1700, 4532, 3125],
+  [3908, 1114, 4533, 3128],
+  [3910, 1184, 4534, 3127],
+  [3912, 1082, 4535, 3122],
+  [3926, 20, 4536, 3124],
+] as const
+
+export function pgRangeRecords(): Record<string, Value>[] {
+  return ranges.map(([rngtypid, rngsubtype, rngmultitypid, rngsubopc]) => ({
+    rngtypid,
+    rngsubtype,
+    rngmultitypid,
+    rngsubopc,
+  }))
+}
