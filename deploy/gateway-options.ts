@@ -1,8 +1,11 @@
 // From settings to what the gateways are opened with.
 
 import { resolve } from 'node:path'
+import { allRights, readRights } from '../engine/base/rights.js'
+import type { ConfiguredUser } from '../gateways/common/users.js'
 import type { HttpOptions } from '../gateways/http/context.js'
 import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
+import type { PgOptions } from '../gateways/pgwire/server.js'
 import type { Settings } from './settings.js'
 
 export function httpOptions(settings: Settings, version: string, root: string): HttpOptions {
@@ -39,4 +42,24 @@ export function httpOptions(settings: Settings, version: string, root: string): 
 
 export function lineTcpOptions(settings: Settings): LineTcpOptions {
   return { connectionsMax: settings['line.tcp.net.connection.limit'], badLine: settings['line.tcp.bad.line'] }
+}
+
+export function pgOptions(settings: Settings): PgOptions {
+  return {
+    connectionsMax: settings['pg.net.connection.limit'],
+    readOnly: settings['pg.security.readonly'],
+    authentication: settings['pg.auth.method'],
+    queryTimeoutMs: settings['query.timeout'],
+    logQueries: settings['log.sql.query.progress.exe'],
+  }
+}
+
+export function pgUsers(settings: Settings): ConfiguredUser[] {
+  const users: ConfiguredUser[] = []
+  if (settings['pg.readonly.user.enabled']) {
+    const [user, password] = [settings['pg.readonly.user'], settings['pg.readonly.password']]
+    users.push({ user, password, rights: readRights })
+  }
+  users.push({ user: settings['pg.user'], password: settings['pg.password'], rights: allRights })
+  return users
 }

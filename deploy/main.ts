@@ -5,17 +5,20 @@ import { type Clock, systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights } from '../engine/base/rights.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
+import { Authenticator } from '../gateways/common/auth.js'
 import type { BindAddress } from '../gateways/common/bind-address.js'
 import { connectionRelations } from '../gateways/common/connection-relations.js'
 import { ConnectionRegistry } from '../gateways/common/connections.js'
 import { gatewayCounters } from '../gateways/common/metric.js'
 import { gatewayMetrics } from '../gateways/common/metrics-table.js'
+import { noUsers } from '../gateways/common/users.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { type MinHttpGateway, openMinHttpGateway } from '../gateways/min-http/server.js'
+import { openPgGateway } from '../gateways/pgwire/server.js'
 import { recoverImports } from '../pipeline/ingest.js'
 import { engineOptions } from './engine-options.js'
-import { httpOptions, lineTcpOptions } from './gateway-options.js'
+import { httpOptions, lineTcpOptions, pgOptions, pgUsers } from './gateway-options.js'
 import type { LoadedSettings } from './settings.js'
 import type { settingsTable } from './settings-table.js'
 
@@ -29,7 +32,7 @@ export interface ServerOptions {
   readonly openEngine: (options: EngineOptions) => Promise<Engine>
 }
 
-export type ListenerName = 'http' | 'health' | 'line protocol'
+export type ListenerName = 'http' | 'health' | 'line protocol' | 'postgres'
 
 export interface Server {
   readonly listeners: readonly { readonly name: ListenerName; readonly address: BindAddress }[]
@@ -80,6 +83,13 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
     const line = await openLineTcpGateway(settings['line.tcp.net.bind.to'], lineTcpOptions(settings), services)
     opened('line protocol', line)
     closers.push(() => line.close())
+  }
+  if (settings['pg.enabled']) {
+    const authenticator = new Authenticator({ configured: pgUsers(settings), users: noUsers, anonymous: null })
+    const services = { engine, authenticator, registry, counters, clock, log }
+    const pg = await openPgGateway(settings['pg.net.bind.to'], pgOptions(settings), services)
+    opened('postgres', pg)
+    closers.push(() => pg.close())
   }
   let health: MinHttpGateway | null = null
   if (settings['http.min.enabled']) {

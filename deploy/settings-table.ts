@@ -170,9 +170,35 @@ export const settingsTable = {
   'pg.enabled': {
     type: 'boolean',
     initial: 'true',
-    says: 'Serve the PostgreSQL wire protocol. Nothing listens there yet.',
+    says: 'Serve the PostgreSQL wire protocol.',
   },
   'pg.net.bind.to': { type: 'address', initial: '0.0.0.0:8812', says: 'Address of the PostgreSQL wire protocol.' },
+  'pg.net.connection.limit': {
+    type: 'integer',
+    initial: '256',
+    min: 1,
+    says: 'Connections of the PostgreSQL wire protocol at one time. Further ones are refused.',
+  },
+  'pg.user': { type: 'text', initial: 'admin', says: 'User of the PostgreSQL wire protocol.' },
+  'pg.password': { type: 'secret', initial: 'quest', says: 'Password of that user.' },
+  'pg.auth.method': {
+    type: 'choice',
+    initial: 'cleartext',
+    choices: ['cleartext', 'md5', 'scram-sha-256'],
+    says: 'How clients of the PostgreSQL wire protocol prove their password. `md5` is for users of this configuration only.',
+  },
+  'pg.readonly.user.enabled': {
+    type: 'boolean',
+    initial: 'false',
+    says: 'Let a second user in, who may only read.',
+  },
+  'pg.readonly.user': { type: 'text', initial: 'user', says: 'Name of the user who may only read.' },
+  'pg.readonly.password': { type: 'secret', initial: 'quest', says: 'Password of the user who may only read.' },
+  'pg.security.readonly': {
+    type: 'boolean',
+    initial: 'false',
+    says: 'The PostgreSQL wire protocol takes read-only queries, whoever asks.',
+  },
   'wal.commit.mode': {
     type: 'choice',
     initial: 'sync',

@@ -6,6 +6,7 @@ import type { CsvBatch, CsvShape } from './csv/shape.js'
 import type { budgets } from './memory/budgets.js'
 import type { Figure, HistogramFigures } from './memory/figures.js'
 import type { Encoding } from './sql/exec/messages.js'
+import type { Statement } from './sql/parse/ast.js'
 import type { CacheCounts } from './storage/chunk-cache.js'
 import type { LineReject, PackedRows, Receipt } from './storage/messages.js'
 import type { PartitionUnit } from './storage/schema.js'
@@ -15,7 +16,8 @@ import type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
 
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
 export type { HistogramFigures } from './memory/figures.js'
-export type { Encoding, ParquetCodec, ParquetEncoding } from './sql/exec/messages.js'
+export { decodeParameter } from './pg/decode-value.js'
+export type { Encoding, ParquetCodec, ParquetEncoding, PgEncoding } from './sql/exec/messages.js'
 export type { LineReject, PackedColumn, PackedRows, Receipt } from './storage/messages.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
 export type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
@@ -64,6 +66,8 @@ export interface Session {
   /** The way in takes no changes, whoever asks. */
   readonly readOnly: boolean
   readonly rights: Rights
+  /** What SET has set in a session of the wire protocol, by its name in lower case. */
+  readonly options?: ReadonlyMap<string, string>
   /** `SET query.trace = true` turns it on, for as long as the connection lives; absent: it cannot be turned on. */
   readonly trace?: { on: boolean }
   /** What SET has set, by name in lower case: SHOW, current_setting() and pg_settings read it, set_config() writes it. */
@@ -98,8 +102,19 @@ export interface EngineFigures {
   readonly readerLeaks: number
 }
 
+/** One statement of a text. Positions in errors are offsets into the whole text. */
+export interface ParsedStatement {
+  /** The whole text. */
+  readonly text: string
+  readonly start: number
+  readonly end: number
+  readonly statement: Statement
+}
+
 export interface ExecuteOptions {
   readonly session: Session
+  /** The statement, parsed already from the text that is given. */
+  readonly parsed?: ParsedStatement
   readonly encoding: Encoding
   /** Values of $1, $2, ... */
   readonly parameters: readonly { readonly value: Value; readonly type: DataType }[]
@@ -183,6 +198,12 @@ export interface Validation {
   readonly timestampIndex: number
 }
 
+/** What is known of a statement before its parameters have values. */
+export interface Description extends Validation {
+  /** Types of $1, $2, ..., those that were not said as the statement wants them, with PostgreSQL's numbers. */
+  readonly parameters: readonly { readonly type: DataType; readonly oid: number }[]
+}
+
 /** Decodes one CSV file on a query thread, block by block. */
 export interface CsvDecoding {
   /** One call at a time. */
@@ -198,6 +219,10 @@ export interface Engine {
   execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
   /** Parses and plans a statement without running it; columns are null when it has no rows. Throws like execute. */
   validate(sql: string, session: Session): Validation
+  /** Divides a text into its statements; empty ones are left out. Throws SqlError. */
+  parse(text: string): readonly ParsedStatement[]
+  /** `oids`: PostgreSQL's types of $1, $2, ...; 0 where nobody has said. Throws like execute. */
+  describe(statement: ParsedStatement, session: Session, oids: readonly number[]): Description
   relation(relation: VirtualRelation): void
   /** Undefined when no such table exists. */
   table(name: string): TableShape | undefined

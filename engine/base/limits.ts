@@ -24,6 +24,8 @@ export const walFrameBytesMax = 64 * MIB
 export const arrayDimensionsMax = 32
 /** Characters of one SQL statement. */
 export const statementCharactersMax = 64 * MIB
+/** Bind parameters of one statement: the wire protocol counts them in 16 bits. */
+export const parametersMax = 65_535
 /** Nesting depth of expressions and sub-queries. */
 export const sqlDepthMax = 200
 /** Elements of one IN list or VALUES list. */

@@ -5,6 +5,7 @@ import type { VirtualRelation } from '../engine.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
+import type { ParameterSlot } from './plan/plan.js'
 
 /** One partition of a table, unflushed rows included. */
 export interface PartitionFigures {
@@ -82,4 +83,6 @@ export interface Catalog {
 export interface Parameter {
   readonly value: Value
   readonly type: DataType
+  /** While a statement is described: where the type goes that is wanted of the parameter. */
+  readonly slot?: ParameterSlot
 }

@@ -10,6 +10,7 @@ import { demandRight, readOnlyMessage } from '../base/rights.js'
 import type {
   CsvDecoding,
   CsvShape,
+  Description,
   DoneResult,
   Engine,
   EngineFigures,
@@ -18,6 +19,7 @@ import type {
   KafkaPosition,
   LineRequest,
   LineTicket,
+  ParsedStatement,
   PlanResult,
   RowsResult,
   Session,
@@ -28,9 +30,10 @@ import type {
 } from '../engine.js'
 import { setFigure } from '../memory/figures.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { Catalog, ParameterFigures, QueryFigures } from '../sql/catalog.js'
-import { parseStatement } from '../sql/parse/parse.js'
+import type { Catalog, Parameter, ParameterFigures, QueryFigures } from '../sql/catalog.js'
+import { parseScript, parseStatement } from '../sql/parse/parse.js'
 import type { Query } from '../sql/plan/plan.js'
+import { describeStatement } from '../sql/statements/describe.js'
 import { planParsed } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
@@ -49,7 +52,16 @@ import type { CatalogView } from './catalog-view.js'
 import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
 import { LineDoor } from './line-door.js'
-import { type Planned, selectColumns, setOption, storedView, tableOnly, transposed } from './local-plans.js'
+import {
+  isWhole,
+  type Planned,
+  selectColumns,
+  setOption,
+  storedView,
+  tableOnly,
+  transposed,
+  validationOf,
+} from './local-plans.js'
 import { PlanCache } from './plan-cache.js'
 import { poolRelations } from './pool-relations.js'
 import { Positions } from './positions.js'
@@ -165,11 +177,17 @@ export class LocalEngine implements Engine {
   }
 
   validate(sql: string, session: Session): Validation {
-    const { planned } = this.#plan(sql, { session, parameters: [] })
-    if (planned.kind === 'query') {
-      return { tag: 'SELECT', columns: planned.columns, timestampIndex: planned.query.timestampIndex }
-    }
-    return { tag: planned.tag, columns: null, timestampIndex: -1 }
+    return validationOf(this.#plan(sql, { session, parameters: [] }).planned)
+  }
+
+  parse(text: string): readonly ParsedStatement[] {
+    return parseScript(text).map((part) => ({ text, ...part }))
+  }
+
+  describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
+    return describeStatement(parsed, oids, (parameters) =>
+      validationOf(this.#plan(parsed.text, { session, parameters, parsed }).planned),
+    )
   }
 
   table(name: string): TableShape | undefined {
@@ -261,17 +279,19 @@ export class LocalEngine implements Engine {
 
   #plan(
     sql: string,
-    options: Pick<ExecuteOptions, 'parameters' | 'session'>,
+    options: Pick<ExecuteOptions, 'session' | 'parsed'> & { readonly parameters: readonly Parameter[] },
   ): { planned: PlannedStatement; cached: boolean } {
     const { view, queries, clock } = this.#options
     this.#own = options.session.protocol === 'internal'
-    const cacheable = options.parameters.length === 0 && !this.#own
+    const { parsed } = options
+    const whole = parsed === undefined || isWhole(parsed)
+    const cacheable = options.parameters.length === 0 && whole && !this.#own
     const known = cacheable ? this.#plans.get(sql, view.epoch) : undefined
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
     const startMicros = clock.nowMicros()
     this.#planned = { queryId: queries.nextQueryId, user: options.session.user, startMicros, sql }
-    const statement = parseStatement(sql)
+    const statement = parsed?.statement ?? parseStatement(sql)
     demandStatementRights(statement, options.session)
     const planned = planParsed(statement, sql, {
       catalog: this.#catalog,

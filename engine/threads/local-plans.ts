@@ -1,7 +1,7 @@
 // What the engine on the main thread makes of plans: rows for an insert, a choice of columns, views of the catalog.
 
 import { SqlError } from '../base/errors.js'
-import type { Session } from '../engine.js'
+import type { ParsedStatement, Session, Validation } from '../engine.js'
 import type { StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { RowsInput } from '../storage/messages.js'
@@ -62,4 +62,16 @@ export function selectColumns(
   }))
   const plan = { kind: 'project' as const, columns: picked, input: query.plan, expressions }
   return { query: { ...query, plan }, columns: picked }
+}
+
+export function validationOf(planned: PlannedStatement): Validation {
+  if (planned.kind === 'query') {
+    return { tag: 'SELECT', columns: planned.columns, timestampIndex: planned.query.timestampIndex }
+  }
+  return { tag: planned.tag, columns: null, timestampIndex: -1 }
+}
+
+/** Nothing but the statement is in its text. */
+export function isWhole({ text, start, end }: ParsedStatement): boolean {
+  return start === 0 && (end === text.length || text.slice(end).trim() === ';')
 }

@@ -8,7 +8,12 @@ import { silentLog } from '../../engine/base/log.js'
 import { type FakeEngine, fakeEngine } from '../support/fake-engine.js'
 import { connectTo } from '../support/gateway.js'
 
-const ports = ['http.net.bind.to=127.0.0.1:0', 'line.tcp.net.bind.to=127.0.0.1:0', 'http.min.enabled=false']
+const ports = [
+  'http.net.bind.to=127.0.0.1:0',
+  'pg.net.bind.to=127.0.0.1:0',
+  'line.tcp.net.bind.to=127.0.0.1:0',
+  'http.min.enabled=false',
+]
 let server: Server | null = null
 
 afterEach(() => server?.close())
@@ -43,7 +48,12 @@ test('all listeners serve one engine', async () => {
 })
 
 test('switches close what is off', async () => {
-  const { server } = await open(['line.tcp.enabled=false', 'line.http.enabled=false', 'metrics.enabled=false'])
+  const { server } = await open([
+    'line.tcp.enabled=false',
+    'pg.enabled=false',
+    'line.http.enabled=false',
+    'metrics.enabled=false',
+  ])
   expect(server.listeners.map(({ name }) => name)).toEqual(['http'])
   const base = `http://127.0.0.1:${portOf(server, 'http')}`
   expect((await fetch(`${base}/write`, { method: 'POST', body: 'a v=1i\n' })).status).toBe(404)

@@ -69,6 +69,8 @@ export function fakeEngine(): FakeEngine {
       throw new AssertionError('the fake engine stores no packed rows')
     },
     rejects: () => {},
+    parse: () => [],
+    describe: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1, parameters: [] }),
     validate: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1 }),
     relation: (relation) => void engine.relations.push(relation),
     positions: () => [],

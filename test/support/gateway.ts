@@ -53,7 +53,7 @@ const httpDefaults: HttpOptions = {
   version: '0.0.0',
 }
 
-function surroundings() {
+export function surroundings() {
   const logged: string[] = []
   const log: Log = (level, logger, message) => void logged.push(`${level} ${logger} ${message}`)
   const registry = new ConnectionRegistry(systemClock, 100)

@@ -63,7 +63,7 @@ export class TestServer {
   }
 
   /** Host and port of a listener by the name that the server prints. */
-  address(name: 'http' | 'line protocol' | 'health'): string {
+  address(name: 'http' | 'line protocol' | 'health' | 'postgres'): string {
     const match = new RegExp(`^ {2}${name} +(\\S+)$`, 'm').exec(this.#output)
     if (match === null) throw new Error(`the server does not listen [name=${name}, output=${this.#output}]`)
     return match[1] as string

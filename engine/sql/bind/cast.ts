@@ -10,7 +10,7 @@ import type { Expression } from '../plan/plan.js'
 import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant } from './make-call.js'
-import { castTo, constantOf, typeOfName } from './types.js'
+import { castTo, constantOf, learnType, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const kind = namedKind(expression.type.name)
@@ -27,6 +27,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
       expression.position,
     )
   }
+  learnType(value, type)
   if (isConstant(value)) return constantOf(castValue(value.value, value.type, type), type, value.position)
   return sameType(value.type, type) ? value : castTo(value, type)
 }

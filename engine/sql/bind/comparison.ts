@@ -16,7 +16,7 @@ import type { BindContext } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, noMatch, scalarCall } from './make-call.js'
 import { bindSubquery } from './subquery.js'
-import { castTo, commonType, constantOf, convertTo, isUntypedNull } from './types.js'
+import { castTo, commonType, constantOf, convertTo, isUntypedNull, learnType, nullAs } from './types.js'
 
 export function bindComparison(
   operator: ast.ComparisonOperator,
@@ -26,8 +26,10 @@ export function bindComparison(
   context: BindContext,
 ): Expression {
   const missing = isUntypedNull(left) ? right : isUntypedNull(right) ? left : null
-  if (missing !== null && neverNull.has(missing.type.name))
+  if (missing !== null && neverNull.has(missing.type.name)) {
+    learnType(missing === right ? left : right, missing.type)
     return constantOf(operator === '<>', dataType('BOOLEAN'), position)
+  }
   const [a, b] = alignSides(operator, left, right, position)
   return scalarCall(operator, [a, b], position, context)
 }
@@ -64,7 +66,7 @@ function noComparison(operator: string, left: Expression, right: Expression, pos
 
 /** NULL in the type of the other side; the NULL of CHAR is the empty one. */
 function typedNull(missing: Expression, type: DataType): Expression {
-  return constantOf(type.name === 'CHAR' ? '' : null, type, missing.position)
+  return nullAs(missing, type, type.name === 'CHAR' ? '' : null)
 }
 
 function comparisonType(left: Expression, right: Expression): DataType | null {
@@ -168,7 +170,7 @@ function inRanges(
 }
 
 function memberOf(operand: Expression, member: Expression): Expression {
-  if (isUntypedNull(member)) return constantOf(null, operand.type, member.position)
+  if (isUntypedNull(member)) return nullAs(member, operand.type)
   if (comparableAsIs(operand.type, member.type)) return member
   if (isTime(operand.type) && isConstant(member) && typeof member.value === 'string') {
     const value = parseTimestamp(member.value, operand.type.name as TimestampUnit)
@@ -211,7 +213,7 @@ function boundType(type: DataType, bound: Expression): DataType {
 }
 
 function boundOf(bound: Expression, type: DataType): Expression {
-  if (isUntypedNull(bound)) return constantOf(null, type, bound.position)
+  if (isUntypedNull(bound)) return nullAs(bound, type)
   if ((isTime(type) || type.name === 'DATE') && isText(bound.type)) return timeLiteral(bound, type, 'between')
   return isText(type) && isText(bound.type) ? bound : convertTo(bound, type)
 }
@@ -233,7 +235,7 @@ export function bindQuantified(expression: ast.QuantifiedExpression, scope: Expr
     }
     return bindIn(set, scope)
   }
-  const elements = quantifiedElements(right, scope)
+  const elements = quantifiedElements(expression.left, right, scope)
   if (elements !== null) return bindEach(expression, elements, scope)
   if (!isMember && !isNone) throw unknownQuantifier(expression, scope)
   const found = memberOfValue(expression, scope)
@@ -241,12 +243,21 @@ export function bindQuantified(expression: ast.QuantifiedExpression, scope: Expr
 }
 
 /** The elements when they are written, or a constant text lists them. */
-function quantifiedElements(right: ast.Expression, scope: ExpressionScope): readonly ast.Expression[] | null {
+function quantifiedElements(
+  left: ast.Expression,
+  right: ast.Expression,
+  scope: ExpressionScope,
+): readonly ast.Expression[] | null {
   if (right.kind === 'array' || right.kind === 'list') return right.elements
   const written = right.kind === 'cast' ? right.operand : right
   if (written.kind === 'array') return written.elements
   if (written.kind !== 'string' && written.kind !== 'parameter') return null
   const value = bindExpression(written, scope)
+  if (isConstant(value) && value.parameter !== undefined) {
+    value.parameter.type ??= bindExpression(left, scope).type
+    value.parameter.isList = true
+    return []
+  }
   const texts = isConstant(value) && typeof value.value === 'string' ? textElements(value.value) : null
   if (texts === null) return null
   return texts.map((text) => {

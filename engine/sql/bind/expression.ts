@@ -17,7 +17,7 @@ import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.j
 import { bindLiteral, bindParameter } from './literal.js'
 import { scalarCall } from './make-call.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
-import { constantOf, convertTo, isUntypedNull, unify } from './types.js'
+import { constantOf, convertTo, isUntypedNull, nullAs, unify } from './types.js'
 
 /** Where an expression stands, and what it may use there. */
 export interface ExpressionScope {
@@ -233,7 +233,7 @@ function isUnknown(operator: ast.BinaryOperator, values: readonly Expression[]):
 
 function booleanOperand(value: Expression): Expression {
   if (value.type.name === 'BOOLEAN') return value
-  if (isUntypedNull(value)) return constantOf(false, dataType('BOOLEAN'), value.position)
+  if (isUntypedNull(value)) return nullAs(value, dataType('BOOLEAN'), false)
   throw new SqlError(`expression type mismatch, expected: BOOLEAN, actual: ${typeName(value.type)}`, value.position)
 }
 
@@ -293,6 +293,6 @@ function bindCase({ operand, branches, otherwise, position }: ast.CaseExpression
 export function bindCondition(expression: ast.Expression, scope: ExpressionScope): Expression {
   const condition = bindExpression(expression, scope)
   if (condition.type.name === 'BOOLEAN') return condition
-  if (isUntypedNull(condition)) return constantOf(false, dataType('BOOLEAN'), condition.position)
+  if (isUntypedNull(condition)) return nullAs(condition, dataType('BOOLEAN'), false)
   throw new SqlError('boolean expression expected', condition.position)
 }

@@ -61,5 +61,8 @@ function bindGeohash(literal: Extract<Literal, { kind: 'geohash' }>): Expression
 export function bindParameter({ index, name, position }: Parameter, context: BindContext): Expression {
   const parameter = name === null ? context.parameters[index - 1] : undefined
   if (parameter === undefined) throw new SqlError('bind variable service is not provided', position)
-  return constantOf(parameter.value, parameter.type, position)
+  const { value, type, slot } = parameter
+  return slot === undefined
+    ? constantOf(value, type, position)
+    : { kind: 'constant', value, type, position, parameter: slot }
 }

@@ -14,7 +14,7 @@ import { type Relation, scopeOf } from './scope.js'
 import { bindSelect } from './select.js'
 import { bindSetOperation, bindValues } from './set-operation.js'
 import { substituteDeclarations } from './substitute.js'
-import { convertTo, isUntypedNull } from './types.js'
+import { convertTo, isUntypedNull, learnType } from './types.js'
 
 /** Column sources are null: whoever names the query sets them. */
 export function bindQuery(written: ast.Query, context: BindContext): Relation {
@@ -78,6 +78,10 @@ function limitBounds(low: number | null, high: number | null, offset: number | n
 function limitNumber(expression: ast.Expression | null, context: BindContext): number | null {
   if (expression === null) return null
   const value: Expression = bindExpression(expression, { context, columns: [], aggregates: null, windows: null })
+  if (isConstant(value) && value.parameter !== undefined) {
+    learnType(value, dataType('LONG'))
+    return null
+  }
   if (!isConstant(value) || isUntypedNull(value) || isText(value.type) || value.type.name === 'BOOLEAN') {
     const type = isUntypedNull(value) ? 'NULL' : value.type.name
     throw new SqlError(`invalid type: ${type}`, value.position)

@@ -4,6 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType, sameType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
 import { convertValue, inconvertibleText, isNumber, isText, isTime, nullOf } from '../functions/convert.js'
 import type { TypeName } from '../parse/ast.js'
@@ -112,6 +113,17 @@ export function isUntypedNull(expression: Expression): boolean {
   return expression.kind === 'constant' && expression.value === null && expression.type.name === 'STRING'
 }
 
+/** NULL of a type in place of an untyped one; a parameter without a type learns it. */
+export function nullAs(missing: Expression, type: DataType, value: Value = null): Expression {
+  learnType(missing, type)
+  return constantOf(value, type, missing.position)
+}
+
+/** The type is wanted of the expression; the first wish counts. */
+export function learnType(expression: Expression, type: DataType): void {
+  if (expression.kind === 'constant' && expression.parameter !== undefined) expression.parameter.type ??= type
+}
+
 export function constantOf(
   value: Extract<Expression, { kind: 'constant' }>['value'],
   type: DataType,
@@ -129,7 +141,7 @@ export function castTo(expression: Expression, type: DataType): Expression {
 export function convertTo(expression: Expression, type: DataType): Expression {
   if (sameType(expression.type, type) && !isUntypedNull(expression)) return expression
   if (expression.kind === 'constant') {
-    if (expression.value === null) return constantOf(nullOf(type), type, expression.position)
+    if (expression.value === null) return nullAs(expression, type, nullOf(type))
     const value = convertValue(expression.value, expression.type, type)
     if (value === undefined)
       throw new SqlError(inconvertibleText(expression.value, expression.type, type), expression.position)

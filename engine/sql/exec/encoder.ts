@@ -7,6 +7,7 @@ import type { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
 import { ndjsonEncoder } from './encode-ndjson.js'
 import { parquetEncoder } from './encode-parquet.js'
+import { pgEncoder } from './encode-pg.js'
 import { TextRows } from './encode-text.js'
 import type { Encoding } from './messages.js'
 import { valueReader } from './values.js'
@@ -51,6 +52,8 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
       return parquetEncoder(encoding, options)
     case 'ndjson':
       return ndjsonEncoder(options)
+    case 'pg':
+      return pgEncoder(encoding, options)
     case 'count':
       return { begin: () => {}, rows: () => {}, end: () => {} }
     case 'values':

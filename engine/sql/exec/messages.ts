@@ -23,6 +23,13 @@ export interface ParquetEncoding {
   readonly rawArrays: boolean
 }
 
+/** DataRow messages of the PostgreSQL wire protocol. */
+export interface PgEncoding {
+  readonly kind: 'pg'
+  /** Binary instead of text: of each column, of all when there is one, of none when there are none. */
+  readonly binary: readonly boolean[]
+}
+
 /** How rows become bytes. The gateway frames them: no envelope, header line or footer is in the blocks of json. */
 export type Encoding =
   /** `[..],[..]`: rows of /exec, divided by commas also between blocks. */
@@ -33,6 +40,7 @@ export type Encoding =
   | { readonly kind: 'ndjson' }
   /** A whole Parquet file. */
   | ParquetEncoding
+  | PgEncoding
   /** Nothing but the count. */
   | { readonly kind: 'count' }
   /** Values as structured clones, for internal callers: each block is a message of rows instead of bytes. */

@@ -8,7 +8,14 @@ import type { Value } from '../../types/value.js'
 
 export type Expression =
   | { readonly kind: 'column'; readonly index: number; readonly type: DataType; readonly position: number }
-  | { readonly kind: 'constant'; readonly value: Value; readonly type: DataType; readonly position: number }
+  | {
+      readonly kind: 'constant'
+      readonly value: Value
+      readonly type: DataType
+      readonly position: number
+      /** Of a parameter that is described only: learns the type that is wanted of it. */
+      readonly parameter?: ParameterSlot
+    }
   /**
    * `name` is a function or operator of sql/functions: `+`, `=`, `and`, `case`, `cast` (to `type`), `in`, `like`, `abs`...
    * Arguments already have the types that the overload takes: the binder inserts casts.
@@ -22,6 +29,13 @@ export type Expression =
     }
   /** Value of an uncorrelated sub-query, run once before the query (index into Query.subqueries). */
   | { readonly kind: 'subquery'; readonly index: number; readonly type: DataType; readonly position: number }
+
+/** A bind parameter whose type nobody has said. */
+export interface ParameterSlot {
+  type: DataType | null
+  /** A list of such values is wanted: the text of one, `{1,2}`. */
+  isList?: boolean
+}
 
 export interface PlanColumn {
   readonly name: string

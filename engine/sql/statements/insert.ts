@@ -10,6 +10,7 @@ import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import { bindQuery } from '../bind/query.js'
 import { substituteDeclarations } from '../bind/substitute.js'
+import { learnType } from '../bind/types.js'
 import { evaluateConstant } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
@@ -57,13 +58,18 @@ function rowsOf(
       const column = columns[index]
       if (written === undefined || column === undefined) continue
       const value = insertValue(written, target, tuple, scope)
-      if (value === null && target.columnId === schema.timestampId) {
+      if (value === null && !isDescribed(written, context) && target.columnId === schema.timestampId) {
         throw new SqlError('designated timestamp column cannot be NULL', written.position)
       }
       column.values[tuple] = value
     }
   }
   return { tableId: schema.id, rows: rows.length, columns }
+}
+
+/** A parameter whose value is not known yet. */
+function isDescribed(written: ast.Expression, { parameters }: BindContext): boolean {
+  return written.kind === 'parameter' && parameters[written.index - 1]?.slot !== undefined
 }
 
 function checkWidth({ values, position }: ast.ValueRow, expected: number, tuple: number, sql: string): void {
@@ -90,6 +96,7 @@ function closingParenthesis(sql: string, open: number): number {
 
 function insertValue(written: ast.Expression, target: TargetColumn, tuple: number, scope: ExpressionScope): Value {
   const bound = bindExpression(written, scope)
+  learnType(bound, target.type)
   if (isConstant(bound)) return columnValue(bound.value, bound.type, target, bound.position, tuple)
   if (bound.kind === 'subquery') throw new SqlError('a sub-query is not allowed here', bound.position)
   return columnValue(evaluateConstant(bound, scope.context.evaluation), bound.type, target, bound.position, tuple)

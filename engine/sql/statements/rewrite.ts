@@ -12,7 +12,7 @@ import { tableRelation } from '../bind/from.js'
 import { bindJoin } from '../bind/join.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation, ScopeColumn } from '../bind/scope.js'
-import { castTo, constantOf, isUntypedNull } from '../bind/types.js'
+import { castTo, constantOf, isUntypedNull, nullAs } from '../bind/types.js'
 import { isAssignable, isNumber, isText, nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
@@ -142,7 +142,7 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
   const bound = bindExpression(written, scope)
   const { position } = bound
   const { type } = target
-  if (isUntypedNull(bound)) return constantOf(nullOf(type), type, position)
+  if (isUntypedNull(bound)) return nullAs(bound, type, nullOf(type))
   if (isConstant(bound)) return constantOf(columnValue(bound.value, bound.type, target, position, 0), type, position)
   return converted(bound, type, target.name)
 }

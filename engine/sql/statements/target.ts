@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { type DataType, sameType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { Relation } from '../bind/scope.js'
-import { castTo, constantOf, isUntypedNull } from '../bind/types.js'
+import { castTo, constantOf, isUntypedNull, learnType } from '../bind/types.js'
 import { typeName } from '../functions/compare.js'
 import {
   convertValue,
@@ -31,7 +31,7 @@ export function targetProjection(
     const position = positions[index] ?? positions[0] ?? 0
     const column: Expression = { kind: 'column', index, type, position }
     if (target === undefined || sameType(type, target.type)) return column
-    if (isNullConstant(plan, index)) return constantOf(nullOf(target.type), target.type, position)
+    if (isNullConstant(plan, index, target.type)) return constantOf(nullOf(target.type), target.type, position)
     const fits = isAssignable(type, target.type) && (type.name !== 'SYMBOL' || isText(target.type))
     if (!fits) throw inconvertibleTypes(type, target.type, name, target.name, position)
     const checked = (isText(type) && !isText(target.type)) || (isNumber(type) && isNumber(target.type))
@@ -40,9 +40,12 @@ export function targetProjection(
   return { kind: 'project', columns, input: plan, expressions }
 }
 
-function isNullConstant(plan: Plan, index: number): boolean {
+/** A parameter in its place learns the type. */
+function isNullConstant(plan: Plan, index: number, type: DataType): boolean {
   const made = plan.kind === 'project' ? plan.expressions[index] : undefined
-  return made !== undefined && isUntypedNull(made)
+  if (made === undefined || !isUntypedNull(made)) return false
+  learnType(made, type)
+  return true
 }
 
 export function inconvertibleTypes(

@@ -1,0 +1,263 @@
+// Parameters of the PostgreSQL wire protocol, in text or binary form, to values. In binary, types that PostgreSQL lacks
+// are text.
+
+import { SqlError } from '../base/errors.js'
+import { convertValue } from '../sql/functions/convert.js'
+import { type DataType, dataType } from '../types/column-types.js'
+import { longMin } from '../types/number.js'
+import type { ArrayValue, Value } from '../types/value.js'
+import { epochMicros, wireForm } from './encode-value.js'
+import { decodeNumeric } from './numeric.js'
+import { oids, typeOfOid } from './oids.js'
+
+export interface TypedValue {
+  readonly value: Value
+  readonly type: DataType
+}
+
+/** `index` counts from 0. Throws SqlError without a position. */
+export function decodeParameter(
+  bytes: Buffer | null,
+  binary: boolean,
+  { oid, type }: { readonly oid: number; readonly type: DataType },
+  index: number,
+): TypedValue {
+  if (bytes === null) return { value: null, type }
+  const decoded = binary ? decodeBinary(bytes, oid, type) : decodeText(bytes.toString('utf8'), type, oid)
+  if (decoded === null) {
+    const shown = binary ? `${bytes.length} bytes` : bytes.toString('utf8').slice(0, 100)
+    throw new SqlError(`invalid value of a parameter [parameter=$${index + 1}, type=${type.name}, value=${shown}]`, 0)
+  }
+  return decoded
+}
+
+// TEXT --------------------------------------------------------------------------------------------------------------
+
+const textType = dataType('STRING')
+
+function decodeText(text: string, type: DataType, oid: number): TypedValue | null {
+  switch (type.name) {
+    case 'STRING':
+    case 'VARCHAR':
+    case 'SYMBOL':
+    case 'CHAR':
+      return { value: text, type: textType }
+    case 'BOOLEAN': {
+      const value = booleanOf(text)
+      return value === undefined ? null : { value, type }
+    }
+    case 'BINARY':
+      return { value: byteaOf(text), type }
+    case 'DECIMAL':
+      return oid === oids.numeric || /[.eE]/.test(text) ? numericOf(text) : converted(text, type)
+    case 'ARRAY':
+      return arrayOrText(text, type)
+    default:
+      return converted(text, type)
+  }
+}
+
+function converted(text: string, type: DataType): TypedValue | null {
+  const value = convertValue(text.trim(), textType, type)
+  return value === undefined ? null : { value, type }
+}
+
+/** A list of texts beside ANY stays text. */
+function arrayOrText(text: string, type: DataType): TypedValue {
+  return converted(text.replaceAll('"', ''), type) ?? { value: text, type: textType }
+}
+
+export function booleanOf(text: string): boolean | undefined {
+  switch (text.trim().toLowerCase()) {
+    case 't':
+    case 'true':
+    case 'y':
+    case 'yes':
+    case 'on':
+    case '1':
+      return true
+    case 'f':
+    case 'false':
+    case 'n':
+    case 'no':
+    case 'off':
+    case '0':
+      return false
+    default:
+      return undefined
+  }
+}
+
+/** `\x0102`, or the older form with octal escapes. */
+export function byteaOf(text: string): Uint8Array {
+  if (text.startsWith('\\x')) return new Uint8Array(Buffer.from(text.slice(2), 'hex'))
+  const unescaped = text.replace(/\\(\\|[0-7]{3})/g, (_, code: string) =>
+    code === '\\' ? '\\' : String.fromCharCode(Number.parseInt(code, 8)),
+  )
+  return new Uint8Array(Buffer.from(unescaped, 'latin1'))
+}
+
+/** A number of its own precision and scale. */
+function numericOf(text: string): TypedValue | null {
+  if (/^\s*[+-]?(nan|inf|infinity)\s*$/i.test(text)) {
+    const value = /nan/i.test(text) ? null : /-/.test(text) ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
+    return { value, type: dataType('DOUBLE') }
+  }
+  const match = /^\s*[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?\s*$/.exec(text)
+  if (match === null) return null
+  const shift = Number(match[3] ?? 0)
+  const scale = Math.max(0, (match[2] ?? '').length - shift)
+  const precision = Math.max(1, scale + Math.max(0, (match[1] ?? '').length + shift))
+  if (precision > 76) return converted(text, dataType('DOUBLE'))
+  return converted(text, dataType('DECIMAL', precision, scale))
+}
+
+// BINARY ------------------------------------------------------------------------------------------------------------
+
+function decodeBinary(bytes: Buffer, oid: number, type: DataType): TypedValue | null {
+  switch (oid) {
+    case oids.bool:
+      return bytes.length === 1 ? { value: bytes[0] !== 0, type } : null
+    case oids.int2:
+      return bytes.length === 2 ? { value: bytes.readInt16BE(0), type } : null
+    case oids.int4:
+      return bytes.length === 4 ? { value: bytes.readInt32BE(0), type } : null
+    case oids.oid:
+      return bytes.length === 4 ? { value: BigInt(bytes.readUInt32BE(0)), type } : null
+    case oids.int8:
+      return bytes.length === 8 ? { value: longOf(bytes), type } : null
+    case oids.float4:
+      return bytes.length === 4 ? { value: nanAsNull(bytes.readFloatBE(0)), type } : null
+    case oids.float8:
+      return bytes.length === 8 ? { value: nanAsNull(bytes.readDoubleBE(0)), type } : null
+    case oids.timestamp:
+    case oids.timestamptz:
+      return bytes.length === 8 ? timestampOf(bytes.readBigInt64BE(0), type) : null
+    case oids.date:
+      return bytes.length === 4
+        ? { value: BigInt(bytes.readInt32BE(0)) * 86_400_000n + epochMicros / 1000n, type: dataType('DATE') }
+        : null
+    default:
+      return decodeOther(bytes, oid, type)
+  }
+}
+
+function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | null {
+  switch (oid) {
+    case oids.bytea:
+      return { value: new Uint8Array(bytes), type }
+    case oids.uuid:
+      return bytes.length === 16 ? { value: BigInt(`0x${bytes.toString('hex')}`), type } : null
+    case oids.numeric: {
+      const text = decodeNumeric(bytes)
+      return text === null ? null : numericOf(text)
+    }
+    case oids.time:
+      return bytes.length === 8 ? { value: timeText(bytes.readBigInt64BE(0)), type: textType } : null
+    case oids.inet:
+      return inetOf(bytes)
+    case oids.jsonb:
+      return { value: bytes.toString('utf8', 1), type: textType }
+    case oids.int2Array:
+    case oids.int4Array:
+    case oids.int8Array:
+    case oids.float4Array:
+    case oids.float8Array:
+    case oids.boolArray:
+    case oids.timestampArray:
+    case oids.uuidArray:
+    case oids.textArray:
+    case oids.varcharArray:
+      return arrayOf(bytes, type)
+    default:
+      return { value: bytes.toString('utf8'), type: textType }
+  }
+}
+
+function longOf(bytes: Buffer): bigint | null {
+  const value = bytes.readBigInt64BE(0)
+  return value === longMin ? null : value
+}
+
+function nanAsNull(value: number): number | null {
+  return Number.isNaN(value) ? null : value
+}
+
+/** In the unit of the type that was found for the parameter. */
+function timestampOf(micros: bigint, type: DataType): TypedValue {
+  const value = micros + epochMicros
+  if (type.name === 'TIMESTAMP_NS') return { value: value * 1000n, type }
+  if (type.name === 'DATE') return { value: value / 1000n, type }
+  return { value, type: dataType('TIMESTAMP') }
+}
+
+export function timeText(micros: bigint): string {
+  const second = Number(micros / 1_000_000n)
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
+  const fraction = String(micros % 1_000_000n).padStart(6, '0')
+  return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}.${fraction}`
+}
+
+/** INET => family u8 (2 = IPv4) | bits u8 | is cidr u8 | bytes u8 | address */
+function inetOf(bytes: Buffer): TypedValue | null {
+  if (bytes.length !== 8 || bytes[0] !== 2) return null
+  return { value: `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`, type: textType }
+}
+
+// ARRAYS ------------------------------------------------------------------------------------------------------------
+
+interface ArrayHeader {
+  readonly element: number
+  readonly shape: readonly number[]
+  readonly count: number
+  readonly at: number
+}
+
+function headerOf(bytes: Buffer): ArrayHeader | null {
+  if (bytes.length < 12) return null
+  const dimensions = bytes.readInt32BE(0)
+  if (dimensions < 0 || dimensions > 32 || bytes.length < 12 + dimensions * 8) return null
+  const shape = Array.from({ length: dimensions }, (_, index) => bytes.readInt32BE(12 + index * 8))
+  if (shape.some((length) => length < 0)) return null
+  const count = dimensions === 0 ? 0 : shape.reduce((product, length) => product * length, 1)
+  // Every element has at least its length.
+  if (count * 4 > bytes.length) return null
+  return { element: bytes.readInt32BE(8), shape: dimensions === 0 ? [0] : shape, count, at: 12 + dimensions * 8 }
+}
+
+function arrayOf(bytes: Buffer, type: DataType): TypedValue | null {
+  const header = headerOf(bytes)
+  if (header === null) return null
+  const elements: (string | null)[] = []
+  let { at } = header
+  for (let index = 0; index < header.count; index++) {
+    if (at + 4 > bytes.length) return null
+    const length = bytes.readInt32BE(at)
+    at += 4
+    if (length < 0) {
+      elements.push(null)
+      continue
+    }
+    if (at + length > bytes.length) return null
+    const elementType = typeOfOid(header.element) ?? textType
+    if (elementType.name === 'ARRAY') return null
+    const element = decodeBinary(bytes.subarray(at, at + length), header.element, elementType)
+    if (element === null) return null
+    const text = wireForm(element.type, false)(element.value)
+    elements.push(text === null ? null : String(text))
+    at += length
+  }
+  if (type.name !== 'ARRAY') return { value: listText(elements), type: textType }
+  const data = Float64Array.from(elements, (element) => (element === null ? Number.NaN : Number(element)))
+  const value: ArrayValue = { shape: header.shape, data }
+  return { value, type: dataType('ARRAY', header.shape.length) }
+}
+
+/** `{1,2,"a b",NULL}`: what ANY takes. */
+function listText(elements: readonly (string | null)[]): string {
+  const texts = elements.map((element) => {
+    if (element === null) return 'NULL'
+    return `"${element.replace(/["\\]/g, '\\$&')}"`
+  })
+  return `{${texts.join(',')}}`
+}

@@ -1,0 +1,138 @@
+// Values in the text and binary forms of the PostgreSQL wire protocol, one by one: for the encoder of result rows where
+// no kernel does it, and its oracle.
+//
+// Times are without a zone, in UTC. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256, INTERVAL) are text in both
+// forms, as their OID says. A CHAR that is empty is NULL.
+
+import { type ColumnType, columnTypes, type DataType } from '../types/column-types.js'
+import { formatInterval } from '../types/interval.js'
+import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
+import { formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
+import { formatDate, formatTimestamp } from '../types/timestamp.js'
+import { floorDivide } from '../types/timestamp-calendar.js'
+import type { ArrayValue, IntervalValue, Value } from '../types/value.js'
+import { encodeNumeric } from './numeric.js'
+
+type Present = Exclude<Value, null>
+type TextForm = (value: Present, type: DataType) => string | null
+type BinaryForm = (value: Present, type: DataType) => Uint8Array | string | null
+
+/** Microseconds from the epoch of Unix to that of PostgreSQL, 2000-01-01. */
+export const epochMicros = 946_684_800_000_000n
+
+const plain: TextForm = (value) => String(value)
+
+/** `2024-01-02T03:04:05.678Z` without its letters. */
+function withoutZone(text: string): string {
+  return text.replace('T', ' ').slice(0, -1)
+}
+
+const textForms: Record<ColumnType, TextForm> = {
+  BOOLEAN: (value) => (value === true ? 't' : 'f'),
+  BYTE: plain,
+  SHORT: plain,
+  CHAR: (value) => (value === '' ? null : String(value)),
+  INT: plain,
+  LONG: plain,
+  DATE: (value) => withoutZone(formatDate(value as bigint)),
+  TIMESTAMP: (value) => withoutZone(formatTimestamp(value as bigint, 'TIMESTAMP')),
+  TIMESTAMP_NS: (value) => nanosText(value as bigint),
+  FLOAT: (value) => formatFloat(Number(value)),
+  DOUBLE: (value) => formatDouble(Number(value)),
+  STRING: plain,
+  VARCHAR: plain,
+  SYMBOL: plain,
+  LONG256: (value) => formatLong256(value as bigint),
+  UUID: (value) => formatUuid(value as bigint),
+  IPv4: (value) => formatIpv4(Number(value)),
+  GEOHASH: (value, type) => formatGeohash(value as bigint, type.a),
+  BINARY: (value) => `\\x${Buffer.from(value as Uint8Array).toString('hex')}`,
+  ARRAY: (value) => arrayText(value as ArrayValue),
+  DECIMAL: (value, type) => formatDecimal(value as bigint, type.b),
+  INTERVAL: (value) => formatInterval(value as IntervalValue),
+}
+
+/** Nine digits only where six would lose something: not every driver reads nine. */
+function nanosText(nanos: bigint): string {
+  const text = withoutZone(formatTimestamp(nanos, 'TIMESTAMP_NS'))
+  return text.endsWith('000') ? text.slice(0, -3) : text
+}
+
+function arrayText({ shape, data }: ArrayValue): string {
+  let next = 0
+  const print = (depth: number): string => {
+    if (depth === shape.length) {
+      const value = data[next++] ?? Number.NaN
+      return Number.isNaN(value) ? 'NULL' : formatDouble(value)
+    }
+    return `{${Array.from({ length: shape[depth] ?? 0 }, () => print(depth + 1)).join(',')}}`
+  }
+  return data.length === 0 ? '{}' : print(0)
+}
+
+const binaryForms: Partial<Record<ColumnType, BinaryForm>> = {
+  BOOLEAN: (value) => Uint8Array.of(value === true ? 1 : 0),
+  BYTE: (value) => bytesOf(2, (bytes) => bytes.writeInt16BE(Number(value))),
+  SHORT: (value) => bytesOf(2, (bytes) => bytes.writeInt16BE(Number(value))),
+  INT: (value) => bytesOf(4, (bytes) => bytes.writeInt32BE(Number(value))),
+  LONG: (value) => bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt(value as bigint))),
+  DATE: (value) => microsBytes((value as bigint) * 1000n),
+  TIMESTAMP: (value) => microsBytes(value as bigint),
+  TIMESTAMP_NS: (value) => microsBytes(floorDivide(value as bigint, 1000n)),
+  FLOAT: (value) => bytesOf(4, (bytes) => bytes.writeFloatBE(Number(value))),
+  DOUBLE: (value) => bytesOf(8, (bytes) => bytes.writeDoubleBE(Number(value))),
+  UUID: (value) => Buffer.from((value as bigint).toString(16).padStart(32, '0'), 'hex'),
+  BINARY: (value) => value as Uint8Array,
+  ARRAY: (value) => arrayBytes(value as ArrayValue),
+  DECIMAL: (value, type) => encodeNumeric(value as bigint, type.b),
+}
+
+function bytesOf(length: number, write: (bytes: Buffer) => void): Buffer {
+  const bytes = Buffer.allocUnsafe(length)
+  write(bytes)
+  return bytes
+}
+
+function microsBytes(micros: bigint): Buffer {
+  return bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt.asIntN(64, micros - epochMicros)))
+}
+
+const float8Oid = 701
+
+/** ARRAY => dimensions i32 | any NULL i32 | element type i32 | (length i32, lower bound i32)* | (bytes i32, f64)* */
+function arrayBytes({ shape, data }: ArrayValue): Buffer {
+  if (data.length === 0) {
+    return bytesOf(12, (bytes) => {
+      bytes.writeInt32BE(0, 0)
+      bytes.writeInt32BE(0, 4)
+      bytes.writeInt32BE(float8Oid, 8)
+    })
+  }
+  const missing = data.reduce((count, value) => (Number.isNaN(value) ? count + 1 : count), 0)
+  return bytesOf(12 + shape.length * 8 + data.length * 12 - missing * 8, (bytes) => {
+    bytes.writeInt32BE(shape.length, 0)
+    bytes.writeInt32BE(missing > 0 ? 1 : 0, 4)
+    let at = bytes.writeInt32BE(float8Oid, 8)
+    for (const length of shape) at = bytes.writeInt32BE(1, bytes.writeInt32BE(length, at))
+    for (const value of data) {
+      at = bytes.writeInt32BE(Number.isNaN(value) ? -1 : 8, at)
+      if (!Number.isNaN(value)) at = bytes.writeDoubleBE(value, at)
+    }
+  })
+}
+
+/** How values of the type leave; null for NULL. */
+export function wireForm(type: DataType, binary: boolean): (value: Value) => Uint8Array | string | null {
+  const form = (binary ? binaryForms[type.name] : undefined) ?? textForms[type.name]
+  return (value) => (value === null ? null : form(value, type))
+}
+
+/** Whether the binary form is something else than the text. */
+export function hasBinaryForm(type: DataType): boolean {
+  return binaryForms[type.name] !== undefined
+}
+
+/** The type as RowDescription names it. */
+export function wireOid(type: DataType): number {
+  return columnTypes[type.name].pgOid
+}

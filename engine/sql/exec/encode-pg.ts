@@ -1,0 +1,54 @@
+// Rows as DataRow messages of the PostgreSQL wire protocol, text or binary by column.
+//
+//   DataRow => 'D' length:int32 count:int16 (bytes:int32 value)*      bytes is -1 for NULL
+
+import { wireForm } from '../../pg/encode-value.js'
+import type { Encoder, EncoderOptions } from './encoder.js'
+import type { PgEncoding } from './messages.js'
+import { valueReader } from './values.js'
+
+const headerBytes = 7
+const dataRow = 68
+
+export function pgEncoder({ binary }: PgEncoding, { context, columns, writer }: EncoderOptions): Encoder {
+  const forms = columns.map(({ type }, index) => wireForm(type, isBinary(binary, index)))
+  return {
+    begin: () => {},
+    rows: ({ vectors }, from, to) => {
+      const readers = vectors.map((vector) => valueReader(context.memory, context.texts, vector))
+      for (let row = from; row < to; row++) {
+        const values = readers.map((read, index) => bytesOf(forms[index]?.(read(row)) ?? null))
+        const message = rowMessage(values)
+        writer.reserve(message.length)
+        context.memory.u8.set(message, writer.at)
+        writer.advance(writer.at + message.length, 1)
+      }
+    },
+    end: () => writer.flush(),
+  }
+}
+
+/** Of each column, of all when there is one, of none when there are none. */
+function isBinary(binary: readonly boolean[], index: number): boolean {
+  return (binary.length === 1 ? binary[0] : binary[index]) === true
+}
+
+function bytesOf(value: Uint8Array | string | null): Uint8Array | null {
+  return typeof value === 'string' ? Buffer.from(value, 'utf8') : value
+}
+
+function rowMessage(values: readonly (Uint8Array | null)[]): Buffer {
+  const bytes = values.reduce((sum, value) => sum + 4 + (value?.length ?? 0), headerBytes)
+  const message = Buffer.allocUnsafe(bytes)
+  message[0] = dataRow
+  message.writeInt32BE(bytes - 1, 1)
+  message.writeInt16BE(values.length, 5)
+  let at = headerBytes
+  for (const value of values) {
+    at = message.writeInt32BE(value?.length ?? -1, at)
+    if (value === null) continue
+    message.set(value, at)
+    at += value.length
+  }
+  return message
+}

@@ -1,0 +1,84 @@
+// What the parts of a session share: what it was opened with, and its state.
+
+import type { Clock } from '../../engine/base/clock.js'
+import type { Log } from '../../engine/base/log.js'
+import type { Description, Engine, ParsedStatement, Session } from '../../engine/engine.js'
+import type { Authenticator } from '../common/auth.js'
+import type { Connection, ConnectionRegistry } from '../common/connections.js'
+import type { GatewayCounters } from '../common/metric.js'
+import type { TransactionStatus } from './messages.js'
+import type { Outbound } from './outbound.js'
+import type { RowCursor } from './row-cursor.js'
+
+export type PgAuthentication = 'cleartext' | 'md5' | 'scram-sha-256'
+
+export interface PgOptions {
+  readonly connectionsMax: number
+  /** Nobody may change anything. */
+  readonly readOnly: boolean
+  readonly authentication: PgAuthentication
+  /** Deadline of statements whose session sets none; 0 = none. */
+  readonly queryTimeoutMs: number
+  readonly logQueries: boolean
+}
+
+export interface PgServices {
+  readonly engine: Engine
+  readonly authenticator: Authenticator
+  readonly registry: ConnectionRegistry
+  readonly counters: GatewayCounters
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** What Parse leaves behind. */
+export interface Prepared {
+  readonly name: string
+  /** Null: an empty statement. */
+  readonly statement: ParsedStatement | null
+  /** As the client said, 0 for what it did not say. */
+  readonly oids: readonly number[]
+  /** Made when it is asked for. */
+  description: Description | null
+}
+
+/** What Bind leaves behind. */
+export interface Portal {
+  readonly name: string
+  readonly prepared: Prepared
+  readonly values: BoundValues
+  /** As PgEncoding has it. */
+  readonly binary: readonly boolean[]
+  /** Rows under way; null before the first Execute. */
+  cursor: RowCursor | null
+  /** Rows sent before the last suspension. */
+  suspended: number
+  /** The tag that ended it; a further Execute is told that it is over. */
+  done: string | null
+}
+
+/** Parameters as they came. */
+export interface BoundValues {
+  /** Null bytes for NULL. */
+  readonly values: readonly (Buffer | null)[]
+  readonly formats: readonly number[]
+}
+
+/** One client. */
+export interface PgSession extends PgServices {
+  readonly options: PgOptions
+  readonly connection: Connection
+  readonly out: Outbound
+  session: Session
+  /** What SET has set, by its name in lower case. */
+  readonly settings: Map<string, string>
+  /** What the start-up message has set: RESET goes back to it. */
+  readonly started: Map<string, string>
+  readonly statements: Map<string, Prepared>
+  readonly portals: Map<string, Portal>
+  status: TransactionStatus
+  /** After an error of the extended protocol: everything up to Sync is passed over. */
+  skipping: boolean
+  /** Of the statement that runs: a cancel request or the end of the connection aborts it. */
+  running: AbortController | null
+}

@@ -1,0 +1,163 @@
+// Messages of the server, each beside its grammar. Strings end with a zero byte; numbers are big-endian. A message is
+// its type, its length (itself included, the type not), its fields.
+
+export interface FieldDescription {
+  readonly name: string
+  readonly oid: number
+  /** Bytes of a value, negative for variable ones. */
+  readonly size: number
+  readonly modifier: number
+  readonly binary: boolean
+}
+
+/** 'I' idle, 'T' in a transaction, 'E' in one that failed. */
+export type TransactionStatus = 'I' | 'T' | 'E'
+
+/** Fields by their letters. S and V severity, C code, M message, D detail, H hint, P position from 1. */
+export interface NoticeFields {
+  readonly severity: 'ERROR' | 'FATAL' | 'WARNING' | 'NOTICE'
+  readonly code: string
+  readonly message: string
+  /** From 1; 0 for no place. */
+  readonly position: number
+  readonly hint?: string
+}
+
+const headerBytes = 5
+
+function message(type: string, body: number, write: (buffer: Buffer, at: number) => void): Buffer {
+  const buffer = Buffer.allocUnsafe(headerBytes + body)
+  buffer.write(type, 0, 'latin1')
+  buffer.writeInt32BE(body + 4, 1)
+  write(buffer, headerBytes)
+  return buffer
+}
+
+function textMessage(type: string, ...texts: readonly string[]): Buffer {
+  const body = Buffer.from(texts.map((text) => `${text}\0`).join(''), 'utf8')
+  return message(type, body.length, (buffer, at) => void body.copy(buffer, at))
+}
+
+const authentications = { ok: 0, cleartext: 3, md5: 5, sasl: 10, saslContinue: 11, saslFinal: 12 } as const
+
+/** Authentication => 'R' length kind:int32 (salt or SASL data) */
+export function authentication(kind: keyof typeof authentications, data: Uint8Array = new Uint8Array(0)): Buffer {
+  return message('R', 4 + data.length, (buffer, at) => {
+    buffer.writeInt32BE(authentications[kind], at)
+    buffer.set(data, at + 4)
+  })
+}
+
+/** ParameterStatus => 'S' length name value */
+export function parameterStatus(name: string, value: string): Buffer {
+  return textMessage('S', name, value)
+}
+
+/** BackendKeyData => 'K' length process:int32 secret:int32 */
+export function backendKeyData(process: number, secret: number): Buffer {
+  return message('K', 8, (buffer, at) => {
+    buffer.writeInt32BE(process, at)
+    buffer.writeInt32BE(secret, at + 4)
+  })
+}
+
+/** NegotiateProtocolVersion => 'v' length minor:int32 count:int32 option* */
+export function negotiateProtocolVersion(minor: number, options: readonly string[]): Buffer {
+  const names = Buffer.from(options.map((name) => `${name}\0`).join(''), 'utf8')
+  return message('v', 8 + names.length, (buffer, at) => {
+    buffer.writeInt32BE(minor, at)
+    buffer.writeInt32BE(options.length, at + 4)
+    names.copy(buffer, at + 8)
+  })
+}
+
+/** ReadyForQuery => 'Z' length status:byte */
+export function readyForQuery(status: TransactionStatus): Buffer {
+  return message('Z', 1, (buffer, at) => void buffer.write(status, at, 'latin1'))
+}
+
+/** CommandComplete => 'C' length tag */
+export function commandComplete(tag: string): Buffer {
+  return textMessage('C', tag)
+}
+
+const empty = (type: string): Buffer => message(type, 0, () => {})
+
+export const parseComplete = empty('1')
+export const bindComplete = empty('2')
+export const closeComplete = empty('3')
+export const noData = empty('n')
+export const emptyQueryResponse = empty('I')
+export const portalSuspended = empty('s')
+export const copyDone = empty('c')
+
+/** ParameterDescription => 't' length count:int16 oid:int32* */
+export function parameterDescription(oids: readonly number[]): Buffer {
+  return message('t', 2 + oids.length * 4, (buffer, start) => {
+    let at = buffer.writeUInt16BE(oids.length, start)
+    for (const oid of oids) at = buffer.writeInt32BE(oid, at)
+  })
+}
+
+/** RowDescription => 'T' length count:int16 (name table:int32 column:int16 oid:int32 size:int16 modifier:int32 format:int16)* */
+export function rowDescription(fields: readonly FieldDescription[]): Buffer {
+  const names = fields.map(({ name }) => Buffer.from(`${name}\0`, 'utf8'))
+  const body = names.reduce((sum, name) => sum + name.length + 18, 2)
+  return message('T', body, (buffer, start) => {
+    let at = buffer.writeUInt16BE(fields.length, start)
+    for (const [index, field] of fields.entries()) {
+      const name = names[index] as Buffer
+      at += name.copy(buffer, at)
+      at = buffer.writeInt32BE(0, at)
+      at = buffer.writeInt16BE(0, at)
+      at = buffer.writeInt32BE(field.oid, at)
+      at = buffer.writeInt16BE(field.size, at)
+      at = buffer.writeInt32BE(field.modifier, at)
+      at = buffer.writeInt16BE(field.binary ? 1 : 0, at)
+    }
+  })
+}
+
+/** DataRow => 'D' length count:int16 (bytes:int32 value)*: of texts; those of results are made by the engine. */
+export function dataRow(texts: readonly (string | null)[]): Buffer {
+  const values = texts.map((text) => (text === null ? null : Buffer.from(text, 'utf8')))
+  const body = values.reduce((sum, value) => sum + 4 + (value?.length ?? 0), 2)
+  return message('D', body, (buffer, start) => {
+    let at = buffer.writeUInt16BE(values.length, start)
+    for (const value of values) {
+      at = buffer.writeInt32BE(value?.length ?? -1, at)
+      if (value !== null) at += value.copy(buffer, at)
+    }
+  })
+}
+
+/** ErrorResponse => 'E' length (field:byte text)* 0 */
+export function errorResponse(fields: NoticeFields): Buffer {
+  return noticeMessage('E', fields)
+}
+
+/** NoticeResponse => 'N' length (field:byte text)* 0 */
+export function noticeResponse(fields: NoticeFields): Buffer {
+  return noticeMessage('N', fields)
+}
+
+function noticeMessage(type: string, { severity, code, message, position, hint }: NoticeFields): Buffer {
+  const texts = [`S${severity}`, `V${severity}`, `C${code}`, `M${message.replaceAll('\0', '')}`]
+  if (hint !== undefined) texts.push(`H${hint}`)
+  if (position > 0) texts.push(`P${position}`)
+  return textMessage(type, ...texts, '')
+}
+
+/** CopyInResponse => 'G', CopyOutResponse => 'H': length format:byte count:int16 format:int16* */
+export function copyResponse(direction: 'in' | 'out', binary: boolean, columns: number): Buffer {
+  return message(direction === 'in' ? 'G' : 'H', 3 + columns * 2, (buffer, start) => {
+    let at = buffer.writeInt8(binary ? 1 : 0, start)
+    at = buffer.writeInt16BE(columns, at)
+    for (let column = 0; column < columns; column++) at = buffer.writeInt16BE(binary ? 1 : 0, at)
+  })
+}
+
+/** CopyData => 'd' length bytes */
+export function copyData(bytes: Uint8Array): Buffer {
+  return message('d', bytes.length, (buffer, at) => void buffer.set(bytes, at))
+}

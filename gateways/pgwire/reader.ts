@@ -1,0 +1,69 @@
+// Fields of a client's message, in their order. Whoever reads beyond the end gets a NetworkError.
+
+import { NetworkError } from '../../engine/base/errors.js'
+import type { Message } from './inbound.js'
+
+export class MessageReader {
+  readonly #bytes: Buffer
+  readonly #end: number
+  #at: number
+
+  constructor({ bytes, start, end }: Message) {
+    this.#bytes = bytes
+    this.#at = start
+    this.#end = end
+  }
+
+  get left(): number {
+    return this.#end - this.#at
+  }
+
+  byte(): number {
+    this.#demand(1)
+    return this.#bytes[this.#at++] as number
+  }
+
+  int16(): number {
+    this.#demand(2)
+    this.#at += 2
+    return this.#bytes.readInt16BE(this.#at - 2)
+  }
+
+  /** Counts of parameters use all 16 bits. */
+  count(): number {
+    return this.int16() & 0xffff
+  }
+
+  int32(): number {
+    this.#demand(4)
+    this.#at += 4
+    return this.#bytes.readInt32BE(this.#at - 4)
+  }
+
+  /** Up to the zero byte. */
+  text(): string {
+    const zero = this.#bytes.indexOf(0, this.#at)
+    if (zero < 0 || zero >= this.#end) throw new NetworkError('a text of the message is not terminated')
+    const text = this.#bytes.toString('utf8', this.#at, zero)
+    this.#at = zero + 1
+    return text
+  }
+
+  bytes(length: number): Buffer {
+    this.#demand(length)
+    this.#at += length
+    return this.#bytes.subarray(this.#at - length, this.#at)
+  }
+
+  rest(): Buffer {
+    return this.bytes(this.left)
+  }
+
+  done(): void {
+    if (this.left !== 0) throw new NetworkError('the message is longer than its fields')
+  }
+
+  #demand(bytes: number): void {
+    if (bytes < 0 || this.left < bytes) throw new NetworkError('the message is shorter than its fields')
+  }
+}

@@ -1,0 +1,84 @@
+// Rows of a result on their way to the client, as many as it asks for. The engine's blocks hold whole DataRow messages;
+// a block that is sent in part stays with the cursor.
+
+import type { RowsResult } from '../../engine/engine.js'
+import type { Outbound } from './outbound.js'
+
+export interface SentRows {
+  readonly rows: number
+  /** Nothing is left. */
+  readonly exhausted: boolean
+}
+
+const smallBytes = 4096
+
+export class RowCursor {
+  readonly result: RowsResult
+  /** By column. */
+  readonly binary: readonly boolean[]
+  readonly #blocks: AsyncIterator<Uint8Array>
+  /** What of the last block was not sent. */
+  #rest: Uint8Array | null = null
+  #ended = false
+
+  constructor(result: RowsResult, binary: readonly boolean[]) {
+    this.result = result
+    this.binary = binary
+    this.#blocks = result.blocks[Symbol.asyncIterator]()
+    // A failure reaches us through the blocks as well.
+    result.summary.catch(() => {})
+  }
+
+  /** Sends up to so many rows; `out` null passes over them. Rejects with what ended the query. */
+  async send(out: Outbound | null, rowsMax: number): Promise<SentRows> {
+    let rows = 0
+    while (rows < rowsMax) {
+      const block = await this.#next()
+      if (block === null) return { rows, exhausted: true }
+      const cut =
+        rowsMax === Number.POSITIVE_INFINITY ? { bytes: block.length, rows: 0 } : cutRows(block, rowsMax - rows)
+      this.#rest = cut.bytes < block.length ? block.subarray(cut.bytes) : null
+      rows += cut.rows
+      if (out !== null) await sendBlock(out, block.subarray(0, cut.bytes))
+      if (rowsMax === Number.POSITIVE_INFINITY) continue
+    }
+    return { rows, exhausted: false }
+  }
+
+  /** Rows of the whole result, known behind its end. */
+  async total(): Promise<number> {
+    return (await this.result.summary).rows
+  }
+
+  /** Ends the query if it still runs. */
+  async close(): Promise<void> {
+    if (this.#ended) return
+    this.#ended = true
+    this.#rest = null
+    await this.#blocks.return?.()
+  }
+
+  async #next(): Promise<Uint8Array | null> {
+    if (this.#rest !== null) return this.#rest
+    if (this.#ended) return null
+    const next = await this.#blocks.next()
+    if (next.done !== true) return next.value
+    this.#ended = true
+    return null
+  }
+}
+
+/** Small blocks are copied to what else waits, so that a small answer is one write. */
+async function sendBlock(out: Outbound, block: Uint8Array): Promise<void> {
+  if (block.length > smallBytes) await out.block(block)
+  else out.put(block)
+}
+
+/** Bytes of the first `rowsMax` messages of a block. */
+function cutRows(block: Uint8Array, rowsMax: number): { readonly bytes: number; readonly rows: number } {
+  const view = new DataView(block.buffer, block.byteOffset, block.byteLength)
+  let at = 0
+  let rows = 0
+  for (; rows < rowsMax && at < block.length; rows++) at += 1 + view.getInt32(at + 1)
+  return { bytes: at, rows }
+}

@@ -1,0 +1,147 @@
+// Running one statement: what the session does itself, what the engine does, and what the client is told.
+
+import type { ExecuteOptions, ParsedStatement, ResultColumn, StatementResult } from '../../engine/engine.js'
+import { columnTypes, type DataType, storageOf, widthOf } from '../../engine/types/column-types.js'
+import type { PgSession } from './context.js'
+import { commandComplete, type FieldDescription, rowDescription } from './messages.js'
+import { RowCursor } from './row-cursor.js'
+import { runSessionStatement } from './session-statements.js'
+import { PgError } from './sqlstate.js'
+
+export interface RunOptions {
+  readonly parameters: ExecuteOptions['parameters']
+  /** As PgEncoding has it. */
+  readonly binary: readonly boolean[]
+  /** Of the columns, when the statement has been described: planning it again must give the same. */
+  readonly columns: readonly ResultColumn[] | null
+}
+
+/** Rows that are to be sent, or the tag of what is done. */
+export type Outcome = RowCursor | string
+
+/** Throws what the client is told. */
+export async function runStatement(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> {
+  const { statement } = parsed
+  if (pg.status === 'E' && !endsTransaction(parsed)) {
+    throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
+  }
+  const own = runSessionStatement(pg, statement)
+  if (own !== null) return own
+  return runInEngine(pg, parsed, options)
+}
+
+function endsTransaction({ statement }: ParsedStatement): boolean {
+  return statement.kind === 'transaction' && statement.action !== 'begin' && statement.action !== 'savepoint'
+}
+
+async function runInEngine(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> {
+  const controller = new AbortController()
+  pg.running = controller
+  const begunMs = pg.clock.monotonicMs()
+  const { binary } = options
+  const result = await pg.engine.execute(parsed.text, {
+    session: pg.session,
+    parsed,
+    encoding: { kind: 'pg', binary },
+    parameters: options.parameters,
+    skip: 0,
+    rowsMax: Number.POSITIVE_INFINITY,
+    countAll: false,
+    columns: null,
+    timeoutMs: timeoutOf(pg),
+    signal: controller.signal,
+    explain: false,
+  })
+  count(pg, result)
+  if (result.kind === 'rows') {
+    const cursor = new RowCursor(result, binary)
+    if (options.columns === null || sameColumns(result.columns, options.columns)) return cursor
+    await cursor.close()
+    throw new PgError('0A000', 'cached plan must not change result type')
+  }
+  if (result.kind === 'plan') throw new PgError('XX000', 'a plan was not asked for')
+  log(pg, parsed, begunMs)
+  return tagOf(result.tag, result.rows)
+}
+
+/** Counts behind the tag as PostgreSQL has them. */
+export function tagOf(tag: string, rows: number): string {
+  if (tag === 'INSERT') return `INSERT 0 ${rows}`
+  return tag === 'UPDATE' || tag === 'DELETE' ? `${tag} ${rows}` : tag
+}
+
+/** The wire's types count: a parameter's value may change how many digits a DECIMAL has. */
+function sameColumns(left: readonly ResultColumn[], right: readonly ResultColumn[]): boolean {
+  const oid = ({ type }: ResultColumn): number => columnTypes[type.name].pgOid
+  return left.length === right.length && left.every((column, index) => oid(column) === oid(right[index] ?? column))
+}
+
+export function timeoutOf({ settings, options }: PgSession): number {
+  const said = settings.get('statement_timeout')
+  return said === undefined ? options.queryTimeoutMs : Number(said)
+}
+
+function count({ counters }: PgSession, result: StatementResult): void {
+  if (result.kind === 'rows') {
+    counters.queries.select++
+    if (result.cached) counters.queryCacheHits++
+    else counters.queryCacheMisses++
+  } else if (result.kind === 'done' && result.tag === 'INSERT') {
+    counters.queries.insert++
+    counters.rowsWritten += result.rows
+  } else if (result.kind === 'done' && result.tag === 'UPDATE') counters.queries.update++
+  else counters.queries.other++
+}
+
+export function log({ options, log: write, clock }: PgSession, parsed: ParsedStatement, begunMs: number): void {
+  if (!options.logQueries) return
+  const timeMs = Math.round((clock.monotonicMs() - begunMs) * 1000) / 1000
+  write('I', 'pg', `[exe] ${parsed.text.slice(parsed.start, parsed.end)} [cached=false, time=${timeMs}ms]`)
+}
+
+// ANSWERS -----------------------------------------------------------------------------------------------------------
+
+/** Sends rows and their tag, or the tag. `describe`: the description first, as the simple protocol has it. */
+export async function answer(pg: PgSession, outcome: Outcome, describe: boolean): Promise<void> {
+  if (typeof outcome === 'string') {
+    pg.out.put(commandComplete(outcome))
+    return
+  }
+  try {
+    if (describe) pg.out.put(rowDescription(fieldsOf(outcome.result.columns, outcome.binary)))
+    await outcome.send(pg.out, Number.POSITIVE_INFINITY)
+    pg.out.put(commandComplete(`SELECT ${await outcome.total()}`))
+  } finally {
+    await outcome.close()
+  }
+}
+
+export function fieldsOf(columns: readonly ResultColumn[], binary: readonly boolean[]): FieldDescription[] {
+  return columns.map(({ name, type }, index) => ({
+    name,
+    oid: columnTypes[type.name].pgOid,
+    size: sizeOf(type),
+    modifier: modifierOf(type),
+    binary: isBinary(binary, index),
+  }))
+}
+
+/** Of each column, of all when there is one, of none when there are none. */
+function isBinary(binary: readonly boolean[], index: number): boolean {
+  return (binary.length === 1 ? binary[0] : binary[index]) === true
+}
+
+/** Bytes in PostgreSQL's memory. */
+function sizeOf(type: DataType): number {
+  if (type.name === 'BYTE') return 2
+  if (type.name === 'UUID') return 16
+  const storage = storageOf(type)
+  const fixed = ['BOOLEAN', 'SHORT', 'INT', 'LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'FLOAT', 'DOUBLE']
+  return storage !== 'entry' && fixed.includes(type.name) ? widthOf(type) : -1
+}
+
+/** Of DECIMAL precision and scale, of CHAR its one character. */
+function modifierOf(type: DataType): number {
+  if (type.name === 'DECIMAL') return ((type.a << 16) | type.b) + 4
+  return type.name === 'CHAR' ? 5 : -1
+}

@@ -1,0 +1,198 @@
+// The door of the PostgreSQL wire protocol: listens, lets clients in, and knows whose statements can be cancelled.
+
+import { randomInt } from 'node:crypto'
+import { createServer, type Server, type Socket } from 'node:net'
+import { pipeline } from 'node:stream/promises'
+import type { BindAddress } from '../common/bind-address.js'
+import type { Connection } from '../common/connections.js'
+import { closeServer, listen, remoteAddress } from '../common/listen.js'
+import type { Principal } from '../common/users.js'
+import { authenticate } from './authentication.js'
+import type { PgOptions, PgServices, PgSession } from './context.js'
+import { Inbound } from './inbound.js'
+import { authentication, backendKeyData, errorResponse, type NoticeFields, readyForQuery } from './messages.js'
+import { Outbound } from './outbound.js'
+import { serveSession } from './session.js'
+import { applySetting, reportedAtStart } from './settings.js'
+import { noticeOf, PgError } from './sqlstate.js'
+import { type CancelRequest, readStartUp, type StartUp } from './start-up.js'
+
+export type { PgOptions, PgServices } from './context.js'
+
+export interface PgGateway {
+  readonly address: BindAddress
+  close(): Promise<void>
+}
+
+const keepAliveProbeMs = 60_000
+/** A client that has not come in after this time is cut off. */
+const startUpMs = 60_000
+const startUpBytesMax = 10_000
+const messageBytesMax = 256 * 1024 * 1024
+
+/** Sessions by process id. */
+type Sessions = Map<number, { readonly secret: number; readonly pg: PgSession }>
+
+interface Gateway {
+  readonly options: PgOptions
+  readonly services: PgServices
+  readonly sessions: Sessions
+  readonly closing: AbortSignal
+}
+
+export async function openPgGateway(bindTo: BindAddress, options: PgOptions, services: PgServices): Promise<PgGateway> {
+  const closing = new AbortController()
+  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs })
+  const running = new Set<Promise<void>>()
+  const gateway: Gateway = { options, services, sessions: new Map(), closing: closing.signal }
+  server.on('connection', (socket) => {
+    const served = serve(gateway, socket).finally(() => running.delete(served))
+    running.add(served)
+  })
+  const address = await listen(server, bindTo)
+  return { address, close: () => close(server, closing, running) }
+}
+
+async function close(server: Server, closing: AbortController, running: ReadonlySet<Promise<void>>): Promise<void> {
+  const closed = closeServer(server)
+  closing.abort()
+  await Promise.all(running)
+  await closed
+}
+
+async function serve(gateway: Gateway, socket: Socket): Promise<void> {
+  const { registry, log } = gateway.services
+  const inbound = new Inbound(startUpBytesMax)
+  const out = new Outbound(socket)
+  const description = {
+    protocol: 'pg',
+    remoteAddress: remoteAddress(socket),
+    bytesIn: () => socket.bytesRead,
+    bytesOut: () => out.sent,
+    tls: false,
+  } as const
+  const isFull = registry.active('pg') >= gateway.options.connectionsMax
+  if (isFull) registry.reject(description, 'pg.net.connection.limit')
+  const connection = isFull ? null : registry.open(description)
+  const received = pipeline(socket, inbound.stage, { signal: gateway.closing, end: true }).catch(() => {})
+  let reason: string | null = null
+  try {
+    await converse(gateway, connection, inbound, out)
+  } catch (error) {
+    reason = error instanceof Error ? error.message : String(error)
+    out.put(errorResponse({ ...noticeOf(error), severity: 'FATAL' }))
+    log('W', 'pg', `connection closed: ${reason} [id=${connection?.id ?? 0}, from=${description.remoteAddress}]`)
+  }
+  if (gateway.closing.aborted) {
+    reason = 'shutdown'
+    out.put(errorResponse(shutdown))
+  }
+  await out.flush()
+  socket.end()
+  socket.destroySoon()
+  inbound.stage.destroy()
+  await received
+  if (connection !== null) registry.close(connection, reason)
+}
+
+const shutdown: NoticeFields = {
+  severity: 'FATAL',
+  code: '57P01',
+  message: 'terminating connection due to administrator command',
+  position: 0,
+}
+
+/** `connection` null: there are too many. */
+async function converse(
+  gateway: Gateway,
+  connection: Connection | null,
+  inbound: Inbound,
+  out: Outbound,
+): Promise<void> {
+  const impatience = setTimeout(() => inbound.stage.destroy(), startUpMs)
+  try {
+    const wanted = await readStartUp(inbound, out)
+    if (wanted === null) return
+    if ('process' in wanted) {
+      cancel(gateway.sessions, wanted)
+      return
+    }
+    if (connection === null) throw new PgError('53300', 'sorry, too many clients already')
+    const principal = await authenticate(gateway, wanted.user, inbound, out)
+    if (principal === null) return
+    clearTimeout(impatience)
+    connection.principal = principal.user
+    inbound.messageBytesMax = messageBytesMax
+    await converseAs(gateway, connection, principal, wanted, inbound, out)
+  } finally {
+    clearTimeout(impatience)
+  }
+}
+
+async function converseAs(
+  { options, services, sessions, closing }: Gateway,
+  connection: Connection,
+  principal: Principal,
+  { parameters }: StartUp,
+  inbound: Inbound,
+  out: Outbound,
+): Promise<void> {
+  const pg = openSession(options, services, connection, principal, out)
+  out.put(authentication('ok'))
+  for (const [name, value] of parameters) {
+    if (!startUpOnly.has(name) && !name.startsWith('_pq_.')) applySetting(pg, name, [value])
+  }
+  for (const [name, value] of pg.settings) pg.started.set(name, value)
+  for (const message of reportedAtStart(pg)) out.put(message)
+  const secret = randomInt(2 ** 31)
+  out.put(backendKeyData(connection.id, secret))
+  out.put(readyForQuery('I'))
+  sessions.set(connection.id, { secret, pg })
+  const stop = (): void => {
+    pg.running?.abort()
+    inbound.stage.destroy()
+  }
+  closing.addEventListener('abort', stop)
+  inbound.onEnd = () => pg.running?.abort()
+  try {
+    await serveSession(pg, inbound)
+  } finally {
+    closing.removeEventListener('abort', stop)
+    sessions.delete(connection.id)
+  }
+}
+
+const startUpOnly: ReadonlySet<string> = new Set(['user', 'database', 'options', 'replication'])
+
+function openSession(
+  options: PgOptions,
+  services: PgServices,
+  connection: Connection,
+  principal: Principal,
+  out: Outbound,
+): PgSession {
+  const settings = new Map<string, string>()
+  return {
+    ...services,
+    ...{ options, connection, out, settings },
+    session: {
+      user: principal.user,
+      protocol: 'pg',
+      readOnly: options.readOnly,
+      rights: principal.rights,
+      options: settings,
+    },
+    started: new Map(),
+    statements: new Map(),
+    portals: new Map(),
+    status: 'I',
+    skipping: false,
+    running: null,
+  }
+}
+
+/** Nobody is told whether it did anything. */
+function cancel(sessions: Sessions, { process, secret }: CancelRequest): void {
+  const session = sessions.get(process)
+  if (session !== undefined && session.secret === secret) session.pg.running?.abort()
+}

@@ -1,0 +1,95 @@
+// Statements about the session that the gateway carries out itself: transactions, settings, prepared statements.
+
+import type { ParsedStatement } from '../../engine/engine.js'
+import type { PgSession } from './context.js'
+import { type NoticeFields, noticeResponse, parameterStatus } from './messages.js'
+import { applySetting, reportedSettings, resetSettings } from './settings.js'
+import { PgError } from './sqlstate.js'
+
+type Statement = ParsedStatement['statement']
+type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
+
+/** The tag when it was one; null when the engine has to run it. */
+export function runSessionStatement(pg: PgSession, statement: Statement): string | null {
+  switch (statement.kind) {
+    case 'transaction':
+      return runTransaction(pg, statement)
+    case 'set':
+      return runSet(pg, statement)
+    case 'reset':
+      resetSettings(pg, statement.name)
+      return 'RESET'
+    case 'deallocate':
+      return deallocate(pg, statement)
+    case 'discard':
+      return discard(pg, statement)
+    case 'no operation':
+      return statement.command.toUpperCase()
+    default:
+      return null
+  }
+}
+
+export function notice(
+  pg: PgSession,
+  code: string,
+  message: string,
+  severity: NoticeFields['severity'] = 'WARNING',
+): void {
+  pg.out.put(noticeResponse({ severity, code, message, position: 0 }))
+}
+
+function runTransaction(pg: PgSession, { action }: Of<'transaction'>): string {
+  switch (action) {
+    case 'begin':
+      if (pg.status === 'T') notice(pg, '25001', 'there is already a transaction in progress')
+      pg.status = 'T'
+      return 'BEGIN'
+    case 'commit': {
+      if (pg.status === 'I') notice(pg, '25P01', 'there is no transaction in progress')
+      const tag = pg.status === 'E' ? 'ROLLBACK' : 'COMMIT'
+      pg.status = 'I'
+      return tag
+    }
+    case 'rollback':
+      if (pg.status === 'I') notice(pg, '25P01', 'there is no transaction in progress')
+      pg.status = 'I'
+      return 'ROLLBACK'
+    case 'savepoint':
+      return 'SAVEPOINT'
+    case 'release':
+      return 'RELEASE'
+    case 'rollback to':
+      pg.status = 'T'
+      return 'ROLLBACK'
+  }
+}
+
+function runSet(pg: PgSession, { name, values }: Of<'set'>): string | null {
+  // `set query.trace` and the like are the engine's.
+  if (name.includes('.')) return null
+  const changed = applySetting(pg, name, values)
+  if (changed !== null && reportedSettings.has(changed.name)) {
+    pg.out.put(parameterStatus(reportedSettings.get(changed.name) ?? changed.name, changed.value))
+  }
+  return 'SET'
+}
+
+function deallocate(pg: PgSession, { name }: Of<'deallocate'>): string {
+  if (name === null) {
+    pg.statements.clear()
+    return 'DEALLOCATE ALL'
+  }
+  if (!pg.statements.delete(name)) throw new PgError('26000', `prepared statement "${name}" does not exist`)
+  return 'DEALLOCATE'
+}
+
+function discard(pg: PgSession, { what }: Of<'discard'>): string {
+  const word = what.toLowerCase()
+  if (word === 'all') {
+    if (pg.status !== 'I') throw new PgError('25001', 'DISCARD ALL cannot run inside a transaction block')
+    pg.statements.clear()
+    resetSettings(pg, 'all')
+  }
+  return `DISCARD ${word.toUpperCase()}`
+}

@@ -1,0 +1,156 @@
+// Settings of a session: what the start-up message and SET say. Those of `reportedSettings` are told to the client at
+// the start and when they change, because drivers read them from there.
+
+import type { PgSession } from './context.js'
+import { parameterStatus } from './messages.js'
+import { PgError } from './sqlstate.js'
+
+/** Names in lower case, and as ParameterStatus spells them. */
+export const reportedSettings: ReadonlyMap<string, string> = new Map([
+  ['application_name', 'application_name'],
+  ['client_encoding', 'client_encoding'],
+  ['datestyle', 'DateStyle'],
+  ['default_transaction_read_only', 'default_transaction_read_only'],
+  ['in_hot_standby', 'in_hot_standby'],
+  ['integer_datetimes', 'integer_datetimes'],
+  ['intervalstyle', 'IntervalStyle'],
+  ['is_superuser', 'is_superuser'],
+  ['server_encoding', 'server_encoding'],
+  ['server_version', 'server_version'],
+  ['session_authorization', 'session_authorization'],
+  ['standard_conforming_strings', 'standard_conforming_strings'],
+  ['timezone', 'TimeZone'],
+])
+
+const initial: Readonly<Record<string, string>> = {
+  application_name: '',
+  client_encoding: 'UTF8',
+  datestyle: 'ISO, MDY',
+  default_transaction_read_only: 'off',
+  in_hot_standby: 'off',
+  integer_datetimes: 'on',
+  intervalstyle: 'postgres',
+  is_superuser: 'on',
+  server_encoding: 'UTF8',
+  server_version: '12.3',
+  standard_conforming_strings: 'on',
+  timezone: 'UTC',
+}
+
+/** Settings that this server cannot change: only the value that it has is taken. */
+const fixed: ReadonlySet<string> = new Set([
+  'integer_datetimes',
+  'is_superuser',
+  'in_hot_standby',
+  'server_encoding',
+  'server_version',
+])
+
+const otherNames: Readonly<Record<string, string>> = {
+  names: 'client_encoding',
+  'time zone': 'timezone',
+}
+
+export function reportedAtStart(pg: PgSession): Buffer[] {
+  return [...reportedSettings].map(([name, shown]) => parameterStatus(shown, settingValue(pg, name)))
+}
+
+function settingValue({ settings, session }: PgSession, name: string): string {
+  return settings.get(name) ?? (name === 'session_authorization' ? session.user : (initial[name] ?? ''))
+}
+
+/** The setting as it is now; null when nothing is kept of it. Throws when the value cannot be taken. */
+export function applySetting(
+  pg: PgSession,
+  written: string,
+  values: readonly string[],
+): { readonly name: string; readonly value: string } | null {
+  const name = otherNames[written] ?? written
+  const value = values.join(', ')
+  if (isDefault(value)) {
+    resetSettings(pg, name)
+    return { name, value: settingValue(pg, name) }
+  }
+  if (fixed.has(name)) throw new PgError('55P02', `parameter "${name}" cannot be changed`)
+  const taken = checked(name, value)
+  if (taken === null) return null
+  pg.settings.set(name, taken)
+  return { name, value: taken }
+}
+
+function isDefault(value: string): boolean {
+  return value.toLowerCase() === 'default'
+}
+
+function checked(name: string, value: string): string | null {
+  switch (name) {
+    case 'client_encoding':
+      return encodingOf(value)
+    case 'standard_conforming_strings':
+      if (!/^(on|true|yes|1)$/i.test(value)) throw invalid(name, value)
+      return 'on'
+    case 'statement_timeout':
+      return String(millisOf(name, value))
+    case 'datestyle':
+      return dateStyleOf(value)
+    case 'timezone':
+      return zoneOf(value)
+    case 'transaction':
+    case 'session characteristics as transaction':
+      return null
+    default:
+      return value
+  }
+}
+
+function invalid(name: string, value: string): PgError {
+  return new PgError('22023', `invalid value for parameter "${name}": "${value}"`)
+}
+
+/** Texts are UTF-8, always. Clients write it in many ways, some with quotes. */
+function encodingOf(value: string): string {
+  if (!/^'?(utf-?8|unicode|sql_ascii|default)'?$/i.test(value)) throw invalid('client_encoding', value)
+  return 'UTF8'
+}
+
+/** Dates come in the ISO form, whatever order is asked for. */
+function dateStyleOf(value: string): string {
+  const words = value.split(/[,\s]+/).map((word) => word.toUpperCase())
+  const known = new Set(['ISO', 'MDY', 'DMY', 'YMD', 'US', 'EUROPEAN', 'EURO', 'NONEUROPEAN'])
+  if (words.some((word) => !known.has(word))) {
+    if (words.some((word) => /^(POSTGRES|SQL|GERMAN)$/.test(word))) {
+      throw new PgError('0A000', 'only the DateStyle ISO is supported')
+    }
+    throw invalid('DateStyle', value)
+  }
+  const order = words.find((word) => word !== 'ISO') ?? 'MDY'
+  return `ISO, ${order === 'EUROPEAN' || order === 'EURO' ? 'DMY' : order.length === 3 ? order : 'MDY'}`
+}
+
+/** Timestamps are in UTC; the zone is the client's, which converts them. */
+function zoneOf(value: string): string {
+  return value === '' || /^local$/i.test(value) ? 'UTC' : value
+}
+
+const unitMillis: Readonly<Record<string, number>> = { '': 1, ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
+
+function millisOf(name: string, value: string): number {
+  const match = /^\s*(\d+)\s*(ms|s|min|h|d|)\s*$/.exec(value)
+  const unit = match === null ? undefined : unitMillis[match[2] ?? '']
+  if (match === null || unit === undefined) throw invalid(name, value)
+  return Number(match[1]) * unit
+}
+
+export function resetSettings(pg: PgSession, name: string): void {
+  const wanted = otherNames[name.toLowerCase()] ?? name.toLowerCase()
+  const names = wanted === 'all' ? [...pg.settings.keys()] : [wanted]
+  for (const key of names) {
+    const before = settingValue(pg, key)
+    const started = pg.started.get(key)
+    if (started === undefined) pg.settings.delete(key)
+    else pg.settings.set(key, started)
+    const shown = reportedSettings.get(key)
+    if (shown !== undefined && settingValue(pg, key) !== before)
+      pg.out.put(parameterStatus(shown, settingValue(pg, key)))
+  }
+}

@@ -1,0 +1,93 @@
+// From an error to its SQLSTATE. The class decides; a wrong statement is told apart by its message, because drivers and
+// sinks look at the code, not at the words.
+
+import {
+  AccessError,
+  CancelledError,
+  CorruptionError,
+  FileError,
+  NetworkError,
+  ResourceError,
+  RowError,
+  SqlError,
+  TimeoutError,
+} from '../../engine/base/errors.js'
+import { readOnlyMessage } from '../../engine/base/rights.js'
+import type { NoticeFields } from './messages.js'
+
+/** An error of the protocol itself, which has its code. */
+export class PgError extends Error {
+  readonly code: string
+  /** Character offset in the statement; -1 for no place. */
+  readonly position: number
+
+  constructor(code: string, message: string, position = -1) {
+    super(message)
+    this.name = 'PgError'
+    this.code = code
+    this.position = position
+  }
+}
+
+/** The first that matches; else a syntax error. */
+const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
+  [/^(table|view|materialized view) does not exist/, '42P01'],
+  [/^(table|view) already exists/, '42P07'],
+  [/column already exists/, '42701'],
+  [/^Duplicate column|^duplicate name/, '42701'],
+  [/^Duplicate table or alias/, '42712'],
+  [/^Invalid column|^column not found|^column does not exist/, '42703'],
+  [/^Invalid table name or alias/, '42P01'],
+  [/^Ambiguous column/, '42702'],
+  [/^invalid (table|column) name|^ ?new column name contains/, '42602'],
+  [/^unknown function name|^there is no matching (function|operator)/, '42883'],
+  [/^inconvertible value|^invalid value of a parameter|^invalid .* value \[/, '22P02'],
+  [/^invalid (timestamp|UUID constant)|^Invalid date|^not a TIMESTAMP/, '22007'],
+  [/^inconvertible types|^expression type mismatch|^argument type mismatch|^boolean expression expected/, '42804'],
+  [/^invalid constant/, '22P02'],
+  [/cannot be NULL|must populate timestamp|designated timestamp is missing/, '23502'],
+  [/designated timestamp before 1970/, '22008'],
+  [/is not supported/, '0A000'],
+  [/bind variable/, '42P02'],
+  [/must appear in GROUP BY|HAVING needs/, '42803'],
+  [/^row value count does not match|^(not enough|too many) columns selected/, '42601'],
+  [/^(statement|expression|query|list|array) is (too long|nested too deeply)|^too many/, '54000'],
+  [/^query to cancel not found/, '42704'],
+  [/^the table (was dropped|has changed)/, '40001'],
+]
+
+/** What a client is told; positions count from 1, in characters. */
+export function noticeOf(thrown: unknown): NoticeFields {
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  return { severity: 'ERROR', code: codeOf(thrown), message, position: positionOf(thrown) }
+}
+
+function positionOf(thrown: unknown): number {
+  if (thrown instanceof PgError) return thrown.position + 1
+  if (thrown instanceof AccessError) return thrown.position + 1
+  if (!(thrown instanceof SqlError)) return 0
+  // An error about a row or a value has no place in the statement: 0 stands for none there.
+  return thrown.position > 0 || codeOf(thrown).startsWith('42') ? thrown.position + 1 : 0
+}
+
+function codeOf(thrown: unknown): string {
+  if (thrown instanceof PgError) return thrown.code
+  if (thrown instanceof SqlError) return codeOfMessage(thrown.message)
+  if (thrown instanceof AccessError) return thrown.message === readOnlyMessage ? '25006' : '42501'
+  if (thrown instanceof TimeoutError || thrown instanceof CancelledError) return '57014'
+  if (thrown instanceof RowError) return '22000'
+  if (thrown instanceof ResourceError) return '53200'
+  if (thrown instanceof CorruptionError) return 'XX001'
+  if (thrown instanceof NetworkError) return '08P01'
+  if (thrown instanceof FileError) return thrown.code === 'ENOSPC' ? '53100' : '58030'
+  return 'XX000'
+}
+
+function codeOfMessage(message: string): string {
+  return codesOfMessages.find(([pattern]) => pattern.test(message))?.[1] ?? '42601'
+}
+
+/** Errors that nobody expected. */
+export function isInternal(thrown: unknown): boolean {
+  return codeOf(thrown).startsWith('XX')
+}

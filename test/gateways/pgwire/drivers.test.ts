@@ -1,0 +1,136 @@
+// Goal: drivers of Node are at home: values of every type go both ways, in text and binary; portals, cursors, errors and
+// transactions behave as those of PostgreSQL.
+
+import pg from 'pg'
+// @ts-expect-error it has no types
+import Cursor from 'pg-cursor'
+import postgres from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TestServer } from '../../support/server.js'
+
+const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+let client: pg.Client
+
+function address(): { host: string; port: number; user: string; password: string; database: string } {
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  return { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+}
+
+beforeAll(async () => {
+  await server.start()
+  client = new pg.Client(address())
+  await client.connect()
+  await client.query(`create table every (
+    ts timestamp, s symbol, d double, i int, l long, b boolean, u uuid, v varchar, bin binary, a double[],
+    n decimal(10, 2), g geohash(4c), ip ipv4, c char, dt date, f float, sh short, by byte, w long256, tn timestamp_ns
+  ) timestamp(ts) partition by day`)
+})
+
+afterAll(async () => {
+  await client?.end()
+  await server.remove()
+})
+
+const row = {
+  ts: '2024-02-03 04:05:06.789012',
+  s: 'sym',
+  d: '1.5',
+  i: '-3',
+  l: '9007199254740993',
+  b: 't',
+  u: '11111111-2222-3333-4444-555555555555',
+  v: 'grüße',
+  bin: '\\x0001ff',
+  a: '{1.5,2.0}',
+  n: '-12.34',
+  g: 'u33d',
+  ip: '1.2.3.4',
+  c: 'x',
+  dt: '2024-02-03 04:05:06.789',
+  f: '2.5',
+  sh: '7',
+  by: '8',
+  w: '0x1234',
+  tn: '2024-02-03 04:05:06.789012345',
+}
+
+/** Values as texts, as the server sends them. */
+const asTexts = { getTypeParser: () => (text: string | Buffer) => text } as unknown as pg.CustomTypesConfig
+
+test('every type goes in as text and comes out as text', async () => {
+  const names = Object.keys(row)
+  const places = names.map((_, index) => `$${index + 1}`)
+  const inserted = await client.query(
+    `insert into every (${names.join(', ')}) values (${places.join(', ')})`,
+    Object.values(row),
+  )
+  expect(inserted).toMatchObject({ command: 'INSERT', rowCount: 1 })
+  const { rows } = await client.query({ text: 'select * from every', types: asTexts })
+  expect(rows).toEqual([row])
+})
+
+test('nulls are nulls; types of parameters are found', async () => {
+  const { rows } = await client.query('select $1::int a, $2::double b, $3 c', [null, '2.5', null])
+  expect(rows).toEqual([{ a: null, b: 2.5, c: null }])
+  const limited = await client.query('select x from long_sequence($1) where x > $2 limit $3', [10, 3, 2])
+  expect(limited.rows).toEqual([{ x: '4' }, { x: '5' }])
+  const texts = await client.query('select s from every where s = any($1) and ts > $2', [['sym', 'b'], '2024-01-01'])
+  expect(texts.rows).toEqual([{ s: 'sym' }])
+})
+
+test('a text of several statements answers each; the first error ends it', async () => {
+  const results = (await client.query("select 1 a; ; select 'x;y' b")) as unknown as pg.QueryResult[]
+  expect(results.map(({ rows }) => rows)).toEqual([[{ a: 1 }], [{ b: 'x;y' }]])
+  await expect(client.query('select 1; select * from nope')).rejects.toMatchObject({ code: '42P01', position: '25' })
+  expect((await client.query('')).rows).toEqual([])
+})
+
+test('a failed transaction takes nothing until it ends', async () => {
+  await client.query('begin')
+  await expect(client.query('select nope from every')).rejects.toMatchObject({ code: '42703', position: '8' })
+  await expect(client.query('select 1')).rejects.toMatchObject({ code: '25P02' })
+  expect((await client.query('commit')).command).toBe('ROLLBACK')
+  expect((await client.query('select 1 a')).rows).toEqual([{ a: 1 }])
+})
+
+test('a cursor reads a part at a time, and may stop early', async () => {
+  const cursor = client.query(new Cursor('select x from long_sequence(100000)'))
+  expect(await cursor.read(2)).toEqual([{ x: '1' }, { x: '2' }])
+  expect((await cursor.read(5000)).length).toBe(5000)
+  await cursor.close()
+  expect((await client.query('select 1 a')).rows).toEqual([{ a: 1 }])
+})
+
+test('postgres.js: parameters, cursors, transactions', async () => {
+  const sql = postgres({ ...address(), max: 1, onnotice: () => {} })
+  try {
+    const found = await sql`select i, b from every where i = ${-3} and b = ${true}`
+    expect([...found]).toEqual([{ i: -3, b: true }])
+    const parts: number[] = []
+    await sql`select x::int x from long_sequence(10)`.cursor(4, (rows) => void parts.push(rows.length))
+    expect(parts).toEqual([4, 4, 2])
+    await sql.begin((inner) => inner`select 1`)
+  } finally {
+    await sql.end()
+  }
+})
+
+test('wrong passwords and unknown users are told the same', async () => {
+  for (const wrong of [{ password: 'no' }, { user: 'nobody' }]) {
+    const other = new pg.Client({ ...address(), ...wrong })
+    await expect(other.connect()).rejects.toMatchObject({ code: '28P01', severity: 'FATAL' })
+  }
+})
+
+test('a statement is cancelled by its key', async () => {
+  const other = new pg.Client(address())
+  await other.connect()
+  const running = other.query('select count() from long_sequence(1000000000) where rnd_double() > 2')
+  const { processID } = other as unknown as { processID: number }
+  expect(processID).toBeGreaterThan(0)
+  const canceller = new pg.Client(address()) as unknown as { cancel(client: pg.Client, query: unknown): void }
+  setTimeout(() => canceller.cancel(other, (other as unknown as { activeQuery: unknown }).activeQuery), 50)
+  await expect(running).rejects.toMatchObject({ code: '57014' })
+  expect((await other.query('select 1 a')).rows).toEqual([{ a: 1 }])
+  await other.end()
+})
