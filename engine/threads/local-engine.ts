@@ -3,8 +3,7 @@
 
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
-import { type Deferred, deferred } from '../base/deferred.js'
-import { AccessError, errorFromRecord, errorRecord, ResourceError, SqlError } from '../base/errors.js'
+import { AccessError, errorRecord, SqlError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { demandRight, readOnlyMessage } from '../base/rights.js'
 import type {
@@ -69,6 +68,7 @@ import type { QueryDoor, RunningQuery } from './query-door.js'
 import { Rejects } from './rejects.js'
 import { tableFigures } from './table-figures.js'
 import { guardWrite } from './write-guard.js'
+import { WriterRequests } from './writer-requests.js'
 
 /** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
 const insertSelectRows = 100_000
@@ -105,7 +105,7 @@ export class LocalEngine implements Engine {
   readonly #plans = new PlanCache()
   readonly #rejects = new Rejects()
   readonly #positions = new Positions()
-  readonly #receipts = new Map<number, Deferred<Receipt>>()
+  readonly #requests: WriterRequests
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
@@ -115,17 +115,17 @@ export class LocalEngine implements Engine {
   #own = false
   /** Tables that statements under way make, and whose sessions ask for them. */
   readonly #making = new Map<string, Session['protocol']>()
-  #nextRequestId = 1
   #closing: Promise<void> | null = null
 
   constructor(options: LocalEngineOptions) {
     const { memory, view, clock } = options
     this.#options = options
+    this.#requests = new WriterRequests(options.postWriter)
     this.#lines = new LineDoor({
       memory,
       wakeWriter: options.wakeWriter,
-      nextRequestId: () => this.#requestId(),
-      expect: (requestId) => this.#expect(requestId),
+      nextRequestId: () => this.#requests.nextId(),
+      expect: (requestId) => this.#requests.expect(requestId),
       nowMicros: () => clock.nowMicros(),
     })
     this.#catalog = {
@@ -243,7 +243,7 @@ export class LocalEngine implements Engine {
       case 'published':
         this.#tellNewTables(message.versions)
         this.#options.view.publish(message.versions, message.dropped)
-        for (const receipt of message.receipts) this.#answer(receipt)
+        for (const receipt of message.receipts) this.#requests.answer(receipt)
         return
       case 'job':
         this.#options.queries.runJob(message.jobId, message.job)
@@ -469,37 +469,12 @@ export class LocalEngine implements Engine {
     return waiting.length === 0 ? inserted : inserted + (await this.#insert([transposed(planned, waiting)]))
   }
 
-  #requestId(): number {
-    const requestId = this.#nextRequestId
-    this.#nextRequestId = requestId === 0xffff_ffff ? 1 : requestId + 1
-    return requestId
-  }
-
-  #expect(requestId: number): Promise<Receipt> {
-    const waiting = deferred<Receipt>()
-    this.#receipts.set(requestId, waiting)
-    return waiting.promise
-  }
-
-  /** Sends a command; throws what its receipt says went wrong. */
   async #request(message: (requestId: number) => ToWriter): Promise<Receipt> {
-    const requestId = this.#requestId()
-    const answered = this.#expect(requestId)
-    this.#options.postWriter(message(requestId))
-    const receipt = await answered
-    if (receipt.error !== null) throw errorFromRecord(receipt.error)
-    return receipt
-  }
-
-  #answer(receipt: Receipt): void {
-    const waiting = this.#receipts.get(receipt.requestId)
-    this.#receipts.delete(receipt.requestId)
-    waiting?.resolve(receipt)
+    return this.#requests.send(message)
   }
 
   /** The writer is gone: whoever waits for an answer learns it. */
   writerEnded(): void {
-    for (const waiting of this.#receipts.values()) waiting.reject(new ResourceError('the writer has ended'))
-    this.#receipts.clear()
+    this.#requests.writerEnded()
   }
 }

@@ -1,0 +1,49 @@
+// What the main thread has asked of the writer and not heard of yet.
+
+import { type Deferred, deferred } from '../base/deferred.js'
+import { errorFromRecord, ResourceError } from '../base/errors.js'
+import type { Receipt, ToWriter } from '../storage/messages.js'
+
+export class WriterRequests {
+  readonly #post: (message: ToWriter) => void
+  readonly #waiting = new Map<number, Deferred<Receipt>>()
+  #nextId = 1
+
+  constructor(post: (message: ToWriter) => void) {
+    this.#post = post
+  }
+
+  nextId(): number {
+    const requestId = this.#nextId
+    this.#nextId = requestId === 0xffff_ffff ? 1 : requestId + 1
+    return requestId
+  }
+
+  expect(requestId: number): Promise<Receipt> {
+    const waiting = deferred<Receipt>()
+    this.#waiting.set(requestId, waiting)
+    return waiting.promise
+  }
+
+  /** Sends a command; throws what its receipt says went wrong. */
+  async send(message: (requestId: number) => ToWriter): Promise<Receipt> {
+    const requestId = this.nextId()
+    const answered = this.expect(requestId)
+    this.#post(message(requestId))
+    const receipt = await answered
+    if (receipt.error !== null) throw errorFromRecord(receipt.error)
+    return receipt
+  }
+
+  answer(receipt: Receipt): void {
+    const waiting = this.#waiting.get(receipt.requestId)
+    this.#waiting.delete(receipt.requestId)
+    waiting?.resolve(receipt)
+  }
+
+  /** The writer is gone: whoever waits for an answer learns it. */
+  writerEnded(): void {
+    for (const waiting of this.#waiting.values()) waiting.reject(new ResourceError('the writer has ended'))
+    this.#waiting.clear()
+  }
+}
