@@ -1,17 +1,21 @@
 // Goal: the simulator can fail. Each guard of the storage is removed in turn, and some seed must notice. Guards that are
 // calls of the disk are removed by a wrapper over Files; those that are rules of the code by replacing the function
 // that holds the rule: the code itself has no switch to be unsafe.
+//
+// Rare failures name the seed from which the search begins, so that the test is quick. A change of the simulator may
+// move them: then the search is longer, and the message that vitest prints says where it ended.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import type { File, Files } from '../../engine/base/files.js'
 import type { SimOptions } from './sim.js'
 
 const seedsMax = 150
+/** Seeds behind the expected one that are not worth a word. */
+const strayMax = 10
 
 const mocked = [
   '../../engine/base/checksum.js',
   '../../engine/wal/frame.js',
-
   '../../engine/storage/manifest-format.js',
 ] as const
 
@@ -21,14 +25,15 @@ afterEach(() => {
 })
 
 /** Loads everything anew, so that replaced functions are in, and returns what the first failing seed said. */
-async function firstFailure(options: Partial<SimOptions>, seeds = seedsMax): Promise<string> {
+async function firstFailure(options: Partial<SimOptions>, first = 1, seeds = seedsMax): Promise<string> {
   const { createSimMemory } = await import('../support/sim-host.js')
   const { newSimStats, simulate } = await import('./sim.js')
   const sim = createSimMemory()
-  for (let seed = 1; seed <= seeds; seed++) {
+  for (let seed = first; seed < first + seeds; seed++) {
     try {
       simulate({ seed, sim, stats: newSimStats(), ...options })
     } catch (error) {
+      if (seed - first > strayMax) console.log(`found late: seed ${seed} instead of ${first}`)
       return `seed ${seed}: ${error instanceof Error ? error.message : String(error)}`
     }
   }
@@ -56,17 +61,17 @@ async function replaceIn(path: (typeof mocked)[number], replacement: (original: 
 const noticed = /^seed \d+: /
 
 test('all guards in place: nothing is noticed', async () => {
-  expect(await firstFailure({}, 20)).toBe('nothing')
+  expect(await firstFailure({}, 1, 4)).toBe('nothing')
 })
 
 test.each([
-  ['groups of the log', (files: Files): Files => ({ ...files, syncDescriptor: () => {} })],
-  ['segments and what recovery copies', withoutSync(/\/wal\//)],
-  ['the manifest', withoutSync(/\/manifest\//)],
-  ['parts', withoutSync(/\.parquet$/)],
-  ['dictionaries', withoutSync(/\.symbols$/)],
-] as const)('no sync of %s', async (_, wrap) => {
-  expect(await firstFailure({ wrap })).toMatch(noticed)
+  ['groups of the log', 1, (files: Files): Files => ({ ...files, syncDescriptor: () => {} })],
+  ['segments and what recovery copies', 5, withoutSync(/\/wal\//)],
+  ['the manifest', 1, withoutSync(/\/manifest\//)],
+  ['parts', 1, withoutSync(/\.parquet$/)],
+  ['dictionaries', 1, withoutSync(/\.symbols$/)],
+] as const)('no sync of %s', async (_, first, wrap) => {
+  expect(await firstFailure({ wrap }, first)).toMatch(noticed)
 })
 
 test.each([
@@ -94,7 +99,7 @@ test('a failed sync of the log is tried again on the same file', async () => {
       files.syncDescriptor(descriptor)
     }
   }
-  expect(await firstFailure({ wrap: (files) => ({ ...files, syncDescriptor: again(files) }) })).toMatch(noticed)
+  expect(await firstFailure({ wrap: (files) => ({ ...files, syncDescriptor: again(files) }) }, 8)).toMatch(noticed)
 })
 
 test('rows are shown and acknowledged before they are durable', async () => {
@@ -103,14 +108,14 @@ test('rows are shown and acknowledged before they are durable', async () => {
 
 test('no checksums', async () => {
   await replaceIn('../../engine/base/checksum.js', () => ({ crc32: () => 0 }))
-  expect(await firstFailure({})).toMatch(noticed)
+  expect(await firstFailure({}, 42)).toMatch(noticed)
 })
 
 test('the tail rule takes every bad frame for damage', async () => {
   await replaceIn('../../engine/wal/frame.js', () => ({
     durableLsnOf: (kind: number) => (kind < 16 ? 2 ** 52 : 0),
   }))
-  expect(await firstFailure({})).toMatch(noticed)
+  expect(await firstFailure({}, 2)).toMatch(noticed)
 })
 
 test('groups of the log share blocks', async () => {
@@ -120,5 +125,5 @@ test('groups of the log share blocks', async () => {
 
 test('changes of the manifest share blocks', async () => {
   await replaceIn('../../engine/storage/manifest-format.js', () => ({ nextBlock: (position: number) => position }))
-  expect(await firstFailure({})).toMatch(noticed)
+  expect(await firstFailure({}, 36)).toMatch(noticed)
 })
