@@ -18,6 +18,7 @@
 import { crc32 } from '../base/checksum.js'
 import { CorruptionError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
+import type { SyncGroup } from './sync-group.js'
 
 const magic = 0x31445350
 const headerBytes = 16
@@ -56,9 +57,10 @@ export function readDictionaryFile(files: Files, path: string, id: DictionaryFil
   return { texts, end }
 }
 
-/** Appends entries and makes them durable. `end` is where the last good record ends; 0 creates the file anew. */
+/** Appends entries; the group's commit makes them durable. `end` is where the last good record ends; 0: a new file. */
 export function appendDictionaryFile(
   files: Files,
+  group: SyncGroup,
   path: string,
   id: DictionaryFileId,
   end: number,
@@ -71,6 +73,7 @@ export function appendDictionaryFile(
 ): number {
   const exists = files.exists(path)
   const file: File = files.open(path, exists ? 'write' : 'create')
+  let given = false
   try {
     const chunks = [...(end === 0 ? [encodeHeader(id)] : []), encodeRecordHeader(record), record.lengths, record.bytes]
     const position = alignUp(end)
@@ -79,12 +82,12 @@ export function appendDictionaryFile(
       chunks.filter((chunk) => chunk.length > 0),
       position,
     )
-    file.sync()
+    given = true
     // Also when the file exists: an attempt that failed may have made it, and nobody has synced its name.
-    if (end === 0) files.syncDirectory(path.slice(0, path.lastIndexOf('/')))
+    group.add(file, end === 0 ? [path.slice(0, path.lastIndexOf('/'))] : [])
     return position + chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   } finally {
-    file.close()
+    if (!given) file.close()
   }
 }
 

@@ -149,6 +149,8 @@ export type FromWriter =
 
 /** Ids that a flush may use: firstPartId and up. */
 export const partIdsPerFlush = 1_048_576
+/** A flush of so few rows is quick: its parts may wait to be synced together with those of others. */
+export const smallFlushRows = 65_536
 
 /** Work that query threads do for the writer. */
 export type Job =

@@ -12,6 +12,7 @@ import { Arena } from './part-arena.js'
 import { Scratch } from './part-scratch.js'
 import type { PartTools } from './part-writer.js'
 import type { TableSchema, TableVersion } from './schema.js'
+import type { SyncGroup } from './sync-group.js'
 
 export interface JobTools {
   readonly files: Files
@@ -21,6 +22,8 @@ export interface JobTools {
   readonly allocator: Allocator
   readonly kernels: { readonly parquet: ParquetKernel; readonly sort: SortKernel }
   readonly codec: PageCodec
+  /** See PartTools. */
+  readonly group: SyncGroup | null
 }
 
 /** Default of the setting that names the page codec: it is used per column chunk, where it pays. */
@@ -84,8 +87,8 @@ export function* withArena<T>(
 const arenaSpareBytes = 1024 * 1024
 
 export function partTools(tools: JobTools, scratch: Scratch): PartTools {
-  const { files, directory, codec, kernels } = tools
-  return { files, directory, codec, kernel: kernels.parquet, scratch }
+  const { files, directory, codec, kernels, group } = tools
+  return { files, directory, codec, group, kernel: kernels.parquet, scratch }
 }
 
 const MIB = 1024 * 1024

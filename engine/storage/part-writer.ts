@@ -1,5 +1,5 @@
 // Writes one part: an immutable Parquet file under its final unique name, synced together with its directory, so that
-// the manifest may name it. The rows come column by column from a RowSource in their final order.
+// the manifest may name it; or given to a group, whose owner syncs many of them together. The rows come column by column from a RowSource in their final order.
 //
 // The pages of all columns end at the same rows: at pageRowsMax, or before a column's texts exceed 8 MiB.
 
@@ -17,6 +17,7 @@ import { parquetMagic, type SymbolRun } from './part-index.js'
 import { preparePage, textBytesOf } from './part-page.js'
 import type { Scratch } from './part-scratch.js'
 import { type ColumnSchema, liveColumns, type PartDescriptor, type TableSchema } from './schema.js'
+import { SyncGroup } from './sync-group.js'
 
 /** Rows in the order of the part. */
 export interface RowSource {
@@ -36,6 +37,8 @@ export interface PartTools {
   /** The database directory. */
   readonly directory: string
   readonly codec: PageCodec
+  /** Takes finished files to sync them later; null: each is synced at once. */
+  readonly group: SyncGroup | null
 }
 
 export interface PartInput {
@@ -59,7 +62,7 @@ export function* writePart(tools: PartTools, input: PartInput): Generator<undefi
   const output = new PartFile(tools.files, tools.directory, file)
   try {
     const part = yield* writeBody(tools, input, output, file)
-    output.finish()
+    output.finish(tools.group)
     return part
   } finally {
     // After an error, or when the job was given up.
@@ -209,6 +212,8 @@ function writeSymbolIds(columns: readonly FooterColumn[], output: PartFile): Sym
 class PartFile {
   bytes = 0
   private finished = false
+  /** The file belongs to a group. */
+  private given = false
   private readonly files: Files
   private readonly directories: readonly string[]
   private readonly path: string
@@ -234,17 +239,24 @@ class PartFile {
   }
 
   /** Content, then the names on the way to it: any of the directories may be new. */
-  finish(): void {
-    this.file.sync()
-    this.file.close()
-    for (const directory of this.directories) this.files.syncDirectory(directory)
+  finish(later: SyncGroup | null): void {
+    const group = later ?? new SyncGroup(this.files)
+    this.given = true
+    group.add(this.file, this.directories)
+    if (later === null) {
+      try {
+        group.commit()
+      } finally {
+        group.close()
+      }
+    }
     this.finished = true
   }
 
   /** Removes the file unless it is finished. */
   abandon(): void {
     if (this.finished) return
-    this.file.close()
+    if (!this.given) this.file.close()
     if (this.files.exists(this.path)) this.files.remove(this.path)
   }
 }

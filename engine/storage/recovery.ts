@@ -54,6 +54,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     origins,
     pending: [],
     jobs: new Map(),
+    flushed: [],
     dropped: new Map(),
     later: [],
     pause: null,

@@ -56,7 +56,7 @@ export class ReplayFlush {
     const version = { ...table.describeSettled(), generations: [{ id: memtable.id, address: memtable.address }] }
     const rest = { generation: memtable.address, rows: memtable.rows, minTxn, maxTxn, firstPartId }
     const parts = this.run({ kind: 'flush', version, ...rest })
-    writeSymbols(options, table)
+    writeSymbols(options, [table])
     const dictionaries = symbolCounts(table)
     manifest.commit([
       ...schemaRecords(manifest, table),
@@ -75,7 +75,7 @@ export class ReplayFlush {
 
   private run(job: Extract<Job, { kind: 'flush' }>): readonly PartDescriptor[] {
     const { files, directory, memory, allocator, kernels } = this.options
-    const tools: JobTools = { files, directory, memory, allocator, kernels, codec: pageCodecDefault }
+    const tools: JobTools = { files, directory, memory, allocator, kernels, codec: pageCodecDefault, group: null }
     const running = createFlushJob(tools, job)
     while (running.step() !== 'done');
     return running.result?.parts ?? []

@@ -15,7 +15,7 @@ import { addFigure, figureOf, writeRefusals } from '../memory/figures.js'
 import type { Lsn } from '../wal/types.js'
 import type { ManifestRecord } from './manifest.js'
 import { chooseMerge } from './merge.js'
-import { partIdsPerFlush } from './messages.js'
+import { partIdsPerFlush, smallFlushRows } from './messages.js'
 import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
 import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
@@ -25,6 +25,10 @@ import type { Generation, WriterTable } from './writer-table.js'
 
 /** Jobs under way at once: query threads have queries to run, too. */
 const flushJobsMax = 2
+/** Flushes of few rows come many at a time: threads sync their parts together. */
+const smallJobsMax = 64
+/** Bounds a record of the manifest. */
+const flushesPerCommit = 64
 const mergeJobsMax = 2
 /** Above this share of the budget, the largest generation is flushed, whatever its size. */
 const memoryMark = 0.7
@@ -54,11 +58,14 @@ export function scheduleFlushes(state: WriterState): boolean {
   freezeDue(state, now)
   freezeForLog(state)
   let posted = false
+  let jobs = flushJobs(state)
   for (const table of state.catalog.byId.values()) {
-    if (flushJobs(state) >= flushJobsMax) break
     const [oldest] = table.generations
     if (oldest?.state !== 'frozen' || oldest.lastLsn > state.wal.acknowledgedLsn) continue
     if (pendingNames(state, oldest)) continue
+    const small = oldest.memtable.rows <= smallFlushRows
+    if (jobs >= (small ? smallJobsMax : flushJobsMax)) continue
+    jobs++
     posted = postFlush(state, table, oldest) || posted
   }
   return posted
@@ -142,33 +149,64 @@ export function postJob(state: WriterState, running: RunningJob): void {
   state.options.post({ kind: 'job', jobId, job: running.job })
 }
 
-/** A query thread has written the generation as parts. */
-export function flushDone(
-  state: WriterState,
-  table: WriterTable,
-  generation: Generation,
-  parts: readonly PartDescriptor[],
-): void {
-  if (!table.generations.includes(generation)) {
-    // The table was truncated or dropped meanwhile. Readers may still hold the rows, unless they have let go already.
-    if (generation.state === 'gone') generation.memtable.free()
-    else generation.state = 'frozen'
-    discardParts(state, parts)
-    return
+/** A generation that a query thread has written as parts. */
+export interface Flushed {
+  readonly table: WriterTable
+  readonly generation: Generation
+  readonly parts: readonly PartDescriptor[]
+}
+
+/** All that have come together are named by one record of the manifest. */
+export function flushesDone(state: WriterState): void {
+  const flushes = state.flushed.splice(0).filter((flush) => !isVoid(state, flush))
+  for (let first = 0; first < flushes.length; first += flushesPerCommit) {
+    const some = flushes.slice(first, first + flushesPerCommit)
+    const named = nameParts(state, some)
+    for (const flush of named) settleFlush(state, flush)
+    if (named.length === 0) continue
+    enqueue(state, { versions: named.map(({ table }) => table.nextVersion()) })
+    for (const { generation } of named) flushed(state, generation)
   }
+  if (flushes.length === 0) return
+  trimLog(state)
+  for (const { table } of flushes) postMerge(state, table)
+}
+
+/** The table was truncated or dropped meanwhile. Readers may still hold the rows, unless they have let go already. */
+function isVoid(state: WriterState, { table, generation, parts }: Flushed): boolean {
+  if (table.generations.includes(generation)) return false
+  if (generation.state === 'gone') generation.memtable.free()
+  else generation.state = 'frozen'
+  discardParts(state, parts)
+  return true
+}
+
+/** Those that the manifest holds now. */
+function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Flushed[] {
   try {
-    writeSymbols(state.options, table)
+    writeSymbols(
+      state.options,
+      flushes.map(({ table }) => table),
+    )
     payDebts(state)
-    commitManifest(state, flushRecords(state, table, generation, parts))
+    commitManifest(state, [
+      ...flushes.flatMap((flush) => flushRecords(state, flush)),
+      { kind: 'ids', table: state.catalog.nextTableId },
+    ])
+    return flushes
   } catch (thrown) {
     putOff(state, thrown)
-    const outcome = outcomeOf(state, { table, added: parts, replaced: [] })
-    if (outcome !== 'done') {
+    return flushes.filter(({ table, generation, parts }) => {
+      const outcome = outcomeOf(state, { table, added: parts, replaced: [] })
+      if (outcome === 'done') return true
       generation.state = 'frozen'
       if (outcome === 'undone') discardParts(state, parts)
-      return
-    }
+      return false
+    })
   }
+}
+
+function settleFlush(state: WriterState, { table, generation, parts }: Flushed): void {
   countParts(state, 'flushes', 'flushedRows', parts)
   schemaWritten(table, state.settledLsn)
   symbolsNamed(table)
@@ -176,10 +214,6 @@ export function flushDone(
   table.flushedTxn = generation.maxTxn
   table.generations = table.generations.filter((other) => other !== generation)
   table.retire(() => freeGeneration(state, generation))
-  enqueue(state, { versions: [table.nextVersion()] })
-  flushed(state, generation)
-  trimLog(state)
-  postMerge(state, table)
 }
 
 function countParts(
@@ -199,17 +233,11 @@ function byTransaction(x: PartDescriptor, y: PartDescriptor): number {
   return x.minTxn - y.minTxn || x.id - y.id
 }
 
-function flushRecords(
-  state: WriterState,
-  table: WriterTable,
-  generation: Generation,
-  parts: readonly PartDescriptor[],
-): ManifestRecord[] {
+function flushRecords(state: WriterState, { table, generation, parts }: Flushed): ManifestRecord[] {
   const dictionaries = symbolCounts(table)
   return [
     ...schemaRecords(state.manifest, table),
     { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: generation.maxTxn, dictionaries },
-    { kind: 'ids', table: state.catalog.nextTableId },
   ]
 }
 
@@ -244,7 +272,7 @@ export function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
 function writeSymbolsBefore(state: WriterState, beforeLsn: Lsn): void {
   const tables = [...state.catalog.byId.values()].filter(({ symbolsLsn }) => symbolsLsn < beforeLsn)
   if (tables.length === 0) return
-  for (const table of tables) writeSymbols(state.options, table)
+  writeSymbols(state.options, tables)
   const record = (table: WriterTable) =>
     ({ kind: 'parts', tableId: table.id, added: [], removed: [], dictionaries: symbolCounts(table) }) as const
   commitManifest(

@@ -4,7 +4,7 @@ import { assert } from '../base/assert.js'
 import type { ErrorRecord } from '../base/errors.js'
 import { addFigure } from '../memory/figures.js'
 import type { JobResult } from './messages.js'
-import { flushDone, mergeDone } from './writer-flush.js'
+import { mergeDone } from './writer-flush.js'
 import { rewriteDone, rewriteFailed } from './writer-rewrite.js'
 import type { WriterState } from './writer-state.js'
 
@@ -18,7 +18,7 @@ export function jobDone(state: WriterState, jobId: number, result: JobResult): v
   switch (job.kind) {
     case 'flush':
       assert(generation !== undefined, 'a flush is of a generation')
-      flushDone(state, table, generation, result.parts)
+      state.flushed.push({ table, generation, parts: result.parts })
       return
     case 'merge':
       mergeDone(state, running, result.parts)

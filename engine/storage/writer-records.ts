@@ -4,6 +4,7 @@ import type { Files } from '../base/files.js'
 import type { Lsn } from '../wal/types.js'
 import { appendDictionaryFile, dictionaryFilePath } from './dictionary-file.js'
 import type { Manifest, ManifestRecord } from './manifest.js'
+import { SyncGroup } from './sync-group.js'
 import type { WriterTable } from './writer-table.js'
 
 export interface SymbolPlace {
@@ -13,17 +14,27 @@ export interface SymbolPlace {
 }
 
 /** New dictionary entries go to their files, durably, before the manifest names them. Throws FileError. */
-export function writeSymbols({ files, directory }: SymbolPlace, table: WriterTable): void {
-  for (const [columnId, dictionary] of table.dictionaries) {
-    const known = table.symbolFiles.get(columnId) ?? { count: 0, end: 0 }
-    const { count } = dictionary
-    if (count === known.count) continue
-    const id = { tableId: table.id, columnId }
-    const record = { firstId: known.count, count: count - known.count, ...dictionary.packed(known.count, count) }
-    const path = dictionaryFilePath(`${directory}/symbols`, id)
-    const end = appendDictionaryFile(files, path, id, known.end, record)
-    table.symbolFiles.set(columnId, { count, end })
+export function writeSymbols({ files, directory }: SymbolPlace, tables: readonly WriterTable[]): void {
+  const group = new SyncGroup(files)
+  const written: (() => void)[] = []
+  try {
+    for (const table of tables) {
+      for (const [columnId, dictionary] of table.dictionaries) {
+        const known = table.symbolFiles.get(columnId) ?? { count: 0, end: 0 }
+        const { count } = dictionary
+        if (count === known.count) continue
+        const id = { tableId: table.id, columnId }
+        const record = { firstId: known.count, count: count - known.count, ...dictionary.packed(known.count, count) }
+        const path = dictionaryFilePath(`${directory}/symbols`, id)
+        const end = appendDictionaryFile(files, group, path, id, known.end, record)
+        written.push(() => table.symbolFiles.set(columnId, { count, end }))
+      }
+    }
+    group.commit()
+  } finally {
+    group.close()
   }
+  for (const note of written) note()
 }
 
 /** How far the table's symbols are in their files. */

@@ -185,7 +185,7 @@ export function replaceParts(
 ): void {
   const gone = table.parts.filter(({ id }) => replaced.includes(id))
   try {
-    writeSymbols(state.options, table)
+    writeSymbols(state.options, [table])
     payDebts(state)
     const removed = gone.map(({ id }) => id)
     commitManifest(state, [

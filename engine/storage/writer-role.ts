@@ -15,7 +15,7 @@ import type { ToWriter } from './messages.js'
 import { recoverWriter } from './recovery.js'
 import { applyChange } from './writer-changes.js'
 import { commitRows } from './writer-commit.js'
-import { flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
+import { flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
 import { jobDone, jobFailed } from './writer-jobs.js'
 import { newLineProgress, takeLines } from './writer-lines.js'
 import { enforceTtl } from './writer-partitions.js'
@@ -96,6 +96,7 @@ export class WriterRole {
     if (this.ended) return 'idle'
     const { state } = this
     this.tick()
+    flushesDone(state)
     let worked = settleCommits(state)
     if (this.closing !== undefined) return this.closeWhenQuiet() || worked ? 'worked' : 'idle'
     worked = this.takeInput() || worked

@@ -23,6 +23,7 @@ import type { FromWriter, Job, LineReject, Receipt } from './messages.js'
 import type { Origins } from './origins.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
 import type { WriterCatalog } from './writer-catalog.js'
+import type { Flushed } from './writer-flush.js'
 import type { Rewriting } from './writer-rewrite.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
@@ -117,6 +118,8 @@ export interface WriterState {
   readonly origins: Origins
   readonly pending: PendingCommit[]
   readonly jobs: Map<number, RunningJob>
+  /** Flushes whose parts are durable and not named yet. */
+  readonly flushed: Flushed[]
   /** Dropped tables that some reader may still hold, by id. */
   readonly dropped: Map<number, WriterTable>
   /** Work on the catalog that must not come into a half read request: done before the next input is taken. */

@@ -3,15 +3,18 @@
 // for, memory of the queries, may come back only when ingest goes on: a flush must never stand behind it.
 
 import { assert } from '../base/assert.js'
-import { errorRecord } from '../base/errors.js'
+import { errorRecord, FileError } from '../base/errors.js'
 import type { Kernels } from '../kernels/load.js'
 import { programRunner } from '../sql/exec/rewrite-rows.js'
 import { createFlushJob } from '../storage/flush.js'
 import { createMergeJob, type MergeTools } from '../storage/merge.js'
-import type { Job } from '../storage/messages.js'
+import { type Job, type JobResult, smallFlushRows } from '../storage/messages.js'
 import type { StorageJob } from '../storage/part-job.js'
 import { createRewriteJob, type RewriteTools } from '../storage/rewrite.js'
+import { SyncGroup } from '../storage/sync-group.js'
 import type { FromQueryHost } from './messages.js'
+
+export type JobRunnerTools = Omit<MergeTools, 'group'> & { readonly kernels: Kernels }
 
 interface Waiting {
   readonly jobId: number
@@ -23,16 +26,23 @@ interface Lane {
   running: { readonly jobId: number; readonly job: StorageJob } | null
   /** The running job lacks memory. */
   starved: boolean
+  /** Flushes are synced together: these have ended, and their parts are not durable yet. */
+  readonly unsynced: { readonly jobId: number; readonly result: JobResult }[]
+  readonly group: SyncGroup | null
 }
+
+/** Flushes that are synced together at most. */
+const unsyncedMax = 32
 
 export class JobRunner {
   readonly #tools: RewriteTools
   readonly #post: (message: FromQueryHost) => void
-  readonly #flushes = newLane()
-  readonly #others = newLane()
+  readonly #flushes: Lane
+  readonly #others = newLane(null)
 
-  constructor(tools: MergeTools & { readonly kernels: Kernels }, post: (message: FromQueryHost) => void) {
-    this.#tools = { ...tools, run: programRunner(tools) }
+  constructor(tools: JobRunnerTools, post: (message: FromQueryHost) => void) {
+    this.#tools = { ...tools, group: null, run: programRunner(tools) }
+    this.#flushes = newLane(new SyncGroup(tools.files))
     this.#post = post
   }
 
@@ -53,36 +63,76 @@ export class JobRunner {
   }
 
   #stepLane(lane: Lane): 'worked' | 'idle' {
+    if (this.#syncIsDue(lane)) return this.#sync(lane)
     const next = lane.running === null ? lane.waiting.shift() : undefined
     lane.starved = false
     try {
-      if (next !== undefined) lane.running = { jobId: next.jobId, job: this.#start(next.job) }
+      if (next !== undefined) lane.running = { jobId: next.jobId, job: this.#start(next.job, lane.group) }
       return this.#work(lane)
     } catch (error) {
       const jobId = lane.running?.jobId ?? next?.jobId
       lane.running = null
+      // With others' parts in the group, their sync tells whether it was the disk.
+      if (lane.unsynced.length === 0) lane.group?.close()
       if (jobId !== undefined) this.#post({ kind: 'jobFailed', jobId, error: errorRecord(error) })
       return 'worked'
     }
   }
 
   #work(lane: Lane): 'worked' | 'idle' {
-    const { running } = lane
+    const { running, group } = lane
     if (running === null) return 'idle'
-    const outcome = running.job.step()
+    const { jobId, job } = running
+    const outcome = job.step()
     lane.starved = outcome === 'waiting'
-    if (outcome !== 'done') return lane.starved ? 'idle' : 'worked'
-    const { result } = running.job
+    if (lane.starved) return lane.unsynced.length > 0 ? this.#sync(lane) : 'idle'
+    if (outcome !== 'done') return 'worked'
+    const { result } = job
     assert(result !== undefined, 'a job that is done has its result')
     lane.running = null
-    this.#post({ kind: 'jobDone', jobId: running.jobId, result })
+    if (group === null) this.#post({ kind: 'jobDone', jobId, result })
+    else lane.unsynced.push({ jobId, result })
     return 'worked'
   }
 
-  #start(job: Job): StorageJob {
+  /** When nothing small follows that could share the sync. */
+  #syncIsDue({ unsynced, running, waiting }: Lane): boolean {
+    if (unsynced.length === 0 || running !== null) return false
+    const next = waiting[0]?.job
+    const shared = next?.kind === 'flush' && next.rows <= smallFlushRows
+    return !shared || unsynced.length >= unsyncedMax
+  }
+
+  #sync({ unsynced, group }: Lane): 'worked' {
+    const ended = unsynced.splice(0)
+    try {
+      group?.commit()
+      for (const { jobId, result } of ended) this.#post({ kind: 'jobDone', jobId, result })
+    } catch (error) {
+      for (const { jobId, result } of ended) {
+        for (const { file } of result.parts) this.#removeQuietly(file)
+        this.#post({ kind: 'jobFailed', jobId, error: errorRecord(error) })
+      }
+    } finally {
+      group?.close()
+    }
+    return 'worked'
+  }
+
+  /** A part that nobody will name. One that stays is removed at the next start. */
+  #removeQuietly(file: string): void {
+    const { files, directory } = this.#tools
+    try {
+      if (files.exists(`${directory}/${file}`)) files.remove(`${directory}/${file}`)
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error
+    }
+  }
+
+  #start(job: Job, group: SyncGroup | null): StorageJob {
     switch (job.kind) {
       case 'flush':
-        return createFlushJob(this.#tools, job)
+        return createFlushJob({ ...this.#tools, group }, job)
       case 'merge':
         return createMergeJob(this.#tools, job)
       case 'rewrite':
@@ -91,6 +141,6 @@ export class JobRunner {
   }
 }
 
-function newLane(): Lane {
-  return { waiting: [], running: null, starved: false }
+function newLane(group: SyncGroup | null): Lane {
+  return { waiting: [], running: null, starved: false, unsynced: [], group }
 }

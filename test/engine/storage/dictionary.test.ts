@@ -1,12 +1,18 @@
 // Goal: symbol dictionaries keep ids and texts while they grow, and their files bring them back, cut where damaged.
 
 import { expect, test } from 'vitest'
+import type { Files } from '../../../engine/base/files.js'
 import { loadKernels } from '../../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { budgets } from '../../../engine/memory/budgets.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 import { SymbolDictionary } from '../../../engine/storage/dictionary.js'
-import { appendDictionaryFile, readDictionaryFile } from '../../../engine/storage/dictionary-file.js'
+import {
+  appendDictionaryFile,
+  type DictionaryFileId,
+  readDictionaryFile,
+} from '../../../engine/storage/dictionary-file.js'
+import { SyncGroup } from '../../../engine/storage/sync-group.js'
 import { createFaultyDisk } from '../../support/faulty-files.js'
 
 const MIB = 1024 * 1024
@@ -45,14 +51,10 @@ test('a file gives back what was appended; a damaged record ends it', () => {
   const disk = createFaultyDisk(1)
   disk.files.makeDirectory('/s')
   const id = { tableId: 3, columnId: 7 }
-  const append = (from: number, to: number, end: number) =>
-    appendDictionaryFile(disk.files, '/s/f', id, end, {
-      firstId: from,
-      count: to - from,
-      ...dictionary.packed(from, to),
-    })
-  const first = append(0, 200, 0)
-  const second = append(200, 500, first)
+  const appendEntries = (from: number, to: number, end: number) =>
+    append(disk.files, id, end, { firstId: from, count: to - from, ...dictionary.packed(from, to) })
+  const first = appendEntries(0, 200, 0)
+  const second = appendEntries(200, 500, first)
   const decode = (texts: readonly Uint8Array[]) => texts.map((text) => new TextDecoder().decode(text))
   const all = readDictionaryFile(disk.files, '/s/f', id, 500)
   expect(decode(all.texts)).toEqual(Array.from({ length: 500 }, (_, n) => `symbol ${n}`))
@@ -72,8 +74,20 @@ test('the bytes on disk', () => {
     lengths: new Uint8Array([1, 0, 0, 0, 2, 0, 0, 0]),
     bytes: new TextEncoder().encode('abc'),
   }
-  appendDictionaryFile(disk.files, '/s/f', { tableId: 1, columnId: 2 }, 0, record)
+  append(disk.files, { tableId: 1, columnId: 2 }, 0, record)
   expect(Buffer.from(disk.peek('/s/f')).toString('hex')).toMatchInlineSnapshot(
     `"505344310100000002000000189c4a6e000000000200000003000000f51e1d8b0100000002000000616263"`,
   )
 })
+
+function append(
+  files: Files,
+  id: DictionaryFileId,
+  end: number,
+  record: Parameters<typeof appendDictionaryFile>[5],
+): number {
+  const group = new SyncGroup(files)
+  const next = appendDictionaryFile(files, group, '/s/f', id, end, record)
+  group.commit()
+  return next
+}

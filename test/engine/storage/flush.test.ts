@@ -113,7 +113,7 @@ function storeDictionary({ memory, allocator }: Bench): number {
 function toolsOf(bed: Bench): MergeTools {
   const { files, directory, codec } = bed.tools
   const { memory, allocator, access } = bed
-  return { files, directory, codec, memory, allocator, kernels: loadKernels(memory), parts: access }
+  return { files, directory, codec, group: null, memory, allocator, kernels: loadKernels(memory), parts: access }
 }
 
 function runFlush(

@@ -44,7 +44,7 @@ export function bench(directory: string, options: BenchOptions = {}): Bench {
   const cacheAddress = createChunkCache(memory, allocator, cacheMiB * MIB)
   const cache = new ChunkCache(memory, allocator, cacheAddress, 0)
   const access = createPartAccess({ files, directory, memory, allocator, kernel, cache })
-  return { memory, allocator, cacheAddress, access, tools: { files, kernel, scratch, directory, codec } }
+  return { memory, allocator, cacheAddress, access, tools: { files, kernel, scratch, directory, codec, group: null } }
 }
 
 export const everyType: readonly DataType[] = [

@@ -62,7 +62,7 @@ test.each(Object.keys(shapes))(
     const version = versionOf(schema)
     const { files, directory, codec } = bed.tools
     const { memory, allocator } = bed
-    const tools = { files, directory, codec, memory, allocator, kernels: loadKernels(memory) }
+    const tools = { files, directory, codec, group: null, memory, allocator, kernels: loadKernels(memory) }
     const places = { minTxn: 1, maxTxn: 1, firstPartId: 1 }
     const job = createFlushJob(tools, { kind: 'flush', version, generation, rows, ...places })
     while (job.step() !== 'done') expect(allocator.used(budgets.flush)).toBeLessThanOrEqual(64 * 1024 * 1024)
