@@ -35,12 +35,23 @@ export function engineOptions({ root, loaded, log, clock, fatal }: EngineSurroun
     commitMode: settings['wal.commit.mode'],
     syncIntervalMs: settings['wal.commit.interval'],
     walBytesMax: settings['wal.bytes.max'],
-    writer: {},
+    writer: writerOptions(settings),
     jit: settings['query.jit.mode'] === 'on',
     log,
     clock,
     parameters: () => parameters(loaded),
     fatal,
+  }
+}
+
+function writerOptions(settings: Settings): EngineOptions['writer'] {
+  return {
+    flushRows: settings['storage.flush.rows'],
+    flushBytes: settings['storage.flush.bytes'],
+    flushAgeMs: settings['storage.flush.age'],
+    carryBytesMax: settings['storage.carry.bytes.max'],
+    mergePartsMin: settings['storage.merge.parts.min'],
+    mergeRowsMax: settings['storage.merge.rows.max'],
   }
 }
 

@@ -4,7 +4,8 @@
 import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { isVariable, widthOf } from '../types/column-types.js'
-import { type Choices, dropped } from './merge-rows.js'
+import { type Choices, dropped, sliceStart } from './merge-rows.js'
+import type { MergeInput } from './merge-slices.js'
 import { mappingOf } from './parquet-types.js'
 import type { PartAccess, PartHandle } from './part-access.js'
 import type { JobTools } from './part-job.js'
@@ -18,7 +19,7 @@ const groupsPerStep = 4096
 export function* dedupChoices(
   { memory, parts, kernels }: JobTools & { readonly parts: PartAccess },
   scratch: Scratch,
-  handles: readonly PartHandle[],
+  inputs: readonly MergeInput[],
   schema: TableSchema,
   choices: Choices,
 ): Generator<undefined, Choices> {
@@ -28,9 +29,9 @@ export function* dedupChoices(
     kernels.parquet.fillNull(1, width, kind, nulls)
     return nulls
   }
-  const readers = handles.map((handle) => new KeyReader(memory, parts, handle, schema, fillNull))
-  const walk = { ...choices, u8: memory.u8, readers, consumed: new Uint32Array(handles.length) }
-  const ahead = new Uint32Array(handles.length)
+  const readers = inputs.map(({ handle }) => new KeyReader(memory, parts, handle, schema, fillNull))
+  const walk = { ...choices, u8: memory.u8, readers, consumed: sliceStart(inputs) }
+  const ahead = new Uint32Array(inputs.length)
   let rows = choices.rows
   try {
     for (let at = 0, group = 0; at < choices.count; group++) {

@@ -3,6 +3,7 @@
 
 import { assert } from '../base/assert.js'
 import { widthOf } from '../types/column-types.js'
+import type { MergeInput } from './merge-slices.js'
 import { mappingOf } from './parquet-types.js'
 import type { PartAccess, PartHandle } from './part-access.js'
 import { type JobTools, symbolTexts } from './part-job.js'
@@ -31,30 +32,24 @@ const chunkRows = 65_536
 export function* mergeChoices(
   tools: RowTools,
   scratch: Scratch,
-  handles: readonly PartHandle[],
+  inputs: readonly MergeInput[],
   timestampId: number,
 ): Generator<undefined, Choices> {
-  const count = handles.reduce((sum, { rows }) => sum + rows, 0)
+  const count = inputs.reduce((sum, { rows }) => sum + rows, 0)
   const address = scratch.room('choices', count)
   const { memory, kernels } = tools
   if (timestampId < 0) {
     let at = address
-    for (const [input, { rows }] of handles.entries()) {
+    for (const [input, { rows }] of inputs.entries()) {
       memory.u8.fill(input, at, at + rows)
       at += rows
     }
     return { address, count, rows: count }
   }
-  const runs = yield* loadTimestamps(tools, scratch, handles, timestampId, count)
+  const runs = yield* loadTimestamps(tools, scratch, inputs, timestampId, count)
   const outRow = scratch.room('mergeRows', chunkRows * 4)
   for (let done = 0; done < count; ) {
-    const taken = kernels.sort.mergeRuns(
-      runs,
-      handles.length,
-      Math.min(chunkRows, count - done),
-      address + done,
-      outRow,
-    )
+    const taken = kernels.sort.mergeRuns(runs, inputs.length, Math.min(chunkRows, count - done), address + done, outRow)
     assert(taken > 0, 'a merge takes every row')
     done += taken
     yield
@@ -67,24 +62,32 @@ export function* mergeChoices(
 function* loadTimestamps(
   { memory, parts }: RowTools,
   scratch: Scratch,
-  handles: readonly PartHandle[],
+  inputs: readonly MergeInput[],
   timestampId: number,
   count: number,
 ): Generator<undefined, number> {
-  const runs = scratch.room('mergeRuns', handles.length * 16)
+  const runs = scratch.room('mergeRuns', inputs.length * 16)
   let target = scratch.room('mergeTimestamps', count * 8)
-  for (const [input, handle] of handles.entries()) {
-    memory.u32.set([target, handle.rows, 0, 0], (runs >>> 2) + input * 4)
+  for (const [input, { handle, first, rows }] of inputs.entries()) {
+    memory.u32.set([target, rows, 0, 0], (runs >>> 2) + input * 4)
     for (let page = 0; page < handle.pageCount; page++) {
-      const rows = (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number)
+      const pageFirst = handle.firstRows[page] as number
+      const from = Math.max(first, pageFirst)
+      const to = Math.min(first + rows, handle.firstRows[page + 1] as number)
+      if (from >= to) continue
       const address = parts.pin(handle, timestampId, page)
-      memory.u8.copyWithin(target, address, address + rows * 8)
+      memory.u8.copyWithin(target, address + (from - pageFirst) * 8, address + (to - pageFirst) * 8)
       parts.unpin(address)
-      target += rows * 8
+      target += (to - from) * 8
       yield
     }
   }
   return runs
+}
+
+/** Rows of each input that were consumed, where a slice begins. */
+export function sliceStart(inputs: readonly MergeInput[]): Uint32Array {
+  return Uint32Array.from(inputs, ({ first }) => first)
 }
 
 /** Position within all inputs: how much of each was consumed. */
@@ -103,12 +106,13 @@ export interface MergeSource extends RowSource {
 export function mergeSource(
   tools: RowTools,
   scratch: Scratch,
-  handles: readonly PartHandle[],
+  inputs: readonly MergeInput[],
   version: TableVersion,
   choices: Choices,
 ): MergeSource {
   const { memory } = tools
-  const saved: Cursor[] = [{ row: 0, choice: 0, consumed: new Uint32Array(handles.length) }]
+  const handles = inputs.map(({ handle }) => handle)
+  const saved: Cursor[] = [{ row: 0, choice: 0, consumed: sliceStart(inputs) }]
   const pins = new PagePins(tools.parts, handles)
   let cursor = copyOf(saved[0] as Cursor)
 

@@ -164,12 +164,13 @@ export type Job =
       readonly maxTxn: number
       readonly firstPartId: number
     }
-  /** Join parts that are adjacent in transaction order into one. */
+  /** Join parts that are adjacent in transaction order: into one, or one a slice of about so many rows. */
   | {
       readonly kind: 'merge'
       readonly version: TableVersion
       readonly parts: readonly PartDescriptor[]
-      readonly partId: number
+      readonly firstPartId: number
+      readonly sliceRows: number
     }
   /** Write those of the parts anew in which the program changes rows; without a program, those with repeated keys. */
   | {

@@ -14,7 +14,7 @@ import { budgets } from '../memory/budgets.js'
 import { addFigure, figureOf, writeRefusals } from '../memory/figures.js'
 import type { Lsn } from '../wal/types.js'
 import type { ManifestRecord } from './manifest.js'
-import { chooseMerge } from './merge.js'
+import { chooseMerge, mergedPartsMax } from './merge.js'
 import { partIdsPerFlush, smallFlushRows } from './messages.js'
 import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
@@ -329,10 +329,12 @@ function postMerge(state: WriterState, table: WriterTable): void {
   if (table.dropped || state.rewriting.has(table) || merges.length >= mergeJobsMax) return
   const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))
   const version = table.describeSettled()
-  const parts = (state.options.chooseMerge ?? chooseMerge)(version, busy)
+  const parts = (state.options.chooseMerge ?? chooseMerge)(version, busy, state.settings)
   if (parts === undefined || parts.length === 0) return
   try {
-    postJob(state, { job: { kind: 'merge', version, parts, partId: takePartIds(state, 1) }, table })
+    const sliceRows = state.settings.mergeRowsMax
+    const firstPartId = takePartIds(state, mergedPartsMax(parts, sliceRows))
+    postJob(state, { job: { kind: 'merge', version, parts, firstPartId, sliceRows }, table })
   } catch (thrown) {
     putOff(state, thrown)
   }

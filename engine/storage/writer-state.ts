@@ -19,15 +19,16 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
 import type { Manifest, ManifestOptions, ManifestRecord } from './manifest.js'
 import type { Memtable } from './memtable.js'
+import { type chooseMerge, type MergePolicy, mergePolicy } from './merge.js'
 import type { FromWriter, Job, LineReject, Receipt } from './messages.js'
 import type { Origins } from './origins.js'
-import type { PartDescriptor, TableVersion } from './schema.js'
+import type { TableVersion } from './schema.js'
 import type { WriterCatalog } from './writer-catalog.js'
 import type { Flushed } from './writer-flush.js'
 import type { Rewriting } from './writer-rewrite.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-export interface WriterSettings {
+export interface WriterSettings extends MergePolicy {
   /** A generation is flushed when it holds so many rows or bytes, or is so old. */
   readonly flushRows: number
   readonly flushBytes: number
@@ -45,6 +46,7 @@ export interface WriterSettings {
 const MIB = 1024 * 1024
 
 export const writerSettings: WriterSettings = {
+  ...mergePolicy,
   flushRows: 1_000_000,
   flushBytes: 256 * MIB,
   flushAgeMs: 600_000,
@@ -76,7 +78,7 @@ export interface WriterOptions {
   readonly manifestBytesMin?: number
   readonly settings?: Partial<WriterSettings>
   /** Chooses parts of the table that are worth joining; default: merge.ts. */
-  readonly chooseMerge?: (version: TableVersion, busy: ReadonlySet<number>) => readonly PartDescriptor[] | undefined
+  readonly chooseMerge?: typeof chooseMerge
 }
 
 export interface PendingCommit {

@@ -15,7 +15,8 @@ import {
   createMergeJob,
   inCommitOrder,
   type MergeTools,
-  mergePartsMin,
+  mergedPartsMax,
+  mergePolicy,
 } from '../../../engine/storage/merge.js'
 import { partitionNamer } from '../../../engine/storage/partition.js'
 import type { PartDescriptor, PartitionUnit, TableSchema, TableVersion } from '../../../engine/storage/schema.js'
@@ -242,7 +243,13 @@ test.each([1, 2, 3, 4])('merging parts equals flushing all rows at once, ties by
     parts.push(...runFlush(bed, version, generation, rows.length, txn, txn * 10))
     all.push(...rows)
   }
-  const job = createMergeJob(toolsOf(bed), { kind: 'merge', version, parts: [...parts].reverse(), partId: 999 })
+  const job = createMergeJob(toolsOf(bed), {
+    kind: 'merge',
+    version,
+    parts: [...parts].reverse(),
+    firstPartId: 999,
+    sliceRows: 1 << 22,
+  })
   const before = bed.allocator.used(budgets.queries)
   while (job.step() !== 'done') expect(bed.allocator.used(budgets.flush)).toBe(0)
   const merged = job.result?.parts[0] as PartDescriptor
@@ -262,7 +269,7 @@ test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction
   for (let txn = 1; txn <= 4; txn++) {
     const rows = new Map<string, Row>()
     for (let i = 0; i < 400; i++) {
-      const ts = BigInt(Math.floor(next() * 60))
+      const ts = BigInt(txn * 10 + Math.floor(next() * 60))
       const int = txn === 2 ? null : next() < 0.3 ? null : new Uint8Array(Int32Array.of(Math.floor(next() * 3)).buffer)
       const text = next() < 0.3 ? null : new TextEncoder().encode(next() < 0.5 ? '' : 'k')
       const row = { ts, cells: [tsCell(ts), int, text, tsCell(BigInt(i + txn * 1000))] }
@@ -281,13 +288,39 @@ test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction
   }
   const chosen = chooseMerge({ ...version, parts }, new Set())
   expect(chosen).toEqual(inCommitOrder(parts))
-  const job = createMergeJob(toolsOf(bed), { kind: 'merge', version, parts, partId: 999 })
-  while (job.step() !== 'done');
-  const merged = job.result?.parts[0] as PartDescriptor
   const keyed = (row: string[]) => row.join()
-  expect(rowsOf(bed, version, merged).map(keyed).sort()).toEqual(
-    [...model.values()].map((row) => hexRow(schema, row).join()).sort(),
-  )
+  for (const [round, sliceRows] of [1 << 22, 500, 1].entries()) {
+    const firstPartId = 1000 * (round + 1)
+    const job = createMergeJob(toolsOf(bed), { kind: 'merge', version, parts, firstPartId, sliceRows })
+    while (job.step() !== 'done');
+    const merged = job.result?.parts ?? []
+    expect(merged.length).toBeLessThanOrEqual(mergedPartsMax(parts, sliceRows))
+    if (sliceRows === 1) expect(merged.length).toBeGreaterThan(1)
+    // Slices do not overlap, and share no timestamp.
+    for (const [index, part] of merged.entries()) {
+      if (index > 0) expect(part.minTs).toBeGreaterThan((merged[index - 1] as PartDescriptor).maxTs)
+    }
+    const rows = merged.flatMap((part) => rowsOf(bed, version, part))
+    expect(rows.map(keyed).sort()).toEqual([...model.values()].map((row) => hexRow(schema, row).join()).sort())
+  }
+})
+
+test('DEDUP: overlapping parts that are too many for one merge still become fewer', () => {
+  const version = versionOf(schemaOf([dataType('TIMESTAMP')], { timestampId: 0, dedupKeys: [0] }))
+  const policy = { mergePartsMin: 4, mergeRowsMax: 1000 }
+  const partOf = (id: number, rows: number, minTs: number, maxTs: number): PartDescriptor => ({
+    ...{ id, file: `${id}`, partition: 'p', rows, bytes: rows, minTxn: id, maxTxn: id, columnIds: [0] },
+    ...{ minTs: BigInt(minTs), maxTs: BigInt(maxTs) },
+  })
+  const large = [partOf(1, 900, 0, 99), partOf(2, 900, 100, 199), partOf(3, 900, 200, 299)]
+  const late = [4, 5, 6].map((id) => partOf(id, 10, 50, 250))
+  const choose = (parts: readonly PartDescriptor[]) => chooseMerge({ ...version, parts }, new Set(), policy)
+  expect(choose(large)).toBe(undefined)
+  expect(choose([...large, ...late])).toHaveLength(6)
+  const hundreds = Array.from({ length: 300 }, (_, n) => partOf(10 + n, 10, 50, 250))
+  const chosen = choose([...large, ...hundreds])
+  expect(chosen).toHaveLength(100)
+  expect(chosen?.[0]?.id).toBe(210)
 })
 
 test('a job that is given up leaves no file and no memory behind', () => {
@@ -331,7 +364,7 @@ test('the merge policy keeps parts few and rewrites a row a logarithmic number o
     for (;;) {
       const chosen = chooseMerge({ ...versionOf(schema), parts }, new Set())
       if (chosen === undefined) break
-      expect(chosen.length).toBeGreaterThanOrEqual(mergePartsMin)
+      expect(chosen.length).toBeGreaterThanOrEqual(mergePolicy.mergePartsMin)
       const at = parts.indexOf(chosen[0] as PartDescriptor)
       expect(parts.slice(at, at + chosen.length)).toEqual(chosen)
       const rows = chosen.reduce((sum, part) => sum + part.rows, 0)

@@ -20,7 +20,7 @@ test('many files are durable after one commit, each directory synced once', () =
   const before = disk.counts.syncDirectory
   group.commit()
   expect(disk.counts.syncDirectory - before).toBe(3)
-  disk.crash()
+  disk.crash(1)
   expect(disk.files.list('/a').length + disk.files.list('/b').length).toBe(100)
 })
 

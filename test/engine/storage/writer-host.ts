@@ -273,7 +273,7 @@ export class WriterHost {
   }
 
   private writePart(job: Exclude<Job, { kind: 'rewrite' }>, rows: Map<number, unknown>[]): PartDescriptor {
-    const id = job.kind === 'flush' ? job.firstPartId : job.partId
+    const id = job.firstPartId
     const file = `part-${id}`
     this.parts.set(file, rows)
     const handle = this.files.open(`/db/${file}`, 'create')
