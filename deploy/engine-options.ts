@@ -40,6 +40,7 @@ export function engineOptions({ root, loaded, log, clock, fatal }: EngineSurroun
     log,
     clock,
     parameters: () => parameters(loaded),
+    configuredUsers: [],
     fatal,
   }
 }

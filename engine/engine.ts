@@ -1,6 +1,8 @@
 // The door of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
 // outside, except types, errors and limits.
 
+import type { KeyObject } from 'node:crypto'
+import type { PasswordVerifier } from './base/password.js'
 import type { Rights } from './base/rights.js'
 import type { CsvBatch, CsvShape } from './csv/shape.js'
 import type { budgets } from './memory/budgets.js'
@@ -111,6 +113,27 @@ export interface ParsedStatement {
   readonly statement: Statement
 }
 
+/** A user that SQL made and that may log in. */
+export interface StoredUser {
+  readonly user: string
+  readonly rights: Rights
+  /** Null: this user has no password. */
+  readonly verifier: PasswordVerifier | null
+}
+
+/** The users that SQL made; what is asked for is looked up at once. */
+export interface UserDirectory {
+  /** Grows with every change: what was remembered about users before it is stale. */
+  readonly epoch: number
+  user(name: string): StoredUser | undefined
+  /** Whom a bearer token belongs to, if it is still good. */
+  byToken(token: string): StoredUser | undefined
+  /** Whom a key of line protocol belongs to, and with what its signatures are checked. */
+  byLineKey(keyId: string): { readonly user: StoredUser; readonly key: KeyObject } | undefined
+  /** Called after every change: who is connected may have lost a right. */
+  onChange(listener: () => void): void
+}
+
 export interface ExecuteOptions {
   readonly session: Session
   /** The statement, parsed already from the text that is given. */
@@ -213,6 +236,7 @@ export interface CsvDecoding {
 }
 
 export interface Engine {
+  readonly users: UserDirectory
   /** Hands lines to the writer. Calls are served in their order; a request's blocks are never mixed with another's. */
   lines(request: LineRequest): LineTicket
   /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row was sent. */

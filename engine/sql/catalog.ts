@@ -1,6 +1,7 @@
 // What the SQL front end sees of the database: plain data and look-ups, handed in by the engine for one statement.
 // All names are looked up without case. The figures are those of the newest published versions.
 
+import type { Rights } from '../base/rights.js'
 import type { VirtualRelation } from '../engine.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
@@ -63,6 +64,21 @@ export interface QueryFigures {
   readonly sql: string
 }
 
+export interface CredentialFigures {
+  readonly kind: 'password' | 'rest token' | 'jwk token'
+  /** Of a token; else null. */
+  readonly id: string | null
+  readonly expiresMicros: number | null
+}
+
+export interface UserFigures {
+  readonly name: string
+  readonly enabled: boolean
+  readonly rights: Rights
+  readonly source: 'sql' | 'configuration'
+  readonly credentials: readonly CredentialFigures[]
+}
+
 export interface Catalog {
   table(name: string): TableVersion | undefined
   /** All tables, by id; no views. */
@@ -77,6 +93,8 @@ export interface Catalog {
   views(): readonly StoredView[]
   activity(): readonly QueryFigures[]
   parameters(): readonly ParameterFigures[]
+  /** Those that who asks may see. */
+  users(): readonly UserFigures[]
 }
 
 /** Value of a bind parameter. */

@@ -8,6 +8,7 @@ import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { KafkaOrigin } from '../wal/origin.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableSnapshot, TableVersion } from './schema.js'
+import type { UserRecord } from './users.js'
 
 /** A serial change of the catalog or of one table. Names are resolved by the writer, in WAL order. */
 export type SchemaChange =
@@ -103,6 +104,8 @@ export type ToWriter =
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
   /** Flush every table; answered when their parts are durable and named. */
   | { readonly kind: 'checkpoint'; readonly requestId: number }
+  /** Replaces the file of the users. */
+  | { readonly kind: 'users'; readonly requestId: number; readonly bytes: Uint8Array }
   /** The main thread holds no snapshot of the table's versions below this one. */
   | { readonly kind: 'released'; readonly tableId: number; readonly version: number }
   | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }
@@ -135,7 +138,12 @@ export interface Receipt {
 
 export type FromWriter =
   /** `positions`: how far streams are stored. */
-  | { readonly kind: 'ready'; readonly versions: readonly TableVersion[]; readonly positions: readonly KafkaOrigin[] }
+  | {
+      readonly kind: 'ready'
+      readonly versions: readonly TableVersion[]
+      readonly positions: readonly KafkaOrigin[]
+      readonly users: readonly UserRecord[]
+    }
   /** Versions come before the receipts that depend on them. A dropped table is named by its id. */
   | {
       readonly kind: 'published'

@@ -13,6 +13,7 @@ import { lineFlags, ringKinds, ringPeek, ringUsed } from '../memory/ring.js'
 import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './messages.js'
 import { recoverWriter } from './recovery.js'
+import { readUsers, writeUsers } from './users.js'
 import { applyChange } from './writer-changes.js'
 import { commitRows } from './writer-commit.js'
 import { flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
@@ -57,7 +58,8 @@ export class WriterRole {
     this.state = recoverWriter(options)
     this.writtenLsn = this.state.lastEndLsn
     const versions = [...this.state.catalog.byId.values()].map((table) => table.nextVersion())
-    options.post({ kind: 'ready', versions, positions: this.state.origins.positions })
+    const users = readUsers(options.files, options.directory)
+    options.post({ kind: 'ready', versions, positions: this.state.origins.positions, users })
   }
 
   /** After 'close' was answered: the files are closed. */
@@ -210,6 +212,9 @@ export class WriterRole {
       case 'checkpoint':
         this.checkpoint(command.requestId)
         return
+      case 'users':
+        this.storeUsers(command.requestId, command.bytes)
+        return
       default:
         this.closing = command.requestId
     }
@@ -252,6 +257,17 @@ export class WriterRole {
     staged.free()
     this.waitingRows = undefined
     return true
+  }
+
+  private storeUsers(requestId: number, bytes: Uint8Array): void {
+    const { files, directory } = this.state.options
+    try {
+      writeUsers(files, directory, bytes)
+      answerNow(this.state, receiptOf(requestId, {}))
+    } catch (thrown) {
+      if (!(thrown instanceof FileError)) throw thrown
+      answerNow(this.state, refusal(requestId, errorRecord(thrown)))
+    }
   }
 
   /** Flushes all tables; answered when their parts are named, or when the disk refuses. */

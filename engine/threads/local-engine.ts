@@ -2,10 +2,9 @@
 // carries out what the SQL front end planned. It never blocks and takes no lock.
 
 import { assert } from '../base/assert.js'
-import type { Clock } from '../base/clock.js'
 import { AccessError, errorRecord, SqlError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
-import { demandRight, readOnlyMessage } from '../base/rights.js'
+import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
+import { isSensitive, shownStatement } from '../base/secrets.js'
 import type {
   CsvDecoding,
   CsvShape,
@@ -13,7 +12,6 @@ import type {
   DoneResult,
   Engine,
   EngineFigures,
-  EngineObserver,
   ExecuteOptions,
   KafkaPosition,
   LineRequest,
@@ -28,12 +26,11 @@ import type {
   VirtualRelation,
 } from '../engine.js'
 import { setFigure } from '../memory/figures.js'
-import type { SharedMemory } from '../memory/shared-memory.js'
-import type { Catalog, Parameter, ParameterFigures, QueryFigures } from '../sql/catalog.js'
+import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import { parseScript, parseStatement } from '../sql/parse/parse.js'
 import type { Query } from '../sql/plan/plan.js'
 import { describeStatement } from '../sql/statements/describe.js'
-import { planParsed } from '../sql/statements/plan-statement.js'
+import { type PlanOptions, planParsed, planRow } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type {
@@ -46,11 +43,12 @@ import type {
   ToWriter,
 } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
+import { dataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
-import type { CatalogView } from './catalog-view.js'
 import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
 import { LineDoor } from './line-door.js'
+import type { LocalEngineOptions } from './local-options.js'
 import {
   isWhole,
   type Planned,
@@ -64,9 +62,10 @@ import {
 import { PlanCache } from './plan-cache.js'
 import { poolRelations } from './pool-relations.js'
 import { Positions } from './positions.js'
-import type { QueryDoor, RunningQuery } from './query-door.js'
+import type { RunningQuery } from './query-door.js'
 import { Rejects } from './rejects.js'
 import { tableFigures } from './table-figures.js'
+import { UserCatalog } from './user-catalog.js'
 import { guardWrite } from './write-guard.js'
 import { WriterRequests } from './writer-requests.js'
 
@@ -75,31 +74,8 @@ const insertSelectRows = 100_000
 /** Encoded bytes of a query that may wait for its reader. */
 const resultWindowBytes = 1024 * 1024
 
-/** What the surroundings of the engine want to be asked or told. */
-export interface EngineHooks {
-  /** Reads the settings again; whether they are in force. */
-  readonly reload?: () => boolean
-  /** Tables of the server's own, by their lower-case names; some may be hidden from other sessions. */
-  readonly systemTable?: (name: string) => 'shown' | 'hidden' | undefined
-  readonly observer?: EngineObserver
-}
-
-export interface LocalEngineOptions extends EngineHooks {
-  readonly memory: SharedMemory
-  readonly view: CatalogView
-  readonly queries: QueryDoor
-  readonly postWriter: (message: ToWriter) => void
-  readonly wakeWriter: () => void
-  /** Ends all threads; the writer has closed its files before. */
-  readonly endThreads: () => Promise<void>
-  readonly parameters: () => readonly ParameterFigures[]
-  readonly cacheAddress: number
-  readonly jit: boolean
-  readonly clock: Clock
-  readonly log: Log
-}
-
 export class LocalEngine implements Engine {
+  readonly users: UserCatalog
   readonly #options: LocalEngineOptions
   readonly #lines: LineDoor
   readonly #plans = new PlanCache()
@@ -110,6 +86,8 @@ export class LocalEngine implements Engine {
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
   #planned: QueryFigures | null = null
+  /** Who asks the catalog. */
+  #asking: Session | null = null
   readonly #catalog: Catalog
   /** The statement that is being planned is the server's own. */
   #own = false
@@ -128,6 +106,11 @@ export class LocalEngine implements Engine {
       expect: (requestId) => this.#requests.expect(requestId),
       nowMicros: () => clock.nowMicros(),
     })
+    this.users = new UserCatalog({
+      configured: options.configuredUsers,
+      clock,
+      store: (bytes) => this.#request((requestId) => ({ kind: 'users', requestId, bytes })),
+    })
     this.#catalog = {
       table: (name) => (this.#hides(name) ? undefined : tableOnly(view.table(name))),
       tables: () =>
@@ -137,7 +120,8 @@ export class LocalEngine implements Engine {
       relation: (name) => this.#relations.get(name.toLowerCase()),
       view: (name) => storedView(view.table(name)),
       views: () => view.tables().flatMap((version) => storedView(version) ?? []),
-      activity: () => [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])],
+      activity: () => this.#visible([...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])]),
+      users: () => this.#visible(this.users.figures().map((figures) => ({ ...figures, user: figures.name }))),
       parameters: options.parameters,
     }
     this.relation(this.#rejects.relation)
@@ -226,6 +210,7 @@ export class LocalEngine implements Engine {
     if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)
     guardWrite(this.#options.memory, planned)
     try {
+      if (planned.kind === 'user') return await this.#changeUsers(sql, planned, options, compilerMs)
       return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
     } finally {
       this.#ended(options.session, sql, start)
@@ -234,7 +219,7 @@ export class LocalEngine implements Engine {
 
   #ended(session: Session, sql: string, startMs: number): void {
     if (session.protocol !== 'internal')
-      this.#options.observer?.statementEnded(session, sql, (performance.now() - startMs) * 1000)
+      this.#options.observer?.statementEnded(session, shownStatement(sql), (performance.now() - startMs) * 1000)
   }
 
   /** What the writer says. */
@@ -249,6 +234,7 @@ export class LocalEngine implements Engine {
         this.#options.queries.runJob(message.jobId, message.job)
         return
       case 'ready':
+        this.users.load(message.users)
         for (const position of message.positions) this.#positions.note(position)
         return
       case 'fatal':
@@ -290,21 +276,23 @@ export class LocalEngine implements Engine {
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
     const startMicros = clock.nowMicros()
-    this.#planned = { queryId: queries.nextQueryId, user: options.session.user, startMicros, sql }
+    this.#planned = { queryId: queries.nextQueryId, user: options.session.user, startMicros, sql: shownStatement(sql) }
+    this.#asking = options.session
     const statement = parsed?.statement ?? parseStatement(sql)
     demandStatementRights(statement, options.session)
-    const planned = planParsed(statement, sql, {
-      catalog: this.#catalog,
-      parameters: options.parameters,
-      nowMicros: clock.nowMicros(),
-      ...options.session,
-      reload: () => this.#reload(),
-    })
-    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(sql, view.epoch, planned)
+    const planned = planParsed(statement, sql, this.#planOptions(options))
+    if (cacheable && planned.kind === 'query' && planned.cacheable && !isSensitive(sql))
+      this.#plans.set(sql, view.epoch, planned)
     return { planned, cached: false }
   }
 
-  #reload(): boolean {
+  #planOptions({ parameters, session }: Pick<ExecuteOptions, 'parameters' | 'session'>): PlanOptions {
+    const nowMicros = this.#options.clock.nowMicros()
+    return { catalog: this.#catalog, parameters, nowMicros, ...session, reload: () => this.#reload(session) }
+  }
+
+  #reload(session: Session): boolean {
+    demandRight(session, 'admin')
     this.#plans.clear()
     return this.#options.reload?.() ?? false
   }
@@ -361,13 +349,18 @@ export class LocalEngine implements Engine {
       ended()
     })
     const { queryId } = running
-    this.#activity.set(queryId, { queryId, user: options.session.user, startMicros: clock.nowMicros(), sql })
+    this.#activity.set(queryId, {
+      queryId,
+      user: options.session.user,
+      startMicros: clock.nowMicros(),
+      sql: shownStatement(sql),
+    })
     return running
   }
 
   async #carryOut(
     sql: string,
-    planned: Exclude<PlannedStatement, { kind: 'query' }>,
+    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' }>,
     options: ExecuteOptions,
   ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
     switch (planned.kind) {
@@ -397,6 +390,28 @@ export class LocalEngine implements Engine {
       case 'none':
         return { tag: planned.tag, rows: 0 }
     }
+  }
+
+  /** What is told only once comes back as a row. */
+  async #changeUsers(
+    sql: string,
+    { users, change, tag }: Planned<'user'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+  ): Promise<StatementResult> {
+    const secret = await this.users.change(users, change)
+    if (secret === null) return { kind: 'done', tag, rows: 0, compilerMs }
+    const columns = secret.columns.map((name) => ({ name, type: dataType('VARCHAR') }))
+    return this.#query(sql, planRow(columns, secret.row, this.#planOptions(options)), options, compilerMs, false)
+  }
+
+  /** Others see their own; administrators see all. */
+  #visible<Item extends { readonly user: string }>(items: readonly Item[]): readonly Item[] {
+    const session = this.#asking
+    if (session === null) return []
+    return hasRight({ ...session, readOnly: false }, 'admin')
+      ? items
+      : items.filter(({ user }) => user === session.user)
   }
 
   /** One's own queries, or those of others as an administrator. */

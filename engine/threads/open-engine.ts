@@ -19,11 +19,13 @@ import type { FromWriter, ToWriter } from '../storage/messages.js'
 import type { WriterSettings } from '../storage/writer-state.js'
 import type { CommitMode } from '../wal/types.js'
 import { CatalogView } from './catalog-view.js'
-import { type EngineHooks, LocalEngine } from './local-engine.js'
+import { LocalEngine } from './local-engine.js'
+import type { EngineHooks } from './local-options.js'
 import type { LogThreadMessage } from './log-thread.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { QueryDoor } from './query-door.js'
 import { startThread, type Thread } from './thread.js'
+import type { ConfiguredName } from './user-catalog.js'
 import { threadIds, wake } from './wake.js'
 
 const MIB = 1024 * 1024
@@ -50,6 +52,8 @@ export interface EngineOptions {
   readonly reload?: EngineHooks['reload']
   readonly systemTable?: EngineHooks['systemTable']
   readonly observer?: EngineHooks['observer']
+  /** Users that the settings name: SQL cannot make others of these names. */
+  readonly configuredUsers: readonly ConfiguredName[]
   /** The engine cannot go on: the process should end within a second. */
   readonly fatal: (error: Error) => void
 }
@@ -161,6 +165,7 @@ class EngineThreads {
       wakeWriter: () => wake(memory, threadIds.writer),
       endThreads: () => this.#endThreads(),
       parameters: options.parameters,
+      configuredUsers: options.configuredUsers,
       jit: options.jit,
       clock: options.clock,
       log: options.log,

@@ -8,7 +8,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ResourceError } from '../../engine/base/errors.js'
 import { checkPassword, makeVerifier, type PasswordVerifier, verifierOfNobody } from '../../engine/base/password.js'
-import type { ConfiguredUser, Principal, UserDirectory } from './users.js'
+import type { UserDirectory } from '../../engine/engine.js'
+import type { ConfiguredUser, Principal } from './users.js'
 
 export interface AuthenticatorOptions {
   readonly configured: readonly ConfiguredUser[]

@@ -51,6 +51,7 @@ export async function engineDoor(jit: boolean): Promise<SltDoor> {
       log: () => {},
       clock: systemClock,
       parameters: () => [],
+      configuredUsers: [],
       fatal: (error) => {
         failure = error
       },

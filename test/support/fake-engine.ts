@@ -29,6 +29,7 @@ import type {
 } from '../../engine/engine.js'
 import { figures } from '../../engine/memory/figures.js'
 import { dataType } from '../../engine/types/column-types.js'
+import { noUsers } from '../../gateways/common/users.js'
 
 export interface FakeEngine extends Engine {
   readonly requests: LineRequest[]
@@ -47,6 +48,7 @@ export interface FakeEngine extends Engine {
 
 export function fakeEngine(): FakeEngine {
   const engine: FakeEngine = {
+    users: noUsers,
     requests: [],
     stored: [],
     executed: [],

@@ -107,6 +107,7 @@ export class InlineEngine {
       wakeWriter: () => {},
       endThreads: async () => {},
       parameters: () => [],
+      configuredUsers: [],
     })
     this.#writer = new WriterRole({
       ...{ memory, allocator: this.allocator, kernels, files, directory, clock, log, commitMode: 'sync' },

@@ -77,6 +77,7 @@ export class MemoryDatabase {
       views: () => [...this.#tables.values()].flatMap((table) => storedView(table) ?? []),
       activity: () => [],
       parameters: () => [],
+      users: () => [],
     }
   }
 

@@ -13,6 +13,7 @@ import type {
   TypeName,
   ValueRow,
 } from './ast.js'
+import type { UserStatement } from './ast-users.js'
 
 export type Statement =
   | Query
@@ -44,6 +45,7 @@ export type Statement =
   | Checkpoint
   | CancelQuery
   | Copy
+  | UserStatement
   | NoOperation
   | Empty
 
@@ -311,7 +313,9 @@ export type AlterAction =
 // Session -----------------------------------------------------------------------------------------------------------
 
 export type Show =
-  | { readonly kind: 'show'; readonly position: number; readonly what: 'tables' | 'parameters' | 'all' }
+  | { readonly kind: 'show'; readonly position: number; readonly what: 'tables' | 'parameters' | 'all' | 'users' }
+  /** Null: whoever asks. */
+  | { readonly kind: 'show'; readonly position: number; readonly what: 'user'; readonly user: Name | null }
   | {
       readonly kind: 'show'
       readonly position: number

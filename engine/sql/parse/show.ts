@@ -4,6 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import type { Show } from './ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
 import { atEnd, parseNameOrString, parseTableName, take } from './expect.js'
+import { parseUserName } from './users.js'
 
 const showExpected =
   "expected 'TABLES', 'COLUMNS FROM <tab>', 'PARTITIONS FROM <tab>', 'TRANSACTION ISOLATION LEVEL', 'transaction_isolation', " +
@@ -19,8 +20,12 @@ export function parseShow(cursor: Cursor): Show {
     case 'tables':
     case 'parameters':
     case 'all':
+    case 'users':
       advance(cursor)
       return { kind: 'show', position, what: word }
+    case 'user':
+      advance(cursor)
+      return { kind: 'show', position, what: word, user: endsShow(cursor) ? null : parseUserName(cursor) }
     case 'columns':
     case 'partitions':
       advance(cursor)
@@ -42,6 +47,10 @@ function parseShowOption(cursor: Cursor, position: number): Show {
 
 /** Words that may follow where SHOW is a sub-query, or in any statement. */
 const showTails: ReadonlySet<string> = new Set(['where', 'limit', 'order', 'like', 'union', 'except', 'intersect'])
+
+function endsShow(cursor: Cursor): boolean {
+  return atEnd(cursor) || cursor.word === ')' || (cursor.kind === 'word' && showTails.has(cursor.word))
+}
 
 function parseShowCreate(cursor: Cursor, position: number): Show {
   const createPosition = cursor.start

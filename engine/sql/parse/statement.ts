@@ -21,6 +21,7 @@ import {
   parseVacuum,
 } from './tables.js'
 import { parseTypeName } from './type-name.js'
+import { isAboutUser, parseGrant, parseUser } from './users.js'
 
 type StatementParser = (cursor: Cursor) => Statement
 
@@ -31,9 +32,9 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
   ['insert', (cursor) => parseInsert(cursor, cursor.start, [], [])],
   ['update', (cursor) => parseUpdate(cursor, cursor.start, [], [])],
   ['delete', parseDelete],
-  ['create', parseCreate],
-  ['alter', parseAlter],
-  ['drop', parseDrop],
+  ['create', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseCreate(cursor))],
+  ['alter', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseAlter(cursor))],
+  ['drop', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseDrop(cursor))],
   ['rename', parseRename],
   ['truncate', parseTruncate],
   ['vacuum', parseVacuum],
@@ -45,8 +46,8 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
   ['prepare', parsePrepare],
   ['execute', parseExecute],
   ['backup', parseBackup],
-  ['grant', parseRights],
-  ['revoke', parseRights],
+  ['grant', parseGrant],
+  ['revoke', parseGrant],
 ])
 
 export function parseOneStatement(cursor: Cursor): Statement {
@@ -180,10 +181,4 @@ function parseExecute(cursor: Cursor): Statement {
 
 function parseBackup(cursor: Cursor): Statement {
   throw new SqlError('backup is not supported, use CHECKPOINT CREATE and copy the files', cursor.start)
-}
-
-function parseRights(cursor: Cursor): Statement {
-  const { word } = cursor
-  advance(cursor)
-  throw new SqlError(`${word} is not supported: users and rights are set in the configuration`, cursor.start)
 }

@@ -3,6 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Session } from '../../engine.js'
 import { dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
 import { type BindContext, bindContext } from '../bind/bind-context.js'
 import { bindExpression } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
@@ -16,6 +17,7 @@ import { planCreateTable } from './create-table.js'
 import { planInsert } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { planRelation } from './query-statement.js'
+import type { RelationColumn } from './relations.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { tableOf } from './show.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
@@ -43,6 +45,17 @@ export function planStatement(sql: string, options: PlanOptions): PlannedStateme
 /** As planStatement, for a statement that is parsed already from `sql`. */
 export function planParsed(statement: ast.Statement, sql: string, options: PlanOptions): PlannedStatement {
   return plan(statement, bindContext({ sql, ...options }))
+}
+
+/** A result of one row, made elsewhere. */
+export function planRow(
+  columns: readonly RelationColumn[],
+  row: readonly Value[],
+  options: PlanOptions,
+): Extract<PlannedStatement, { kind: 'query' }> {
+  const context = bindContext({ sql: '', ...options })
+  context.cacheable = false
+  return planRelation(plainRelation({ kind: 'values', columns, rows: [row] }), context)
 }
 
 function plan(statement: ast.Statement, context: BindContext): PlannedStatement {
@@ -108,6 +121,8 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
       return planUpdate(statement, context)
     case 'delete':
       return planDelete(statement, context)
+    case 'user':
+      return { kind: 'user', users: statement.users, change: statement.change, tag: userTag(statement) }
     case 'vacuum':
       if (statement.table !== null) tableOf(statement.table, context)
       return { kind: 'none', tag: 'VACUUM' }
@@ -126,6 +141,19 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
       return { kind: 'none', tag: statement.command.toUpperCase() }
     default:
       throw new SqlError(`${statement.kind.toUpperCase()} is not supported yet`, statement.position)
+  }
+}
+
+function userTag({ change }: ast.UserStatement): string {
+  switch (change.kind) {
+    case 'create':
+      return 'CREATE ROLE'
+    case 'drop':
+      return 'DROP ROLE'
+    case 'rights':
+      return change.given ? 'GRANT' : 'REVOKE'
+    default:
+      return 'ALTER ROLE'
   }
 }
 

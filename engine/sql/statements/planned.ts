@@ -3,6 +3,7 @@
 import type { ResultColumn } from '../../engine.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/messages.js'
 import type { DataType } from '../../types/column-types.js'
+import type { Name, UserChange } from '../parse/ast.js'
 import type { Query } from '../plan/plan.js'
 
 /** A column that INSERT .. SELECT fills; the query's output columns are in this order and already of these types. */
@@ -51,5 +52,6 @@ export type PlannedStatement =
   | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }
   | { readonly kind: 'set'; readonly name: string; readonly values: readonly string[]; readonly tag: 'SET' }
   | { readonly kind: 'cancelQuery'; readonly queryId: bigint; readonly tag: 'CANCEL QUERY' }
+  | { readonly kind: 'user'; readonly users: readonly Name[]; readonly change: UserChange; readonly tag: string }
   /** Accepted, without effect on the engine (BEGIN, VACUUM, LISTEN, ...). The wire protocol keeps its own transactions. */
   | { readonly kind: 'none'; readonly tag: string }

@@ -12,6 +12,7 @@ import type { SystemRelation } from './relations.js'
 import { createTableText } from './show-create.js'
 import { columnsRelation, partitionsRelation } from './table-relations.js'
 import { tableNamesRelation } from './tables-relations.js'
+import { userRelation, usersRelation } from './user-relations.js'
 import { parametersRelation } from './word-relations.js'
 
 export function bindShow(show: Show, context: BindContext): Plan {
@@ -28,6 +29,10 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
       return parametersRelation(context)
     case 'all':
       return everyOption(context)
+    case 'users':
+      return usersRelation(context)
+    case 'user':
+      return userRelation(show.user, context)
     case 'columns':
       return columnsRelation(tableOf(show.table, context), context)
     case 'partitions':

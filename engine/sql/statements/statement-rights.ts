@@ -2,10 +2,11 @@
 // learn here whether it exists.
 
 import { demandRight, type Right, type RightsHolder } from '../../base/rights.js'
-import type { Statement } from '../parse/ast.js'
+import type { Statement, UserStatement } from '../parse/ast.js'
 
 /** Throws AccessError. */
 export function demandStatementRights(statement: Statement, holder: RightsHolder): void {
+  if (statement.kind === 'user' && !holder.readOnly && isOwnPassword(statement, holder.user)) return
   for (const right of neededRights(statement)) demandRight(holder, right, statement.position)
 }
 
@@ -33,6 +34,7 @@ const rightsOfKind = {
   vacuum: ['write'],
   reindex: ['write'],
   checkpoint: ['admin'],
+  user: null,
   // What is about the session alone. A cursor's query was let in when it was declared.
   set: [],
   reset: [],
@@ -56,6 +58,8 @@ function neededRights(statement: Statement): readonly Right[] {
       return statement.source.kind === 'as' ? ['write', 'read'] : ['write']
     case 'copy':
       return statement.direction === 'to' && statement.target.kind === 'connection' ? ['read'] : ['write']
+    case 'user':
+      return ['admin']
     // The inner statement is not run.
     case 'explain':
       return ['read']
@@ -67,4 +71,9 @@ function neededRights(statement: Statement): readonly Right[] {
     default:
       return rightsOfKind[statement.kind] ?? []
   }
+}
+
+/** Everybody may change the own password, where changes are taken. */
+function isOwnPassword({ users, change }: UserStatement, user: string): boolean {
+  return change.kind === 'password' && users.every(({ name }) => name.toLowerCase() === user.toLowerCase())
 }

@@ -5,9 +5,10 @@ import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { makeVerifier, parseVerifier, preparedPassword, verifierText } from '../../../engine/base/password.js'
 import { allRights, readRights } from '../../../engine/base/rights.js'
+import type { StoredUser, UserDirectory } from '../../../engine/engine.js'
 import { Authenticator } from '../../../gateways/common/auth.js'
 import { challenge } from '../../../gateways/common/scram.js'
-import type { Principal, StoredUser, UserDirectory } from '../../../gateways/common/users.js'
+import type { Principal } from '../../../gateways/common/users.js'
 
 const configured = [{ user: 'admin', password: 'secret', rights: allRights }]
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
@@ -25,6 +26,7 @@ async function directory(): Promise<UserDirectory & { epoch: number; known: Map<
     user: (name) => known.get(name),
     byToken: (token) => (token === 'good-token' ? robot : undefined),
     byLineKey: () => undefined,
+    onChange: () => {},
   }
 }
 

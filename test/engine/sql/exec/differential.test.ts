@@ -149,6 +149,7 @@ function catalogOf(table: TestTable): Catalog {
     views: () => [],
     activity: () => [],
     parameters: () => [],
+    users: () => [],
   }
 }
 

@@ -44,6 +44,7 @@ function catalogOf(tables: readonly TestTable[]): Catalog {
     views: () => [],
     activity: () => [],
     parameters: () => [],
+    users: () => [],
   }
 }
 

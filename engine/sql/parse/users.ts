@@ -1,0 +1,170 @@
+// CREATE, ALTER and DROP USER, GRANT and REVOKE.
+//
+//   create user [if not exists] bob [with] password '..' | no password [read] [write] [admin]
+//   alter user bob [with] password '..' | no password | enable | disable
+//   alter user bob create token type rest [with ttl '30d']
+//   alter user bob create token type jwk [public key x '..' y '..']
+//   alter user bob drop token type rest ['<id or token>'] | drop token type jwk
+//   drop user [if exists] bob
+//   grant read, write to bob        revoke admin from bob
+//
+// ROLE is another word for USER. Rights are of the whole server: a grant on one table is refused, it would give more.
+
+import { SqlError } from '../../base/errors.js'
+import { type Right, rightNames } from '../../base/rights.js'
+import type { Name, UserChange, UserStatement } from './ast.js'
+import { takeIfNotExists } from './create-table.js'
+import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
+import { atEnd, demand, parseList, parseNameOrString, parseString, take } from './expect.js'
+import { takeIfExists } from './tables.js'
+
+/** Whether `create`, `alter` or `drop` is followed by a user. */
+export function isAboutUser(cursor: Cursor): boolean {
+  const next = peekWord(cursor)
+  return next === 'user' || next === 'role'
+}
+
+/** The cursor is on `create`, `alter` or `drop`. */
+export function parseUser(cursor: Cursor): UserStatement {
+  const position = cursor.start
+  const verb = cursor.word
+  advance(cursor)
+  const { start } = cursor
+  advance(cursor)
+  if (verb === 'create') {
+    const ifNotExists = takeIfNotExists(cursor)
+    const users = [parseUserName(cursor)]
+    // Most likely forgotten; who means it writes NO PASSWORD.
+    if (atEnd(cursor)) throw new SqlError("'password' or 'no password' expected", start)
+    return { kind: 'user', position, users, change: { kind: 'create', ifNotExists, ...parseCreateOptions(cursor) } }
+  }
+  if (verb === 'drop') {
+    const ifExists = takeIfExists(cursor)
+    return { kind: 'user', position, users: parseList(cursor, parseUserName), change: { kind: 'drop', ifExists } }
+  }
+  const users = [parseUserName(cursor)]
+  return { kind: 'user', position, users, change: parseAlterUser(cursor) }
+}
+
+/** The cursor is on `grant` or `revoke`. */
+export function parseGrant(cursor: Cursor): UserStatement {
+  const position = cursor.start
+  const given = cursor.word === 'grant'
+  advance(cursor)
+  const rights = [...new Set(parseList(cursor, parseRights).flat())]
+  if (cursor.word === 'on') refuseTables(cursor)
+  demand(cursor, given ? 'to' : 'from')
+  return { kind: 'user', position, users: parseList(cursor, parseUserName), change: { kind: 'rights', given, rights } }
+}
+
+export function parseUserName(cursor: Cursor): Name {
+  const name = parseNameOrString(cursor, 'user name expected')
+  if (/^[^\p{Cc}:,]{1,100}$/u.test(name.name) && name.name === name.name.trim()) return name
+  throw new SqlError('invalid user name', name.position)
+}
+
+const rightsOfWord: Readonly<Record<string, readonly Right[]>> = {
+  ...{ read: ['read'], write: ['write'], admin: ['admin'], all: rightNames },
+  // As PostgreSQL calls them.
+  ...{ select: ['read'], superuser: ['admin'] },
+}
+
+function parseRights(cursor: Cursor): readonly Right[] {
+  const rights = Object.hasOwn(rightsOfWord, cursor.word) ? rightsOfWord[cursor.word] : undefined
+  if (rights === undefined) throw shownTokenError(cursor, "'read', 'write', 'admin' or 'all' expected")
+  const { word } = cursor
+  advance(cursor)
+  if (word === 'all') take(cursor, 'privileges')
+  return rights
+}
+
+/** `on all tables` says what is meant anyway. */
+function refuseTables(cursor: Cursor): void {
+  const { start } = cursor
+  advance(cursor)
+  if (!take(cursor, 'all') || !take(cursor, 'tables')) {
+    throw new SqlError('rights are of the whole server, not of one table', start)
+  }
+  if (take(cursor, 'in')) {
+    demand(cursor, 'schema')
+    demand(cursor, 'public')
+  }
+}
+
+function parseCreateOptions(cursor: Cursor): { password: string | null; rights: readonly Right[] } {
+  take(cursor, 'with')
+  let password: string | null = null
+  const rights = new Set<Right>()
+  while (!atEnd(cursor)) {
+    if (cursor.word === ',' || cursor.word === 'login') advance(cursor)
+    else if (startsPassword(cursor)) password = parsePassword(cursor)
+    else for (const right of parseRights(cursor)) rights.add(right)
+  }
+  return { password, rights: [...rights] }
+}
+
+function startsPassword(cursor: Cursor): boolean {
+  return cursor.word === 'password' || cursor.word === 'encrypted' || cursor.word === 'no'
+}
+
+function parsePassword(cursor: Cursor): string | null {
+  if (take(cursor, 'no')) {
+    demand(cursor, 'password')
+    return null
+  }
+  take(cursor, 'encrypted')
+  demand(cursor, 'password')
+  if (take(cursor, 'null')) return null
+  const { name, position } = parseString(cursor, 'password expected')
+  if (name === '') throw new SqlError('the password is empty', position)
+  return name
+}
+
+function parseAlterUser(cursor: Cursor): UserChange {
+  if (take(cursor, 'enable')) return { kind: 'enable', enabled: true }
+  if (take(cursor, 'disable')) return { kind: 'enable', enabled: false }
+  if (at(cursor, 'create') || at(cursor, 'drop')) return parseToken(cursor)
+  if (!take(cursor, 'with')) take(cursor, 'set')
+  if (startsPassword(cursor)) return { kind: 'password', password: parsePassword(cursor) }
+  throw new SqlError(
+    "'password', 'no password', 'enable', 'disable', 'create token' or 'drop token' expected",
+    cursor.start,
+  )
+}
+
+function parseToken(cursor: Cursor): UserChange {
+  const create = cursor.word === 'create'
+  advance(cursor)
+  demand(cursor, 'token')
+  demand(cursor, 'type')
+  if (take(cursor, 'jwk'))
+    return create ? { kind: 'create key', publicKey: parsePublicKey(cursor) } : { kind: 'drop key' }
+  if (!take(cursor, 'rest')) throw new SqlError("'rest' or 'jwk' expected", cursor.start)
+  if (create) return { kind: 'create token', ttlMicros: parseLifetime(cursor) }
+  return { kind: 'drop token', token: atEnd(cursor) ? null : parseString(cursor, 'token expected').name }
+}
+
+const coordinate = /^[A-Za-z0-9_-]{43}$/
+
+function parsePublicKey(cursor: Cursor): { x: string; y: string } | null {
+  if (!take(cursor, 'public')) return null
+  demand(cursor, 'key')
+  const [x, y] = ['x', 'y'].map((axis) => {
+    demand(cursor, axis)
+    const { name, position } = parseString(cursor, 'coordinate expected')
+    if (!coordinate.test(name)) throw new SqlError('a coordinate is 43 characters of base64url', position)
+    return name
+  }) as [string, string]
+  return { x, y }
+}
+
+const microsOfUnit: Readonly<Record<string, number>> = { s: 1e6, m: 60e6, h: 3600e6, d: 86_400e6, w: 604_800e6 }
+
+function parseLifetime(cursor: Cursor): number | null {
+  if (!take(cursor, 'with')) return null
+  demand(cursor, 'ttl')
+  const { name, position } = parseString(cursor, "time to live expected, such as '30d'")
+  const match = /^([1-9]\d{0,5})([smhdw])$/.exec(name)
+  if (match === null) throw new SqlError("time to live expected, such as '30d'", position)
+  return Number(match[1]) * (microsOfUnit[match[2] ?? ''] as number)
+}
