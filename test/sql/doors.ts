@@ -35,7 +35,12 @@ const options: ExecuteOptions = {
   explain: false,
 }
 
-export async function engineDoor(jit: boolean): Promise<SltDoor> {
+export interface EngineDoor extends SltDoor {
+  /** The rows as JSON texts, commas between them. Throws what the engine throws. */
+  rows(sql: string): Promise<string>
+}
+
+export async function engineDoor(jit: boolean): Promise<EngineDoor> {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-slt-'))
   let failure: Error | null = null
   const open = () =>
@@ -63,6 +68,11 @@ export async function engineDoor(jit: boolean): Promise<SltDoor> {
       if (failure !== null) throw failure
       return executed(engine, sql)
     },
+    rows: async (sql) => {
+      if (failure !== null) throw failure
+      const result = await engine.execute(sql, options)
+      return result.kind === 'rows' ? blocksText(result) : ''
+    },
     restartsIn: jit ? ['in memory', 'in parts'] : [],
     restart: async () => {
       await engine.close()
@@ -87,11 +97,16 @@ async function executed(engine: Engine, sql: string): Promise<SltAnswer> {
 }
 
 async function rowLines(result: RowsResult): Promise<string[]> {
+  const text = await blocksText(result)
+  const header = result.columns.map(({ name, type }) => plainText(`${name}:${typeText(type)}`))
+  return [header.join(' | '), ...linesOfRows(text)]
+}
+
+async function blocksText(result: RowsResult): Promise<string> {
   result.summary.catch(() => {})
   const parts: Buffer[] = []
   for await (const block of result.blocks) parts.push(Buffer.from(block))
-  const header = result.columns.map(({ name, type }) => plainText(`${name}:${typeText(type)}`))
-  return [header.join(' | '), ...linesOfRows(Buffer.concat(parts).toString())]
+  return Buffer.concat(parts).toString()
 }
 
 function linesOfRows(json: string): string[] {

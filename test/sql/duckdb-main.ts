@@ -1,0 +1,20 @@
+// `node dist/test/sql/duckdb-main.js --queries 10000 --seed 1`: the differential test against DuckDB at its full length.
+
+import { parseArgs } from 'node:util'
+import { runDuck } from '../support/duck-run.js'
+import { engineDoor } from './doors.js'
+
+const { values } = parseArgs({
+  options: {
+    queries: { type: 'string', default: '10000' },
+    seed: { type: 'string', default: '1' },
+    'jit-off': { type: 'boolean', default: false },
+  },
+})
+
+const door = await engineDoor(!values['jit-off'])
+const { queries, refused, differences } = await runDuck(Number(values.seed), Number(values.queries), door.rows)
+await door.close()
+for (const difference of differences) console.log(difference)
+console.log(`${queries} queries, ${refused} refused by both, ${differences.length} differences`)
+process.exitCode = differences.length > 0 || refused > queries / 20 ? 1 : 0

@@ -1,0 +1,91 @@
+// Window functions with every kind of frame, over an order that is total.
+
+import { columnsOf, type DuckQuery, named, tableNames, tail, where } from './duck-queries.js'
+import { type Pair, type PairType, pair, same } from './pair.js'
+import type { Random } from './random.js'
+
+/** Functions that read the frame. */
+const framed: readonly (readonly [PairType, string, string?])[] = [
+  ['double', 'sum(d)'],
+  ['double', 'avg(d)'],
+  ['double', 'sum(i)', 'sum(i::double)'],
+  ['double', 'avg(l)', 'avg(l::double)'],
+  ['double', 'stddev_samp(d)'],
+  ['double', 'var_pop(d)'],
+  ['long', 'count(*)'],
+  ['long', 'count(d)'],
+  ['double', 'min(d)'],
+  ['double', 'max(d)'],
+  ['int', 'first_value(i)'],
+  ['double', 'last_value(d)'],
+  ['int', 'nth_value(i, 2)'],
+  ['int', 'first_value(i) ignore nulls', 'first_value(i ignore nulls)'],
+  ['double', 'last_value(d) ignore nulls', 'last_value(d ignore nulls)'],
+]
+
+const unframed: readonly (readonly [PairType, string, string?])[] = [
+  ['long', 'row_number()'],
+  ['long', 'rank()'],
+  ['long', 'dense_rank()'],
+  ['double', 'percent_rank()'],
+  ['double', 'cume_dist()'],
+  ['long', 'ntile(3)'],
+  ['int', 'lag(i)'],
+  ['double', 'lead(d, 2)'],
+  ['long', 'lag(l, 1, -1)', 'lag(l, 1, -1::bigint)'],
+  ['double', 'lag(d) ignore nulls', 'lag(d ignore nulls)'],
+]
+
+export function randomWindow(random: Random): Omit<DuckQuery, 'kind'> {
+  const table = random.pick(tableNames)
+  const source = { random, columns: columnsOf('') }
+  const calls = Array.from({ length: random.between(1, 3) }, () => randomCall(random))
+  const shown = [same('time', 'ts'), same('text', 'sym'), ...calls]
+  const condition = where(source)
+  const { text, ordered } = tail(random, shown.length)
+  const list = named(shown)
+  return {
+    ours: `select ${list.ours} from ${table}${condition.ours}${text}`,
+    duck: `select ${list.duck} from ${table}${condition.duck}${text}`,
+    ordered,
+  }
+}
+
+function randomCall(random: Random): Pair {
+  const partition = random.pick(['', 'partition by sym ', 'partition by host ', 'partition by sym, i % 2 '])
+  const [type, ours, duck] = random.pick(random.chance(0.6) ? framed : unframed)
+  const withFrame = framed.some(([, name]) => name === ours)
+  const frame = withFrame ? randomFrame(random) : same('truth', '')
+  const order = withFrame && frame.ours.startsWith('range') ? 'order by ts ' : random.pick(orders)
+  return pair(
+    type,
+    [frame],
+    `${ours} over (${partition}${order}$1)`,
+    `${duck ?? ours} over (${partition}${order.replaceAll(/(sym|i)( desc)?,/g, '$1$2 nulls first,').replace('desc nulls first', 'desc nulls last')}$1)`,
+  )
+}
+
+const orders = ['order by ts ', 'order by ts desc ', 'order by i, ts ', 'order by i desc, ts ', 'order by sym, ts ']
+
+function randomFrame(random: Random): Pair {
+  const exclude = random.pick(['', '', '', ' exclude current row'])
+  if (random.chance(0.2)) return same('truth', '')
+  if (random.chance(0.3)) {
+    const [ours, duck] = random.pick([
+      ['2 hour', "interval '2 hours'"],
+      ['30 minute', "interval '30 minutes'"],
+      ['1 day', "interval '1 day'"],
+    ] as const)
+    const high = random.pick(['current row', 'following'])
+    const end = (text: string) => (high === 'following' ? `${text} following` : high)
+    return pair(
+      'truth',
+      [],
+      `range between ${ours} preceding and ${end(ours)}${exclude}`,
+      `range between ${duck} preceding and ${end(duck)}${exclude}`,
+    )
+  }
+  const low = random.pick(['unbounded preceding', '3 preceding', '1 preceding', 'current row'])
+  const high = random.pick(['current row', '1 following', '4 following', 'unbounded following'])
+  return same('truth', `rows between ${low} and ${high}${exclude}`)
+}
