@@ -1,9 +1,10 @@
 // Random queries of every clause that DuckDB can answer as well, each in both dialects. Rows come in no order, unless a
 // query ends in ORDER BY over all its columns: then the order counts.
 
-import { duckColumns } from './duck-tables.js'
 import { type ExpressionSource, randomExpression } from './duck-expressions.js'
+import { randomLateral, randomProduct, randomWindowJoin } from './duck-rows.js'
 import { randomSample } from './duck-series.js'
+import { duckColumns } from './duck-tables.js'
 import { randomWindow } from './duck-windows.js'
 import { compared, listed, type Pair, type PairType, pair, same } from './pair.js'
 import type { Random } from './random.js'
@@ -27,6 +28,9 @@ const kinds: readonly (readonly [string, number, (random: Random) => Omit<DuckQu
   ['set', 2, randomSet],
   ['sub-query', 4, randomSubquery],
   ['sample', 3, randomSample],
+  ['lateral', 1, randomLateral],
+  ['window join', 1, randomWindowJoin],
+  ['product', 1, randomProduct],
   ['latest', 1, randomLatest],
   ['distinct', 1, randomDistinct],
 ]
@@ -60,14 +64,16 @@ export function where(source: ExpressionSource): Pair {
   return pair('truth', [randomExpression(source, 'truth', 3)], ' where $1')
 }
 
-/** ORDER BY all columns in some order, mostly with a LIMIT. */
-export function tail(random: Random, width: number): { text: string; ordered: boolean } {
+/** ORDER BY all columns, doubles last (their last digits may differ), mostly with a LIMIT. */
+export function tail(random: Random, shown: readonly Pair[]): { text: string; ordered: boolean } {
   if (random.chance(0.5)) return { text: '', ordered: false }
-  const first = random.below(width)
-  const order = Array.from({ length: width }, (_, index) => ((index + first) % width) + 1)
+  const places = shown.map((_, index) => index)
+  const exact = places.filter((index) => shown[index]?.type !== 'double')
+  const first = random.below(exact.length + 1)
+  const order = [...exact.slice(first), ...exact.slice(0, first), ...places.filter((index) => !exact.includes(index))]
   const keys = order.map((index) => {
     const descending = random.chance(0.4) ? ' desc' : ''
-    return `${index}${descending} nulls ${random.chance(0.5) ? 'first' : 'last'}`
+    return `${index + 1}${descending} nulls ${random.chance(0.5) ? 'first' : 'last'}`
   })
   const limit = random.pick(['', ' limit 10', ' limit 3', ' limit 7 offset 2', ' offset 5'])
   return { text: ` order by ${keys.join(', ')}${limit}`, ordered: true }
@@ -78,7 +84,7 @@ function randomSelect(random: Random): Omit<DuckQuery, 'kind'> {
   const source = { random, columns: columnsOf('') }
   const shown = items(source, random.between(1, 4), 3)
   const condition = where(source)
-  const { text, ordered } = tail(random, shown.length)
+  const { text, ordered } = tail(random, shown)
   return {
     ours: `select ${named(shown).ours} from ${table}${condition.ours}${text}`,
     duck: `select ${named(shown).duck} from ${table}${condition.duck}${text}`,
@@ -133,7 +139,7 @@ function randomGroup(random: Random): Omit<DuckQuery, 'kind'> {
     keys.length > 0 && random.chance(0.3)
       ? pair('truth', [compared('>', same('long', 'count(*)'), same('long', '3'))], ' having $1')
       : same('truth', '')
-  const { text, ordered } = tail(random, keys.length + values.length)
+  const { text, ordered } = tail(random, [...keys, ...values])
   const list = named([...keys, ...values])
   return {
     ours: `select ${list.ours} from ${table}${condition.ours}${group}${having.ours}${text}`,
@@ -147,7 +153,7 @@ function randomDistinct(random: Random): Omit<DuckQuery, 'kind'> {
   const source = { random, columns: columnsOf('') }
   const shown = Array.from({ length: random.between(1, 3) }, () => randomExpression(source, random.pick(keyTypes), 1))
   const condition = where(source)
-  const { text, ordered } = tail(random, shown.length)
+  const { text, ordered } = tail(random, shown)
   return {
     ours: `select distinct ${named(shown).ours} from ${table}${condition.ours}${text}`,
     duck: `select distinct ${named(shown).duck} from ${table}${condition.duck}${text}`,
@@ -175,7 +181,7 @@ function randomJoin(random: Random): Omit<DuckQuery, 'kind'> {
   )
   const grouped = kind === 'cross join' || random.chance(0.4)
   const list = grouped ? [same('long', 'count(*)'), randomAggregate(all)] : shown
-  const { text, ordered } = tail(random, list.length)
+  const { text, ordered } = tail(random, list)
   const from = (side: 'ours' | 'duck') => `from ${left} p ${kind} ${right} q${on[side]}${tailJoin(side)}`
   return {
     ours: `select ${named(list).ours} ${from('ours')}${condition.ours}${text}`,
@@ -238,7 +244,10 @@ function randomSet(random: Random): Omit<DuckQuery, 'kind'> {
   }
   const [first, second] = [branch(), branch()]
   const operation = random.pick(['union', 'union all', 'except', 'except all', 'intersect', 'intersect all'])
-  const { text, ordered } = tail(random, width)
+  const { text, ordered } = tail(
+    random,
+    list.map((type) => same(type, '')),
+  )
   return {
     ours: `${first.ours} ${operation} ${second.ours}${text}`,
     duck: `${combined(operation, first.duck, second.duck, width)}${text}`,
@@ -287,7 +296,7 @@ function randomSubquery(random: Random): Omit<DuckQuery, 'kind'> {
   ]
   const [ours, duck] = random.pick(forms)
   const condition = pair('truth', parts, ours, duck)
-  const { text, ordered } = tail(random, shown.length)
+  const { text, ordered } = tail(random, shown)
   const wrap = random.below(3)
   const build = (side: 'ours' | 'duck') => {
     const body = `select ${list[side]} from ${outer} p where ${condition[side]}`

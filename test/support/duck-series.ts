@@ -29,7 +29,7 @@ export function randomSample(random: Random): Omit<DuckQuery, 'kind'> {
   const values = Array.from({ length: random.between(1, 3) }, () => randomAggregate(source))
   const condition = where(source)
   const list = named([bucket, ...keys, ...values])
-  const { text, ordered } = tail(random, 1 + keys.length + values.length)
+  const { text, ordered } = tail(random, [bucket, ...keys, ...values])
   const group = ` group by ${[bucket, ...keys].map((_, index) => index + 1).join(', ')}`
   return {
     ours: `select ${list.ours} from ${table}${condition.ours} sample by ${interval}${text}`,

@@ -42,7 +42,7 @@ export function randomWindow(random: Random): Omit<DuckQuery, 'kind'> {
   const calls = Array.from({ length: random.between(1, 3) }, () => randomCall(random))
   const shown = [same('time', 'ts'), same('text', 'sym'), ...calls]
   const condition = where(source)
-  const { text, ordered } = tail(random, shown.length)
+  const { text, ordered } = tail(random, shown)
   const list = named(shown)
   return {
     ours: `select ${list.ours} from ${table}${condition.ours}${text}`,

@@ -14,17 +14,39 @@ import { type BindContext, bindContext, nested, tableIndex } from './bind-contex
 import { unknownFunction } from './call.js'
 import { bindExpression } from './expression.js'
 import { bindJoin } from './join.js'
+import { bindLateral, isLateral } from './lateral.js'
 import { scalarCall } from './make-call.js'
 import { bindQuery } from './query.js'
 import { bindRowFunction } from './row-functions.js'
 import { type Relation, scopeOf } from './scope.js'
+import { bindWindowJoin } from './window-join.js'
 
 /** FROM with its joins; without FROM one row without columns. */
 export function bindSources({ from, joins }: ast.Select, context: BindContext): Relation {
   if (from === null) {
     return { plan: { kind: 'values', columns: [], rows: [[]] }, columns: [], timestampIndex: -1, order: 'none' }
   }
-  return joins.reduce((left, join) => bindJoin(left, join, context), bindSource(from, context))
+  return joins.reduce((left, join) => bindJoined(left, join, context), bindSource(from, context))
+}
+
+function bindJoined(left: Relation, join: ast.Join, context: BindContext): Relation {
+  const { source } = join
+  if (isLateral(source)) {
+    const relation = nested(context, source.position, () => bindLateral(left, join, source, context))
+    return source.columnAliases.length === 0 ? relation : lateralNames(relation, left, source.columnAliases)
+  }
+  return join.kind === 'window' ? bindWindowJoin(left, join, context) : bindJoin(left, join, context)
+}
+
+function lateralNames(relation: Relation, left: Relation, names: readonly ast.Name[]): Relation {
+  const first = left.columns.length
+  if (names.length > relation.columns.length - first)
+    throw new SqlError('too many column aliases', names[0]?.position ?? 0)
+  const columns = relation.columns.map((column, index) => ({
+    ...column,
+    name: names[index - first]?.name ?? column.name,
+  }))
+  return { ...relation, columns }
 }
 
 export function bindSource(source: ast.TableSource, context: BindContext): Relation {
@@ -39,7 +61,6 @@ function sourceRelation(source: ast.TableSource, context: BindContext): Relation
     case 'table function':
       return bindTableFunction(source, context)
     case 'query source':
-      if (source.lateral) throw new SqlError('LATERAL is not supported', source.position)
       return named(bindQuery(source.query, context), source.alias?.name ?? null)
   }
 }

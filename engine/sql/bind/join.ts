@@ -19,13 +19,12 @@ import { allOf, columnsOf, conjuncts, remapColumns } from './walk-expression.js'
 type Join = Extract<Plan, { kind: 'join' }>
 
 /** A key as expressions over each side's own columns. */
-interface KeyPair {
+export interface KeyPair {
   readonly left: Expression
   readonly right: Expression
 }
 
 export function bindJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
-  if (join.kind === 'window') throw new SqlError('WINDOW JOIN is not supported', join.position)
   const right = bindSource(join.source, context)
   checkAlias(left, right, join)
   const timed = join.kind === 'asof' || join.kind === 'lt' || join.kind === 'splice'
@@ -38,7 +37,7 @@ export function bindJoin(left: Relation, join: ast.Join, context: BindContext): 
   return assemble(left, right, join, pairs, rest, timed ? toleranceOf(join, left, context) : null)
 }
 
-function checkAlias(left: Relation, right: Relation, { source }: ast.Join): void {
+export function checkAlias(left: Relation, right: Relation, { source }: ast.Join): void {
   const name = right.columns[0]?.source
   if (name === null || name === undefined) return
   if (!left.columns.some((column) => column.source?.toLowerCase() === name.toLowerCase())) return
@@ -46,11 +45,12 @@ function checkAlias(left: Relation, right: Relation, { source }: ast.Join): void
 }
 
 /** Scope of both sides: the right side's columns come behind the left's `width`. */
-function bothScopes(left: Relation, right: Relation, width: number): ScopeColumn[] {
+export function bothScopes(left: Relation, right: Relation, width: number): ScopeColumn[] {
   return [...left.columns, ...right.columns.map((column) => ({ ...column, index: column.index + width }))]
 }
 
-function joinCondition(
+/** Pairs of keys of USING and ON, and what else ON says. */
+export function joinCondition(
   left: Relation,
   right: Relation,
   join: ast.Join,
@@ -229,7 +229,7 @@ export function joinOn(
 // Putting it together -----------------------------------------------------------------------------------------------
 
 /** Adds key expressions that are no plain columns behind the side's columns. */
-function withKeys(
+export function withKeys(
   relation: Relation,
   keys: readonly Expression[],
 ): { readonly relation: Relation; readonly indexes: number[] } {

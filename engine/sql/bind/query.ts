@@ -18,6 +18,11 @@ import { convertTo, isUntypedNull, learnType } from './types.js'
 
 /** Column sources are null: whoever names the query sets them. */
 export function bindQuery(written: ast.Query, context: BindContext): Relation {
+  return withNames(written, context, (query) => limited(bindOrdered(query, context), query.limit, context))
+}
+
+/** Binds a query with its variables replaced and its WITH names in scope. */
+export function withNames(written: ast.Query, context: BindContext, bind: (query: ast.Query) => Relation): Relation {
   const query = substituteDeclarations(written)
   const before = context.commonTables.length
   for (const table of query.commonTables) {
@@ -26,7 +31,7 @@ export function bindQuery(written: ast.Query, context: BindContext): Relation {
     context.commonTables.push(table)
   }
   try {
-    return limited(bindOrdered(query, context), query.limit, context)
+    return bind(query)
   } finally {
     context.commonTables.length = before
   }
@@ -58,13 +63,17 @@ export function plainRelation(plan: Plan): Relation {
 
 function limited(relation: Relation, limit: ast.Limit | null, context: BindContext): Relation {
   if (limit === null) return relation
-  const low = limitNumber(limit.low, context)
-  const high = limitNumber(limit.high, context)
-  const offset = limitNumber(limit.offset, context)
-  const [lo, hi] = limitBounds(low, high, offset)
+  const [lo, hi] = limitRange(limit, context)
   if (lo === 0 && hi === null) return relation
   const plan: Plan = { kind: 'limit', columns: relation.plan.columns, input: relation.plan, lo, hi }
   return { ...relation, plan }
+}
+
+/** Rows lo to before hi; negative numbers count from the end, null is the end. */
+export function limitRange(limit: ast.Limit, context: BindContext): readonly [number, number | null] {
+  const low = limitNumber(limit.low, context)
+  const high = limitNumber(limit.high, context)
+  return limitBounds(low, high, limitNumber(limit.offset, context))
 }
 
 /** One number counts from the start, or from the end when negative; two are a range; OFFSET moves the first. */

@@ -17,6 +17,7 @@ import { bindSample } from './sample.js'
 import { type Relation, scopeOf } from './scope.js'
 import { expressionKey } from './types.js'
 import { markIndex, rewriteExpression } from './walk-expression.js'
+import { withWindowJoins } from './window-join.js'
 
 /** One column of the select list, and later of ORDER BY. */
 export interface SelectColumn extends NamedItem {
@@ -42,9 +43,16 @@ interface OrderKey {
   readonly index: number
 }
 
-export function bindSelect(select: ast.Select, orderBy: readonly ast.OrderItem[], context: BindContext): Relation {
-  if (select.pivot !== null) return bindSelect(unpivoted(select, select.pivot), orderBy, context)
-  const source = bindRows(select, context)
+/** `from`: the rows of the sources, where they are known already. */
+export function bindSelect(
+  written: ast.Select,
+  writtenOrder: readonly ast.OrderItem[],
+  context: BindContext,
+  from?: Relation,
+): Relation {
+  if (written.pivot !== null) return bindSelect(unpivoted(written, written.pivot), writtenOrder, context, from)
+  const { select, orderBy } = withWindowJoins(written, writtenOrder)
+  const source = bindRows(select, context, from)
   const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
   const aliases = new Map<string, Expression>()
   const rows = { relation: source }
@@ -84,8 +92,8 @@ function selectScope(
 }
 
 /** FROM, joins, WHERE and LATEST ON. */
-function bindRows(select: ast.Select, context: BindContext): Relation {
-  const source = bindSources(select, context)
+function bindRows(select: ast.Select, context: BindContext, from: Relation | undefined): Relation {
+  const source = from ?? bindSources(select, context)
   const { latestOn, where } = select
   const early = latestOn?.beforeWhere === true ? bindLatest(source, latestOn, context) : source
   const filtered = where === null ? early : filter(early, where, context)

@@ -128,7 +128,11 @@ function bindFrame(
   }
 }
 
-function frameBound(bound: ast.FrameBound, order: Expression | undefined, scope: ExpressionScope): bigint | null {
+export function frameBound(
+  bound: ast.FrameBound,
+  order: Expression | undefined,
+  scope: ExpressionScope,
+): bigint | null {
   switch (bound.kind) {
     case 'unbounded preceding':
     case 'unbounded following':

@@ -181,6 +181,8 @@ export interface WindowJoinRange {
   readonly start: FrameBound
   readonly end: FrameBound
   readonly prevailing: boolean
+  /** Aggregates over the rows of a window, with the names of their columns; the binder moves them here. */
+  readonly aggregates: readonly { readonly name: string; readonly call: Call }[]
 }
 
 /** `latest on ts partition by a, b`; the old `latest by a, b` has no timestamp. */

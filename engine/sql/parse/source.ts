@@ -186,6 +186,10 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   } else if (cursor.word === 'on') {
     using = parseOnColumns(cursor)
     if (using.length === 0) on = parseCondition(cursor)
+    if (on?.kind === 'column' && on.path.length === 1) {
+      using = [{ name: on.path[0] ?? '', position: on.position, quoted: on.quoted }]
+      on = null
+    }
   }
   const tolerance: Interval | null = take(cursor, 'tolerance') ? parseInterval(cursor) : null
   const window = kind === 'window' ? parseWindowJoinRange(cursor, source) : null
@@ -226,7 +230,7 @@ function parseWindowJoinRange(cursor: Cursor, source: TableSource): WindowJoinRa
   const end = parseFrameBound(cursor)
   const excluded = take(cursor, 'exclude')
   if (excluded || take(cursor, 'include')) demand(cursor, 'prevailing')
-  return { position, start, end, prevailing: !excluded }
+  return { position, start, end, prevailing: !excluded, aggregates: [] }
 }
 
 /** A table with an optional alias, as UPDATE and DELETE name it. */

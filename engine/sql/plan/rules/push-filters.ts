@@ -4,6 +4,7 @@ import { allOf, columnsOf, conjuncts, remapColumns } from '../../bind/walk-expre
 import type { Expression, Plan } from '../plan.js'
 import { isStable } from '../volatile.js'
 import { mapInputs, substitute } from '../walk-plan.js'
+import { withJoinKeys } from './join-keys.js'
 
 type Join = Extract<Plan, { kind: 'join' }>
 
@@ -107,7 +108,7 @@ function pushThroughJoin(input: Join, conditions: readonly Expression[]): Plan {
       right.push(remapColumns(condition, (index) => index - width))
     } else up.push(condition)
   }
-  const joined: Plan = { ...input, left: push(input.left, left), right: push(input.right, right) }
-  const predicate = allOf(up)
-  return predicate === null ? joined : { kind: 'filter', columns: input.columns, input: joined, predicate }
+  const { plan, rest } = withJoinKeys({ ...input, left: push(input.left, left), right: push(input.right, right) }, up)
+  const predicate = allOf(rest)
+  return predicate === null ? plan : { kind: 'filter', columns: input.columns, input: plan, predicate }
 }

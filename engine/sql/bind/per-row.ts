@@ -1,0 +1,128 @@
+// What a sub-query gives for each row of a relation, for LATERAL and WINDOW JOIN: the relation's rows get numbers, the
+// sub-query runs over all of them at once with the number as a key, and its rows are joined with theirs by it.
+
+import { dataType } from '../../types/column-types.js'
+import { aggregatesNamed } from '../functions/all.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { scalarCall } from './make-call.js'
+import { columnExpression } from './order.js'
+import { type Relation, type ScopeColumn, scopeOf } from './scope.js'
+import { constantOf } from './types.js'
+
+export const longType = dataType('LONG')
+
+/** Every row with its number (from 1) behind its columns. */
+export function withNumbers(relation: Relation): Relation {
+  return { ...relation, plan: numberedPlan(relation.plan, []) }
+}
+
+/** Numbers within the rows that share the values of the columns, in the order in which they come. */
+export function numberedPlan(input: Plan, partitionBy: readonly number[]): Plan {
+  const call: WindowCall = {
+    name: 'row_number',
+    args: [],
+    type: longType,
+    partitionBy: partitionBy.map((index) => columnExpression(input.columns[index] as PlanColumn, index)),
+    orderBy: [],
+    frame: { unit: 'range', lo: null, hi: null, exclude: 'none' },
+    ignoreNulls: false,
+    position: 0,
+  }
+  return { kind: 'window', columns: [...input.columns, { name: '$row', type: longType }], input, calls: [call] }
+}
+
+/** Columns that a sub-query may name, but that are not its own. */
+export function outerColumns(columns: readonly ScopeColumn[]): ScopeColumn[] {
+  return columns.map((column) => ({ ...column, outer: true, hidden: true }))
+}
+
+export function shiftedColumns(columns: readonly ScopeColumn[], by: number): ScopeColumn[] {
+  return columns.map((column) => ({ ...column, index: column.index + by }))
+}
+
+type Join = Extract<Plan, { kind: 'join' }>
+
+/** Joins by pairs of columns; the right side's columns come behind the left's. */
+export function joinPlan(
+  join: 'inner' | 'left' | 'cross',
+  left: Plan,
+  right: Plan,
+  pairs: readonly (readonly [number, number])[],
+): Join {
+  return {
+    kind: 'join',
+    columns: [...left.columns, ...right.columns],
+    join,
+    left,
+    right,
+    leftKeys: pairs.map(([index]) => index),
+    rightKeys: pairs.map(([, index]) => index),
+    residual: null,
+    leftTimestamp: -1,
+    rightTimestamp: -1,
+    tolerance: null,
+  }
+}
+
+export interface RowResults {
+  /** Its last column is the number of the row. */
+  readonly plan: Plan
+  /** Keeps rows for which there is no result. */
+  readonly outer: boolean
+  /** Columns that are 0, not NULL, where there is no result. */
+  readonly counts: readonly number[]
+  readonly alias: string | null
+}
+
+/** The numbered rows with their results: `left`'s columns, its number, then the results. */
+export function withResults(numbered: Relation, results: RowResults, context: BindContext): Relation {
+  const width = numbered.plan.columns.length
+  const numberOfResult = results.plan.columns.length - 1
+  const join = joinPlan(results.outer ? 'left' : 'inner', numbered.plan, results.plan, [[width - 1, numberOfResult]])
+  const found = scopeOf(results.plan, results.alias).slice(0, numberOfResult)
+  const columns = [...numbered.columns, ...shiftedColumns(found, width)]
+  return { ...numbered, columns, plan: zeroFilled(join, width, results.counts, context) }
+}
+
+function zeroFilled(join: Join, width: number, counts: readonly number[], context: BindContext): Plan {
+  if (counts.length === 0) return join
+  const expressions = join.columns.map((column, index): Expression => {
+    const value = columnExpression(column, index)
+    if (!counts.includes(index - width)) return value
+    return scalarCall('coalesce', [value, constantOf(0n, longType, 0)], 0, context)
+  })
+  return { kind: 'project', columns: join.columns, input: join, expressions }
+}
+
+// Written expressions -----------------------------------------------------------------------------------------------
+
+/** Replaces the calls of aggregates that belong to no window. */
+export function mapAggregates<Node>(node: Node, map: (call: ast.Call) => unknown): Node {
+  if (typeof node !== 'object' || node === null) return node
+  if (Array.isArray(node)) return node.map((element: unknown) => mapAggregates(element, map)) as Node
+  if (isAggregateCall(node)) return map(node) as Node
+  if ('kind' in node && (node.kind === 'subquery' || node.kind === 'exists')) return node
+  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, mapAggregates(value, map)])) as Node
+}
+
+export function hasAggregate(node: unknown): boolean {
+  let found = false
+  mapAggregates(node, (call) => {
+    found = true
+    return call
+  })
+  return found
+}
+
+function isAggregateCall(node: object): node is ast.Call {
+  if (!('kind' in node) || node.kind !== 'call') return false
+  const call = node as ast.Call
+  return call.over === null && aggregatesNamed(call.name).length > 0
+}
+
+/** Of an expression that counts rows and nothing else. */
+export function isCount(expression: ast.Expression): boolean {
+  return expression.kind === 'call' && /^(approx_)?count(_distinct)?$/i.test(expression.name)
+}

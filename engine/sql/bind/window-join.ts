@@ -1,0 +1,250 @@
+// WINDOW JOIN: aggregates over the rows of the right side that lie in a span of time around each row of the left, and,
+// unless it says EXCLUDE PREVAILING, over the last one before that span when none lies at its start.
+//
+// The spans of all left rows are as long as each other. Time is cut into buckets of that length, so a span touches two
+// of them at most: the left rows are joined once for each of the two, by keys and bucket, which costs what the rows in
+// the spans cost. The last row before is an ASOF join to the start of the span. Both together are grouped by the number
+// of the left row.
+
+import { SqlError } from '../../base/errors.js'
+import { sameType } from '../../types/column-types.js'
+import { isTime } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import { expressionText } from '../parse/text.js'
+import type { AggregateCall, Expression, Plan } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { aggregateCall } from './call.js'
+import { bindSource } from './from.js'
+import { bothScopes, checkAlias, joinCondition, type KeyPair, withKeys } from './join.js'
+import { scalarCall } from './make-call.js'
+import { columnExpression, withExtra } from './order.js'
+import { isCount, joinPlan, longType, mapAggregates, withNumbers, withResults } from './per-row.js'
+import type { Relation } from './scope.js'
+import { castTo, constantOf } from './types.js'
+import { frameBound } from './window.js'
+
+interface Written {
+  readonly select: ast.Select
+  readonly orderBy: readonly ast.OrderItem[]
+}
+
+/** Moves the aggregates of the list into the window joins whose rows they read. */
+export function withWindowJoins(select: ast.Select, orderBy: readonly ast.OrderItem[]): Written {
+  if (!select.joins.some(({ kind }) => kind === 'window')) return { select, orderBy }
+  const moved = new Map<ast.Join, { name: string; call: ast.Call }[]>()
+  const move = (call: ast.Call): ast.ColumnName => {
+    const join = joinOf(call, select.joins)
+    const calls = moved.get(join) ?? []
+    moved.set(join, calls)
+    const text = expressionText(call)
+    const known = calls.find((other) => expressionText(other.call) === text)
+    const name = known?.name ?? `$${join.position}.${calls.length}`
+    if (known === undefined) calls.push({ name, call })
+    return { kind: 'column', position: call.position, path: [name], quoted: true }
+  }
+  const items = select.items.map((item) => {
+    const expression = mapAggregates(item.expression, move)
+    const isMoved = expression !== item.expression && item.alias === null && item.expression.kind !== 'column'
+    const name = isMoved ? expressionText(item.expression) : ''
+    return isMoved && JSON.stringify(expression) !== JSON.stringify(item.expression)
+      ? { ...item, expression, alias: { name, position: item.position, quoted: true } }
+      : { ...item, expression }
+  })
+  const order = mapAggregates(orderBy, move)
+  const joins = select.joins.map((join) =>
+    join.window === null ? join : { ...join, window: { ...join.window, aggregates: moved.get(join) ?? [] } },
+  )
+  return { select: { ...select, items, joins }, orderBy: order }
+}
+
+/** The window join that the call names, else the last. */
+function joinOf(call: ast.Call, joins: readonly ast.Join[]): ast.Join {
+  const windows = joins.filter(({ kind }) => kind === 'window')
+  const sources = new Set(sourcesIn(call))
+  const named = windows.find(({ source }) => sources.has(sourceName(source)))
+  return named ?? (windows[windows.length - 1] as ast.Join)
+}
+
+function sourceName(source: ast.TableSource): string {
+  if (source.alias !== null) return source.alias.name.toLowerCase()
+  return source.kind === 'table' ? source.table.name.toLowerCase() : ''
+}
+
+function sourcesIn(node: unknown): string[] {
+  if (typeof node !== 'object' || node === null) return []
+  if ('kind' in node && node.kind === 'column' && 'path' in node) {
+    const path = node.path as readonly string[]
+    return path.length > 1 ? [(path[path.length - 2] ?? '').toLowerCase()] : []
+  }
+  return Object.values(node).flatMap(sourcesIn)
+}
+
+// Binding -----------------------------------------------------------------------------------------------------------
+
+/** Offsets from the left row's time to the ends of its span, in the unit of the time. */
+interface Span {
+  readonly lo: bigint
+  readonly hi: bigint
+}
+
+interface Sides {
+  /** The numbered left side and the right side, both with their keys. */
+  readonly left: Relation
+  readonly right: Relation
+  readonly leftKeys: readonly number[]
+  readonly rightKeys: readonly number[]
+}
+
+export function bindWindowJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
+  const { window, position } = join
+  const right = bindSource(join.source, context)
+  checkAlias(left, right, join)
+  const [leftTime, rightTime] = [timeOf(left, 'left', position), timeOf(right, 'right', position)]
+  if (window === null || window.aggregates.length === 0)
+    throw new SqlError('WINDOW join must have aggregate functions over its right side', position)
+  if (!sameType(leftTime.type, rightTime.type))
+    throw new SqlError('WINDOW join needs timestamps of one unit on both sides', position)
+  const span = spanOf(window, leftTime, context)
+  const width = left.plan.columns.length
+  const { pairs, rest } = joinCondition(left, right, join, width, context)
+  if (rest[0] !== undefined) throw new SqlError('WINDOW join takes equalities of columns only', rest[0].position)
+  const numbered = withNumbers(left)
+  const sides = sidesOf(numbered, right, pairs)
+  const within = inSpan(sides, span, context)
+  const rows = window.prevailing ? unionOf(prevailing(sides, span, context), within) : within
+  const results = grouped(rows, sides, window.aggregates, context, left, right)
+  const counts = window.aggregates.flatMap(({ call }, index) => (isCount(call) ? [index] : []))
+  const joined = withResults(numbered, { plan: results, outer: true, counts, alias: null }, context)
+  const columns = joined.columns.map((column, index) =>
+    index >= numbered.columns.length ? { ...column, hidden: true as const } : column,
+  )
+  return { ...joined, columns }
+}
+
+function timeOf({ plan, timestampIndex }: Relation, side: string, position: number): Expression {
+  const column = plan.columns[timestampIndex]
+  if (column === undefined || !isTime(column.type))
+    throw new SqlError(`${side} side of time series join has no timestamp`, position)
+  return columnExpression(column, timestampIndex)
+}
+
+function spanOf({ start, end, position }: ast.WindowJoinRange, time: Expression, context: BindContext): Span {
+  const scope = { context, columns: [], aggregates: null, windows: null }
+  const [lo, hi] = [frameBound(start, time, scope), frameBound(end, time, scope)]
+  if (lo === null || hi === null) throw new SqlError('unbounded frames are not possible in WINDOW joins', position)
+  if (hi < lo) throw new SqlError('WINDOW join hi value cannot be less than lo value', end.position)
+  return { lo, hi }
+}
+
+function sidesOf(numbered: Relation, right: Relation, pairs: readonly KeyPair[]): Sides {
+  const left = withKeys(
+    numbered,
+    pairs.map((pair) => pair.left),
+  )
+  const other = withKeys(
+    right,
+    pairs.map((pair) => pair.right),
+  )
+  return { left: left.relation, right: other.relation, leftKeys: left.indexes, rightKeys: other.indexes }
+}
+
+/** The column as a number, moved. */
+function ticks({ plan, timestampIndex }: Relation, by: bigint, context: BindContext): Expression {
+  const column = castTo(
+    columnExpression(plan.columns[timestampIndex] as Plan['columns'][number], timestampIndex),
+    longType,
+  )
+  return by === 0n ? column : scalarCall('+', [column, constantOf(by, longType, 0)], 0, context)
+}
+
+/** The plan's column at `index`. */
+function at(plan: Plan, index: number): Expression {
+  return columnExpression(plan.columns[index] as Plan['columns'][number], index)
+}
+
+/** Rows of the right within the span: the left's columns, then the right's. */
+function inSpan({ left, right, leftKeys, rightKeys }: Sides, { lo, hi }: Span, context: BindContext): Plan {
+  const bucket = (time: Expression): Expression =>
+    scalarCall('/', [time, constantOf(hi - lo + 1n, longType, 0)], 0, context)
+  const twice: Plan = { kind: 'values', columns: [{ name: '$copy', type: longType }], rows: [[0n], [1n]] }
+  const copies = joinPlan('cross', left.plan, twice, [])
+  const width = left.plan.columns.length
+  const begin = ticks(left, lo, context)
+  const leftBucket = scalarCall('+', [bucket(begin), at(copies, width)], 0, context)
+  const leftSide = withExtra({ ...left, plan: copies }, [leftBucket, begin, ticks(left, hi, context)]).plan
+  const time = ticks(right, 0n, context)
+  const rightSide = withExtra(right, [bucket(time), time]).plan
+  const rightWidth = right.plan.columns.length
+  const pairs = leftKeys.map((key, index) => [key, rightKeys[index] as number] as const)
+  const joined = joinPlan('inner', leftSide, rightSide, [...pairs, [width + 1, rightWidth]])
+  const found = at(joined, leftSide.columns.length + rightWidth + 1)
+  const predicate = scalarCall(
+    'and',
+    [
+      scalarCall('>=', [found, at(joined, width + 2)], 0, context),
+      scalarCall('<=', [found, at(joined, width + 3)], 0, context),
+    ],
+    0,
+    context,
+  )
+  const matched: Plan = { ...joined, residual: predicate }
+  return picked(matched, width, leftSide.columns.length, rightWidth)
+}
+
+/** The first columns of both sides. */
+function picked(plan: Plan, width: number, start: number, rightWidth: number): Plan {
+  const indexes = [...Array(width).keys(), ...Array.from({ length: rightWidth }, (_, index) => start + index)]
+  const columns = indexes.map((index) => plan.columns[index] as Plan['columns'][number])
+  return { kind: 'project', columns, input: plan, expressions: indexes.map((index) => at(plan, index)) }
+}
+
+/** The last row of the right before the span. */
+function prevailing({ left, right, leftKeys, rightKeys }: Sides, { lo }: Span, context: BindContext): Plan {
+  const width = left.plan.columns.length
+  const time = at(left.plan, left.timestampIndex)
+  const begin = ticks(left, lo, context)
+  const leftSide = withExtra(left, [castTo(begin, time.type), begin]).plan
+  const rightSide = withExtra(right, [ticks(right, 0n, context)]).plan
+  const rightWidth = right.plan.columns.length
+  const joined: Plan = {
+    ...joinPlan('inner', leftSide, rightSide, []),
+    join: 'asof',
+    leftKeys,
+    rightKeys,
+    leftTimestamp: width,
+    rightTimestamp: right.timestampIndex,
+  }
+  const found = at(joined, leftSide.columns.length + rightWidth)
+  const predicate = scalarCall('<', [found, at(joined, width + 1)], 0, context)
+  const before: Plan = { kind: 'filter', columns: joined.columns, input: joined, predicate }
+  return picked(before, width, leftSide.columns.length, rightWidth)
+}
+
+function unionOf(left: Plan, right: Plan): Plan {
+  return { kind: 'set', columns: left.columns, operation: 'union', all: true, left, right }
+}
+
+/** One row per left row that has any: the aggregates, then the row's number. */
+function grouped(
+  rows: Plan,
+  sides: Sides,
+  calls: ast.WindowJoinRange['aggregates'],
+  context: BindContext,
+  left: Relation,
+  right: Relation,
+): Plan {
+  const columns = bothScopes(left, right, sides.left.plan.columns.length)
+  const scope = { context, columns, aggregates: null, windows: null }
+  const aggregates = calls.map(({ call }): AggregateCall => aggregateCall(call, scope))
+  const number = at(rows, left.plan.columns.length)
+  const named = aggregates.map(({ type }, index) => ({ name: calls[index]?.name ?? '', type }))
+  const groups: Plan = {
+    kind: 'aggregate',
+    columns: [{ name: '$row', type: longType }, ...named],
+    input: rows,
+    keys: [number],
+    aggregates,
+  }
+  const expressions = [...named.map((_, index) => at(groups, index + 1)), at(groups, 0)]
+  return { kind: 'project', columns: [...named, { name: '$row', type: longType }], input: groups, expressions }
+}
