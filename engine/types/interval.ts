@@ -1,8 +1,9 @@
 // Intervals of time as WHERE writes them: `2024-01-01`, `2024-01;1d;7d;5` (start;duration;period;count),
-// `2024-01-[01,03]` (alternatives), and lists of ranges: intersection, union, complement. Ranges are inclusive.
+// with a start as in tick.ts, and lists of ranges: intersection, union, complement. Ranges are inclusive.
 
 import { longMax, longMin } from './number.js'
-import { formatTimestamp, parseSpan, parseTimestamp } from './timestamp.js'
+import { tickSpans } from './tick.js'
+import { formatTimestamp, parseTimestamp } from './timestamp.js'
 import type { TimestampUnit } from './timestamp-calendar.js'
 import { addUnits, isTimeUnit, type TimeUnit } from './timestamp-floor.js'
 import type { IntervalValue } from './value.js'
@@ -19,14 +20,15 @@ export type IntervalResult = { readonly ranges: readonly Range[] } | { readonly 
 
 const rangesMax = 1_000_000
 
-export function parseIntervals(text: string, unit: TimestampUnit): IntervalResult {
+/** `nowMicros` is what the variables of tick expressions (tick.ts) count from. */
+export function parseIntervals(text: string, unit: TimestampUnit, nowMicros: bigint): IntervalResult {
   const [start = '', duration, period, count, ...more] = text.split(';').map((part) => part.trim())
   if (more.length > 0) return { error: `Invalid interval format: ${text}` }
-  const starts = expandAlternatives(start)
-  if (starts === null) return { error: `Invalid date: ${start}` }
+  const spans = tickSpans(start, { unit, nowMicros })
+  if (typeof spans === 'string') return { error: spans }
   const ranges: Range[] = []
-  for (const alternative of starts) {
-    const result = repeated(alternative, duration, period, count, unit)
+  for (const span of spans) {
+    const result = repeated(span, duration, period, count, unit)
     if ('error' in result) return result
     ranges.push(...result.ranges)
     if (ranges.length > rangesMax) return { error: 'too many intervals' }
@@ -35,19 +37,18 @@ export function parseIntervals(text: string, unit: TimestampUnit): IntervalResul
 }
 
 function repeated(
-  start: string,
+  span: Range,
   duration: string | undefined,
   period: string | undefined,
   count: string | undefined,
   unit: TimestampUnit,
 ): IntervalResult {
   // A duration counts from the start: `2024-01-01;1h` is the first hour of the day.
-  const span = parseSpan(start, unit)
-  if (span === null) return { error: `Invalid date: ${start.replace(/^\[|\]$/g, '')}` }
   if (duration === undefined) return { ranges: [span] }
-  const length = parseDuration(duration)
-  if ('error' in length) return length
-  const base = { lo: span.lo, hi: addUnits(span.lo, length.unit, length.count, unit) - 1n }
+  const lengths = parseDurations(duration)
+  if ('error' in lengths) return lengths
+  const end = lengths.parts.reduce((ticks, part) => addUnits(ticks, part.unit, part.count, unit), span.lo)
+  const base = { lo: span.lo, hi: end - 1n }
   if (period === undefined) return { ranges: [base] }
   if (count === undefined) return { error: 'Count not specified' }
   const step = parseDuration(period)
@@ -70,6 +71,18 @@ interface Duration {
   readonly unit: TimeUnit
 }
 
+/** `1h`, `6h30m` */
+function parseDurations(text: string): { readonly parts: readonly Duration[] } | { readonly error: string } {
+  const pieces = /^(?:\d+[A-Za-z])+$/.test(text) ? (text.match(/\d+[A-Za-z]/g) ?? []) : [text]
+  const parts: Duration[] = []
+  for (const piece of pieces) {
+    const part = parseDuration(piece)
+    if ('error' in part) return part
+    parts.push(part)
+  }
+  return { parts }
+}
+
 function parseDuration(text: string): Duration | { readonly error: string } {
   const match = /^(-?\d+)(.*)$/.exec(text)
   if (match === null) return { error: `Invalid duration: ${text}` }
@@ -79,29 +92,6 @@ function parseDuration(text: string): Duration | { readonly error: string } {
   const count = Number(digits)
   if (Math.abs(count) > 2_147_483_647) return { error: `Invalid duration: ${text}` }
   return { count, unit }
-}
-
-/** `2024-01-[01,03]` gives two texts; `[a..b]` within gives all numbers of the range. null when it does not close. */
-function expandAlternatives(text: string): string[] | null {
-  const open = text.indexOf('[')
-  if (open < 0) return [text]
-  const close = text.indexOf(']', open)
-  if (close < 0) return null
-  const options: string[] = []
-  for (const option of text.slice(open + 1, close).split(',')) {
-    const range = /^(\d+)\.\.(\d+)$/.exec(option.trim())
-    if (range === null) options.push(option.trim())
-    else options.push(...numbersBetween(range[1] ?? '', range[2] ?? ''))
-  }
-  return options.flatMap((option) => {
-    const rest = expandAlternatives(text.slice(close + 1)) ?? []
-    return rest.map((tail) => text.slice(0, open) + option + tail)
-  })
-}
-
-function numbersBetween(first: string, last: string): string[] {
-  const length = Math.max(0, Math.min(10_000, Number(last) - Number(first) + 1))
-  return Array.from({ length }, (_, index) => String(Number(first) + index).padStart(first.length, '0'))
 }
 
 /** Sorted, disjoint, without empty ranges; neighbours are joined. */

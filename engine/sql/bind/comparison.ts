@@ -4,6 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import { parseIntervals } from '../../types/interval.js'
+import { dependsOnNow } from '../../types/tick.js'
 import { parseDate, parseTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import { typeName } from '../functions/compare.js'
@@ -160,7 +161,8 @@ function inRanges(
   context: BindContext,
   position: number,
 ): Expression {
-  const result = parseIntervals(text, operand.type.name as TimestampUnit)
+  if (dependsOnNow(text)) context.cacheable = false
+  const result = parseIntervals(text, operand.type.name as TimestampUnit, context.evaluation.nowMicros)
   if ('error' in result) throw new SqlError(result.error, textPosition)
   const bounds = result.ranges.flatMap(({ lo, hi }) =>
     [lo, hi].map((bound) => constantOf(bound, operand.type, textPosition)),

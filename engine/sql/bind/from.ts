@@ -62,6 +62,8 @@ function sourceRelation(source: ast.TableSource, context: BindContext): Relation
       return bindTableFunction(source, context)
     case 'query source':
       return named(bindQuery(source.query, context), source.alias?.name ?? null)
+    case 'variable source':
+      throw new SqlError(`tried to use undeclared variable \`@${source.name}\``, source.position)
   }
 }
 

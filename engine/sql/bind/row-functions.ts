@@ -1,4 +1,4 @@
-// Functions that make rows: long_sequence and generate_series. Both are a sequence of numbers, projected.
+// Functions that make rows: long_sequence and generate_series (a sequence of numbers, projected) and unnest.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -22,6 +22,8 @@ export function bindRowFunction(call: Call, args: readonly Expression[], context
       return longSequence(call, args)
     case 'generate_series':
       return generateSeries(call, args, context)
+    case 'unnest':
+      return unnest(call, args)
     default:
       return undefined
   }
@@ -48,6 +50,18 @@ function sequence(count: bigint, seed: readonly [bigint, bigint] | null, name: s
 
 function relationOf(plan: Plan, timestampIndex = -1): Relation {
   return { plan, columns: scopeOf(plan, null), timestampIndex, order: timestampIndex < 0 ? 'none' : 'ascending' }
+}
+
+/** The elements of a constant array, one a row; of nested arrays the numbers within. */
+function unnest(call: Call, args: readonly Expression[]): Relation {
+  const [array, ...more] = args
+  if (array === undefined || more.length > 0) throw noMatch(call.name, args, call.position)
+  if (array.type.name !== 'ARRAY') throw noMatch(call.name, args, call.position)
+  if (!isConstant(array)) throw new SqlError('unnest() takes a constant array', array.position)
+  const { value } = array
+  const elements = typeof value === 'object' && value !== null && 'data' in value ? [...value.data] : []
+  const rows = elements.map((element) => [Number.isNaN(element) ? null : element])
+  return relationOf({ kind: 'values', columns: [{ name: 'unnest', type: dataType('DOUBLE') }], rows })
 }
 
 // generate_series ---------------------------------------------------------------------------------------------------

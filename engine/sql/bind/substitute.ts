@@ -2,7 +2,7 @@
 // result columns show the values.
 
 import { SqlError } from '../../base/errors.js'
-import type { Declaration, Expression, Query } from '../parse/ast.js'
+import type { Declaration, Expression, Query, TableSource, VariableSource } from '../parse/ast.js'
 
 export function substituteDeclarations(query: Query): Query {
   if (query.declarations.length === 0) return query
@@ -25,6 +25,7 @@ export function replaceVariables<Node>(node: Node, values: ReadonlyMap<string, E
     if (value === undefined) throw new SqlError(`tried to use undeclared variable \`@${node.name}\``, node.position)
     return { ...value, position: node.position } as Node
   }
+  if (isVariableSource(node)) return sourceOf(node, values) as Node
   return Object.fromEntries(
     Object.entries(node).map(([key, value]) => [key, replaceVariables(value as unknown, values)]),
   ) as Node
@@ -32,4 +33,20 @@ export function replaceVariables<Node>(node: Node, values: ReadonlyMap<string, E
 
 function isVariable(node: object): node is { kind: 'variable'; name: string; position: number } {
   return 'kind' in node && node.kind === 'variable'
+}
+
+function isVariableSource(node: object): node is VariableSource {
+  return 'kind' in node && node.kind === 'variable source'
+}
+
+/** A sub-query, or the table of that name. */
+function sourceOf({ name, ...common }: VariableSource, values: ReadonlyMap<string, Expression>): TableSource {
+  const { position } = common
+  const value = values.get(name.toLowerCase())
+  if (value === undefined) throw new SqlError(`tried to use undeclared variable \`@${name}\``, position)
+  if (value.kind === 'subquery') return { ...common, kind: 'query source', query: value.query, lateral: false }
+  const [first = '', second] = value.kind === 'column' ? value.path : []
+  if (first === '') throw new SqlError(`a table or sub-query is expected in \`@${name}\``, position)
+  const table = { position, schema: second === undefined ? null : first, name: second ?? first, quoted: true }
+  return { ...common, kind: 'table', table }
 }

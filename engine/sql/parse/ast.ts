@@ -131,7 +131,7 @@ export interface SelectItem {
   readonly alias: Name | null
 }
 
-export type TableSource = NamedTable | TableFunction | QuerySource
+export type TableSource = NamedTable | TableFunction | QuerySource | VariableSource
 
 interface SourceCommon {
   readonly position: number
@@ -157,6 +157,12 @@ export interface QuerySource extends SourceCommon {
   readonly kind: 'query source'
   readonly query: Query
   readonly lateral: boolean
+}
+
+/** `from @x`: a table or a sub-query that DECLARE names. */
+export interface VariableSource extends SourceCommon {
+  readonly kind: 'variable source'
+  readonly name: string
 }
 
 export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'lt' | 'splice' | 'window'

@@ -10,7 +10,7 @@
 import { SqlError } from '../../base/errors.js'
 import { sqlChainMax } from '../../base/limits.js'
 import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from './ast.js'
-import { advance, at, type Cursor, descend, moveTo, quotedValue, tokenText } from './cursor.js'
+import { advance, at, type Cursor, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
@@ -20,6 +20,7 @@ export const notPower = 30
 const equalityPower = 40
 const containmentPower = 60
 export const signPower = 130
+const zonePower = 135
 
 /** Of an operator between two operands. */
 const powers: ReadonlyMap<string, number> = new Map([
@@ -84,6 +85,7 @@ function powerHere(cursor: Cursor): number {
   if (word === '') return 0
   const power = powers.get(word)
   if (power !== undefined) return power
+  if (word === 'at') return peekWord(cursor) === 'time' ? zonePower : 0
   return word === 'not' ? negatedPower(cursor) : 0
 }
 
@@ -124,8 +126,30 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
       return left
     case 'operator':
       return parseNamedOperator(cursor, left, position)
+    case 'at':
+      return parseAtTimeZone(cursor, left, position)
     default:
       return parseBinary(cursor, left, word as BinaryOperator, power, position)
+  }
+}
+
+/** `ts at time zone 'Europe/Berlin'` is `to_timezone(ts, 'Europe/Berlin')`. */
+function parseAtTimeZone(cursor: Cursor, operand: Expression, position: number): Expression {
+  link(cursor)
+  demand(cursor, 'time')
+  demand(cursor, 'zone')
+  const zone = parseExpression(cursor, zonePower, 'time zone expected')
+  return {
+    kind: 'call',
+    position,
+    schema: null,
+    name: 'to_timezone',
+    args: [operand, zone],
+    distinct: false,
+    orderBy: [],
+    filter: null,
+    ignoreNulls: false,
+    over: null,
   }
 }
 

@@ -13,7 +13,7 @@ import type {
   WindowJoinRange,
 } from './ast.js'
 import { parseCall } from './call.js'
-import { advance, type Cursor, moveTo, peekWord } from './cursor.js'
+import { advance, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   demand,
   parseList,
@@ -75,6 +75,11 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
   if (cursor.word === '(') return parseQuerySource(cursor, position, parseQueryInParentheses(cursor), lateral)
   if (cursor.kind === 'word' && (cursor.word === 'where' || cursor.word === 'select'))
     throw new SqlError(missing, position)
+  if (cursor.kind === 'variable') {
+    const name = tokenText(cursor).slice(1)
+    advance(cursor)
+    return { kind: 'variable source', position, name, ...parseSourceTail(cursor) }
+  }
   const table = parseTableName(cursor, missing)
   if (cursor.word !== '(') return { kind: 'table', position, table, ...parseSourceTail(cursor) }
   const call = parseCall(cursor, [table.name], position)

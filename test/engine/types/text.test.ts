@@ -104,7 +104,7 @@ describe('ranges', () => {
 
   test('interval texts', () => {
     const count = (text: string): number => {
-      const result = parseIntervals(text, 'TIMESTAMP')
+      const result = parseIntervals(text, 'TIMESTAMP', 0n)
       return 'error' in result ? -1 : result.ranges.length
     }
     expect(count('2024-01-01;1h;1d;7')).toBe(7)
