@@ -7,14 +7,14 @@ import { type AggregateKernel, tableFullId } from './aggregate.js'
 type TableKernel = Pick<
   AggregateKernel,
   | 'combineIds'
+  | 'pairIds'
+  | 'fillWithin'
   | 'bucketIds'
   | 'bucketRuns'
   | 'numberKeys8'
   | 'numberKeys16'
   | 'numberTexts'
   | 'rehashKeys'
-  | 'partitionCounts'
-  | 'partitionKeys8'
 >
 
 export function tableTwin(memory: SharedMemory): TableKernel {
@@ -25,6 +25,21 @@ export function tableTwin(memory: SharedMemory): TableKernel {
         memory.u32[(out >>> 2) + r] =
           (Math.imul(before, cardinality) + (memory.u32[(ids >>> 2) + r] as number) + 1) >>> 0
       }
+    },
+    pairIds: (low, high, rows, out) => {
+      for (let r = 0; r < rows; r++) {
+        memory.u32[(out >>> 2) + r * 2] = memory.u32[(low >>> 2) + r] as number
+        memory.u32[(out >>> 2) + r * 2 + 1] = high === 0 ? 0 : (memory.u32[(high >>> 2) + r] as number)
+      }
+    },
+    fillWithin: (ts, from, rows, low, high, width, value, out) => {
+      for (let r = from; r < rows; r++) {
+        const t = memory.i64[(ts >>> 3) + r] as bigint
+        if (t < low || t >= high) return r
+        if (width === 4) memory.i32[(out >>> 2) + r] = Number(value)
+        else memory.i64[(out >>> 3) + r] = value
+      }
+      return Math.max(from, rows)
     },
     bucketIds: (ts, rows, origin, step, out) => {
       for (let r = 0; r < rows; r++) {
@@ -41,32 +56,7 @@ export function tableTwin(memory: SharedMemory): TableKernel {
     numberTexts: (table, entries, mask, rows, ids) =>
       numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entries + r * 8), 0),
     rehashKeys: () => undefined,
-    partitionCounts: (keys, mask, rows, bits, counts) => {
-      for (let r = 0; r < rows; r++) {
-        if (mask === 0 || memory.u8[mask + r] !== 0) next(memory, (counts >>> 2) + partitionOf(memory, keys, r, bits))
-      }
-    },
-    partitionKeys8: (keys, mask, rows, firstRow, bits, positions, outKeys, outRows) => {
-      for (let r = 0; r < rows; r++) {
-        if (mask !== 0 && memory.u8[mask + r] === 0) continue
-        const position = next(memory, (positions >>> 2) + partitionOf(memory, keys, r, bits))
-        memory.u64[(outKeys >>> 3) + position] = memory.u64[(keys >>> 3) + r] as bigint
-        memory.u32[(outRows >>> 2) + position] = firstRow + r
-      }
-    },
   }
-}
-
-function partitionOf(memory: SharedMemory, keys: number, row: number, bits: number): number {
-  const product = BigInt.asUintN(64, (memory.u64[(keys >>> 3) + row] as bigint) * 0x9e37_79b9_7f4a_7c15n)
-  return Number(product >> BigInt(64 - bits))
-}
-
-/** The counter's value, then one more. */
-function next(memory: SharedMemory, word: number): number {
-  const value = memory.u32[word] as number
-  memory.u32[word] = value + 1
-  return value
 }
 
 function bucketOf(ts: bigint, origin: bigint, step: bigint): bigint {

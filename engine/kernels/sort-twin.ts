@@ -30,6 +30,12 @@ export function sortTwin(memory: SharedMemory): SortKernel {
         copy(memory, width, source, memory.u32[(row >>> 2) + i] as number, out, i)
       }
     },
+    orderWords: (kind, values, rows, missing, nullWord, turn, out) => {
+      for (let i = 0; i < rows; i++) {
+        const word = orderWord(memory, kind, values, i, missing)
+        memory.i64[(out >>> 3) + i] = (word ?? nullWord) ^ turn
+      }
+    },
     identity: (rows, out) => {
       for (let i = 0; i < rows; i++) memory.u32[(out >>> 2) + i] = i
     },
@@ -42,6 +48,22 @@ function copy(memory: SharedMemory, width: number, source: number, from: number,
 
 function at(memory: SharedMemory, ts: number, row: number): bigint {
   return memory.i64[(ts >>> 3) + row] as bigint
+}
+
+const longMask = 0x7fff_ffff_ffff_ffffn
+const bits = new DataView(new ArrayBuffer(8))
+
+/** null: a missing value. */
+function orderWord(memory: SharedMemory, kind: number, values: number, row: number, missing: bigint): bigint | null {
+  if (kind >= 2) {
+    const value = kind === 2 ? at(memory, values, row) : BigInt(memory.i32[(values >>> 2) + row] as number)
+    return value === missing ? null : value
+  }
+  const number = (kind === 0 ? memory.f64[(values >>> 3) + row] : memory.f32[(values >>> 2) + row]) as number
+  if (Number.isNaN(number)) return null
+  bits.setFloat64(0, number === 0 ? 0 : number)
+  const word = bits.getBigInt64(0)
+  return word < 0n ? word ^ longMask : word
 }
 
 function sortPermutation(memory: SharedMemory, ts: number, rows: number, scratchBytes: number, out: number): number {

@@ -32,6 +32,19 @@ export interface SortKernel {
   gatherOr(width: number, source: number, index: number, rows: number, nothing: number, out: number): void
   /** out[i] = sources[run[i]][row[i]]: sources is u32[] of column addresses, run and row are as mergeRuns wrote them. */
   gatherRuns(width: number, sources: number, run: number, row: number, rows: number, out: number): void
+  /**
+   * Columns as words (i64) whose signed order is theirs. kind: as aggregateKinds, f64 to i32. NaN, or the integer
+   * `missing`, becomes nullWord; then all words are xor-ed with `turn` (-1 turns the order round).
+   */
+  orderWords(
+    kind: number,
+    values: number,
+    rows: number,
+    missing: bigint,
+    nullWord: bigint,
+    turn: bigint,
+    out: number,
+  ): void
   /** Writes 0, 1, 2, ... to out (u32[rows]). */
   identity(rows: number, out: number): void
 }

@@ -418,6 +418,31 @@ export function combineIds(ids: usize, rows: usize, cardinality: u32, previous: 
   }
 }
 
+export function pairIds(low: usize, high: usize, rows: usize, out: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    store<u32>(out + (r << 3), load<u32>(low + (r << 2)))
+    store<u32>(out + (r << 3), high ? load<u32>(high + (r << 2)) : 0, 4)
+  }
+}
+
+export function fillWithin(ts: usize, from: usize, rows: usize, low: i64, high: i64, width: u32, value: i64, out: usize): usize {
+  let r = from
+  if (width == 4) {
+    for (; r < rows; r++) {
+      const t = load<i64>(ts + (r << 3))
+      if (t < low || t >= high) break
+      store<i32>(out + (r << 2), <i32>value)
+    }
+    return r
+  }
+  for (; r < rows; r++) {
+    const t = load<i64>(ts + (r << 3))
+    if (t < low || t >= high) break
+    store<i64>(out + (r << 3), value)
+  }
+  return r
+}
+
 @inline
 function floorDivide(v: i64, by: i64): i64 {
   const q = v / by
@@ -500,6 +525,9 @@ export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, i
   const countMax = load<u32>(table, 12)
   let n = load<u32>(table, 8)
   let r: u32 = 0
+  // Rows in time order repeat their keys.
+  let last: u64 = 0
+  let lastId: u32 = 0
   for (; r < rows; r++) {
     const row = <usize>r
     if ((r & (touchRows - 1)) == 0 && slotMask > touchFrom) touched = touchSlots(slots, slotMask, keys + (row << 3), min(touchRows, rows - r))
@@ -508,6 +536,10 @@ export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, i
       continue
     }
     const key = load<u64>(keys + (row << 3))
+    if (lastId != 0 && key == last) {
+      store<u32>(ids + (row << 2), lastId - 1)
+      continue
+    }
     let slot = slots + (<usize>(hash64(key) & slotMask) << 4)
     let id = load<u32>(slot, 8)
     while (id != 0 && load<u64>(slot) != key) {
@@ -521,36 +553,12 @@ export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, i
       id = ++n
       store<u32>(slot, id, 8)
     }
+    last = key
+    lastId = id
     store<u32>(ids + (row << 2), id - 1)
   }
   store<u32>(table, n, 8)
   return r
-}
-
-/** The partition of a key: bits of the hash that the slots of a partition's table do not use. */
-@inline
-function partitionOf(key: u64, bits: u32): usize {
-  return <usize>((key * 0x9e3779b97f4a7c15) >> <u64>(64 - bits))
-}
-
-export function partitionCounts(keys: usize, mask: usize, rows: usize, bits: u32, counts: usize): void {
-  for (let r: usize = 0; r < rows; r++) {
-    if (mask != 0 && load<u8>(mask + r) == 0) continue
-    const at = counts + (partitionOf(load<u64>(keys + (r << 3)), bits) << 2)
-    store<u32>(at, load<u32>(at) + 1)
-  }
-}
-
-export function partitionKeys8(keys: usize, mask: usize, rows: usize, firstRow: u32, bits: u32, positions: usize, outKeys: usize, outRows: usize): void {
-  for (let r: usize = 0; r < rows; r++) {
-    if (mask != 0 && load<u8>(mask + r) == 0) continue
-    const key = load<u64>(keys + (r << 3))
-    const at = positions + (partitionOf(key, bits) << 2)
-    const position = <usize>load<u32>(at)
-    store<u32>(at, <u32>position + 1)
-    store<u64>(outKeys + (position << 3), key)
-    store<u32>(outRows + (position << 2), firstRow + <u32>r)
-  }
 }
 
 @inline
@@ -626,6 +634,25 @@ function keepText(table: usize, entry: usize, p: usize, bytes: i32): bool {
   return true
 }
 
+/** Hashes of the next texts to ids, and a touch of what each will be compared with: the misses overlap. */
+function hashTexts(slots: usize, slotMask: u32, distinct: usize, entries: usize, rows: u32, ids: usize): u32 {
+  let sink: u32 = 0
+  for (let r: usize = 0; r < rows; r++) {
+    const entry = entries + (r << 3)
+    const hash = textHash(<usize>load<u32>(entry), load<i32>(entry, 4))
+    store<u32>(ids + (r << 2), hash)
+    if (slotMask > touchFrom) sink |= load<u32>(slots + (<usize>(hash & slotMask) << 3), 4)
+  }
+  if (slotMask <= touchFrom) return sink
+  for (let r: usize = 0; r < rows; r++) {
+    const id = load<u32>(slots + (<usize>(load<u32>(ids + (r << 2)) & slotMask) << 3), 4)
+    if (id == 0) continue
+    const known = distinct + (<usize>(id - 1) << 3)
+    if (load<i32>(known, 4) > 0) sink |= <u32>load<u8>(<usize>load<u32>(known))
+  }
+  return sink
+}
+
 export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32, ids: usize): u32 {
   const slots = <usize>load<u32>(table)
   const slotMask = load<u32>(table, 4)
@@ -635,13 +662,15 @@ export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32
   let r: u32 = 0
   for (; r < rows; r++) {
     const row = <usize>r
+    if ((r & (touchRows - 1)) == 0)
+      touched = hashTexts(slots, slotMask, distinct, entries + (row << 3), min(touchRows, rows - r), ids + (row << 2))
     if (mask != 0 && load<u8>(mask + row) == 0) {
       store<u32>(ids + (row << 2), none)
       continue
     }
     const p = <usize>load<u32>(entries + (row << 3))
     const bytes = load<i32>(entries + (row << 3), 4)
-    const hash = textHash(p, bytes)
+    const hash = load<u32>(ids + (row << 2))
     let at = hash & slotMask
     let id: u32 = 0
     for (;;) {

@@ -257,6 +257,27 @@ function sortPairs(ts: usize, rows: usize, low: i64, valueBits: i32, scratch: us
   for (let i: usize = 0; i < rows; i++) store<u32>(out + (i << 2), load<u32>(a + (i << 4), 8))
 }
 
+/** Bits of a double whose signed order is the order of the numbers: NaN is `missing`, both zeros are one. */
+@inline
+function doubleWord(v: f64, missing: i64): i64 {
+  if (v != v) return missing
+  const bits = reinterpret<i64>(v + 0.0)
+  return bits ^ ((bits >> 63) & i64.MAX_VALUE)
+}
+
+export function orderWords(kind: u32, values: usize, rows: usize, missing: i64, nullWord: i64, turn: i64, out: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    let word: i64
+    if (kind == 0) word = doubleWord(load<f64>(values + (r << 3)), nullWord)
+    else if (kind == 1) word = doubleWord(<f64>load<f32>(values + (r << 2)), nullWord)
+    else {
+      word = kind == 2 ? load<i64>(values + (r << 3)) : <i64>load<i32>(values + (r << 2))
+      if (word == missing) word = nullWord
+    }
+    store<i64>(out + (r << 3), word ^ turn)
+  }
+}
+
 export function identity(rows: usize, out: usize): void {
   for (let i: usize = 0; i < rows; i++) store<u32>(out + (i << 2), <u32>i)
 }

@@ -7,10 +7,12 @@ import type { ExecContext } from './context.js'
 import { helpFragment } from './fragment-operators.js'
 import { scanShape } from './scan-slices.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
+import { helpSort } from './sort-shared.js'
 
 /** undefined: this thread cannot help. */
 export function buildHelper(context: ExecContext, plan: Plan, details: ShareDetails): ChunkWorker | undefined {
   if (details.counts === null) {
+    if (plan.kind === 'sort') return helpSort(context, plan, details)
     return plan.kind === 'aggregate' ? helpAggregate(context, plan, readsOneTable(plan.input), details) : undefined
   }
   if (!('input' in plan) || plan.input.kind !== 'scan') return undefined

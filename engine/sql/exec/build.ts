@@ -22,6 +22,7 @@ import { orderedScanOperator } from './scan-ordered.js'
 import { scanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
 import { sortOperator } from './sort.js'
+import { sharedSort } from './sort-shared.js'
 import type { Operator } from './vector.js'
 import { windowOperator } from './window.js'
 
@@ -46,7 +47,7 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     case 'latest':
       return buildLatest(context, plan)
     case 'sort':
-      return sortOperator(context, buildOperator(context, plan.input), plan)
+      return sharedSort(context, plan) ?? sortOperator(context, buildOperator(context, plan.input), plan)
     case 'limit':
       return buildLimit(context, plan)
     case 'distinct':

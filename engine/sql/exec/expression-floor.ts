@@ -32,42 +32,29 @@ export function compileFloor(
   if (more.length > 0 || time === undefined || (unit !== 'TIMESTAMP' && unit !== 'TIMESTAMP_NS')) return undefined
   const interval = constantInterval(call.name, unitText)
   if (interval === null) return undefined
-  const { memory, space, evaluation } = context
+  const { memory, space, evaluation, kernels } = context
   const source = compile(time)
   const argument: Expression = { kind: 'column', index: 0, type: time.type, position: call.position }
   const floor = compileExpression({ ...call, args: [unitText as Expression, argument] }, evaluation)
   const row: Value[] = []
   const address = space.take(batchRowsMax * 8)
-  const { u32, i32, i64 } = memory
   return (batch) => {
     const from = source(batch).address
-    // Of the bucket: bounds as doubles (a safe distance from both ends is left to the exact way), its start as halves.
-    let [low, high, startLow, startHigh] = [1, 0, 0, 0]
-    for (let index = 0; index < batch.rows; index++) {
-      const word = (from >>> 2) + index * 2
-      const out = (address >>> 2) + index * 2
-      const ts = (i32[word + 1] as number) * 0x1_0000_0000 + (u32[word] as number)
-      if (!(ts >= low && ts < high)) {
-        const value = i64[word >>> 1] as bigint
-        row[0] = value === -(2n ** 63n) ? null : value
-        const start = floor(row)
-        i64[out >>> 1] = start === null ? -(2n ** 63n) : (start as bigint)
-        if (start === null) continue
-        startLow = u32[out] as number
-        startHigh = i32[out + 1] as number
-        low = Number(start) + roundingTicks
-        high = Number(nextBucket(start as bigint, interval, unit)) - roundingTicks
-        continue
-      }
-      u32[out] = startLow
-      i32[out + 1] = startHigh
+    for (let index = 0; index < batch.rows; ) {
+      const ts = memory.i64[(from >>> 3) + index] as bigint
+      row[0] = ts === int64Min ? null : ts
+      const start = (floor(row) ?? int64Min) as bigint
+      const next = start === int64Min ? ts : nextBucket(start, interval, unit)
+      // At the ends of the range of timestamps a bucket is cut off.
+      const low = start === int64Min || start > ts ? ts : start
+      const high = next > ts ? next : ts + 1n
+      index = kernels.aggregate.fillWithin(from, index, batch.rows, low, high, 8, start, address)
     }
     return { type: call.type, address, dictionary: 0 }
   }
 }
 
-/** Doubles are exact to 256 for nanoseconds of this century. */
-const roundingTicks = 1024
+const int64Min = -(2n ** 63n)
 
 /** The interval of a floor with a constant unit; null: of another kind. */
 export function constantInterval(name: string, unit: Expression | undefined): SampleInterval | null {

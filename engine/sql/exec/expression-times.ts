@@ -38,8 +38,6 @@ const steadyOver: Record<string, SampleInterval['unit']> = {
 
 const int32Min = -0x8000_0000
 const int64Min = -(2n ** 63n)
-/** Doubles are exact to 256 for nanoseconds of this century. */
-const roundingTicks = 1024
 
 interface Part {
   readonly unit: SampleInterval['unit']
@@ -58,23 +56,17 @@ export function compileTimePart(
   if (part === undefined || call.type.name !== 'INT') return undefined
   const timestamps = part.time.type.name
   if (timestamps !== 'TIMESTAMP' && timestamps !== 'TIMESTAMP_NS') return undefined
-  const { memory, space } = context
+  const { memory, space, kernels } = context
   const source = compile(part.time)
   const partAt = partEvaluator(part, context)
   const address = space.take(batchRowsMax * 4)
-  const { u32, i32, i64 } = memory
   return (batch) => {
     const from = source(batch).address
-    let [low, high, held] = [1, 0, 0]
-    for (let index = 0; index < batch.rows; index++) {
-      const word = (from >>> 2) + index * 2
-      const ts = (i32[word + 1] as number) * 0x1_0000_0000 + (u32[word] as number)
-      if (!(ts >= low && ts < high)) {
-        const exact = i64[word >>> 1] as bigint
-        held = partAt(exact)
-        ;[low, high] = exact === int64Min ? [1, 0] : boundsOf(exact, part.unit, timestamps)
-      }
-      i32[(address >>> 2) + index] = held
+    for (let row = 0; row < batch.rows; ) {
+      const ts = memory.i64[(from >>> 3) + row] as bigint
+      const held = partAt(ts)
+      const [low, high] = ts === int64Min ? [ts, ts + 1n] : boundsOf(ts, part.unit, timestamps)
+      row = kernels.aggregate.fillWithin(from, row, batch.rows, low, high, 4, BigInt(held), address)
     }
     return { type: call.type, address, dictionary: 0 }
   }
@@ -109,9 +101,11 @@ function partEvaluator({ call }: Part, context: ExecContext): (ts: bigint) => nu
   }
 }
 
-/** Where the value holds, as doubles: a safe distance from both ends is left to the exact way. */
-function boundsOf(ts: bigint, unit: SampleInterval['unit'], timestamps: TimestampUnit): [number, number] {
+/** Where the value holds: from the first to before the second. */
+function boundsOf(ts: bigint, unit: SampleInterval['unit'], timestamps: TimestampUnit): [bigint, bigint] {
   const interval = { count: 1, unit }
   const start = floorTimestamp(ts, interval, timestamps)
-  return [Number(start) + roundingTicks, Number(nextBucket(start, interval, timestamps)) - roundingTicks]
+  const next = nextBucket(start, interval, timestamps)
+  // At the ends of the range of timestamps a bucket is cut off.
+  return [start < ts ? start : ts, next > ts ? next : ts + 1n]
 }

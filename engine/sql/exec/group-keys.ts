@@ -100,17 +100,8 @@ export class GroupKeys implements Grouping {
   }
 
   #pairAndNumber(high: number | null, table: KeyTable, rows: number, mask: number): void {
-    this.#pair(this.ids, high, rows)
+    this.#context.kernels.aggregate.pairIds(this.ids, high ?? 0, rows, this.#pairs)
     table.number(this.#pairs, mask, rows, this.ids)
-  }
-
-  #pair(low: number, high: number | null, rows: number): void {
-    const { u32 } = this.#context.memory
-    const out = this.#pairs >>> 2
-    for (let row = 0; row < rows; row++) {
-      u32[out + row * 2] = u32[(low >>> 2) + row] as number
-      u32[out + row * 2 + 1] = high === null ? 0 : (u32[(high >>> 2) + row] as number)
-    }
   }
 
   /** New groups have the next numbers, in the order of their first rows. */

@@ -1,6 +1,8 @@
 // Columns as 64-bit words whose signed order is the wanted order: what the radix sort of the kernels takes. A wide key
 // becomes several words, the most significant first. Descending order turns all bits.
 
+import { unreachable } from '../../base/assert.js'
+import { aggregateKinds } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
 import { compareText } from '../functions/compare.js'
 import type { SortKey } from '../plan/plan.js'
@@ -13,6 +15,8 @@ export type WordWriter = (out: number) => void
 
 /** Words of a key over all rows of a column, the most significant first. */
 export function sortWords(context: ExecContext, vector: Vector, rows: number, key: SortKey): WordWriter[] {
+  const kernel = kernelWords(context, vector, rows, key)
+  if (kernel !== undefined) return [kernel]
   const writers = ascendingWords(context, vector, rows, key.nullsFirst !== key.descending)
   if (!key.descending) return writers
   return writers.map((write) => (out) => {
@@ -20,6 +24,25 @@ export function sortWords(context: ExecContext, vector: Vector, rows: number, ke
     const { i32 } = context.memory
     for (let word = out >>> 2; word < (out >>> 2) + rows * 2; word++) i32[word] = ~(i32[word] as number)
   })
+}
+
+const longMin = -(2n ** 63n)
+const longMax = 2n ** 63n - 1n
+
+/** Numbers of four and eight bytes. */
+function kernelWords(
+  { kernels }: ExecContext,
+  { address, type }: Vector,
+  rows: number,
+  { descending, nullsFirst }: SortKey,
+): WordWriter | undefined {
+  const storage = storageOf(type)
+  if (storage !== 'f64' && storage !== 'f32' && storage !== 'i64' && storage !== 'i32') return undefined
+  if (type.name === 'SYMBOL' || type.name === 'IPv4') return undefined
+  const missing = type.name === 'GEOHASH' ? -1n : storage === 'i32' ? -0x8000_0000n : longMin
+  const nullWord = nullsFirst !== descending ? longMin : longMax
+  const kind = aggregateKinds[storage]
+  return (out) => kernels.sort.orderWords(kind, address, rows, missing, nullWord, descending ? -1n : 0n, out)
 }
 
 /** `nullsLow`: NULL comes before all values in the order before it is turned. */
@@ -35,14 +58,12 @@ function ascendingWords(context: ExecContext, vector: Vector, rows: number, null
       return [smallWords(context, rows, (row) => memory.u16[(address >>> 1) + row] as number, null, nullsLow)]
     case 'i32':
       return [intWords(context, vector, rows, nullsLow)]
-    case 'f32':
-      return [floatWords(context, rows, (row) => memory.f32[(address >>> 2) + row] as number, nullsLow)]
-    case 'f64':
-      return [floatWords(context, rows, (row) => memory.f64[(address >>> 3) + row] as number, nullsLow)]
     case 'entry':
       return [textWords(context, vector, rows, nullsLow)]
+    case 'f32':
+    case 'f64':
     case 'i64':
-      return [longWords(context, vector, rows, nullsLow)]
+      return unreachable('the kernel writes words of these' as never)
     case 'b16':
       return wideWords(context, vector, rows, 2, nullsLow)
     case 'b32':
@@ -83,10 +104,6 @@ function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: 
   const { address, type } = vector
   const first = address >>> 2
   if (type.name === 'IPv4') return smallWords(context, rows, (row) => memory.u32[first + row] as number, 0, nullsLow)
-  if (type.name !== 'SYMBOL') {
-    const missing = type.name === 'GEOHASH' ? -1 : -0x8000_0000
-    return smallWords(context, rows, (row) => memory.i32[first + row] as number, missing, nullsLow)
-  }
   return (out) => {
     const ids = new Set<number>()
     for (let row = 0; row < rows; row++) ids.add(memory.i32[first + row] as number)
@@ -98,49 +115,6 @@ function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: 
     for (let row = 0; row < rows; row++) {
       const rank = ranks.get(memory.i32[first + row] as number) ?? (nullsLow ? nullLow : nullHigh)
       putWord(memory.i32, (out >>> 2) + row * 2, rank)
-    }
-  }
-}
-
-const scratch = new Float64Array(1)
-const scratchWords = new Int32Array(scratch.buffer)
-
-function floatWords(
-  { memory }: ExecContext,
-  rows: number,
-  read: (row: number) => number,
-  nullsLow: boolean,
-): WordWriter {
-  const { i32 } = memory
-  return (out) => {
-    for (let row = 0, word = out >>> 2; row < rows; row++, word += 2) {
-      const value = read(row)
-      if (Number.isNaN(value)) {
-        i32[word] = nullsLow ? 0 : -1
-        i32[word + 1] = nullsLow ? -0x8000_0000 : 0x7fff_ffff
-        continue
-      }
-      scratch[0] = value === 0 ? 0 : value
-      const low = scratchWords[0] as number
-      const high = scratchWords[1] as number
-      i32[word] = high < 0 ? ~low : low
-      i32[word + 1] = high < 0 ? ~high ^ -0x8000_0000 : high
-    }
-  }
-}
-
-function longWords({ memory }: ExecContext, { address, type }: Vector, rows: number, nullsLow: boolean): WordWriter {
-  const { i32, u8 } = memory
-  const geohash = type.name === 'GEOHASH'
-  return (out) => {
-    u8.copyWithin(out, address, address + rows * 8)
-    for (let row = 0, word = out >>> 2; row < rows; row++, word += 2) {
-      const low = i32[word] as number
-      const high = i32[word + 1] as number
-      const missing = geohash ? low === -1 && high === -1 : low === 0 && high === -0x8000_0000
-      if (!missing) continue
-      i32[word] = nullsLow ? 0 : -1
-      i32[word + 1] = nullsLow ? -0x8000_0000 : 0x7fff_ffff
     }
   }
 }

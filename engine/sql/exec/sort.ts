@@ -16,43 +16,81 @@ export interface SortShape {
   readonly limit: number | null
 }
 
-const pruneRowsMin = 65_536
+/** Rows gathered before those that cannot be among the first are dropped. */
+const pruneRowsMin = 8192
 
-export function sortOperator(context: ExecContext, input: Operator, { columns, keys, limit }: SortShape): Operator {
-  const types = columns.map(({ type }) => type)
-  const store = new RowStore(context, types)
-  const gathered = new Gathered(context, types)
-  const wanted = limit ?? Number.POSITIVE_INFINITY
-  let order = 0
-  let next = 0
-  const threshold = new Threshold(context, keys[0] as SortKey, types)
-  const prune = (): void => {
-    const permutation = sortedOrder(context, store, keys)
-    store.keepGathered(permutation, Math.min(wanted, store.rows))
-    context.space.give(permutation)
-    if (store.rows >= wanted) threshold.set(store)
-  }
+export function sortOperator(context: ExecContext, input: Operator, shape: SortShape): Operator {
+  const rows = new SortedRows(context, shape)
   const pull = (): Pull => {
-    if (order === 0) {
-      const batch = input.pull()
-      if (isBatch(batch)) {
-        const candidates = threshold.filter(batch)
-        if (candidates !== null) store.append(candidates)
-        if (store.rows >= wanted * 2 + pruneRowsMin) prune()
-        return 'working'
-      }
-      if (batch !== null) return batch
-      if (store.rows === 0) return null
-      order = sortedOrder(context, store, keys)
-    }
-    const rows = Math.min(batchRowsMax, Math.min(wanted, store.rows) - next)
-    if (rows <= 0) return null
-    const vectors = types.map((_, index) => store.column(index))
-    const batch = gathered.gather(vectors, order + next * 4, rows)
-    next += rows
-    return batch
+    if (rows.sorted) return rows.next()
+    const batch = input.pull()
+    if (isBatch(batch)) rows.add(batch)
+    else if (batch !== null) return batch
+    else rows.sort()
+    return 'working'
   }
   return { pull }
+}
+
+/** What is known of the last row that is wanted: a word that no wanted row is above. Chunks of one sort may share it. */
+export interface Bound {
+  word: bigint | null
+}
+
+/** Gathers rows, the first ones of the order only where there is a limit, and gives them back in order. */
+export class SortedRows {
+  readonly store: RowStore
+  readonly #context: ExecContext
+  readonly #keys: readonly SortKey[]
+  readonly #types: readonly DataType[]
+  readonly #wanted: number
+  readonly #threshold: Threshold
+  readonly #gathered: Gathered
+  #order = -1
+  #next = 0
+
+  constructor(context: ExecContext, { columns, keys, limit }: SortShape, bound: Bound = { word: null }) {
+    this.#context = context
+    this.#keys = keys
+    this.#types = columns.map(({ type }) => type)
+    this.#wanted = limit ?? Number.POSITIVE_INFINITY
+    this.store = new RowStore(context, this.#types)
+    this.#gathered = new Gathered(context, this.#types)
+    this.#threshold = new Threshold(context, keys[0] as SortKey, this.#types, bound)
+  }
+
+  get sorted(): boolean {
+    return this.#order >= 0
+  }
+
+  add(batch: Batch): void {
+    const candidates = this.#threshold.filter(batch)
+    if (candidates !== null) this.store.append(candidates)
+    if (this.store.rows >= this.#wanted * 2 + pruneRowsMin) this.prune()
+  }
+
+  /** Drops what cannot be among the first; the rest is in order. */
+  prune(): void {
+    const { store } = this
+    if (store.rows === 0) return
+    const permutation = sortedOrder(this.#context, store, this.#keys)
+    store.keepGathered(permutation, Math.min(this.#wanted, store.rows))
+    this.#context.space.give(permutation)
+    if (store.rows >= this.#wanted) this.#threshold.set(store)
+  }
+
+  sort(): void {
+    this.#order = this.store.rows === 0 ? 0 : sortedOrder(this.#context, this.store, this.#keys)
+  }
+
+  next(): Batch | null {
+    const rows = Math.min(batchRowsMax, Math.min(this.#wanted, this.store.rows) - this.#next)
+    if (rows <= 0) return null
+    const vectors = this.#types.map((_, index) => this.store.column(index))
+    const batch = this.#gathered.gather(vectors, this.#order + this.#next * 4, rows)
+    this.#next += rows
+    return batch
+  }
 }
 
 /** u32 row numbers in the order of the keys; the caller gives the area back. */
@@ -99,9 +137,10 @@ class Threshold {
   #words = 0
   #mask = 0
   #index = 0
-  #highest: bigint | null = null
+  readonly #bound: Bound
 
-  constructor(context: ExecContext, key: SortKey, types: readonly DataType[]) {
+  constructor(context: ExecContext, key: SortKey, types: readonly DataType[], bound: Bound) {
+    this.#bound = bound
     this.#context = context
     this.#key = key
     this.#gathered = new Gathered(context, types)
@@ -111,30 +150,32 @@ class Threshold {
 
   set(store: RowStore): void {
     if (!this.#usable) return
-    const { space, memory } = this.#context
-    if (this.#words === 0) {
-      this.#words = space.take(batchRowsMax * 8)
-      this.#mask = space.take(batchRowsMax)
-      this.#index = space.take(batchRowsMax * 4)
-    }
     const last = store.batchAt(store.rows - 1, store.rows)
     if (last === null) return
     this.#write(last)
-    this.#highest = memory.i64[this.#words >>> 3] as bigint
+    const word = this.#context.memory.i64[this.#words >>> 3] as bigint
+    if (this.#bound.word === null || word < this.#bound.word) this.#bound.word = word
   }
 
   /** The rows that may be wanted; null when there are none. */
   filter(batch: Batch): Batch | null {
-    if (this.#highest === null) return batch
+    const { word } = this.#bound
+    if (word === null) return batch
     const { aggregate } = this.#context.kernels
     this.#write(batch)
-    aggregate.maskRange(this.#words, batch.rows, -(2n ** 63n), this.#highest, 0, this.#mask)
+    aggregate.maskRange(this.#words, batch.rows, -(2n ** 63n), word, 0, this.#mask)
     const count = aggregate.maskToIndex(this.#mask, batch.rows, 0, this.#index)
     if (count === batch.rows) return batch
     return count === 0 ? null : this.#gathered.gather(batch.vectors, this.#index, count)
   }
 
   #write(batch: Batch): void {
+    if (this.#words === 0) {
+      const { space } = this.#context
+      this.#words = space.take(batchRowsMax * 8)
+      this.#mask = space.take(batchRowsMax)
+      this.#index = space.take(batchRowsMax * 4)
+    }
     const vector = batch.vectors[this.#key.index] as Vector
     const [write] = sortWords(this.#context, vector, batch.rows, this.#key)
     write?.(this.#words)

@@ -197,31 +197,23 @@ describe('aggregate kernel', () => {
     )
   })
 
-  test('deals keys out to partitions like its twin', () => {
+  test('pairs ids, and fills rows within bounds, like its twin', () => {
+    const times = fc.array(fc.bigInt({ min: -20n, max: 20n }), { maxLength: 200, size: 'max' })
+    const bound = fc.bigInt({ min: -20n, max: 20n })
     fc.assert(
-      fc.property(
-        fc.array(integer, { maxLength: 200, size: 'max' }),
-        masks,
-        fc.integer({ min: 1, max: 8 }),
-        (keys, mask, bits) => {
-          for (const { memory, kernels } of pair) {
-            const at = mask === null ? 0 : maskAt
-            memory.u8.set(mask ?? [], maskAt)
-            memory.i64.set(keys, valuesAt >>> 3)
-            memory.u8.fill(0, outAt, outAt + 16384)
-            kernels.aggregate.partitionCounts(valuesAt, at, keys.length, bits, outAt)
-            let position = 0
-            for (let p = 0; p < 1 << bits; p++) {
-              const count = memory.u32[(outAt >>> 2) + p] as number
-              memory.u32[(outAt >>> 2) + p] = position
-              position += count
-            }
-            kernels.aggregate.partitionKeys8(valuesAt, at, keys.length, 50, bits, outAt, outAt + 4096, outAt + 8192)
-          }
-          expect(sameBytes(both, outAt, 16384)).toBe(true)
-        },
-      ),
-      { numRuns: 200, seed },
+      fc.property(times, bound, bound, fc.constantFrom<4 | 8>(4, 8), fc.boolean(), (ts, low, high, width, zeros) => {
+        const ends = pair.map(({ memory, kernels }) => {
+          memory.i64.set(ts, valuesAt >>> 3)
+          memory.u8.fill(7, outAt, outAt + 8192)
+          kernels.aggregate.pairIds(valuesAt, zeros ? 0 : valuesAt + 4, ts.length, outAt)
+          const from = Math.min(3, ts.length)
+          const { fillWithin } = kernels.aggregate
+          return fillWithin(valuesAt, from, ts.length, low, high, width, -5n, outAt + 4096)
+        })
+        expect(ends[0]).toBe(ends[1])
+        expect(sameBytes(both, outAt, 8192)).toBe(true)
+      }),
+      { numRuns: 300, seed },
     )
   })
 })

@@ -54,6 +54,32 @@ describe('sort kernel', () => {
     expect([...seen].sort()).toEqual([0, 1])
   })
 
+  test('writes words in the order of the numbers, like its twin', () => {
+    const doubles = fc.array(fc.oneof(fc.double(), fc.constantFrom(Number.NaN, 0, -0, -1.5)), { maxLength: 200 })
+    const turns = fc.constantFrom(0n, -1n)
+    fc.assert(
+      fc.property(doubles, fc.constantFrom(0, 1, 2, 3), longs, turns, (values, kind, nullWord, turn) => {
+        for (const { memory, kernels } of pair) {
+          memory.f64.set(values, tsAt >>> 3)
+          kernels.sort.orderWords(kind, tsAt, values.length, 0n, nullWord, turn, outAt)
+        }
+        expect(sameBytes(both, outAt, values.length * 8)).toBe(true)
+        if (kind !== 0) return
+        const numbers = values.filter((value) => !Number.isNaN(value)).sort((a, b) => a - b)
+        const { memory, kernels } = both.wasm
+        memory.f64.set(numbers, tsAt >>> 3)
+        kernels.sort.orderWords(0, tsAt, numbers.length, 0n, nullWord, 0n, outAt)
+        const words = [...memory.i64.subarray(outAt >>> 3, (outAt >>> 3) + numbers.length)]
+        words.forEach((word, i) => {
+          if (i === 0) return
+          const before = words[i - 1] as bigint
+          expect(numbers[i] === numbers[i - 1] ? word === before : word > before).toBe(true)
+        })
+      }),
+      { numRuns: 300, seed },
+    )
+  })
+
   test('sorts more rows than a chunk, by every method', () => {
     let x = seed
     const random = () => {

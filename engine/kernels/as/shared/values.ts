@@ -127,13 +127,16 @@ function geohash(v: i64, bits: u32, o: usize): usize {
   return v == -1 ? 0 : putGeohash(<u64>v, bits, o)
 }
 
-/** `('low', 'high')` in microseconds; NULL when both are. */
+/** `('low', 'high')` with milliseconds, or with microseconds where they count; NULL when both are. */
 function interval(p: usize, o: usize): usize {
   if (wordsAreMinimum(p, 2)) return 0
+  const low = load<i64>(p)
+  const high = load<i64>(p, 8)
+  const precise = low % 1000 != 0 || high % 1000 != 0
   store<u16>(o, 0x2728)
-  o = putTime(load<i64>(p), 1000000, 6, o + 2)
+  o = precise ? putTime(low, 1000000, 6, o + 2) : putTime(low / 1000, 1000, 3, o + 2)
   store<u32>(o, 0x27202c27)
-  o = putTime(load<i64>(p, 8), 1000000, 6, o + 4)
+  o = precise ? putTime(high, 1000000, 6, o + 4) : putTime(high / 1000, 1000, 3, o + 4)
   store<u16>(o, 0x2927)
   return o + 2
 }

@@ -1,0 +1,75 @@
+// Operator: the first rows of an order, shared. Threads find the first rows of each chunk; the lead sorts what they found.
+// Chunks come in their order and the sort is stable, so ties stay in the order of the rows.
+//
+// A chunk's result: its columns (share-columns.ts).
+
+import type { Plan } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { scanShape } from './scan-slices.js'
+import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
+import { batchOf, columnsBytes, rowsAt, writeColumns } from './share-columns.js'
+import { listPieces } from './share-pieces.js'
+import { type ChunkedPieces, chunkedAsTold, chunkedPieces, RowChunks, sharedScan } from './share-rows.js'
+import { soloSharing } from './share-solo.js'
+import { type Bound, SortedRows } from './sort.js'
+import { batchRowsMax, type Operator, type Pull } from './vector.js'
+
+type SortPlan = Extract<Plan, { kind: 'sort' }>
+
+/** More than that is not found by looking at all rows once and keeping a few. */
+const limitMax = 10_000
+
+/** undefined: all rows are wanted, or no other thread could help. */
+export function sharedSort(context: ExecContext, plan: SortPlan): Operator | undefined {
+  const scan = sharedScan(plan.input)
+  if (scan === undefined || plan.limit === null || plan.limit > limitMax) return undefined
+  const chunked = chunkedPieces(context, scanShape(context, scan))
+  const { pieces, chunkPieces } = chunked
+  if (pieces.length <= chunkPieces) return undefined
+  const { memory } = context
+  const types = plan.columns.map(({ type }) => type)
+  const rows = new SortedRows(context, plan)
+  const lead = new LeadRun(memory, context.sharing ?? soloSharing(context.space), {
+    plan,
+    worker: workerOf(context, plan, chunked),
+    chunks: Math.ceil(pieces.length / chunkPieces),
+    details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null }),
+    merge: (result) => {
+      for (let from = 0; from < rowsAt(memory, result); from += batchRowsMax) {
+        const batch = batchOf(memory, result, types, from)
+        if (batch !== null) rows.add(batch)
+      }
+    },
+  })
+  const pull = (): Pull => {
+    if (rows.sorted) return rows.next()
+    const outcome = lead.step()
+    if (outcome === 'done') rows.sort()
+    return outcome === 'waiting' ? 'waiting' : 'working'
+  }
+  return { pull }
+}
+
+/** What a helper does for it. */
+export function helpSort(context: ExecContext, plan: SortPlan, details: ShareDetails): ChunkWorker | undefined {
+  const scan = sharedScan(plan.input)
+  const chunked = scan === undefined ? undefined : chunkedAsTold(context, scanShape(context, scan), details)
+  return chunked === undefined ? undefined : workerOf(context, plan, chunked)
+}
+
+/** A row that the first rows of one chunk rule out is out in the next ones, too. */
+function workerOf(context: ExecContext, plan: SortPlan, chunked: ChunkedPieces): RowChunks {
+  const bound: Bound = { word: null }
+  return new RowChunks(context, plan.input, chunked, (own) => {
+    const rows = new SortedRows(own, plan, bound)
+    return {
+      add: (batch) => rows.add(batch),
+      result: () => {
+        rows.prune()
+        const address = own.space.take(columnsBytes(plan.columns.length))
+        writeColumns(own, address, rows.store, plan.columns.length)
+        return address
+      },
+    }
+  })
+}
