@@ -53,6 +53,8 @@ const statements = [
   'select sym, i > 0 and v is not null x, sum(i), count(d) from t where i + 1 > d',
   "select count(), sum(d), min(ts) from t where v like '%3'",
   'select s, sum(x) from (select sym s, sum(d) x from t) group by s',
+  'select ts, sym, v, d from t order by d desc, i limit 20',
+  "select concat(v, '!') x, i from t where sym <> 's1' order by i, v desc limit 300",
 ]
 
 /** Threads in one process: each has an inbox, and does something only when the scheduler lets it. */
