@@ -1,12 +1,13 @@
 // From settings to what the engine is started with.
 
+import { statfsSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
-import type { EngineOptions } from '../engine/engine.js'
+import type { EngineHooks, EngineOptions } from '../engine/engine.js'
 import { environmentName, type LoadedSettings, type SettingOrigin, type Settings } from './settings.js'
-import { settingsTable } from './settings-table.js'
+import { type SettingRow, settingsTable } from './settings-table.js'
 
 const MIB = 1024 ** 2
 const GIB = 1024 ** 3
@@ -21,12 +22,15 @@ const pageBytes = 64 * 1024
 export interface EngineSurroundings {
   readonly root: string
   readonly loaded: LoadedSettings<typeof settingsTable>
+  /** The settings in force, which may have changed since. */
+  readonly current: () => LoadedSettings<typeof settingsTable>
+  readonly hooks: EngineHooks
   readonly log: Log
   readonly clock: Clock
   readonly fatal: (error: Error) => void
 }
 
-export function engineOptions({ root, loaded, log, clock, fatal }: EngineSurroundings): EngineOptions {
+export function engineOptions({ root, loaded, current, hooks, log, clock, fatal }: EngineSurroundings): EngineOptions {
   const settings: Settings = loaded.values
   return {
     directory: join(root, 'db'),
@@ -39,9 +43,10 @@ export function engineOptions({ root, loaded, log, clock, fatal }: EngineSurroun
     jit: settings['query.jit.mode'] === 'on',
     log,
     clock,
-    parameters: () => parameters(loaded),
     configuredUsers: [],
+    parameters: () => parameters(current()),
     fatal,
+    ...hooks,
   }
 }
 
@@ -86,12 +91,25 @@ function parameters({ texts }: LoadedSettings<typeof settingsTable>): ReturnType
       value: sensitive ? '****' : text,
       source: origins[origin],
       sensitive,
-      reloadable: false,
+      reloadable: rowOf(name)?.reload === true,
     }
   })
 }
 
 function isSecret(name: string): boolean {
-  const row: { readonly type: string } | undefined = settingsTable[name as keyof typeof settingsTable]
-  return row?.type === 'secret'
+  return rowOf(name)?.type === 'secret'
+}
+
+function rowOf(name: string): SettingRow | undefined {
+  return settingsTable[name as keyof typeof settingsTable]
+}
+
+/** Room that the file system must have for writes: what the setting says, but at most a tenth of all there is. */
+export function freeBytesMin(setting: number, root: string): number {
+  try {
+    const { blocks, bsize } = statfsSync(root)
+    return Math.min(setting, (blocks * bsize) / 10)
+  } catch {
+    return setting
+  }
 }

@@ -19,6 +19,10 @@ export interface LogFile {
   append(line: string, timeMs: number): void
   /** Writes what waits, synchronously; for the end of the process. */
   flush(): void
+  /** Days that files are kept from now on. */
+  keep(days: number): void
+  /** Records that could not be written, ever. */
+  readonly dropped: number
 }
 
 export interface LogFileOptions {
@@ -29,7 +33,9 @@ export interface LogFileOptions {
   readonly droppedLine: (records: number) => string
 }
 
-export function openLogFile({ folder, daysKept, droppedLine }: LogFileOptions): LogFile {
+export function openLogFile({ folder, daysKept: daysFirst, droppedLine }: LogFileOptions): LogFile {
+  let daysKept = daysFirst
+  let lost = 0
   let date = ''
   let path = ''
   let waiting = ''
@@ -44,9 +50,14 @@ export function openLogFile({ folder, daysKept, droppedLine }: LogFileOptions): 
     link(folder, fileName(date))
     if (daysKept > 0) void removeOld(folder, date, daysKept)
   }
-  const take = (): { text: string; records: number } => {
-    const text = (dropped > 0 ? droppedLine(dropped) : '') + waiting
-    const taken = { text, records: waitingRecords + dropped }
+  const lose = (records: number): void => {
+    dropped += records
+    lost += records
+  }
+  /** What waits, behind a word about what was dropped; a write that failed may have left half a record. */
+  const take = (): { text: string; fresh: number; told: number } => {
+    const text = (dropped > 0 ? `\n${droppedLine(dropped)}` : '') + waiting
+    const taken = { text, fresh: waitingRecords, told: dropped }
     waiting = ''
     waitingRecords = 0
     dropped = 0
@@ -55,11 +66,12 @@ export function openLogFile({ folder, daysKept, droppedLine }: LogFileOptions): 
   const pump = async (): Promise<void> => {
     writing = true
     while (waitingRecords > 0) {
-      const { text, records } = take()
+      const { text, fresh, told } = take()
       try {
         await appendFile(path, text)
       } catch {
-        dropped += records
+        dropped += told
+        lose(fresh)
         if (waitingRecords === 0) break
       }
     }
@@ -67,11 +79,12 @@ export function openLogFile({ folder, daysKept, droppedLine }: LogFileOptions): 
   }
   const flush = (): void => {
     if (waitingRecords === 0 || path === '') return
-    const { text, records } = take()
+    const { text, fresh, told } = take()
     try {
       appendFileSync(path, text)
     } catch {
-      dropped += records
+      dropped += told
+      lose(fresh)
     }
   }
 
@@ -80,7 +93,7 @@ export function openLogFile({ folder, daysKept, droppedLine }: LogFileOptions): 
       const day = new Date(timeMs).toISOString().slice(0, 10)
       if (day !== date) turnTo(day)
       if (waiting.length + line.length > waitingMax) {
-        dropped++
+        lose(1)
         return
       }
       waiting += line
@@ -88,6 +101,13 @@ export function openLogFile({ folder, daysKept, droppedLine }: LogFileOptions): 
       if (!writing) setImmediate(() => (writing ? undefined : void pump()))
     },
     flush,
+    keep: (days) => {
+      daysKept = days
+      if (date !== '' && daysKept > 0) void removeOld(folder, date, daysKept)
+    },
+    get dropped() {
+      return lost
+    },
   }
 }
 

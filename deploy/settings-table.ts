@@ -13,6 +13,10 @@ export interface SettingRow {
   /** Bounds of integers, sizes (bytes) and durations (milliseconds), inclusive. */
   readonly min?: number
   readonly max?: number
+  /** Texts: what they look like. */
+  readonly pattern?: RegExp
+  /** Changes while the server runs, by reload_config() or SIGHUP. */
+  readonly reload?: true
 }
 
 export type SettingsTable = Readonly<Record<string, SettingRow>>
@@ -23,12 +27,14 @@ export const settingsTable = {
   'http.enabled': { type: 'boolean', initial: 'true', says: 'Serve HTTP.' },
   'http.net.bind.to': { type: 'address', initial: '0.0.0.0:9000', says: 'Address of the HTTP server.' },
   'http.net.connection.limit': {
+    reload: true,
     type: 'integer',
     initial: '256',
     min: 1,
     says: 'HTTP connections at one time. Further ones are closed at once.',
   },
   'http.net.connection.timeout': {
+    reload: true,
     type: 'duration',
     initial: '5m',
     min: 1000,
@@ -53,6 +59,7 @@ export const settingsTable = {
     initial: '2m',
     min: 64 * 1024,
     max: 64 * 1024 ** 2,
+    reload: true,
     says: 'Encoded bytes of an answer that wait for its reader; a query whose reader is slower holds no thread.',
   },
   'http.import.expanded.bytes.max': {
@@ -77,52 +84,61 @@ export const settingsTable = {
     says: 'Path that takes CSV files; `/imp` answers as well.',
   },
   'http.import.connection.limit': {
+    reload: true,
     type: 'integer',
     initial: '-1',
     min: -1,
     says: 'Imports of CSV files that run at one time; -1 sets no limit.',
   },
   'http.export.connection.limit': {
+    reload: true,
     type: 'integer',
     initial: '-1',
     min: -1,
     says: 'Exports that run at one time; -1 sets no limit.',
   },
   'http.export.default.timeout': {
+    reload: true,
     type: 'duration',
     initial: '60s',
     says: 'Deadline of a Parquet export that names none itself; 0 sets none.',
   },
   'http.export.parquet.tmp.dir': {
+    reload: true,
     type: 'text',
     initial: 'tmp',
     says: 'Directory where Parquet files are completed before they are sent; a relative path is below the root folder.',
   },
   'http.json.query.max.response.rows': {
+    reload: true,
     type: 'integer',
     initial: '10000',
     min: 0,
     says: 'Rows of one JSON answer. `count=true` counts all rows of the result.',
   },
   'http.security.max.response.rows': {
+    reload: true,
     type: 'integer',
     initial: '-1',
     min: -1,
     says: 'A second bound of the rows of one answer, whoever asks; -1 sets none.',
   },
   'http.json.query.connection.limit': {
+    reload: true,
     type: 'integer',
     initial: '-1',
     min: -1,
     says: 'SQL requests over HTTP that run at one time; -1 sets no limit.',
   },
   'http.ilp.connection.limit': {
+    reload: true,
     type: 'integer',
     initial: '-1',
     min: -1,
     says: 'Line protocol requests over HTTP that run at one time; -1 sets no limit.',
   },
   'http.pessimistic.health.check.enabled': {
+    reload: true,
     type: 'boolean',
     initial: 'false',
     says: 'Health checks answer 500 once any unhandled error has occurred.',
@@ -133,13 +149,58 @@ export const settingsTable = {
     says: 'Serve health checks on a port and thread of their own, never logged.',
   },
   'http.min.net.bind.to': { type: 'address', initial: '0.0.0.0:9003', says: 'Address of the health check server.' },
-  'metrics.enabled': { type: 'boolean', initial: 'true', says: 'Answer `/metrics`.' },
+  'metrics.enabled': { reload: true, type: 'boolean', initial: 'true', says: 'Answer `/metrics`.' },
+  'metrics.prefix': {
+    type: 'text',
+    initial: 'svc_',
+    pattern: /^[a-zA-Z_:][a-zA-Z0-9_:]*$/,
+    says: 'What the names of metrics begin with.',
+  },
+  'telemetry.enabled': {
+    type: 'boolean',
+    initial: 'true',
+    reload: true,
+    says: 'Keep events (start, stop, tables made, queries run) in the table `telemetry`. Nothing leaves the machine, and no SQL text is kept.',
+  },
+  'telemetry.queue.capacity': {
+    type: 'integer',
+    initial: '512',
+    min: 1,
+    max: 1_000_000,
+    says: 'Events that wait to be stored, which happens once a second. Further ones are dropped and counted.',
+  },
+  'telemetry.hide.tables': {
+    type: 'boolean',
+    initial: 'false',
+    reload: true,
+    says: 'Hide the table `telemetry` from `tables()` and from queries.',
+  },
+  'telemetry.table.ttl.weeks': {
+    type: 'integer',
+    initial: '4',
+    min: 0,
+    max: 5200,
+    says: 'Weeks that events are kept; 0 keeps them all.',
+  },
+  'query.tracing.enabled': {
+    type: 'boolean',
+    initial: 'false',
+    reload: true,
+    says: 'Allow `SET query.trace = true`: the statements of that connection are kept for a day in the table `_query_trace`.',
+  },
+  'disk.free.bytes.min': {
+    type: 'size',
+    initial: '64m',
+    reload: true,
+    says: 'Writes are refused (503, Retry-After) while the file system of the data has less room, though no more than a tenth of its size; 0 never refuses. Queries and what makes room go on.',
+  },
   'line.http.enabled': {
     type: 'boolean',
     initial: 'true',
     says: 'Take line protocol on `/write` and `/api/v2/write`.',
   },
   'line.http.body.bytes.max': {
+    reload: true,
     type: 'size',
     initial: '100m',
     min: 1024,
@@ -156,12 +217,14 @@ export const settingsTable = {
   'line.tcp.enabled': { type: 'boolean', initial: 'true', says: 'Take line protocol over TCP.' },
   'line.tcp.net.bind.to': { type: 'address', initial: '0.0.0.0:9009', says: 'Address of line protocol over TCP.' },
   'line.tcp.net.connection.limit': {
+    reload: true,
     type: 'integer',
     initial: '256',
     min: 1,
     says: 'Line protocol connections at one time. Further ones are closed at once.',
   },
   'line.tcp.bad.line': {
+    reload: true,
     type: 'choice',
     initial: 'close',
     choices: ['close', 'skip'],
@@ -174,6 +237,7 @@ export const settingsTable = {
   },
   'pg.net.bind.to': { type: 'address', initial: '0.0.0.0:8812', says: 'Address of the PostgreSQL wire protocol.' },
   'pg.net.connection.limit': {
+    reload: true,
     type: 'integer',
     initial: '256',
     min: 1,
@@ -271,6 +335,7 @@ export const settingsTable = {
     says: 'Threads that run queries, flushes and merges; 0 takes one for each core.',
   },
   'query.timeout': {
+    reload: true,
     type: 'duration',
     initial: '0',
     says: 'Deadline of a statement that names none itself; 0 sets none.',
@@ -288,9 +353,34 @@ export const settingsTable = {
     max: 1_000_000,
     says: 'Entries that `sys.connection_log` keeps.',
   },
-  'log.sql.query.progress.exe': { type: 'boolean', initial: 'false', says: 'Log each statement with its time.' },
-  'log.days.kept': { type: 'integer', initial: '30', min: 0, says: 'Days that log files are kept; 0 keeps them all.' },
+  'log.sql.query.progress.exe': {
+    reload: true,
+    type: 'boolean',
+    initial: 'false',
+    says: 'Log each statement with its time.',
+  },
+  'log.format': {
+    type: 'choice',
+    initial: 'text',
+    choices: ['text', 'json'],
+    says: 'Records as `<timestamp> <level> <logger> <message>`, or as one JSON object a line.',
+  },
+  'log.level': {
+    type: 'choice',
+    initial: 'I',
+    choices: ['I', 'W', 'E', 'C'],
+    reload: true,
+    says: 'The least level that is logged: information, warnings, errors, or what is critical.',
+  },
+  'log.days.kept': {
+    reload: true,
+    type: 'integer',
+    initial: '30',
+    min: 0,
+    says: 'Days that log files are kept; 0 keeps them all.',
+  },
   'shutdown.timeout': {
+    reload: true,
     type: 'duration',
     initial: '10s',
     says: 'Time that running requests get to finish at a shutdown.',

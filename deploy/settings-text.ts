@@ -10,7 +10,8 @@ Settings stand in \`<root>/conf/server.conf\`, one \`key = value\` a line; \`#\`
 \`512k\`, \`2m\`, \`1g\`; durations are milliseconds or \`300ms\`, \`30s\`, \`5m\`, \`2h\`, \`1d\`. The environment overrides the
 file: \`${environmentName('http.net.bind.to')}\` is \`http.net.bind.to\`. \`--set key=value\` on the command line overrides
 both. For a secret, \`<key>.file\` names a file that holds the value. An unknown key or a bad value ends the start with
-a message that names its place.
+a message that names its place. Those with a * change while the server runs: edit the file, then send the process
+SIGHUP or run \`select reload_config()\`.
 
 This page is made from the table in deploy/settings-table.ts by \`npm run docs\`.
 `
@@ -18,7 +19,8 @@ This page is made from the table in deploy/settings-table.ts by \`npm run docs\`
 /** The text of docs/settings.md. */
 export function settingsDocument(): string {
   const rows = Object.entries<SettingRow>(settingsTable).map(
-    ([key, row]) => `| \`${key}\` | ${typeText(row)} | \`${row.initial}\` | ${row.says} |`,
+    ([key, row]) =>
+      `| \`${key}\`${row.reload === true ? ' *' : ''} | ${typeText(row)} | \`${row.initial}\` | ${row.says} |`,
   )
   return `${introduction}\n| setting | type | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`
 }

@@ -35,7 +35,7 @@ export function expectation(row: SettingRow): string {
       return `one of ${(row.choices ?? []).join(', ')}`
     case 'text':
     case 'secret':
-      return 'a text'
+      return row.pattern === undefined ? 'a text' : `a text such as ${row.initial}`
   }
 }
 
@@ -55,7 +55,7 @@ export function parseSetting(row: SettingRow, text: string): SettingValue | null
     case 'choice':
       return row.choices?.includes(text) === true ? text : null
     case 'text':
-      return text === '' ? null : text
+      return text === '' || row.pattern?.test(text) === false ? null : text
     case 'secret':
       return text
   }

@@ -2,11 +2,12 @@
 
 import type { Log } from '../engine/base/log.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
+import { LiveSettings } from './live-settings.js'
 import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
 import { openRootFolder } from './root-folder.js'
 import { lockRoot } from './root-lock.js'
-import { loadSettings } from './settings.js'
+import { loadSettings, type SettingsSources } from './settings.js'
 
 export interface StartOptions {
   readonly root: string
@@ -23,22 +24,32 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   const begunMs = performance.now()
   const folder = openRootFolder(root)
   const lock = await lockRoot(folder.path)
-  const loaded = loadSettings({ file: folder.configuration, environment: process.env, assignments })
+  const sources = (): SettingsSources => ({
+    file: openRootFolder(root).configuration,
+    environment: process.env,
+    assignments,
+  })
+  const loaded = loadSettings(sources())
   const logging = openLog({
     folder: folder.logFolder,
     daysKept: loaded.values['log.days.kept'],
+    format: loaded.values['log.format'],
+    level: loaded.values['log.level'],
     terminal: process.stdout.isTTY ? process.stdout : null,
     nowMs: Date.now,
   })
   const { log } = logging
   for (const warning of loaded.warnings) log('W', 'settings', warning)
   log('I', 'server', `starting [version=${version}, root=${folder.path}, node=${process.versions.node}]`)
+  const live = new LiveSettings(loaded, sources, log)
+  live.onChange(({ values }) => logging.reconfigure(values['log.level'], values['log.days.kept']))
   const fatal = (error: Error): void => endAtOnce(logging, error)
   try {
     const { openEngine } = await import('../engine/engine.js')
-    const server = await startServer({ root: folder.path, version, loaded, log, fatal, openEngine })
+    const server = await startServer({ root: folder.path, version, live, log, fatal, openEngine })
     watchErrors(server, log)
     watchSignals(server, logging, lock.release)
+    process.on('SIGHUP', () => void live.reload())
     const readyMs = Math.round(performance.now() - begunMs)
     log('I', 'server', `ready [ms=${readyMs}, ${server.listeners.map(listenerText).join(', ')}]`)
     process.stdout.write(welcome(server, version, folder.path))

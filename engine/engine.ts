@@ -21,6 +21,7 @@ export type { HistogramFigures } from './memory/figures.js'
 export { decodeParameter } from './pg/decode-value.js'
 export type { Encoding, ParquetCodec, ParquetEncoding, PgEncoding } from './sql/exec/messages.js'
 export type { LineReject, PackedColumn, PackedRows, Receipt } from './storage/messages.js'
+export type { EngineHooks } from './threads/local-options.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
 export type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
 

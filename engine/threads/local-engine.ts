@@ -66,7 +66,7 @@ import type { RunningQuery } from './query-door.js'
 import { Rejects } from './rejects.js'
 import { tableFigures } from './table-figures.js'
 import { UserCatalog } from './user-catalog.js'
-import { guardWrite } from './write-guard.js'
+import { demandRoom, guardWrite } from './write-guard.js'
 import { WriterRequests } from './writer-requests.js'
 
 /** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
@@ -183,7 +183,8 @@ export class LocalEngine implements Engine {
     return this.#options.queries.csv(shape)
   }
 
-  rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
+  async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
+    demandRoom(this.#options.memory)
     const rows = packed.reduce((sum, batch) => sum + batch.rows, 0)
     return this.#request((requestId) => ({ kind: 'rows', requestId, tables: [{ tableId, rows, columns: [], packed }] }))
   }

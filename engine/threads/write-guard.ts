@@ -31,10 +31,14 @@ export function writeRefusal(memory: SharedMemory): ResourceError | null {
   }
 }
 
+export function demandRoom(memory: SharedMemory): void {
+  const refusal = writeRefusal(memory)
+  if (refusal !== null) throw refusal
+}
+
 /** Throws when the statement would need room that is not there. */
 export function guardWrite(memory: SharedMemory, planned: PlannedStatement): void {
-  const refusal = needsRoom(planned) ? writeRefusal(memory) : null
-  if (refusal !== null) throw refusal
+  if (needsRoom(planned)) demandRoom(memory)
 }
 
 function needsRoom(planned: PlannedStatement): boolean {

@@ -1,10 +1,15 @@
 // How many may be served at one time. -1 means any number.
 
 export class Admission {
-  readonly #max: number
+  #max: number
   #active = 0
 
   constructor(max: number) {
+    this.#max = max < 0 ? Number.POSITIVE_INFINITY : max
+  }
+
+  /** Who is in stays. */
+  limit(max: number): void {
     this.#max = max < 0 ? Number.POSITIVE_INFINITY : max
   }
 

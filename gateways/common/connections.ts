@@ -24,6 +24,8 @@ export interface Connection {
   rowsRejected: number
   readonly tls: boolean
   state: string
+  /** Whether statements of the connection are traced. */
+  readonly trace: { on: boolean }
 }
 
 export interface ConnectionEvent {
@@ -118,6 +120,7 @@ export class ConnectionRegistry {
       rowsCommitted: 0,
       rowsRejected: 0,
       state: 'idle',
+      trace: { on: false },
     }
   }
 

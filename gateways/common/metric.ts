@@ -1,16 +1,53 @@
 // What /metrics shows: each source is a name, a type, a sentence and a function that reads plain numbers. Hot paths only
-// ever add to numbers; nothing is collected until somebody asks.
+// ever add to numbers; nothing is collected until somebody asks. Names begin with `svc_`, which a setting replaces.
+
+import type { HistogramFigures } from '../../engine/engine.js'
 
 export interface Metric {
   readonly name: string
-  readonly type: 'counter' | 'gauge'
+  readonly type: 'counter' | 'gauge' | 'histogram'
   readonly says: string
-  readonly read: () => number | readonly LabelledValue[]
+  readonly read: () => number | readonly LabelledValue[] | readonly LabelledHistogram[]
 }
 
 export interface LabelledValue {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
+}
+
+export interface LabelledHistogram extends HistogramFigures {
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** Upper bounds of the durations of requests, in seconds. */
+const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60] as const
+
+/** Durations by endpoint: counts by bound, as plain numbers. */
+export class Durations {
+  readonly #counts = new Map<string, { counts: number[]; sum: number }>()
+
+  observe(endpoint: string, seconds: number): void {
+    const known = this.#counts.get(endpoint) ?? this.#add(endpoint)
+    let bucket = 0
+    while (bucket < durationBounds.length && seconds > (durationBounds[bucket] as number)) bucket++
+    known.counts[bucket] = (known.counts[bucket] as number) + 1
+    known.sum += seconds
+  }
+
+  histograms(label: string): LabelledHistogram[] {
+    return [...this.#counts].map(([endpoint, { counts, sum }]) => ({
+      labels: { [label]: endpoint },
+      bounds: durationBounds,
+      counts,
+      sum,
+    }))
+  }
+
+  #add(endpoint: string): { counts: number[]; sum: number } {
+    const added = { counts: new Array<number>(durationBounds.length + 1).fill(0), sum: 0 }
+    this.#counts.set(endpoint, added)
+    return added
+  }
 }
 
 /** Counters that gateways share. */
@@ -21,16 +58,33 @@ export interface GatewayCounters {
   queryCacheHits: number
   queryCacheMisses: number
   rowsWritten: number
+  /** Rows that were refused, one by one. */
+  rowsRejected: number
   unhandledErrors: number
+  /** Answers of HTTP by the first digit of their status. */
+  readonly responses: Record<'2xx' | '3xx' | '4xx' | '5xx', number>
+  /** Of requests over HTTP, by endpoint. */
+  readonly durations: Durations
 }
 
-export function gatewayCounters(): GatewayCounters {
+/** `unhandled` is called after each unhandled error. */
+export function gatewayCounters(unhandled: () => void = () => {}): GatewayCounters {
+  let unhandledErrors = 0
   return {
     queries: { select: 0, insert: 0, update: 0, other: 0 },
     queryErrors: 0,
     queryCacheHits: 0,
     queryCacheMisses: 0,
     rowsWritten: 0,
-    unhandledErrors: 0,
+    rowsRejected: 0,
+    get unhandledErrors() {
+      return unhandledErrors
+    },
+    set unhandledErrors(count) {
+      unhandledErrors = count
+      unhandled()
+    },
+    responses: { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 },
+    durations: new Durations(),
   }
 }

@@ -24,6 +24,12 @@ function connectionMetrics(registry: ConnectionRegistry): Metric[] {
       read: () => byProtocol((protocol) => registry.counts[protocol].opened),
     },
     {
+      name: 'svc_connections_rejected_total',
+      type: 'counter',
+      says: 'Connections that were not let in since the start.',
+      read: () => byProtocol((protocol) => registry.counts[protocol].rejected),
+    },
+    {
       name: 'svc_connections_closed_total',
       type: 'counter',
       says: 'Connections closed since the start.',
@@ -63,6 +69,24 @@ function statementMetrics(counters: GatewayCounters): Metric[] {
       type: 'counter',
       says: 'Rows stored.',
       read: () => counters.rowsWritten,
+    },
+    {
+      name: 'svc_rows_rejected_total',
+      type: 'counter',
+      says: 'Rows that were refused one by one.',
+      read: () => counters.rowsRejected,
+    },
+    {
+      name: 'svc_http_responses_total',
+      type: 'counter',
+      says: 'Answers over HTTP by class of status.',
+      read: () => Object.entries(counters.responses).map(([status, value]) => ({ labels: { status }, value })),
+    },
+    {
+      name: 'svc_http_request_duration_seconds',
+      type: 'histogram',
+      says: 'From a request to the end of its answer, by endpoint.',
+      read: () => counters.durations.histograms('endpoint'),
     },
     {
       name: 'svc_unhandled_errors',

@@ -7,7 +7,8 @@ import type { Engine, Session } from '../../engine/engine.js'
 import type { ByteBudget } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
-import type { GatewayCounters, Metric } from '../common/metric.js'
+import type { GatewayCounters } from '../common/metric.js'
+import type { MetricsSource } from '../common/metrics-source.js'
 import type { SettingsStore } from './settings-store.js'
 
 export interface HttpOptions {
@@ -51,7 +52,7 @@ export interface HttpServices {
   readonly engine: Engine
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
-  readonly metrics: readonly Metric[]
+  readonly metrics: MetricsSource
   readonly clock: Clock
   readonly log: Log
 }

@@ -1,7 +1,7 @@
 // GET and POST /exec: one statement, its result as JSON. A client that goes away cancels its statement.
 
 import type { ServerResponse } from 'node:http'
-import type { Encoding, ExecuteOptions, RowsResult, StatementResult } from '../../engine/engine.js'
+import type { Encoding, ExecuteOptions, RowsResult, Session, StatementResult } from '../../engine/engine.js'
 import { chooseCoding, compressor, compressWhole, exportBlocks } from '../../pipeline/export.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExecBody, parseExecBody } from './exec-body.js'
@@ -59,14 +59,16 @@ async function runStatement(
   signal: AbortSignal,
 ): Promise<void> {
   const begunMs = context.clock.monotonicMs()
-  const result = await context.engine.execute(exec.sql, executeOptions(context, exec, parameters, signal))
+  const session = { ...context.session, trace: exchange.connection.trace }
+  const result = await context.engine.execute(exec.sql, executeOptions(context, session, exec, parameters, signal))
   countStatement(context, result)
   await sendResult(context, exchange, exec, result, { begunMs, signal })
   logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs)
 }
 
 function executeOptions(
-  { session, options }: HttpContext,
+  { options }: HttpContext,
+  session: Session,
   exec: ExecRequest,
   parameters: ExecBody['parameters'],
   signal: AbortSignal,

@@ -46,7 +46,7 @@ function requestOf({ options, clock }: HttpContext, { request, query }: Exchange
 
 async function exportRows(
   context: HttpContext,
-  { request, response }: Exchange,
+  { request, response, connection }: Exchange,
   exp: ExpRequest,
   signal: AbortSignal,
 ): Promise<void> {
@@ -57,7 +57,7 @@ async function exportRows(
   }
   const begunMs = context.clock.monotonicMs()
   const result = await context.engine.execute(exp.sql, {
-    session: context.session,
+    session: { ...context.session, trace: connection.trace },
     encoding: encodingOf(exp),
     parameters: [],
     skip: exp.countOnly ? 0 : exp.skip,

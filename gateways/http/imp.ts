@@ -50,6 +50,7 @@ async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
     connection.rowsCommitted += result.rowsImported
     connection.rowsRejected += result.rowsRejected
     context.counters.rowsWritten += result.rowsImported
+    context.counters.rowsRejected += result.rowsRejected
     if (imp.json) reply(response, 200, contentTypes.json, importJson(result))
     else replyText(response, 200, importText(result))
   } catch (error) {

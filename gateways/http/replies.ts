@@ -28,6 +28,7 @@ export function reply(
   headers: readonly string[] = [],
 ): void {
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length)
+  if (status === 503) response.setHeader('Retry-After', '1')
   response.writeHead(status, ['Content-Type', type, 'Content-Length', String(bytes.length), ...headers])
   if (bytes.length > joinedBytesMax) response.end(bytes)
   else response.end(bytes.toString('latin1'), 'latin1')
@@ -39,7 +40,6 @@ export function replyText(response: ServerResponse, status: number, text: string
 
 /** Comes again later: a limit is reached. */
 export function replyBusy(response: ServerResponse, text: string): void {
-  response.setHeader('Retry-After', '1')
   replyText(response, 503, `${text}\r\n`)
 }
 

@@ -38,7 +38,7 @@ export function routes(options: HttpOptions): Routes {
     table.set('/write', { POST: handleWrite })
     table.set('/api/v2/write', { POST: handleWrite })
   }
-  if (options.metricsEnabled) table.set('/metrics', { GET: handleMetrics })
+  table.set('/metrics', { GET: handleMetrics, HEAD: handleMetrics })
   return table
 }
 

@@ -24,6 +24,8 @@ const anybody = 'admin'
 
 export interface HttpGateway {
   readonly address: BindAddress
+  /** What can change while it runs: limits, deadlines and switches of the options. */
+  reconfigure(options: HttpOptions): void
   /** Takes no more; resolves when running requests have been answered or the time is over. */
   close(timeoutMs: number): Promise<void>
 }
@@ -35,7 +37,7 @@ export async function openHttpGateway(
 ): Promise<HttpGateway> {
   const context: HttpContext = {
     ...services,
-    options,
+    options: { ...options },
     session: { user: anybody, protocol: 'http', readOnly: false, rights: allRights },
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
@@ -54,7 +56,21 @@ export async function openHttpGateway(
   const connections = admitConnections(server, context)
   serveRequests(server, context, connections)
   const address = await listen(server, bindTo)
-  return { address, close: (timeoutMs) => close(server, timeoutMs) }
+  return {
+    address,
+    reconfigure: (changed) => reconfigure(server, context, changed),
+    close: (timeoutMs) => close(server, timeoutMs),
+  }
+}
+
+/** Handlers read the options when they need them. */
+function reconfigure(server: Server, context: HttpContext, changed: HttpOptions): void {
+  Object.assign(context.options, changed)
+  server.keepAliveTimeout = changed.keepAliveMs
+  context.queries.limit(changed.queriesMax)
+  context.exports.limit(changed.exportsMax)
+  context.imports.limit(changed.importsMax)
+  context.lineRequests.limit(changed.lineRequestsMax)
 }
 
 function admitConnections(server: Server, context: HttpContext): WeakMap<Socket, Connection> {
@@ -108,6 +124,7 @@ async function serve(
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   const exchange: Exchange = { request, response, query: mark < 0 ? '' : url.slice(mark + 1), connection }
+  const begunMs = context.clock.monotonicMs()
   try {
     await route(table, context, path, exchange)
   } catch (error) {
@@ -116,6 +133,13 @@ async function serve(
     if (response.headersSent) response.destroy()
     else replyText(response, 500, 'Internal Server Error\r\n')
   }
+  count(context, table.has(path) ? path : 'other', response.statusCode, context.clock.monotonicMs() - begunMs)
+}
+
+function count({ counters }: HttpContext, endpoint: string, status: number, ms: number): void {
+  counters.durations.observe(endpoint, ms / 1000)
+  const kind = `${Math.floor(status / 100)}xx`
+  if (kind in counters.responses) counters.responses[kind as keyof typeof counters.responses]++
 }
 
 function clientErrorStatus(code: string | undefined): string {

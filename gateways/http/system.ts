@@ -2,7 +2,6 @@
 
 import type { Exchange, HttpContext } from './context.js'
 import { ExecRequestError } from './exec-request.js'
-import type { MetricsText } from './metrics-text.js'
 import { parseQueryString } from './query-string.js'
 import { reply, replyEmpty, replyJson, replyText } from './replies.js'
 import { readBody } from './request-body.js'
@@ -75,12 +74,8 @@ export function handleWarnings(_context: HttpContext, { response }: Exchange): v
   replyJson(response, 200, [])
 }
 
-const texts = new WeakMap<HttpContext, Promise<MetricsText>>()
-
-export async function handleMetrics(context: HttpContext, { response }: Exchange): Promise<void> {
-  const loading =
-    texts.get(context) ?? import('./metrics-text.js').then((module) => module.metricsText(context.metrics))
-  texts.set(context, loading)
-  const { contentType, text } = await loading
-  reply(response, 200, contentType, await text())
+export async function handleMetrics({ options, metrics }: HttpContext, { response }: Exchange): Promise<void> {
+  if (!options.metricsEnabled) return replyText(response, 404, 'Not Found\r\n')
+  const { contentType, text } = await metrics.text()
+  reply(response, 200, contentType, text)
 }

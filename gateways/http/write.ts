@@ -72,6 +72,7 @@ async function store(
     if (receipt === null) return null
     connection.rowsReceived += receipt.rows + receipt.rejects.length
     connection.rowsRejected += receipt.rejects.length
+    context.counters.rowsRejected += receipt.rejects.length
     const refusal = refusalOfReceipt(receipt)
     if (refusal !== null) return refusal
     connection.rowsCommitted += receipt.rows

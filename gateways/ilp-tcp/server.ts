@@ -90,6 +90,7 @@ function count(receipt: Receipt, connection: Connection, { registry, counters }:
   connection.rowsCommitted += receipt.rows
   connection.rowsRejected += receipt.rejects.length
   counters.rowsWritten += receipt.rows
+  counters.rowsRejected += receipt.rejects.length
 }
 
 function reasonText(error: unknown): string {

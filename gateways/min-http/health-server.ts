@@ -1,16 +1,46 @@
-// The server of health checks: 200 OK whatever the path, 500 when the flag says so. Nothing is logged.
+// The server of health checks: 200 OK whatever the path, 500 when the flag says so, and /metrics. Nothing is logged.
 
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 
 /** Word of the shared flag: not 0 once the main server is unhealthy. */
 export const unhealthyWord = 0
 
-export function healthServer(flag: Int32Array): Server {
-  return createServer((request, response) => {
+/** Requests for metrics that wait for the main thread at one time. */
+const metricsWaitingMax = 16
+/** A health check takes nothing that is large. */
+const headerBytesMax = 16 * 1024
+const headersMs = 10_000
+
+export type AskMetrics = () => Promise<{ readonly contentType: string; readonly text: string } | null>
+
+export function healthServer(flag: Int32Array, askMetrics: AskMetrics): Server {
+  let metricsWaiting = 0
+  const settings = { maxHeaderSize: headerBytesMax, headersTimeout: headersMs, requestTimeout: headersMs }
+  return createServer(settings, (request, response) => {
     request.resume()
-    const healthy = Atomics.load(flag, unhealthyWord) === 0
-    const body = healthy ? 'OK' : 'unhandled errors occurred'
-    response.writeHead(healthy ? 200 : 500, ['Content-Type', 'text/plain', 'Content-Length', String(body.length)])
-    response.end(body)
+    if (request.url?.split('?')[0] !== '/metrics') {
+      answerHealth(response, Atomics.load(flag, unhealthyWord) === 0)
+      return
+    }
+    if (metricsWaiting >= metricsWaitingMax) {
+      response.setHeader('Retry-After', '1')
+      answer(response, 503, 'text/plain', 'the server is busy\n')
+      return
+    }
+    metricsWaiting++
+    void askMetrics().then((metrics) => {
+      metricsWaiting--
+      if (metrics === null) answer(response, 404, 'text/plain', 'Not Found\r\n')
+      else answer(response, 200, metrics.contentType, metrics.text)
+    })
   })
+}
+
+function answerHealth(response: ServerResponse, healthy: boolean): void {
+  answer(response, healthy ? 200 : 500, 'text/plain', healthy ? 'OK' : 'unhandled errors occurred')
+}
+
+function answer(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body))])
+  response.end(body)
 }

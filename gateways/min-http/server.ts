@@ -4,26 +4,33 @@ import { Worker } from 'node:worker_threads'
 import { NetworkError } from '../../engine/base/errors.js'
 import type { BindAddress } from '../common/bind-address.js'
 import { unhealthyWord } from './health-server.js'
-import type { HealthThreadData, HealthThreadReply } from './worker.js'
+import type { HealthMetrics, HealthMetricsRequest, HealthThreadData, HealthThreadReply } from './worker.js'
 
 export interface MinHttpGateway {
   readonly address: BindAddress
-  /** From now on health checks answer 500. */
-  unhealthy(): void
+  /** Whether health checks answer 200. */
+  setHealth(healthy: boolean): void
   close(): Promise<void>
 }
 
 /** The thread needs little: it holds one small server. */
 const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 }
 
-export async function openMinHttpGateway(bindTo: BindAddress): Promise<MinHttpGateway> {
+/** `metrics`: the text, or null when there is to be none. Only the main thread knows it, so it waits while that is busy. */
+export async function openMinHttpGateway(
+  bindTo: BindAddress,
+  metrics: () => Promise<HealthMetrics['metrics']>,
+): Promise<MinHttpGateway> {
   const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const data: HealthThreadData = { bindTo, flag }
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
   const address = await firstReply(worker)
+  worker.on('message', (request: HealthMetricsRequest) => {
+    void metrics().then((text) => worker.postMessage({ id: request.id, metrics: text } satisfies HealthMetrics))
+  })
   return {
     address,
-    unhealthy: () => Atomics.store(flag, unhealthyWord, 1),
+    setHealth: (healthy) => Atomics.store(flag, unhealthyWord, healthy ? 0 : 1),
     close: async () => {
       await worker.terminate()
     },

@@ -1,4 +1,4 @@
-// The thread of health checks: listens and tells its parent where, or why not.
+// The thread of health checks: listens and tells its parent where, or why not. For metrics it asks its parent.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import type { BindAddress } from '../common/bind-address.js'
@@ -12,10 +12,36 @@ export interface HealthThreadData {
 
 export type HealthThreadReply = { readonly address: BindAddress } | { readonly failure: string }
 
-const { bindTo, flag } = workerData as HealthThreadData
-const reply = (message: HealthThreadReply): void => parentPort?.postMessage(message)
+export interface HealthMetricsRequest {
+  readonly id: number
+}
 
-listen(healthServer(flag), bindTo).then(
+export interface HealthMetrics {
+  readonly id: number
+  /** Null: there are none. */
+  readonly metrics: { readonly contentType: string; readonly text: string } | null
+}
+
+const { bindTo, flag } = workerData as HealthThreadData
+const reply = (message: HealthThreadReply | HealthMetricsRequest): void => parentPort?.postMessage(message)
+const waiting = new Map<number, (metrics: HealthMetrics['metrics']) => void>()
+let lastId = 0
+
+parentPort?.on('message', ({ id, metrics }: HealthMetrics) => {
+  waiting.get(id)?.(metrics)
+  waiting.delete(id)
+})
+
+function askMetrics(): Promise<HealthMetrics['metrics']> {
+  lastId++
+  const id = lastId
+  return new Promise((resolve) => {
+    waiting.set(id, resolve)
+    reply({ id })
+  })
+}
+
+listen(healthServer(flag, askMetrics), bindTo).then(
   (address) => reply({ address }),
   (error: Error) => reply({ failure: error.message }),
 )

@@ -181,6 +181,7 @@ function openSession(
       readOnly: options.readOnly,
       rights: principal.rights,
       options: settings,
+      trace: connection.trace,
     },
     started: new Map(),
     statements: new Map(),

@@ -2,6 +2,7 @@
 
 import { afterEach, expect, test } from 'vitest'
 import { memoryBytes } from '../../deploy/engine-options.js'
+import { LiveSettings } from '../../deploy/live-settings.js'
 import { type Server, startServer } from '../../deploy/main.js'
 import { loadSettings } from '../../deploy/settings.js'
 import { silentLog } from '../../engine/base/log.js'
@@ -18,12 +19,17 @@ let server: Server | null = null
 
 afterEach(() => server?.close())
 
+function settingsOf(assignments: readonly string[]): LiveSettings {
+  const sources = { file: null, environment: {}, assignments }
+  return new LiveSettings(loadSettings(sources), () => sources, silentLog)
+}
+
 async function open(assignments: readonly string[]): Promise<{ server: Server; engine: FakeEngine }> {
   const engine = fakeEngine()
   server = await startServer({
     root: '/nowhere',
     version: '1.2.3',
-    loaded: loadSettings({ file: null, environment: {}, assignments: [...ports, ...assignments] }),
+    live: settingsOf([...ports, ...assignments]),
     log: silentLog,
     fatal: () => {},
     openEngine: async () => engine,
@@ -37,7 +43,7 @@ function portOf({ listeners }: Server, name: string): number {
 
 test('all listeners serve one engine', async () => {
   const { server, engine } = await open([])
-  expect(engine.relations.map(({ name }) => name)).toEqual(['sys.connections', 'sys.connection_log'])
+  expect(engine.relations.map(({ name }) => name)).toEqual(['sys.connections', 'sys.connection_log', 'memory_metrics'])
   const base = `http://127.0.0.1:${portOf(server, 'http')}`
   expect(await (await fetch(`${base}/`)).text()).toBe('OK')
   const socket = await connectTo(portOf(server, 'line protocol'))
@@ -77,7 +83,7 @@ test('an address in use ends the start and closes what was open', async () => {
   const starting = startServer({
     root: '/nowhere',
     version: '1',
-    loaded: loadSettings({ file: null, environment: {}, assignments: [...ports, taken] }),
+    live: settingsOf([...ports, taken]),
     log: silentLog,
     fatal: () => {},
     openEngine: async () => engine,

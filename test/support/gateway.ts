@@ -7,6 +7,7 @@ import { systemClock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
 import { ConnectionRegistry } from '../../gateways/common/connections.js'
 import { type GatewayCounters, gatewayCounters } from '../../gateways/common/metric.js'
+import { metricsSource } from '../../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../../gateways/common/metrics-table.js'
 import type { HttpOptions } from '../../gateways/http/context.js'
 import { openHttpGateway } from '../../gateways/http/server.js'
@@ -62,7 +63,7 @@ export function surroundings() {
 
 export async function testHttp(changes: Partial<HttpOptions> = {}): Promise<TestGateway> {
   const around = surroundings()
-  const metrics = gatewayMetrics(around.counters, around.registry)
+  const metrics = metricsSource(gatewayMetrics(around.counters, around.registry), 'svc_')
   const gateway = await openHttpGateway(here, { ...httpDefaults, ...changes }, { ...around, metrics })
   const { port } = gateway.address
   return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }

@@ -5,7 +5,8 @@ import { closeServer, listen } from '../../../gateways/common/listen.js'
 import { healthServer, unhealthyWord } from '../../../gateways/min-http/health-server.js'
 
 const flag = new Int32Array(new SharedArrayBuffer(4))
-const server = healthServer(flag)
+let metrics: { contentType: string; text: string } | null = null
+const server = healthServer(flag, async () => metrics)
 let url = ''
 
 beforeAll(async () => {
@@ -27,4 +28,12 @@ test.each(['/', '/ping', '/any/where'])('%s is well', async (path) => {
 test('the flag makes it ill', async () => {
   Atomics.store(flag, unhealthyWord, 1)
   expect((await fetch(url)).status).toBe(500)
+})
+
+test('metrics come from elsewhere, or are not there', async () => {
+  expect((await fetch(`${url}/metrics`)).status).toBe(404)
+  metrics = { contentType: 'text/plain; version=0.0.4', text: 'a 1\n' }
+  const response = await fetch(`${url}/metrics?x=1`)
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4')
+  expect(await response.text()).toBe('a 1\n')
 })

@@ -1,0 +1,63 @@
+// The settings in force. A reload reads the sources again: settings that can change do, the others keep their values and
+// are named in the log, and a mistake anywhere changes nothing.
+
+import type { Log } from '../engine/base/log.js'
+import { type LoadedSettings, loadSettings, type SettingsSources } from './settings.js'
+import { type SettingRow, settingsTable } from './settings-table.js'
+
+export type Loaded = LoadedSettings<typeof settingsTable>
+
+export class LiveSettings {
+  #current: Loaded
+  readonly #sources: () => SettingsSources
+  readonly #log: Log
+  readonly #listeners: ((loaded: Loaded) => void)[] = []
+
+  constructor(loaded: Loaded, sources: () => SettingsSources, log: Log) {
+    this.#current = loaded
+    this.#sources = sources
+    this.#log = log
+  }
+
+  get current(): Loaded {
+    return this.#current
+  }
+
+  /** Called after each reload that changed something. */
+  onChange(listener: (loaded: Loaded) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Whether the sources could be read; what can change is in force then. */
+  reload(): boolean {
+    try {
+      this.#take(loadSettings(this.#sources()))
+      return true
+    } catch (thrown) {
+      this.#log('E', 'settings', `nothing was reloaded: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+      return false
+    }
+  }
+
+  #take(read: Loaded): void {
+    const before = this.#current
+    const values: Record<string, unknown> = { ...before.values }
+    const texts: Record<string, Loaded['texts'][keyof Loaded['texts']]> = { ...before.texts }
+    const changed: string[] = []
+    for (const key of Object.keys(settingsTable) as (keyof Loaded['texts'])[]) {
+      const row: SettingRow = settingsTable[key]
+      if (read.texts[key].text === before.texts[key].text) continue
+      if (row.reload !== true) {
+        this.#log('W', 'settings', `${key} takes a restart to change`)
+        continue
+      }
+      values[key] = read.values[key]
+      texts[key] = read.texts[key]
+      changed.push(key)
+    }
+    this.#log('I', 'settings', `reloaded [changed=${changed.join(', ') || 'nothing'}]`)
+    if (changed.length === 0) return
+    this.#current = { values: values as Loaded['values'], texts: texts as Loaded['texts'], warnings: [] }
+    for (const listener of this.#listeners) listener(this.#current)
+  }
+}

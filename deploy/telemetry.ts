@@ -1,0 +1,113 @@
+// What the server keeps about itself in tables of its own: events in `telemetry` (no texts of statements, and nothing
+// ever leaves the machine), and statements of connections that asked for it in `_query_trace`.
+
+import type { Clock } from '../engine/base/clock.js'
+import type { Log } from '../engine/base/log.js'
+import { shownText } from '../engine/base/secret-text.js'
+import type { Engine, EngineHooks, Session } from '../engine/engine.js'
+import type { Metric } from '../gateways/common/metric.js'
+import { EventTable } from './event-table.js'
+import type { Settings } from './settings.js'
+
+type Event = 'DB_START' | 'DB_STOP' | 'TABLE_CREATE' | 'QUERY_EXEC'
+type Origin = 'SERVER' | 'HTTP' | 'PG' | 'ILP'
+
+const storeMs = 1000
+/** Statements that wait to be stored. */
+const tracesMax = 10_000
+const ownTables: ReadonlySet<string> = new Set(['telemetry', '_query_trace'])
+const origins: Record<Session['protocol'] | 'ilp', Origin> = { http: 'HTTP', pg: 'PG', ilp: 'ILP', internal: 'SERVER' }
+
+export class Telemetry {
+  readonly hooks: Required<Pick<EngineHooks, 'systemTable' | 'observer'>>
+  readonly #settings: () => Settings
+  readonly #clock: Clock
+  readonly #log: Log
+  #events: EventTable | null = null
+  #traces: EventTable | null = null
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(settings: () => Settings, clock: Clock, log: Log) {
+    this.#settings = settings
+    this.#clock = clock
+    this.#log = log
+    this.hooks = {
+      systemTable: (name) =>
+        ownTables.has(name) ? (settings()['telemetry.hide.tables'] ? 'hidden' : 'shown') : undefined,
+      observer: {
+        tableCreated: (name, origin) => {
+          if (!ownTables.has(name)) this.#note('TABLE_CREATE', origins[origin])
+        },
+        statementEnded: (session, sql, micros) => {
+          this.#note('QUERY_EXEC', origins[session.protocol])
+          if (session.trace?.on === true) this.#trace(session, sql, micros)
+        },
+      },
+    }
+  }
+
+  /** Begins to store; the server has started. */
+  async start(engine: Engine): Promise<void> {
+    const settings = this.#settings()
+    const weeks = settings['telemetry.table.ttl.weeks']
+    this.#events = new EventTable(engine, {
+      name: 'telemetry',
+      columns: [
+        ['created', 'TIMESTAMP'],
+        ['event', 'SYMBOL'],
+        ['origin', 'SYMBOL'],
+      ],
+      keep: weeks === 0 ? null : `${weeks} WEEKS`,
+      capacity: settings['telemetry.queue.capacity'],
+      log: this.#log,
+    })
+    this.#traces = new EventTable(engine, {
+      name: '_query_trace',
+      columns: [
+        ['ts', 'TIMESTAMP'],
+        ['query_text', 'VARCHAR'],
+        ['execution_micros', 'LONG'],
+        ['principal', 'VARCHAR'],
+      ],
+      keep: '1 DAY',
+      capacity: tracesMax,
+      log: this.#log,
+    })
+    await this.#events.adopt()
+    this.#note('DB_START', 'SERVER')
+    await this.#events.store()
+    this.#timer = setInterval(() => void this.#store(), storeMs)
+    this.#timer.unref()
+  }
+
+  /** Stores what waits, and that the server stops. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#note('DB_STOP', 'SERVER')
+    await this.#store()
+  }
+
+  get metrics(): Metric[] {
+    return [
+      {
+        name: 'svc_telemetry_dropped_total',
+        type: 'counter',
+        says: 'Events and traced statements that could not be kept.',
+        read: () => (this.#events?.dropped ?? 0) + (this.#traces?.dropped ?? 0),
+      },
+    ]
+  }
+
+  async #store(): Promise<void> {
+    await Promise.all([this.#events?.store(), this.#traces?.store()])
+  }
+
+  #note(event: Event, origin: Origin): void {
+    if (this.#settings()['telemetry.enabled']) this.#events?.note([this.#clock.nowMicros(), event, origin])
+  }
+
+  #trace({ user }: Session, sql: string, micros: number): void {
+    if (!this.#settings()['query.tracing.enabled']) return
+    this.#traces?.note([this.#clock.nowMicros(), shownText(sql), micros, user])
+  }
+}
