@@ -33,81 +33,103 @@ export interface LogFileOptions {
   readonly droppedLine: (records: number) => string
 }
 
-export function openLogFile({ folder, daysKept: daysFirst, droppedLine }: LogFileOptions): LogFile {
-  let daysKept = daysFirst
-  let lost = 0
-  let date = ''
-  let path = ''
-  let waiting = ''
-  let waitingRecords = 0
-  let dropped = 0
-  let writing = false
+export function openLogFile(options: LogFileOptions): LogFile {
+  return new DailyFile(options)
+}
 
-  const turnTo = (newDate: string): void => {
-    flush()
-    date = newDate
-    path = join(folder, fileName(date))
-    link(folder, fileName(date))
-    if (daysKept > 0) void removeOld(folder, date, daysKept)
+class DailyFile implements LogFile {
+  readonly #folder: string
+  readonly #droppedLine: LogFileOptions['droppedLine']
+  #daysKept: number
+  #date = ''
+  #waiting = ''
+  #waitingRecords = 0
+  /** Records that were lost since the last word about it, and ever. */
+  #untold = 0
+  #lost = 0
+  #writing = false
+
+  constructor({ folder, daysKept, droppedLine }: LogFileOptions) {
+    this.#folder = folder
+    this.#daysKept = daysKept
+    this.#droppedLine = droppedLine
   }
-  const lose = (records: number): void => {
-    dropped += records
-    lost += records
+
+  get dropped(): number {
+    return this.#lost
   }
-  /** What waits, behind a word about what was dropped; a write that failed may have left half a record. */
-  const take = (): { text: string; fresh: number; told: number } => {
-    const text = (dropped > 0 ? `\n${droppedLine(dropped)}` : '') + waiting
-    const taken = { text, fresh: waitingRecords, told: dropped }
-    waiting = ''
-    waitingRecords = 0
-    dropped = 0
+
+  append(line: string, timeMs: number): void {
+    const day = new Date(timeMs).toISOString().slice(0, 10)
+    if (day !== this.#date) this.#turnTo(day)
+    if (this.#waiting.length + line.length > waitingMax) {
+      this.#lose(1)
+      return
+    }
+    this.#waiting += line
+    this.#waitingRecords++
+    if (!this.#writing) setImmediate(() => (this.#writing ? undefined : void this.#pump()))
+  }
+
+  flush(): void {
+    if (this.#waitingRecords === 0 || this.#date === '') return
+    const { text, fresh, told } = this.#take()
+    try {
+      appendFileSync(this.#path, text)
+    } catch {
+      this.#untold += told
+      this.#lose(fresh)
+    }
+  }
+
+  keep(days: number): void {
+    this.#daysKept = days
+    this.#removeOld()
+  }
+
+  get #path(): string {
+    return join(this.#folder, fileName(this.#date))
+  }
+
+  #turnTo(date: string): void {
+    this.flush()
+    this.#date = date
+    link(this.#folder, fileName(date))
+    this.#removeOld()
+  }
+
+  #removeOld(): void {
+    if (this.#daysKept > 0 && this.#date !== '') void removeOld(this.#folder, this.#date, this.#daysKept)
+  }
+
+  #lose(records: number): void {
+    this.#untold += records
+    this.#lost += records
+  }
+
+  /** What waits, behind a word about what was lost; a write that failed may have left half a record. */
+  #take(): { text: string; fresh: number; told: number } {
+    const text = (this.#untold > 0 ? `\n${this.#droppedLine(this.#untold)}` : '') + this.#waiting
+    const taken = { text, fresh: this.#waitingRecords, told: this.#untold }
+    this.#waiting = ''
+    this.#waitingRecords = 0
+    this.#untold = 0
     return taken
   }
-  const pump = async (): Promise<void> => {
-    writing = true
-    while (waitingRecords > 0) {
-      const { text, fresh, told } = take()
-      try {
-        await appendFile(path, text)
-      } catch {
-        dropped += told
-        lose(fresh)
-        if (waitingRecords === 0) break
-      }
-    }
-    writing = false
-  }
-  const flush = (): void => {
-    if (waitingRecords === 0 || path === '') return
-    const { text, fresh, told } = take()
-    try {
-      appendFileSync(path, text)
-    } catch {
-      dropped += told
-      lose(fresh)
-    }
-  }
 
-  return {
-    append: (line, timeMs) => {
-      const day = new Date(timeMs).toISOString().slice(0, 10)
-      if (day !== date) turnTo(day)
-      if (waiting.length + line.length > waitingMax) {
-        lose(1)
-        return
+  async #pump(): Promise<void> {
+    this.#writing = true
+    while (this.#waitingRecords > 0) {
+      const { text, fresh, told } = this.#take()
+      try {
+        await appendFile(this.#path, text)
+      } catch {
+        this.#untold += told
+        this.#lose(fresh)
+        if (this.#waitingRecords === 0) break
       }
-      waiting += line
-      waitingRecords++
-      if (!writing) setImmediate(() => (writing ? undefined : void pump()))
-    },
-    flush,
-    keep: (days) => {
-      daysKept = days
-      if (date !== '' && daysKept > 0) void removeOld(folder, date, daysKept)
-    },
-    get dropped() {
-      return lost
-    },
+    }
+    this.#writing = false
   }
 }
 

@@ -11,8 +11,8 @@ import { connectionRelations } from '../gateways/common/connection-relations.js'
 import { ConnectionRegistry } from '../gateways/common/connections.js'
 import { engineMetrics } from '../gateways/common/engine-metrics.js'
 import { memoryRelation } from '../gateways/common/memory-relation.js'
-import { gatewayCounters } from '../gateways/common/metric.js'
-import { metricsSource } from '../gateways/common/metrics-source.js'
+import { type GatewayCounters, gatewayCounters } from '../gateways/common/metric.js'
+import { type MetricsSource, metricsSource } from '../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../gateways/common/metrics-table.js'
 import { noUsers } from '../gateways/common/users.js'
 import { openHttpGateway } from '../gateways/http/server.js'
@@ -57,17 +57,47 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
-  const { root, version, live, log, fatal, openEngine } = options
-  const loaded = live.current
-  const settings = loaded.values
-  const clock: Clock = systemClock
-  const listeners: { name: ListenerName; address: BindAddress }[] = []
-  const opened = <Gateway extends { readonly address: BindAddress }>(name: ListenerName, gateway: Gateway): Gateway => {
-    listeners.push({ name, address: gateway.address })
-    return gateway
-  }
+/** What the gateways are opened with, and where they note that they are open. */
+interface Opening extends ServerOptions {
+  readonly closers: Closer[]
+  readonly listeners: { name: ListenerName; address: BindAddress }[]
+  readonly clock: Clock
+  readonly engine: Engine
+  readonly registry: ConnectionRegistry
+  readonly counters: GatewayCounters
+  readonly metrics: MetricsSource
+}
 
+async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
+  const { live } = options
+  const settings = live.current.values
+  const health: { gateway: MinHttpGateway | null } = { gateway: null }
+  const tellHealth = (): void => {
+    const bad = live.current.values['http.pessimistic.health.check.enabled'] && counters.unhandledErrors > 0
+    health.gateway?.setHealth(!bad)
+  }
+  const counters = gatewayCounters(tellHealth)
+  live.onChange(tellHealth)
+  const opening = await openData(options, closers, counters)
+  if (settings['http.enabled']) await openHttp(opening)
+  if (settings['line.tcp.enabled']) await openLines(opening)
+  if (settings['pg.enabled']) await openPostgres(opening)
+  if (settings['http.min.enabled']) health.gateway = await openHealth(opening)
+  if (settings['metrics.enabled']) void opening.metrics.load()
+  return {
+    listeners: opening.listeners,
+    unhandledError: () => {
+      counters.unhandledErrors++
+    },
+    close: () => closeAll(closers),
+  }
+}
+
+/** The engine, and what tells about it. */
+async function openData(options: ServerOptions, closers: Closer[], counters: GatewayCounters): Promise<Opening> {
+  const { root, live, log, fatal, openEngine } = options
+  const clock: Clock = systemClock
+  const loaded = live.current
   const telemetry = new Telemetry(() => live.current.values, clock, log)
   const hooks = { ...telemetry.hooks, reload: () => live.reload() }
   const engine = await openEngine(
@@ -78,60 +108,53 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   watchDisk(loaded)
   live.onChange(watchDisk)
   await recoverImports({ engine, session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights } })
-  const registry = new ConnectionRegistry(clock, settings['connection.log.entries'])
-  for (const relation of connectionRelations(registry)) engine.relation(relation)
-  engine.relation(memoryRelation(engine))
-  let health: MinHttpGateway | null = null
-  const tellHealth = (): void => {
-    const bad = live.current.values['http.pessimistic.health.check.enabled'] && counters.unhandledErrors > 0
-    health?.setHealth(!bad)
-  }
-  const counters = gatewayCounters(tellHealth)
-  live.onChange(tellHealth)
+  const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
+  for (const relation of [...connectionRelations(registry), memoryRelation(engine)]) engine.relation(relation)
   const metrics = metricsSource(
     [...gatewayMetrics(counters, registry), ...engineMetrics(engine, () => clock.nowMicros()), ...telemetry.metrics],
-    settings['metrics.prefix'],
+    loaded.values['metrics.prefix'],
   )
   await telemetry.start(engine)
   closers.push(() => telemetry.close())
+  return { ...options, closers, listeners: [], clock, engine, registry, counters, metrics }
+}
 
-  if (settings['http.enabled']) {
-    const services = { engine, registry, counters, metrics, clock, log }
-    const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version, root), services)
-    opened('http', http)
-    live.onChange(({ values }) => http.reconfigure(httpOptions(values, version, root)))
-    closers.push(() => http.close(live.current.values['shutdown.timeout']))
-  }
-  if (settings['line.tcp.enabled']) {
-    const services = { engine, registry, counters, log }
-    const lineOptions = lineTcpOptions(settings)
-    const line = await openLineTcpGateway(settings['line.tcp.net.bind.to'], lineOptions, services)
-    opened('line protocol', line)
-    live.onChange(({ values }) => void Object.assign(lineOptions, lineTcpOptions(values)))
-    closers.push(() => line.close())
-  }
-  if (settings['pg.enabled']) {
-    const authenticator = new Authenticator({ configured: pgUsers(settings), users: noUsers, anonymous: null })
-    const services = { engine, authenticator, registry, counters, clock, log }
-    const options = pgOptions(settings)
-    const pg = await openPgGateway(settings['pg.net.bind.to'], options, services)
-    opened('postgres', pg)
-    live.onChange(({ values }) => void Object.assign(options, pgOptions(values)))
-    closers.push(() => pg.close())
-  }
-  if (settings['http.min.enabled']) {
-    const text = async () => (live.current.values['metrics.enabled'] ? metrics.text() : null)
-    health = opened('health', await openMinHttpGateway(settings['http.min.net.bind.to'], text))
-    closers.push(health.close)
-  }
-  if (settings['metrics.enabled']) void metrics.load()
-  return {
-    listeners,
-    unhandledError: () => {
-      counters.unhandledErrors++
-    },
-    close: () => closeAll(closers),
-  }
+async function openHttp(opening: Opening): Promise<void> {
+  const { live, version, root, closers } = opening
+  const settings = live.current.values
+  const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version, root), opening)
+  opening.listeners.push({ name: 'http', address: http.address })
+  live.onChange(({ values }) => http.reconfigure(httpOptions(values, version, root)))
+  closers.push(() => http.close(live.current.values['shutdown.timeout']))
+}
+
+async function openLines(opening: Opening): Promise<void> {
+  const { live, closers } = opening
+  const settings = live.current.values
+  const options = lineTcpOptions(settings)
+  const line = await openLineTcpGateway(settings['line.tcp.net.bind.to'], options, opening)
+  opening.listeners.push({ name: 'line protocol', address: line.address })
+  live.onChange(({ values }) => void Object.assign(options, lineTcpOptions(values)))
+  closers.push(() => line.close())
+}
+
+async function openPostgres(opening: Opening): Promise<void> {
+  const { live, closers } = opening
+  const settings = live.current.values
+  const authenticator = new Authenticator({ configured: pgUsers(settings), users: noUsers, anonymous: null })
+  const options = pgOptions(settings)
+  const pg = await openPgGateway(settings['pg.net.bind.to'], options, { ...opening, authenticator })
+  opening.listeners.push({ name: 'postgres', address: pg.address })
+  live.onChange(({ values }) => void Object.assign(options, pgOptions(values)))
+  closers.push(() => pg.close())
+}
+
+async function openHealth({ live, metrics, listeners, closers }: Opening): Promise<MinHttpGateway> {
+  const text = async () => (live.current.values['metrics.enabled'] ? metrics.text() : null)
+  const health = await openMinHttpGateway(live.current.values['http.min.net.bind.to'], text)
+  listeners.push({ name: 'health', address: health.address })
+  closers.push(health.close)
+  return health
 }
 
 async function closeAll(closers: Closer[]): Promise<void> {
