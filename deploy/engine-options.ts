@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { EngineHooks, EngineOptions } from '../engine/engine.js'
-import { environmentName, type LoadedSettings, type SettingOrigin, type Settings } from './settings.js'
-import { type SettingRow, settingsTable } from './settings-table.js'
+import { environmentName, type LoadedSettings, type SettingOrigin, type Settings, settingRow } from './settings.js'
+import { settingsTable } from './settings-table.js'
 
 const MIB = 1024 ** 2
 const GIB = 1024 ** 3
@@ -91,17 +91,13 @@ function parameters({ texts }: LoadedSettings<typeof settingsTable>): ReturnType
       value: sensitive ? '****' : text,
       source: origins[origin],
       sensitive,
-      reloadable: rowOf(name)?.reload === true,
+      reloadable: settingRow(settingsTable, name)?.reload === true,
     }
   })
 }
 
 function isSecret(name: string): boolean {
-  return rowOf(name)?.type === 'secret'
-}
-
-function rowOf(name: string): SettingRow | undefined {
-  return settingsTable[name as keyof typeof settingsTable]
+  return settingRow(settingsTable, name)?.type === 'secret'
 }
 
 /** Room that the file system must have for writes: what the setting says, but at most a tenth of all there is. */

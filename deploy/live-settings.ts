@@ -55,9 +55,19 @@ export class LiveSettings {
       texts[key] = read.texts[key]
       changed.push(key)
     }
+    for (const key of familyChanges(before, read)) this.#log('W', 'settings', `${key} takes a restart to change`)
     this.#log('I', 'settings', `reloaded [changed=${changed.join(', ') || 'nothing'}]`)
     if (changed.length === 0) return
-    this.#current = { values: values as Loaded['values'], texts: texts as Loaded['texts'], warnings: [] }
+    const { families } = before
+    this.#current = { values: values as Loaded['values'], texts: texts as Loaded['texts'], warnings: [], families }
     for (const listener of this.#listeners) listener(this.#current)
   }
+}
+
+/** Settings of families that read otherwise now. */
+function familyChanges(before: Loaded, read: Loaded): string[] {
+  const old: Readonly<Record<string, { readonly text: string }>> = before.texts
+  const now: Readonly<Record<string, { readonly text: string }>> = read.texts
+  const keys = new Set([...Object.keys(old), ...Object.keys(now)].filter((key) => !(key in settingsTable)))
+  return [...keys].filter((key) => old[key]?.text !== now[key]?.text)
 }

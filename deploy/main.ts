@@ -1,6 +1,8 @@
 // The composition root: everything that lives long is made here, and given what it needs. Opened in the order engine,
 // gateways; closed in the reverse order, so that what was taken is stored.
 
+import type { KafkaOptions } from '../connectors/kafka/options.js'
+import type { KafkaServices } from '../connectors/kafka/server.js'
 import { type Clock, systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights } from '../engine/base/rights.js'
@@ -11,7 +13,7 @@ import { connectionRelations } from '../gateways/common/connection-relations.js'
 import { ConnectionRegistry } from '../gateways/common/connections.js'
 import { engineMetrics } from '../gateways/common/engine-metrics.js'
 import { memoryRelation } from '../gateways/common/memory-relation.js'
-import { type GatewayCounters, gatewayCounters } from '../gateways/common/metric.js'
+import { type GatewayCounters, gatewayCounters, type Metric } from '../gateways/common/metric.js'
 import { type MetricsSource, metricsSource } from '../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../gateways/common/metrics-table.js'
 import { noUsers } from '../gateways/common/users.js'
@@ -22,6 +24,7 @@ import { openPgGateway } from '../gateways/pgwire/server.js'
 import { recoverImports } from '../pipeline/ingest.js'
 import { engineOptions, freeBytesMin } from './engine-options.js'
 import { httpOptions, lineTcpOptions, pgOptions, pgUsers } from './gateway-options.js'
+import { kafkaOptions } from './kafka-options.js'
 import type { LiveSettings, Loaded } from './live-settings.js'
 import { Telemetry } from './telemetry.js'
 
@@ -110,12 +113,14 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   await recoverImports({ engine, session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights } })
   const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
   for (const relation of [...connectionRelations(registry), memoryRelation(engine)]) engine.relation(relation)
+  const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock })
   const metrics = metricsSource(
-    [...gatewayMetrics(counters, registry), ...engineMetrics(engine, () => clock.nowMicros()), ...telemetry.metrics],
+    [...connectors.metrics, ...gatewayMetrics(counters, registry), ...engineMetrics(engine, () => clock.nowMicros()), ...telemetry.metrics],
     loaded.values['metrics.prefix'],
   )
   await telemetry.start(engine)
   closers.push(() => telemetry.close())
+  closers.push(connectors.close)
   return { ...options, closers, listeners: [], clock, engine, registry, counters, metrics }
 }
 
@@ -155,6 +160,27 @@ async function openHealth({ live, metrics, listeners, closers }: Opening): Promi
   listeners.push({ name: 'health', address: health.address })
   closers.push(health.close)
   return health
+}
+
+interface Connectors {
+  readonly metrics: readonly Metric[]
+  readonly close: Closer
+}
+
+/** Connectors are closed behind the gateways and before the engine; their code is loaded when there are any. */
+async function openConnectors(options: readonly KafkaOptions[], services: KafkaServices): Promise<Connectors> {
+  if (options.length === 0) return { metrics: [], close: async () => {} }
+  const { openKafkaConnector } = await import('../connectors/kafka/server.js')
+  const { connectorMetrics, connectorRelations } = await import('../connectors/kafka/relations.js')
+  const connectors = options.map((one) => openKafkaConnector(one, services))
+  for (const relation of connectorRelations(connectors)) services.engine.relation(relation)
+  for (const connector of connectors) services.engine.connector(connector)
+  return {
+    metrics: connectorMetrics(connectors),
+    close: async () => {
+      await Promise.all(connectors.map((connector) => connector.close()))
+    },
+  }
 }
 
 async function closeAll(closers: Closer[]): Promise<void> {

@@ -1,7 +1,12 @@
 // The one table of settings: name, type, default and a sentence. The reader of conf/server.conf, the environment names,
 // docs/settings.md, the sample configuration and the types of the values derive from it.
 
-export type SettingType = 'boolean' | 'integer' | 'size' | 'duration' | 'address' | 'choice' | 'text' | 'secret'
+export type SettingType =
+  | ('boolean' | 'integer' | 'size' | 'duration' | 'address' | 'choice' | 'secret')
+  /** `text` is not empty, `words` may be. */
+  | ('text' | 'words')
+  /** Texts between commas, blanks around them dropped. */
+  | 'list'
 
 export interface SettingRow {
   readonly type: SettingType
@@ -10,6 +15,8 @@ export interface SettingRow {
   readonly says: string
   /** Of type choice. */
   readonly choices?: readonly string[]
+  /** Of type choice: the class names of Kafka Connect's converters stand for their formats. */
+  readonly aliases?: 'connect'
   /** Bounds of integers, sizes (bytes) and durations (milliseconds), inclusive. */
   readonly min?: number
   readonly max?: number

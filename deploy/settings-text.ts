@@ -1,6 +1,6 @@
 // Texts that derive from the table of settings: docs/settings.md and the sample conf/server.conf of a new root folder.
 
-import { environmentName } from './settings.js'
+import { environmentName, type FamilyName, families } from './settings.js'
 import { type SettingRow, type SettingsTable, settingsTable } from './settings-table.js'
 import { expectation } from './settings-values.js'
 
@@ -16,13 +16,29 @@ SIGHUP or run \`select reload_config()\`.
 This page is made from the table in deploy/settings-table.ts by \`npm run docs\`.
 `
 
+const familyIntroductions = {
+  kafka: `## Kafka connectors
+
+Settings of the connector \`<name>\`, any number of them; docs/kafka.md explains them. The environment has
+\`PENSTOCK_KAFKA_<NAME>_BOOTSTRAP_SERVERS\` and so on.
+`,
+} as const satisfies Record<FamilyName, string>
+
 /** The text of docs/settings.md. */
 export function settingsDocument(): string {
-  const rows = Object.entries<SettingRow>(settingsTable).map(
-    ([key, row]) =>
-      `| \`${key}\`${row.reload === true ? ' *' : ''} | ${typeText(row)} | \`${row.initial}\` | ${row.says} |`,
+  const ofFamilies = Object.entries<SettingsTable>(families).map(
+    ([family, table]) => `\n${familyIntroductions[family as FamilyName]}\n${rowsText(table, `${family}.<name>.`)}`,
   )
-  return `${introduction}\n| setting | type | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`
+  return `${introduction}\n${rowsText(settingsTable, '')}${ofFamilies.join('')}`
+}
+
+function rowsText(table: SettingsTable, prefix: string): string {
+  const rows = Object.entries<SettingRow>(table).map(([key, row]) => {
+    const initial = row.initial === '' ? '' : `\`${row.initial}\``
+    const reload = row.reload === true ? ' *' : ''
+    return `| \`${prefix}${key}\`${reload} | ${typeText(row)} | ${initial} | ${row.says} |`
+  })
+  return `| setting | type | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`
 }
 
 /** A server.conf in which every setting stands as a comment with its default. */
@@ -33,5 +49,6 @@ export function sampleConfiguration(table: SettingsTable = settingsTable): strin
 
 function typeText(row: SettingRow): string {
   if (row.type === 'choice') return expectation(row).replace('one of ', '')
+  if (row.type === 'words') return 'text'
   return row.type === 'address' ? 'host:port' : row.type
 }

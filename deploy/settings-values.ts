@@ -11,12 +11,14 @@ type ValueOf<Row extends SettingRow> = Row['type'] extends 'boolean'
       ? BindAddress
       : Row extends { readonly choices: readonly (infer Choice)[] }
         ? Choice
-        : string
+        : Row['type'] extends 'list'
+          ? readonly string[]
+          : string
 
 /** Values by name: sizes in bytes, durations in milliseconds. */
 export type SettingsOf<Table extends SettingsTable> = { readonly [Name in keyof Table]: ValueOf<Table[Name]> }
 
-export type SettingValue = boolean | number | string | BindAddress
+export type SettingValue = boolean | number | string | readonly string[] | BindAddress
 
 /** What a value of the type looks like, for messages and documents. */
 export function expectation(row: SettingRow): string {
@@ -34,8 +36,11 @@ export function expectation(row: SettingRow): string {
     case 'choice':
       return `one of ${(row.choices ?? []).join(', ')}`
     case 'text':
+    case 'words':
     case 'secret':
       return row.pattern === undefined ? 'a text' : `a text such as ${row.initial}`
+    case 'list':
+      return 'texts separated by commas'
   }
 }
 
@@ -53,12 +58,36 @@ export function parseSetting(row: SettingRow, text: string): SettingValue | null
     case 'address':
       return parseBindAddress(text)
     case 'choice':
-      return row.choices?.includes(text) === true ? text : null
+      return choiceOf(row, text)
     case 'text':
       return text === '' || row.pattern?.test(text) === false ? null : text
+    case 'words':
     case 'secret':
       return text
+    case 'list':
+      return text === '' ? [] : listOf(text)
   }
+}
+
+/** Last parts of the names of Kafka Connect's converters. */
+const converters: Readonly<Record<string, string>> = {
+  StringConverter: 'string',
+  JsonConverter: 'json',
+  AvroConverter: 'avro',
+  IntegerConverter: 'int',
+  LongConverter: 'long',
+  DoubleConverter: 'double',
+}
+
+function choiceOf({ choices = [], aliases }: SettingRow, text: string): string | null {
+  const converter = /^(?:io|org)\.[\w.]+\.(\w+)$/.exec(text)?.[1]
+  const choice = aliases === 'connect' && converter !== undefined ? (converters[converter] ?? '') : text
+  return choices.includes(choice) ? choice : null
+}
+
+function listOf(text: string): readonly string[] | null {
+  const items = text.split(',').map((item) => item.trim())
+  return items.includes('') ? null : items
 }
 
 const sizeUnits: Readonly<Record<string, number>> = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 }

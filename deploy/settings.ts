@@ -3,15 +3,25 @@
 //   file          key = value, one a line; # or ! begins a comment line; blanks around the value are dropped
 //   environment   PENSTOCK_HTTP_NET_BIND_TO for http.net.bind.to
 //   secrets       <key>.file names a file whose text (without its last line end) is the value
+//   families      kafka.<name>.<key>: settings of one connector of many; in the environment PENSTOCK_KAFKA_<NAME>_<KEY>,
+//                 whose name is written in small letters elsewhere
 //
 // An unknown key or a bad value ends the start with its place. Only unknown PENSTOCK_ variables are mere warnings:
 // orchestrators put variables of such names (PENSTOCK_PORT, PENSTOCK_SERVICE_HOST) into every container.
 
 import { readFileSync } from 'node:fs'
+import { kafkaSettings } from './settings-kafka.js'
 import { type SettingRow, type SettingsTable, settingsTable } from './settings-table.js'
 import { expectation, parseSetting, type SettingsOf, type SettingValue } from './settings-values.js'
 
 export type Settings = SettingsOf<typeof settingsTable>
+
+/** Tables of settings that a configuration may hold any number of times, by name. */
+export const families = { kafka: kafkaSettings } as const satisfies Readonly<Record<string, SettingsTable>>
+
+export type FamilyName = keyof typeof families
+export type FamilySettings<Family extends FamilyName> = SettingsOf<(typeof families)[Family]>
+export type KafkaSettings = FamilySettings<'kafka'>
 
 export class SettingsError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -33,8 +43,11 @@ export type SettingOrigin = 'default' | 'file' | 'environment' | 'command line'
 
 export interface LoadedSettings<Table extends SettingsTable> {
   readonly values: SettingsOf<Table>
+  /** Settings of families under their whole names, as far as they are set. */
   readonly texts: Readonly<Record<keyof Table, { readonly text: string; readonly origin: SettingOrigin }>>
   readonly warnings: readonly string[]
+  /** Members of the families, by name. */
+  readonly families: { readonly [Family in FamilyName]: ReadonlyMap<string, FamilySettings<Family>> }
 }
 
 interface Entry {
@@ -53,10 +66,9 @@ export function loadSettings(sources: SettingsSources): LoadedSettings<typeof se
 export function loadTable<Table extends SettingsTable>(table: Table, sources: SettingsSources): LoadedSettings<Table> {
   const values: Record<string, SettingValue> = {}
   const texts: Record<string, { text: string; origin: SettingOrigin }> = {}
-  for (const [key, row] of Object.entries(table)) {
-    values[key] = settingValue(row, { key, value: row.initial, origin: 'default', place: '' })
-    texts[key] = { text: row.initial, origin: 'default' }
-  }
+  const members = new Map<string, { readonly member: Member; readonly values: Record<string, SettingValue> }>()
+  for (const [key, row] of Object.entries(table)) texts[key] = { text: row.initial, origin: 'default' }
+  Object.assign(values, defaultsOf(table))
   const { entries: fromEnvironment, warnings } = environmentEntries(table, sources.environment)
   const entries = [
     ...(sources.file === null ? [] : fileEntries(sources.file.path, sources.file.text)),
@@ -65,14 +77,59 @@ export function loadTable<Table extends SettingsTable>(table: Table, sources: Se
   ]
   for (const entry of entries) {
     const { key, row, value } = resolve(table, entry)
-    values[key] = settingValue(row, { ...entry, value })
+    const parsed = settingValue(row, { ...entry, value })
     texts[key] = { text: value, origin: entry.origin }
+    const member = memberOf(key)
+    if (member === null) values[key] = parsed
+    else {
+      const id = `${member.family} ${member.name}`
+      const known = members.get(id) ?? { member, values: defaultsOf(families[member.family]) }
+      members.set(id, known)
+      known.values[member.key] = parsed
+    }
   }
+  const ofFamily = (family: FamilyName) =>
+    new Map(
+      [...members.values()].flatMap((known) =>
+        known.member.family === family ? [[known.member.name, known.values]] : [],
+      ),
+    )
   return {
     values: values as SettingsOf<Table>,
     texts: texts as LoadedSettings<Table>['texts'],
     warnings,
+    families: { kafka: ofFamily('kafka') as unknown as ReadonlyMap<string, KafkaSettings> },
   }
+}
+
+function defaultsOf(table: SettingsTable): Record<string, SettingValue> {
+  const values: Record<string, SettingValue> = {}
+  for (const [key, row] of Object.entries(table)) {
+    values[key] = settingValue(row, { key, value: row.initial, origin: 'default', place: '' })
+  }
+  return values
+}
+
+/** A setting of a family: `kafka.<name>.<key>`. */
+interface Member {
+  readonly family: FamilyName
+  readonly name: string
+  readonly key: string
+}
+
+function memberOf(wholeKey: string): Member | null {
+  const match = /^(\w+)\.([A-Za-z0-9_-]+)\.(.+)$/.exec(wholeKey)
+  const [, family = '', name = '', key = ''] = match ?? []
+  return Object.hasOwn(families, family) ? { family: family as FamilyName, name, key } : null
+}
+
+/** The row of a setting, of a family's too; undefined when there is none of that name. */
+export function settingRow(table: SettingsTable, key: string): SettingRow | undefined {
+  if (Object.hasOwn(table, key)) return table[key]
+  const member = memberOf(key)
+  if (member === null) return undefined
+  const rows: SettingsTable = families[member.family]
+  return Object.hasOwn(rows, member.key) ? rows[member.key] : undefined
 }
 
 /** Name of the environment variable that overrides a setting. */
@@ -88,10 +145,10 @@ function settingValue(row: SettingRow, { key, value, place }: Entry): SettingVal
 }
 
 function resolve(table: SettingsTable, { key, value, place }: Entry): { key: string; row: SettingRow; value: string } {
-  const row = Object.hasOwn(table, key) ? table[key] : undefined
+  const row = settingRow(table, key)
   if (row !== undefined) return { key, row, value }
   const secretKey = key.endsWith('.file') ? key.slice(0, -'.file'.length) : ''
-  const secret = Object.hasOwn(table, secretKey) ? table[secretKey] : undefined
+  const secret = settingRow(table, secretKey)
   if (secret?.type === 'secret') return { key: secretKey, row: secret, value: readSecret(key, value, place) }
   throw new SettingsError(`unknown setting: ${key}${place}`)
 }
@@ -135,9 +192,26 @@ function environmentEntries(
   const warnings: string[] = []
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('PENSTOCK_') || value === undefined) continue
-    const key = keys.get(name)
+    const key = keys.get(name) ?? familyKey(name)
     if (key === undefined) warnings.push(`no setting has the environment variable ${name}`)
     else entries.push({ key, value: value.trim(), origin: 'environment', place: ` [environment=${name}]` })
   }
   return { entries, warnings }
+}
+
+/** PENSTOCK_KAFKA_PLANT_GROUP_ID is kafka.plant.group.id. The longest key that fits is meant. */
+function familyKey(variable: string): string | undefined {
+  for (const [family, table] of Object.entries<SettingsTable>(families)) {
+    const prefix = environmentName(`${family}.`)
+    if (!variable.startsWith(prefix)) continue
+    const rest = variable.slice(prefix.length)
+    const keys = Object.entries(table).flatMap(([key, row]) => (row.type === 'secret' ? [key, `${key}.file`] : [key]))
+    const ending = (key: string): string => `_${key.toUpperCase().replaceAll('.', '_')}`
+    const fitting = keys.filter((key) => rest.endsWith(ending(key))).sort((x, y) => y.length - x.length)
+    const [key] = fitting
+    if (key === undefined) continue
+    const name = rest.slice(0, -ending(key).length).toLowerCase()
+    if (/^[a-z0-9_]+$/.test(name)) return `${family}.${name}.${key}`
+  }
+  return undefined
 }

@@ -215,6 +215,13 @@ export interface TableShape {
   readonly partitionBy: PartitionUnit
 }
 
+/** Something that brings rows by itself: `ALTER CONNECTOR <name> PAUSE` and `RESUME` reach it. */
+export interface Connector {
+  readonly name: string
+  pause(): Promise<void>
+  resume(): Promise<void>
+}
+
 export interface Validation {
   /** `SELECT`, or the kind of the statement. */
   readonly tag: string
@@ -249,6 +256,7 @@ export interface Engine {
   /** `oids`: PostgreSQL's types of $1, $2, ...; 0 where nobody has said. Throws like execute. */
   describe(statement: ParsedStatement, session: Session, oids: readonly number[]): Description
   relation(relation: VirtualRelation): void
+  connector(connector: Connector): void
   /** Undefined when no such table exists. */
   table(name: string): TableShape | undefined
   csv(shape: CsvShape): CsvDecoding

@@ -33,9 +33,9 @@ const mayImport: Record<Layer, readonly Layer[]> = {
   deploy: layers,
 }
 
-/** How outsiders enter a layer; others may name types only, and the engine's vocabulary (base and column types). */
+/** How outsiders enter a layer; others may name types only, and the engine's vocabulary (base, types of columns and values, timestamps). */
 const doors: Record<Layer, RegExp> = {
-  engine: /^engine\/(engine\.ts|base\/.*|types\/column-types\.ts|types\/value\.ts)$/,
+  engine: /^engine\/(engine\.ts|records\.ts|base\/.*|types\/(column-types|value|timestamp|timestamp-pattern)\.ts)$/,
   pipeline: /^pipeline\/(ingest|export)\.ts$/,
   gateways: /^gateways\/(common\/[^/]+|[^/]+\/server)\.ts$/,
   connectors: /^connectors\/[^/]+\/[^/]+\.ts$/,

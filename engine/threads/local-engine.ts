@@ -6,6 +6,7 @@ import { AccessError, errorRecord, SqlError } from '../base/errors.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { isSensitive, shownStatement } from '../base/secrets.js'
 import type {
+  Connector,
   CsvDecoding,
   CsvShape,
   Description,
@@ -83,6 +84,7 @@ export class LocalEngine implements Engine {
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
   readonly #relations = new Map<string, VirtualRelation>()
+  readonly #connectors = new Map<string, Connector>()
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
   #planned: QueryFigures | null = null
@@ -154,6 +156,10 @@ export class LocalEngine implements Engine {
     }
     ticket.receipt.then(note, () => {})
     return ticket
+  }
+
+  connector(connector: Connector): void {
+    this.#connectors.set(connector.name, connector)
   }
 
   relation(relation: VirtualRelation): void {
@@ -388,6 +394,9 @@ export class LocalEngine implements Engine {
       case 'set':
         setOption(options.session, planned)
         return { tag: planned.tag, rows: 0 }
+      case 'connector':
+        await this.#alterConnector(planned)
+        return { tag: planned.tag, rows: 0 }
       case 'none':
         return { tag: planned.tag, rows: 0 }
     }
@@ -413,6 +422,12 @@ export class LocalEngine implements Engine {
     return hasRight({ ...session, readOnly: false }, 'admin')
       ? items
       : items.filter(({ user }) => user === session.user)
+  }
+
+  async #alterConnector({ name, action, position }: Planned<'connector'>): Promise<void> {
+    const connector = this.#connectors.get(name)
+    if (connector === undefined) throw new SqlError(`connector does not exist [connector=${name}]`, position)
+    await (action === 'pause' ? connector.pause() : connector.resume())
   }
 
   /** One's own queries, or those of others as an administrator. */

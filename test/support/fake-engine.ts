@@ -76,6 +76,7 @@ export function fakeEngine(): FakeEngine {
     validate: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1 }),
     relation: (relation) => void engine.relations.push(relation),
     positions: () => [],
+    connector: () => {},
     tableExists: () => false,
     figures: () => noFigures,
     refuseBelow: () => {},

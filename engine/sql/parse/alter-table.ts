@@ -1,7 +1,15 @@
-// ALTER TABLE and ALTER VIEW.
+// ALTER TABLE, ALTER VIEW and ALTER CONNECTOR.
 
 import { SqlError } from '../../base/errors.js'
-import type { AlterAction, ColumnDefinition, Expression, Name, PartitionList, Statement } from './ast.js'
+import type {
+  AlterAction,
+  AlterConnector,
+  ColumnDefinition,
+  Expression,
+  Name,
+  PartitionList,
+  Statement,
+} from './ast.js'
 import { demandColumnName, parseCapacity, parseColumn, parseColumnTail, parseIndex } from './column.js'
 import { parseViewQuery, takeIfNotExists } from './create-table.js'
 import { advance, type Cursor, peekWord } from './cursor.js'
@@ -28,10 +36,18 @@ export function parseAlter(cursor: Cursor): Statement {
     demand(cursor, 'as')
     return { kind: 'alter view', position, view, ...parseViewQuery(cursor) }
   }
+  if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)
   const table = parseTableName(cursor)
   return { kind: 'alter table', position, ifExists, table, action: parseAction(cursor) }
+}
+
+function parseAlterConnector(cursor: Cursor, position: number): AlterConnector {
+  const connector = parseNameOrString(cursor, 'connector name expected')
+  if (take(cursor, 'pause')) return { kind: 'alter connector', position, connector, action: 'pause' }
+  if (take(cursor, 'resume')) return { kind: 'alter connector', position, connector, action: 'resume' }
+  throw new SqlError("'pause' or 'resume' expected", cursor.start)
 }
 
 function parseAction(cursor: Cursor): AlterAction {

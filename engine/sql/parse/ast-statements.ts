@@ -43,6 +43,7 @@ export type Statement =
   | Vacuum
   | Reindex
   | Checkpoint
+  | AlterConnector
   | CancelQuery
   | Copy
   | UserStatement
@@ -424,6 +425,14 @@ export interface Checkpoint {
   readonly kind: 'checkpoint'
   readonly position: number
   readonly action: 'flush' | 'create' | 'release'
+}
+
+/** `alter connector name pause|resume`. */
+export interface AlterConnector {
+  readonly kind: 'alter connector'
+  readonly position: number
+  readonly connector: Name
+  readonly action: 'pause' | 'resume'
 }
 
 export interface CancelQuery {

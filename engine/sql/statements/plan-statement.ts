@@ -113,6 +113,10 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
   switch (statement.kind) {
     case 'checkpoint':
       return { kind: 'checkpoint', action: statement.action, tag: 'CHECKPOINT' }
+    case 'alter connector': {
+      const { connector, action } = statement
+      return { kind: 'connector', name: connector.name, position: connector.position, action, tag: 'ALTER CONNECTOR' }
+    }
     case 'set':
       return { kind: 'set', name: statement.name, values: statement.values, tag: 'SET' }
     case 'cancel query':

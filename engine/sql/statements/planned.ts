@@ -53,5 +53,13 @@ export type PlannedStatement =
   | { readonly kind: 'set'; readonly name: string; readonly values: readonly string[]; readonly tag: 'SET' }
   | { readonly kind: 'cancelQuery'; readonly queryId: bigint; readonly tag: 'CANCEL QUERY' }
   | { readonly kind: 'user'; readonly users: readonly Name[]; readonly change: UserChange; readonly tag: string }
+  | {
+      readonly kind: 'connector'
+      readonly name: string
+      readonly action: 'pause' | 'resume'
+      /** Of the name in the text. */
+      readonly position: number
+      readonly tag: 'ALTER CONNECTOR'
+    }
   /** Accepted, without effect on the engine (BEGIN, VACUUM, LISTEN, ...). The wire protocol keeps its own transactions. */
   | { readonly kind: 'none'; readonly tag: string }

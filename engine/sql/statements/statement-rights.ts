@@ -35,6 +35,7 @@ const rightsOfKind = {
   reindex: ['write'],
   checkpoint: ['admin'],
   user: null,
+  'alter connector': ['admin'],
   // What is about the session alone. A cursor's query was let in when it was declared.
   set: [],
   reset: [],

@@ -1,0 +1,250 @@
+// Avro records of the wire format of schema registries to columns of a row:
+//
+//   0x00 | schema id u32, big-endian | the value in Avro's binary encoding
+//
+// The value is walked along its type, so that a long is a long and 5.0 is a double.
+
+import avsc, { type types as avroTypes, type Type } from 'avsc'
+import { BadRecordError } from './bad-record.js'
+import type { RowMapper } from './row-mapper.js'
+import type { SchemaRegistry, SchemaTexts } from './schema-registry.js'
+
+const { types } = avsc
+const headerBytes = 5
+const depthMax = 64
+
+/** 64-bit integers as bigint: avsc's own type refuses what a double cannot hold. */
+const longs = types.LongType.__with({
+  fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
+  toBuffer: (value: bigint) => {
+    const buffer = Buffer.alloc(8)
+    buffer.writeBigInt64LE(value)
+    return buffer
+  },
+  fromJSON: (value: number) => BigInt(value),
+  toJSON: (value: bigint) => Number(value),
+  isValid: (value: unknown) => typeof value === 'bigint',
+  compare: (left: bigint, right: bigint) => (left < right ? -1 : left > right ? 1 : 0),
+})
+
+/** A logical type that leaves the value as it is: the walk knows what it means. */
+class Named extends types.LogicalType {
+  protected override _fromValue(value: unknown): unknown {
+    return value
+  }
+
+  protected override _toValue(value: unknown): unknown {
+    return value
+  }
+}
+
+/** A decimal: unscaled bytes and the schema's scale. */
+class Decimal extends types.LogicalType {
+  readonly scale: number
+
+  constructor(schema: { readonly scale?: number }, options: object) {
+    super(schema as never, options as never)
+    this.scale = schema.scale ?? 0
+  }
+
+  protected override _fromValue(value: unknown): unknown {
+    return value
+  }
+
+  protected override _toValue(value: unknown): unknown {
+    return value
+  }
+}
+
+const logicalTypes = {
+  'timestamp-millis': Named,
+  'timestamp-micros': Named,
+  'timestamp-nanos': Named,
+  'local-timestamp-millis': Named,
+  'local-timestamp-micros': Named,
+  date: Named,
+  decimal: Decimal,
+}
+
+/** Microseconds of one unit of a logical type of time. */
+const micros: Readonly<Record<string, bigint>> = {
+  'logical:timestamp-millis': 1000n,
+  'logical:local-timestamp-millis': 1000n,
+  'logical:timestamp-micros': 1n,
+  'logical:local-timestamp-micros': 1n,
+  'logical:date': 86_400_000_000n,
+}
+
+export class AvroReader {
+  readonly #registry: SchemaRegistry
+  readonly #mapper: RowMapper
+  /** A schema that cannot be used stays so: the words for it. */
+  readonly #types = new Map<number, Type | BadRecordError>()
+
+  constructor(registry: SchemaRegistry, mapper: RowMapper) {
+    this.#registry = registry
+    this.#mapper = mapper
+  }
+
+  /** Gets the schemas that the values name and that are not known yet. Rejects with RegistryError. */
+  async prepare(values: Iterable<Uint8Array | null>): Promise<void> {
+    const missing = new Set<number>()
+    for (const value of values) {
+      if (value === null || value.length < headerBytes || value[0] !== 0) continue
+      const id = schemaId(value)
+      if (!this.#types.has(id)) missing.add(id)
+    }
+    for (const id of missing) this.#types.set(id, await this.#load(id))
+  }
+
+  /** Reads one value whose schema is prepared: see JsonReader.read. */
+  read(bytes: Uint8Array, prefix: string, fallback: string): void {
+    if (bytes.length < headerBytes || bytes[0] !== 0) throw new BadRecordError('no Avro: the magic byte is missing')
+    const type = this.#types.get(schemaId(bytes))
+    if (type === undefined) throw new BadRecordError('no Avro: the schema is unknown')
+    if (type instanceof BadRecordError) throw type
+    const value = decode(type, bytes)
+    if (type.typeName === 'record') readRecord(this.#mapper, type, value, prefix, 0)
+    else readValue(this.#mapper, type, value, prefix === '' ? fallback : prefix, 0)
+  }
+
+  async #load(id: number): Promise<Type | BadRecordError> {
+    try {
+      return typeOf(await this.#registry.schema(id))
+    } catch (error) {
+      if (error instanceof BadRecordError) return error
+      throw error
+    }
+  }
+}
+
+function schemaId(value: Uint8Array): number {
+  return new DataView(value.buffer, value.byteOffset).getUint32(1)
+}
+
+function typeOf(texts: SchemaTexts): Type {
+  const registry: Record<string, Type> = { long: longs }
+  const options = { registry, logicalTypes: logicalTypes as never, wrapUnions: true }
+  try {
+    const parsed = texts.map((text) => avsc.Type.forSchema(JSON.parse(text), options))
+    return parsed.at(-1) as Type
+  } catch (error) {
+    throw new BadRecordError(`the schema cannot be used: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function decode(type: Type, bytes: Uint8Array): unknown {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset + headerBytes, bytes.length - headerBytes)
+  try {
+    return type.fromBuffer(buffer)
+  } catch (error) {
+    throw new BadRecordError(`no Avro: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function readRecord(mapper: RowMapper, type: Type, value: unknown, prefix: string, depth: number): void {
+  if (depth > depthMax) throw new BadRecordError('records are nested too deeply')
+  const members = value as Readonly<Record<string, unknown>>
+  for (const field of (type as avroTypes.RecordType).fields) {
+    const path = prefix === '' ? field.name : `${prefix}_${field.name}`
+    readValue(mapper, field.type, members[field.name], path, depth + 1)
+  }
+}
+
+function readValue(mapper: RowMapper, type: Type, value: unknown, path: string, depth: number): void {
+  const name = type.typeName
+  const unit = micros[name]
+  if (unit !== undefined) mapper.instant(path, BigInt(value as number | bigint) * unit)
+  else if (name === 'logical:timestamp-nanos') mapper.instant(path, (value as bigint) / 1000n)
+  else if (type instanceof Decimal) readDecimal(mapper, type, value as Uint8Array, path)
+  else if (name.startsWith('union:')) readUnion(mapper, type as avroTypes.WrappedUnionType, value, path, depth)
+  else readPlain(mapper, type, value, path, depth)
+}
+
+function readPlain(mapper: RowMapper, type: Type, value: unknown, path: string, depth: number): void {
+  switch (type.typeName) {
+    case 'null':
+      mapper.missing(path)
+      return
+    case 'boolean':
+      mapper.boolean(path, value as boolean)
+      return
+    case 'int':
+    case 'long':
+    case 'abstract:long':
+      mapper.number(path, String(value))
+      return
+    case 'float':
+    case 'double':
+      mapper.double(path, value as number)
+      return
+    case 'string':
+    case 'enum':
+      mapper.text(path, value as string)
+      return
+    case 'record':
+      readRecord(mapper, type, value, path, depth)
+      return
+    case 'map':
+      readMap(mapper, type as avroTypes.MapType, value as object, path, depth)
+      return
+    case 'array':
+      readArray(mapper, value as readonly unknown[], path)
+      return
+    default:
+      mapper.unsupported(path, type.typeName)
+  }
+}
+
+function readUnion(
+  mapper: RowMapper,
+  type: avroTypes.WrappedUnionType,
+  value: unknown,
+  path: string,
+  depth: number,
+): void {
+  const [entry] = value === null ? [] : Object.entries(value as object)
+  if (entry === undefined) {
+    mapper.missing(path)
+    return
+  }
+  const branch = type.types.find((candidate) => candidate.branchName === entry[0])
+  if (branch === undefined) mapper.unsupported(path, entry[0])
+  else readValue(mapper, branch, entry[1], path, depth)
+}
+
+function readMap(mapper: RowMapper, type: avroTypes.MapType, value: object, path: string, depth: number): void {
+  if (depth > depthMax) throw new BadRecordError('records are nested too deeply')
+  for (const [name, member] of Object.entries(value)) {
+    readValue(mapper, type.valuesType, member, `${path}_${name}`, depth + 1)
+  }
+}
+
+function readDecimal(mapper: RowMapper, { scale }: Decimal, bytes: Uint8Array, path: string): void {
+  const hex = Buffer.from(bytes).toString('hex')
+  const unscaled = hex === '' ? 0n : BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex}`))
+  mapper.double(path, Number(`${unscaled}e-${scale}`))
+}
+
+function readArray(mapper: RowMapper, elements: readonly unknown[], path: string): void {
+  const values: number[] = []
+  const shape: number[] = []
+  const problem = gather(elements, 0, shape, values)
+  if (problem === '') mapper.array(path, shape, values)
+  else mapper.unsupported(path, problem)
+}
+
+function gather(elements: readonly unknown[], level: number, shape: number[], values: number[]): string {
+  const known = shape[level]
+  if (known !== undefined && known !== elements.length) return 'an array whose rows differ in length'
+  if (level >= 32) return 'an array of more than 32 dimensions'
+  shape[level] = elements.length
+  for (const element of elements) {
+    if (Array.isArray(element)) {
+      const problem = gather(element, level + 1, shape, values)
+      if (problem !== '') return problem
+    } else if (typeof element === 'number' || typeof element === 'bigint') values.push(Number(element))
+    else return `an array of ${element === null ? 'nulls' : typeof element}`
+  }
+  return ''
+}

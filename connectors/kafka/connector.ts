@@ -1,0 +1,417 @@
+// The connector itself: a consumer whose batches become blocks of lines, their offsets kept by the engine with the rows.
+//
+//   consumer ─ batch ─> PartitionStream ─ block ─> engine ─ answer ─> position, offset for the group to see
+//
+// What is stored is the truth: at every assignment each partition is fetched from behind its stored offset, whatever the
+// group has committed. When too much waits for the engine, partitions are paused until half of it is stored.
+//
+// An error of the brokers ends the consumer; another one is made after a while. Nothing is lost by that: what was
+// fetched stays here until it is stored.
+
+import type { Clock } from '../../engine/base/clock.js'
+import { deferred } from '../../engine/base/deferred.js'
+import type { Log } from '../../engine/base/log.js'
+import type { Consumer, FetchedBatch, FetchedRecord, TopicPartition } from './consumer.js'
+import { DeadLetters } from './dead-letters.js'
+import { type ConnectorFigures, type ConnectorState, Rate } from './figures.js'
+import type { KafkaOptions } from './options.js'
+import { type BadRecord, PartitionStream, type StreamServices } from './partition-stream.js'
+import { RecordReader } from './record-reader.js'
+import type { RowsDoor } from './rows-door.js'
+import { RegistryError, type SchemaRegistry } from './schema-registry.js'
+
+/** Lines that may wait for the engine; partitions are paused above it and go on below half of it. */
+const waitingBytesMax = 16 * 1024 * 1024
+/** A full engine is waited for that long before partitions are paused. */
+const patienceMs = 1000
+const commitMs = 5000
+const backoffMsMax = 60_000
+/** What the engine has not answered for until then is not waited for. */
+const settleMs = 10_000
+
+export interface ConnectorServices {
+  readonly door: RowsDoor
+  readonly consumer: () => Consumer
+  readonly registry: SchemaRegistry | null
+  readonly log: Log
+  readonly clock: Clock
+}
+
+export class KafkaConnector {
+  readonly #options: KafkaOptions
+  readonly #services: ConnectorServices
+  readonly #reader: RecordReader
+  readonly #deadLetters: DeadLetters
+  readonly #streams = new Map<string, PartitionStream>()
+  readonly #rate = new Rate()
+  /** The consumer that runs now. */
+  #consumer: Consumer | null = null
+  #assigned = new Set<string>()
+  #paused: TopicPartition[] = []
+  #state: ConnectorState = 'stopped'
+  #records = 0
+  #rows = 0
+  #bytes = 0
+  #retries = 0
+  #attempts = 0
+  #lastError = ''
+  #lastErrorMicros = 0
+  /** Ends the run under way. */
+  #stop: AbortController = new AbortController()
+  #running: Promise<void> = Promise.resolve()
+  readonly #committed = new Map<string, number>()
+  #room: (() => void)[] = []
+
+  /** Throws Error when the options are not right. */
+  constructor(options: KafkaOptions, services: ConnectorServices) {
+    this.#options = options
+    this.#services = services
+    this.#reader = new RecordReader(options.mapping, services.registry)
+    this.#deadLetters = new DeadLetters(options, services.door, () => this.#consumer)
+  }
+
+  start(): void {
+    if (this.#state !== 'stopped' && this.#state !== 'paused' && this.#state !== 'failed') return
+    this.#state = 'starting'
+    this.#attempts = 0
+    this.#stop = new AbortController()
+    const { signal } = this.#stop
+    const before = this.#running
+    this.#running = before.then(() => this.#run(signal))
+  }
+
+  /** Leaves the group; start() goes on behind what is stored. */
+  async pause(state: 'paused' | 'stopped' = 'paused'): Promise<void> {
+    this.#stop.abort()
+    await this.#running
+    this.#state = state
+  }
+
+  /** Call about once a second. */
+  figures(): ConnectorFigures {
+    this.#rate.sample(this.#services.clock.monotonicMs(), this.#rows)
+    return {
+      state: this.#state,
+      records: this.#records,
+      rows: this.#rows,
+      bytes: this.#bytes,
+      rejected: this.#deadLetters.count,
+      rowsPerSecond: this.#rate.perSecond,
+      retries: this.#retries,
+      lastError: this.#lastError,
+      lastErrorMicros: this.#lastErrorMicros,
+      partitions: [...this.#streams].map(([key, { place, position, highWatermark }]) => ({
+        ...place,
+        assigned: this.#assigned.has(key),
+        storedOffset: position,
+        highWatermark,
+      })),
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    await this.#recall()
+    while (!signal.aborted) {
+      const error = await this.#consume(signal)
+      if (error === null) continue
+      try {
+        await this.#again(error.message, signal)
+      } catch {
+        break
+      }
+    }
+    await this.#settle()
+    this.#committed.clear()
+  }
+
+  /** What was sent is answered before anybody begins anew; what was not is fetched again then. */
+  async #settle(): Promise<void> {
+    const until = this.#services.clock.monotonicMs() + settleMs
+    for (const stream of this.#streams.values()) stream.close()
+    while ([...this.#streams.values()].some(({ quiet }) => !quiet)) {
+      if (this.#services.clock.monotonicMs() >= until) return
+      await this.#someRoom(50)
+    }
+  }
+
+  /** The streams as the engine knows them. */
+  async #recall(): Promise<void> {
+    this.#streams.clear()
+    for (const { topic, partition, offset } of await this.#services.door.positions()) {
+      this.#streamOf({ topic, partition }, offset)
+    }
+  }
+
+  /** One consumer's life; resolves to what ended it, null when we did. */
+  async #consume(signal: AbortSignal): Promise<Error | null> {
+    let consumer: Consumer | null = null
+    try {
+      consumer = this.#services.consumer()
+      const ended = deferred<Error | null>()
+      signal.addEventListener('abort', () => ended.resolve(null), { once: true })
+      this.#consumer = consumer
+      const current = consumer
+      await Promise.race([
+        ended.promise,
+        consumer.start({
+          assigned: (places) => this.#place(current, places, ended.resolve),
+          batch: (batch, heartbeat) => this.#take(batch, heartbeat, signal),
+          outdated: () => ended.resolve(null),
+          failed: ended.resolve,
+        }),
+      ])
+      const timer = setInterval(() => void this.#commit(current), commitMs)
+      try {
+        return await ended.promise
+      } finally {
+        clearInterval(timer)
+        await this.#commit(current)
+      }
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error))
+    } finally {
+      this.#consumer = null
+      this.#paused = []
+      this.#assigned = new Set()
+      await consumer?.stop().catch(() => {})
+    }
+  }
+
+  /** Partitions are ours: each begins behind what is stored, or where the options say when nothing is. */
+  #place(consumer: Consumer, places: readonly TopicPartition[], failed: (error: Error) => void): void {
+    this.#assigned = new Set(places.map(keyOf))
+    this.#paused = []
+    this.#attempts = 0
+    this.#state = 'running'
+    const names = places.map(({ topic, partition }) => `${topic}-${partition}`).join(' ')
+    this.#log('I', `partitions assigned [${names === '' ? 'none' : names}]`)
+    for (const place of places) {
+      const stream = this.#streamOf(place, -1)
+      if (stream.next >= 0) consumer.seek(place, stream.next)
+      else {
+        consumer.pause([place])
+        this.#begin(consumer, stream).catch(failed)
+      }
+    }
+  }
+
+  async #begin(consumer: Consumer, stream: PartitionStream): Promise<void> {
+    const { first, end } = await consumer.bounds(stream.place)
+    if (stream.next < 0) stream.next = this.#options.client.offsetReset === 'earliest' ? first : end
+    stream.highWatermark = end
+    consumer.seek(stream.place, stream.next)
+    consumer.resume([stream.place])
+  }
+
+  #streamOf(place: TopicPartition, position: number): PartitionStream {
+    const key = keyOf(place)
+    const known = this.#streams.get(key)
+    if (known !== undefined) return known
+    const stream = new PartitionStream(place, position, this.#streamServices())
+    this.#streams.set(key, stream)
+    return stream
+  }
+
+  #streamServices(): StreamServices {
+    const { signal } = this.#stop
+    return {
+      precision: precisionOf(this.#options),
+      read: (place, records, start, left) => this.#reader.read(place, records, start, left),
+      store: (request) => this.#services.door.store(request),
+      bury: (place, bad) => this.#bury(place, bad, signal),
+      again: (reason) => this.#again(reason, signal),
+      restart: (place, stored) => {
+        this.#log('W', `another offset is stored than expected [${place.topic}-${place.partition}, stored=${stored}]`)
+        if (stored >= 0) this.#consumer?.seek(place, stored + 1)
+      },
+      progress: (rows, records, bytes) => {
+        this.#rows += rows
+        this.#records += records
+        this.#bytes += bytes
+        this.#attempts = 0
+        if (this.#state === 'retrying' && this.#consumer !== null) this.#state = 'running'
+        this.#drained()
+      },
+    }
+  }
+
+  /** Dead letters are sent until they are taken: a record must not vanish. */
+  async #bury(place: TopicPartition, bad: readonly BadRecord[], signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        await this.#deadLetters.bury(place, bad)
+        return
+      } catch (error) {
+        await this.#again(`dead letters were not taken: ${messageOf(error)}`, signal)
+      }
+    }
+  }
+
+  async #take(batch: FetchedBatch, heartbeat: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const stream = this.#streamOf(batch, -1)
+    if (stream.next < 0 || signal.aborted) return
+    stream.highWatermark = batch.highWatermark
+    if (this.#isAhead(stream, batch)) return
+    const start = this.#startOf(stream, batch)
+    if (start < batch.records.length) {
+      if (!(await this.#prepare(batch.records, heartbeat, signal))) return
+      stream.add(batch.records, start, batch.nextOffset)
+    }
+    if (this.#waitingBytes > waitingBytesMax) await this.#wait(batch, heartbeat)
+  }
+
+  /** The batch begins behind what we want: once it is asked for again, then what lies between is gone. */
+  #isAhead(stream: PartitionStream, { topic, partition, fetchedOffset }: FetchedBatch): boolean {
+    if (fetchedOffset <= stream.next) return false
+    if (stream.sought === stream.next) {
+      this.#log('W', `records are gone [${topic}-${partition}, from=${stream.next}, to=${fetchedOffset - 1}]`)
+      return false
+    }
+    stream.sought = stream.next
+    this.#consumer?.seek({ topic, partition }, stream.next)
+    return true
+  }
+
+  /** Index of the first record that is new to us. */
+  #startOf(stream: PartitionStream, { topic, partition, records, highWatermark }: FetchedBatch): number {
+    const first = records[0]
+    if (first === undefined || Number(first.offset) >= stream.next) return 0
+    if (highWatermark < stream.next && stream.idle) {
+      this.#log('W', `the partition is shorter than what is stored of it, it is read anew [${topic}-${partition}]`)
+      return 0
+    }
+    const index = records.findIndex(({ offset }) => Number(offset) >= stream.next)
+    return index < 0 ? records.length : index
+  }
+
+  /** False when we are to stop. A registry that does not answer is waited for. */
+  async #prepare(
+    records: readonly FetchedRecord[],
+    heartbeat: () => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    for (;;) {
+      try {
+        await this.#reader.prepare(records)
+        return true
+      } catch (error) {
+        if (!(error instanceof RegistryError)) throw error
+        try {
+          await this.#again(error.message, signal)
+        } catch {
+          return false
+        }
+        await heartbeat()
+        this.#state = 'running'
+      }
+    }
+  }
+
+  get #waitingBytes(): number {
+    let bytes = 0
+    for (const stream of this.#streams.values()) bytes += stream.bytes
+    return bytes
+  }
+
+  /** The engine is behind: for a while we wait, then the partition is paused. */
+  async #wait(place: TopicPartition, heartbeat: () => Promise<void>): Promise<void> {
+    const until = this.#services.clock.monotonicMs() + patienceMs
+    while (this.#waitingBytes > waitingBytesMax) {
+      if (this.#services.clock.monotonicMs() >= until) {
+        this.#consumer?.pause([{ topic: place.topic, partition: place.partition }])
+        this.#paused.push({ topic: place.topic, partition: place.partition })
+        this.#state = 'waiting'
+        return
+      }
+      await this.#someRoom(patienceMs / 4)
+      await heartbeat()
+    }
+  }
+
+  /** Resolves at the next answer of the engine, or after a while. */
+  async #someRoom(ms: number): Promise<void> {
+    const { promise, resolve } = deferred<void>()
+    const timer = setTimeout(resolve, ms)
+    this.#room.push(resolve)
+    await promise
+    clearTimeout(timer)
+  }
+
+  #drained(): void {
+    for (const resolve of this.#room.splice(0)) resolve()
+    if (this.#paused.length === 0 || this.#waitingBytes > waitingBytesMax / 2) return
+    this.#consumer?.resume(this.#paused)
+    this.#paused = []
+    this.#state = 'running'
+  }
+
+  /** The group sees how far we are; nobody relies on it. */
+  async #commit(consumer: Consumer): Promise<void> {
+    const offsets = [...this.#streams].flatMap(([key, { place, position }]) =>
+      this.#assigned.has(key) && position >= 0 && this.#committed.get(key) !== position
+        ? [{ key, ...place, offset: position + 1 }]
+        : [],
+    )
+    if (offsets.length === 0) return
+    try {
+      await consumer.commit(offsets.map(({ topic, partition, offset }) => ({ topic, partition, offset })))
+      for (const { key, offset } of offsets) this.#committed.set(key, offset - 1)
+    } catch {
+      // A rebalance or a lost broker: the next round tells it.
+    }
+  }
+
+  /** Waits longer and longer, at most a minute. Rejects when we are to stop or have tried often enough. */
+  async #again(reason: string, signal: AbortSignal): Promise<void> {
+    const { maxRetries, retryBackoffMs } = this.#options
+    this.#note(reason)
+    if (maxRetries >= 0 && this.#attempts >= maxRetries) {
+      this.#state = 'failed'
+      this.#log('E', `given up after ${this.#attempts} attempts: ${reason}`)
+      this.#stop.abort()
+    }
+    if (signal.aborted) throw new Error('the connector stops')
+    this.#state = 'retrying'
+    this.#attempts++
+    this.#retries++
+    const waitMs = Math.min(
+      retryBackoffMs * 2 ** Math.min(this.#attempts - 1, 10),
+      Math.max(backoffMsMax, retryBackoffMs),
+    )
+    await pauseFor(waitMs, signal)
+    if (signal.aborted) throw new Error('the connector stops')
+  }
+
+  /** The same reason is logged once until another comes or something works. */
+  #note(reason: string): void {
+    if (this.#attempts === 0 || reason !== this.#lastError) this.#log('W', `tried again later: ${reason}`)
+    this.#lastError = reason
+    this.#lastErrorMicros = this.#services.clock.nowMicros()
+  }
+
+  #log(level: 'I' | 'W' | 'E', message: string): void {
+    this.#services.log(level, `kafka.${this.#options.name}`, message)
+  }
+}
+
+function keyOf({ topic, partition }: TopicPartition): string {
+  return `${partition} ${topic}`
+}
+
+function precisionOf({ mapping }: KafkaOptions): 'n' | 'u' | 'ms' | 's' {
+  const precisions = { auto: 'n', nanos: 'n', micros: 'u', millis: 'ms', seconds: 's' } as const
+  return precisions[mapping.timestampUnits]
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const { promise, resolve } = deferred<void>()
+  const timer = setTimeout(resolve, ms)
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+  clearTimeout(timer)
+}

@@ -1,0 +1,53 @@
+// Records that cannot be rows: into sys.rejects, and to the dead-letter topic when there is one, as they came, with the
+// headers that Kafka Connect gives them.
+
+import type { Consumer, TopicPartition } from './consumer.js'
+import type { KafkaOptions } from './options.js'
+import type { BadRecord } from './partition-stream.js'
+import type { RowsDoor } from './rows-door.js'
+
+const lettersPerSend = 500
+
+export class DeadLetters {
+  count = 0
+  readonly #options: KafkaOptions
+  readonly #door: RowsDoor
+  readonly #consumer: () => Consumer | null
+
+  constructor(options: KafkaOptions, door: RowsDoor, consumer: () => Consumer | null) {
+    this.#options = options
+    this.#door = door
+    this.#consumer = consumer
+  }
+
+  /** Rejects when the topic does not take them; then none of them is noted. */
+  async bury(place: TopicPartition, bad: readonly BadRecord[]): Promise<void> {
+    const { deadLetterTopic } = this.#options
+    if (deadLetterTopic !== '') {
+      for (let from = 0; from < bad.length; from += lettersPerSend) {
+        await this.#send(deadLetterTopic, place, bad.slice(from, from + lettersPerSend))
+      }
+    }
+    this.count += bad.length
+    this.#door.rejects(
+      bad.map(({ record, reason, table }) => ({ ...place, offset: Number(record.offset), table, reason })),
+    )
+  }
+
+  async #send(topic: string, place: TopicPartition, bad: readonly BadRecord[]): Promise<void> {
+    const consumer = this.#consumer()
+    if (consumer === null) throw new Error('the brokers are away')
+    const letters = bad.map(({ record, reason }) => ({
+      key: record.key,
+      value: record.value,
+      headers: {
+        '__connect.errors.topic': place.topic,
+        '__connect.errors.partition': String(place.partition),
+        '__connect.errors.offset': record.offset,
+        '__connect.errors.connector.name': this.#options.name,
+        '__connect.errors.exception.message': reason,
+      },
+    }))
+    await consumer.send(topic, letters)
+  }
+}

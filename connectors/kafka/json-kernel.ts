@@ -1,0 +1,216 @@
+// The fast way for JSON records: values are copied into the kernel's memory, a slice at a time, and come back as lines.
+// Records that the kernel leaves are read by JsonReader; the keys that it meets there are entered here, so that the
+// kernel knows them next time.
+//
+//   memory   constants of the kernel | state | fields | keys and names | fields of one line | records | values | lines
+
+import {
+  openRecordEncoder,
+  type RecordEncoder,
+  recordActions,
+  recordBytes,
+  recordCodes,
+  recordFieldBytes,
+  recordHeapBase,
+  recordPadding,
+  recordStateBytes,
+  recordUnits,
+  writeRecordField,
+} from '../../engine/records.js'
+import type { FetchedRecord } from './consumer.js'
+import { escapeWord, type LineText } from './line-text.js'
+import type { MappingOptions } from './options.js'
+import type { FieldAction, RowMapper } from './row-mapper.js'
+
+const KIB = 1024
+export const sliceRecordsMax = 512
+const fieldsMax = 1024
+const textsBytes = 256 * KIB
+const scratchBytes = 512 * KIB
+const valuesBytes = 1024 * KIB
+/** Room for the table's name and the padding of a record. */
+const recordMargin = 2048
+const linesBytes = 1536 * KIB
+
+const stateAt = recordHeapBase
+const fieldsAt = stateAt + recordStateBytes
+const textsAt = fieldsAt + fieldsMax * recordFieldBytes
+const scratchAt = textsAt + textsBytes
+const recordsAt = scratchAt + scratchBytes
+const valuesAt = recordsAt + sliceRecordsMax * recordBytes
+const linesAt = valuesAt + valuesBytes
+const memoryBytes = linesAt + linesBytes
+/** Copies of the kernel overshoot by less. */
+const margin = 256
+
+const actions: Readonly<Record<FieldAction, number>> = {
+  value: recordActions.value,
+  symbol: recordActions.symbol,
+  double: recordActions.double,
+  time: recordActions.time,
+  timestamp: recordActions.timestamp,
+  piece: recordActions.other,
+}
+
+export class JsonKernel {
+  readonly #encoder: RecordEncoder
+  readonly #mapper: RowMapper
+  readonly #known = new Map<string, number>()
+  #texts = textsAt
+  #fields = 1
+  /** Records in the memory. */
+  #count = 0
+  #tableAt = 0
+  #tableBytes = 0
+  #table = ''
+
+  constructor(mapper: RowMapper, options: MappingOptions) {
+    this.#encoder = openRecordEncoder(memoryBytes)
+    this.#mapper = mapper
+    this.#writeState(options)
+  }
+
+  /** The outermost object, as parent of keys. */
+  get root(): number {
+    return fieldsAt
+  }
+
+  /** What the options ask for that the kernel does not do. */
+  static serves({ valueFormat, schemasEnabled, includeKey, keyFormat, timestampFields }: MappingOptions): boolean {
+    const plainKey = !includeKey || keyFormat === 'string' || keyFormat === 'none'
+    return valueFormat === 'json' && !schemasEnabled && plainKey && timestampFields.length < 2
+  }
+
+  #writeState(options: MappingOptions): void {
+    const { u32 } = this.#encoder.memory
+    const word = stateAt >>> 2
+    u32[word] = recordsAt
+    u32[word + 4] = linesAt + linesBytes - margin
+    u32[word + 5] = scratchAt
+    u32[word + 6] = scratchAt + scratchBytes - margin
+    u32[word + 8] = fieldsAt
+    u32[word + 9] = 1
+    u32[word + 10] = options.timestampNative ? 1 : 0
+    u32[word + 11] = recordUnits[options.timestampUnits]
+    u32[word + 12] = options.timestampFormat === '' ? 1 : 0
+    if (!options.includeKey || options.keyFormat === 'none') return
+    const { action, column } = this.#mapper.field(options.keyPrefix === '' ? 'key' : options.keyPrefix)
+    const name = this.#putText(Buffer.from(`${escapeWord(column)}=`))
+    u32[word + 13] = action === 'symbol' ? 2 : 1
+    u32[word + 14] = name
+    u32[word + 15] = this.#texts - name
+    this.keyed = action === 'value' || action === 'symbol' || action === 'double'
+  }
+
+  /** The column of keys is one that the kernel can write. */
+  keyed = true
+
+  /**
+   * Copies records from index `start` up to `last`, as many as fit. `tableOf` names the table of each, or null. A record
+   * without value or table, or one that `skip` names, is left to the caller like any that the kernel does not take.
+   * Returns how many.
+   */
+  gather(
+    records: readonly FetchedRecord[],
+    start: number,
+    last: number,
+    skip: ReadonlySet<number>,
+    tableOf: (record: FetchedRecord) => string | null,
+  ): number {
+    const { u32, i32, f64 } = this.#encoder.memory
+    const end = Math.min(last, start + sliceRecordsMax)
+    let at = valuesAt
+    let index = start
+    this.#table = ''
+    for (; index < end; index++) {
+      const record = records[index] as FetchedRecord
+      const { value, key } = record
+      const bytes = (value?.length ?? 0) + (key?.length ?? 0) + recordMargin
+      if (at + bytes > linesAt && index > start) break
+      const word = (recordsAt + (index - start) * recordBytes) >>> 2
+      const table = value === null || skip.has(index) || at + bytes > linesAt ? null : tableOf(record)
+      u32[word] = at
+      u32[word + 1] = 0
+      if (value === null || table === null) {
+        at = this.#padded(at)
+        continue
+      }
+      at = this.#put(at, value)
+      u32[word + 1] = value.length
+      u32[word + 2] = at
+      i32[word + 3] = key === null ? -1 : key.length
+      if (key !== null) at = this.#put(at, key)
+      at = this.#putTable(table, at)
+      u32[word + 4] = this.#tableAt
+      u32[word + 5] = this.#tableBytes
+      f64[(word + 6) >>> 1] = Number(record.timestamp)
+    }
+    this.#count = index - start
+    return this.#count
+  }
+
+  /** Makes lines of the gathered records from number `from` on; returns the number of the first one that is left. */
+  encode(from: number, lines: LineText): number {
+    const { u32, u8 } = this.#encoder.memory
+    const word = stateAt >>> 2
+    u32[word + 1] = this.#count
+    u32[word + 2] = from
+    u32[word + 9] = this.#fields
+    for (;;) {
+      u32[word + 3] = linesAt
+      const code = this.#encoder.kernel.encodeRecords(stateAt)
+      const end = u32[word + 3] as number
+      if (end > linesAt) lines.append(u8.subarray(linesAt, end))
+      if (code !== recordCodes.full || end === linesAt) return u32[word + 2] as number
+    }
+  }
+
+  /** Enters a key with its quotes, found in the object `parent`; returns what it is as a parent, 0 when it is not known. */
+  learn(parent: number, key: Uint8Array, path: string): number {
+    if (parent === 0) return 0
+    const id = `${parent} ${Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')}`
+    const known = this.#known.get(id)
+    if (known !== undefined) return known
+    const { column, action } = this.#mapper.field(path)
+    const name = Buffer.from(`${escapeWord(column)}=`)
+    const full = this.#texts + key.length + name.length + 2 * recordPadding > scratchAt
+    if (full || this.#fields === fieldsMax) return 0
+    const address = fieldsAt + this.#fields * recordFieldBytes
+    const keyAt = this.#putText(key)
+    const nameAt = this.#putText(name)
+    writeRecordField(this.#encoder.memory, address, {
+      ...{ keyAt, keyBytes: key.length, nameAt, nameBytes: name.length },
+      ...{ action: actions[action], parent },
+    })
+    this.#fields++
+    this.#known.set(id, address)
+    return address
+  }
+
+  #putText(bytes: Uint8Array): number {
+    const at = this.#texts
+    this.#encoder.memory.u8.set(bytes, at)
+    this.#texts += bytes.length
+    return at
+  }
+
+  /** Returns behind the bytes and their padding. */
+  #put(at: number, bytes: Uint8Array): number {
+    this.#encoder.memory.u8.set(bytes, at)
+    return this.#padded(at + bytes.length)
+  }
+
+  #padded(at: number): number {
+    this.#encoder.memory.u8.fill(0, at, at + recordPadding)
+    return at + recordPadding
+  }
+
+  #putTable(table: string, at: number): number {
+    if (table === this.#table) return at
+    const bytes = Buffer.from(escapeWord(table))
+    this.#table = table
+    this.#tableAt = at
+    this.#tableBytes = bytes.length
+    return this.#put(at, bytes)
+  }
+}

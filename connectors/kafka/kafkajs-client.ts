@@ -1,0 +1,228 @@
+// The consumer over kafkajs: the only file that knows it.
+//
+// kafkajs commits nothing by itself and resolves an offset when we have taken the batch. Its retries are short: when they
+// are used up it has failed, and the connector makes another consumer after a while. What it logs goes into our log, a
+// message that repeats itself once a minute.
+
+import { checkServerIdentity } from 'node:tls'
+import kafkajs, {
+  type Admin,
+  type Batch,
+  type KafkaConfig,
+  type Consumer as KafkaConsumer,
+  type LogEntry,
+  type Producer,
+} from 'kafkajs'
+import type { Log } from '../../engine/base/log.js'
+import { lz4Codec, snappyCodec, zstdCodec } from './codecs.js'
+import type { Consumer, ConsumerEvents, DeadLetter, FetchedBatch, FetchedRecord, TopicPartition } from './consumer.js'
+import type { ClientOptions, TlsOptions } from './options.js'
+
+const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = kafkajs
+
+Object.assign(CompressionCodecs, {
+  [CompressionTypes.Snappy]: () => snappyCodec,
+  [CompressionTypes.LZ4]: () => lz4Codec,
+  [CompressionTypes.ZSTD]: () => zstdCodec,
+})
+
+const retry = { initialRetryTime: 300, maxRetryTime: 5000, retries: 4 }
+const connectionTimeoutMs = 5000
+const responseBytesMax = 8 * 1024 * 1024
+const repeatMs = 60_000
+
+export interface KafkaJsOptions {
+  readonly client: ClientOptions
+  readonly allowedLagMs: number
+  readonly log: Log
+  readonly logger: string
+}
+
+export function kafkaJsConsumer(options: KafkaJsOptions): Consumer {
+  return new KafkaJsConsumer(options)
+}
+
+class KafkaJsConsumer implements Consumer {
+  readonly #options: KafkaJsOptions
+  readonly #kafka: InstanceType<typeof Kafka>
+  readonly #consumer: KafkaConsumer
+  #producer: Promise<Producer> | null = null
+  #topicsTimer: NodeJS.Timeout | null = null
+
+  constructor(options: KafkaJsOptions) {
+    const { client, allowedLagMs } = options
+    this.#options = options
+    this.#kafka = new Kafka(configOf(options))
+    this.#consumer = this.#kafka.consumer({
+      groupId: client.groupId,
+      sessionTimeout: client.sessionTimeoutMs,
+      heartbeatInterval: Math.max(500, Math.floor(client.sessionTimeoutMs / 10)),
+      allowAutoTopicCreation: false,
+      minBytes: client.fetchMinBytes,
+      maxBytes: Math.max(responseBytesMax, client.partitionFetchBytes),
+      maxBytesPerPartition: client.partitionFetchBytes,
+      maxWaitTimeInMs: allowedLagMs,
+      retry: { ...retry, restartOnFailure: async () => false },
+    })
+  }
+
+  async start(events: ConsumerEvents): Promise<void> {
+    const consumer = this.#consumer
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      const places = Object.entries(payload.memberAssignment).flatMap(([topic, partitions]) =>
+        partitions.map((partition) => ({ topic, partition })),
+      )
+      events.assigned(places)
+    })
+    consumer.on(consumer.events.CRASH, ({ payload }) => events.failed(payload.error))
+    await consumer.connect()
+    const { topics, topicPattern } = this.#options.client
+    const wanted = topicPattern === '' ? topics : await this.#matching(topicPattern)
+    if (wanted.length === 0) throw new Error(`no topic matches ${topicPattern}`)
+    await consumer.subscribe({ topics: [...wanted], fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      eachBatch: async ({ batch, heartbeat, resolveOffset, isRunning, isStale }) => {
+        if (!isRunning() || isStale()) return
+        await events.batch(fetchedBatch(batch), heartbeat)
+        resolveOffset(batch.lastOffset())
+      },
+    })
+    if (topicPattern !== '') this.#watchTopics(wanted, events)
+  }
+
+  seek(place: TopicPartition, offset: number): void {
+    this.#consumer.seek({ topic: place.topic, partition: place.partition, offset: String(offset) })
+  }
+
+  pause(places: readonly TopicPartition[]): void {
+    this.#consumer.pause(places.map(({ topic, partition }) => ({ topic, partitions: [partition] })))
+  }
+
+  resume(places: readonly TopicPartition[]): void {
+    this.#consumer.resume(places.map(({ topic, partition }) => ({ topic, partitions: [partition] })))
+  }
+
+  async bounds({ topic, partition }: TopicPartition): Promise<{ first: number; end: number }> {
+    const offsets = await this.#asAdmin((admin) => admin.fetchTopicOffsets(topic))
+    const found = offsets.find((entry) => entry.partition === partition)
+    if (found === undefined) throw new Error(`the brokers know no such partition [${topic}-${partition}]`)
+    return { first: Number(found.low), end: Number(found.high) }
+  }
+
+  async commit(offsets: readonly (TopicPartition & { readonly offset: number })[]): Promise<void> {
+    await this.#consumer.commitOffsets(
+      offsets.map(({ topic, partition, offset }) => ({ topic, partition, offset: String(offset) })),
+    )
+  }
+
+  async send(topic: string, letters: readonly DeadLetter[]): Promise<void> {
+    this.#producer ??= this.#connectedProducer()
+    try {
+      const producer = await this.#producer
+      const messages = letters.map(({ key, value, headers }) => ({
+        key: asBuffer(key),
+        value: asBuffer(value),
+        headers,
+      }))
+      await producer.send({ topic, messages, acks: -1 })
+    } catch (error) {
+      const failed = this.#producer
+      this.#producer = null
+      failed?.then((producer) => producer.disconnect()).catch(() => {})
+      throw error
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#topicsTimer !== null) clearInterval(this.#topicsTimer)
+    await this.#consumer.disconnect()
+    const producer = await this.#producer?.catch(() => null)
+    await producer?.disconnect()
+  }
+
+  async #connectedProducer(): Promise<Producer> {
+    const producer = this.#kafka.producer({ allowAutoTopicCreation: true })
+    await producer.connect()
+    return producer
+  }
+
+  async #matching(pattern: string): Promise<string[]> {
+    const expression = new RegExp(`^(?:${pattern})$`)
+    const topics = await this.#asAdmin((admin) => admin.listTopics())
+    return topics.filter((topic) => expression.test(topic)).sort()
+  }
+
+  /** Topics may come whose names match: then the group is joined again, with them. */
+  #watchTopics(known: readonly string[], events: ConsumerEvents): void {
+    const { topicPattern, metadataMaxAgeMs } = this.#options.client
+    const look = async (): Promise<void> => {
+      const found = await this.#matching(topicPattern)
+      if (found.some((topic) => !known.includes(topic))) events.outdated()
+    }
+    this.#topicsTimer = setInterval(() => void look().catch(() => {}), metadataMaxAgeMs)
+  }
+
+  async #asAdmin<Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> {
+    const admin = this.#kafka.admin()
+    try {
+      await admin.connect()
+      return await work(admin)
+    } finally {
+      await admin.disconnect().catch(() => {})
+    }
+  }
+}
+
+function fetchedBatch(batch: Batch & { readonly fetchedOffset?: string }): FetchedBatch {
+  return {
+    topic: batch.topic,
+    partition: batch.partition,
+    records: batch.messages as readonly FetchedRecord[],
+    fetchedOffset: Number(batch.fetchedOffset ?? batch.firstOffset() ?? 0),
+    nextOffset: Number(batch.lastOffset()) + 1,
+    highWatermark: Number(batch.highWatermark),
+  }
+}
+
+function asBuffer(bytes: Uint8Array | null): Buffer | null {
+  return bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
+function configOf({ client, log, logger }: KafkaJsOptions): KafkaConfig {
+  const { sasl, tls } = client
+  return {
+    clientId: client.clientId,
+    brokers: [...client.brokers],
+    connectionTimeout: connectionTimeoutMs,
+    retry,
+    logLevel: logLevel.WARN,
+    logCreator: () => quietLog(log, logger),
+    ...(tls === null ? {} : { ssl: tlsOptions(tls) }),
+    ...(sasl === null ? {} : { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: sasl.password } }),
+  } as KafkaConfig
+}
+
+function tlsOptions({ ca, certificate, key, keyPassword, verifyHost }: TlsOptions): NonNullable<KafkaConfig['ssl']> {
+  return {
+    ...(ca === '' ? {} : { ca: [ca] }),
+    ...(certificate === '' ? {} : { cert: certificate }),
+    ...(key === '' ? {} : { key }),
+    ...(keyPassword === '' ? {} : { passphrase: keyPassword }),
+    checkServerIdentity: verifyHost ? checkServerIdentity : () => undefined,
+  }
+}
+
+/** Each message once a minute, with its error. */
+function quietLog(log: Log, logger: string): (entry: LogEntry) => void {
+  const seen = new Map<string, number>()
+  return ({ log: { message, error } }) => {
+    const text = typeof error === 'string' && error !== '' ? `${message}: ${error}` : message
+    const now = performance.now()
+    if (now - (seen.get(text) ?? Number.NEGATIVE_INFINITY) < repeatMs) return
+    if (seen.size > 1000) seen.clear()
+    seen.set(text, now)
+    log('W', logger, text)
+  }
+}

@@ -1,0 +1,30 @@
+// What the connector's thread and the main thread say to each other.
+
+import type { TopicPartition } from './consumer.js'
+import type { ConnectorFigures } from './figures.js'
+import type { KafkaOptions } from './options.js'
+import type { Reject, StoreRequest, StoreResult } from './rows-door.js'
+
+export interface ThreadOptions {
+  readonly options: KafkaOptions
+}
+
+export type ToThread =
+  | { readonly kind: 'start' }
+  | { readonly kind: 'pause' }
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'stored'; readonly id: number; readonly result: StoreResult }
+  | {
+      readonly kind: 'positions'
+      readonly id: number
+      readonly positions: readonly (TopicPartition & { readonly offset: number })[]
+    }
+
+export type FromThread =
+  | { readonly kind: 'store'; readonly id: number; readonly request: StoreRequest }
+  | { readonly kind: 'askPositions'; readonly id: number }
+  | { readonly kind: 'rejects'; readonly rejects: readonly Reject[] }
+  | { readonly kind: 'figures'; readonly figures: ConnectorFigures }
+  | { readonly kind: 'log'; readonly level: 'I' | 'W' | 'E' | 'C'; readonly logger: string; readonly message: string }
+  /** The request of that kind is carried out. */
+  | { readonly kind: 'done'; readonly what: 'paused' | 'stopped' }

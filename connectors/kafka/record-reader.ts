@@ -1,0 +1,225 @@
+// Fetched records to blocks of lines: key and value by their formats, one block as large as one request may be.
+//
+// A record that cannot be read gives no line and its reason. Tombstones (no value) give neither.
+
+import { AvroReader } from './avro-reader.js'
+import { BadRecordError } from './bad-record.js'
+import type { FetchedRecord, TopicPartition } from './consumer.js'
+import { csvRows, readCsvRow } from './csv-reader.js'
+import { JsonKernel } from './json-kernel.js'
+import { JsonReader } from './json-reader.js'
+import { LineText } from './line-text.js'
+import { countLines } from './line-values.js'
+import type { MappingOptions } from './options.js'
+import { RowMapper } from './row-mapper.js'
+import type { SchemaRegistry } from './schema-registry.js'
+import { type TableTemplate, tableTemplate } from './table-name.js'
+
+/** A block ends when it has so much. */
+const blockBytes = 1024 * 1024
+export const blockRecordsMax = 8192
+const tableNameMax = 250
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+/** Names of columns of values that are no objects, when no prefix names them. */
+const keyName = 'key'
+const valueName = 'value'
+
+export interface RecordBlock {
+  /** Index behind the last record of the block. */
+  readonly end: number
+  readonly lines: Uint8Array
+  /** Lines of each record, from the first one of the block on. */
+  readonly lineCounts: Int32Array
+  /** By index of the record. */
+  readonly bad: ReadonlyMap<number, string>
+}
+
+interface Job {
+  readonly place: TopicPartition
+  readonly records: readonly FetchedRecord[]
+  readonly start: number
+  /** Records to leave out. */
+  readonly left: ReadonlySet<number>
+  readonly counts: Int32Array
+  readonly bad: Map<number, string>
+}
+
+export class RecordReader {
+  readonly #options: MappingOptions
+  readonly #lines = new LineText()
+  readonly #mapper: RowMapper
+  readonly #kernel: JsonKernel | null
+  readonly #json: JsonReader
+  readonly #avro: AvroReader | null
+  readonly #template: TableTemplate
+  /** The table of the records of the partition that was read last. */
+  #tablePlace: TopicPartition = { topic: '', partition: -1 }
+  #table = ''
+
+  /** Throws Error when the options are not right. Without the kernel it is slower, with the same lines. */
+  constructor(options: MappingOptions, registry: SchemaRegistry | null, { useKernel = true } = {}) {
+    this.#options = options
+    this.#mapper = new RowMapper(this.#lines, options)
+    const kernel = useKernel && JsonKernel.serves(options) ? new JsonKernel(this.#mapper, options) : null
+    this.#kernel = kernel?.keyed === true ? kernel : null
+    this.#json = new JsonReader(this.#mapper, this.#kernel)
+    this.#avro = registry === null ? null : new AvroReader(registry, this.#mapper)
+    this.#template = tableTemplate(options.table)
+  }
+
+  /** Gets what reading the records needs from elsewhere. Rejects with RegistryError when it cannot be had now. */
+  async prepare(records: readonly FetchedRecord[]): Promise<void> {
+    const { keyFormat, valueFormat } = this.#options
+    if (this.#avro === null) return
+    if (keyFormat === 'avro') await this.#avro.prepare(records.map(({ key }) => key))
+    if (valueFormat === 'avro') await this.#avro.prepare(records.map(({ value }) => value))
+  }
+
+  /** Reads records from index `start` on, without those of `left`, until the block is full. */
+  read(
+    place: TopicPartition,
+    records: readonly FetchedRecord[],
+    start: number,
+    left: ReadonlySet<number>,
+  ): RecordBlock {
+    const bad = new Map<number, string>()
+    const counts = new Int32Array(Math.min(blockRecordsMax, records.length - start))
+    const job: Job = { place, records, start, left, counts, bad }
+    let index = start
+    while (index < records.length && index - start < blockRecordsMax && this.#lines.length < blockBytes) {
+      if (this.#kernel !== null) index = this.#slice(this.#kernel, job, index)
+      else this.#one(job, index++)
+    }
+    return { end: index, lines: this.#lines.take(), lineCounts: counts.subarray(0, index - start), bad }
+  }
+
+  /** As many records as the kernel takes at once; those that it leaves in their turn. Returns behind the last one. */
+  #slice(kernel: JsonKernel, job: Job, first: number): number {
+    const { records, start, left, counts, place } = job
+    const tableOf = (record: FetchedRecord): string | null => this.#tableFor(place, record)
+    const count = kernel.gather(records, first, start + counts.length, left, tableOf)
+    for (let done = 0; done < count; ) {
+      const next = Math.min(kernel.encode(done, this.#lines), count)
+      counts.fill(1, first - start + done, first - start + next)
+      if (next < count) this.#one(job, first + next)
+      done = next + 1
+    }
+    return first + count
+  }
+
+  #one({ place, records, start, left, counts, bad }: Job, index: number): void {
+    const record = records[index] as FetchedRecord
+    if (record.value === null || left.has(index)) return
+    try {
+      counts[index - start] = this.#record(place, record, record.value)
+    } catch (error) {
+      if (!(error instanceof BadRecordError)) throw error
+      this.#lines.cancel()
+      bad.set(index, error.message)
+    }
+  }
+
+  /** Returns how many lines the record gave. */
+  #record(place: TopicPartition, record: FetchedRecord, value: Uint8Array): number {
+    const { valueFormat, valuePrefix, csvDelimiter } = this.#options
+    if (valueFormat === 'line') {
+      const count = countLines(value)
+      if (count > 0) this.#lines.raw(value)
+      return count
+    }
+    if (valueFormat !== 'csv') {
+      this.#row(place, record, () => this.#value(valueFormat, value, valuePrefix))
+      return 1
+    }
+    const rows = csvRows(value, csvDelimiter)
+    if (rows.length === 0) throw new BadRecordError('the record is empty')
+    this.#rows(rows, (row) => this.#row(place, record, () => readCsvRow(this.#mapper, row, this.#options)))
+    return rows.length
+  }
+
+  /** All rows of a record or none. */
+  #rows<Row>(rows: readonly Row[], add: (row: Row) => void): void {
+    const length = this.#lines.length
+    try {
+      for (const row of rows) add(row)
+    } catch (error) {
+      this.#lines.cutTo(length)
+      throw error
+    }
+  }
+
+  #row(place: TopicPartition, record: FetchedRecord, fill: () => void): void {
+    this.#mapper.begin(this.#tableOf(place, record))
+    if (this.#options.includeKey && record.key !== null) this.#key(record.key)
+    fill()
+    this.#mapper.end(record.timestamp)
+  }
+
+  /** Null when the key cannot be part of a name, or the name is longer than any may be. */
+  #tableFor(place: TopicPartition, record: FetchedRecord): string | null {
+    try {
+      const table = this.#tableOf(place, record)
+      return table.length > tableNameMax ? null : table
+    } catch (error) {
+      if (error instanceof BadRecordError) return null
+      throw error
+    }
+  }
+
+  #tableOf(place: TopicPartition, record: FetchedRecord): string {
+    if (!this.#template.constant) return this.#template.name(place, this.#keyText(record.key))
+    if (place.topic !== this.#tablePlace.topic || place.partition !== this.#tablePlace.partition) {
+      this.#tablePlace = { topic: place.topic, partition: place.partition }
+      this.#table = this.#template.name(place, '')
+    }
+    return this.#table
+  }
+
+  #value(format: 'json' | 'avro' | 'string', value: Uint8Array, prefix: string): void {
+    if (format === 'json') this.#json.read(value, prefix, valueName, this.#options.schemasEnabled ? 'payload' : '')
+    else if (format === 'avro') this.#readAvro(value, prefix, valueName)
+    else this.#mapper.text(prefix === '' ? valueName : prefix, textOf(value))
+  }
+
+  #key(key: Uint8Array): void {
+    const { keyFormat, keyPrefix, schemasEnabled } = this.#options
+    const name = keyPrefix === '' ? keyName : keyPrefix
+    if (keyFormat === 'none') return
+    if (keyFormat === 'string') this.#mapper.text(name, textOf(key))
+    else if (keyFormat === 'json') this.#json.read(key, keyPrefix, keyName, schemasEnabled ? 'payload' : '')
+    else if (keyFormat === 'avro') this.#readAvro(key, keyPrefix, keyName)
+    else if (keyFormat === 'double') this.#mapper.double(name, numberKey(key, 'double') as number)
+    else this.#mapper.number(name, String(numberKey(key, keyFormat)))
+  }
+
+  #readAvro(bytes: Uint8Array, prefix: string, fallback: string): void {
+    if (this.#avro === null) throw new BadRecordError('Avro needs a schema registry')
+    this.#avro.read(bytes, prefix, fallback)
+  }
+
+  /** The key within a table's name. */
+  #keyText(key: Uint8Array | null): string {
+    const { keyFormat } = this.#options
+    if (key === null) return 'null'
+    return keyFormat === 'int' || keyFormat === 'long' || keyFormat === 'double'
+      ? String(numberKey(key, keyFormat))
+      : textOf(key)
+  }
+}
+
+function numberKey(key: Uint8Array, format: 'int' | 'long' | 'double'): bigint | number {
+  const bytes = format === 'int' ? 4 : 8
+  if (key.length !== bytes) throw new BadRecordError(`the key is no ${format} [bytes=${key.length}]`)
+  const view = new DataView(key.buffer, key.byteOffset)
+  if (format === 'int') return view.getInt32(0)
+  return format === 'long' ? view.getBigInt64(0) : view.getFloat64(0)
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw new BadRecordError('a text that is not UTF-8')
+  }
+}

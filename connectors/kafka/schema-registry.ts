@@ -1,0 +1,90 @@
+// Schemas by their ids, from a schema registry over HTTP (the interface of Confluent's, which others share).
+//
+//   GET <url>/schemas/ids/<id>                            the schema, and what it refers to
+//   GET <url>/subjects/<subject>/versions/<version>       a schema that it refers to
+//
+// A schema never changes: each is asked for once. A registry that does not answer is a reason to wait; a schema that it
+// does not have makes bad records.
+
+import { request } from 'undici'
+import { BadRecordError } from './bad-record.js'
+import type { RegistryOptions } from './options.js'
+
+const timeoutMs = 10_000
+const referencesMax = 100
+
+/** The registry cannot be asked now: the same batch is tried again later. */
+export class RegistryError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'RegistryError'
+  }
+}
+
+/** JSON texts of Avro schemas: what is referred to comes before what refers to it, the schema itself is the last one. */
+export type SchemaTexts = readonly string[]
+
+export interface SchemaRegistry {
+  /** Rejects with RegistryError, or with BadRecordError when there is no such schema. */
+  schema(id: number): Promise<SchemaTexts>
+}
+
+interface Answer {
+  readonly schema: string
+  readonly schemaType?: string
+  readonly references?: readonly { readonly name: string; readonly subject: string; readonly version: number }[]
+}
+
+export function schemaRegistry({ url, credentials }: RegistryOptions): SchemaRegistry {
+  const base = url.replace(/\/+$/, '')
+  const headers: Record<string, string> = { accept: 'application/vnd.schemaregistry.v1+json, application/json' }
+  if (credentials !== '') headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`
+  const ask = (path: string): Promise<Answer> => askRegistry(base + path, headers)
+  return {
+    schema: async (id) => {
+      const texts: string[] = []
+      await gather(ask, await ask(`/schemas/ids/${id}`), texts, new Set())
+      return texts
+    },
+  }
+}
+
+async function gather(
+  ask: (path: string) => Promise<Answer>,
+  answer: Answer,
+  texts: string[],
+  seen: Set<string>,
+): Promise<void> {
+  if (answer.schemaType !== undefined && answer.schemaType !== 'AVRO') {
+    throw new BadRecordError(`the schema is no Avro schema [type=${answer.schemaType}]`)
+  }
+  for (const { subject, version } of answer.references ?? []) {
+    const path = `/subjects/${encodeURIComponent(subject)}/versions/${version}`
+    if (seen.has(path)) continue
+    if (seen.size >= referencesMax) throw new BadRecordError('the schema refers to too many others')
+    seen.add(path)
+    await gather(ask, await ask(path), texts, seen)
+  }
+  texts.push(answer.schema)
+}
+
+async function askRegistry(url: string, headers: Record<string, string>): Promise<Answer> {
+  let status: number
+  let text: string
+  try {
+    const response = await request(url, { headers, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
+    status = response.statusCode
+    text = await response.body.text()
+  } catch (error) {
+    throw new RegistryError(`the schema registry cannot be reached: ${String(error)} [url=${url}]`, { cause: error })
+  }
+  if (status === 404) throw new BadRecordError(`the schema registry does not have the schema [url=${url}]`)
+  if (status !== 200) throw new RegistryError(`the schema registry answered ${status} [url=${url}]`)
+  try {
+    const answer = JSON.parse(text) as Answer
+    if (typeof answer.schema === 'string') return answer
+  } catch (error) {
+    throw new RegistryError(`the answer of the schema registry is no JSON [url=${url}]`, { cause: error })
+  }
+  throw new RegistryError(`the answer of the schema registry has no schema [url=${url}]`)
+}

@@ -1,0 +1,195 @@
+// The door of the Kafka connectors: starts each on a thread of its own, carries its blocks to the engine, and tells how
+// they fare. A connector that cannot work ends nothing but itself.
+//
+//   thread: consumer, records to lines ── block, offset ──> main thread: engine.lines() ── receipt ──> thread
+
+import { Worker } from 'node:worker_threads'
+import type { Clock } from '../../engine/base/clock.js'
+import { type Deferred, deferred } from '../../engine/base/deferred.js'
+import { SqlError } from '../../engine/base/errors.js'
+import type { Log } from '../../engine/base/log.js'
+import type { Engine, LineRequest } from '../../engine/engine.js'
+import { type ConnectorFigures, noFigures } from './figures.js'
+import type { FromThread, ThreadOptions, ToThread } from './messages.js'
+import type { KafkaOptions } from './options.js'
+import { RecordReader } from './record-reader.js'
+import type { Reject, StoreRequest, StoreResult } from './rows-door.js'
+
+/** A connector whose thread has died begins again after so long. */
+const restartMs = 5000
+/** How long a thread may take to leave its group when the server ends. */
+const stopMs = 15_000
+const emptyLine = new Uint8Array([10])
+
+export interface KafkaServices {
+  readonly engine: Engine
+  readonly log: Log
+  readonly clock: Clock
+}
+
+/** One connector as SQL and metrics see it. */
+export interface KafkaConnectorHandle {
+  readonly name: string
+  readonly options: KafkaOptions
+  readonly figures: ConnectorFigures
+  /** Resolves when it has left its group. */
+  pause(): Promise<void>
+  resume(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Throws Error, naming the connector, when its options are not right. */
+export function openKafkaConnector(options: KafkaOptions, services: KafkaServices): KafkaConnectorHandle {
+  checkOptions(options)
+  return new ConnectorHost(options, services)
+}
+
+function checkOptions(options: KafkaOptions): void {
+  try {
+    new RecordReader(options.mapping, null)
+    new RegExp(options.client.topicPattern)
+  } catch (error) {
+    throw new Error(`kafka.${options.name}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+class ConnectorHost implements KafkaConnectorHandle {
+  readonly name: string
+  readonly options: KafkaOptions
+  figures: ConnectorFigures = noFigures
+  readonly #services: KafkaServices
+  #worker: Worker
+  #wanted: 'running' | 'paused' | 'stopped'
+  #doing: { readonly what: 'paused' | 'stopped'; readonly done: Deferred<void> } | null = null
+  #restart: NodeJS.Timeout | null = null
+
+  constructor(options: KafkaOptions, services: KafkaServices) {
+    this.options = options
+    this.name = options.name
+    this.#services = services
+    this.#wanted = options.enabled ? 'running' : 'paused'
+    this.#worker = this.#startThread()
+  }
+
+  async pause(): Promise<void> {
+    if (this.#wanted !== 'running') return
+    this.#wanted = 'paused'
+    await this.#ask({ kind: 'pause' }, 'paused')
+  }
+
+  async resume(): Promise<void> {
+    if (this.#wanted === 'stopped') throw new SqlError('the server is shutting down', 0)
+    this.#wanted = 'running'
+    this.#post({ kind: 'start' })
+  }
+
+  async close(): Promise<void> {
+    this.#wanted = 'stopped'
+    if (this.#restart !== null) clearTimeout(this.#restart)
+    const timer = setTimeout(() => this.#answered('stopped'), stopMs)
+    await this.#ask({ kind: 'stop' }, 'stopped')
+    clearTimeout(timer)
+    await this.#worker.terminate()
+  }
+
+  #startThread(): Worker {
+    const data: ThreadOptions = { options: this.options }
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data })
+    let failure = 'it ended'
+    worker.on('message', (message: FromThread) => this.#receive(message))
+    worker.on('error', (error) => {
+      failure = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    })
+    worker.on('exit', () => this.#ended(failure))
+    if (this.#wanted === 'running') worker.postMessage({ kind: 'start' } satisfies ToThread)
+    this.figures = { ...this.figures, state: this.#wanted === 'running' ? 'starting' : 'paused' }
+    return worker
+  }
+
+  #ended(failure: string): void {
+    this.#answered('paused')
+    this.#answered('stopped')
+    if (this.#wanted === 'stopped') return
+    this.#services.log('E', `kafka.${this.options.name}`, `the thread died and is replaced: ${failure}`)
+    const lastErrorMicros = this.#services.clock.nowMicros()
+    this.figures = { ...this.figures, state: 'retrying', lastError: failure, lastErrorMicros }
+    this.#restart = setTimeout(() => {
+      this.#worker = this.#startThread()
+    }, restartMs)
+  }
+
+  #receive(message: FromThread): void {
+    switch (message.kind) {
+      case 'store':
+        void this.#store(message.request).then((result) => this.#post({ kind: 'stored', id: message.id, result }))
+        return
+      case 'askPositions':
+        this.#post({ kind: 'positions', id: message.id, positions: this.#services.engine.positions(this.options.name) })
+        return
+      case 'rejects':
+        this.#reject(message.rejects)
+        return
+      case 'figures':
+        this.figures = message.figures
+        return
+      case 'log':
+        this.#services.log(message.level, message.logger, message.message)
+        return
+      case 'done':
+        this.#answered(message.what)
+    }
+  }
+
+  async #store(request: StoreRequest): Promise<StoreResult> {
+    const { topic, partition, offset, previous, lines, precision } = request
+    const origin = { connector: this.options.name, topic, partition, offset, previous }
+    const line: LineRequest = {
+      ...{ blocks: [lines.length === 0 ? emptyLine : lines], precision, connectionId: 0, origin },
+      ...{ atomic: true, skipBadLines: true },
+    }
+    try {
+      const receipt = await this.#services.engine.lines(line).receipt
+      if (receipt.existed) return { kind: 'astray', stored: this.#storedOffset(request) }
+      if (receipt.error === null) return { kind: 'stored', rows: receipt.rows }
+      if (receipt.error.name === 'RowError') return { kind: 'bad', lines: receipt.rejects }
+      const tooLarge = receipt.error.message.startsWith('out of memory')
+      return { kind: 'refused', message: receipt.error.message, tooLarge }
+    } catch (error) {
+      return { kind: 'refused', message: error instanceof Error ? error.message : String(error), tooLarge: false }
+    }
+  }
+
+  #storedOffset({ topic, partition }: StoreRequest): number {
+    const positions = this.#services.engine.positions(this.options.name)
+    return positions.find((entry) => entry.topic === topic && entry.partition === partition)?.offset ?? -1
+  }
+
+  #reject(rejects: readonly Reject[]): void {
+    const connector = this.options.name
+    const lines = rejects.map(({ topic, partition, offset, table, reason }) => ({
+      ...{ line: 0, message: reason, table },
+      record: { connector, topic, partition, offset },
+    }))
+    this.#services.engine.rejects(0, lines, true)
+  }
+
+  #post(message: ToThread): void {
+    this.#worker.postMessage(message)
+  }
+
+  #ask(message: ToThread, what: 'paused' | 'stopped'): Promise<void> {
+    const done = deferred<void>()
+    this.#doing?.done.resolve()
+    this.#doing = { what, done }
+    this.#post(message)
+    return done.promise
+  }
+
+  #answered(what: 'paused' | 'stopped'): void {
+    if (this.#doing?.what !== what) return
+    this.#doing.done.resolve()
+    this.#doing = null
+  }
+}

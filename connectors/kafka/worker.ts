@@ -1,0 +1,85 @@
+// Thread: one connector. Decoding fetched batches and making lines of records is work for a core of its own, not for the
+// thread that serves sockets.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { assert } from '../../engine/base/assert.js'
+import { systemClock } from '../../engine/base/clock.js'
+import { type Deferred, deferred } from '../../engine/base/deferred.js'
+import type { Log } from '../../engine/base/log.js'
+import { KafkaConnector } from './connector.js'
+import type { TopicPartition } from './consumer.js'
+import { kafkaJsConsumer } from './kafkajs-client.js'
+import type { FromThread, ThreadOptions, ToThread } from './messages.js'
+import type { RowsDoor, StoreResult } from './rows-door.js'
+import { schemaRegistry } from './schema-registry.js'
+
+const figuresMs = 500
+
+const port = parentPort
+assert(port !== null, 'the connector runs on a thread of its own')
+const { options } = workerData as ThreadOptions
+const post = (message: FromThread, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer)
+const log: Log = (level, logger, message) => post({ kind: 'log', level, logger, message })
+
+let nextId = 1
+const waiting = new Map<number, Deferred<StoreResult>>()
+const waitingPositions = new Map<number, Deferred<readonly (TopicPartition & { readonly offset: number })[]>>()
+
+const door: RowsDoor = {
+  positions: () => {
+    const id = nextId++
+    const answer = deferred<readonly (TopicPartition & { readonly offset: number })[]>()
+    waitingPositions.set(id, answer)
+    post({ kind: 'askPositions', id })
+    return answer.promise
+  },
+  store: (request) => {
+    const id = nextId++
+    const answer = deferred<StoreResult>()
+    waiting.set(id, answer)
+    post({ kind: 'store', id, request })
+    return answer.promise
+  },
+  rejects: (rejects) => post({ kind: 'rejects', rejects }),
+}
+
+const connector = new KafkaConnector(options, {
+  door,
+  consumer: () =>
+    kafkaJsConsumer({
+      client: options.client,
+      allowedLagMs: options.allowedLagMs,
+      log,
+      logger: `kafka.${options.name}`,
+    }),
+  registry: options.registry.url === '' ? null : schemaRegistry(options.registry),
+  log,
+  clock: systemClock,
+})
+
+function receive(message: ToThread): void {
+  switch (message.kind) {
+    case 'start':
+      connector.start()
+      return
+    case 'pause':
+      void connector.pause().then(() => {
+        post({ kind: 'figures', figures: connector.figures() })
+        post({ kind: 'done', what: 'paused' })
+      })
+      return
+    case 'stop':
+      void connector.pause('stopped').then(() => post({ kind: 'done', what: 'stopped' }))
+      return
+    case 'stored':
+      waiting.get(message.id)?.resolve(message.result)
+      waiting.delete(message.id)
+      return
+    case 'positions':
+      waitingPositions.get(message.id)?.resolve(message.positions)
+      waitingPositions.delete(message.id)
+  }
+}
+
+port.on('message', receive)
+setInterval(() => post({ kind: 'figures', figures: connector.figures() }), figuresMs)

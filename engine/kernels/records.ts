@@ -1,0 +1,94 @@
+// JSON records to lines of line protocol: the interface of the kernel and the structures that it works on.
+//
+// A record is a JSON object. The kernel knows its fields: the caller enters each key that it meets, with the column that it
+// gives. A record with an unknown key, an array, an escape, or anything else that is not regular or not right is left to
+// the caller: encodeRecords() stops there.
+//
+// STATE (256 bytes, 16-byte aligned), set by the caller, `index` and `out` also by encodeRecords():
+//
+//     0  records u32       address of the RECORDs
+//     4  count u32
+//     8  index u32         next record; afterwards the one where it stopped
+//    12  out u32           where the next line goes; afterwards behind the last one
+//    16  outEnd u32
+//    20  fields u32        scratch memory: the fields of one line
+//    24  fieldsEnd u32
+//    28  0 u32
+//    32  known u32         address of the FIELDs; the first one stands for the outermost object
+//    36  knownCount u32
+//    40  native u32        1: the record's timestamp is the line's
+//    44  units u32         recordUnits of numbers in the field of the timestamp
+//    48  iso u32           1: timestamps in texts are ISO 8601; 0: texts in such fields are left to the caller
+//    52  keyMode u32       0: keys are no columns; 1: a text field; 2: a symbol
+//    56  keyName u32, 60 keyNameBytes u32: `name=`, escaped
+//    64  memory of the kernel
+//
+// RECORD (32 bytes): value u32 | bytes u32 | key u32 | key bytes i32 (-1: none) | table u32 | table bytes u32 (escaped) |
+//   milliseconds f64. 32 bytes of zeros must follow value and key.
+//
+// FIELD (64 bytes, 16-byte aligned):
+//
+//     0  key u32, 4 keyBytes u32: as in the record, with its quotes
+//     8  name u32, 12 nameBytes u32: `name=`, escaped
+//    16  action u32        recordActions
+//    20  parent u32        address of the FIELD that is the object around it
+//    24  next u32          FIELD that followed last time, 28 first u32: that began the object last time; 0: none yet
+//    32  mask v128 (ones over the key's first 16 bytes), 48 those bytes
+
+import { assert } from '../base/assert.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+
+export const recordActions = { value: 0, symbol: 1, double: 2, time: 3, timestamp: 4, other: 5 } as const
+export const recordUnits = { auto: 0, seconds: 1, millis: 2, micros: 3, nanos: 4 } as const
+
+export const recordCodes = {
+  /** All records are lines. */
+  done: 0,
+  /** The record at `index` is for the caller. */
+  otherRecord: 1,
+  /** The record at `index` does not fit: take the lines and go on with an empty buffer. */
+  full: 2,
+} as const
+
+export interface RecordKernel {
+  /** Writes a line for each record from `index` on; returns one of recordCodes. */
+  encodeRecords(state: number): number
+}
+
+export const recordStateBytes = 256
+export const recordBytes = 32
+export const recordFieldBytes = 64
+/** Bytes of zeros behind values and keys. */
+export const recordPadding = 32
+
+export interface RecordField {
+  /** Address of the key in the memory, and its bytes, with its quotes. */
+  readonly keyAt: number
+  readonly keyBytes: number
+  readonly nameAt: number
+  readonly nameBytes: number
+  readonly action: number
+  readonly parent: number
+}
+
+/** Lays a field out. The key's bytes are in the memory already. */
+export function writeRecordField(memory: SharedMemory, address: number, field: RecordField): void {
+  assert(address % 16 === 0, 'a field is aligned to 16 bytes')
+  const { u8, u32 } = memory
+  const word = address >>> 2
+  u8.fill(0, address, address + recordFieldBytes)
+  u32[word] = field.keyAt
+  u32[word + 1] = field.keyBytes
+  u32[word + 2] = field.nameAt
+  u32[word + 3] = field.nameBytes
+  u32[word + 4] = field.action
+  u32[word + 5] = field.parent
+  const bytes = Math.min(16, field.keyBytes)
+  u8.fill(0xff, address + 32, address + 32 + bytes)
+  u8.copyWithin(address + 48, field.keyAt, field.keyAt + bytes)
+}
+
+/** The twin knows no record: the caller's own way through is the fall-back and the oracle. */
+export function recordTwin(): RecordKernel {
+  return { encodeRecords: () => recordCodes.otherRecord }
+}
