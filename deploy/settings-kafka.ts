@@ -61,7 +61,6 @@ export const kafkaSettings = {
   table: {
     type: 'words',
     initial: '',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: what people write
     says: 'Table name, with `${topic}`, `${key}` and `${partition}`; empty: the topic.',
   },
   'key.converter': {

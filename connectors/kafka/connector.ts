@@ -11,7 +11,7 @@
 import type { Clock } from '../../engine/base/clock.js'
 import { deferred } from '../../engine/base/deferred.js'
 import type { Log } from '../../engine/base/log.js'
-import type { Consumer, FetchedBatch, FetchedRecord, TopicPartition } from './consumer.js'
+import type { Bounds, Consumer, FetchedBatch, FetchedRecord, TopicPartition } from './consumer.js'
 import { DeadLetters } from './dead-letters.js'
 import { type ConnectorFigures, type ConnectorState, Rate } from './figures.js'
 import type { KafkaOptions } from './options.js'
@@ -187,7 +187,9 @@ export class KafkaConnector {
     this.#log('I', `partitions assigned [${names === '' ? 'none' : names}]`)
     for (const place of places) {
       const stream = this.#streamOf(place, -1)
+      const bounds = consumer.knownBounds(place)
       if (stream.next >= 0) consumer.seek(place, stream.next)
+      else if (bounds !== undefined) this.#beginAt(consumer, stream, bounds)
       else {
         consumer.pause([place])
         this.#begin(consumer, stream).catch(failed)
@@ -196,11 +198,14 @@ export class KafkaConnector {
   }
 
   async #begin(consumer: Consumer, stream: PartitionStream): Promise<void> {
-    const { first, end } = await consumer.bounds(stream.place)
-    if (stream.next < 0) stream.next = this.#options.client.offsetReset === 'earliest' ? first : end
-    stream.highWatermark = end
-    consumer.seek(stream.place, stream.next)
+    this.#beginAt(consumer, stream, await consumer.bounds(stream.place))
     consumer.resume([stream.place])
+  }
+
+  #beginAt(consumer: Consumer, stream: PartitionStream, { first, end }: Bounds): void {
+    if (stream.next < 0) stream.next = this.#options.client.offsetReset === 'earliest' ? first : end
+    stream.highWatermark = Math.max(stream.highWatermark, end)
+    consumer.seek(stream.place, stream.next)
   }
 
   #streamOf(place: TopicPartition, position: number): PartitionStream {

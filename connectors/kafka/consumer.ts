@@ -34,6 +34,12 @@ export interface ConsumerEvents {
   failed(error: Error): void
 }
 
+/** First offset that is there, and the one behind the last. */
+export interface Bounds {
+  readonly first: number
+  readonly end: number
+}
+
 export interface DeadLetter {
   readonly key: Uint8Array | null
   readonly value: Uint8Array | null
@@ -46,8 +52,9 @@ export interface Consumer {
   seek(place: TopicPartition, offset: number): void
   pause(places: readonly TopicPartition[]): void
   resume(places: readonly TopicPartition[]): void
-  /** First offset that is there, and the one behind the last. */
-  bounds(place: TopicPartition): Promise<{ readonly first: number; readonly end: number }>
+  /** What bounds() would have said before start() resolved; undefined when nobody asked. */
+  knownBounds(place: TopicPartition): Bounds | undefined
+  bounds(place: TopicPartition): Promise<Bounds>
   /** Tells the group, for others to see, how far we are: offsets behind the last stored record. */
   commit(offsets: readonly (TopicPartition & { readonly offset: number })[]): Promise<void>
   send(topic: string, letters: readonly DeadLetter[]): Promise<void>

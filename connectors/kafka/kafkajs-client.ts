@@ -15,7 +15,15 @@ import kafkajs, {
 } from 'kafkajs'
 import type { Log } from '../../engine/base/log.js'
 import { lz4Codec, snappyCodec, zstdCodec } from './codecs.js'
-import type { Consumer, ConsumerEvents, DeadLetter, FetchedBatch, FetchedRecord, TopicPartition } from './consumer.js'
+import type {
+  Bounds,
+  Consumer,
+  ConsumerEvents,
+  DeadLetter,
+  FetchedBatch,
+  FetchedRecord,
+  TopicPartition,
+} from './consumer.js'
 import type { ClientOptions, TlsOptions } from './options.js'
 
 const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = kafkajs
@@ -46,6 +54,7 @@ class KafkaJsConsumer implements Consumer {
   readonly #options: KafkaJsOptions
   readonly #kafka: InstanceType<typeof Kafka>
   readonly #consumer: KafkaConsumer
+  readonly #bounds = new Map<string, Bounds>()
   #producer: Promise<Producer> | null = null
   #topicsTimer: NodeJS.Timeout | null = null
 
@@ -79,6 +88,7 @@ class KafkaJsConsumer implements Consumer {
     const { topics, topicPattern } = this.#options.client
     const wanted = topicPattern === '' ? topics : await this.#matching(topicPattern)
     if (wanted.length === 0) throw new Error(`no topic matches ${topicPattern}`)
+    await this.#fetchBounds(wanted)
     await consumer.subscribe({ topics: [...wanted], fromBeginning: true })
     await consumer.run({
       autoCommit: false,
@@ -104,11 +114,25 @@ class KafkaJsConsumer implements Consumer {
     this.#consumer.resume(places.map(({ topic, partition }) => ({ topic, partitions: [partition] })))
   }
 
-  async bounds({ topic, partition }: TopicPartition): Promise<{ first: number; end: number }> {
-    const offsets = await this.#asAdmin((admin) => admin.fetchTopicOffsets(topic))
-    const found = offsets.find((entry) => entry.partition === partition)
-    if (found === undefined) throw new Error(`the brokers know no such partition [${topic}-${partition}]`)
-    return { first: Number(found.low), end: Number(found.high) }
+  knownBounds({ topic, partition }: TopicPartition): Bounds | undefined {
+    return this.#bounds.get(`${partition} ${topic}`)
+  }
+
+  async bounds(place: TopicPartition): Promise<Bounds> {
+    await this.#fetchBounds([place.topic])
+    const found = this.knownBounds(place)
+    if (found === undefined) throw new Error(`the brokers know no such partition [${place.topic}-${place.partition}]`)
+    return found
+  }
+
+  async #fetchBounds(topics: readonly string[]): Promise<void> {
+    await this.#asAdmin(async (admin) => {
+      for (const topic of topics) {
+        for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
+          this.#bounds.set(`${partition} ${topic}`, { first: Number(low), end: Number(high) })
+        }
+      }
+    })
   }
 
   async commit(offsets: readonly (TopicPartition & { readonly offset: number })[]): Promise<void> {

@@ -298,7 +298,7 @@ describe('the kernel', () => {
         )
         expect(read(fetched, changes, true)).toEqual(read(fetched, changes, false))
       }),
-      { numRuns: 300 },
+      { numRuns: 80 },
     )
   })
 
@@ -314,7 +314,7 @@ describe('the kernel', () => {
         const fetched = [record(whole), record(whole.slice(0, at) + put + whole.slice(at + cut)), record(whole)]
         expect(read(fetched, changes, true)).toEqual(read(fetched, changes, false))
       }),
-      { numRuns: 1000 },
+      { numRuns: 250 },
     )
   })
 })
