@@ -115,7 +115,12 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   for (const relation of [...connectionRelations(registry), memoryRelation(engine)]) engine.relation(relation)
   const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock })
   const metrics = metricsSource(
-    [...connectors.metrics, ...gatewayMetrics(counters, registry), ...engineMetrics(engine, () => clock.nowMicros()), ...telemetry.metrics],
+    [
+      ...connectors.metrics,
+      ...gatewayMetrics(counters, registry),
+      ...engineMetrics(engine, () => clock.nowMicros()),
+      ...telemetry.metrics,
+    ],
     loaded.values['metrics.prefix'],
   )
   await telemetry.start(engine)

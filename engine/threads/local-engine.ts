@@ -46,6 +46,7 @@ import type {
 import type { TableVersion } from '../storage/schema.js'
 import { dataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
+import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
 import { LineDoor } from './line-door.js'
@@ -84,7 +85,9 @@ export class LocalEngine implements Engine {
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
   readonly #relations = new Map<string, VirtualRelation>()
-  readonly #connectors = new Map<string, Connector>()
+  readonly #connectors = new Connectors()
+  readonly connector = (connector: Connector): void => this.#connectors.add(connector)
+  readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
   #planned: QueryFigures | null = null
@@ -149,17 +152,11 @@ export class LocalEngine implements Engine {
   lines(request: LineRequest): LineTicket {
     const ticket = this.#lines.lines(request)
     const note = (receipt: Receipt): void => {
-      const { origin } = request
-      if (origin !== undefined) {
-        if (receipt.error === null && !receipt.existed) this.#positions.note(origin)
-      } else if (receipt.rejects.length > 0) this.#rejects.note(request, receipt, this.#options.clock.nowMicros())
+      if (request.origin !== undefined) this.#positions.noteReceipt(request.origin, receipt)
+      else this.#rejects.note(request, receipt, this.#options.clock.nowMicros())
     }
     ticket.receipt.then(note, () => {})
     return ticket
-  }
-
-  connector(connector: Connector): void {
-    this.#connectors.set(connector.name, connector)
   }
 
   relation(relation: VirtualRelation): void {
@@ -198,10 +195,6 @@ export class LocalEngine implements Engine {
   rejects(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {
     const error = stored ? null : errorRecord(new SqlError('nothing was stored', 0))
     this.#rejects.note({ connectionId }, { rejects, error }, this.#options.clock.nowMicros())
-  }
-
-  positions(connector: string): readonly KafkaPosition[] {
-    return this.#positions.of(connector)
   }
 
   tableExists(name: string): boolean {
@@ -395,7 +388,7 @@ export class LocalEngine implements Engine {
         setOption(options.session, planned)
         return { tag: planned.tag, rows: 0 }
       case 'connector':
-        await this.#alterConnector(planned)
+        await this.#connectors.alter(planned)
         return { tag: planned.tag, rows: 0 }
       case 'none':
         return { tag: planned.tag, rows: 0 }
@@ -422,12 +415,6 @@ export class LocalEngine implements Engine {
     return hasRight({ ...session, readOnly: false }, 'admin')
       ? items
       : items.filter(({ user }) => user === session.user)
-  }
-
-  async #alterConnector({ name, action, position }: Planned<'connector'>): Promise<void> {
-    const connector = this.#connectors.get(name)
-    if (connector === undefined) throw new SqlError(`connector does not exist [connector=${name}]`, position)
-    await (action === 'pause' ? connector.pause() : connector.resume())
   }
 
   /** One's own queries, or those of others as an administrator. */

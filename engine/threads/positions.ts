@@ -1,6 +1,6 @@
 // How far connectors have stored their streams, as the main thread knows it: from the writer's start, then from receipts.
 
-import type { KafkaPosition } from '../engine.js'
+import type { KafkaPosition, Receipt } from '../engine.js'
 
 export class Positions {
   readonly #connectors = new Map<string, Map<string, KafkaPosition>>()
@@ -9,6 +9,11 @@ export class Positions {
     const streams = this.#connectors.get(connector) ?? new Map<string, KafkaPosition>()
     this.#connectors.set(connector, streams)
     streams.set(`${partition} ${topic}`, { connector, topic, partition, offset })
+  }
+
+  /** A request with that origin was answered. */
+  noteReceipt(origin: KafkaPosition, { error, existed }: Pick<Receipt, 'error' | 'existed'>): void {
+    if (error === null && !existed) this.note(origin)
   }
 
   of(connector: string): KafkaPosition[] {
