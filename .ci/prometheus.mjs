@@ -1,0 +1,81 @@
+// `node .ci/prometheus.mjs HTTP_PORT HEALTH_PORT`: promtool accepts the metrics but for names that the specification
+// fixes, and a real Prometheus scrapes both servers and finds them up.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const [http, health] = process.argv.slice(2)
+/** What the linter says of names that are given, by the specification or by the client library. */
+const given =
+  /^svc_(memory_(free|malloc)_count|query_cache_(hits|misses)|query_error_counter|reader_leak_counter|unhandled_errors|nodejs_active_\w+_total) /
+const scratch = mkdtempSync(join(tmpdir(), 'penstock-prometheus-'))
+
+try {
+  for (const port of [http, health]) await lint(port)
+  await scrape()
+} finally {
+  rmSync(scratch, { recursive: true, force: true })
+}
+
+async function lint(port) {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  const { stdout, stderr, status } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
+  const findings = `${stdout}${stderr}`.split('\n').filter((line) => line !== '' && !given.test(line))
+  if (findings.length > 0 || (status !== 0 && status !== 3)) fail(`promtool: ${findings.join('; ')} [status=${status}]`)
+  console.log(`promtool takes the metrics of port ${port}: ${text.split('\n').length} lines`)
+}
+
+async function scrape() {
+  const port = await freePort()
+  const targets = JSON.stringify([`127.0.0.1:${http}`, `127.0.0.1:${health}`])
+  const config = `global: {scrape_interval: 1s}\nscrape_configs: [{job_name: penstock, static_configs: [{targets: ${targets}}]}]\n`
+  writeFileSync(join(scratch, 'prometheus.yml'), config)
+  const args = ['--config.file', join(scratch, 'prometheus.yml'), '--storage.tsdb.path', join(scratch, 'data')]
+  const prometheus = spawn('prometheus', [...args, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' })
+  try {
+    await until(async () => (await query(port, 'sum(up)')) === '2', 'both servers are up')
+    await until(
+      async () => (await query(port, 'count(svc_commit_duration_seconds_bucket{le="+Inf"})')) === '2',
+      'a histogram',
+    )
+    const failed = await query(port, 'sum(scrape_samples_scraped == 0)')
+    if (failed !== undefined) fail('a scrape brought nothing')
+    console.log(`Prometheus scrapes ${await query(port, 'sum(scrape_samples_scraped)')} samples`)
+  } finally {
+    prometheus.kill('SIGTERM')
+  }
+}
+
+async function query(port, expression) {
+  const url = `http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(expression)}`
+  const answer = await fetch(url)
+    .then((response) => response.json())
+    .catch(() => null)
+  return answer?.data?.result?.[0]?.value?.[1]
+}
+
+async function until(condition, what) {
+  for (let attempt = 0; attempt < 60; attempt++) {
+    if (await condition()) return
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+  fail(`Prometheus never saw that ${what}`)
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+function fail(text) {
+  console.error(text)
+  rmSync(scratch, { recursive: true, force: true })
+  process.exit(1)
+}
