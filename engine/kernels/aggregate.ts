@@ -18,7 +18,7 @@
 //
 // TABLE (64 bytes, 8-byte aligned) numbers distinct keys in order of appearance:
 //
-//     0  slots u32       address of the slots, zeroed: 16 bytes each for 64-bit keys, 8 bytes for other keys
+//     0  slots u32       address of the slots, zeroed: 16 bytes each, 8 for 128-bit keys
 //     4  slotMask u32    slots - 1
 //     8  count u32       keys so far
 //    12  countMax u32    at most half of the slots, and what `keys` holds

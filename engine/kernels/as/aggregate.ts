@@ -635,24 +635,23 @@ function keepText(table: usize, entry: usize, p: usize, bytes: i32): bool {
 }
 
 /** Hashes of the next texts to ids, and a touch of what each will be compared with: the misses overlap. */
-function hashTexts(slots: usize, slotMask: u32, distinct: usize, entries: usize, rows: u32, ids: usize): u32 {
+function hashTexts(slots: usize, slotMask: u32, entries: usize, rows: u32, ids: usize): u32 {
   let sink: u32 = 0
   for (let r: usize = 0; r < rows; r++) {
     const entry = entries + (r << 3)
     const hash = textHash(<usize>load<u32>(entry), load<i32>(entry, 4))
     store<u32>(ids + (r << 2), hash)
-    if (slotMask > touchFrom) sink |= load<u32>(slots + (<usize>(hash & slotMask) << 3), 4)
+    if (slotMask > touchFrom) sink |= load<u32>(slots + (<usize>(hash & slotMask) << 4), 4)
   }
   if (slotMask <= touchFrom) return sink
   for (let r: usize = 0; r < rows; r++) {
-    const id = load<u32>(slots + (<usize>(load<u32>(ids + (r << 2)) & slotMask) << 3), 4)
-    if (id == 0) continue
-    const known = distinct + (<usize>(id - 1) << 3)
-    if (load<i32>(known, 4) > 0) sink |= <u32>load<u8>(<usize>load<u32>(known))
+    const slot = slots + (<usize>(load<u32>(ids + (r << 2)) & slotMask) << 4)
+    if (load<i32>(slot, 12) > 0) sink |= <u32>load<u8>(<usize>load<u32>(slot, 8))
   }
   return sink
 }
 
+/** Slots: {hash u32, id + 1 u32, address u32, bytes i32}. */
 export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32, ids: usize): u32 {
   const slots = <usize>load<u32>(table)
   const slotMask = load<u32>(table, 4)
@@ -663,7 +662,7 @@ export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32
   for (; r < rows; r++) {
     const row = <usize>r
     if ((r & (touchRows - 1)) == 0)
-      touched = hashTexts(slots, slotMask, distinct, entries + (row << 3), min(touchRows, rows - r), ids + (row << 2))
+      touched = hashTexts(slots, slotMask, entries + (row << 3), min(touchRows, rows - r), ids + (row << 2))
     if (mask != 0 && load<u8>(mask + row) == 0) {
       store<u32>(ids + (row << 2), none)
       continue
@@ -671,26 +670,25 @@ export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32
     const p = <usize>load<u32>(entries + (row << 3))
     const bytes = load<i32>(entries + (row << 3), 4)
     const hash = load<u32>(ids + (row << 2))
-    let at = hash & slotMask
+    let slot = slots + (<usize>(hash & slotMask) << 4)
     let id: u32 = 0
     for (;;) {
-      const slot = slots + (<usize>at << 3)
       id = load<u32>(slot, 4)
       if (id == 0) {
-        if (n >= countMax || !keepText(table, distinct + (<usize>n << 3), p, bytes)) {
+        const entry = distinct + (<usize>n << 3)
+        if (n >= countMax || !keepText(table, entry, p, bytes)) {
           store<u32>(table, n, 8)
           return r
         }
         id = ++n
         store<u32>(slot, hash)
         store<u32>(slot, id, 4)
+        store<u64>(slot, load<u64>(entry), 8)
         break
       }
-      if (load<u32>(slot) == hash) {
-        const known = distinct + (<usize>(id - 1) << 3)
-        if (load<i32>(known, 4) == bytes && (bytes <= 0 || sameBytes(<usize>load<u32>(known), p, bytes))) break
-      }
-      at = (at + 1) & slotMask
+      if (load<u32>(slot) == hash && load<i32>(slot, 12) == bytes)
+        if (bytes <= 0 || sameBytes(<usize>load<u32>(slot, 8), p, bytes)) break
+      slot = slots + ((slot - slots + 16) & ((<usize>slotMask << 4) | 15))
     }
     store<u32>(ids + (row << 2), id - 1)
   }
@@ -712,8 +710,18 @@ export function rehashKeys(table: usize, width: u32): void {
       store<u32>(slots + (<usize>at << 4), i + 1, 8)
       continue
     }
-    const entry = distinct + (<usize>i << 3)
-    const hash = width == 16 ? hash128(distinct + (<usize>i << 4)) : textHash(<usize>load<u32>(entry), load<i32>(entry, 4))
+    if (width == 0) {
+      const entry = distinct + (<usize>i << 3)
+      const hash = textHash(<usize>load<u32>(entry), load<i32>(entry, 4))
+      let at = hash & slotMask
+      while (load<u32>(slots + (<usize>at << 4), 4) != 0) at = (at + 1) & slotMask
+      const slot = slots + (<usize>at << 4)
+      store<u32>(slot, hash)
+      store<u32>(slot, i + 1, 4)
+      store<u64>(slot, load<u64>(entry), 8)
+      continue
+    }
+    const hash = hash128(distinct + (<usize>i << 4))
     let at = hash & slotMask
     while (load<u32>(slots + (<usize>at << 3), 4) != 0) at = (at + 1) & slotMask
     store<u32>(slots + (<usize>at << 3), hash)

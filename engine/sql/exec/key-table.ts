@@ -58,7 +58,7 @@ export class KeyTable {
   }
 
   get #slotBytes(): number {
-    return this.#width === 8 ? 16 : 8
+    return this.#width === 16 ? 8 : 16
   }
 
   #newSlots(): number {
