@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { EngineHooks, EngineOptions } from '../engine/engine.js'
+import { configuredNames } from './security.js'
 import { environmentName, type LoadedSettings, type SettingOrigin, type Settings, settingRow } from './settings.js'
 import { settingsTable } from './settings-table.js'
 
@@ -43,7 +44,7 @@ export function engineOptions({ root, loaded, current, hooks, log, clock, fatal 
     jit: settings['query.jit.mode'] === 'on',
     log,
     clock,
-    configuredUsers: [],
+    configuredUsers: configuredNames(settings),
     parameters: () => parameters(current()),
     fatal,
     ...hooks,

@@ -1,17 +1,20 @@
 // From settings to what the gateways are opened with.
 
 import { resolve } from 'node:path'
-import { allRights, readRights } from '../engine/base/rights.js'
-import type { ConfiguredUser } from '../gateways/common/users.js'
 import type { HttpOptions } from '../gateways/http/context.js'
 import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
 import type { PgOptions } from '../gateways/pgwire/server.js'
+import { openDoors } from './security.js'
 import type { Settings } from './settings.js'
 
 export function httpOptions(settings: Settings, version: string, root: string): HttpOptions {
   const secondBound = settings['http.security.max.response.rows']
   const rowsMax = settings['http.json.query.max.response.rows']
   return {
+    readOnly: settings['http.security.readonly'],
+    corsOrigins: settings['http.cors.enabled'] ? corsOrigins(settings['http.cors.allow.origin']) : null,
+    healthNeedsCredentials: settings['http.health.check.authentication.required'],
+    warnings: openDoors(settings).map((warning) => ({ tag: 'security', warning })),
     connectionsMax: settings['http.net.connection.limit'],
     keepAliveMs: settings['http.net.connection.timeout'],
     headerBytesMax: settings['http.request.header.bytes.max'],
@@ -49,17 +52,12 @@ export function pgOptions(settings: Settings): PgOptions {
     connectionsMax: settings['pg.net.connection.limit'],
     readOnly: settings['pg.security.readonly'],
     authentication: settings['pg.auth.method'],
+    tlsRequired: settings['pg.security.required'],
     queryTimeoutMs: settings['query.timeout'],
     logQueries: settings['log.sql.query.progress.exe'],
   }
 }
 
-export function pgUsers(settings: Settings): ConfiguredUser[] {
-  const users: ConfiguredUser[] = []
-  if (settings['pg.readonly.user.enabled']) {
-    const [user, password] = [settings['pg.readonly.user'], settings['pg.readonly.password']]
-    users.push({ user, password, rights: readRights })
-  }
-  users.push({ user: settings['pg.user'], password: settings['pg.password'], rights: allRights })
-  return users
+function corsOrigins(text: string): readonly string[] {
+  return text.split(',').flatMap((origin) => (origin.trim() === '' ? [] : [origin.trim()]))
 }

@@ -2,6 +2,7 @@
 // are named in the log, and a mistake anywhere changes nothing.
 
 import type { Log } from '../engine/base/log.js'
+import { checkSecurity } from './security.js'
 import { type LoadedSettings, loadSettings, type SettingsSources } from './settings.js'
 import { type SettingRow, settingsTable } from './settings-table.js'
 
@@ -31,7 +32,9 @@ export class LiveSettings {
   /** Whether the sources could be read; what can change is in force then. */
   reload(): boolean {
     try {
-      this.#take(loadSettings(this.#sources()))
+      const read = loadSettings(this.#sources())
+      checkSecurity(read.values)
+      this.#take(read)
       return true
     } catch (thrown) {
       this.#log('E', 'settings', `nothing was reloaded: ${thrown instanceof Error ? thrown.message : String(thrown)}`)

@@ -7,7 +7,6 @@ import { type Clock, systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights } from '../engine/base/rights.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
-import { Authenticator } from '../gateways/common/auth.js'
 import type { BindAddress } from '../gateways/common/bind-address.js'
 import { connectionRelations } from '../gateways/common/connection-relations.js'
 import { ConnectionRegistry } from '../gateways/common/connections.js'
@@ -16,16 +15,25 @@ import { memoryRelation } from '../gateways/common/memory-relation.js'
 import { type GatewayCounters, gatewayCounters, type Metric } from '../gateways/common/metric.js'
 import { type MetricsSource, metricsSource } from '../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../gateways/common/metrics-table.js'
-import { noUsers } from '../gateways/common/users.js'
+import type { TlsKeys } from '../gateways/common/tls.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { type MinHttpGateway, openMinHttpGateway } from '../gateways/min-http/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
 import { recoverImports } from '../pipeline/ingest.js'
 import { engineOptions, freeBytesMin } from './engine-options.js'
-import { httpOptions, lineTcpOptions, pgOptions, pgUsers } from './gateway-options.js'
+import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
 import type { LiveSettings, Loaded } from './live-settings.js'
+import {
+  httpAccess,
+  httpAuthenticator,
+  lineTcpKeys,
+  pgAccess,
+  pgAuthenticator,
+  type TlsPrefix,
+  tlsKeys,
+} from './security.js'
 import { Telemetry } from './telemetry.js'
 
 export interface ServerOptions {
@@ -40,8 +48,15 @@ export interface ServerOptions {
 
 export type ListenerName = 'http' | 'health' | 'line protocol' | 'postgres'
 
+export interface Listener {
+  readonly name: ListenerName
+  readonly address: BindAddress
+  /** Speaks TLS, or can. */
+  readonly secure: boolean
+}
+
 export interface Server {
-  readonly listeners: readonly { readonly name: ListenerName; readonly address: BindAddress }[]
+  readonly listeners: readonly Listener[]
   /** Somebody caught an error that nobody expected. */
   unhandledError(): void
   close(): Promise<void>
@@ -63,7 +78,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 /** What the gateways are opened with, and where they note that they are open. */
 interface Opening extends ServerOptions {
   readonly closers: Closer[]
-  readonly listeners: { name: ListenerName; address: BindAddress }[]
+  readonly listeners: Listener[]
   readonly clock: Clock
   readonly engine: Engine
   readonly registry: ConnectionRegistry
@@ -132,18 +147,26 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
 async function openHttp(opening: Opening): Promise<void> {
   const { live, version, root, closers } = opening
   const settings = live.current.values
-  const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version, root), opening)
-  opening.listeners.push({ name: 'http', address: http.address })
-  live.onChange(({ values }) => http.reconfigure(httpOptions(values, version, root)))
+  const tls = openTls(opening, 'http')
+  const auth = httpAuthenticator(settings, opening.engine.users)
+  const services = { ...opening, auth, tls }
+  const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version, root), services)
+  opening.listeners.push({ name: 'http', address: http.address, secure: tls !== null })
+  live.onChange(({ values }) => {
+    auth.reconfigure(httpAccess(values))
+    http.reconfigure(httpOptions(values, version, root))
+  })
   closers.push(() => http.close(live.current.values['shutdown.timeout']))
 }
 
 async function openLines(opening: Opening): Promise<void> {
-  const { live, closers } = opening
+  const { live, closers, root, engine, log } = opening
   const settings = live.current.values
   const options = lineTcpOptions(settings)
-  const line = await openLineTcpGateway(settings['line.tcp.net.bind.to'], options, opening)
-  opening.listeners.push({ name: 'line protocol', address: line.address })
+  const keys = lineTcpKeys(settings, root, engine.users, log)
+  const services = { ...opening, keys, tls: openTls(opening, 'line.tcp') }
+  const line = await openLineTcpGateway(settings['line.tcp.net.bind.to'], options, services)
+  opening.listeners.push({ name: 'line protocol', address: line.address, secure: services.tls !== null })
   live.onChange(({ values }) => void Object.assign(options, lineTcpOptions(values)))
   closers.push(() => line.close())
 }
@@ -151,18 +174,24 @@ async function openLines(opening: Opening): Promise<void> {
 async function openPostgres(opening: Opening): Promise<void> {
   const { live, closers } = opening
   const settings = live.current.values
-  const authenticator = new Authenticator({ configured: pgUsers(settings), users: noUsers, anonymous: null })
+  const authenticator = pgAuthenticator(settings, opening.engine.users)
+  const tls = openTls(opening, 'pg')
   const options = pgOptions(settings)
-  const pg = await openPgGateway(settings['pg.net.bind.to'], options, { ...opening, authenticator })
-  opening.listeners.push({ name: 'postgres', address: pg.address })
-  live.onChange(({ values }) => void Object.assign(options, pgOptions(values)))
+  const pg = await openPgGateway(settings['pg.net.bind.to'], options, { ...opening, authenticator, tls })
+  opening.listeners.push({ name: 'postgres', address: pg.address, secure: tls !== null })
+  live.onChange(({ values }) => {
+    authenticator.reconfigure(pgAccess(values))
+    Object.assign(options, pgOptions(values))
+  })
   closers.push(() => pg.close())
 }
 
-async function openHealth({ live, metrics, listeners, closers }: Opening): Promise<MinHttpGateway> {
+async function openHealth(opening: Opening): Promise<MinHttpGateway> {
+  const { live, metrics, listeners, closers } = opening
   const text = async () => (live.current.values['metrics.enabled'] ? metrics.text() : null)
-  const health = await openMinHttpGateway(live.current.values['http.min.net.bind.to'], text)
-  listeners.push({ name: 'health', address: health.address })
+  const tls = openTls(opening, 'http.min')
+  const health = await openMinHttpGateway(live.current.values['http.min.net.bind.to'], text, tls)
+  listeners.push({ name: 'health', address: health.address, secure: tls !== null })
   closers.push(health.close)
   return health
 }
@@ -186,6 +215,12 @@ async function openConnectors(options: readonly KafkaOptions[], services: KafkaS
       await Promise.all(connectors.map((connector) => connector.close()))
     },
   }
+}
+
+function openTls({ live, root, log, closers }: Opening, prefix: TlsPrefix): TlsKeys | null {
+  const keys = tlsKeys(live.current.values, prefix, root, log)
+  if (keys !== null) closers.push(async () => keys.close())
+  return keys
 }
 
 async function closeAll(closers: Closer[]): Promise<void> {

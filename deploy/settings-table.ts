@@ -1,6 +1,8 @@
 // The one table of settings: name, type, default and a sentence. The reader of conf/server.conf, the environment names,
 // docs/settings.md, the sample configuration and the types of the values derive from it.
 
+import { securitySettings } from './settings-security.js'
+
 export type SettingType =
   | ('boolean' | 'integer' | 'size' | 'duration' | 'address' | 'choice' | 'secret')
   /** `text` is not empty, `words` may be. */
@@ -250,26 +252,6 @@ export const settingsTable = {
     min: 1,
     says: 'Connections of the PostgreSQL wire protocol at one time. Further ones are refused.',
   },
-  'pg.user': { type: 'text', initial: 'admin', says: 'User of the PostgreSQL wire protocol.' },
-  'pg.password': { type: 'secret', initial: 'quest', says: 'Password of that user.' },
-  'pg.auth.method': {
-    type: 'choice',
-    initial: 'cleartext',
-    choices: ['cleartext', 'md5', 'scram-sha-256'],
-    says: 'How clients of the PostgreSQL wire protocol prove their password. `md5` is for users of this configuration only.',
-  },
-  'pg.readonly.user.enabled': {
-    type: 'boolean',
-    initial: 'false',
-    says: 'Let a second user in, who may only read.',
-  },
-  'pg.readonly.user': { type: 'text', initial: 'user', says: 'Name of the user who may only read.' },
-  'pg.readonly.password': { type: 'secret', initial: 'quest', says: 'Password of the user who may only read.' },
-  'pg.security.readonly': {
-    type: 'boolean',
-    initial: 'false',
-    says: 'The PostgreSQL wire protocol takes read-only queries, whoever asks.',
-  },
   'wal.commit.mode': {
     type: 'choice',
     initial: 'sync',
@@ -392,4 +374,5 @@ export const settingsTable = {
     initial: '10s',
     says: 'Time that running requests get to finish at a shutdown.',
   },
+  ...securitySettings,
 } as const satisfies SettingsTable

@@ -60,7 +60,7 @@ export function parseSetting(row: SettingRow, text: string): SettingValue | null
     case 'choice':
       return choiceOf(row, text)
     case 'text':
-      return text === '' || row.pattern?.test(text) === false ? null : text
+      return (text === '' && row.initial !== '') || row.pattern?.test(text) === false ? null : text
     case 'words':
     case 'secret':
       return text

@@ -7,6 +7,7 @@ import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
 import { openRootFolder } from './root-folder.js'
 import { lockRoot } from './root-lock.js'
+import { checkSecurity, openDoors } from './security.js'
 import { loadSettings, type SettingsSources } from './settings.js'
 
 export interface StartOptions {
@@ -30,6 +31,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
     assignments,
   })
   const loaded = loadSettings(sources())
+  checkSecurity(loaded.values)
   const logging = openLog({
     folder: folder.logFolder,
     daysKept: loaded.values['log.days.kept'],
@@ -41,6 +43,8 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   const { log } = logging
   for (const warning of loaded.warnings) log('W', 'settings', warning)
   log('I', 'server', `starting [version=${version}, root=${folder.path}, node=${process.versions.node}]`)
+  const doors = openDoors(loaded.values)
+  for (const door of doors) log('W', 'security', door)
   const live = new LiveSettings(loaded, sources, log)
   live.onChange(({ values }) => logging.reconfigure(values['log.level'], values['log.days.kept']))
   const fatal = (error: Error): void => endAtOnce(logging, error)
@@ -52,7 +56,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
     process.on('SIGHUP', () => void live.reload())
     const readyMs = Math.round(performance.now() - begunMs)
     log('I', 'server', `ready [ms=${readyMs}, ${server.listeners.map(listenerText).join(', ')}]`)
-    process.stdout.write(welcome(server, version, folder.path))
+    process.stdout.write(welcome(server, version, folder.path, doors))
   } catch (error) {
     log('C', 'server', `cannot start: ${error instanceof Error ? error.stack : String(error)}`)
     logging.flush()
@@ -64,16 +68,17 @@ function listenerText({ name, address }: Server['listeners'][number]): string {
   return `${name}=${bindAddressText(address)}`
 }
 
-function welcome({ listeners }: Server, version: string, root: string): string {
+function welcome({ listeners }: Server, version: string, root: string, doors: readonly string[]): string {
   const lines = [`Penstock ${version} is ready. Its data is in ${root}`]
   for (const listener of listeners) lines.push(`  ${listener.name.padEnd(14)} ${bindAddressText(listener.address)}`)
   const http = listeners.find(({ name }) => name === 'http')
   if (http !== undefined) {
-    const url = `http://${bindAddressText(reachable(http.address))}`
+    const url = `${http.secure ? 'https' : 'http'}://${bindAddressText(reachable(http.address))}`
     lines.push('Send the first line, then ask for it:')
     lines.push(`  curl '${url}/write' --data-binary 'weather,city=Oslo temperature=3.5'`)
     lines.push(`  curl -G '${url}/exec' --data-urlencode 'query=select * from weather'`)
   }
+  for (const door of doors) lines.push(`WARNING: ${door}`)
   lines.push('Ctrl-C ends the server.')
   return `${lines.join('\n')}\n`
 }

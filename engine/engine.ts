@@ -23,6 +23,7 @@ export type { Encoding, ParquetCodec, ParquetEncoding, PgEncoding } from './sql/
 export type { LineReject, PackedColumn, PackedRows, Receipt } from './storage/messages.js'
 export type { EngineHooks } from './threads/local-options.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
+export type { ConfiguredName } from './threads/user-catalog.js'
 export type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
 
 /** Unit of the timestamps of a line-protocol request. */
@@ -68,6 +69,8 @@ export interface Session {
   readonly protocol: 'http' | 'pg' | 'internal'
   /** The way in takes no changes, whoever asks. */
   readonly readOnly: boolean
+  /** Why, if it is not the server that takes no changes. */
+  readonly readOnlyReason?: string
   readonly rights: Rights
   /** What SET has set in a session of the wire protocol, by its name in lower case. */
   readonly options?: ReadonlyMap<string, string>

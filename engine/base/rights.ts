@@ -25,6 +25,8 @@ export const noRights: Rights = { read: false, write: false, admin: false }
 export interface RightsHolder {
   readonly user: string
   readonly readOnly: boolean
+  /** Why, if it is not the server that takes no changes. */
+  readonly readOnlyReason?: string
   readonly rights: Rights
 }
 
@@ -38,6 +40,6 @@ export function hasRight({ readOnly, rights }: RightsHolder, right: Right): bool
 /** Throws AccessError when the right is missing. `position` of the statement that wants it. */
 export function demandRight(holder: RightsHolder, right: Right, position = 0): void {
   if (hasRight(holder, right)) return
-  if (right !== 'read' && holder.readOnly) throw new AccessError(readOnlyMessage, position)
+  if (right !== 'read' && holder.readOnly) throw new AccessError(holder.readOnlyReason ?? readOnlyMessage, position)
   throw new AccessError(`the right is missing [user=${holder.user}, right=${right}]`, position)
 }

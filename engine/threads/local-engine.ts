@@ -4,7 +4,7 @@
 import { assert } from '../base/assert.js'
 import { AccessError, errorRecord, SqlError } from '../base/errors.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
-import { isSensitive, shownStatement } from '../base/secrets.js'
+import { shownText } from '../base/secret-text.js'
 import type {
   Connector,
   CsvDecoding,
@@ -219,7 +219,7 @@ export class LocalEngine implements Engine {
 
   #ended(session: Session, sql: string, startMs: number): void {
     if (session.protocol !== 'internal')
-      this.#options.observer?.statementEnded(session, shownStatement(sql), (performance.now() - startMs) * 1000)
+      this.#options.observer?.statementEnded(session, shownText(sql), (performance.now() - startMs) * 1000)
   }
 
   /** What the writer says. */
@@ -276,13 +276,12 @@ export class LocalEngine implements Engine {
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
     const startMicros = clock.nowMicros()
-    this.#planned = { queryId: queries.nextQueryId, user: options.session.user, startMicros, sql: shownStatement(sql) }
+    this.#planned = { queryId: queries.nextQueryId, user: options.session.user, startMicros, sql: shownText(sql) }
     this.#asking = options.session
     const statement = parsed?.statement ?? parseStatement(sql)
     demandStatementRights(statement, options.session)
     const planned = planParsed(statement, sql, this.#planOptions(options))
-    if (cacheable && planned.kind === 'query' && planned.cacheable && !isSensitive(sql))
-      this.#plans.set(sql, view.epoch, planned)
+    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(sql, view.epoch, planned)
     return { planned, cached: false }
   }
 
@@ -353,7 +352,7 @@ export class LocalEngine implements Engine {
       queryId,
       user: options.session.user,
       startMicros: clock.nowMicros(),
-      sql: shownStatement(sql),
+      sql: shownText(sql),
     })
     return running
   }
@@ -419,7 +418,7 @@ export class LocalEngine implements Engine {
 
   /** One's own queries, or those of others as an administrator. */
   #demandCancel(queryId: number, session: Session): void {
-    if (session.readOnly) throw new AccessError(readOnlyMessage, 0)
+    if (session.readOnly) throw new AccessError(session.readOnlyReason ?? readOnlyMessage, 0)
     if (this.#activity.get(queryId)?.user !== session.user) demandRight(session, 'admin')
   }
 

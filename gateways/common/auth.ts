@@ -11,9 +11,13 @@ import { checkPassword, makeVerifier, type PasswordVerifier, verifierOfNobody } 
 import type { UserDirectory } from '../../engine/engine.js'
 import type { ConfiguredUser, Principal } from './users.js'
 
-export interface AuthenticatorOptions {
-  readonly configured: readonly ConfiguredUser[]
+export interface AuthenticatorOptions extends ConfiguredAccess {
   readonly users: UserDirectory
+}
+
+/** What settings say. */
+export interface ConfiguredAccess {
+  readonly configured: readonly ConfiguredUser[]
   /** Who comes without credentials, or with ones that nobody knows; null: nobody may. */
   readonly anonymous: Principal | null
 }
@@ -25,8 +29,8 @@ const rememberedMax = 1000
 const credentialCharactersMax = 4096
 
 export class Authenticator {
-  readonly anonymous: Principal | null
-  readonly #configured: ReadonlyMap<string, ConfiguredUser>
+  #access: ConfiguredAccess
+  #configured: ReadonlyMap<string, ConfiguredUser>
   readonly #users: UserDirectory
   readonly #secret = randomBytes(32)
   /** Verifiers of the configured users; made when first asked for. */
@@ -39,7 +43,19 @@ export class Authenticator {
   constructor({ configured, users, anonymous }: AuthenticatorOptions) {
     this.#configured = new Map(configured.map((user) => [user.user, user]))
     this.#users = users
-    this.anonymous = anonymous
+    this.#access = { configured, anonymous }
+  }
+
+  /** Takes other settings; what was remembered is forgotten. */
+  reconfigure(access: ConfiguredAccess): void {
+    this.#access = access
+    this.#configured = new Map(access.configured.map((user) => [user.user, user]))
+    this.#verifiers.clear()
+    this.#remembered.clear()
+  }
+
+  get anonymous(): Principal | null {
+    return this.#access.anonymous
   }
 
   /** Of a request's Authorization header. A promise only where a password has to be computed. */
@@ -63,6 +79,12 @@ export class Authenticator {
 
   token(token: string): Principal | null {
     return this.#users.byToken(token) ?? null
+  }
+
+  /** The same user with the rights of now; null when there is no such user any more. */
+  refresh(principal: Principal): Principal | null {
+    if (principal === this.anonymous) return principal
+    return this.#configured.get(principal.user) ?? this.#users.user(principal.user) ?? null
   }
 
   /** A password in clear text. Rejects with ResourceError when too many wait for their check. */

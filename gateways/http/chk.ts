@@ -1,10 +1,12 @@
 // GET /chk: whether a table exists.
 
+import { demandRight } from '../../engine/base/rights.js'
 import type { Exchange, HttpContext } from './context.js'
 import { parseQueryString } from './query-string.js'
 import { replyJson, replyText } from './replies.js'
 
-export function handleChk({ engine }: HttpContext, { response, query }: Exchange): void {
+export function handleChk({ engine }: HttpContext, { response, query, session }: Exchange): void {
+  demandRight(session, 'read')
   const { parameters } = parseQueryString(query)
   const status = engine.tableExists(parameters.get('j') ?? '') ? 'Exists' : 'Does not exist'
   if (parameters.get('f') === 'json') replyJson(response, 200, { status })

@@ -6,12 +6,21 @@ import type { Log } from '../../engine/base/log.js'
 import type { Engine, Session } from '../../engine/engine.js'
 import type { ByteBudget } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
+import type { Authenticator } from '../common/auth.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { MetricsSource } from '../common/metrics-source.js'
+import type { TlsKeys } from '../common/tls.js'
 import type { SettingsStore } from './settings-store.js'
 
 export interface HttpOptions {
+  /** Nothing may be changed over HTTP, whoever asks. */
+  readonly readOnly: boolean
+  /** Whose pages may ask and read (`*`: everybody's); null: CORS is off. */
+  readonly corsOrigins: readonly string[] | null
+  readonly healthNeedsCredentials: boolean
+  /** For /warnings. */
+  readonly warnings: readonly { readonly tag: string; readonly warning: string }[]
   readonly connectionsMax: number
   readonly keepAliveMs: number
   readonly headerBytesMax: number
@@ -49,6 +58,9 @@ export interface HttpOptions {
 }
 
 export interface HttpServices {
+  readonly auth: Authenticator
+  /** Null: plain HTTP. */
+  readonly tls: TlsKeys | null
   readonly engine: Engine
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
@@ -59,7 +71,6 @@ export interface HttpServices {
 
 export interface HttpContext extends HttpServices {
   readonly options: HttpOptions
-  readonly session: Session
   readonly queries: Admission
   readonly exports: Admission
   readonly imports: Admission
@@ -75,6 +86,8 @@ export interface Exchange {
   /** Behind the `?`, still encoded. */
   readonly query: string
   readonly connection: Connection
+  /** Whose rights count, for this request. */
+  readonly session: Session
 }
 
 export type Handler = (context: HttpContext, exchange: Exchange) => Promise<void> | void

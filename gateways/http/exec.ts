@@ -1,13 +1,12 @@
 // GET and POST /exec: one statement, its result as JSON. A client that goes away cancels its statement.
 
-import type { ServerResponse } from 'node:http'
 import type { Encoding, ExecuteOptions, RowsResult, Session, StatementResult } from '../../engine/engine.js'
 import { chooseCoding, compressor, compressWhole, exportBlocks } from '../../pipeline/export.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExecBody, parseExecBody } from './exec-body.js'
 import { brokenTail, doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
 import { type ExecRequest, parseExecRequest } from './exec-request.js'
-import { contentTypes, reply, replyBusy } from './replies.js'
+import { begin, contentTypes, reply, replyBusy } from './replies.js'
 import { readBody } from './request-body.js'
 import { answering, brokenAnswer, countStatement, headerText, logStatement } from './statement.js'
 
@@ -30,7 +29,7 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
           timeoutMs: context.options.queryTimeoutMs,
         })
         sql = exec.sql
-        if (exchange.request.method === 'HEAD') return answerHead(context, exchange.response, sql)
+        if (exchange.request.method === 'HEAD') return answerHead(context, exchange, sql)
         await runStatement(context, exchange, exec, parameters, signal)
       },
       () => sql,
@@ -46,9 +45,9 @@ async function parametersOf({ request, query }: Exchange): Promise<ExecBody> {
 }
 
 /** Whether the statement could run; it does not. */
-function answerHead({ engine, session }: HttpContext, response: ServerResponse, sql: string): void {
+function answerHead({ engine }: HttpContext, { response, session }: Exchange, sql: string): void {
   engine.validate(sql, session)
-  response.writeHead(200, ['Content-Type', contentTypes.json]).end()
+  begin(response, 200, ['Content-Type', contentTypes.json]).end()
 }
 
 async function runStatement(
@@ -59,8 +58,10 @@ async function runStatement(
   signal: AbortSignal,
 ): Promise<void> {
   const begunMs = context.clock.monotonicMs()
-  const session = { ...context.session, trace: exchange.connection.trace }
-  const result = await context.engine.execute(exec.sql, executeOptions(context, session, exec, parameters, signal))
+  const result = await context.engine.execute(
+    exec.sql,
+    executeOptions(context, exchange.session, exec, parameters, signal),
+  )
   countStatement(context, result)
   await sendResult(context, exchange, exec, result, { begunMs, signal })
   logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs)
@@ -140,7 +141,7 @@ async function sendRows(
         if (compressed === null) reply(response, 200, contentTypes.json, body)
         else reply(response, 200, contentTypes.json, compressed, encoded)
       },
-      begin: () => response.writeHead(200, ['Content-Type', contentTypes.json, 'Trailer', errorTrailer, ...encoded]),
+      begin: () => begin(response, 200, ['Content-Type', contentTypes.json, 'Trailer', errorTrailer, ...encoded]),
     },
     signal,
     through: coding === null ? null : compressor(coding),

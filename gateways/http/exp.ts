@@ -8,7 +8,7 @@ import type { Encoding, RowsResult } from '../../engine/engine.js'
 import { type ContentCoding, chooseCoding, compressor, exportBlocks, spoolBlocks } from '../../pipeline/export.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './exp-request.js'
-import { replyBusy } from './replies.js'
+import { begin, replyBusy } from './replies.js'
 import { answering, countStatement, headerText, logStatement } from './statement.js'
 
 const rowsHeader = 'X-Row-Count'
@@ -46,18 +46,18 @@ function requestOf({ options, clock }: HttpContext, { request, query }: Exchange
 
 async function exportRows(
   context: HttpContext,
-  { request, response, connection }: Exchange,
+  { request, response, session }: Exchange,
   exp: ExpRequest,
   signal: AbortSignal,
 ): Promise<void> {
   if (request.method === 'HEAD') {
-    context.engine.validate(exp.sql, context.session)
-    response.writeHead(200, fileHeaders(exp)).end()
+    context.engine.validate(exp.sql, session)
+    begin(response, 200, fileHeaders(exp)).end()
     return
   }
   const begunMs = context.clock.monotonicMs()
   const result = await context.engine.execute(exp.sql, {
-    session: { ...context.session, trace: connection.trace },
+    session,
     encoding: encodingOf(exp),
     parameters: [],
     skip: exp.countOnly ? 0 : exp.skip,
@@ -124,13 +124,13 @@ async function sendStream(
     },
     target: {
       whole: (body) => {
-        response.writeHead(200, [...fileHeaders(exp), 'Content-Length', String(body.length), ...ends()])
+        begin(response, 200, [...fileHeaders(exp), 'Content-Length', String(body.length), ...ends()])
         response.end(body)
       },
       begin: () => {
         const encoded = coding === null ? [] : ['Content-Encoding', coding, 'Vary', 'Accept-Encoding']
         const trailer = ['Trailer', `${rowsHeader}, ${checksumHeader}`]
-        return response.writeHead(200, [...fileHeaders(exp), ...encoded, ...trailer])
+        return begin(response, 200, [...fileHeaders(exp), ...encoded, ...trailer])
       },
     },
     signal,
@@ -167,10 +167,10 @@ async function sendCompleted(
       tail: async () => Buffer.alloc(0),
       target: {
         whole: (body) => {
-          response.writeHead(200, [...fileHeaders(exp), 'Content-Length', String(body.length), ...ends])
+          begin(response, 200, [...fileHeaders(exp), 'Content-Length', String(body.length), ...ends])
           response.end(body)
         },
-        begin: () => response.writeHead(200, [...fileHeaders(exp), 'Content-Length', String(file.bytes), ...ends]),
+        begin: () => begin(response, 200, [...fileHeaders(exp), 'Content-Length', String(file.bytes), ...ends]),
       },
       signal,
     })

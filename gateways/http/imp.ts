@@ -11,7 +11,9 @@ import {
   readMultipart,
 } from '../../pipeline/ingest.js'
 import { answerOf } from '../common/answers.js'
+import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
+import { refuseUnread } from './guard.js'
 import { importJson, importText } from './imp-reply.js'
 import { checkTableName, type ImpRequest, parseImpRequest, wantsJson } from './imp-request.js'
 import { contentTypes, reply, replyBusy, replyText, statusOf } from './replies.js'
@@ -26,10 +28,8 @@ export async function handleImp(context: HttpContext, exchange: Exchange): Promi
     request.resume()
     return replyText(response, 400, 'Non-multipart POST not supported\r\n')
   }
-  if (context.session.readOnly) {
-    response.setHeader('Connection', 'close')
-    return refuse(exchange, 403, 'this server takes read-only queries')
-  }
+  const refused = refusalOfWrite(exchange)
+  if (refused !== null) return refuseUnread(request, response, 403, { status: refused, error: refused, position: 0 })
   if (!context.imports.enter()) return replyBusy(response, 'too many imports run now')
   connection.state = 'writing'
   try {
@@ -82,7 +82,7 @@ function refuse({ response, query }: Exchange, status: number, text: string): vo
 
 async function importBody(
   context: HttpContext,
-  { request, connection }: Exchange,
+  { request, connection, session: own }: Exchange,
   imp: ImpRequest,
   signal: AbortSignal,
 ): Promise<ImportResult> {
@@ -106,7 +106,7 @@ async function importBody(
           if (session !== null) throw new ImportError('one file an import, please')
           const table = name ?? filename
           if (table === undefined) throw new ImportError('no file name given')
-          const { engine, session: own } = context
+          const { engine } = context
           session = new ImportSession({
             ...importOptions,
             ...{ engine, session: own, connectionId: connection.id, name: checkTableName(table) },

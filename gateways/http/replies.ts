@@ -20,6 +20,29 @@ export function statusOf(blame: Blame): number {
   return statusOfBlame[blame]
 }
 
+/**
+ * For every answer: it is data and not a page to be guessed at or framed, its address stays with this server, and pages
+ * of other sites cannot embed it.
+ */
+const commonHeaders: readonly string[] = [
+  ...['X-Content-Type-Options', 'nosniff', 'X-Frame-Options', 'DENY', 'Referrer-Policy', 'same-origin'],
+  ...['Cross-Origin-Resource-Policy', 'same-origin', 'Cache-Control', 'no-store'],
+]
+
+/** Headers of single answers, from those who stand before the handlers. */
+const addedHeaders = new WeakMap<ServerResponse, readonly string[]>()
+
+export function addHeaders(response: ServerResponse, headers: readonly string[]): void {
+  addedHeaders.set(response, headers)
+}
+
+/** Begins an answer: as writeHead, with the headers that every answer has. */
+export function begin(response: ServerResponse, status: number, headers: readonly string[]): ServerResponse {
+  const added = addedHeaders.get(response) ?? []
+  const later = status === 503 && !response.hasHeader('Retry-After') ? ['Retry-After', '1'] : []
+  return response.writeHead(status, [...headers, ...commonHeaders, ...added, ...later])
+}
+
 export function reply(
   response: ServerResponse,
   status: number,
@@ -28,8 +51,7 @@ export function reply(
   headers: readonly string[] = [],
 ): void {
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length)
-  if (status === 503) response.setHeader('Retry-After', '1')
-  response.writeHead(status, ['Content-Type', type, 'Content-Length', String(bytes.length), ...headers])
+  begin(response, status, ['Content-Type', type, 'Content-Length', String(bytes.length), ...headers])
   if (bytes.length > joinedBytesMax) response.end(bytes)
   else response.end(bytes.toString('latin1'), 'latin1')
 }
@@ -49,6 +71,5 @@ export function replyJson(response: ServerResponse, status: number, value: unkno
 
 /** No body at all. */
 export function replyEmpty(response: ServerResponse, status: number, headers: readonly string[] = []): void {
-  response.writeHead(status, [...headers])
-  response.end()
+  begin(response, status, headers).end()
 }

@@ -1,26 +1,26 @@
 // The door of the HTTP gateway: listens, lets connections in, hands requests to their handlers.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { allRights } from '../../engine/base/rights.js'
 import { ByteBudget } from '../../pipeline/ingest.js'
 import { Admission } from '../common/admission.js'
+import { answerOf } from '../common/answers.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection } from '../common/connections.js'
-import { closeServer, listen, remoteAddress } from '../common/listen.js'
-import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
-import { replyText } from './replies.js'
+import { closeServer, listen } from '../common/listen.js'
+import { sessionOf } from './access.js'
+import type { HttpContext, HttpOptions, HttpServices } from './context.js'
+import { admit, crossOriginHeaders, refuseStranger } from './guard.js'
+import { replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
+import { admitConnections, closeQuiet, createHttpServer } from './sockets.js'
 
 /** More than this of a body that nobody reads yet is not worth its memory. */
 const receiveBytesMax = 256 * 1024
 
 /** How often a closing server looks for connections that became idle. */
 const sweepMs = 20
-
-/** Who is asked about by `sys.connections` when nobody has to name himself. */
-const anybody = 'admin'
 
 export interface HttpGateway {
   readonly address: BindAddress
@@ -38,7 +38,6 @@ export async function openHttpGateway(
   const context: HttpContext = {
     ...services,
     options: { ...options },
-    session: { user: anybody, protocol: 'http', readOnly: false, rights: allRights },
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
     imports: new Admission(options.importsMax),
@@ -46,15 +45,17 @@ export async function openHttpGateway(
     lineRequests: new Admission(options.lineRequestsMax),
     lineBudget: new ByteBudget(Math.max(options.lineBodiesBytesMax, options.lineBodyBytesMax)),
   }
-  const server = createServer({
+  const plain = {
     keepAliveTimeout: options.keepAliveMs,
     maxHeaderSize: options.headerBytesMax,
     // Bytes that node:http takes from a socket before a handler has read them.
     highWaterMark: Math.min(options.receiveBufferBytes, receiveBytesMax),
     requestTimeout: 0,
-  })
+  }
+  const server = createHttpServer(plain, services.tls)
   const connections = admitConnections(server, context)
   serveRequests(server, context, connections)
+  closeQuiet(server, context)
   const address = await listen(server, bindTo)
   return {
     address,
@@ -73,40 +74,21 @@ function reconfigure(server: Server, context: HttpContext, changed: HttpOptions)
   context.lineRequests.limit(changed.lineRequestsMax)
 }
 
-function admitConnections(server: Server, context: HttpContext): WeakMap<Socket, Connection> {
-  const { registry, options } = context
-  const connections = new WeakMap<Socket, Connection>()
-  server.on('connection', (socket: Socket) => {
-    const description = {
-      protocol: 'http',
-      remoteAddress: remoteAddress(socket),
-      bytesIn: () => socket.bytesRead,
-      bytesOut: () => socket.bytesWritten,
-      tls: false,
-    } as const
-    if (registry.active('http') >= options.connectionsMax) {
-      registry.reject(description, 'http.net.connection.limit')
-      socket.destroy()
-      return
-    }
-    const connection = registry.open(description)
-    connections.set(socket, connection)
-    socket.once('close', (failed) => registry.close(connection, failed ? 'connection broken' : null))
-  })
-  return connections
-}
-
 function serveRequests(server: Server, context: HttpContext, connections: WeakMap<Socket, Connection>): void {
   const table = routes(context.options)
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connections.get(request.socket)
     if (connection === undefined) {
-      request.socket.destroy()
+      response.setHeader('Connection', 'close')
+      replyBusy(response, 'too many connections are open now')
       return
     }
     context.registry.touch(connection)
     void serve(table, context, request, response, connection)
-  })
+  }
+  server.on('request', take)
+  // Whoever asks before it sends a body hears first whether it may.
+  server.on('checkContinue', take)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
     else socket.end(`HTTP/1.1 ${clientErrorStatus(error.code)}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
@@ -123,11 +105,23 @@ async function serve(
   const url = request.url ?? '/'
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
-  const exchange: Exchange = { request, response, query: mark < 0 ? '' : url.slice(mark + 1), connection }
   const begunMs = context.clock.monotonicMs()
   try {
-    await route(table, context, path, exchange)
+    crossOriginHeaders(context, request, response)
+    const admitted = admit(context, request, path)
+    const principal = admitted instanceof Promise ? await admitted : admitted
+    connection.principal = principal?.user ?? null
+    if (principal === null) return refuseStranger(request, response)
+    if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+    const query = mark < 0 ? '' : url.slice(mark + 1)
+    const session = sessionOf(principal, request.headers, context.options, connection.trace)
+    await route(table, context, path, { request, response, query, connection, session })
   } catch (error) {
+    const { blame, message } = answerOf(error)
+    if (blame !== 'internal' && !response.headersSent) {
+      replyJson(response, statusOf(blame), { error: message, position: 0 })
+      return
+    }
     context.counters.unhandledErrors++
     context.log('C', 'http', `request failed: ${error instanceof Error ? error.stack : String(error)} [path=${path}]`)
     if (response.headersSent) response.destroy()

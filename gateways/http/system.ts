@@ -1,7 +1,9 @@
 // The small answers: health, what clients ask before they write, metrics.
 
+import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
 import { ExecRequestError } from './exec-request.js'
+import { refuseUnread } from './guard.js'
 import { parseQueryString } from './query-string.js'
 import { reply, replyEmpty, replyJson, replyText } from './replies.js'
 import { readBody } from './request-body.js'
@@ -39,14 +41,13 @@ export async function handleSettings({ options, settings }: HttpContext, { respo
 }
 
 /** PUT replaces the preferences, POST adds to them. */
-export async function handleSettingsChange(
-  context: HttpContext,
-  { request, response, query }: Exchange,
-): Promise<void> {
+export async function handleSettingsChange(context: HttpContext, exchange: Exchange): Promise<void> {
+  const { request, response, query } = exchange
+  const refused = refusalOfWrite(exchange)
+  if (refused !== null) return refuseUnread(request, response, 403, { error: refused })
   const expected = parseQueryString(query).parameters.get('version') ?? ''
   try {
     if (!/^\d{1,15}$/.test(expected)) throw new ExecRequestError(`invalid version [version=${expected}]`, null)
-    if (context.session.readOnly) return replyJson(response, 403, { error: 'this server takes read-only queries' })
     const values: unknown = jsonOf(await readBody(request))
     if (typeof values !== 'object' || values === null || Array.isArray(values)) {
       throw new ExecRequestError('the body is no JSON object', null)
@@ -69,9 +70,9 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** What somebody should do something about; nothing so far. */
-export function handleWarnings(_context: HttpContext, { response }: Exchange): void {
-  replyJson(response, 200, [])
+/** What somebody should do something about. */
+export function handleWarnings({ options }: HttpContext, { response }: Exchange): void {
+  replyJson(response, 200, options.warnings)
 }
 
 export async function handleMetrics({ options, metrics }: HttpContext, { response }: Exchange): Promise<void> {

@@ -6,12 +6,12 @@ import { columnJson, errorBody } from './exec-json.js'
 import { ExecRequestError, parseExecRequest } from './exec-request.js'
 import { contentTypes, reply, replyJson, statusOf } from './replies.js'
 
-export function handleValidate(context: HttpContext, { response, query }: Exchange): void {
+export function handleValidate(context: HttpContext, { response, query, session }: Exchange): void {
   let sql: string | null = ''
   try {
     const exec = parseExecRequest(query, undefined, { timeoutMs: 0 })
     sql = exec.sql
-    const { tag, columns, timestampIndex } = context.engine.validate(sql, context.session)
+    const { tag, columns, timestampIndex } = context.engine.validate(sql, session)
     if (columns === null) replyJson(response, 200, { query: sql, queryType: tag })
     else replyJson(response, 200, { query: sql, columns: columns.map(columnJson), timestamp: timestampIndex })
   } catch (error) {

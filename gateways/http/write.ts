@@ -3,7 +3,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { LinePrecision } from '../../engine/engine.js'
 import { ingestLineBody } from '../../pipeline/ingest.js'
+import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
+import { refuseUnread } from './guard.js'
 import { parseQueryString } from './query-string.js'
 import { replyEmpty, replyJson } from './replies.js'
 import {
@@ -24,6 +26,11 @@ const discardedBytesMax = 16 * 1024 * 1024
 
 export async function handleWrite(context: HttpContext, exchange: Exchange): Promise<void> {
   const { request, response, connection } = exchange
+  const refused = refusalOfWrite(exchange)
+  if (refused !== null) {
+    const body = { code: 'forbidden', message: refused, error: refused, position: 0 }
+    return refuseUnread(request, response, 403, body)
+  }
   if (!context.lineRequests.enter()) {
     await refuse(context, exchange, {
       status: 503,

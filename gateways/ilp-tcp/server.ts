@@ -2,13 +2,20 @@
 // sys.connection_log and sys.rejects, and a line that cannot be stored closes the connection or is skipped, by setting.
 
 import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { AccessError } from '../../engine/base/errors.js'
 import type { Log } from '../../engine/base/log.js'
+import { hasRight } from '../../engine/base/rights.js'
 import type { Engine, Receipt } from '../../engine/engine.js'
 import { ingestLineStream } from '../../pipeline/ingest.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
+import type { LineKeys } from '../common/line-keys.js'
 import { closeServer, listen, remoteAddress } from '../common/listen.js'
 import type { GatewayCounters } from '../common/metric.js'
+import type { TlsKeys } from '../common/tls.js'
+import type { Principal } from '../common/users.js'
+import { challengeSender } from './authentication.js'
 
 export interface LineTcpOptions {
   readonly connectionsMax: number
@@ -16,10 +23,14 @@ export interface LineTcpOptions {
 }
 
 export interface LineTcpServices {
-  readonly engine: Pick<Engine, 'lines'>
+  readonly engine: Pick<Engine, 'lines' | 'users'>
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
   readonly log: Log
+  /** Null: nothing is encrypted. */
+  readonly tls: TlsKeys | null
+  /** Null: nobody has to prove who he is. */
+  readonly keys: LineKeys | null
 }
 
 export interface LineTcpGateway {
@@ -29,6 +40,7 @@ export interface LineTcpGateway {
 
 /** A silent peer is asked after this time whether it is still there. */
 const keepAliveProbeMs = 60_000
+const handshakeMs = 10_000
 
 export async function openLineTcpGateway(
   bindTo: BindAddress,
@@ -36,29 +48,49 @@ export async function openLineTcpGateway(
   services: LineTcpServices,
 ): Promise<LineTcpGateway> {
   const closing = new AbortController()
-  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs })
   const running = new Set<Promise<void>>()
-  server.on('connection', (socket) => {
-    const served = serve(socket, options, services, closing.signal).finally(() => running.delete(served))
+  const known = new Map<Socket, Principal>()
+  const server = openServer(services.tls, (socket) => {
+    const served = serve(socket, known, options, services, closing.signal).finally(() => running.delete(served))
     running.add(served)
   })
+  services.engine.users.onChange(() => dismiss(known, services))
   const address = await listen(server, bindTo)
   return { address, close: () => close(server, closing, running) }
 }
 
+function openServer(tls: TlsKeys | null, serveSocket: (socket: Socket) => void): Server {
+  const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs }
+  if (tls === null) return createServer(options, serveSocket)
+  const server = createTlsServer({ ...options, ...tls.options, handshakeTimeout: handshakeMs }, serveSocket)
+  tls.onChange((changed) => server.setSecureContext(changed))
+  return server
+}
+
+/** Cuts off who has lost the right to write. */
+function dismiss(known: ReadonlyMap<Socket, Principal>, { keys }: LineTcpServices): void {
+  for (const [socket, { user }] of known) {
+    const principal = keys?.find(user)?.principal
+    if (principal === undefined || !hasRight({ ...principal, readOnly: false }, 'write'))
+      socket.destroy(new AccessError('the right to write was taken away', 0))
+  }
+}
+
 async function serve(
   socket: Socket,
+  known: Map<Socket, Principal>,
   options: LineTcpOptions,
   services: LineTcpServices,
   closing: AbortSignal,
 ): Promise<void> {
-  const { registry, engine, log } = services
+  const { registry, engine, log, keys } = services
+  socket.on('error', () => {})
   const description = {
     protocol: 'ilp',
     remoteAddress: remoteAddress(socket),
     bytesIn: () => socket.bytesRead,
     bytesOut: () => 0,
-    tls: false,
+    tls: services.tls !== null,
   } as const
   if (registry.active('ilp') >= options.connectionsMax) {
     registry.reject(description, 'line.tcp.net.connection.limit')
@@ -68,6 +100,15 @@ async function serve(
   const connection = registry.open(description)
   let reason: string | null = null
   try {
+    if (keys !== null) {
+      const leave = (): void => void socket.destroy()
+      closing.addEventListener('abort', leave)
+      const principal = await challengeSender(socket, keys)
+      closing.removeEventListener('abort', leave)
+      if (principal === null) throw new AccessError('authentication failed', 0)
+      connection.principal = principal.user
+      known.set(socket, principal)
+    }
     const onReceipt = (receipt: Receipt): void => count(receipt, connection, services)
     const sink = { engine, connectionId: connection.id, precision: 'n', badLine: options.badLine, onReceipt } as const
     await ingestLineStream(socket, sink, closing)
@@ -79,6 +120,7 @@ async function serve(
       `connection closed: ${reason} [id=${connection.id}, from=${connection.remoteAddress}]`,
     )
   } finally {
+    known.delete(socket)
     socket.destroy()
     registry.close(connection, reason)
   }

@@ -1,6 +1,8 @@
 // The server of health checks: 200 OK whatever the path, 500 when the flag says so, and /metrics. Nothing is logged.
 
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { TlsServerOptions } from '../common/tls.js'
 
 /** Word of the shared flag: not 0 once the main server is unhealthy. */
 export const unhealthyWord = 0
@@ -13,10 +15,10 @@ const headersMs = 10_000
 
 export type AskMetrics = () => Promise<{ readonly contentType: string; readonly text: string } | null>
 
-export function healthServer(flag: Int32Array, askMetrics: AskMetrics): Server {
+export function healthServer(flag: Int32Array, askMetrics: AskMetrics, tls: TlsServerOptions | null = null): Server {
   let metricsWaiting = 0
   const settings = { maxHeaderSize: headerBytesMax, headersTimeout: headersMs, requestTimeout: headersMs }
-  return createServer(settings, (request, response) => {
+  const serve: RequestListener = (request, response) => {
     request.resume()
     if (request.url?.split('?')[0] !== '/metrics') {
       answerHealth(response, Atomics.load(flag, unhealthyWord) === 0)
@@ -33,7 +35,8 @@ export function healthServer(flag: Int32Array, askMetrics: AskMetrics): Server {
       if (metrics === null) answer(response, 404, 'text/plain', 'Not Found\r\n')
       else answer(response, 200, metrics.contentType, metrics.text)
     })
-  })
+  }
+  return tls === null ? createServer(settings, serve) : createTlsServer({ ...settings, ...tls }, serve)
 }
 
 function answerHealth(response: ServerResponse, healthy: boolean): void {

@@ -3,8 +3,9 @@
 import { Worker } from 'node:worker_threads'
 import { NetworkError } from '../../engine/base/errors.js'
 import type { BindAddress } from '../common/bind-address.js'
+import type { TlsKeys } from '../common/tls.js'
 import { unhealthyWord } from './health-server.js'
-import type { HealthMetrics, HealthMetricsRequest, HealthThreadData, HealthThreadReply } from './worker.js'
+import type { HealthMetrics, HealthMetricsRequest, HealthThreadData, HealthThreadReply, HealthTls } from './worker.js'
 
 export interface MinHttpGateway {
   readonly address: BindAddress
@@ -20,14 +21,16 @@ const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4
 export async function openMinHttpGateway(
   bindTo: BindAddress,
   metrics: () => Promise<HealthMetrics['metrics']>,
+  tls: TlsKeys | null = null,
 ): Promise<MinHttpGateway> {
   const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const data: HealthThreadData = { bindTo, flag }
+  const data: HealthThreadData = { bindTo, flag, tls: tls?.options ?? null }
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
   const address = await firstReply(worker)
   worker.on('message', (request: HealthMetricsRequest) => {
     void metrics().then((text) => worker.postMessage({ id: request.id, metrics: text } satisfies HealthMetrics))
   })
+  tls?.onChange((changed) => worker.postMessage({ tls: changed } satisfies HealthTls))
   return {
     address,
     setHealth: (healthy) => Atomics.store(flag, unhealthyWord, healthy ? 0 : 1),

@@ -1,13 +1,22 @@
 // The thread of health checks: listens and tells its parent where, or why not. For metrics it asks its parent.
 
+import type { Server as HttpsServer } from 'node:https'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { BindAddress } from '../common/bind-address.js'
 import { listen } from '../common/listen.js'
+import type { TlsServerOptions } from '../common/tls.js'
 import { healthServer } from './health-server.js'
 
 export interface HealthThreadData {
   readonly bindTo: BindAddress
   readonly flag: Int32Array
+  /** Null: plain HTTP. */
+  readonly tls: TlsServerOptions | null
+}
+
+/** Another certificate. */
+export interface HealthTls {
+  readonly tls: TlsServerOptions
 }
 
 export type HealthThreadReply = { readonly address: BindAddress } | { readonly failure: string }
@@ -22,14 +31,19 @@ export interface HealthMetrics {
   readonly metrics: { readonly contentType: string; readonly text: string } | null
 }
 
-const { bindTo, flag } = workerData as HealthThreadData
+const { bindTo, flag, tls } = workerData as HealthThreadData
 const reply = (message: HealthThreadReply | HealthMetricsRequest): void => parentPort?.postMessage(message)
 const waiting = new Map<number, (metrics: HealthMetrics['metrics']) => void>()
 let lastId = 0
+const server = healthServer(flag, askMetrics, tls)
 
-parentPort?.on('message', ({ id, metrics }: HealthMetrics) => {
-  waiting.get(id)?.(metrics)
-  waiting.delete(id)
+parentPort?.on('message', (message: HealthMetrics | HealthTls) => {
+  if ('tls' in message) {
+    if ('setSecureContext' in server) (server as HttpsServer).setSecureContext(message.tls)
+    return
+  }
+  waiting.get(message.id)?.(message.metrics)
+  waiting.delete(message.id)
 })
 
 function askMetrics(): Promise<HealthMetrics['metrics']> {
@@ -41,7 +55,7 @@ function askMetrics(): Promise<HealthMetrics['metrics']> {
   })
 }
 
-listen(healthServer(flag, askMetrics), bindTo).then(
+listen(server, bindTo).then(
   (address) => reply({ address }),
   (error: Error) => reply({ failure: error.message }),
 )

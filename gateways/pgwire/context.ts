@@ -6,6 +6,7 @@ import type { Description, Engine, ParsedStatement, Session } from '../../engine
 import type { Authenticator } from '../common/auth.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { GatewayCounters } from '../common/metric.js'
+import type { TlsKeys } from '../common/tls.js'
 import type { TransactionStatus } from './messages.js'
 import type { Outbound } from './outbound.js'
 import type { RowCursor } from './row-cursor.js'
@@ -17,6 +18,8 @@ export interface PgOptions {
   /** Nobody may change anything. */
   readonly readOnly: boolean
   readonly authentication: PgAuthentication
+  /** Clients that do not encrypt are sent away. */
+  readonly tlsRequired: boolean
   /** Deadline of statements whose session sets none; 0 = none. */
   readonly queryTimeoutMs: number
   readonly logQueries: boolean
@@ -25,6 +28,8 @@ export interface PgOptions {
 export interface PgServices {
   readonly engine: Engine
   readonly authenticator: Authenticator
+  /** Null: nothing is encrypted. */
+  readonly tls: TlsKeys | null
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
   readonly clock: Clock

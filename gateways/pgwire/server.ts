@@ -9,6 +9,7 @@ import { closeServer, listen, remoteAddress } from '../common/listen.js'
 import type { Principal } from '../common/users.js'
 import { authenticate } from './authentication.js'
 import type { PgOptions, PgServices, PgSession } from './context.js'
+import { encrypted } from './encryption.js'
 import { Inbound } from './inbound.js'
 import { authentication, backendKeyData, errorResponse, type NoticeFields, readyForQuery } from './messages.js'
 import { Outbound } from './outbound.js'
@@ -31,7 +32,13 @@ const startUpBytesMax = 10_000
 const messageBytesMax = 256 * 1024 * 1024
 
 /** Sessions by process id. */
-type Sessions = Map<number, { readonly secret: number; readonly pg: PgSession }>
+interface KnownSession {
+  readonly secret: number
+  readonly pg: PgSession
+  readonly principal: Principal
+  readonly end: () => void
+}
+type Sessions = Map<number, KnownSession>
 
 interface Gateway {
   readonly options: PgOptions
@@ -49,6 +56,7 @@ export async function openPgGateway(bindTo: BindAddress, options: PgOptions, ser
     const served = serve(gateway, socket).finally(() => running.delete(served))
     running.add(served)
   })
+  services.engine.users.onChange(() => refreshRights(gateway))
   const address = await listen(server, bindTo)
   return { address, close: () => close(server, closing, running) }
 }
@@ -60,8 +68,18 @@ async function close(server: Server, closing: AbortController, running: Readonly
   await closed
 }
 
-async function serve(gateway: Gateway, socket: Socket): Promise<void> {
-  const { registry, log } = gateway.services
+async function serve(gateway: Gateway, accepted: Socket): Promise<void> {
+  const { registry, log, tls } = gateway.services
+  accepted.on('error', () => {})
+  const leave = (): void => void accepted.destroy()
+  gateway.closing.addEventListener('abort', leave)
+  const socket = tls === null ? accepted : await encrypted(accepted, tls)
+  gateway.closing.removeEventListener('abort', leave)
+  if (socket === null) {
+    accepted.destroy()
+    return
+  }
+  const isEncrypted = socket !== accepted
   const inbound = new Inbound(startUpBytesMax)
   const out = new Outbound(socket)
   const description = {
@@ -69,7 +87,7 @@ async function serve(gateway: Gateway, socket: Socket): Promise<void> {
     remoteAddress: remoteAddress(socket),
     bytesIn: () => socket.bytesRead,
     bytesOut: () => out.sent,
-    tls: false,
+    tls: isEncrypted,
   } as const
   const isFull = registry.active('pg') >= gateway.options.connectionsMax
   if (isFull) registry.reject(description, 'pg.net.connection.limit')
@@ -77,7 +95,7 @@ async function serve(gateway: Gateway, socket: Socket): Promise<void> {
   const received = pipeline(socket, inbound.stage, { signal: gateway.closing, end: true }).catch(() => {})
   let reason: string | null = null
   try {
-    await converse(gateway, connection, inbound, out)
+    await converse(gateway, connection, inbound, out, isEncrypted)
   } catch (error) {
     reason = error instanceof Error ? error.message : String(error)
     out.put(errorResponse({ ...noticeOf(error), severity: 'FATAL' }))
@@ -108,6 +126,7 @@ async function converse(
   connection: Connection | null,
   inbound: Inbound,
   out: Outbound,
+  isEncrypted: boolean,
 ): Promise<void> {
   const impatience = setTimeout(() => inbound.stage.destroy(), startUpMs)
   try {
@@ -118,6 +137,8 @@ async function converse(
       return
     }
     if (connection === null) throw new PgError('53300', 'sorry, too many clients already')
+    if (gateway.options.tlsRequired && !isEncrypted)
+      throw new PgError('28000', 'this server takes encrypted connections only')
     const principal = await authenticate(gateway, wanted.user, inbound, out)
     if (principal === null) return
     clearTimeout(impatience)
@@ -147,11 +168,11 @@ async function converseAs(
   const secret = randomInt(2 ** 31)
   out.put(backendKeyData(connection.id, secret))
   out.put(readyForQuery('I'))
-  sessions.set(connection.id, { secret, pg })
   const stop = (): void => {
     pg.running?.abort()
     inbound.stage.destroy()
   }
+  sessions.set(connection.id, { secret, pg, principal, end: stop })
   closing.addEventListener('abort', stop)
   inbound.onEnd = () => pg.running?.abort()
   try {
@@ -189,6 +210,15 @@ function openSession(
     status: 'I',
     skipping: false,
     running: null,
+  }
+}
+
+/** Who has been dropped is sent away, who has other rights has them at once. */
+function refreshRights({ sessions, services }: Gateway): void {
+  for (const { pg, principal, end } of sessions.values()) {
+    const now = services.authenticator.refresh(principal)
+    if (now === null) end()
+    else pg.session = { ...pg.session, rights: now.rights }
   }
 }
 

@@ -5,10 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
+import { allRights } from '../../engine/base/rights.js'
+import { Authenticator, type ConfiguredAccess } from '../../gateways/common/auth.js'
 import { ConnectionRegistry } from '../../gateways/common/connections.js'
+import type { LineKeys } from '../../gateways/common/line-keys.js'
 import { type GatewayCounters, gatewayCounters } from '../../gateways/common/metric.js'
 import { metricsSource } from '../../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../../gateways/common/metrics-table.js'
+import type { TlsKeys } from '../../gateways/common/tls.js'
 import type { HttpOptions } from '../../gateways/http/context.js'
 import { openHttpGateway } from '../../gateways/http/server.js'
 import { type LineTcpOptions, openLineTcpGateway } from '../../gateways/ilp-tcp/server.js'
@@ -27,6 +31,10 @@ export interface TestGateway {
 const here = { host: '127.0.0.1', port: 0 }
 
 const httpDefaults: HttpOptions = {
+  readOnly: false,
+  corsOrigins: null,
+  healthNeedsCredentials: true,
+  warnings: [],
   connectionsMax: 10,
   keepAliveMs: 5000,
   headerBytesMax: 1024 * 1024,
@@ -61,17 +69,28 @@ export function surroundings() {
   return { engine: fakeEngine(), registry, counters: gatewayCounters(), logged, log, clock: systemClock }
 }
 
-export async function testHttp(changes: Partial<HttpOptions> = {}): Promise<TestGateway> {
+/** Nobody has to say who he is. */
+const openAccess: ConfiguredAccess = { configured: [], anonymous: { user: 'admin', rights: allRights } }
+
+export async function testHttp(
+  changes: Partial<HttpOptions> = {},
+  { access = openAccess, tls = null as TlsKeys | null } = {},
+): Promise<TestGateway> {
   const around = surroundings()
+  const auth = new Authenticator({ ...access, users: around.engine.users })
   const metrics = metricsSource(gatewayMetrics(around.counters, around.registry), 'svc_')
-  const gateway = await openHttpGateway(here, { ...httpDefaults, ...changes }, { ...around, metrics })
+  const gateway = await openHttpGateway(here, { ...httpDefaults, ...changes }, { ...around, metrics, auth, tls })
   const { port } = gateway.address
   return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }
 }
 
-export async function testLineTcp(changes: Partial<LineTcpOptions> = {}): Promise<TestGateway> {
+export async function testLineTcp(
+  changes: Partial<LineTcpOptions> = {},
+  { keys = null as LineKeys | null, tls = null as TlsKeys | null } = {},
+): Promise<TestGateway> {
   const around = surroundings()
-  const gateway = await openLineTcpGateway(here, { connectionsMax: 10, badLine: 'close', ...changes }, around)
+  const options = { connectionsMax: 10, badLine: 'close', ...changes } as const
+  const gateway = await openLineTcpGateway(here, options, { ...around, keys, tls })
   const { port } = gateway.address
   return { ...around, port, url: '', close: () => gateway.close() }
 }

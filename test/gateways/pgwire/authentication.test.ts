@@ -18,8 +18,19 @@ async function open(authentication: PgOptions['authentication'], connectionsMax 
     { user: 'user', password: 'pencil', rights: readRights },
   ]
   const authenticator = new Authenticator({ configured, users: noUsers, anonymous: null })
-  const options: PgOptions = { connectionsMax, readOnly: false, authentication, queryTimeoutMs: 0, logQueries: false }
-  gateway = await openPgGateway({ host: '127.0.0.1', port: 0 }, options, { ...surroundings(), authenticator })
+  const options: PgOptions = {
+    tlsRequired: false,
+    connectionsMax,
+    readOnly: false,
+    authentication,
+    queryTimeoutMs: 0,
+    logQueries: false,
+  }
+  gateway = await openPgGateway({ host: '127.0.0.1', port: 0 }, options, {
+    ...surroundings(),
+    authenticator,
+    tls: null,
+  })
 }
 
 async function connect(user: string, password: string): Promise<pg.Client> {

@@ -1,0 +1,121 @@
+// From settings to who may come in: users that they name, keys, certificates; and what stands open.
+
+import { resolve } from 'node:path'
+import type { Log } from '../engine/base/log.js'
+import { allRights, readRights } from '../engine/base/rights.js'
+import type { ConfiguredName, UserDirectory } from '../engine/engine.js'
+import { Authenticator, type ConfiguredAccess } from '../gateways/common/auth.js'
+import { type LineKeys, lineKeys } from '../gateways/common/line-keys.js'
+import { openTlsKeys, type TlsKeys } from '../gateways/common/tls.js'
+import type { ConfiguredUser } from '../gateways/common/users.js'
+import { type Settings, SettingsError } from './settings.js'
+
+const defaultPgPassword = 'quest'
+
+export function httpAuthenticator(settings: Settings, users: UserDirectory): Authenticator {
+  return new Authenticator({ ...httpAccess(settings), users })
+}
+
+export function pgAuthenticator(settings: Settings, users: UserDirectory): Authenticator {
+  return new Authenticator({ ...pgAccess(settings), users })
+}
+
+export function httpAccess(settings: Settings): ConfiguredAccess {
+  return { configured: httpUsers(settings), anonymous: anonymousOf(settings) }
+}
+
+export function pgAccess(settings: Settings): ConfiguredAccess {
+  return { configured: pgUsers(settings), anonymous: null }
+}
+
+/** Null: nobody has to prove anything. */
+export function lineTcpKeys(settings: Settings, root: string, users: UserDirectory, log: Log): LineKeys | null {
+  const path = settings['line.tcp.auth.db.path']
+  if (path === '' && !settings['line.tcp.auth.required']) return null
+  return lineKeys(path === '' ? null : resolve(root, path), users, log)
+}
+
+/** Names that SQL must not use again, each with its rights. */
+export function configuredNames(settings: Settings): ConfiguredName[] {
+  const names = new Map<string, ConfiguredName>()
+  const everybody = [
+    ...(settings['pg.enabled'] ? pgUsers(settings) : []),
+    ...(settings['http.enabled'] ? httpUsers(settings) : []),
+  ]
+  for (const { user, rights } of everybody) names.set(user.toLowerCase(), { name: user, rights })
+  return [...names.values()]
+}
+
+export type TlsPrefix = 'http' | 'http.min' | 'line.tcp' | 'pg'
+
+/** Null when it is switched off. Throws when the key store cannot be used. */
+export function tlsKeys(settings: Settings, prefix: TlsPrefix, root: string, log: Log): TlsKeys | null {
+  if (!settings[`${prefix}.security.enabled`]) return null
+  const path = settings[`${prefix}.security.keystore.path`]
+  if (path === '') throw new SettingsError(`${prefix}.security.enabled needs ${prefix}.security.keystore.path`)
+  const keyStorePath = path
+    .split(',')
+    .map((part) => resolve(root, part.trim()))
+    .join(',')
+  const keyStorePassword = settings[`${prefix}.security.keystore.password`]
+  return openTlsKeys({ keyStorePath, keyStorePassword, name: prefix, log, nowMs: Date.now })
+}
+
+/** What somebody on another machine could do unasked, one sentence each. Throws SettingsError where security.strict. */
+export function openDoors(settings: Settings): string[] {
+  const doors: string[] = []
+  const isOpen = (key: 'http' | 'pg' | 'line.tcp'): boolean =>
+    settings[`${key}.enabled`] && !isLoopback(settings[`${key}.net.bind.to`].host)
+  if (isOpen('http') && anonymousOf(settings) !== null) {
+    const what = settings['http.security.readonly'] ? 'read everything' : 'read and change everything'
+    doors.push(`HTTP: anybody who reaches the port can ${what}: set http.user and http.password`)
+  }
+  if (isOpen('pg') && pgUsers(settings).some(({ password }) => password === defaultPgPassword)) {
+    doors.push('PostgreSQL wire protocol: a user has the default password: set pg.password (and pg.readonly.password)')
+  }
+  if (isOpen('line.tcp') && settings['line.tcp.auth.db.path'] === '' && !settings['line.tcp.auth.required']) {
+    doors.push('line protocol over TCP: anybody who reaches the port can write: set line.tcp.auth.db.path')
+  }
+  return doors
+}
+
+/** Throws SettingsError when a door stands open that must not, or half of a setting is missing. */
+export function checkSecurity(settings: Settings): void {
+  if ((settings['http.user'] === '') !== (settings['http.password'] === '')) {
+    throw new SettingsError('http.user and http.password need each other')
+  }
+  if (settings['pg.security.required'] && !settings['pg.security.enabled']) {
+    throw new SettingsError('pg.security.required needs pg.security.enabled')
+  }
+  if (settings['http.cors.enabled'] && settings['http.cors.allow.origin'] === '') {
+    throw new SettingsError('http.cors.enabled needs http.cors.allow.origin')
+  }
+  const doors = openDoors(settings)
+  if (settings['security.strict'] && doors.length > 0) {
+    throw new SettingsError(`security.strict: the server does not start while doors stand open: ${doors.join('; ')}`)
+  }
+}
+
+function anonymousOf(settings: Settings): ConfiguredUser | null {
+  if (settings['http.user'] !== '' || settings['http.auth.required']) return null
+  return { user: 'admin', password: '', rights: allRights }
+}
+
+function httpUsers(settings: Settings): ConfiguredUser[] {
+  const [user, password] = [settings['http.user'], settings['http.password']]
+  return user === '' ? [] : [{ user, password, rights: allRights }]
+}
+
+function pgUsers(settings: Settings): ConfiguredUser[] {
+  const users: ConfiguredUser[] = []
+  if (settings['pg.readonly.user.enabled']) {
+    const [user, password] = [settings['pg.readonly.user'], settings['pg.readonly.password']]
+    users.push({ user, password, rights: readRights })
+  }
+  users.push({ user: settings['pg.user'], password: settings['pg.password'], rights: allRights })
+  return users
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host)
+}

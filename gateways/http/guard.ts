@@ -1,0 +1,71 @@
+// Stands before the routes: lets a request in, or answers it without reading its body. Also the headers that every
+// answer has, and CORS.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal } from '../common/users.js'
+import { isAllowedOrigin } from './access.js'
+import type { HttpContext } from './context.js'
+import { addHeaders, replyJson } from './replies.js'
+import { headerText } from './statement.js'
+
+/** Why a request does not come in: the answer has been given. */
+export type Admitted = Principal | null | Promise<Principal | null>
+
+const exposedHeaders = 'X-Row-Count, X-Checksum-CRC32, X-Influxdb-Version, Retry-After, Content-Disposition'
+
+/** How long the body of a refused request is read, so that its client gets to the answer. */
+const lingerMs = 3000
+
+/** Paths that load balancers ask. */
+const healthPaths: ReadonlySet<string> = new Set(['/', '/ping'])
+
+/** Who asks; null: nobody that is known. Throws or rejects with ResourceError. */
+export function admit({ options, auth }: HttpContext, request: IncomingMessage, path: string): Admitted {
+  const { method, headers } = request
+  // A preflight never has credentials, and gets nothing but the names of methods.
+  if (method === 'OPTIONS') return auth.anonymous ?? nobody
+  if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? nobody
+  return auth.header(headers.authorization)
+}
+
+const nobody: Principal = { user: '', rights: { read: false, write: false, admin: false } }
+
+/** 403: credentials are missing or wrong. */
+export function refuseStranger(request: IncomingMessage, response: ServerResponse): void {
+  const message = 'credentials are missing or wrong'
+  // Who waits to be told to go on sends no body now.
+  if (request.headers.expect !== undefined) response.setHeader('Connection', 'close')
+  // Clients of line protocol read `code` and `message`, others `error`.
+  refuseUnread(request, response, 403, { code: 'forbidden', message, error: message, position: 0 })
+}
+
+/** Answers before the body has been read; what comes of it is thrown away, for a while. */
+export function refuseUnread(request: IncomingMessage, response: ServerResponse, status: number, body: unknown): void {
+  replyJson(response, status, body)
+  if (request.complete) return
+  const { socket } = request
+  const impatience = setTimeout(() => socket.destroy(), lingerMs)
+  request.once('close', () => clearTimeout(impatience))
+  request.resume()
+}
+
+/** CORS: what a page of an allowed origin may see and send. */
+export function crossOriginHeaders({ options }: HttpContext, request: IncomingMessage, response: ServerResponse): void {
+  const { corsOrigins } = options
+  if (corsOrigins === null) return
+  const { origin } = request.headers
+  const headers = ['Vary', 'Origin']
+  if (origin !== undefined && isAllowedOrigin(origin, corsOrigins)) {
+    headers.push('Access-Control-Allow-Origin', corsOrigins.includes('*') ? '*' : origin)
+    headers.push('Access-Control-Expose-Headers', exposedHeaders)
+    if (request.method === 'OPTIONS') {
+      headers.push('Access-Control-Allow-Methods', 'GET, POST, PUT, HEAD, OPTIONS')
+      headers.push(
+        'Access-Control-Allow-Headers',
+        headerText(request, 'access-control-request-headers') ?? 'Authorization',
+      )
+      headers.push('Access-Control-Max-Age', '600')
+    }
+  }
+  addHeaders(response, headers)
+}

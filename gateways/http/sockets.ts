@@ -1,0 +1,68 @@
+// The sockets of the HTTP gateway: plain or TLS, counted and listed, and closed when they waste our time.
+//
+// Time runs against whoever is quiet: a handshake or the headers of a request that do not come, a body that stops, an
+// answer that is not read. A statement that takes long is nobody's fault: nothing is owed by the client then.
+
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Connection } from '../common/connections.js'
+import { remoteAddress } from '../common/listen.js'
+import type { TlsKeys } from '../common/tls.js'
+import type { HttpContext } from './context.js'
+
+/** Connections beyond the limit that are told so; further ones are closed unheard. */
+const refusedMax = 64
+const refusedMs = 5000
+const headersMs = 60_000
+const handshakeMs = 10_000
+const checkEveryMs = 2000
+
+export function createHttpServer(options: ServerOptions, tls: TlsKeys | null): Server {
+  const shared = { ...options, headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs }
+  if (tls === null) return createServer(shared)
+  const server = createTlsServer({ ...shared, ...tls.options, handshakeTimeout: handshakeMs })
+  tls.onChange((changed) => server.setSecureContext(changed))
+  return server
+}
+
+/** Those that are let in. A connection that is not here is beyond the limit. */
+export function admitConnections(server: Server, context: HttpContext): WeakMap<Socket, Connection> {
+  const { registry, options, tls } = context
+  const connections = new WeakMap<Socket, Connection>()
+  server.maxConnections = options.connectionsMax + refusedMax
+  server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
+    const description = {
+      protocol: 'http',
+      remoteAddress: remoteAddress(socket),
+      bytesIn: () => socket.bytesRead,
+      bytesOut: () => socket.bytesWritten,
+      tls: tls !== null,
+    } as const
+    if (registry.active('http') >= options.connectionsMax) {
+      registry.reject(description, 'http.net.connection.limit')
+      const impatience = setTimeout(() => socket.destroy(), refusedMs)
+      socket.once('close', () => clearTimeout(impatience))
+      return
+    }
+    const connection = registry.open(description)
+    connections.set(socket, connection)
+    socket.once('close', (failed) => registry.close(connection, failed ? 'connection broken' : null))
+  })
+  return connections
+}
+
+/** Closes connections whose client sends and takes nothing, though it is its turn. */
+export function closeQuiet(server: Server, context: HttpContext): void {
+  const busy = new WeakMap<Socket, { readonly request: IncomingMessage; readonly response: ServerResponse }>()
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    busy.set(request.socket, { request, response })
+  })
+  server.setTimeout(context.options.keepAliveMs, (socket: Socket) => {
+    const exchange = busy.get(socket)
+    const waitsForUs =
+      exchange?.request.complete === true && !exchange.response.writableFinished && socket.writableLength === 0
+    if (waitsForUs) socket.setTimeout(context.options.keepAliveMs)
+    else socket.destroy()
+  })
+}
