@@ -36,6 +36,14 @@ export function sortTwin(memory: SharedMemory): SortKernel {
         memory.i64[(out >>> 3) + i] = (word ?? nullWord) ^ turn
       }
     },
+    rowsWithin: (kind, values, rows, missing, nullWord, turn, bound, out) => {
+      let count = 0
+      for (let i = 0; i < rows; i++) {
+        const word = (orderWord(memory, kind, values, i, missing) ?? nullWord) ^ turn
+        if (word <= bound) memory.u32[(out >>> 2) + count++] = i
+      }
+      return count
+    },
     identity: (rows, out) => {
       for (let i = 0; i < rows; i++) memory.u32[(out >>> 2) + i] = i
     },

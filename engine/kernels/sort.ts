@@ -45,6 +45,17 @@ export interface SortKernel {
     turn: bigint,
     out: number,
   ): void
+  /** Numbers (u32) of the rows whose word is at most `bound`; out has room for all rows. Returns how many. */
+  rowsWithin(
+    kind: number,
+    values: number,
+    rows: number,
+    missing: bigint,
+    nullWord: bigint,
+    turn: bigint,
+    bound: bigint,
+    out: number,
+  ): number
   /** Writes 0, 1, 2, ... to out (u32[rows]). */
   identity(rows: number, out: number): void
 }

@@ -265,17 +265,25 @@ function doubleWord(v: f64, missing: i64): i64 {
   return bits ^ ((bits >> 63) & i64.MAX_VALUE)
 }
 
+@inline
+function wordAt(kind: u32, values: usize, r: usize, missing: i64, nullWord: i64): i64 {
+  if (kind == 0) return doubleWord(load<f64>(values + (r << 3)), nullWord)
+  if (kind == 1) return doubleWord(<f64>load<f32>(values + (r << 2)), nullWord)
+  const word = kind == 2 ? load<i64>(values + (r << 3)) : <i64>load<i32>(values + (r << 2))
+  return word == missing ? nullWord : word
+}
+
 export function orderWords(kind: u32, values: usize, rows: usize, missing: i64, nullWord: i64, turn: i64, out: usize): void {
+  for (let r: usize = 0; r < rows; r++) store<i64>(out + (r << 3), wordAt(kind, values, r, missing, nullWord) ^ turn)
+}
+
+export function rowsWithin(kind: u32, values: usize, rows: usize, missing: i64, nullWord: i64, turn: i64, bound: i64, out: usize): u32 {
+  let n: usize = 0
   for (let r: usize = 0; r < rows; r++) {
-    let word: i64
-    if (kind == 0) word = doubleWord(load<f64>(values + (r << 3)), nullWord)
-    else if (kind == 1) word = doubleWord(<f64>load<f32>(values + (r << 2)), nullWord)
-    else {
-      word = kind == 2 ? load<i64>(values + (r << 3)) : <i64>load<i32>(values + (r << 2))
-      if (word == missing) word = nullWord
-    }
-    store<i64>(out + (r << 3), word ^ turn)
+    store<u32>(out + (n << 2), <u32>r)
+    n += usize((wordAt(kind, values, r, missing, nullWord) ^ turn) <= bound)
   }
+  return <u32>n
 }
 
 export function identity(rows: usize, out: usize): void {

@@ -29,20 +29,31 @@ export function sortWords(context: ExecContext, vector: Vector, rows: number, ke
 const longMin = -(2n ** 63n)
 const longMax = 2n ** 63n - 1n
 
-/** Numbers of four and eight bytes. */
-function kernelWords(
-  { kernels }: ExecContext,
-  { address, type }: Vector,
-  rows: number,
-  { descending, nullsFirst }: SortKey,
-): WordWriter | undefined {
+export interface KernelKey {
+  readonly kind: number
+  readonly missing: bigint
+  readonly nullWord: bigint
+  readonly turn: bigint
+}
+
+/** How the kernel makes words of numbers of four and eight bytes; undefined: of other types. */
+export function kernelKey(type: DataType, { descending, nullsFirst }: SortKey): KernelKey | undefined {
   const storage = storageOf(type)
   if (storage !== 'f64' && storage !== 'f32' && storage !== 'i64' && storage !== 'i32') return undefined
   if (type.name === 'SYMBOL' || type.name === 'IPv4') return undefined
-  const missing = type.name === 'GEOHASH' ? -1n : storage === 'i32' ? -0x8000_0000n : longMin
-  const nullWord = nullsFirst !== descending ? longMin : longMax
-  const kind = aggregateKinds[storage]
-  return (out) => kernels.sort.orderWords(kind, address, rows, missing, nullWord, descending ? -1n : 0n, out)
+  return {
+    kind: aggregateKinds[storage],
+    missing: type.name === 'GEOHASH' ? -1n : storage === 'i32' ? -0x8000_0000n : longMin,
+    nullWord: nullsFirst !== descending ? longMin : longMax,
+    turn: descending ? -1n : 0n,
+  }
+}
+
+function kernelWords({ kernels }: ExecContext, vector: Vector, rows: number, key: SortKey): WordWriter | undefined {
+  const known = kernelKey(vector.type, key)
+  if (known === undefined) return undefined
+  const { kind, missing, nullWord, turn } = known
+  return (out) => kernels.sort.orderWords(kind, vector.address, rows, missing, nullWord, turn, out)
 }
 
 /** `nullsLow`: NULL comes before all values in the order before it is turned. */

@@ -2,12 +2,12 @@
 // a limit the rows that cannot be among the first are dropped each time enough have come.
 
 import { sortScratchBytes } from '../../kernels/sort.js'
-import { type DataType, storageOf } from '../../types/column-types.js'
+import type { DataType } from '../../types/column-types.js'
 import type { PlanColumn, SortKey } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
-import { sortWords } from './sort-keys.js'
+import { type KernelKey, kernelKey, sortWords } from './sort-keys.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
 export interface SortShape {
@@ -128,56 +128,46 @@ export function sortedOrder(context: ExecContext, store: RowStore, keys: readonl
   return order
 }
 
-/** The first key of the last row that is wanted: rows beyond it need not be kept. Keys of one word whose order is fixed. */
+/** The first key of the last row that is wanted: rows beyond it need not be kept. Keys that the kernel makes words of. */
 class Threshold {
   readonly #context: ExecContext
-  readonly #key: SortKey
+  readonly #index: number
+  readonly #key: KernelKey | undefined
   readonly #gathered: Gathered
-  readonly #usable: boolean
-  #words = 0
-  #mask = 0
-  #index = 0
   readonly #bound: Bound
+  readonly #word: number
+  readonly #rows: number
 
   constructor(context: ExecContext, key: SortKey, types: readonly DataType[], bound: Bound) {
     this.#bound = bound
     this.#context = context
-    this.#key = key
+    this.#index = key.index
+    this.#key = kernelKey(types[key.index] as DataType, key)
     this.#gathered = new Gathered(context, types)
-    const type = types[key.index] as DataType
-    this.#usable = type.name !== 'SYMBOL' && ['i8', 'i16', 'i32', 'i64', 'f32', 'f64'].includes(storageOf(type))
+    this.#word = context.space.take(8)
+    this.#rows = this.#key === undefined ? 0 : context.space.take((batchRowsMax + 1) * 4)
   }
 
   set(store: RowStore): void {
-    if (!this.#usable) return
     const last = store.batchAt(store.rows - 1, store.rows)
-    if (last === null) return
-    this.#write(last)
-    const word = this.#context.memory.i64[this.#words >>> 3] as bigint
+    if (this.#key === undefined || last === null) return
+    const { kind, missing, nullWord, turn } = this.#key
+    const { kernels, memory } = this.#context
+    const { address } = last.vectors[this.#index] as Vector
+    kernels.sort.orderWords(kind, address, 1, missing, nullWord, turn, this.#word)
+    const word = memory.i64[this.#word >>> 3] as bigint
     if (this.#bound.word === null || word < this.#bound.word) this.#bound.word = word
   }
 
   /** The rows that may be wanted; null when there are none. */
   filter(batch: Batch): Batch | null {
     const { word } = this.#bound
-    if (word === null) return batch
-    const { aggregate } = this.#context.kernels
-    this.#write(batch)
-    aggregate.maskRange(this.#words, batch.rows, -(2n ** 63n), word, 0, this.#mask)
-    const count = aggregate.maskToIndex(this.#mask, batch.rows, 0, this.#index)
+    if (this.#key === undefined || word === null) return batch
+    const { kind, missing, nullWord, turn } = this.#key
+    const { address } = batch.vectors[this.#index] as Vector
+    const { sort } = this.#context.kernels
+    const count = sort.rowsWithin(kind, address, batch.rows, missing, nullWord, turn, word, this.#rows)
     if (count === batch.rows) return batch
-    return count === 0 ? null : this.#gathered.gather(batch.vectors, this.#index, count)
-  }
-
-  #write(batch: Batch): void {
-    if (this.#words === 0) {
-      const { space } = this.#context
-      this.#words = space.take(batchRowsMax * 8)
-      this.#mask = space.take(batchRowsMax)
-      this.#index = space.take(batchRowsMax * 4)
-    }
-    const vector = batch.vectors[this.#key.index] as Vector
-    const [write] = sortWords(this.#context, vector, batch.rows, this.#key)
-    write?.(this.#words)
+    return count === 0 ? null : this.#gathered.gather(batch.vectors, this.#rows, count)
   }
 }
