@@ -15,7 +15,9 @@ import { memoryRelation } from '../gateways/common/memory-relation.js'
 import { type GatewayCounters, gatewayCounters, type Metric } from '../gateways/common/metric.js'
 import { type MetricsSource, metricsSource } from '../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../gateways/common/metrics-table.js'
+import { noPages } from '../gateways/common/pages.js'
 import type { TlsKeys } from '../gateways/common/tls.js'
+import { consolePages } from '../gateways/console/server.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { type MinHttpGateway, openMinHttpGateway } from '../gateways/min-http/server.js'
@@ -149,7 +151,8 @@ async function openHttp(opening: Opening): Promise<void> {
   const settings = live.current.values
   const tls = openTls(opening, 'http')
   const auth = httpAuthenticator(settings, opening.engine.users)
-  const services = { ...opening, auth, tls }
+  const pages = settings['http.console.enabled'] ? consolePages() : noPages
+  const services = { ...opening, auth, tls, pages }
   const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version, root), services)
   opening.listeners.push({ name: 'http', address: http.address, secure: tls !== null })
   live.onChange(({ values }) => {

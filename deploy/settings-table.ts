@@ -77,6 +77,11 @@ export const settingsTable = {
     min: 1024 ** 2,
     says: 'Bytes that the compressed body of an import may expand to.',
   },
+  'http.console.enabled': {
+    type: 'boolean',
+    initial: 'true',
+    says: 'Serve the web console at `/console/`.',
+  },
   'http.context.execute': {
     type: 'text',
     initial: '/exec',

@@ -10,6 +10,7 @@ import type { Authenticator } from '../common/auth.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { MetricsSource } from '../common/metrics-source.js'
+import type { Pages } from '../common/pages.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { SettingsStore } from './settings-store.js'
 
@@ -65,6 +66,7 @@ export interface HttpServices {
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
   readonly metrics: MetricsSource
+  readonly pages: Pages
   readonly clock: Clock
   readonly log: Log
 }

@@ -1,10 +1,12 @@
 // Which handler answers which method of which path.
 
+import type { Pages } from '../common/pages.js'
 import { handleChk } from './chk.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
 import { handleExp } from './exp.js'
 import { handleImp } from './imp.js'
+import { handlePage, handleRedirect } from './page.js'
 import { replyEmpty, replyText } from './replies.js'
 import {
   handleHealth,
@@ -19,7 +21,7 @@ import { handleWrite } from './write.js'
 
 export type Routes = ReadonlyMap<string, Readonly<Record<string, Handler>>>
 
-export function routes(options: HttpOptions): Routes {
+export function routes(options: HttpOptions, pages: Pages): Routes {
   const exec = { GET: handleExec, HEAD: handleExec, POST: handleExec }
   const table = new Map<string, Readonly<Record<string, Handler>>>([
     ['/', { GET: handleHealth, HEAD: handleHealth }],
@@ -37,6 +39,14 @@ export function routes(options: HttpOptions): Routes {
   if (options.linesEnabled) {
     table.set('/write', { POST: handleWrite })
     table.set('/api/v2/write', { POST: handleWrite })
+  }
+  for (const [path, page] of pages.files) {
+    const handler = handlePage(page)
+    table.set(path, { GET: handler, HEAD: handler })
+  }
+  if (pages.home !== null) {
+    const redirect = handleRedirect(pages.home)
+    table.set(pages.home.replace(/\/$/, ''), { GET: redirect, HEAD: redirect })
   }
   table.set('/metrics', { GET: handleMetrics, HEAD: handleMetrics })
   return table

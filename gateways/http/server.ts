@@ -75,7 +75,7 @@ function reconfigure(server: Server, context: HttpContext, changed: HttpOptions)
 }
 
 function serveRequests(server: Server, context: HttpContext, connections: WeakMap<Socket, Connection>): void {
-  const table = routes(context.options)
+  const table = routes(context.options, context.pages)
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connections.get(request.socket)
     if (connection === undefined) {

@@ -15,7 +15,9 @@ const lineVersions = [1, 2]
 /** Clients of the line protocol look for a version of at least 2 here. */
 const influxVersion = 'v2.7.4'
 
-export function handleHealth({ options, counters }: HttpContext, { response }: Exchange): void {
+/** Probes read the status; browsers follow the header to the console. */
+export function handleHealth({ options, counters, pages }: HttpContext, { response }: Exchange): void {
+  if (pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
   const healthy = !options.pessimisticHealth || counters.unhandledErrors === 0
   replyText(response, healthy ? 200 : 500, healthy ? 'OK' : 'unhandled errors occurred, see the log')
 }

@@ -12,6 +12,7 @@ import type { LineKeys } from '../../gateways/common/line-keys.js'
 import { type GatewayCounters, gatewayCounters } from '../../gateways/common/metric.js'
 import { metricsSource } from '../../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../../gateways/common/metrics-table.js'
+import { noPages } from '../../gateways/common/pages.js'
 import type { TlsKeys } from '../../gateways/common/tls.js'
 import type { HttpOptions } from '../../gateways/http/context.js'
 import { openHttpGateway } from '../../gateways/http/server.js'
@@ -74,12 +75,12 @@ const openAccess: ConfiguredAccess = { configured: [], anonymous: { user: 'admin
 
 export async function testHttp(
   changes: Partial<HttpOptions> = {},
-  { access = openAccess, tls = null as TlsKeys | null } = {},
+  { access = openAccess, tls = null as TlsKeys | null, pages = noPages } = {},
 ): Promise<TestGateway> {
   const around = surroundings()
   const auth = new Authenticator({ ...access, users: around.engine.users })
   const metrics = metricsSource(gatewayMetrics(around.counters, around.registry), 'svc_')
-  const gateway = await openHttpGateway(here, { ...httpDefaults, ...changes }, { ...around, metrics, auth, tls })
+  const gateway = await openHttpGateway(here, { ...httpDefaults, ...changes }, { ...around, metrics, auth, tls, pages })
   const { port } = gateway.address
   return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }
 }

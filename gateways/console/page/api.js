@@ -1,0 +1,99 @@
+// What the page asks the server. Statements travel as JSON bodies, which no other site can send for us; a name and a
+// password are kept in memory only, for as long as the page is open.
+
+let authorization = null
+let askLogin = async () => false
+
+/** `ask(words)` resolves with {user, password}, or null. */
+export function onLogin(ask) {
+  askLogin = async (words) => {
+    const answer = await ask(words)
+    if (answer === null) return false
+    const bytes = new TextEncoder().encode(`${answer.user}:${answer.password}`)
+    authorization = `Basic ${btoa(String.fromCharCode(...bytes))}`
+    return true
+  }
+}
+
+async function send(path, options = {}) {
+  for (let attempt = 0; ; attempt++) {
+    const headers = { ...options.headers, ...(authorization === null ? {} : { authorization }) }
+    const response = await fetch(path, { ...options, headers, credentials: 'same-origin', cache: 'no-store' })
+    const refused = response.status === 401 || response.status === 403
+    if (!refused || attempt > 2 || !(await mayRetry(response, attempt))) return response
+  }
+}
+
+/** A refused name is asked for again; other refusals (read-only) are answers. */
+async function mayRetry(response, attempt) {
+  const text = await response.clone().text()
+  if (/read-only|not allowed|permission|right/i.test(text)) return false
+  return askLogin(attempt === 0 ? 'This server wants a name and a password.' : 'That was not right. Once more?')
+}
+
+export class QueryError extends Error {
+  constructor(message, position) {
+    super(message)
+    this.position = position
+  }
+}
+
+/** The answer of one statement: {columns, dataset, count, ddl, ...}. Throws QueryError. */
+export async function execute(query, { limit, signal, explain = false } = {}) {
+  const body = JSON.stringify({
+    query,
+    ...(limit === undefined ? {} : { limit: String(limit) }),
+    timings: true,
+    explain,
+  })
+  const headers = { 'content-type': 'application/json' }
+  const response = await send('../exec', { method: 'POST', headers, body, signal })
+  const text = await response.text()
+  let answer
+  try {
+    answer = JSON.parse(text)
+  } catch {
+    throw new QueryError(text.trim() || `the server answered ${response.status}`, 0)
+  }
+  if (!response.ok || answer.error !== undefined) throw new QueryError(answer.error ?? text, answer.position ?? 0)
+  return answer
+}
+
+/** The rows of a statement as a file that the browser saves. */
+export async function download(query, format) {
+  const response = await send(`../exp?${new URLSearchParams({ query, fmt: format })}`)
+  if (!response.ok) {
+    const text = await response.text()
+    let message = text
+    try {
+      message = JSON.parse(text).error ?? text
+    } catch {
+      // It is not JSON: the text says it.
+    }
+    throw new QueryError(message, 0)
+  }
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(await response.blob())
+  link.download = `penstock-${Date.now()}.${format}`
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}
+
+/** Sends a CSV file; resolves with the import's answer or throws QueryError. */
+export async function importCsv(file, parameters) {
+  const form = new FormData()
+  form.append('data', file, file.name)
+  const response = await send(`../imp?${new URLSearchParams({ fmt: 'json', ...parameters })}`, {
+    method: 'POST',
+    body: form,
+  })
+  const text = await response.text()
+  let answer
+  try {
+    answer = JSON.parse(text)
+  } catch {
+    throw new QueryError(text.trim(), 0)
+  }
+  if (!response.ok) throw new QueryError(answer.status ?? answer.error ?? text, 0)
+  return answer
+}
