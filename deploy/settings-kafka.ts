@@ -161,7 +161,7 @@ export const kafkaSettings = {
   },
   'session.timeout.ms': {
     type: 'duration',
-    initial: '30s',
+    initial: '10s',
     min: 6000,
     max: 1_800_000,
     says: 'The group gives our partitions to others when it has not heard of us for so long.',

@@ -25,6 +25,8 @@ const waitingBytesMax = 16 * 1024 * 1024
 /** A full engine is waited for that long before partitions are paused. */
 const patienceMs = 1000
 const commitMs = 5000
+/** While we wait for something else, the group is told that we live. */
+const heartbeatMs = 1000
 const backoffMsMax = 60_000
 /** What the engine has not answered for until then is not waited for. */
 const settleMs = 10_000
@@ -301,12 +303,14 @@ export class KafkaConnector {
         return true
       } catch (error) {
         if (!(error instanceof RegistryError)) throw error
+        const timer = setInterval(() => void heartbeat().catch(() => {}), heartbeatMs)
         try {
           await this.#again(error.message, signal)
         } catch {
           return false
+        } finally {
+          clearInterval(timer)
         }
-        await heartbeat()
         this.#state = 'running'
       }
     }

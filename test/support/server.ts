@@ -3,12 +3,13 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { repositoryRoot } from './source-tree.js'
 
-const command = join(repositoryRoot, 'dist/deploy/cli.js')
+/** Tests run beside the build, compiled ones in it. */
+const command = ['dist/deploy/cli.js', 'deploy/cli.js'].map((path) => join(repositoryRoot, path)).find(existsSync) ?? ''
 const listeners = ['http.net.bind.to', 'http.min.net.bind.to', 'line.tcp.net.bind.to', 'pg.net.bind.to']
 
 export interface Answer {
