@@ -30,6 +30,7 @@ async function bench(...args: readonly string[]): Promise<string> {
   return output
 }
 
+/** All but `kafka`, whose broker takes longer to start than the rest together: .ci/run has it. */
 const suites: readonly (readonly string[])[] = [
   ['lines', '--shape', 'cpu', '--protocol', 'tcp', '--rows', '20000'],
   ['lines', '--shape', 'trades', '--protocol', 'http', '--order', 'late', '--rows', '20000'],

@@ -7,6 +7,7 @@
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
 //   disk       bytes a row                  --rows n --peer questdb
+//   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --repeats n                             at most so many queries, lines and starts of latency and start
 //   --set key=value                         a setting of our server
@@ -17,6 +18,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { RowOrder, Shape } from './line-template.js'
 import { type Peer, startPenstock, startQuestdb } from './peers.js'
+import { kafka } from './suite-kafka.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
 import { scans } from './suite-scan.js'
@@ -33,6 +35,7 @@ const { values, positionals } = parseArgs({
     connections: { type: 'string', default: '4' },
     rows: { type: 'string', default: '2000000' },
     runs: { type: 'string', default: '1' },
+    kafka: { type: 'string', default: '4.3.1' },
     repeats: { type: 'string', default: '10000' },
   },
 })
@@ -104,7 +107,28 @@ function bytesOfTables(root: string): number {
   return Math.max(...sizes.values())
 }
 
-const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = { lines, scan, sql, latency, start, disk }
+async function records(): Promise<void> {
+  const options = {
+    version: values.kafka,
+    records: Number(values.rows),
+    runs: Number(values.runs),
+    settings: values.set,
+  }
+  await kafka(options, (line) => process.stdout.write(`${line}\n`))
+}
+
+/** Suites that start their servers themselves. */
+const alone: ReadonlySet<string> = new Set(['start', 'kafka'])
+
+const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
+  lines,
+  scan,
+  sql,
+  latency,
+  start,
+  disk,
+  kafka: records,
+}
 
 async function main(): Promise<void> {
   const name = positionals[0] ?? 'lines'
@@ -113,7 +137,7 @@ async function main(): Promise<void> {
   process.stdout.write(
     `${cpus().length} x ${cpus()[0]?.model}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.version}\n`,
   )
-  const peers = name === 'start' ? [] : await startPeers()
+  const peers = alone.has(name) ? [] : await startPeers()
   try {
     await suite(peers)
   } finally {

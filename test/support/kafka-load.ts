@@ -36,8 +36,14 @@ export async function createTopic(client: KafkaClient, topic: string, partitions
   await admin.connect()
   await admin.createTopics({
     topics: [{ topic, numPartitions: partitions, replicationFactor: 1 }],
-    waitForLeaders: true,
+    waitForLeaders: false,
   })
+  for (let attempt = 0; ; attempt++) {
+    const known = await admin.fetchTopicMetadata({ topics: [topic] }).catch(() => null)
+    if (known?.topics[0]?.partitions.length === partitions) break
+    if (attempt === 200) throw new Error(`the topic was not made [topic=${topic}]`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
   await admin.disconnect()
 }
 
