@@ -43,9 +43,11 @@ async function rowCount(server: TestServer): Promise<number> {
   return Number(body.dataset?.[0]?.[0] ?? 0)
 }
 
-/** Kills the server when it has taken some more. */
-async function kill(server: TestServer, number: number): Promise<void> {
-  await pause(1500 + random() * 3000)
+/** Kills the server within its share of the records, a random while after their first ones are there. */
+async function kill(server: TestServer, number: number, kills: number): Promise<void> {
+  const enough = (records * (number - 1 + random())) / (kills + 1)
+  for (let rows = 0; rows < enough; rows = await rowCount(server)) await pause(50)
+  await pause(random() * 1500)
   const rows = await rowCount(server)
   await server.end('SIGKILL')
   await server.start()
@@ -110,7 +112,7 @@ async function run(): Promise<void> {
     const others: Promise<void>[] = []
     for (let number = 1, moved = 0; number <= kills; number++) {
       if (moved < rebalances && number > (moved * kills) / rebalances) others.push(rebalance(broker.address, ++moved))
-      await kill(server, number)
+      await kill(server, number, kills)
     }
     await Promise.all([producing, ...others])
     await untilAllStored(server)
