@@ -4,6 +4,7 @@
 // Entries lie column by column: column c, row r at entries + (c * rowsMax + r) * 8. Doubled quotes are made single in
 // place, and only when the record is complete: an incomplete one is scanned again with what follows.
 
+import { type CsvKernel, csvOutcomes, readCsvScan, writeCsvScan } from '../kernels/csv.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { CsvReject } from './shape.js'
 
@@ -13,40 +14,56 @@ const carriageReturn = 13
 
 export interface CsvScan {
   readonly memory: SharedMemory
+  readonly kernel: CsvKernel
+  /** Address of the kernel's structure. */
+  readonly state: number
   readonly delimiter: number
   readonly columns: number
   readonly rowsMax: number
   /** Address of the entries. */
   readonly entries: number
-  /** Line of each row. */
-  readonly lines: Float64Array
+  /** Address of the line of each row, u32. */
+  readonly lines: number
   /** Address of the next record; moved. */
   at: number
   /** Line of the next record; moved. */
   line: number
 }
 
-/** Takes complete records up to `end`; `last`: nothing follows. Answers the rows; rejects go to the list. */
+/**
+ * Takes complete records up to `end`; `last`: nothing follows. Answers the rows; rejects go to the list. The kernel takes
+ * what is regular; a record that is not, and the last one, is taken byte by byte.
+ */
 export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
+  const { memory, kernel, state, rowsMax } = scan
   let rows = 0
-  while (rows < scan.rowsMax && scan.at < end) {
-    const { u8 } = scan.memory
-    const first = u8[scan.at] as number
-    if (first === lineFeed) {
-      scan.at++
-      scan.line++
-      continue
-    }
-    if (first === carriageReturn && (scan.at + 1 < end ? u8[scan.at + 1] === lineFeed : last)) {
-      scan.at++
-      continue
-    }
-    const outcome = scanRecord(scan, rows, end, last)
-    if (outcome === 'incomplete') break
-    if (outcome === null) scan.lines[rows++] = recordLine
-    else rejects.push({ line: recordLine, column: -1, reason: outcome, extra: outcome === extraFields })
+  while (rows < rowsMax && scan.at < end) {
+    writeCsvScan(memory, state, { ...scan, end })
+    rows = kernel.scanRecords(state, rows)
+    const { at, line, outcome } = readCsvScan(memory, state)
+    scan.at = at
+    scan.line = line
+    if (outcome === csvOutcomes.full || at >= end) break
+    if (skipEmptyLine(scan, end, last)) continue
+    const problem = scanRecord(scan, rows, end, last)
+    if (problem === 'incomplete') break
+    if (problem === null) memory.u32[(scan.lines >>> 2) + rows++] = recordLine
+    else rejects.push({ line: recordLine, column: -1, reason: problem, extra: problem === extraFields })
   }
   return rows
+}
+
+function skipEmptyLine(scan: CsvScan, end: number, last: boolean): boolean {
+  const { u8 } = scan.memory
+  const first = u8[scan.at] as number
+  if (first === lineFeed) {
+    scan.at++
+    scan.line++
+    return true
+  }
+  const empty = first === carriageReturn && (scan.at + 1 < end ? u8[scan.at + 1] === lineFeed : last)
+  if (empty) scan.at++
+  return empty
 }
 
 const extraFields = 'the line has more values than the file has columns'

@@ -8,9 +8,12 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import type { AggregateKernel } from './aggregate.js'
 import { aggregateTwin } from './aggregate-twin.js'
 import { writeConstants } from './constants.js'
+import type { CsvKernel } from './csv.js'
+import { csvTwin } from './csv-twin.js'
 import type { EncodeKernel } from './encode.js'
 import { encodeTwin } from './encode-twin.js'
 import { wasmBase64 as aggregateModule } from './generated/aggregate.js'
+import { wasmBase64 as csvModule } from './generated/csv.js'
 import { wasmBase64 as encodeModule } from './generated/encode.js'
 import { wasmBase64 as ilpModule } from './generated/ilp.js'
 import { wasmBase64 as joinModule } from './generated/join.js'
@@ -34,6 +37,7 @@ import { textTwin } from './text-twin.js'
 export interface Kernels {
   readonly number: NumberKernel
   readonly aggregate: AggregateKernel
+  readonly csv: CsvKernel
   readonly encode: EncodeKernel
   readonly ilp: IlpKernel
   readonly join: JoinKernel
@@ -49,6 +53,7 @@ export interface LoadOptions {
 
 export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions = {}): Kernels {
   if (!twins) writeConstants(memory)
+  const csv = kernel<CsvKernel>(memory, csvModule, csvTwin, twins)
   const ilp = kernel<IlpKernel>(memory, ilpModule, ilpTwin, twins)
   const sort = kernel<SortKernel>(memory, sortModule, sortTwin, twins)
   const text = kernel<TextKernel>(memory, textModule, textTwin, twins)
@@ -58,6 +63,9 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   const number = kernel<NumberKernel>(memory, numberModule, numberTwin, twins)
   const join = kernel<JoinKernel>(memory, joinModule, joinTwin, twins)
   return {
+    get csv() {
+      return csv()
+    },
     get join() {
       return join()
     },

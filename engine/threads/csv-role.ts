@@ -1,7 +1,8 @@
 // CSV files on a query thread: blocks in the order of their arrival, one a step.
 
 import { errorRecord } from '../base/errors.js'
-import { CsvDecoder, type CsvTools } from '../csv/decode.js'
+import { CsvDecoder } from '../csv/decode.js'
+import type { CsvTools } from '../csv/fields.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 
 export type CsvMessage = Extract<ToQueryHost, { kind: 'csvOpen' | 'csvBlock' | 'csvClose' }>

@@ -1,0 +1,285 @@
+// The fields of scanned records to columns: numbers and times by the kernel, what it leaves open by engine/types. Texts
+// stay entries {address, length} within the input.
+
+import { isUtf8 } from 'node:buffer'
+import { encodeKindOf } from '../kernels/encode.js'
+import type { Kernels } from '../kernels/load.js'
+import type { Allocator } from '../memory/budgets.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { fillNull } from '../storage/memtable-values.js'
+import { ChunkDictionary } from '../storage/part-dictionary.js'
+import type { Scratch } from '../storage/part-scratch.js'
+import { type ColumnType, type DataType, widthOf } from '../types/column-types.js'
+import type { ArrayValue, Value } from '../types/value.js'
+import { parseField } from './convert.js'
+import type { CsvScan } from './scan.js'
+import type { CsvColumn, CsvReject, CsvShape } from './shape.js'
+import { storeField } from './store.js'
+
+export interface CsvTools {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: Kernels
+}
+
+const kernelTypes: ReadonlySet<ColumnType> = new Set<ColumnType>([
+  ...(['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'] as const),
+  ...(['DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'UUID', 'IPv4'] as const),
+])
+
+export interface CsvFieldsOptions {
+  readonly tools: CsvTools
+  readonly shape: CsvShape
+  readonly scratch: Scratch
+  readonly scan: CsvScan
+  /** Where the values of a column of fixed width go: room for `bytes`; `rows` of them are filled. */
+  readonly room: (index: number, bytes: number, rows: number) => number
+}
+
+export class CsvFields {
+  private readonly tools: CsvTools
+  private readonly shape: CsvShape
+  private readonly scratch: Scratch
+  private readonly scan: CsvScan
+  private readonly room: CsvFieldsOptions['room']
+
+  constructor({ tools, shape, scratch, scan, room }: CsvFieldsOptions) {
+    this.tools = tools
+    this.shape = shape
+    this.scratch = scratch
+    this.scan = scan
+    this.room = room
+  }
+
+  /** Addresses of the columns' values, 0 for texts; rows that cannot be stored are noted in `bad`. */
+  columns(from: number, rows: number, bad: Map<number, CsvReject>, utf8: boolean): number[] {
+    const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
+    this.checkTimestamps(parsed, from, rows, bad)
+    if (!utf8) for (const index of parsed.keys()) this.checkTexts(index, from, rows, bad)
+    return parsed
+  }
+
+  lineOf(row: number): number {
+    return this.scratch.memory.u32[(this.scan.lines >>> 2) + row] as number
+  }
+
+  entriesOf(column: number, row: number): number {
+    return this.scan.entries + (column * this.scan.rowsMax + row) * 8
+  }
+
+  private reject(bad: Map<number, CsvReject>, from: number, row: number, column: number, reason: string): void {
+    if (bad.has(row)) return
+    bad.set(row, { line: this.lineOf(from + row), column, reason, extra: false })
+  }
+
+  /** Address of values of fixed width; 0 for texts, which stay entries. */
+  private parse(column: CsvColumn, index: number, from: number, rows: number, bad: Map<number, CsvReject>): number {
+    const { type, pattern } = column
+    if (isText(type)) return 0
+    const { scratch, tools } = this
+    const entries = this.entriesOf(index, from)
+    const values = this.room(index, this.scan.rowsMax * widthOf(type), rows)
+    if (type.name === 'ARRAY') {
+      this.parseArrays(column, index, from, rows, values, bad)
+      return values
+    }
+    if (type.name === 'BOOLEAN') {
+      this.parseBooleans(column, index, from, rows, values, bad)
+      return values
+    }
+    if (!kernelTypes.has(type.name) || (pattern !== null && !isIsoPattern(pattern, type))) {
+      fillNull(scratch.memory, type, values, 0, rows)
+      for (let row = 0; row < rows; row++) this.parseOne(column, index, from, row, values, bad)
+      return values
+    }
+    const status = scratch.room('status', this.scan.rowsMax)
+    const kind = encodeKindOf(type)
+    const open = tools.kernels.number.parseColumn(kind, entries, rows, values, status, scratch.room('kernel', 128))
+    if (open === 0) return values
+    const { u8 } = scratch.memory
+    for (let row = 0; row < rows; row++) {
+      if (u8[status + row] === 1) this.parseOne(column, index, from, row, values, bad)
+    }
+    return values
+  }
+
+  /** `true` and `false` in any case are read here, the rest one by one. */
+  private parseBooleans(
+    column: CsvColumn,
+    index: number,
+    from: number,
+    rows: number,
+    values: number,
+    bad: Map<number, CsvReject>,
+  ): void {
+    const { u8, u32, i32 } = this.scratch.memory
+    const word = this.entriesOf(index, from) >>> 2
+    for (let row = 0; row < rows; row++) {
+      const bytes = i32[word + row * 2 + 1] as number
+      const start = u32[word + row * 2] as number
+      u8[values + row] = bytes === 4 && isWord(u8, start, trueBytes) ? 1 : 0
+      if (bytes > 0 && u8[values + row] === 0 && !(bytes === 5 && isWord(u8, start, falseBytes))) {
+        this.parseOne(column, index, from, row, values, bad)
+      }
+    }
+  }
+
+  private parseOne(
+    column: CsvColumn,
+    index: number,
+    from: number,
+    row: number,
+    values: number,
+    bad: Map<number, CsvReject>,
+  ): void {
+    const text = this.textAt(index, from + row)
+    if (text === null) return
+    const value: Value | undefined = text === '' ? null : parseField(text, column.type, column.pattern)
+    if (value === undefined) this.reject(bad, from, row, index, reasonOf(column, text))
+    else if (value !== null) storeField(this.scratch.memory, column.type, values, row, value)
+  }
+
+  private textAt(column: number, row: number): string | null {
+    const { memory } = this.scratch
+    const word = this.entriesOf(column, row) >>> 2
+    const bytes = memory.i32[word + 1] as number
+    if (bytes < 0) return null
+    const start = memory.u32[word] as number
+    return Buffer.from(memory.u8.slice(start, start + bytes)).toString('utf8')
+  }
+
+  /** Arrays become entries of their bytes, within scratch memory. */
+  private parseArrays(
+    column: CsvColumn,
+    index: number,
+    from: number,
+    rows: number,
+    values: number,
+    bad: Map<number, CsvReject>,
+  ): void {
+    const { scratch } = this
+    const made: (Uint8Array | null)[] = []
+    for (let row = 0; row < rows; row++) {
+      const text = this.textAt(index, from + row)
+      const value = text === null || text === '' ? null : parseField(text, column.type, null)
+      if (value === undefined) this.reject(bad, from, row, index, reasonOf(column, text ?? ''))
+      made.push(value === null || value === undefined ? null : arrayBytes(value as ArrayValue))
+    }
+    const all = made.reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0)
+    let at = scratch.room(`arrays${index}`, all)
+    for (const [row, bytes] of made.entries()) {
+      scratch.memory.u32[(values >>> 2) + row * 2] = at
+      scratch.memory.i32[(values >>> 2) + row * 2 + 1] = bytes?.length ?? -1
+      if (bytes === null) continue
+      scratch.memory.u8.set(bytes, at)
+      at += bytes.length
+    }
+  }
+
+  private checkTimestamps(parsed: readonly number[], from: number, rows: number, bad: Map<number, CsvReject>): void {
+    const { timestamp } = this.shape
+    if (timestamp < 0) return
+    const { i32 } = this.scratch.memory
+    const word = (parsed[timestamp] as number) >>> 2
+    for (let row = 0; row < rows; row++) {
+      const high = i32[word + row * 2 + 1] as number
+      if (high >= 0) continue
+      const missing = high === -(2 ** 31) && i32[word + row * 2] === 0
+      const reason = missing
+        ? 'the designated timestamp is missing'
+        : 'designated timestamp before 1970-01-01 is not allowed'
+      this.reject(bad, from, row, timestamp, reason)
+    }
+  }
+  /** Rows with texts that are not UTF-8 are bad. */
+  private checkTexts(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
+    if (!isText((this.shape.columns[column] as CsvColumn).type)) return
+    const { u8, u32, i32 } = this.scratch.memory
+    for (let row = 0; row < rows; row++) {
+      const word = (this.entriesOf(column, from) >>> 2) + row * 2
+      const bytes = i32[word + 1] as number
+      if (bytes <= 0) continue
+      const start = u32[word] as number
+      if (!isUtf8(u8.slice(start, start + bytes))) this.reject(bad, from, row, column, 'the text is not valid UTF-8')
+    }
+  }
+}
+
+/** Symbols as indexes (-1 NULL) into their distinct texts, which lie one after the other, each behind its length u32. */
+export function distinctSymbols(
+  { kernels }: CsvTools,
+  scratch: Scratch,
+  entries: number,
+  count: number,
+): { readonly ids: Int32Array; readonly texts: Uint8Array; readonly count: number } {
+  const { memory } = scratch
+  const { parquet } = kernels
+  const bits = scratch.room('bits', (count >>> 3) + 64)
+  const present = parquet.presence(entries, count, entryNulls, bits)
+  const packed = scratch.room('present', count * 8)
+  parquet.compact(entries, count, 8, bits, packed)
+  const dictionary = new ChunkDictionary(parquet, scratch, 0, { count: 2 ** 31, bytes: 2 ** 31 })
+  dictionary.add(packed, present)
+  const ids = new Int32Array(count)
+  const first = dictionary.indexesFrom(0) >>> 2
+  let next = 0
+  for (let row = 0; row < count; row++) {
+    const bytes = memory.i32[(entries >>> 2) + row * 2 + 1] as number
+    ids[row] = bytes < 0 ? -1 : (memory.i32[first + next++] as number)
+  }
+  const texts = memory.u8.slice(dictionary.values, dictionary.values + dictionary.bytes)
+  return { ids, texts, count: dictionary.count }
+}
+
+/** nullKinds.entry of the kernel. */
+const entryNulls = 14
+
+const trueBytes = Buffer.from('true')
+const falseBytes = Buffer.from('false')
+
+/** Letters without case. */
+function isWord(u8: Uint8Array, start: number, word: Uint8Array): boolean {
+  for (let byte = 0; byte < word.length; byte++) if (((u8[start + byte] as number) | 0x20) !== word[byte]) return false
+  return true
+}
+
+export function isText({ name }: DataType): boolean {
+  return name === 'VARCHAR' || name === 'STRING' || name === 'SYMBOL'
+}
+
+/** What the kernel reads itself. */
+function isIsoPattern(pattern: string, { name }: DataType): boolean {
+  if (name === 'TIMESTAMP') return /^yyyy-MM-ddTHH:mm:ss\.(SSSUUU|U\+)(Z|z)$/.test(pattern)
+  return name === 'DATE' && /^yyyy-MM-dd(THH:mm:ss\.SSS(Z|z))?$/.test(pattern)
+}
+
+function reasonOf({ name, type }: CsvColumn, text: string): string {
+  return `not a value of type ${type.name} [column=${name}, value=${text.slice(0, 100)}]`
+}
+
+/** Moves the rows that are not bad together; answers how many there are. */
+export function keepRows(
+  u8: Uint8Array,
+  source: number,
+  rows: number,
+  width: number,
+  bad: ReadonlyMap<number, CsvReject>,
+  target: number,
+): number {
+  let kept = 0
+  for (let row = 0; row < rows; row++) {
+    if (bad.has(row)) continue
+    u8.copyWithin(target + kept * width, source + row * width, source + (row + 1) * width)
+    kept++
+  }
+  return kept
+}
+
+/** As types/column-types.ts has it. */
+function arrayBytes({ shape, data }: ArrayValue): Uint8Array {
+  const header = (4 + shape.length * 4 + 7) & ~7
+  const bytes = new Uint8Array(header + data.byteLength)
+  bytes.set(new Uint8Array(Uint32Array.from([shape.length, ...shape]).buffer))
+  bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), header)
+  return bytes
+}

@@ -1,0 +1,57 @@
+// CSV records to fields: the interface of the kernel.
+//
+// SCAN (40 bytes, 8-byte aligned):
+//
+//   0  at u32          the next record; moved behind the last one that was taken
+//   4  end u32         64 readable bytes must follow
+//   8  delimiter u32   one ASCII character
+//  12  columns u32
+//  16  rowsMax u32
+//  20  entries u32     address of entries {address u32, length i32}: column c, row r at entries + (c * rowsMax + r) * 8
+//  24  lines u32       address of u32 by row: the line where it begins
+//  28  line u32        line of the next record; moved
+//  36  outcome u32     csvOutcomes
+//
+// Records are those of RFC 4180, with LF or CRLF; empty lines are passed over. An empty field without quotes has the
+// length -1. Doubled quotes are made single in place, when the record is complete.
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+
+export const csvScanBytes = 40
+
+export const csvOutcomes = {
+  /** What is left up to the end is no complete record, or cannot be told to be one. */
+  end: 0,
+  /** rowsMax rows. */
+  full: 1,
+  /** The record at `at` breaks a rule, or needs a closer look. */
+  irregular: 2,
+} as const
+
+export interface CsvKernel {
+  /** Takes records from row `firstRow` on; answers the row behind the last one. */
+  scanRecords(state: number, firstRow: number): number
+}
+
+export interface CsvScanState {
+  readonly at: number
+  readonly end: number
+  readonly delimiter: number
+  readonly columns: number
+  readonly rowsMax: number
+  readonly entries: number
+  readonly lines: number
+  readonly line: number
+}
+
+export function writeCsvScan({ u32 }: SharedMemory, state: number, scan: CsvScanState): void {
+  const word = state >>> 2
+  const { at, end, delimiter, columns, rowsMax, entries, lines, line } = scan
+  const words = [at, end, delimiter, columns, rowsMax, entries, lines, line, 0, 0]
+  for (const [index, value] of words.entries()) u32[word + index] = value
+}
+
+export function readCsvScan({ u32 }: SharedMemory, state: number): { at: number; line: number; outcome: number } {
+  const word = state >>> 2
+  return { at: u32[word] as number, line: u32[word + 7] as number, outcome: u32[word + 9] as number }
+}
