@@ -4,7 +4,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { PasswordVerifier } from './base/password.js'
 import type { Rights } from './base/rights.js'
-import type { CsvBatch, CsvShape } from './csv/shape.js'
+import type { CsvBatch, CsvReject, CsvShape } from './csv/shape.js'
 import type { budgets } from './memory/budgets.js'
 import type { Figure, HistogramFigures } from './memory/figures.js'
 import type { Encoding } from './sql/exec/messages.js'
@@ -216,6 +216,8 @@ export interface TableShape {
   /** Name of the designated timestamp; null without one. */
   readonly timestamp: string | null
   readonly partitionBy: PartitionUnit
+  /** Rows with the same keys replace each other. */
+  readonly dedup: boolean
 }
 
 /** Something that brings rows by itself: `ALTER CONNECTOR <name> PAUSE` and `RESUME` reach it. */
@@ -246,6 +248,28 @@ export interface CsvDecoding {
   close(): void
 }
 
+/** A file that becomes parts of a table, however large it is. Nothing of it is in the table before it is committed. */
+export interface CsvLoad {
+  /** The bytes are copied; resolves when there is room for more. Rejects with what ended the load. */
+  write(chunk: Uint8Array): Promise<void>
+  /** Nothing follows; resolves when all rows are in parts. */
+  end(): Promise<void>
+  /** The rows become the table's, as one transaction that is durable when this resolves. */
+  commit(): Promise<Receipt>
+  /** Gives everything back; call at the end, whatever it was. */
+  close(): Promise<void>
+}
+
+export interface LoadOptions {
+  readonly tableId: number
+  readonly shape: CsvShape
+  /** Of the table, by field. */
+  readonly columnIds: readonly number[]
+  readonly blockBytes: number
+  /** What a block held, in the order of the file; an error that it throws ends the load. */
+  readonly onDecoded: (rows: number, rejects: readonly CsvReject[]) => void
+}
+
 export interface Engine {
   readonly users: UserDirectory
   /** Hands lines to the writer. Calls are served in their order; a request's blocks are never mixed with another's. */
@@ -263,6 +287,7 @@ export interface Engine {
   /** Undefined when no such table exists. */
   table(name: string): TableShape | undefined
   csv(shape: CsvShape): CsvDecoding
+  load(options: LoadOptions): CsvLoad
   /** Stores rows as one transaction; resolves when they are as durable as the commit mode says. */
   rows(tableId: number, rows: readonly PackedRows[]): Promise<Receipt>
   /** Notes lines that were refused elsewhere, for sys.rejects. `stored`: the lines around them were kept. */

@@ -4,11 +4,23 @@
 //
 // The first `keptBytesMax` bytes are kept with their batches, and nothing is stored before they are exceeded or the file
 // ends: so long a guessed type that turns out too narrow is widened and all is decoded again, and a file that fits is
-// one transaction. Beyond that a file that must be stored whole or not at all goes to a table of its own, which takes
-// the name (or is copied) at the end; one whose bad rows are skipped goes to its table in bounded transactions.
+// one transaction. Beyond that its rows become parts of the table while they come, which one record names at the end; a
+// table that is made for the file is one of its own until then, which takes the name. Rows of a table that replaces
+// repeated keys cannot be parts: they go to a table of its own that is copied, or, when bad rows are skipped, to the table
+// in bounded transactions.
 
 import { ResourceError } from '../engine/base/errors.js'
-import type { CsvBatch, CsvDecoding, CsvReject, Engine, PackedRows, Session, TableShape } from '../engine/engine.js'
+import type {
+  CsvBatch,
+  CsvDecoding,
+  CsvLoad,
+  CsvReject,
+  Engine,
+  LineReject,
+  PackedRows,
+  Session,
+  TableShape,
+} from '../engine/engine.js'
 import { type DataType, dataType, isVariable, typeText, widthOf } from '../engine/types/column-types.js'
 import { detectColumns, widerType } from './csv-detect.js'
 import { readSample, type Sample, sampleBytesMax } from './csv-sample.js'
@@ -16,13 +28,14 @@ import { createStatement, type ImportPlan, planImport, shapeOfPlan } from './imp
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
 
-const blockBytes = 512 * 1024
 const keptBytesMax = 24 * 1024 * 1024
 const transactionBytes = 8 * 1024 * 1024
 const rejectsShown = 100
+/** Rejected lines that wait to be noted: those of a file that is decoded again are not to be noted twice. */
+const notesMax = 10_000
 
 export interface ImportOptions {
-  readonly engine: Pick<Engine, 'csv' | 'execute' | 'rejects' | 'rows' | 'table'>
+  readonly engine: Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table'>
   readonly session: Session
   readonly connectionId: number
   readonly name: string
@@ -35,6 +48,8 @@ export interface ImportOptions {
   readonly partitionBy: string | null
   readonly timestamp: string | null
   readonly delimiter: string | null
+  /** Bytes that are decoded at one time. */
+  readonly blockBytes: number
 }
 
 export interface ImportResult {
@@ -74,6 +89,9 @@ export class ImportSession {
   /** The table that takes the rows, once they go out. */
   #target: TableShape | null = null
   #staging: string | null = null
+  /** Where the rows go when the file is large. */
+  #load: CsvLoad | null = null
+  #notes: LineReject[] = []
   #imported = 0
   #rejected = 0
   #rejects: { readonly line: number; readonly column: string; readonly reason: string }[] = []
@@ -92,21 +110,24 @@ export class ImportSession {
   }
 
   async write(chunk: Buffer): Promise<void> {
+    if (this.#load !== null) return this.#load.write(chunk)
     this.#chunks.push(chunk)
     this.#chunkBytes += chunk.length
-    if (this.#chunkBytes >= blockBytes) await this.#take(this.#nextBlock(), false)
+    if (this.#chunkBytes >= this.#options.blockBytes) await this.#take(this.#nextBlock(), false)
   }
 
   /** Rejects with ImportError, RowError or what the engine says; nothing stays then unless bad rows are skipped. */
   async end(): Promise<ImportResult> {
-    await this.#take(this.#nextBlock(), true)
+    if (this.#load === null) await this.#take(this.#nextBlock(), true)
     const plan = this.#plan
     if (plan === null) throw new ImportError('the file has no lines')
-    if (this.#target === null) await this.#openTarget(plan, false)
+    if (this.#load !== null) await this.#endLoad(this.#load)
+    else if (this.#target === null) await this.#openTarget(plan, false)
     await this.#flush()
     await this.#sending
     if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan)
     this.#staging = null
+    this.#note(true)
     return this.#result(plan)
   }
 
@@ -114,6 +135,7 @@ export class ImportSession {
   async close(): Promise<void> {
     this.#decoding?.close()
     this.#decoding = null
+    await this.#load?.close()
     await this.#sending.catch(() => {})
     if (this.#staging !== null) await dropTable(this.#options, this.#staging)
   }
@@ -135,9 +157,40 @@ export class ImportSession {
     }
     await this.#decode(block, last)
     if (this.#kept !== null && this.#keptBytes > keptBytesMax && !last) {
-      this.#kept = null
-      await this.#openTarget(this.#plan as unknown as ImportPlan, !this.#options.skipRows)
+      await this.#beginLarge(this.#plan as unknown as ImportPlan, this.#kept)
     }
+  }
+
+  /** The file is large: its types are settled, and its rows go out from here on. */
+  async #beginLarge(plan: ImportPlan, kept: readonly Buffer[]): Promise<void> {
+    const { engine, name, overwrite, skipRows, blockBytes } = this.#options
+    const existing = overwrite ? undefined : engine.table(name)
+    this.#kept = null
+    if (existing?.dedup === true || plan.columns.some(({ type }) => type.name === 'ARRAY')) {
+      await this.#openTarget(plan, !skipRows)
+      return
+    }
+    this.#held = []
+    this.#forgetRows()
+    this.#decoding?.close()
+    this.#decoding = null
+    await this.#openTarget(plan, existing === undefined)
+    const { columns } = this.#plan as unknown as ImportPlan
+    const columnIds = columns.map(({ columnId }) => columnId)
+    const { id: tableId } = this.#target as unknown as TableShape
+    this.#load = engine.load({
+      ...{ tableId, shape: shapeOfPlan(plan), columnIds, blockBytes },
+      onDecoded: (rows, rejects) => {
+        this.#imported += rows
+        for (const reject of rejects) this.#refuse(reject)
+      },
+    })
+    for (const block of kept) await this.#load.write(block)
+  }
+
+  async #endLoad(load: CsvLoad): Promise<void> {
+    await load.end()
+    if (this.#imported > 0) await load.commit()
   }
 
   #readSample(block: Buffer, last: boolean): Sample | null {
@@ -161,17 +214,22 @@ export class ImportSession {
   async #again(last: boolean): Promise<void> {
     this.#decoding?.close()
     this.#held = []
-    this.#heldBytes = 0
-    this.#imported = 0
-    this.#rejected = 0
-    this.#rejects = []
-    this.#errors.clear()
+    this.#forgetRows()
     this.#begin(this.#sample as Sample)
     const blocks = this.#kept ?? []
     for (const [index, block] of blocks.entries()) {
       if (await this.#decodeOnce(block, last && index === blocks.length - 1)) continue
       return this.#again(last)
     }
+  }
+
+  #forgetRows(): void {
+    this.#heldBytes = 0
+    this.#imported = 0
+    this.#rejected = 0
+    this.#rejects = []
+    this.#notes = []
+    this.#errors.clear()
   }
 
   async #decode(block: Buffer, last: boolean): Promise<void> {
@@ -215,14 +273,21 @@ export class ImportSession {
   }
 
   #refuse({ line, column, reason, extra }: CsvReject): void {
-    const { skipExtra, skipRows, engine, connectionId, name } = this.#options
+    const { skipExtra, skipRows, name } = this.#options
     const columnName = this.#plan?.columns[column]?.name ?? ''
     const skipped = skipRows || (extra && skipExtra)
-    engine.rejects(connectionId, [{ line, message: reason, table: name }], skipped)
+    this.#notes.push({ line, message: reason, table: name })
+    if (!skipped || this.#kept === null || this.#notes.length > notesMax) this.#note(skipped)
     if (!skipped) throw new ImportError(`line ${line}${columnName === '' ? '' : `, column ${columnName}`}: ${reason}`)
     this.#rejected++
     if (column >= 0) this.#errors.set(column, (this.#errors.get(column) ?? 0) + 1)
     if (this.#rejects.length < rejectsShown) this.#rejects.push({ line, column: columnName, reason })
+  }
+
+  /** Tells sys.rejects. */
+  #note(stored: boolean): void {
+    const { engine, connectionId } = this.#options
+    if (this.#notes.length > 0) engine.rejects(connectionId, this.#notes.splice(0), stored)
   }
 
   /** Makes the table that takes the rows, if there is none. */

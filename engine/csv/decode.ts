@@ -3,7 +3,6 @@
 //
 // A batch owns its bytes: nothing of it points into the decoder's memory.
 
-import { isUtf8 } from 'node:buffer'
 import { RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
 import { budgets } from '../memory/budgets.js'
@@ -14,6 +13,7 @@ import { widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
 import { type CsvScan, scanRecords } from './scan.js'
 import type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './shape.js'
+import { Utf8Check } from './utf8.js'
 
 const batchRowsMax = 16_384
 const entriesBytesMax = 4 * 1024 * 1024
@@ -125,33 +125,6 @@ export class CsvDecoder {
       ? { kind: 'symbols', ...distinctSymbols(this.tools, this.scratch, packed, count) }
       : packTexts(memory, packed, count)
   }
-}
-
-/** Whether a file is UTF-8 as far as it has come; characters may be cut by the ends of blocks. */
-export class Utf8Check {
-  valid = true
-  private pending: Uint8Array = new Uint8Array(0)
-
-  add(block: Uint8Array, last: boolean): void {
-    if (!this.valid) return
-    const bytes = this.pending.length === 0 ? block : Buffer.concat([this.pending, block])
-    const whole = last ? bytes.length : wholeCharacters(bytes)
-    this.valid = isUtf8(bytes.subarray(0, whole))
-    this.pending = bytes.slice(whole)
-  }
-}
-
-/** Bytes before a character that the end may have cut. */
-function wholeCharacters(bytes: Uint8Array): number {
-  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
-    const byte = bytes[bytes.length - back] as number
-    if (byte < 0x80) break
-    if (byte >= 0xc0) {
-      const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
-      return needed > back ? bytes.length - back : bytes.length
-    }
-  }
-  return bytes.length
 }
 
 function packTexts({ u8, u32, i32 }: SharedMemory, entries: number, count: number): PackedColumn {

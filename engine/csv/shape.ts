@@ -38,3 +38,16 @@ export interface CsvBatch {
   /** In the order of lines; a rejected line is not among the rows. */
   readonly rejects: readonly CsvReject[]
 }
+
+/** Rows of a file that are decoded and wait to become parts. */
+export interface StagedGeneration {
+  /** Of the GENERATION (storage/layout.ts); 0 when there are no rows. */
+  readonly address: number
+  readonly rows: number
+  /** What is freed when its rows are in parts. */
+  readonly allocations: readonly number[]
+  /** By column id: texts that are new since the generation before, in the order of their numbers. */
+  readonly symbols: readonly (readonly [columnId: number, texts: readonly string[]])[]
+  /** Nothing follows. */
+  readonly last: boolean
+}

@@ -6,7 +6,7 @@ import { budgets } from '../memory/budgets.js'
 import { blockColumn } from './layout.js'
 import { type Job, type JobResult, partIdsPerFlush } from './messages.js'
 import { mappingOf } from './parquet-types.js'
-import { type JobTools, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
+import { type JobSteps, type JobTools, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
 import type { Scratch } from './part-scratch.js'
 import { type RowSource, writePart } from './part-writer.js'
 import { partitionDefault, partitionFinder } from './partition.js'
@@ -16,12 +16,16 @@ import { blocksOf, type GenerationBlocks, type SortedSlice, sorterBytes, sortGen
 /** Rows of one part that a flush writes. */
 export const flushRowsMax = 1 << 21
 
-type Flush = Job & { readonly kind: 'flush' }
+type Flush = Omit<Job & { readonly kind: 'flush' }, 'kind'>
 
-export function createFlushJob(tools: JobTools, job: Flush): StorageJob {
+export function createFlushJob(tools: JobTools, job: Job & { readonly kind: 'flush' }): StorageJob {
+  return new StorageJob(flushGeneration(tools, job))
+}
+
+export function flushGeneration(tools: JobTools, job: Flush): JobSteps<JobResult> {
   const rows = Math.min(job.rows, flushRowsMax)
   const bytes = sorterBytes(job.rows) + rows * 4 + writerBytes(job.version.schema, rows)
-  return new StorageJob(withArena(tools, budgets.flush, bytes, (scratch) => flush(tools, job, scratch)))
+  return withArena(tools, budgets.flush, bytes, (scratch) => flush(tools, job, scratch))
 }
 
 /** When a part cannot be written, those before it go as well: the next attempt writes them anew. */

@@ -102,6 +102,23 @@ export type ToWriter =
   | { readonly kind: 'rows'; readonly requestId: number; readonly tables: readonly RowsInput[] }
   /** UPDATE or DELETE: a serial change of the table; the receipt's rows are those that were changed. */
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
+  /** Prepares parts that `adopt` names: the receipt has what their job needs. */
+  | {
+      readonly kind: 'stage'
+      readonly requestId: number
+      readonly tableId: number
+      readonly symbols: readonly (readonly [columnId: number, texts: readonly string[]])[]
+    }
+  /** Staged parts become the table's, as one transaction. */
+  | {
+      readonly kind: 'adopt'
+      readonly requestId: number
+      readonly tableId: number
+      readonly columnIds: readonly number[]
+      readonly parts: readonly PartDescriptor[]
+    }
+  /** Staged parts that nobody wants. */
+  | { readonly kind: 'discard'; readonly parts: readonly PartDescriptor[] }
   /** Flush every table; answered when their parts are durable and named. */
   | { readonly kind: 'checkpoint'; readonly requestId: number }
   /** Replaces the file of the users. */
@@ -134,6 +151,14 @@ export interface Receipt {
   readonly lsn: number
   /** createTable with ifNotExists: it existed. Lines with an origin: they do not follow what is stored of their stream. */
   readonly existed: boolean
+  readonly staged?: StagedAnswer
+}
+
+/** Of 'stage': ids of the texts by column id, in their order. */
+export interface StagedAnswer {
+  readonly firstPartId: number
+  readonly symbolIds: readonly (readonly [columnId: number, ids: Int32Array])[]
+  readonly version: TableVersion
 }
 
 export type FromWriter =
@@ -191,6 +216,17 @@ export type Job =
       readonly firstPartId: number
       readonly program: RewriteProgram | null
     }
+
+/** A flush of rows of an import; its memory is freed then. Ids by column id replace the numbers of symbols. */
+export interface StageWork {
+  readonly kind: 'stage'
+  readonly version: TableVersion
+  readonly generation: number
+  readonly rows: number
+  readonly firstPartId: number
+  readonly symbolIds: readonly (readonly [columnId: number, ids: Int32Array])[]
+  readonly allocations: readonly number[]
+}
 
 export interface JobResult {
   readonly parts: readonly PartDescriptor[]

@@ -42,6 +42,10 @@ export function recoverWriter(options: WriterOptions): WriterState {
     ...truncations(manifest, replay),
     ...drops(manifest, catalog),
   ])
+  // Parts that were adopted have transactions that no frame tells of.
+  for (const table of catalog.byId.values()) {
+    for (const { maxTxn } of table.parts) table.transaction = Math.max(table.transaction, maxTxn)
+  }
   removeOrphans(options, catalog.byId)
   const lineSettings = { ...settings, defaults: newTableDefaults }
   return {

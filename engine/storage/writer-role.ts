@@ -14,9 +14,10 @@ import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './messages.js'
 import { recoverWriter } from './recovery.js'
 import { readUsers, writeUsers } from './users.js'
+import { adoptParts, stageParts } from './writer-adopt.js'
 import { applyChange } from './writer-changes.js'
 import { commitRows } from './writer-commit.js'
-import { flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
+import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
 import { jobDone, jobFailed } from './writer-jobs.js'
 import { newLineProgress, takeLines } from './writer-lines.js'
 import { enforceTtl } from './writer-partitions.js'
@@ -33,7 +34,7 @@ import {
 } from './writer-state.js'
 import { watch } from './writer-watch.js'
 
-type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' }>
+type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' }>
 
 const tickMs = 50
 /** Frames that gather while a sync runs are written without waiting for it from this size on. */
@@ -83,6 +84,9 @@ export class WriterRole {
         return
       case 'jobFailed':
         jobFailed(this.state, message.jobId, message.error)
+        return
+      case 'discard':
+        discardParts(this.state, message.parts)
         return
       default:
         this.commands.push(message)
@@ -208,6 +212,12 @@ export class WriterRole {
         return
       case 'rewrite':
         applyRewrite(this.state, command.requestId, command.tableId, command.program)
+        return
+      case 'stage':
+        stageParts(this.state, command)
+        return
+      case 'adopt':
+        adoptParts(this.state, command)
         return
       case 'checkpoint':
         this.checkpoint(command.requestId)

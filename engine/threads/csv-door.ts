@@ -4,10 +4,13 @@ import { assert } from '../base/assert.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvBatch, CsvShape } from '../csv/shape.js'
-import type { CsvDecoding, TableShape } from '../engine.js'
+import type { CsvDecoding, CsvLoad, LoadOptions, TableShape } from '../engine.js'
 import { liveColumns, type TableSchema } from '../storage/schema.js'
+import { Load, type LoadMessage, type LoadServices } from './load-door.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
+
+export type CsvAnswer = LoadMessage | Extract<FromQueryHost, { kind: 'csvBatches' | 'csvFailed' }>
 
 interface Waiting {
   readonly thread: Thread<ToQueryHost>
@@ -18,13 +21,14 @@ interface Waiting {
 
 export class CsvDoor {
   readonly #files = new Map<number, Waiting>()
+  readonly #loads = new Map<number, { readonly load: Load; readonly thread: Thread<ToQueryHost> }>()
   #nextId = 1
 
   open(thread: Thread<ToQueryHost>, shape: CsvShape): CsvDecoding {
     const csvId = this.#nextId++
     const file: Waiting = { thread, answer: null, failure: null }
     this.#files.set(csvId, file)
-    thread.post({ kind: 'csvOpen', csvId, shape })
+    thread.post({ kind: 'csvOpen', csvId, shape, stage: null })
     return {
       decode: (block, last) => {
         assert(file.answer === null, 'one block is decoded at a time')
@@ -41,11 +45,29 @@ export class CsvDoor {
     }
   }
 
-  receive(message: Extract<FromQueryHost, { kind: 'csvBatches' | 'csvFailed' }>): void {
+  /** `ended` is called when nothing of the load is under way any more. */
+  load(services: Omit<LoadServices, 'csvId'>, options: LoadOptions): CsvLoad {
+    const csvId = this.#nextId++
+    const ended = (): void => {
+      this.#loads.delete(csvId)
+      services.ended()
+    }
+    const load = new Load({ ...services, csvId, ended }, options)
+    this.#loads.set(csvId, { load, thread: services.thread })
+    return load
+  }
+
+  receive(message: CsvAnswer): void {
+    const load = this.#loads.get(message.csvId)?.load
+    if (load !== undefined) {
+      if (message.kind === 'csvFailed') load.fail(message.error)
+      else if (message.kind !== 'csvBatches') load.receive(message)
+      return
+    }
     const file = this.#files.get(message.csvId)
     if (file === undefined) return
     if (message.kind === 'csvFailed') fail(file, message.error)
-    else {
+    else if (message.kind === 'csvBatches') {
       const { answer } = file
       file.answer = null
       answer?.resolve(message.batches)
@@ -54,6 +76,7 @@ export class CsvDoor {
 
   threadEnded(thread: Thread<ToQueryHost>, error: ErrorRecord): void {
     for (const file of this.#files.values()) if (file.thread === thread) fail(file, error)
+    for (const { load, thread: own } of this.#loads.values()) if (own === thread) load.threadEnded(error)
   }
 }
 
@@ -67,5 +90,12 @@ function fail(file: Waiting, error: ErrorRecord): void {
 export function shapeOf(schema: TableSchema): TableShape {
   const columns = liveColumns(schema).map(({ id, name, type }) => ({ id, name, type }))
   const timestamp = columns.find(({ id }) => id === schema.timestampId)?.name ?? null
-  return { id: schema.id, name: schema.name, columns, timestamp, partitionBy: schema.partitionBy }
+  return {
+    id: schema.id,
+    name: schema.name,
+    columns,
+    timestamp,
+    partitionBy: schema.partitionBy,
+    dedup: schema.dedupKeys.length > 0,
+  }
 }

@@ -3,18 +3,22 @@
 import { errorRecord } from '../base/errors.js'
 import { CsvDecoder } from '../csv/decode.js'
 import type { CsvTools } from '../csv/fields.js'
+import { CsvStager } from '../csv/stage.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 
-export type CsvMessage = Extract<ToQueryHost, { kind: 'csvOpen' | 'csvBlock' | 'csvClose' }>
+const kinds = ['csvOpen', 'csvBlock', 'csvFill', 'csvFlushed', 'csvFree', 'csvClose'] as const
+
+export type CsvMessage = Extract<ToQueryHost, { kind: (typeof kinds)[number] }>
 
 export function isCsvMessage(message: ToQueryHost): message is CsvMessage {
-  return message.kind === 'csvOpen' || message.kind === 'csvBlock' || message.kind === 'csvClose'
+  return (kinds as readonly string[]).includes(message.kind)
 }
 
 export class CsvRole {
   readonly #tools: CsvTools
   readonly #post: (message: FromQueryHost) => void
   readonly #decoders = new Map<number, CsvDecoder>()
+  readonly #stagers = new Map<number, CsvStager>()
   readonly #waiting: CsvMessage[] = []
 
   constructor(tools: CsvTools, post: (message: FromQueryHost) => void) {
@@ -33,28 +37,69 @@ export class CsvRole {
     try {
       this.#take(message)
     } catch (error) {
-      this.#end(csvId)
+      this.#fail(csvId)
       this.#post({ kind: 'csvFailed', csvId, error: errorRecord(error) })
     }
     return 'worked'
   }
 
   close(): void {
-    for (const csvId of [...this.#decoders.keys()]) this.#end(csvId)
+    for (const csvId of [...this.#decoders.keys(), ...this.#stagers.keys()]) this.#end(csvId)
   }
 
   #take(message: CsvMessage): void {
     const { csvId } = message
-    if (message.kind === 'csvOpen') this.#decoders.set(csvId, new CsvDecoder(this.#tools, message.shape))
-    else if (message.kind === 'csvClose') this.#end(csvId)
-    else {
-      const batches = this.#decoders.get(csvId)?.decode(message.block, message.last)
-      if (batches !== undefined) this.#post({ kind: 'csvBatches', csvId, batches })
+    switch (message.kind) {
+      case 'csvOpen':
+        this.#open(message)
+        return
+      case 'csvBlock': {
+        const batches = this.#decoders.get(csvId)?.decode(message.block, message.last)
+        if (batches !== undefined) this.#post({ kind: 'csvBatches', csvId, batches })
+        return
+      }
+      case 'csvFill': {
+        const { address, bytes, utf8, last } = message
+        this.#stagers.get(csvId)?.take(address, bytes, utf8, last)
+        return
+      }
+      case 'csvFlushed':
+        this.#stagers.get(csvId)?.flushed()
+        return
+      case 'csvFree':
+        for (const address of message.allocations) this.#tools.allocator.free(address)
+        return
+      case 'csvClose':
+        this.#end(csvId)
+        this.#post({ kind: 'csvClosed', csvId })
     }
+  }
+
+  #open({ csvId, shape, stage }: Extract<CsvMessage, { kind: 'csvOpen' }>): void {
+    if (stage === null) {
+      this.#decoders.set(csvId, new CsvDecoder(this.#tools, shape))
+      return
+    }
+    const stager = new CsvStager(this.#tools, shape, stage, {
+      lent: (address) => this.#post({ kind: 'csvLent', csvId, address }),
+      taken: (rows, rejects) => this.#post({ kind: 'csvTaken', csvId, rows, rejects }),
+      closed: (generation) => this.#post({ kind: 'csvGeneration', csvId, generation }),
+    })
+    this.#stagers.set(csvId, stager)
+    stager.begin()
+  }
+
+  /** Blocks that are lent are the main thread's until it closes the file. */
+  #fail(csvId: number): void {
+    this.#stagers.get(csvId)?.fail()
+    this.#decoders.get(csvId)?.close()
+    this.#decoders.delete(csvId)
   }
 
   #end(csvId: number): void {
     this.#decoders.get(csvId)?.close()
     this.#decoders.delete(csvId)
+    this.#stagers.get(csvId)?.close()
+    this.#stagers.delete(csvId)
   }
 }

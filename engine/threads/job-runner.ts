@@ -1,5 +1,5 @@
 // The writer's jobs on a query thread, in two lanes: one job of a lane at a time, in the order of their arrival, a slice of
-// each lane per step. Flushes have a lane of their own. They alone give memory back to the writer, and what a merge waits
+// each lane per step. Flushes, those of imports among them, have a lane of their own. They alone give memory back to the writer, and what a merge waits
 // for, memory of the queries, may come back only when ingest goes on: a flush must never stand behind it.
 
 import { assert } from '../base/assert.js'
@@ -8,9 +8,10 @@ import type { Kernels } from '../kernels/load.js'
 import { programRunner } from '../sql/exec/rewrite-rows.js'
 import { createFlushJob } from '../storage/flush.js'
 import { createMergeJob, type MergeTools } from '../storage/merge.js'
-import { type Job, type JobResult, smallFlushRows } from '../storage/messages.js'
+import { type Job, type JobResult, type StageWork, smallFlushRows } from '../storage/messages.js'
 import type { StorageJob } from '../storage/part-job.js'
 import { createRewriteJob, type RewriteTools } from '../storage/rewrite.js'
+import { createStageJob } from '../storage/stage.js'
 import { SyncGroup } from '../storage/sync-group.js'
 import type { FromQueryHost } from './messages.js'
 
@@ -18,7 +19,7 @@ export type JobRunnerTools = Omit<MergeTools, 'group'> & { readonly kernels: Ker
 
 interface Waiting {
   readonly jobId: number
-  readonly job: Job
+  readonly job: Job | StageWork
 }
 
 interface Lane {
@@ -46,8 +47,8 @@ export class JobRunner {
     this.#post = post
   }
 
-  add(jobId: number, job: Job): void {
-    const lane = job.kind === 'flush' ? this.#flushes : this.#others
+  add(jobId: number, job: Job | StageWork): void {
+    const lane = job.kind === 'flush' || job.kind === 'stage' ? this.#flushes : this.#others
     lane.waiting.push({ jobId, job })
   }
 
@@ -129,10 +130,12 @@ export class JobRunner {
     }
   }
 
-  #start(job: Job, group: SyncGroup | null): StorageJob {
+  #start(job: Job | StageWork, group: SyncGroup | null): StorageJob {
     switch (job.kind) {
       case 'flush':
         return createFlushJob({ ...this.#tools, group }, job)
+      case 'stage':
+        return createStageJob({ ...this.#tools, group }, job)
       case 'merge':
         return createMergeJob(this.#tools, job)
       case 'rewrite':

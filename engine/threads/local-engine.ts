@@ -3,11 +3,13 @@
 
 import { assert } from '../base/assert.js'
 import { AccessError, errorRecord, SqlError } from '../base/errors.js'
+import { insertSelectRows, resultWindowBytes } from '../base/limits.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type {
   Connector,
   CsvDecoding,
+  CsvLoad,
   CsvShape,
   Description,
   DoneResult,
@@ -17,6 +19,7 @@ import type {
   KafkaPosition,
   LineRequest,
   LineTicket,
+  LoadOptions,
   ParsedStatement,
   PlanResult,
   RowsResult,
@@ -50,6 +53,7 @@ import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
 import { LineDoor } from './line-door.js'
+import { openLoad } from './load-door.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
   isWhole,
@@ -70,11 +74,6 @@ import { tableFigures } from './table-figures.js'
 import { UserCatalog } from './user-catalog.js'
 import { demandRoom, guardWrite } from './write-guard.js'
 import { WriterRequests } from './writer-requests.js'
-
-/** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
-const insertSelectRows = 100_000
-/** Encoded bytes of a query that may wait for its reader. */
-const resultWindowBytes = 1024 * 1024
 
 export class LocalEngine implements Engine {
   readonly users: UserCatalog
@@ -184,6 +183,11 @@ export class LocalEngine implements Engine {
 
   csv(shape: CsvShape): CsvDecoding {
     return this.#options.queries.csv(shape)
+  }
+
+  load(options: LoadOptions): CsvLoad {
+    demandRoom(this.#options.memory)
+    return openLoad({ ...this.#options, request: (message) => this.#request(message) }, options)
   }
 
   async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {

@@ -1,14 +1,30 @@
 // Messages between the main thread and a query thread's host: queries, jobs of the writer, and the end.
 
 import type { ErrorRecord } from '../base/errors.js'
-import type { CsvBatch, CsvShape } from '../csv/shape.js'
+import type { CsvBatch, CsvReject, CsvShape, StagedGeneration } from '../csv/shape.js'
 import type { FromQueryThread, ToQueryThread } from '../sql/exec/messages.js'
-import type { Job, JobResult } from '../storage/messages.js'
+import type { Job, JobResult, StageWork } from '../storage/messages.js'
+
+export interface CsvStage {
+  readonly columnIds: readonly number[]
+  readonly blockBytes: number
+}
 
 export type ToQueryHost =
   | ToQueryThread
-  | { readonly kind: 'job'; readonly jobId: number; readonly job: Job }
-  | { readonly kind: 'csvOpen'; readonly csvId: number; readonly shape: CsvShape }
+  | { readonly kind: 'job'; readonly jobId: number; readonly job: Job | StageWork }
+  /** With `stage`, blocks are filled in the shared memory and rows become generations; else they come back as batches. */
+  | { readonly kind: 'csvOpen'; readonly csvId: number; readonly shape: CsvShape; readonly stage: CsvStage | null }
+  | {
+      readonly kind: 'csvFill'
+      readonly csvId: number
+      readonly address: number
+      readonly bytes: number
+      readonly utf8: boolean
+      readonly last: boolean
+    }
+  | { readonly kind: 'csvFlushed'; readonly csvId: number }
+  | { readonly kind: 'csvFree'; readonly csvId: number; readonly allocations: readonly number[] }
   | { readonly kind: 'csvBlock'; readonly csvId: number; readonly block: Uint8Array; readonly last: boolean }
   | { readonly kind: 'csvClose'; readonly csvId: number }
   | { readonly kind: 'close' }
@@ -16,6 +32,11 @@ export type ToQueryHost =
 export type FromQueryHost =
   | FromQueryThread
   | { readonly kind: 'csvBatches'; readonly csvId: number; readonly batches: readonly CsvBatch[] }
+  | { readonly kind: 'csvLent'; readonly csvId: number; readonly address: number }
+  | { readonly kind: 'csvTaken'; readonly csvId: number; readonly rows: number; readonly rejects: readonly CsvReject[] }
+  | { readonly kind: 'csvGeneration'; readonly csvId: number; readonly generation: StagedGeneration }
+  /** Nothing more comes of the file. */
+  | { readonly kind: 'csvClosed'; readonly csvId: number }
   | { readonly kind: 'csvFailed'; readonly csvId: number; readonly error: ErrorRecord }
   | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }
   | { readonly kind: 'jobFailed'; readonly jobId: number; readonly error: ErrorRecord }

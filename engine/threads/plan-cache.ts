@@ -1,7 +1,6 @@
 // Plans by statement text: the query cache. A plan is good while the catalog has not changed; least recently used ones
-// make room. Statements that speak of secrets are not kept.
+// make room.
 
-import { holdsSecret } from '../base/secret-text.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 
 const plansMax = 512
@@ -27,7 +26,7 @@ export class PlanCache {
   }
 
   set(sql: string, epoch: number, plan: QueryPlan): void {
-    if (sql.length > textCharactersMax || holdsSecret(sql)) return
+    if (sql.length > textCharactersMax) return
     if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value as string)
     this.#plans.set(sql, { epoch, plan })
   }

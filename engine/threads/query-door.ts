@@ -5,15 +5,16 @@
 // them have answered (or died) what they may look at stays: the query's snapshot and the lead's boards.
 
 import { assert } from '../base/assert.js'
-import { deferred } from '../base/deferred.js'
+import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord, errorRecord } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
-import type { CsvDecoding } from '../engine.js'
+import type { CsvDecoding, CsvLoad, LoadOptions } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { FromQueryThread, RunQuery, ShareFragment } from '../sql/exec/messages.js'
-import type { Job, JobResult } from '../storage/messages.js'
+import type { Job, JobResult, StageWork } from '../storage/messages.js'
 import type { Value } from '../types/value.js'
 import { CsvDoor } from './csv-door.js'
+import type { LoadServices } from './load-door.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
 
@@ -60,6 +61,9 @@ export class QueryDoor {
   /** By query id, until the last helper is gone. */
   readonly #helped = new Map<number, Helped>()
   readonly #csv = new CsvDoor()
+  /** Jobs of imports, by their ids. */
+  readonly #stages = new Map<number, Deferred<JobResult>>()
+  #nextStageId = -1
   /** Of the query that is run next. */
   nextQueryId = 1
 
@@ -80,7 +84,7 @@ export class QueryDoor {
     for (const running of worker.queries)
       this.#finish(running, { kind: 'error', queryId: running.queryId, error: record })
     this.#csv.threadEnded(worker.thread, record)
-    for (const jobId of worker.jobs) this.#options.jobFailed(jobId, record)
+    for (const jobId of worker.jobs) this.#jobFailed(jobId, record)
     for (const queryId of [...this.#helped.keys()]) this.#helperGone(queryId, worker.thread)
   }
 
@@ -116,14 +120,19 @@ export class QueryDoor {
     switch (message.kind) {
       case 'jobDone':
         this.#workers.get(threadId)?.jobs.delete(message.jobId)
-        this.#options.jobDone(message.jobId, message.result)
+        if (message.jobId < 0) this.#stageDone(message.jobId).resolve(message.result)
+        else this.#options.jobDone(message.jobId, message.result)
         return
       case 'jobFailed':
         this.#workers.get(threadId)?.jobs.delete(message.jobId)
-        this.#options.jobFailed(message.jobId, message.error)
+        this.#jobFailed(message.jobId, message.error)
         return
       case 'csvBatches':
       case 'csvFailed':
+      case 'csvLent':
+      case 'csvTaken':
+      case 'csvGeneration':
+      case 'csvClosed':
         this.#csv.receive(message)
         return
       case 'share':
@@ -170,6 +179,36 @@ export class QueryDoor {
     ended?.()
   }
 
+  #jobFailed(jobId: number, error: ErrorRecord): void {
+    if (jobId < 0) this.#stageDone(jobId).reject(errorFromRecord(error))
+    else this.#options.jobFailed(jobId, error)
+  }
+
+  #stageDone(jobId: number): Deferred<JobResult> {
+    const done = this.#stages.get(jobId)
+    assert(done !== undefined, 'a job of an import is known until it is done')
+    this.#stages.delete(jobId)
+    return done
+  }
+
+  /** Jobs of imports have negative ids. */
+  #runStage(work: StageWork, decoder: Thread<ToQueryHost>): Promise<JobResult> {
+    const worker = this.#leastBusy(decoder)
+    const jobId = this.#nextStageId--
+    const done = deferred<JobResult>()
+    this.#stages.set(jobId, done)
+    worker.jobs.add(jobId)
+    worker.thread.post({ kind: 'job', jobId, job: work })
+    return done.promise
+  }
+
+  load(services: Pick<LoadServices, 'request' | 'postWriter' | 'ended'>, options: LoadOptions): CsvLoad {
+    const { thread } = this.#leastBusy()
+    const { memory } = this.#options
+    const runStage: LoadServices['runStage'] = (work, decoder) => this.#runStage(work, decoder)
+    return this.#csv.load({ ...services, memory, thread, runStage }, options)
+  }
+
   csv(shape: CsvShape): CsvDecoding {
     const { thread } = this.#leastBusy()
     return this.#csv.open(thread, shape)
@@ -188,9 +227,11 @@ export class QueryDoor {
     running.deliver(message)
   }
 
-  #leastBusy(): Worker {
+  /** Another one than `but`, where there is one. */
+  #leastBusy(but: Thread<ToQueryHost> | null = null): Worker {
     let best: Worker | undefined
     for (const worker of this.#workers.values()) {
+      if (worker.thread === but && this.#workers.size > 1) continue
       if (best === undefined || load(worker) < load(best)) best = worker
     }
     assert(best !== undefined, 'there is a query thread')

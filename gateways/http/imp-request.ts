@@ -3,7 +3,7 @@
 import { ImportError, type ImportOptions } from '../../pipeline/ingest.js'
 import { parseQueryString, type QueryParameters } from './query-string.js'
 
-export interface ImpRequest extends Omit<ImportOptions, 'engine' | 'session' | 'connectionId' | 'name'> {
+export interface ImpRequest extends Omit<ImportOptions, 'engine' | 'session' | 'connectionId' | 'name' | 'blockBytes'> {
   /** Null: the name of the file. */
   readonly name: string | null
   readonly json: boolean

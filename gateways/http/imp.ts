@@ -110,6 +110,7 @@ async function importBody(
           session = new ImportSession({
             ...importOptions,
             ...{ engine, session: own, connectionId: connection.id, name: checkTableName(table) },
+            blockBytes: options.receiveBufferBytes,
           })
           await session.schema(schema)
           await readInto(session, stream)

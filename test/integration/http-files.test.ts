@@ -238,6 +238,34 @@ describe('imports', () => {
     ).toEqual([])
   }, 60_000)
 
+  test('a large file joins the rows of a table as one transaction, and stays through a crash', async () => {
+    await run('create table joined (ts timestamp, s symbol, v long, t varchar) timestamp(ts) partition by month')
+    await run("insert into joined values ('2024-01-01T00:00:00.000000Z', 'first', -1, 'tie')")
+    // Backwards in time; every symbol a thousand times; a line in ten thousand is wrong.
+    const line = (row: number): string => {
+      const ts = new Date(Date.UTC(2024, 0, 1) + (449_999 - row) * 1000).toISOString().slice(0, -1)
+      return row % 10_000 === 77 ? `${ts}000Z,s,oops,t` : `${ts}000Z,s${row % 450},${row},"${'t'.repeat(30)}""\n,"`
+    }
+    const data = `ts,s,v,t\n${Array.from({ length: 450_000 }, (_, row) => line(row)).join('\n')}\n`
+    const refused = await imported(data, { name: 'joined' })
+    expect(refused.body).toEqual({ status: expect.stringContaining('line 156, column v') })
+    expect(await server.rows('select count() from joined')).toEqual([[1]])
+    const { body } = await imported(data, { name: 'joined', atomicity: 'skipRow' })
+    expect(body).toMatchObject({ rowsImported: 449_955, rowsRejected: 45 })
+    expect((body.rejects as readonly unknown[])[1]).toMatchObject({ line: expect.any(Number), column: 'v' })
+    await run("insert into joined values ('2024-01-01T00:00:00.000000Z', 'last', -2, 'tie')")
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+      await server.restart(signal)
+      expect(await server.rows('select count(), count_distinct(s), sum(v) from joined')).toEqual([
+        [449_957, 452, 101_239_871_532],
+      ])
+      // Ties come in the order of the transactions.
+      expect(await server.rows("select v from joined where ts = '2024-01-01'")).toEqual([[-1], [449_999], [-2]])
+      const sample = await server.rows('select t, s from joined where v = 123456')
+      expect(sample).toEqual([[`${'t'.repeat(30)}"\n,`, 's156']])
+    }
+  }, 60_000)
+
   test('columns of a table are found by name', async () => {
     await run('create table named (ts timestamp, v double, s symbol) timestamp(ts) partition by day')
     const data = 's,ts\nx,2024-01-01T00:00:00.000000Z\ny,2024-01-01T00:00:01.000000Z\n'

@@ -67,6 +67,9 @@ export function fakeEngine(): FakeEngine {
     csv: () => {
       throw new AssertionError('the fake engine decodes no CSV')
     },
+    load: () => {
+      throw new AssertionError('the fake engine loads no files')
+    },
     rows: async () => {
       throw new AssertionError('the fake engine stores no packed rows')
     },

@@ -1,0 +1,331 @@
+// A CSV file on its way into parts: blocks that the main thread filled in the shared memory are decoded in place, into a
+// generation that is laid out as a memtable's (storage/layout.ts) and flushed as one. Runs on a query thread; blocks in
+// their order.
+//
+//   BLOCK OF INPUT   headroom for the beginning of a record | the bytes of the file | padding
+//
+// Texts stay where they are in the input: a generation owns the blocks that they lie in. Symbols are numbered within the
+// file; the ids of the table take their place when the generation is flushed (storage/stage.ts).
+
+import { ResourceError, RowError } from '../base/errors.js'
+import { csvScanBytes } from '../kernels/csv.js'
+import { budgets } from '../memory/budgets.js'
+import { blockHeaderBytes, generationBytes } from '../storage/layout.js'
+import { Scratch } from '../storage/part-scratch.js'
+import { type DataType, widthOf } from '../types/column-types.js'
+import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
+import { type CsvScan, scanRecords } from './scan.js'
+import type { CsvReject, CsvShape, StagedGeneration } from './shape.js'
+
+/** Before the bytes of a block of input: what a record may have begun with in the block before. */
+export const stageHeadroomBytes = 64 * 1024
+
+const paddingBytes = 192
+const batchRowsMax = 16_384
+/** A longer record is an unclosed quote. */
+const recordBytesMax = 16 * 1024 * 1024
+const generationRowsMax = 1 << 21
+const generationBytesMax = 96 * 1024 * 1024
+/** Share of the memory of all memtables that one generation takes at most. */
+const generationShare = 1 / 8
+/** Above this share of it, a generation is closed early. */
+const memoryMark = 0.8
+/** Generations that wait to be flushed, and blocks that wait to be filled. */
+const waitingMax = 2
+const lentMax = 3
+
+export interface StageEvents {
+  /** A block of input that may be filled. */
+  readonly lent: (address: number) => void
+  readonly taken: (rows: number, rejects: readonly CsvReject[]) => void
+  readonly closed: (generation: StagedGeneration) => void
+}
+
+interface SymbolColumn {
+  readonly known: Map<string, number>
+  fresh: string[]
+}
+
+export class CsvStager {
+  readonly #tools: CsvTools
+  readonly #shape: CsvShape
+  readonly #columnIds: readonly number[]
+  readonly #blockBytes: number
+  readonly #events: StageEvents
+  readonly #scratch: Scratch
+  readonly #scan: CsvScan
+  readonly #fields: CsvFields
+  readonly #symbols = new Map<number, SymbolColumn>()
+  readonly #keepsInput: boolean
+  readonly #generationBytesMax: number
+  /** Of the generation under way. */
+  #allocations: number[] = []
+  #blocks: number[] = []
+  #rows = 0
+  #bytes = 0
+  /** Addresses of the columns of the batch under way. */
+  #places: number[] = []
+  #tail = 0
+  #headerSkipped: boolean
+  readonly #lent = new Set<number>()
+  #waiting = 0
+  #failed = false
+
+  constructor(
+    tools: CsvTools,
+    shape: CsvShape,
+    stage: { readonly columnIds: readonly number[]; readonly blockBytes: number },
+    events: StageEvents,
+  ) {
+    this.#tools = tools
+    this.#shape = shape
+    this.#columnIds = stage.columnIds
+    this.#blockBytes = stage.blockBytes
+    this.#events = events
+    this.#headerSkipped = !shape.header
+    this.#scratch = new Scratch(tools.memory, tools.allocator, budgets.queries)
+    this.#keepsInput = shape.columns.some(({ type }) => isText(type) && type.name !== 'SYMBOL')
+    const share = tools.allocator.limit(budgets.memtables) * generationShare
+    this.#generationBytesMax = Math.min(generationBytesMax, share)
+    const columns = shape.columns.length
+    const rowsMax = Math.max(64, Math.min(batchRowsMax, Math.floor((4 * 1024 * 1024) / (columns * 8)))) & ~7
+    const { memory, kernels } = tools
+    const scratch = this.#scratch
+    const entries = scratch.room('entries', columns * rowsMax * 8)
+    const lines = scratch.room('lines', rowsMax * 4)
+    const state = scratch.room('scan', csvScanBytes)
+    const where = { memory, kernel: kernels.csv, state, entries, lines }
+    this.#scan = { ...where, delimiter: shape.delimiter, columns, rowsMax, at: 0, line: 1 }
+    const room = (index: number): number => this.#places[index] as number
+    this.#fields = new CsvFields({ tools, shape, scratch, scan: this.#scan, room })
+    for (const [index, { type }] of shape.columns.entries()) {
+      if (type.name === 'SYMBOL') this.#symbols.set(index, { known: new Map(), fresh: [] })
+    }
+  }
+
+  /** Lends the first blocks. */
+  begin(): void {
+    this.#lend()
+  }
+
+  /** `address` was lent; `last`: nothing follows. */
+  take(address: number, bytes: number, utf8: boolean, last: boolean): void {
+    this.#lent.delete(address)
+    const { memory, allocator } = this.#tools
+    if (this.#failed) {
+      allocator.free(address)
+      return
+    }
+    let data = address + stageHeadroomBytes
+    let owner = address
+    if (this.#tail > stageHeadroomBytes) {
+      owner = allocator.demand(this.#tail + bytes + paddingBytes, budgets.memtables)
+      memory.u8.copyWithin(owner + this.#tail, data, data + bytes)
+      data = owner + this.#tail
+      allocator.free(address)
+    }
+    const start = data - this.#tail
+    const saved = this.#tail === 0 ? 0 : this.#scratch.room('tail', this.#tail, this.#tail)
+    memory.u8.copyWithin(start, saved, saved + this.#tail)
+    const before = this.#rows
+    try {
+      this.#decode(start, data + bytes, utf8, last)
+    } finally {
+      if (this.#keepsInput && this.#rows > before) this.#own(owner, this.#blockBytes)
+      else allocator.free(owner)
+    }
+    if (last || this.#isFull()) this.#closeGeneration(last)
+    if (!last) this.#lend()
+  }
+
+  /** A generation was flushed and is gone. */
+  flushed(): void {
+    this.#waiting--
+    if (!this.#failed) this.#lend()
+  }
+
+  /** Nothing more is decoded; lent blocks may still be written to. */
+  fail(): void {
+    this.#failed = true
+    for (const address of this.#allocations) this.#tools.allocator.free(address)
+    this.#allocations = []
+    this.#scratch.release()
+  }
+
+  close(): void {
+    this.fail()
+    for (const address of this.#lent) this.#tools.allocator.free(address)
+    this.#lent.clear()
+  }
+
+  #own(address: number, bytes: number): void {
+    this.#allocations.push(address)
+    this.#bytes += bytes
+  }
+
+  #isFull(): boolean {
+    const { allocator } = this.#tools
+    const short = allocator.used(budgets.memtables) > memoryMark * allocator.limit(budgets.memtables)
+    return this.#rows >= generationRowsMax || this.#bytes >= this.#generationBytesMax || (short && this.#rows > 0)
+  }
+
+  /** Blocks to fill, unless flushes have to catch up first. */
+  #lend(): void {
+    const { allocator } = this.#tools
+    while (this.#lent.size < lentMax && this.#waiting < waitingMax) {
+      const bytes = stageHeadroomBytes + this.#blockBytes + paddingBytes
+      const address = allocator.allocate(bytes, budgets.memtables)
+      if (address === 0) {
+        if (this.#lent.size > 0 || this.#waiting > 0) return
+        if (this.#rows === 0) throw new ResourceError('out of memory for an import')
+        this.#closeGeneration(false)
+        return
+      }
+      this.#lent.add(address)
+      this.#events.lent(address)
+    }
+  }
+
+  #decode(start: number, end: number, utf8: boolean, last: boolean): void {
+    const scan = this.#scan
+    const { u8 } = this.#tools.memory
+    scan.at = start
+    if (scan.line === 1 && this.#tail === 0 && u8[start] === 0xef && u8[start + 1] === 0xbb) scan.at += 3
+    const all: CsvReject[] = []
+    const before = this.#rows
+    for (;;) {
+      const at = scan.at
+      const rejects: CsvReject[] = []
+      const rows = scanRecords(scan, end, last, rejects)
+      if (rows === 0 && rejects.length === 0 && scan.at === at) break
+      const from = this.#skipHeader(rows, rejects)
+      if (rows > from) this.#batch(from, rows - from, utf8, rejects)
+      all.push(...rejects)
+      if (rows < scan.rowsMax && rejects.length === 0) break
+    }
+    this.#tail = end - scan.at
+    if (this.#tail > recordBytesMax) throw new RowError('a quote is not closed', scan.line)
+    const saved = this.#scratch.room('tail', this.#tail + 1)
+    u8.copyWithin(saved, scan.at, end)
+    this.#events.taken(this.#rows - before, all)
+  }
+
+  #skipHeader(rows: number, rejects: CsvReject[]): number {
+    if (this.#headerSkipped || (rows === 0 && rejects.length === 0)) return 0
+    this.#headerSkipped = true
+    const firstRow = rows > 0 ? this.#fields.lineOf(0) : Number.POSITIVE_INFINITY
+    if (rejects[0] === undefined || rejects[0].line > firstRow) return 1
+    rejects.shift()
+    return 0
+  }
+
+  /** Scanned rows become a block of the generation. */
+  #batch(from: number, rows: number, utf8: boolean, rejects: CsvReject[]): void {
+    const { memory } = this.#tools
+    const block = this.#openBlock(rows)
+    const bad = new Map<number, CsvReject>()
+    this.#fields.columns(from, rows, bad, utf8)
+    rejects.push(...bad.values())
+    rejects.sort((x, y) => x.line - y.line)
+    const kept = rows - bad.size
+    for (const [index, { type }] of this.#shape.columns.entries()) {
+      const place = this.#places[index] as number
+      if (!isText(type)) {
+        if (bad.size > 0) keepRows(memory.u8, place, rows, widthOf(type), bad, place)
+        continue
+      }
+      const entries = this.#fields.entriesOf(index, from)
+      const target = type.name === 'SYMBOL' ? this.#scratch.room('kept', rows * 8) : place
+      if (bad.size > 0) keepRows(memory.u8, entries, rows, 8, bad, target)
+      else memory.u8.copyWithin(target, entries, entries + rows * 8)
+      if (type.name === 'SYMBOL') this.#numberSymbols(index, target, kept, place)
+    }
+    if (kept === 0) return
+    memory.u32[(block + 8) >>> 2] = kept
+    memory.u32[block >>> 2] = this.#rows
+    this.#blocks.push(block)
+    this.#rows += kept
+  }
+
+  /** One allocation for the block and the memory of its columns. */
+  #openBlock(rows: number): number {
+    const { memory, allocator } = this.#tools
+    const columnCount = Math.max(...this.#columnIds) + 1
+    const headerBytes = aligned(blockHeaderBytes + columnCount * 4)
+    const sizes = this.#shape.columns.map(({ type }) => aligned(rows * memoryWidth(type)) + 64)
+    const bytes = headerBytes + sizes.reduce((sum, size) => sum + size, 0)
+    const block = allocator.demand(bytes + 64, budgets.memtables)
+    this.#own(block, bytes)
+    memory.u8.fill(0, block, block + headerBytes)
+    memory.u32[(block + 4) >>> 2] = rows
+    memory.u32[(block + 12) >>> 2] = columnCount
+    let at = block + headerBytes
+    this.#places = sizes.map((size, index) => {
+      const place = at
+      memory.u32[((block + blockHeaderBytes) >>> 2) + (this.#columnIds[index] as number)] = place
+      at += size
+      return place
+    })
+    return block
+  }
+
+  #numberSymbols(index: number, entries: number, count: number, place: number): void {
+    const column = this.#symbols.get(index) as SymbolColumn
+    const { memory } = this.#tools
+    const { ids, texts, count: distinct } = distinctSymbols(this.#tools, this.#scratch, entries, count)
+    const numbers = new Int32Array(distinct)
+    const bytes = Buffer.from(texts.buffer, texts.byteOffset, texts.length)
+    for (let each = 0, at = 0; each < distinct; each++) {
+      const length = bytes.readUInt32LE(at)
+      const text = bytes.toString('utf8', at + 4, at + 4 + length)
+      at += 4 + length
+      let number = column.known.get(text)
+      if (number === undefined) {
+        number = column.known.size
+        column.known.set(text, number)
+        column.fresh.push(text)
+      }
+      numbers[each] = number
+    }
+    const word = place >>> 2
+    for (let row = 0; row < count; row++) {
+      const id = ids[row] as number
+      memory.i32[word + row] = id < 0 ? -1 : (numbers[id] as number)
+    }
+  }
+
+  #closeGeneration(last: boolean): void {
+    const { memory, allocator } = this.#tools
+    const { u32 } = memory
+    let address = 0
+    if (this.#rows > 0) {
+      address = allocator.demand(generationBytes + this.#blocks.length * 4, budgets.memtables)
+      this.#own(address, 0)
+      u32.fill(0, address >>> 2, (address + generationBytes) >>> 2)
+      const words = [this.#rows, this.#blocks.length, address + generationBytes, this.#blocks.length, this.#rows]
+      for (const [word, value] of words.entries()) u32[(address >>> 2) + word] = value
+      u32.set(this.#blocks, (address + generationBytes) >>> 2)
+      this.#waiting++
+    }
+    const symbols = [...this.#symbols].map(([index, column]) => {
+      const { fresh } = column
+      column.fresh = []
+      return [this.#columnIds[index] as number, fresh] as const
+    })
+    this.#events.closed({ address, rows: this.#rows, allocations: this.#allocations, symbols, last })
+    this.#allocations = []
+    this.#blocks = []
+    this.#rows = 0
+    this.#bytes = 0
+  }
+}
+
+function aligned(bytes: number): number {
+  return (bytes + 63) & ~63
+}
+
+/** Bytes of a value in a generation. */
+function memoryWidth(type: DataType): number {
+  if (type.name === 'SYMBOL') return 4
+  return isText(type) ? 8 : widthOf(type)
+}

@@ -1,0 +1,220 @@
+// Files on their way into parts, as the main thread sees them: it fills blocks of the shared memory that the decoder lends,
+// has generations written by other query threads, and has the writer name the parts at the end.
+//
+//   write   chunks ──> lent block ──> decoder (one query thread) ──> generation ──> job (another one) ──> parts
+//   commit  the writer names all parts in one record; until then nothing of the file is in the table
+//
+// Backpressure: the decoder lends no more blocks while generations wait to be written.
+
+import { assert } from '../base/assert.js'
+import { type Deferred, deferred } from '../base/deferred.js'
+import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
+import type { CsvReject, StagedGeneration } from '../csv/shape.js'
+import { stageHeadroomBytes } from '../csv/stage.js'
+import { Utf8Check } from '../csv/utf8.js'
+import type { CsvLoad, LoadOptions } from '../engine.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { JobResult, Receipt, StageWork, ToWriter } from '../storage/messages.js'
+import type { PartDescriptor } from '../storage/schema.js'
+import type { FromQueryHost, ToQueryHost } from './messages.js'
+import type { Thread } from './thread.js'
+
+export interface LoadServices {
+  readonly memory: SharedMemory
+  readonly thread: Thread<ToQueryHost>
+  readonly csvId: number
+  /** Writes a generation on a query thread, another one than the decoder's where there is one. */
+  readonly runStage: (work: StageWork, decoder: Thread<ToQueryHost>) => Promise<JobResult>
+  /** Asks the writer; rejects with what its receipt says went wrong. */
+  readonly request: (message: (requestId: number) => ToWriter) => Promise<Receipt>
+  readonly postWriter: (message: ToWriter) => void
+  /** The load is over: its id is forgotten, its tables may go. */
+  readonly ended: () => void
+}
+
+interface LoadSurroundings extends Pick<LoadServices, 'request' | 'postWriter'> {
+  readonly view: { hold(tableIds: readonly number[]): { release(): void } }
+  readonly queries: {
+    load(services: Pick<LoadServices, 'request' | 'postWriter' | 'ended'>, options: LoadOptions): CsvLoad
+  }
+}
+
+/** What the jobs read of the table stays until the load has ended. */
+export function openLoad({ view, queries, request, postWriter }: LoadSurroundings, options: LoadOptions): CsvLoad {
+  const held = view.hold([options.tableId])
+  return queries.load({ request, postWriter, ended: () => held.release() }, options)
+}
+
+export type LoadMessage = Extract<FromQueryHost, { kind: 'csvLent' | 'csvTaken' | 'csvGeneration' | 'csvClosed' }>
+
+export class Load implements CsvLoad {
+  readonly #services: LoadServices
+  readonly #options: LoadOptions
+  readonly #utf8 = new Utf8Check()
+  readonly #lent: number[] = []
+  #filling: { readonly address: number; bytes: number } | null = null
+  #news: Deferred<void> | null = null
+  #failure: Error | null = null
+  /** Generations are prepared one after the other: their parts are numbered in the order of the file. */
+  #preparing: Promise<void> = Promise.resolve()
+  readonly #writing: Promise<void>[] = []
+  readonly #parts: (readonly PartDescriptor[])[] = []
+  /** By column id: ids of the table by the numbers that the file's symbols have. */
+  readonly #symbolIds = new Map<number, Int32Array>()
+  readonly #decoded = deferred<void>()
+  /** The decoder says no more. */
+  readonly #over = deferred<void>()
+  #committed = false
+  #closed = false
+
+  constructor(services: LoadServices, options: LoadOptions) {
+    this.#services = services
+    this.#options = options
+    this.#decoded.promise.catch(() => {})
+    const { shape, columnIds, blockBytes } = options
+    const { thread, csvId } = services
+    thread.post({ kind: 'csvOpen', csvId, shape, stage: { columnIds, blockBytes } })
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    const { blockBytes } = this.#options
+    this.#utf8.add(chunk, false)
+    for (let from = 0; from < chunk.length; ) {
+      const filling = this.#filling ?? (await this.#nextBlock())
+      const part = chunk.subarray(from, from + blockBytes - filling.bytes)
+      this.#services.memory.u8.set(part, filling.address + stageHeadroomBytes + filling.bytes)
+      filling.bytes += part.length
+      from += part.length
+      if (filling.bytes === blockBytes) this.#post(filling, false)
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#utf8.add(new Uint8Array(0), true)
+    this.#post(this.#filling ?? (await this.#nextBlock()), true)
+    await this.#decoded.promise
+    await this.#preparing
+    await Promise.all(this.#writing)
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  async commit(): Promise<Receipt> {
+    assert(this.#failure === null, 'a load that failed is not committed')
+    const { tableId, columnIds } = this.#options
+    const parts = this.#parts.flat()
+    // Whatever comes of it, the parts are the writer's now.
+    this.#committed = true
+    return this.#services.request((requestId) => ({ kind: 'adopt', requestId, tableId, columnIds, parts }))
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    const { thread, csvId, postWriter, ended } = this.#services
+    this.fail(new Error('the load was closed'))
+    thread.post({ kind: 'csvClose', csvId })
+    await this.#over.promise
+    await this.#preparing
+    await Promise.allSettled(this.#writing)
+    const parts = this.#parts.flat()
+    if (!this.#committed && parts.length > 0) postWriter({ kind: 'discard', parts })
+    ended()
+  }
+
+  /** The decoder is no more. */
+  threadEnded(error: ErrorRecord): void {
+    this.fail(error)
+    this.#over.resolve()
+  }
+
+  /** Nothing more can be decoded or written. */
+  fail(error: Error | ErrorRecord): void {
+    this.#failure ??= error instanceof Error ? error : errorFromRecord(error)
+    this.#decoded.reject(this.#failure)
+    this.#news?.resolve()
+  }
+
+  receive(message: LoadMessage): void {
+    switch (message.kind) {
+      case 'csvLent':
+        this.#lent.push(message.address)
+        this.#news?.resolve()
+        return
+      case 'csvClosed':
+        this.#over.resolve()
+        return
+      case 'csvTaken':
+        this.#take(message.rows, message.rejects)
+        return
+      case 'csvGeneration':
+        this.#preparing = this.#preparing.then(() => this.#prepare(message.generation))
+        if (message.generation.last) this.#decoded.resolve()
+    }
+  }
+
+  #take(rows: number, rejects: readonly CsvReject[]): void {
+    if (this.#failure !== null) return
+    try {
+      this.#options.onDecoded(rows, rejects)
+    } catch (error) {
+      this.fail(error as Error)
+    }
+  }
+
+  async #nextBlock(): Promise<{ readonly address: number; bytes: number }> {
+    for (;;) {
+      if (this.#failure !== null) throw this.#failure
+      const address = this.#lent.shift()
+      if (address !== undefined) {
+        this.#filling = { address, bytes: 0 }
+        return this.#filling
+      }
+      this.#news = deferred<void>()
+      await this.#news.promise
+      this.#news = null
+    }
+  }
+
+  #post({ address, bytes }: { readonly address: number; readonly bytes: number }, last: boolean): void {
+    const { thread, csvId } = this.#services
+    this.#filling = null
+    thread.post({ kind: 'csvFill', csvId, address, bytes, utf8: this.#utf8.valid, last })
+  }
+
+  async #prepare({ address, rows, allocations, symbols }: StagedGeneration): Promise<void> {
+    if (address === 0) return
+    const { tableId } = this.#options
+    const { thread, csvId, request } = this.#services
+    try {
+      if (this.#failure !== null) throw this.#failure
+      const { staged } = await request((requestId) => ({ kind: 'stage', requestId, tableId, symbols }))
+      assert(staged !== undefined, 'the writer answers with what the job needs')
+      for (const [columnId, ids] of staged.symbolIds) this.#addSymbols(columnId, ids)
+      const { version, firstPartId } = staged
+      const symbolIds = [...this.#symbolIds]
+      const work = { kind: 'stage', version, generation: address, rows, firstPartId, symbolIds, allocations } as const
+      this.#writing.push(this.#write(work, this.#writing.length))
+    } catch (error) {
+      thread.post({ kind: 'csvFree', csvId, allocations })
+      this.fail(error as Error)
+    }
+  }
+
+  async #write(work: StageWork, index: number): Promise<void> {
+    const { thread, csvId, runStage } = this.#services
+    try {
+      this.#parts[index] = (await runStage(work, thread)).parts
+      thread.post({ kind: 'csvFlushed', csvId })
+    } catch (error) {
+      this.fail(error as Error)
+    }
+  }
+
+  #addSymbols(columnId: number, ids: Int32Array): void {
+    const known = this.#symbolIds.get(columnId) ?? new Int32Array(0)
+    const all = new Int32Array(known.length + ids.length)
+    all.set(known)
+    all.set(ids, known.length)
+    this.#symbolIds.set(columnId, all)
+  }
+}
