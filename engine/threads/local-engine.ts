@@ -202,8 +202,7 @@ export class LocalEngine implements Engine {
   }
 
   tableExists(name: string): boolean {
-    if (this.#hides(name)) return false
-    return this.#options.view.table(name) !== undefined
+    return !this.#hides(name) && this.#options.view.table(name) !== undefined
   }
 
   async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
@@ -472,12 +471,8 @@ export class LocalEngine implements Engine {
     planned: Pick<Planned<'insertSelect'>, 'tableId' | 'query' | 'columns'>,
     options: ExecuteOptions,
   ): Promise<number> {
-    const unlimited = {
-      encoding: { kind: 'values' },
-      skip: 0,
-      rowsMax: Number.POSITIVE_INFINITY,
-      countAll: false,
-    } as const
+    const whole = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false }
+    const unlimited = { encoding: { kind: 'values' }, ...whole } as const
     const running = this.#run(sql, planned.query, { ...options, ...unlimited }, () => {})
     let inserted = 0
     let waiting: (readonly Value[])[] = []
