@@ -1,6 +1,7 @@
 // Plans by statement text: the query cache. A plan is good while the catalog has not changed; least recently used ones
-// make room.
+// make room. Statements that speak of secrets are not kept.
 
+import { holdsSecret } from '../base/secret-text.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 
 const plansMax = 512
@@ -26,7 +27,7 @@ export class PlanCache {
   }
 
   set(sql: string, epoch: number, plan: QueryPlan): void {
-    if (sql.length > textCharactersMax) return
+    if (sql.length > textCharactersMax || holdsSecret(sql)) return
     if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value as string)
     this.#plans.set(sql, { epoch, plan })
   }

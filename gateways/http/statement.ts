@@ -1,7 +1,7 @@
 // What the endpoints that run a statement share: their turn, the client that goes away, counting and refusing.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { shownStatement } from '../../engine/base/secrets.js'
+import { shownText } from '../../engine/base/secret-text.js'
 import type { StatementResult } from '../../engine/engine.js'
 import { type Answer, answerOf } from '../common/answers.js'
 import type { Exchange, HttpContext } from './context.js'
@@ -50,7 +50,7 @@ export function brokenAnswer({ counters, log }: HttpContext, sql: string | null,
     log(
       'E',
       'http',
-      `statement failed: ${error instanceof Error ? error.stack : answer.message} [sql=${shownStatement(sql ?? '')}]`,
+      `statement failed: ${error instanceof Error ? error.stack : answer.message} [sql=${shownText(sql ?? '')}]`,
     )
   }
   return answer
@@ -83,5 +83,5 @@ export function logStatement(
 ): void {
   if (!options.logQueries) return
   const cached = result.kind === 'rows' && result.cached
-  log('I', 'exec', `[exe] ${shownStatement(sql)} [cached=${cached}, time=${Math.round(timeMs * 1000) / 1000}ms]`)
+  log('I', 'exec', `[exe] ${shownText(sql)} [cached=${cached}, time=${Math.round(timeMs * 1000) / 1000}ms]`)
 }
