@@ -8,7 +8,7 @@ import type * as ast from '../parse/ast.js'
 import { namespaces, ownEntries, ownerOid, relationNames, relationOid } from '../pg-catalog/entries.js'
 import { procedures } from '../pg-catalog/procedures.js'
 import { allOptions, optionKey, sessionOption } from '../pg-catalog/session-options.js'
-import { typeOid } from '../pg-catalog/types.js'
+import { pgTypes, typeOid } from '../pg-catalog/types.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
@@ -66,21 +66,23 @@ function namesOf(kind: NamedKind, context: BindContext): ReadonlyMap<number, str
       return new Map(Object.entries(namespaces).map(([name, oid]) => [oid, name]))
     case 'regrole':
       return new Map([[ownerOid, context.evaluation.user]])
-    default:
+    case 'regtype':
+      return new Map(pgTypes.map(({ oid, sqlName }) => [oid, sqlName]))
+    case 'regproc':
       return new Map(procedures().map(({ oid, name }) => [oid, name]))
   }
 }
 
 /** The list goes with the plan as one text. */
 function lookedUp(
-  name: 'catalog_name' | 'catalog_text' | 'role_name',
-  number: Expression,
-  names: ReadonlyMap<number, string>,
+  name: 'catalog_name' | 'catalog_text' | 'catalog_number' | 'role_name',
+  key: Expression,
+  found: ReadonlyMap<number | string, string>,
   context: BindContext,
 ): Expression {
   context.cacheable = false
-  const list = constantOf(JSON.stringify(Object.fromEntries(names)), textType, number.position)
-  return scalarCall(name, [number, list], number.position, context)
+  const list = constantOf(JSON.stringify(Object.fromEntries(found)), textType, key.position)
+  return scalarCall(name, [key, list], key.position, context)
 }
 
 // Names as numbers --------------------------------------------------------------------------------------------------
@@ -90,7 +92,10 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
   const type = dataType('INT', intKinds[kind])
   context.cacheable = false
   if (!isText(value.type)) return { ...convertTo(plainNumber(value), dataType('INT')), type }
-  if (!isConstant(value)) throw new SqlError(`a name of the catalog must be a constant [type=${kind}]`, value.position)
+  if (!isConstant(value)) {
+    const numbers = new Map([...namesOf(kind, context)].map(([oid, name]) => [name, String(oid)]))
+    return { ...lookedUp('catalog_number', value, numbers, context), type }
+  }
   if (value.value === null) return constantOf(null, type, value.position)
   const name = String(value.value)
   const oid = numberOf(name, kind, context)

@@ -297,13 +297,18 @@ function memberOfValue({ left, right, position }: ast.QuantifiedExpression, scop
     const place = scalarCall('array_position', [list, operand], position, scope.context)
     return bindComparison('<>', place, constantOf(null, dataType('STRING'), position), position, scope.context)
   }
-  if (!isText(list.type) || isConstant(list)) {
+  if (!isText(list.type) || isUntypedNull(list) || isWord(list)) {
     throw new SqlError(
       `unknown function name: any(${isUntypedNull(list) ? 'NULL' : typeName(list.type)})`,
       quantifierPosition('any', right, scope),
     )
   }
   return scalarCall('list_has', [list, castTo(operand, dataType('STRING'))], position, scope.context)
+}
+
+/** A literal that is no list. */
+function isWord(list: Expression): boolean {
+  return isConstant(list) && typeof list.value === 'string' && textElements(list.value) === null
 }
 
 function unknownQuantifier({ quantifier, right }: ast.QuantifiedExpression, scope: ExpressionScope): SqlError {

@@ -2,8 +2,11 @@
 
 import { SqlError } from '../../base/errors.js'
 import { valueBytesMax } from '../../base/limits.js'
+import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import { displayText } from './convert.js'
 import { type Accumulator, type AggregateFunction, accumulator } from './function-types.js'
+import { textArray } from './text-lists.js'
 
 // Moments of one or two variables: means and sums of squared deviations are updated together (Welford, Chan). ---------
 
@@ -283,4 +286,31 @@ const texts: AggregateFunction[] = [
   },
 ]
 
-export const statisticAggregates: readonly AggregateFunction[] = [...spread, ...means, ...quantiles, ...texts]
+/** Values of other types are collected as a list of texts. */
+function listing(distinct: boolean): Accumulator<unknown> {
+  return accumulator<{ values: (string | null)[] }>({
+    init: () => ({ values: [] }),
+    add: (state, [value = null], { argTypes }) => {
+      state.values.push(value === null ? null : displayText(value, argTypes[0] ?? dataType('STRING')))
+    },
+    merge: (state, other) => {
+      state.values.push(...other.values)
+    },
+    result: ({ values }) => (values.length === 0 ? null : textArray(distinct ? [...new Set(values)] : values)),
+  })
+}
+
+const lists: AggregateFunction[] = (['TEXT', 'TIME', 'BOOLEAN'] as const).flatMap((type) =>
+  [false, true].map(
+    (distinct): AggregateFunction => ({
+      name: distinct ? 'array_distinct_agg' : 'array_agg',
+      takes: [type],
+      gives: 'STRING',
+      says: distinct ? 'All different values as a list.' : 'All values as a list.',
+      example: type === 'TEXT' ? [`array${distinct ? '_distinct' : ''}_agg(x::string)`, '{1,2,3,4,5}'] : null,
+      accumulator: listing(distinct),
+    }),
+  ),
+)
+
+export const statisticAggregates: readonly AggregateFunction[] = [...spread, ...means, ...quantiles, ...texts, ...lists]

@@ -17,6 +17,7 @@ import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
 import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
+import { textFormatFunctions } from './text-format.js'
 import { textListFunctions } from './text-lists.js'
 import { timeFunctions } from './times.js'
 import { timeTextFunctions } from './times-text.js'
@@ -37,6 +38,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...jsonFunctions,
   ...pgFunctions,
   ...textListFunctions,
+  ...textFormatFunctions,
 ]
 
 export const aggregateFunctions: readonly AggregateFunction[] = [

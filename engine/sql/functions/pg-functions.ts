@@ -1,7 +1,7 @@
 // Functions that tools of the PostgreSQL world call to read the catalog: descriptions, rights, names. Nothing that is
 // asked of the catalog itself is here: query threads know none.
 
-import { AssertionError } from '../../base/errors.js'
+import { AssertionError, SqlError } from '../../base/errors.js'
 import type { ColumnType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { procedureOfOid } from '../pg-catalog/procedures.js'
@@ -90,8 +90,8 @@ const visible: ScalarFunction[] = [
 
 const definitions: ScalarFunction[] = [
   ...fixed('pg_get_partkeydef', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_get_indexdef', [['INT'], ['INT', 'INT', 'BOOLEAN']], 'STRING', notKept, null),
-  ...fixed('pg_get_constraintdef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
+  ...fixed('pg_get_indexdef', [['INT'], ['INT', 'INT', 'ANY']], 'STRING', notKept, null),
+  ...fixed('pg_get_constraintdef', [['INT'], ['INT', 'ANY']], 'STRING', notKept, null),
   ...fixed('pg_get_triggerdef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
   ...fixed('pg_get_ruledef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
   ...fixed('pg_get_statisticsobjdef_columns', [['INT']], 'STRING', notKept, null),
@@ -156,6 +156,14 @@ const lookUps: ScalarFunction[] = [
     example: ['catalog_name(7, \'{"7":"t"}\')', 't'],
     eval: ([oid, list], site) => listed(oid, site, list) ?? (oid === 0 ? '-' : String(oid)),
   }),
+  row('catalog_number', ['TEXT', 'STRING'], 'INT', 'Number of a name of the catalog: what `name::regclass` means.', {
+    example: ['catalog_number(\'t\', \'{"t":"7"}\')', '7'],
+    eval: ([name, list], site) => {
+      const found = listed(name, site, list)
+      if (found === undefined) throw new SqlError(`unknown name [name=${String(name)}]`, site.position)
+      return Number(found)
+    },
+  }),
   row('catalog_text', ['INT', 'STRING'], 'STRING', 'Text that belongs to a number of the catalog.', {
     example: ['catalog_text(7, \'{"7":"t"}\')', 't'],
     eval: ([oid, list], site) => listed(oid, site, list) ?? null,
@@ -179,6 +187,15 @@ const server: ScalarFunction[] = [
   ...fixed('pg_try_advisory_lock', [['LONG'], ['INT', 'INT']], 'BOOLEAN', 'Accepted for compatibility.', true),
   ...fixed('pg_advisory_lock', [['LONG'], ['INT', 'INT']], 'STRING', 'Accepted for compatibility.', ''),
   ...fixed('pg_advisory_unlock', [['LONG'], ['INT', 'INT']], 'BOOLEAN', 'Accepted for compatibility.', true),
+  ...fixed('getdatabaseencoding', [[]], 'STRING', 'Encoding of stored texts.', 'UTF8'),
+  ...fixed('pg_client_encoding', [[]], 'STRING', 'Encoding of texts that clients send.', 'UTF8'),
+  ...fixed('pg_get_replica_identity_index', [['ANY']], 'INT', notKept, null),
+  ...fixed('pg_get_partition_constraintdef', [['INT']], 'STRING', notKept, null),
+  ...fixed('pg_get_partition_ancestors', [['ANY']], 'STRING', notKept, null),
+  ...fixed('pg_sequence_last_value', [['ANY']], 'LONG', notKept, null),
+  ...fixed('pg_last_xact_replay_timestamp', [[]], 'TIMESTAMP', 'There is no replication: NULL.', null),
+  ...fixed('pg_blocking_pids', [['INT']], 'STRING', 'Nobody waits for a lock: an empty list.', '{}'),
+  ...fixed('mxid_age', [['LONG']], 'INT', 'Transactions have no age here.', 0),
   ...fixed('age', [['LONG']], 'INT', 'Transactions have no age here.', 0),
   row('pg_postmaster_start_time', [], 'TIMESTAMP', 'Accepted for compatibility: the time of the statement.', {
     example: null,

@@ -46,7 +46,11 @@ export function textElements(text: string): (string | null)[] | null {
 
 const textType = dataType('STRING')
 
-const elementsOf = (value: Value | undefined): (string | null)[] => textElements(String(value)) ?? []
+/** Also of `1 2 3`, as vectors of the catalog are written. */
+export function elementsOf(value: Value | undefined): (string | null)[] {
+  const text = String(value)
+  return textElements(text) ?? text.split(/\s+/).filter((word) => word !== '')
+}
 
 export const textListFunctions: readonly ScalarFunction[] = [
   {
@@ -100,8 +104,45 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["list_has('{a,b}', 'b')", 'true'],
     eval: ([list, element]) => elementsOf(list).includes(String(element)),
   }),
-  row('_pg_expandarray', ['INT'], 'INT', 'A list of one number is that number.', {
-    example: ['_pg_expandarray(1)', '1'],
-    eval: ([value]) => value ?? null,
+  row('cardinality', ['TEXT'], 'INT', 'Number of elements of a list.', {
+    example: ["cardinality('{a,b}')", '2'],
+    eval: ([list]) => elementsOf(list).length,
+  }),
+  row('array_ndims', ['TEXT'], 'INT', 'Dimensions of a list: one, or NULL of an empty list.', {
+    example: ["array_ndims('{a,b}')", '1'],
+    eval: ([list]) => (elementsOf(list).length > 0 ? 1 : null),
+  }),
+  row('array_position', ['TEXT', 'TEXT'], 'INT', 'Place of the first equal element of a list.', {
+    example: ["array_position('{a,b}', 'b')", '2'],
+    eval: ([list, element]) => elementsOf(list).indexOf(String(element)) + 1 || null,
+  }),
+  row('array_remove', ['TEXT', 'TEXT'], 'STRING', 'A list without the elements that equal a text.', {
+    example: ["array_remove('{a,b,a}', 'a')", '{b}'],
+    eval: ([list, element]) => textArray(elementsOf(list).filter((other) => other !== element)),
+  }),
+  row('array_replace', ['TEXT', 'TEXT', 'TEXT'], 'STRING', 'A list with another text in the place of one.', {
+    example: ["array_replace('{a,b}', 'a', 'c')", '{c,b}'],
+    eval: ([list, element, other]) =>
+      textArray(elementsOf(list).map((text) => (text === element ? String(other) : text))),
+  }),
+  row('array_append', ['TEXT', 'TEXT'], 'STRING', 'A list with one more element at its end.', {
+    example: ["array_append('{a}', 'b')", '{a,b}'],
+    eval: ([list, element]) => textArray([...elementsOf(list), String(element)]),
+  }),
+  row('array_prepend', ['TEXT', 'TEXT'], 'STRING', 'A list with one more element at its start.', {
+    example: ["array_prepend('a', '{b}')", '{a,b}'],
+    eval: ([element, list]) => textArray([String(element), ...elementsOf(list)]),
+  }),
+  row('array_cat', ['TEXT', 'TEXT'], 'STRING', 'Two lists as one.', {
+    example: ["array_cat('{a}', '{b}')", '{a,b}'],
+    eval: ([list, other]) => textArray([...elementsOf(list), ...elementsOf(other)]),
+  }),
+  row('list_pair', ['INT', 'TEXT'], 'STRING', 'What `_pg_expandarray` makes of an element: `(element,place)`.', {
+    example: ["list_pair(2, '{a,b}')", '(b,2)'],
+    eval: ([place, list]) => `(${elementsOf(list)[Number(place) - 1] ?? ''},${String(place)})`,
+  }),
+  row('list_pair_part', ['STRING', 'INT'], 'STRING', 'A part of `(element,place)`.', {
+    example: ["list_pair_part('(b,2)', 1)", 'b'],
+    eval: ([pair, part]) => /^\((.*),(\d+)\)$/.exec(String(pair))?.[Number(part)] ?? null,
   }),
 ]

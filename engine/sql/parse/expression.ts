@@ -181,7 +181,12 @@ function parseBinary(
   return { kind: 'binary', position, operator, left, right }
 }
 
-/** `like 'a!%' escape '!'`: the pattern is written anew with the backslash, which LIKE knows. */
+function plainCall(name: string, args: readonly Expression[], position: number): Expression {
+  const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
+  return { kind: 'call', position, schema: null, name, args, ...plain }
+}
+
+/** `like 'a!%' escape '!'`: like_escape() writes the pattern anew with the backslash, which LIKE knows. */
 function escapedLike(
   cursor: Cursor,
   left: Expression,
@@ -192,16 +197,9 @@ function escapedLike(
   advance(cursor)
   const mark = cursor.kind === 'string' ? quotedValue(cursor) : null
   if (mark === null || [...mark].length > 1) throw new SqlError('ESCAPE takes a string of one character', cursor.start)
-  if (right.kind !== 'string') throw new SqlError('ESCAPE needs a pattern that is a string', right.position)
   advance(cursor)
-  let pattern = ''
-  let escaped = false
-  for (const character of right.value) {
-    const isEscape: boolean = !escaped && character === mark
-    if (!isEscape) pattern += escaped || character === '\\' ? `\\${character}` : character
-    escaped = isEscape
-  }
-  return { kind: 'binary', position, operator, left, right: { ...right, value: pattern } }
+  const character: Expression = { kind: 'string', position, value: mark }
+  return { kind: 'binary', position, operator, left, right: plainCall('like_escape', [right, character], position) }
 }
 
 /** The right operand; a missing one is reported at the operator. */

@@ -1,0 +1,152 @@
+// Texts from values: format(), JSON, and sizes as PostgreSQL prints them.
+
+import { SqlError } from '../../base/errors.js'
+import type { DataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { quoteIdent } from '../pg-catalog/entries.js'
+import { displayText } from './convert.js'
+import type { CallSite, ScalarFunction } from './function-types.js'
+
+const shown = (value: Value | undefined, type: DataType | undefined): string =>
+  value === null || value === undefined || type === undefined ? '' : displayText(value, type)
+
+/** `%s`, `%I` (a name), `%L` (a literal), `%%`; `%2$s` takes the second argument. */
+function formatted([template, ...values]: readonly Value[], { argTypes, position }: CallSite): string {
+  let next = 0
+  return String(template).replace(
+    /%(?:(\d+)\$)?(-?\d*)([sIL%])|%/g,
+    (all, place: string, width: string, kind: string) => {
+      if (kind === '%') return '%'
+      if (kind === undefined) throw new SqlError(`format() knows %s, %I and %L [found=${all}]`, position)
+      const index = place === undefined ? next++ : Number(place) - 1
+      if (index >= values.length) throw new SqlError('too few arguments for format()', position)
+      const value = values[index] ?? null
+      const text = shown(value, argTypes[index + 1])
+      const written = kind === 'I' ? quoteIdent(text) : kind === 'L' ? literal(value, text) : text
+      const size = Number(width)
+      return size < 0 ? written.padEnd(-size) : written.padStart(size)
+    },
+  )
+}
+
+function literal(value: Value, text: string): string {
+  return value === null ? 'NULL' : `'${text.replaceAll("'", "''")}'`
+}
+
+function json(value: Value, type: DataType | undefined): string {
+  if (value === null) return 'null'
+  const isPlain = typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
+  if (isPlain || typeof value === 'bigint') {
+    const text = shown(value, type)
+    if (/^(-?[\d.]+(e[-+]?\d+)?|true|false)$/i.test(text)) return text
+  }
+  return JSON.stringify(shown(value, type))
+}
+
+function jsonObject(values: readonly Value[], { argTypes, position }: CallSite): string {
+  if (values.length % 2 === 1) throw new SqlError('names and values must come in pairs', position)
+  const members: string[] = []
+  for (let index = 0; index < values.length; index += 2) {
+    const name = JSON.stringify(shown(values[index], argTypes[index]))
+    members.push(`${name} : ${json(values[index + 1] ?? null, argTypes[index + 1])}`)
+  }
+  return `{${members.join(', ')}}`
+}
+
+function withBackslash(written: string, mark: string): string {
+  let pattern = ''
+  let escaped = false
+  for (const character of written) {
+    const isEscape: boolean = !escaped && character === mark
+    if (!isEscape) pattern += escaped || character === '\\' ? `\\${character}` : character
+    escaped = isEscape
+  }
+  return pattern
+}
+
+const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'] as const
+
+/** The next unit begins at ten thousand of one. */
+function sizeText(bytes: bigint): string {
+  let size = bytes < 0n ? -bytes : bytes
+  let unit = 0
+  while (size >= 10_240n && unit < units.length - 1) {
+    size = (size + 512n) / 1024n
+    unit++
+  }
+  return `${bytes < 0n ? '-' : ''}${size} ${units[unit]}`
+}
+
+const jsonSays = 'A JSON object of names and values, as a text.'
+
+export const textFormatFunctions: readonly ScalarFunction[] = [
+  {
+    name: 'format',
+    takes: ['TEXT'],
+    more: 'ANY',
+    gives: 'STRING',
+    says: 'A text with %s, %I (as a name) and %L (as a literal) replaced by the arguments.',
+    example: ["format('%s %I', 'a', 'B c')", 'a "B c"'],
+    seesNull: true,
+    eval: (args, site) => (args[0] === null ? null : formatted(args, site)),
+  },
+  {
+    name: 'quote_nullable',
+    takes: ['TEXT'],
+    gives: 'STRING',
+    says: 'A text as SQL writes it, NULL included.',
+    example: ["quote_nullable('a')", "'a'"],
+    seesNull: true,
+    eval: ([text]) => literal(text ?? null, String(text)),
+  },
+  ...['json_build_object', 'jsonb_build_object'].map(
+    (name): ScalarFunction => ({
+      name,
+      takes: ['ANY', 'ANY'],
+      more: 'ANY',
+      gives: 'STRING',
+      says: jsonSays,
+      example: [`${name}('a', 1, 'b', 'x')`, '{"a" : 1, "b" : "x"}'],
+      seesNull: true,
+      eval: jsonObject,
+    }),
+  ),
+  ...['json_build_array', 'jsonb_build_array'].map(
+    (name): ScalarFunction => ({
+      name,
+      takes: ['ANY'],
+      more: 'ANY',
+      gives: 'STRING',
+      says: 'A JSON array of values, as a text.',
+      example: [`${name}(1, 'x')`, '[1, "x"]'],
+      seesNull: true,
+      eval: (args, { argTypes }) => `[${args.map((value, index) => json(value, argTypes[index])).join(', ')}]`,
+    }),
+  ),
+  ...['to_json', 'to_jsonb'].map(
+    (name): ScalarFunction => ({
+      name,
+      takes: ['ANY'],
+      gives: 'STRING',
+      says: 'A value as JSON, as a text.',
+      example: [`${name}('a')`, '"a"'],
+      eval: ([value], { argTypes }) => json(value ?? null, argTypes[0]),
+    }),
+  ),
+  {
+    name: 'like_escape',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'STRING',
+    says: 'A pattern of LIKE with a backslash in place of another escape character.',
+    example: ["like_escape('a!%', '!')", 'a\\%'],
+    eval: ([pattern, mark]) => withBackslash(String(pattern), String(mark)),
+  },
+  {
+    name: 'pg_size_pretty',
+    takes: ['LONG'],
+    gives: 'STRING',
+    says: 'A number of bytes with a unit, as PostgreSQL prints it.',
+    example: ['pg_size_pretty(123456789)', '118 MB'],
+    eval: ([bytes]) => sizeText(BigInt(bytes as bigint)),
+  },
+]
