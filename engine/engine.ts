@@ -72,8 +72,6 @@ export interface Session {
   /** Why, if it is not the server that takes no changes. */
   readonly readOnlyReason?: string
   readonly rights: Rights
-  /** What SET has set in a session of the wire protocol, by its name in lower case. */
-  readonly options?: ReadonlyMap<string, string>
   /** `SET query.trace = true` turns it on, for as long as the connection lives; absent: it cannot be turned on. */
   readonly trace?: { on: boolean }
   /** What SET has set, by name in lower case: SHOW, current_setting() and pg_settings read it, set_config() writes it. */

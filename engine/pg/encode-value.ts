@@ -4,7 +4,7 @@
 // Times are without a zone, in UTC. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256, INTERVAL) are text in both
 // forms, as their OID says. A CHAR that is empty is NULL.
 
-import { type ColumnType, columnTypes, type DataType } from '../types/column-types.js'
+import { type ColumnType, type DataType, pgOidOf } from '../types/column-types.js'
 import { formatInterval } from '../types/interval.js'
 import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
 import { formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
@@ -134,5 +134,5 @@ export function hasBinaryForm(type: DataType): boolean {
 
 /** The type as RowDescription names it. */
 export function wireOid(type: DataType): number {
-  return columnTypes[type.name].pgOid
+  return pgOidOf(type)
 }

@@ -275,7 +275,9 @@ export class LocalEngine implements Engine {
     const { parsed } = options
     const whole = parsed === undefined || isWhole(parsed)
     const cacheable = options.parameters.length === 0 && whole && !this.#own
-    const known = cacheable ? this.#plans.get(sql, view.epoch) : undefined
+    // Names of columns depend on the protocol.
+    const key = options.session.protocol === 'pg' ? `pg ${sql}` : sql
+    const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
     const startMicros = clock.nowMicros()
@@ -284,7 +286,7 @@ export class LocalEngine implements Engine {
     const statement = parsed?.statement ?? parseStatement(sql)
     demandStatementRights(statement, options.session)
     const planned = planParsed(statement, sql, this.#planOptions(options))
-    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(sql, view.epoch, planned)
+    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
     return { planned, cached: false }
   }
 

@@ -65,8 +65,8 @@ export const columnTypes = {
 export type ColumnType = keyof typeof columnTypes
 
 /**
- * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT in
- * results of the catalog one of intKinds; else 0.
+ * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT and
+ * STRING in results of the catalog one of intKinds, listKinds; else 0.
  */
 export interface DataType {
   readonly name: ColumnType
@@ -81,6 +81,9 @@ export function dataType(name: ColumnType, a = 0, b = 0): DataType {
 
 /** Numbers of PostgreSQL's catalog: plain ones, and those that are shown as the name of what they number. */
 export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamespace: 5, regrole: 6 } as const
+
+/** Texts of the catalog that list numbers: `{1,2}`, `1 2`. */
+export const listKinds = { numbers: 1 } as const
 
 /** Oid of the PostgreSQL type that stands for a type in results. */
 export function pgOidOf({ name, a }: DataType): number {

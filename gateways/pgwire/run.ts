@@ -1,7 +1,7 @@
 // Running one statement: what the session does itself, what the engine does, and what the client is told.
 
 import type { ExecuteOptions, ParsedStatement, ResultColumn, StatementResult } from '../../engine/engine.js'
-import { columnTypes, type DataType, storageOf, widthOf } from '../../engine/types/column-types.js'
+import { type DataType, pgOidOf, storageOf, widthOf } from '../../engine/types/column-types.js'
 import type { PgSession } from './context.js'
 import { commandComplete, type FieldDescription, rowDescription } from './messages.js'
 import { RowCursor } from './row-cursor.js'
@@ -72,7 +72,7 @@ export function tagOf(tag: string, rows: number): string {
 
 /** The wire's types count: a parameter's value may change how many digits a DECIMAL has. */
 function sameColumns(left: readonly ResultColumn[], right: readonly ResultColumn[]): boolean {
-  const oid = ({ type }: ResultColumn): number => columnTypes[type.name].pgOid
+  const oid = ({ type }: ResultColumn): number => pgOidOf(type)
   return left.length === right.length && left.every((column, index) => oid(column) === oid(right[index] ?? column))
 }
 
@@ -119,7 +119,7 @@ export async function answer(pg: PgSession, outcome: Outcome, describe: boolean)
 export function fieldsOf(columns: readonly ResultColumn[], binary: readonly boolean[]): FieldDescription[] {
   return columns.map(({ name, type }, index) => ({
     name,
-    oid: columnTypes[type.name].pgOid,
+    oid: pgOidOf(type),
     size: sizeOf(type),
     modifier: modifierOf(type),
     binary: isBinary(binary, index),

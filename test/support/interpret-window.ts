@@ -152,7 +152,10 @@ function frameValue(
   const frame = frameOf(call, partition, position).map((index) => rows[index] ?? [])
   if (call.name === 'first_value' || call.name === 'last_value' || call.name === 'nth_value')
     return pickValue(call, frame, evaluation)
-  const { start, add, finish } = aggregation([{ ...call, type: aggregateType(call) }], evaluation)
+  const { start, add, finish } = aggregation(
+    [{ name: call.name, args: call.args, type: aggregateType(call), position: call.position }],
+    evaluation,
+  )
   const states = start()
   for (const row of frame) add(states, row)
   return castValue(finish(states)[0] ?? null, aggregateType(call), call.type)

@@ -90,6 +90,12 @@ export function interpret(plan: Plan, tables: readonly TableRows[], evaluation: 
       return joinRows(plan, run(plan.left), run(plan.right), evaluation)
     case 'window':
       return windowRows(plan, run(plan.input), evaluation)
+    case 'expand': {
+      const count = compileExpression(plan.count, evaluation)
+      return run(plan.input).flatMap((row) =>
+        Array.from({ length: Math.max(0, Number(count(row) ?? 0)) }, (_, index): Row => [...row, BigInt(index + 1)]),
+      )
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 // Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType } from '../../types/column-types.js'
+import { type DataType, dataType, listKinds } from '../../types/column-types.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { displayText, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
@@ -53,7 +53,9 @@ function bindListElement(
   if (value.type.name === 'INT' || value.type.name === 'SHORT') return value
   if (!isText(value.type))
     throw new SqlError('there is no matching function `[]` with the argument types: not an array', position)
-  return scalarCall('list_element', [value, bound], position, scope.context)
+  const element = scalarCall('list_element', [value, bound], position, scope.context)
+  if (value.type.a !== listKinds.numbers) return element
+  return { kind: 'call', name: 'cast', args: [element], type: indexType, position }
 }
 
 /** Bounds of every dimension as two numbers; an index has a mark in place of its end. */
@@ -75,11 +77,18 @@ function bindSlice(
   return scalarCall('array_slice', [value, ...bounds], position, scope.context)
 }
 
-/** `(_pg_expandarray(i.indkey)).n`: lists of the catalog have one number, whose place is 1. */
+/** `(_pg_expandarray(i.indkey)).n`: the parts of a pair of an element and its place. */
 export function bindField({ operand, name, position }: ast.FieldAccess, scope: ExpressionScope): Expression {
   const value = bindExpression(operand, scope)
-  const isNumber = value.type.name === 'INT' || value.type.name === 'SHORT'
-  if (isNumber && name.toLowerCase() === 'n') return constantOf(1, indexType, position)
-  if (isNumber && name.toLowerCase() === 'x') return value
+  const part = name.toLowerCase() === 'x' ? 1 : name.toLowerCase() === 'n' ? 2 : 0
+  if (isText(value.type) && part > 0) {
+    const pair = scalarCall(
+      'list_pair_part',
+      [convertTo(value, dataType('STRING')), constantOf(part, indexType, position)],
+      position,
+      scope.context,
+    )
+    return { kind: 'call', name: 'cast', args: [pair], type: indexType, position }
+  }
   throw SqlError.columnMissing(name, position)
 }

@@ -8,7 +8,9 @@ import { aggregateOf } from '../functions/evaluate.js'
 import { bestOverload } from '../functions/resolve.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
+import { aggregateName, bindAggregateOrder } from './aggregate-order.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
+import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { convertArguments, noMatch, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
@@ -43,6 +45,7 @@ export function bindCall(call: ast.Call, scope: ExpressionScope): Expression {
   const [only] = call.args
   if (name === 'array' && only?.kind === 'subquery' && call.args.length === 1)
     return bindExpression(collected(only, call.position), scope)
+  if (isExpander(name) && scope.place !== undefined) return expandedValue(call, scope.place, scope)
   const ofCatalog = bindCatalogCall(call, scope)
   if (ofCatalog !== undefined) return ofCatalog
   if (call.distinct || call.filter !== null || call.orderBy.length > 0)
@@ -93,11 +96,21 @@ function collected({ query }: ast.SubQuery, position: number): ast.Expression {
     ignoreNulls: false,
     over: null,
   } as const
-  const list: ast.Expression = { ...plain, name: 'string_agg', args: [item.expression, text(',')] }
+  const orderBy = query.orderBy.map((entry) =>
+    entry.expression.kind === 'integer' ? { ...entry, expression: item.expression } : entry,
+  )
+  const list: ast.Expression = { ...plain, orderBy, name: 'string_agg', args: [item.expression, text(',')] }
   const filled: ast.Expression = { ...plain, name: 'coalesce', args: [list, text('')] }
   const expression: ast.Expression = { ...plain, name: 'concat', args: [text('{'), filled, text('}')] }
   const items = [{ position, expression, alias: null }]
   return { kind: 'subquery', position, query: { ...query, orderBy: [], body: { ...body, items } } }
+}
+
+/** `select unnest(list)`: the element of the copy. */
+function expandedValue(call: ast.Call, place: Expression, scope: ExpressionScope): Expression {
+  const [column] = expansionOf(call, scope).columns
+  if (column === undefined) throw noMatch(call.name, [], call.position)
+  return column.value(place)
 }
 
 function marked(
@@ -111,21 +124,21 @@ function marked(
 
 function bindAggregate(call: ast.Call, scope: ExpressionScope): Expression {
   if (scope.aggregates === null) throw new SqlError('Aggregate function cannot be passed as an argument', call.position)
-  const { rows: _, ...inner } = scope
-  const aggregate = aggregateCall(call, { ...inner, aggregates: null, windows: null })
+  const aggregate = aggregateCall(call, { ...scope, aggregates: null, windows: null })
   const key = aggregateKey(aggregate)
   let index = scope.aggregates.findIndex((other) => aggregateKey(other) === key)
   if (index < 0) index = scope.aggregates.push(aggregate) - 1
   return marked(aggregateMark, { index, type: aggregate.type, position: call.position })
 }
 
-function aggregateKey({ name, args }: AggregateCall): string {
-  return `${name}(${args.map(expressionKey).join()})`
+function aggregateKey({ name, args, orderBy = [] }: AggregateCall): string {
+  const order = orderBy.map(({ expression, key }) => `${expressionKey(expression)}${JSON.stringify(key)}`)
+  return `${name}(${args.map(expressionKey).join()})${order.join()}`
 }
 
 /** Binds the arguments (their scope forbids aggregates) and finds the row. */
 export function aggregateCall(call: ast.Call, scope: ExpressionScope): AggregateCall {
-  const name = call.distinct && call.name.toLowerCase() === 'count' ? 'count_distinct' : call.name
+  const name = aggregateName(call)
   const isStar = call.args.length === 1 && call.args[0]?.kind === 'star'
   const plain = isStar ? [] : call.args.map((argument) => bindExpression(argument, scope))
   const args = call.filter === null ? plain : withFilter(plain, bindExpression(call.filter, scope), call, scope)
@@ -133,7 +146,8 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
   if (row === undefined) throw noMatch(call.name, args, call.position)
   const converted = convertArguments(row, args)
   if (aggregateOf(row.name, converted) === undefined) throw noMatch(call.name, args, call.position)
-  return { name: row.name, args: converted, type: resultType(row.gives, converted), position: call.position }
+  const bound = { name: row.name, args: converted, type: resultType(row.gives, converted), position: call.position }
+  return call.orderBy.length === 0 ? bound : { ...bound, orderBy: bindAggregateOrder(call, scope) }
 }
 
 /** `sum(a) filter (where c)`: rows that do not pass have a NULL in place of the argument. */

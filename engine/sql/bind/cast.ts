@@ -1,7 +1,7 @@
 // Casts: `a::int` and cast(a as int). Constants are cast at once.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, sameType } from '../../types/column-types.js'
+import { type DataType, dataType, listKinds, sameType } from '../../types/column-types.js'
 import { parseUuid } from '../../types/text.js'
 import { typeName } from '../functions/compare.js'
 import { castValue, isText, isTime } from '../functions/convert.js'
@@ -36,7 +36,10 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
 function castToList({ type, operand, position }: ast.CastExpression, value: Expression): Expression | null {
   if (type.dimensions === 0 || typeOfName({ ...type, dimensions: 0 })?.name === 'DOUBLE') return null
   if (operand.kind === 'array' && operand.elements.length === 0) return constantOf('{}', dataType('STRING'), position)
-  return isText(value.type) || value.type.name === 'ARRAY' ? value : null
+  if (value.type.name === 'ARRAY') return value
+  if (!isText(value.type)) return null
+  const ofNumbers = ['int2', 'smallint', 'int4', 'int', 'integer', 'int8', 'bigint', 'oid'].includes(type.name)
+  return { ...value, type: dataType('STRING', ofNumbers ? listKinds.numbers : 0) }
 }
 
 /** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */

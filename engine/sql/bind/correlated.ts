@@ -7,9 +7,11 @@ import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
+import { withoutOrder } from './aggregate-order.js'
 import { type BindContext, nested } from './bind-context.js'
+import { isLateralFunction, onlyIf, withFunction } from './expand.js'
 import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } from './expression.js'
-import { bindSources } from './from.js'
+import { bindSource, bindSources } from './from.js'
 import { joinOn, leftJoin } from './join.js'
 import { scalarCall } from './make-call.js'
 import { columnExpression, withExtra } from './order.js'
@@ -34,6 +36,7 @@ interface Correlation {
 }
 
 export function bindScalarQuery(query: ast.Query, scope: ExpressionScope): Expression {
+  if (readsOuterRows(query, scope)) return collectedRows(query, scope)
   const correlation = correlationOf(query, scope)
   if (correlation === null) return bindSubquery(query, 'scalar', scope.context)
   const [item, ...more] = select(query).items
@@ -214,6 +217,56 @@ function lastType({ columns }: Plan): Expression['type'] {
   return columns[columns.length - 1]?.type ?? dataType('STRING')
 }
 
+// FROM over outer rows ----------------------------------------------------------------------------------------------
+
+/** A function in the sub-query's FROM reads columns: only those of the query around it can be meant. */
+function readsOuterRows({ body }: ast.Query, { rows }: ExpressionScope): boolean {
+  if (rows === undefined || body.kind !== 'select' || body.from === null) return false
+  return isLateralFunction(body.from) && body.groupBy.length === 0
+}
+
+/**
+ * `(select f(x) from unnest(t.list) x join ..)`: every outer row is numbered and expanded by the function, joins add
+ * their matches, and the groups by number give the value. Rows that are there for nothing have a NULL marker.
+ */
+function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
+  const { context, rows } = scope
+  const { from, joins, where, items } = select(query)
+  const [item, ...more] = items
+  if (rows === undefined || from === null || !isLateralFunction(from) || item === undefined || more.length > 0)
+    throw new SqlError('sub-query must return exactly one column', query.position)
+  const before = rows.relation
+  const outer = scope.columns.map((column) => ({ ...column, outer: true as const }))
+  let { relation, marker } = withFunction(withNumbers({ ...before, columns: outer }), from, true, context)
+  for (const join of joins) {
+    const right = withExtra(bindSource(join.source, context), [constantOf(1n, dataType('LONG'), join.position)])
+    const { plan, columns, rightStart } = leftJoin(relation, right, join.on, context)
+    const matched = columnExpression({ name: '', type: marker.type }, rightStart + right.plan.columns.length - 1)
+    relation = { ...relation, plan, columns }
+    marker = onlyIf(isPresent(matched, context), marker, context)
+  }
+  const inner: ExpressionScope = { context, columns: relation.columns, aggregates: null, windows: null }
+  if (where !== null) marker = onlyIf(bindCondition(where, inner), marker, context)
+  const aggregates: AggregateCall[] = []
+  const written = isAggregate(item.expression)
+    ? item.expression
+    : call('first_not_null', [item.expression], query.position)
+  const found = bindExpression(written, { ...inner, aggregates })
+  const calls = aggregates.map((aggregate) => ({
+    ...aggregate,
+    args:
+      aggregate.args.length === 0
+        ? [marker]
+        : aggregate.args.map((argument) => onlyIf(isPresent(marker, context), argument, context)),
+  }))
+  rows.relation = regrouped(before, relation.plan, found, calls)
+  return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }
+}
+
+function isPresent(marker: Expression, context: BindContext): Expression {
+  return scalarCall('<>', [marker, constantOf(null, marker.type, marker.position)], marker.position, context)
+}
+
 // Numbered rows -----------------------------------------------------------------------------------------------------
 
 /** The first match's value, or with null the number of matches. */
@@ -306,7 +359,7 @@ function regrouped(before: Relation, plan: Plan, found: Expression, calls: reado
     columns: [plan.columns[width] as PlanColumn, ...own, ...calls.map(({ name, type }) => ({ name, type }))],
     input: plan,
     keys: [columnAt(width)],
-    aggregates: [...firsts, ...calls],
+    aggregates: [...firsts, ...calls.map(withoutOrder)],
   }
   const lifted = rewriteExpression(found, (part) =>
     part.kind === 'call' && part.name === aggregateMark

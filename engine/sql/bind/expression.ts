@@ -29,6 +29,8 @@ export interface ExpressionScope {
   readonly aggregates: AggregateCall[] | null
   readonly windows: WindowCall[] | null
   readonly namedWindows?: ReadonlyMap<string, ast.WindowSpecification>
+  /** Number of the copy, where functions of the select list expand the rows. */
+  readonly place?: Expression
   /** The rows that the columns are of: sub-queries that use them are joined to it. Absent: they may not. */
   readonly rows?: CorrelatedRows
 }

@@ -12,6 +12,7 @@ import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { systemRelation } from '../statements/relations.js'
 import { type BindContext, bindContext, nested, tableIndex } from './bind-context.js'
 import { unknownFunction } from './call.js'
+import { functionRelation, isExpander } from './expand.js'
 import { bindExpression } from './expression.js'
 import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
@@ -190,6 +191,7 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
     bindExpression(argument, { context, columns: [], aggregates: null, windows: null }),
   )
   const alias = source.alias?.name ?? call.name
+  if (expands(source, args)) return functionRelation(source, context)
   const rows = schema === null || schema === 'pg_catalog' ? bindRowFunction(call, args, context) : undefined
   if (rows !== undefined) return ofFunction(named(rows, alias))
   const texts = args.map((argument) => {
@@ -205,6 +207,14 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
     if (relation !== undefined) return relation
   }
   return scalarSource(call, args, alias, context)
+}
+
+/** Whole arrays and series of constants are made at once: the row functions do it. */
+function expands({ call, schema, ordinality }: ast.TableFunction, [first]: readonly Expression[]): boolean {
+  const isOwn = schema === null || schema === 'pg_catalog' || schema === 'information_schema'
+  if (!isOwn || !isExpander(call.name)) return false
+  const isArray = call.name.toLowerCase() === 'unnest' && call.args.length === 1 && first?.type.name === 'ARRAY'
+  return ordinality || !(isArray || call.name.toLowerCase() === 'generate_series')
 }
 
 function ofFunction(relation: Relation): Relation {

@@ -4,6 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import { orderedInput, withoutOrder } from './aggregate-order.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { positionOf } from './order.js'
 import { scopeOf } from './scope.js'
@@ -19,9 +20,10 @@ export function bindGroups(
 ): void {
   const explicit = groupBy.length > 0
   const keys = explicit ? explicitKeys(groupBy, list, scope, names) : impliedKeys(list)
-  const { plan } = list.input
+  const { plan } = orderedInput(list.input, list.aggregates)
   const columns = groupColumns(keys, list)
-  const groups: Plan = { kind: 'aggregate', columns, input: plan, keys, aggregates: [...list.aggregates] }
+  const aggregates = list.aggregates.map(withoutOrder)
+  const groups: Plan = { kind: 'aggregate', columns, input: plan, keys, aggregates }
   list.input = { plan: groups, columns: scopeOf(groups, null), timestampIndex: -1, order: 'none' }
   liftList(list, groupLift(keys, keys.length))
   applyHaving(list)

@@ -8,6 +8,7 @@ import { comparableAsIs } from '../functions/comparisons.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { isLateralFunction, lateralJoin } from './expand.js'
 import { bindCondition, bindExpression, type ExpressionScope } from './expression.js'
 import { bindSource } from './from.js'
 import { isConstant } from './make-call.js'
@@ -25,6 +26,7 @@ export interface KeyPair {
 }
 
 export function bindJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
+  if (isLateralFunction(join.source)) return lateralJoin(left, join, join.source, context)
   const right = bindSource(join.source, context)
   checkAlias(left, right, join)
   const timed = join.kind === 'asof' || join.kind === 'lt' || join.kind === 'splice'

@@ -12,22 +12,28 @@ export interface NamedItem {
   readonly name: string
 }
 
-export function outputNames(items: readonly NamedItem[], sql: string): string[] {
+export interface NamingRules {
+  readonly sql: string
+  /** Results of the wire protocol: what only PostgreSQL's clients ask is named as PostgreSQL names it. */
+  readonly forDrivers: boolean
+}
+
+export function outputNames(items: readonly NamedItem[], rules: NamingRules): string[] {
   const taken = new Set<string>()
   return items.map((item) => {
-    const name = uniqueName(item, taken, sql)
+    const name = uniqueName(item, taken, rules)
     taken.add(name.toLowerCase())
     return name
   })
 }
 
-function uniqueName(item: NamedItem, taken: ReadonlySet<string>, sql: string): string {
+function uniqueName(item: NamedItem, taken: ReadonlySet<string>, rules: NamingRules): string {
   if (item.alias !== null) {
     if (taken.has(item.alias.name.toLowerCase()))
       throw new SqlError(`Duplicate column [name=${item.alias.name}]`, item.alias.position)
     return item.alias.name
   }
-  const base = item.expression === null ? item.name : writtenName(item.expression, sql)
+  const base = item.expression === null ? item.name : writtenName(item.expression, rules)
   if (!taken.has(base.toLowerCase())) return base
   for (let count = item.expression === null ? 1 : 2; ; count++) {
     const name = item.expression === null ? `${base}${count}` : `${base}_${count}`
@@ -38,10 +44,18 @@ function uniqueName(item: NamedItem, taken: ReadonlySet<string>, sql: string): s
 /** Of an expression without alias. */
 const shownCharactersMax = 64
 
-function writtenName(expression: Expression, sql: string): string {
+function writtenName(expression: Expression, { sql, forDrivers }: NamingRules): string {
   if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
+  if (forDrivers && expression.kind === 'call' && isOfDrivers(expression)) return expression.name.toLowerCase()
   const text = expressionText(doubleFloats(expression, sql)).slice(0, shownCharactersMax)
   return text.includes('.') ? `"${text}"` : text
+}
+
+/** `version()`, `pg_backend_pid()`, `count(*)`: drivers read the column by the function's name. */
+function isOfDrivers({ name, args, over }: Extract<Expression, { kind: 'call' }>): boolean {
+  const [only] = args
+  if (name.toLowerCase() === 'count') return over === null && args.length === 1 && only?.kind === 'star'
+  return /^(pg_\w+|version|current_\w+|set_config|(session_)?user|obj_description|format_type|to_reg\w+)$/i.test(name)
 }
 
 /** `x::float` is a cast to DOUBLE and is named so. */

@@ -22,6 +22,8 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
   if (select.groupBy.length > 0)
     throw new SqlError('SAMPLE BY and GROUP BY exclude each other', select.groupBy[0]?.position ?? 0)
   const { input } = list
+  const ordered = list.aggregates.find(({ orderBy = [] }) => orderBy.length > 0)
+  if (ordered !== undefined) throw new SqlError('SAMPLE BY has the order of the timestamp', ordered.position)
   if (list.aggregates.length === 0) {
     throw new SqlError(
       "at least one aggregation function must be present in 'select' clause",

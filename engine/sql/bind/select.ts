@@ -6,12 +6,13 @@ import type * as ast from '../parse/ast.js'
 import { expressionText } from '../parse/text.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { expandersIn, expandRows } from './expand.js'
 import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { bindSources } from './from.js'
 import { bindGroups } from './group.js'
 import { bindLatest } from './latest.js'
 import { columnExpression, dropExtra, positionOf, sorted, sortKey } from './order.js'
-import { type NamedItem, outputNames } from './output-names.js'
+import { type NamedItem, type NamingRules, outputNames } from './output-names.js'
 import { unpivoted } from './pivot.js'
 import { bindSample } from './sample.js'
 import { type Relation, scopeOf } from './scope.js'
@@ -52,13 +53,18 @@ export function bindSelect(
 ): Relation {
   if (written.pivot !== null) return bindSelect(unpivoted(written, written.pivot), writtenOrder, context, from)
   const { select, orderBy } = withWindowJoins(written, writtenOrder)
-  const source = bindRows(select, context, from)
+  const before = bindRows(select, context, from)
+  const expanding = expandersIn(select.items)
+  const bare: ExpressionScope = { context, columns: before.columns, aggregates: null, windows: null }
+  const expanded = expanding.length === 0 ? null : expandRows(before, expanding, bare)
+  const source = expanded?.relation ?? before
   const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
   const aliases = new Map<string, Expression>()
   const rows = { relation: source }
-  const scope = { ...selectScope(select, list, aliases, context), rows }
+  const placed = expanded === null ? {} : { place: expanded.place }
+  const scope = { ...selectScope(select, list, aliases, context), ...placed, rows }
   bindItems(select, list, scope, aliases)
-  const names = outputNames(list.columns, context.sql)
+  const names = outputNames(list.columns, namingRules(context))
   const order = orderBy.map((item) => bindOrderItem(item, names, list, scope))
   const distinctOn = select.distinctOn.map((expression) => {
     const item: ast.OrderItem = { position: expression.position, expression, descending: false, nulls: null }
@@ -72,6 +78,11 @@ export function bindSelect(
   applyWindows(list)
   if (distinctOn.length > 0) return firstRows(list, names, order, distinctOn)
   return arrange(select, list, names, order)
+}
+
+/** Names inside of a statement are the dialect's: queries around sub-queries write them. */
+function namingRules({ sql, protocol, depth }: BindContext): NamingRules {
+  return { sql, forDrivers: protocol === 'pg' && depth === 0 }
 }
 
 function selectScope(

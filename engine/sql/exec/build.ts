@@ -8,6 +8,7 @@ import { sharedAggregate } from './aggregate-shared.js'
 import { metadataOperator } from './answer-from-metadata.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
+import { expandOperator } from './expand.js'
 import { filterOperator } from './filter.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
 import { joinOperator } from './join.js'
@@ -33,7 +34,12 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
     case 'scan':
       return buildScan(context, plan)
     case 'values':
-      return valuesOperator(context, plan.columns, (from, count) => plan.rows.slice(from, from + count))
+      return valuesOperator(
+        context,
+        plan.columns,
+        (from, count) => plan.rows.slice(from, from + count),
+        plan.rows.length,
+      )
     case 'sequence':
       return sequenceOperator(context, plan.columns, plan.count)
     case 'filter':
@@ -52,6 +58,8 @@ export function buildOperator(context: ExecContext, plan: Plan): Operator {
       return buildLimit(context, plan)
     case 'distinct':
       return distinctOperator(context, buildOperator(context, plan.input), plan.columns, readsOneTable(plan.input))
+    case 'expand':
+      return expandOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
     case 'set':
       return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
     case 'join':

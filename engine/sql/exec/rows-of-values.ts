@@ -8,25 +8,32 @@ import { TextHeap } from './text-heap.js'
 import { writeValue } from './values.js'
 import { batchRowsMax, type Operator, type Vector } from './vector.js'
 
-/** `rows` is asked for the rows from one index on, at most so many. */
+/** Kernels may read to the end of a group of rows. */
+function paddedRows(rows: number): number {
+  return Math.ceil(rows / 64) * 64
+}
+
+/** `rows` is asked for the rows from one index on, at most so many; `total` is how many there are. */
 export function valuesOperator(
   context: ExecContext,
   columns: readonly PlanColumn[],
   rows: (from: number, count: number) => readonly (readonly Value[])[],
+  total = batchRowsMax,
 ): Operator {
   const { memory, space, symbols } = context
   const heap = new TextHeap(space)
   let vectors: readonly Vector[] | null = null
   let next = 0
+  const rowsMax = Math.max(1, Math.min(total, batchRowsMax))
   return {
     pull: () => {
-      const chunk = rows(next, batchRowsMax)
+      const chunk = rows(next, rowsMax)
       if (chunk.length === 0) return null
       next += chunk.length
       heap.reset()
       vectors ??= columns.map(({ type }) => ({
         type,
-        address: space.take(batchRowsMax * widthOf(type)),
+        address: space.take(paddedRows(rowsMax) * widthOf(type)),
         dictionary: type.name === 'SYMBOL' ? symbols.dictionary : 0,
       }))
       vectors.forEach(({ type, address }, column) => {

@@ -17,6 +17,7 @@ import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
 import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
+import { textFormatFunctions } from './text-format.js'
 import { textListFunctions } from './text-lists.js'
 import { timeFunctions } from './times.js'
 import { timeTextFunctions } from './times-text.js'
@@ -46,6 +47,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Series', '', seriesAggregates],
   ['Session', '', sessionFunctions],
   ['Lists of texts', 'Lists have the form `{a,b}`, as tools of the PostgreSQL world write them.', textListFunctions],
+  ['Texts from values', 'What templates, JSON and sizes look like.', textFormatFunctions],
   ['PostgreSQL catalog', 'Names may stand behind `pg_catalog.`.', pgFunctions],
 ]
 

@@ -4,6 +4,7 @@
 import { AssertionError, SqlError } from '../../base/errors.js'
 import type { ColumnType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import { pgRelations } from '../pg-catalog/catalog.js'
 import { procedureOfOid } from '../pg-catalog/procedures.js'
 import { optionKey } from '../pg-catalog/session-options.js'
 import { formatType } from '../pg-catalog/types.js'
@@ -67,8 +68,19 @@ const columnRights: ScalarFunction[] = fixed(
   true,
 )
 
-const visible: ScalarFunction[] = [
+const hiddenOids: ReadonlySet<Value> = new Set(
+  pgRelations.filter(({ schema }) => schema === 'information_schema').map(({ oid }) => oid),
+)
+
+const tableIsVisible = row(
   'pg_table_is_visible',
+  ['INT'],
+  'BOOLEAN',
+  'Whether the name can be used without its schema: all but those of information_schema.',
+  { example: ['pg_table_is_visible(1)', 'true'], eval: ([oid]) => !hiddenOids.has(oid ?? null) },
+)
+
+const visible: ScalarFunction[] = [
   'pg_type_is_visible',
   'pg_function_is_visible',
   'pg_operator_is_visible',
@@ -202,6 +214,10 @@ const server: ScalarFunction[] = [
     volatility: 'statement',
     eval: (_args, { context }) => context.nowMicros,
   }),
+  row('pg_char_to_encoding', ['TEXT'], 'INT', 'Number of an encoding; there is one.', {
+    example: ["pg_char_to_encoding('UTF8')", '6'],
+    eval: ([name]) => (/^utf-?8$/i.test(String(name)) ? 6 : -1),
+  }),
   row('pg_encoding_to_char', ['INT'], 'STRING', 'Name of an encoding; there is one.', {
     example: ['pg_encoding_to_char(6)', 'UTF8'],
     eval: ([id]) => (id === 6 ? 'UTF8' : ''),
@@ -256,6 +272,7 @@ const ofCatalog: ScalarFunction[] = [
 export const pgFunctions: readonly ScalarFunction[] = [
   ...rights,
   ...columnRights,
+  tableIsVisible,
   ...visible,
   ...definitions,
   ...aboutFunctions,

@@ -151,6 +151,8 @@ export interface TableFunction extends SourceCommon {
   readonly kind: 'table function'
   readonly schema: string | null
   readonly call: Call
+  /** WITH ORDINALITY: a column more, with the number of the row. */
+  readonly ordinality: boolean
 }
 
 export interface QuerySource extends SourceCommon {

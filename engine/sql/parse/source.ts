@@ -13,7 +13,7 @@ import type {
   WindowJoinRange,
 } from './ast.js'
 import { parseCall } from './call.js'
-import { advance, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
+import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   demand,
   parseList,
@@ -71,7 +71,7 @@ const neverNames: ReadonlySet<string> = new Set(['into', 'select', 'values'])
 
 export function parseTableSource(cursor: Cursor, missing = sourceExpected): TableSource {
   const position = cursor.start
-  const lateral = cursor.word === 'lateral' && peekWord(cursor) === '(' && take(cursor, 'lateral')
+  const lateral = cursor.word === 'lateral' && peekWord(cursor) !== 'as' && take(cursor, 'lateral')
   if (cursor.word === '(') return parseQuerySource(cursor, position, parseQueryInParentheses(cursor), lateral)
   if (cursor.kind === 'word' && (cursor.word === 'where' || cursor.word === 'select'))
     throw new SqlError(missing, position)
@@ -83,7 +83,12 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
   const table = parseTableName(cursor, missing)
   if (cursor.word !== '(') return { kind: 'table', position, table, ...parseSourceTail(cursor) }
   const call = parseCall(cursor, [table.name], position)
-  return { kind: 'table function', position, schema: table.schema, call, ...parseSourceTail(cursor) }
+  const ordinality = at(cursor, 'with') && peekWord(cursor) === 'ordinality'
+  if (ordinality) {
+    advance(cursor)
+    advance(cursor)
+  }
+  return { kind: 'table function', position, schema: table.schema, call, ordinality, ...parseSourceTail(cursor) }
 }
 
 /** A sub-query whose text is parsed already; its alias and designated timestamp follow. */

@@ -1,7 +1,7 @@
 // The relations of pg_catalog and information_schema: which there are, and their columns. Their rows are in rows.ts and
 // information-rows.ts; a relation that is named in neither has none here.
 
-import { type DataType, dataType, intKinds } from '../../types/column-types.js'
+import { type DataType, dataType, intKinds, listKinds } from '../../types/column-types.js'
 import { catalogTables } from './catalog-tables.js'
 import { catalogViews } from './catalog-views.js'
 import { informationViews } from './information-views.js'
@@ -71,6 +71,11 @@ function typeOfColumn(pgType: string): DataType {
       return dataType('CHAR')
     case 'bytea':
       return dataType('BINARY')
+    case 'int2vector':
+    case 'oidvector':
+    case '_int2':
+    case '_oid':
+      return dataType('STRING', listKinds.numbers)
     default:
       return dataType('STRING')
   }

@@ -48,6 +48,14 @@ export interface AggregateCall {
   readonly args: readonly Expression[]
   readonly type: DataType
   readonly position: number
+  /** While a query is bound: the order in which the rows must come. The plan's input has it. */
+  readonly orderBy?: readonly AggregateOrder[]
+}
+
+export interface AggregateOrder {
+  readonly expression: Expression
+  /** Its index has no meaning yet. */
+  readonly key: SortKey
 }
 
 /** Inclusive bounds on a designated timestamp, in the table's unit. */
@@ -159,6 +167,13 @@ export type Plan =
       readonly input: Plan
       readonly lo: number
       readonly hi: number | null
+    }
+  /** Each row `count` (an INT) times. Output: the input's columns, then the number of the copy, from 1 on. */
+  | {
+      readonly kind: 'expand'
+      readonly columns: readonly PlanColumn[]
+      readonly input: Plan
+      readonly count: Expression
     }
   | { readonly kind: 'distinct'; readonly columns: readonly PlanColumn[]; readonly input: Plan }
   | {

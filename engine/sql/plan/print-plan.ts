@@ -51,6 +51,8 @@ function nodeText(plan: Plan, tableName: (table: number) => string): string {
       return `Limit lo: ${plan.lo}${plan.hi === null ? '' : ` hi: ${plan.hi}`}`
     case 'distinct':
       return 'Distinct'
+    case 'expand':
+      return `Expand times: ${expressionShown(plan.count, plan.input.columns)}`
     case 'set':
       return `${plan.operation[0]?.toUpperCase() ?? ''}${plan.operation.slice(1)}${plan.all ? ' All' : ''}`
     case 'join':

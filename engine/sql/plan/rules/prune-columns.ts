@@ -39,11 +39,13 @@ function prune(plan: Plan, wanted: Wanted): Pruned {
       return pruneLatest(plan, wanted)
     case 'aggregate':
     case 'sample':
-      return pruneGroups(plan)
+      return pruneGroups(plan, wanted)
     case 'join':
       return pruneJoin(plan, wanted)
     case 'window':
       return pruneWindow(plan, wanted)
+    case 'expand':
+      return pruneExpand(plan, wanted)
     case 'sequence':
     case 'distinct':
     case 'set':
@@ -145,17 +147,33 @@ function pruneLatest(plan: Extract<Plan, { kind: 'latest' }>, wanted: Wanted): P
   }
 }
 
-function pruneGroups(plan: Extract<Plan, { kind: 'aggregate' | 'sample' }>): Pruned {
+function pruneGroups(whole: Extract<Plan, { kind: 'aggregate' | 'sample' }>, wanted: Wanted): Pruned {
+  const { plan, map } = whole.kind === 'aggregate' ? withoutUnread(whole, wanted) : { plan: whole, map: null }
   const read = [...plan.keys.map(columnsOf), ...plan.aggregates.flatMap(({ args }) => args.map(columnsOf))]
   const input = prune(plan.input, plan.kind === 'sample' ? union(...read, [plan.timestampIndex]) : union(...read))
   const move = (expression: Expression): Expression => moved(expression, input.map)
   const keys = plan.keys.map(move)
   const aggregates = plan.aggregates.map((call) => ({ ...call, args: call.args.map(move) }))
-  const map = identity(plan.columns.length)
-  if (plan.kind === 'aggregate') return { plan: { ...plan, input: input.plan, keys, aggregates }, map }
+  if (plan.kind === 'aggregate')
+    return { plan: { ...plan, input: input.plan, keys, aggregates }, map: map ?? identity(plan.columns.length) }
   return {
     plan: { ...plan, input: input.plan, keys, aggregates, timestampIndex: input.map.get(plan.timestampIndex) ?? 0 },
-    map,
+    map: identity(plan.columns.length),
+  }
+}
+
+/** Keys make the groups and stay; of the aggregates only what is read, and one where nothing else would be left. */
+function withoutUnread(
+  plan: Extract<Plan, { kind: 'aggregate' }>,
+  wanted: Wanted,
+): { readonly plan: Extract<Plan, { kind: 'aggregate' }>; readonly map: ReadonlyMap<number, number> } {
+  const count = plan.keys.length
+  const needed = [...plan.columns.keys()].filter((index) => index < count || wanted.has(index))
+  const indexes = needed.length === 0 ? [0] : needed
+  const aggregates = indexes.filter((index) => index >= count).map((index) => index - count)
+  return {
+    plan: { ...plan, columns: pick(plan.columns, indexes), aggregates: pick(plan.aggregates, aggregates) },
+    map: new Map(indexes.map((old, index) => [old, index])),
   }
 }
 
@@ -212,6 +230,18 @@ function pruneWindow(plan: Extract<Plan, { kind: 'window' }>, wanted: Wanted): P
   return {
     plan: { ...plan, columns: [...input.plan.columns, ...plan.columns.slice(width)], input: input.plan, calls },
     map: new Map([...input.map, ...added]),
+  }
+}
+
+function pruneExpand(plan: Extract<Plan, { kind: 'expand' }>, wanted: Wanted): Pruned {
+  const width = plan.input.columns.length
+  const own = [...wanted].filter((index) => index < width)
+  const input = prune(plan.input, union(own, columnsOf(plan.count)))
+  const newWidth = input.plan.columns.length
+  const columns = [...input.plan.columns, ...plan.columns.slice(width)]
+  return {
+    plan: { ...plan, columns, input: input.plan, count: moved(plan.count, input.map) },
+    map: new Map([...input.map, [width, newWidth]]),
   }
 }
 

@@ -1,0 +1,230 @@
+// Functions that make several rows of one: unnest and its like, in the select list or in FROM, where they may read the
+// columns of what stands before them. Each becomes a number of rows, by which the rows are expanded, and values that
+// depend on the number of the copy.
+
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType, listKinds } from '../../types/column-types.js'
+import { isNumber, isText } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
+import { isConstant, noMatch, scalarCall } from './make-call.js'
+import { columnExpression, withExtra } from './order.js'
+import { type Relation, type ScopeColumn, scopeOf } from './scope.js'
+import { constantOf, convertTo } from './types.js'
+
+const intType = dataType('INT')
+const longType = dataType('LONG')
+
+export interface Expansion {
+  /** Rows that one row becomes: an INT, NULL for none. */
+  readonly count: Expression
+  readonly columns: readonly { readonly name: string; readonly value: (place: Expression) => Expression }[]
+}
+
+type Expander = (args: readonly Expression[], call: ast.Call, context: BindContext) => Expansion
+
+const expanders: Readonly<Record<string, Expander>> = {
+  unnest: (args, call, context) => {
+    if (args.length === 0) throw noMatch(call.name, args, call.position)
+    const lengths = args.map((list) => lengthOf(list, call, context))
+    return {
+      count:
+        lengths.length === 1 ? (lengths[0] as Expression) : scalarCall('greatest', lengths, call.position, context),
+      columns: args.map((list) => ({ name: 'unnest', value: (place) => elementOf(list, place, context) })),
+    }
+  },
+  generate_subscripts: ([list, ...rest], call, context) => {
+    if (list === undefined) throw noMatch(call.name, rest, call.position)
+    return { count: lengthOf(list, call, context), columns: [{ name: 'generate_subscripts', value: asInt }] }
+  },
+  _pg_expandarray: ([list], call, context) => {
+    if (list === undefined) throw noMatch(call.name, [], call.position)
+    const pair = (place: Expression): Expression =>
+      scalarCall('list_pair', [asInt(place), convertTo(list, dataType('STRING'))], 0, context)
+    return { count: lengthOf(list, call, context), columns: [{ name: '_pg_expandarray', value: pair }] }
+  },
+  generate_series: (args, call, context) => {
+    const [from, to, step = constantOf(1, intType, call.position)] = args.map((argument) =>
+      isNumber(argument.type) ? convertTo(argument, longType) : argument,
+    )
+    if (from?.type.name !== 'LONG' || to?.type.name !== 'LONG' || !isConstant(step))
+      throw noMatch(call.name, args, call.position)
+    const by = convertTo(step, longType)
+    const times = (operator: string, left: Expression, right: Expression): Expression =>
+      scalarCall(operator, [left, right], call.position, context)
+    const one = constantOf(1n, longType, call.position)
+    const count = times('+', times('/', times('-', to, from), by), one)
+    return {
+      count: convertTo(count, intType),
+      columns: [
+        { name: 'generate_series', value: (place) => times('+', from, times('*', times('-', place, one), by)) },
+      ],
+    }
+  },
+}
+
+export function isExpander(name: string): boolean {
+  return Object.hasOwn(expanders, name.toLowerCase())
+}
+
+/** The call must be of an expander. */
+export function expansionOf(call: ast.Call, scope: ExpressionScope): Expansion {
+  const args = call.args.map((argument) => bindExpression(argument, scope))
+  const expander = expanders[call.name.toLowerCase()]
+  if (expander === undefined) throw noMatch(call.name, args, call.position)
+  return expander(args, call, scope.context)
+}
+
+const asInt = (place: Expression): Expression => convertTo(place, intType)
+
+function lengthOf(list: Expression, call: ast.Call, context: BindContext): Expression {
+  if (list.type.name === 'ARRAY')
+    return scalarCall('dim_length', [list, constantOf(1, intType, call.position)], call.position, context)
+  // Over HTTP a list of numbers of the catalog is one number.
+  if (isNumber(list.type)) return constantOf(1, intType, call.position)
+  if (!isText(list.type)) throw noMatch(call.name, [list], call.position)
+  return scalarCall('cardinality', [list], call.position, context)
+}
+
+function elementOf(list: Expression, place: Expression, context: BindContext): Expression {
+  if (list.type.name === 'ARRAY') return scalarCall('array_element', [list, asInt(place)], list.position, context)
+  if (isNumber(list.type)) return list
+  const element = scalarCall('list_element', [list, asInt(place)], list.position, context)
+  if (list.type.a !== listKinds.numbers) return element
+  return { kind: 'call', name: 'cast', args: [element], type: intType, position: list.position }
+}
+
+// Select lists ------------------------------------------------------------------------------------------------------
+
+/** Calls of expanders in the select list, outside of sub-queries. */
+export function expandersIn(node: unknown): ast.Call[] {
+  if (typeof node !== 'object' || node === null) return []
+  if ('body' in node && 'commonTables' in node) return []
+  const below = Object.values(node).flatMap(expandersIn)
+  if (!('kind' in node) || node.kind !== 'call') return below
+  const call = node as ast.Call
+  return call.over === null && isExpander(call.name) ? [call, ...below] : below
+}
+
+/** The rows expanded by the longest of the calls; `place` is the number of the copy. */
+export function expandRows(
+  relation: Relation,
+  calls: readonly ast.Call[],
+  scope: ExpressionScope,
+): { readonly relation: Relation; readonly place: Expression } {
+  const counts = calls.map((call) => expansionOf(call, scope).count)
+  const [first] = counts
+  const position = calls[0]?.position ?? 0
+  const count = counts.length === 1 ? (first as Expression) : scalarCall('greatest', counts, position, scope.context)
+  const expanded = expand(relation, count)
+  return { relation: expanded, place: columnExpression({ name: '', type: longType }, relation.plan.columns.length) }
+}
+
+function expand(relation: Relation, count: Expression): Relation {
+  const { plan } = relation
+  const columns: PlanColumn[] = [...plan.columns, { name: '$place', type: longType }]
+  const expanded: Plan = { kind: 'expand', columns, input: plan, count }
+  return { ...relation, plan: expanded, timestampIndex: -1, order: 'none' }
+}
+
+// FROM --------------------------------------------------------------------------------------------------------------
+
+/** One row without columns: what stands before the first source. */
+export const oneRow: Relation = {
+  plan: { kind: 'values', columns: [], rows: [[]] },
+  columns: [],
+  timestampIndex: -1,
+  order: 'none',
+}
+
+/**
+ * The relation with the function's columns behind its own. `outer`: a row without copies stays, with NULLs and a NULL in
+ * `marker`, the last column of the plan.
+ */
+export function withFunction(
+  left: Relation,
+  source: ast.TableFunction,
+  outer: boolean,
+  context: BindContext,
+): { readonly relation: Relation; readonly marker: Expression } {
+  const { call, alias, columnAliases } = source
+  const expansion = expansionOf(call, { context, columns: left.columns, aggregates: null, windows: null })
+  const width = left.plan.columns.length
+  const one = constantOf(1, intType, call.position)
+  const none = scalarCall('coalesce', [expansion.count, constantOf(0, intType, call.position)], call.position, context)
+  const expanded = expand(left, outer ? scalarCall('greatest', [none, one], call.position, context) : none)
+  const place = columnExpression({ name: '', type: longType }, width)
+  const exists = scalarCall('<=', [place, convertTo(none, longType)], call.position, context)
+  const values = expansion.columns.map(({ value }) => {
+    const made = value(place)
+    return outer ? onlyIf(exists, made, context) : made
+  })
+  const marker = outer ? onlyIf(exists, constantOf(1n, longType, call.position), context) : place
+  const relation = withExtra(expanded, [...values, marker])
+  const name = alias?.name ?? call.name
+  const single = expansion.columns.length === 1 && columnAliases.length === 0
+  const names = expansion.columns.map((column, index) => columnAliases[index]?.name ?? (single ? name : column.name))
+  const added = names.map(
+    (column, index): ScopeColumn => ({
+      source: name,
+      name: column,
+      type: (values[index] as Expression).type,
+      index: width + 1 + index,
+      fromFunction: true,
+    }),
+  )
+  const ordinality = source.ordinality
+    ? [{ source: name, name: columnAliases[names.length]?.name ?? 'ordinality', type: longType, index: width }]
+    : []
+  return {
+    relation: { ...relation, columns: [...left.columns, ...added, ...ordinality] },
+    marker: columnExpression({ name: '', type: longType }, relation.plan.columns.length - 1),
+  }
+}
+
+export function onlyIf(condition: Expression, value: Expression, context: BindContext): Expression {
+  const none = constantOf(null, value.type, value.position)
+  return scalarCall('case', [condition, value, none], value.position, context)
+}
+
+/** The function alone, without rows before it: only its own columns. */
+export function functionRelation(source: ast.TableFunction, context: BindContext): Relation {
+  const { relation } = withFunction(oneRow, source, false, context)
+  const columns = relation.columns.map(({ name, type }): PlanColumn => ({ name, type }))
+  const expressions = relation.columns.map(({ type, index, name }) => columnExpression({ name, type }, index))
+  const plan: Plan = { kind: 'project', columns, input: relation.plan, expressions }
+  const named = scopeOf(plan, source.alias?.name ?? source.call.name)
+  return {
+    plan,
+    columns: named.map((column) => ({ ...column, fromFunction: true })),
+    timestampIndex: -1,
+    order: 'none',
+  }
+}
+
+/** A function in FROM that reads columns of what stands before it. */
+export function isLateralFunction(source: ast.TableSource): source is ast.TableFunction {
+  return source.kind === 'table function' && isExpander(source.call.name) && readsColumns(source.call.args)
+}
+
+function readsColumns(node: unknown): boolean {
+  if (typeof node !== 'object' || node === null) return false
+  if ('kind' in node && node.kind === 'column' && 'path' in node) return true
+  return Object.values(node).some(readsColumns)
+}
+
+/** `from t, unnest(t.list) x`: the condition of the join chooses among the copies. */
+export function lateralJoin(left: Relation, join: ast.Join, source: ast.TableFunction, context: BindContext): Relation {
+  const outer = join.kind === 'left'
+  const whole = join.on === null || (join.on.kind === 'boolean' && join.on.value)
+  if ((!outer && join.kind !== 'inner' && join.kind !== 'cross') || (outer && !whole))
+    throw new SqlError(
+      'a function that reads the rows before it is joined by CROSS JOIN or LEFT JOIN ON TRUE',
+      join.position,
+    )
+  return withFunction(left, source, outer, context).relation
+}
+
+export const numberType: DataType = longType

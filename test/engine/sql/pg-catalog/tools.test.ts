@@ -1,0 +1,130 @@
+// Goal: what drivers and tools of the PostgreSQL world send word for word is answered, and answered the same tomorrow.
+//
+// Method: fixtures/*.jsonl hold statements with their parameters, as recorded between the tools and a server. Each is run as
+// a session of the wire protocol over a small database. PG_COMPLETE=1 writes the answers into the fixtures: the names of
+// the columns, the number of rows and the first of them. Answers that list the functions change with every function,
+// so of them only the columns are kept.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../../engine/base/clock.js'
+import { allRights } from '../../../../engine/base/rights.js'
+import { type Engine, type ExecuteOptions, openEngine } from '../../../../engine/engine.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+
+interface Recorded {
+  readonly client: string
+  readonly sql: string
+  readonly parameters: readonly (string | null)[]
+  readonly answers?: readonly Answer[]
+}
+
+interface Answer {
+  readonly tag: string
+  readonly columns?: string
+  readonly rows?: number
+  readonly first?: readonly string[]
+}
+
+const shownRows = 3
+/** The gateway carries these out. */
+const ofTheGateway = new Set(['copy', 'declare cursor', 'fetch', 'close', 'prepare', 'execute', 'empty', 'transaction'])
+const listsFunctions = /pg_proc|routines|pg_aggregate|pg_description/
+
+const options: ExecuteOptions = {
+  session: { user: 'admin', protocol: 'pg', readOnly: false, rights: allRights, settings: new Map(), processId: 7 },
+  encoding: { kind: 'values' },
+  parameters: [],
+  skip: 0,
+  rowsMax: Number.POSITIVE_INFINITY,
+  countAll: false,
+  columns: null,
+  timeoutMs: 0,
+  signal: null,
+  explain: false,
+}
+
+const table = `create table t (ts timestamp, s varchar, v long, d double, b boolean, u uuid, c char, f float, i int,
+  sh short, bin binary, n decimal(10,2), a double[]) timestamp(ts) partition by day wal`
+
+const directory = mkdtempSync(join(tmpdir(), 'penstock-tools-'))
+let engine: Engine
+
+beforeAll(async () => {
+  engine = await openEngine({
+    directory: join(directory, 'db'),
+    memoryBytes: 512 * 1024 * 1024,
+    queryThreads: 1,
+    commitMode: 'nosync',
+    syncIntervalMs: 100,
+    walBytesMax: 128 * 1024 * 1024,
+    writer: {},
+    jit: true,
+    log: () => {},
+    clock: systemClock,
+    parameters: () => [],
+    configuredUsers: [],
+    fatal: (error) => {
+      throw error
+    },
+  })
+  await engine.execute(table, options)
+  await engine.execute('create view vw as (select s, v from t)', options)
+})
+
+afterAll(async () => {
+  await engine.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+async function answersTo({ sql, parameters }: Recorded): Promise<Answer[]> {
+  const bound = parameters.map((value) => ({ value, type: dataType('STRING') }))
+  const own = /create table "T"/i.test(sql)
+  if (own) await engine.execute('drop table t', options)
+  const answers: Answer[] = []
+  for (const parsed of engine.parse(sql)) {
+    if (!ofTheGateway.has(parsed.statement.kind))
+      answers.push(await answerTo(sql, { ...options, parameters: bound, parsed }))
+  }
+  if (own) {
+    await engine.execute('drop table t', options)
+    await engine.execute(table, options)
+  }
+  return answers
+}
+
+async function answerTo(sql: string, asked: ExecuteOptions): Promise<Answer> {
+  const result = await engine.execute(sql, asked)
+  if (result.kind !== 'rows') return { tag: result.kind === 'done' ? result.tag : result.kind }
+  const first: string[] = []
+  for await (const rows of result.values)
+    first.push(...rows.slice(0, shownRows - first.length).map((row) => row.map(String).join(' | ')))
+  const { rows } = await result.summary
+  const columns = result.columns.map(({ name }) => name).join(' | ')
+  return listsFunctions.test(sql) ? { tag: 'SELECT', columns } : { tag: 'SELECT', columns, rows, first }
+}
+
+describe.each(['drivers', 'psql', 'jdbc', 'sqlalchemy'])('%s', (name) => {
+  const file = new URL(`../../../../test/engine/sql/pg-catalog/fixtures/${name}.jsonl`, import.meta.url)
+  const recorded = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Recorded)
+  const written: Recorded[] = []
+
+  test.each(recorded.map((entry) => [`${entry.client}: ${entry.sql.slice(0, 200)}`, entry] as const))(
+    '%s',
+    async (_, entry) => {
+      const answers = await answersTo(entry)
+      written.push({ ...entry, answers })
+      if (process.env['PG_COMPLETE'] !== '1') expect(answers).toEqual(entry.answers)
+    },
+  )
+
+  afterAll(() => {
+    if (process.env['PG_COMPLETE'] === '1')
+      writeFileSync(file, written.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
+  })
+})
