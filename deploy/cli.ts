@@ -1,7 +1,11 @@
 // The command line tool: a table of verbs. The adapter of commander.
 
 import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
+import { type ExportFlags, exportFormats } from './cli-export.js'
+import { type ImportFlags, importFormats } from './cli-import.js'
+import { type SqlFlags, sqlFormats } from './cli-sql.js'
+import { exitCodes, ToolError } from './http-client.js'
 import { defaultRoot } from './root-folder.js'
 
 interface StartFlags {
@@ -12,9 +16,25 @@ interface StartFlags {
 /** The compiled file lies in dist/deploy/. */
 const packageFile = new URL('../../package.json', import.meta.url)
 
+const exitHelp = `
+Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no answer from the server.`
+
 async function main(): Promise<void> {
   const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { readonly version: string }
-  const program = new Command('penstock').description('A time-series database server.').version(version)
+  const program = new Command('penstock')
+    .description('A time-series database server, and the tools around it.')
+    .version(version)
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'penstock: ')) })
+    .showHelpAfterError('(penstock help <command> tells more)')
+  addStart(program, version)
+  addImport(program)
+  addExport(program)
+  addSql(program)
+  await program.parseAsync()
+}
+
+function addStart(program: Command, version: string): void {
   program
     .command('start')
     .description('run the server in the foreground')
@@ -24,16 +44,110 @@ async function main(): Promise<void> {
       const { start } = await import('./start.js')
       await start({ root: dir, assignments: set, version })
     })
-  await program.parseAsync()
+}
+
+/** A verb that talks to a running server. */
+function remote(program: Command, usage: string, description: string): Command {
+  return program
+    .command(usage)
+    .description(description)
+    .addOption(
+      new Option('-u, --url <url>', 'address of the server').env('PENSTOCK_URL').default('http://127.0.0.1:9000'),
+    )
+    .addOption(new Option('--user <name>', 'user').env('PENSTOCK_USER'))
+    .addOption(
+      new Option('--password <password>', 'password; better given by the environment').env('PENSTOCK_PASSWORD'),
+    )
+    .addOption(new Option('--token <token>', 'bearer token instead of user and password').env('PENSTOCK_TOKEN'))
+    .option('--ca <file>', 'certificates (PEM) that an https server may be signed by')
+    .option('--insecure', 'take any certificate of an https server')
+}
+
+function addImport(program: Command): void {
+  remote(program, 'import [file]', 'bring a file, or standard input (-), into tables')
+    .addOption(
+      new Option('-f, --format <format>', 'csv, line protocol, or a dump of SQLite; else told by the name').choices(
+        importFormats,
+      ),
+    )
+    .option('--from-sqlite <file>', 'short for --format sqlite: what `sqlite3 data.db .dump` writes')
+    .option('-t, --table <name>', 'csv: table; else the name of the file. sqlite: only this table')
+    .option('--timestamp <column>', 'designated timestamp. sqlite: also table.column,table.column or none')
+    .option('-p, --partition-by <unit>', 'NONE, HOUR, DAY, WEEK, MONTH or YEAR')
+    .option('--overwrite', 'replace tables that are there; else rows are added')
+    .option('--atomicity <mode>', 'abort: a bad row ends the import. skipRow: it is left out and reported')
+    .option('--delimiter <character>', 'csv: else found')
+    .option('--header', 'csv: the first line has names, whatever it looks like')
+    .option('--schema <json>', 'csv: [{"name": .., "type": .., "pattern": ..}]')
+    .option('--precision <unit>', 'lines: n, u, ms, s, m or h; default n')
+    .option('--tables <names>', 'sqlite: only these, separated by commas')
+    .option('--unit <unit>', 'sqlite: of times that are numbers: s, ms, us, ns, julian; else told by their size')
+    .option('--types <list>', 'sqlite: table.column:TYPE,.. instead of the types that are found')
+    .option('--json', 'answer as JSON')
+    .addHelpText(
+      'after',
+      `
+A file whose name ends with .gz is expanded. Examples:
+  penstock import trades.csv --timestamp ts --partition-by DAY
+  sqlite3 logger.db .dump | penstock import --from-sqlite - --timestamp readings.at
+${exitHelp}`,
+    )
+    .action(async (file: string | undefined, flags: ImportFlags) => {
+      const { runImport } = await import('./cli-import.js')
+      await runImport(file, flags)
+    })
+}
+
+function addExport(program: Command): void {
+  remote(program, 'export <query>', 'write the rows of a SELECT, or of a table, to a file')
+    .option('-o, --output <file>', 'else standard output')
+    .addOption(new Option('-f, --format <format>', 'else told by the name of the file, or csv').choices(exportFormats))
+    .option('--limit <rows>', 'n, or skip,n')
+    .option('--delimiter <character>', 'csv: else a comma')
+    .option('--no-header', 'csv: without names')
+    .option('--compression <codec>', 'parquet: NONE, SNAPPY, GZIP, LZ4, ZSTD, BROTLI or LZO')
+    .option('--timeout <ms>', 'deadline of the query')
+    .addHelpText(
+      'after',
+      `
+Row count and checksum are verified; a file appears under its name only when it is whole. Examples:
+  penstock export trades -o trades.parquet
+  penstock export "select * from trades where ts in today()" | gzip > today.csv.gz
+${exitHelp}`,
+    )
+    .action(async (query: string, flags: ExportFlags) => {
+      const { runExport } = await import('./cli-export.js')
+      await runExport(query, flags)
+    })
+}
+
+function addSql(program: Command): void {
+  remote(program, 'sql', 'run statements: -e, --file, standard input, or a prompt')
+    .option('-e, --execute <statements>', 'separated by semicolons')
+    .option('--file <file>', 'statements in a file')
+    .addOption(new Option('-f, --format <format>', 'how rows are shown').choices(sqlFormats).default('table'))
+    .option('--limit <rows>', 'n, or skip,n; the server has a limit of its own: use export for whole results')
+    .option('--timings', 'tell times on standard error')
+    .addHelpText('after', exitHelp)
+    .action(async (flags: SqlFlags) => {
+      const { runSql } = await import('./cli-sql.js')
+      await runSql(flags)
+    })
 }
 
 function gather(value: string, before: readonly string[]): readonly string[] {
   return [...before, value]
 }
 
+/** Written by commander already, with its own status. */
+function statusOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage
+  process.stderr.write(`penstock: ${error instanceof Error ? error.message : String(error)}\n`)
+  return error instanceof ToolError ? error.exitCode : exitCodes.refused
+}
+
 try {
   await main()
 } catch (error) {
-  process.stderr.write(`penstock: ${error instanceof Error ? error.message : String(error)}\n`)
-  process.exit(1)
+  process.exit(statusOf(error))
 }

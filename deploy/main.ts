@@ -3,6 +3,7 @@
 
 import type { KafkaOptions } from '../connectors/kafka/options.js'
 import type { KafkaServices } from '../connectors/kafka/server.js'
+import { DumpImport } from '../connectors/sqlite/import.js'
 import { type Clock, systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights } from '../engine/base/rights.js'
@@ -10,6 +11,7 @@ import type { Engine, EngineOptions } from '../engine/engine.js'
 import type { BindAddress } from '../gateways/common/bind-address.js'
 import { connectionRelations } from '../gateways/common/connection-relations.js'
 import { ConnectionRegistry } from '../gateways/common/connections.js'
+import type { DumpRequest, DumpSession } from '../gateways/common/dump-import.js'
 import { engineMetrics } from '../gateways/common/engine-metrics.js'
 import { memoryRelation } from '../gateways/common/memory-relation.js'
 import { type GatewayCounters, gatewayCounters, type Metric } from '../gateways/common/metric.js'
@@ -147,12 +149,13 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
 }
 
 async function openHttp(opening: Opening): Promise<void> {
-  const { live, version, root, closers } = opening
+  const { live, version, root, closers, engine } = opening
   const settings = live.current.values
   const tls = openTls(opening, 'http')
   const auth = httpAuthenticator(settings, opening.engine.users)
   const pages = settings['http.console.enabled'] ? consolePages() : noPages
-  const services = { ...opening, auth, tls, pages }
+  const openDump = (request: DumpRequest): DumpSession => new DumpImport({ ...request, engine })
+  const services = { ...opening, auth, tls, pages, openDump }
   const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version, root), services)
   opening.listeners.push({ name: 'http', address: http.address, secure: tls !== null })
   live.onChange(({ values }) => {

@@ -4,7 +4,6 @@
 //   __ready_<table>   complete, about to take the table's name: takes it when the table is gone, else is dropped
 
 import type { Engine, ExecuteOptions, Session } from '../engine/engine.js'
-import type { ImportPlan } from './import-plan.js'
 
 interface StagingOptions {
   readonly engine: Pick<Engine, 'execute' | 'table'>
@@ -41,7 +40,7 @@ export async function dropTable(options: StagingOptions, name: string): Promise<
 export async function finishStaging(
   options: StagingOptions & { readonly name: string; readonly overwrite: boolean },
   staging: string,
-  { columns }: ImportPlan,
+  columns: readonly { readonly name: string }[],
 ): Promise<void> {
   const { engine, name, overwrite } = options
   if (engine.table(name) !== undefined && !overwrite) {

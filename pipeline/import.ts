@@ -125,7 +125,7 @@ export class ImportSession {
     else if (this.#target === null) await this.#openTarget(plan, false)
     await this.#flush()
     await this.#sending
-    if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan)
+    if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan.columns)
     this.#staging = null
     this.#note(true)
     return this.#result(plan)

@@ -14,7 +14,7 @@ export { ByteBudget } from './byte-budget.js'
 export { expandingStages } from './expanded-body.js'
 export { type ImportOptions, type ImportResult, ImportSession } from './import.js'
 export { ImportError, parseImportSchema } from './import-schema.js'
-export { recoverImports } from './import-staging.js'
+export { dropTable, finishStaging, recoverImports, run as runStatement, stagingName } from './import-staging.js'
 export { BodyTooLarge } from './line-body.js'
 export { readMultipart } from './multipart.js'
 

@@ -8,6 +8,7 @@ import type { ByteBudget } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
 import type { Authenticator } from '../common/auth.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
+import type { OpenDump } from '../common/dump-import.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { MetricsSource } from '../common/metrics-source.js'
 import type { Pages } from '../common/pages.js'
@@ -69,6 +70,8 @@ export interface HttpServices {
   readonly pages: Pages
   readonly clock: Clock
   readonly log: Log
+  /** Reads dumps of SQLite; null where nobody does. */
+  readonly openDump: OpenDump | null
 }
 
 export interface HttpContext extends HttpServices {

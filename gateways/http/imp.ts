@@ -1,4 +1,4 @@
-// POST /imp: a CSV file in a multipart body becomes rows of a table.
+// POST /imp: a CSV file in a multipart body becomes rows of a table; with `from`, a dump becomes tables (imp-dump.ts).
 
 import type { Readable } from 'node:stream'
 import {
@@ -14,6 +14,7 @@ import { answerOf } from '../common/answers.js'
 import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
 import { refuseUnread } from './guard.js'
+import { dumpJson, dumpText, importDump, isDump } from './imp-dump.js'
 import { importJson, importText } from './imp-reply.js'
 import { checkTableName, type ImpRequest, parseImpRequest, wantsJson } from './imp-request.js'
 import { contentTypes, reply, replyBusy, replyText, statusOf } from './replies.js'
@@ -41,16 +42,19 @@ export async function handleImp(context: HttpContext, exchange: Exchange): Promi
 }
 
 async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
-  const { response, connection } = exchange
+  const { response } = exchange
   const signal = departure(response)
   try {
+    if (isDump(exchange.query)) {
+      const dump = await importDump(context, exchange, signal)
+      countRows(context, exchange, dump)
+      if (wantsJson(exchange.query)) reply(response, 200, contentTypes.json, dumpJson(dump))
+      else replyText(response, 200, dumpText(dump))
+      return
+    }
     const imp = parseImpRequest(exchange.query)
     const result = await importBody(context, exchange, imp, signal)
-    connection.rowsReceived += result.rowsImported + result.rowsRejected
-    connection.rowsCommitted += result.rowsImported
-    connection.rowsRejected += result.rowsRejected
-    context.counters.rowsWritten += result.rowsImported
-    context.counters.rowsRejected += result.rowsRejected
+    countRows(context, exchange, result)
     if (imp.json) reply(response, 200, contentTypes.json, importJson(result))
     else replyText(response, 200, importText(result))
   } catch (error) {
@@ -59,6 +63,18 @@ async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
     if (!exchange.request.complete) response.setHeader('Connection', 'close')
     refuse(exchange, ...refusalOf(context, error))
   }
+}
+
+function countRows(
+  { counters }: HttpContext,
+  { connection }: Exchange,
+  { rowsImported, rowsRejected }: { readonly rowsImported: number; readonly rowsRejected: number },
+): void {
+  connection.rowsReceived += rowsImported + rowsRejected
+  connection.rowsCommitted += rowsImported
+  connection.rowsRejected += rowsRejected
+  counters.rowsWritten += rowsImported
+  counters.rowsRejected += rowsRejected
 }
 
 function refusalOf({ log, counters }: HttpContext, error: unknown): [status: number, text: string] {

@@ -80,7 +80,11 @@ export async function testHttp(
   const around = surroundings()
   const auth = new Authenticator({ ...access, users: around.engine.users })
   const metrics = metricsSource(gatewayMetrics(around.counters, around.registry), 'svc_')
-  const gateway = await openHttpGateway(here, { ...httpDefaults, ...changes }, { ...around, metrics, auth, tls, pages })
+  const gateway = await openHttpGateway(
+    here,
+    { ...httpDefaults, ...changes },
+    { ...around, metrics, auth, tls, pages, openDump: null },
+  )
   const { port } = gateway.address
   return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }
 }

@@ -1,0 +1,87 @@
+// `penstock export`: the rows of a SELECT, or of a table, as a file. Row count and checksum that the server sends behind
+// the rows are verified: a file that is not whole ends the tool with an error.
+
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { crc32 } from 'node:zlib'
+import { exitCodes, openClient, type Reply, refusalText, type ServerFlags, ToolError } from './http-client.js'
+
+export interface ExportFlags extends ServerFlags {
+  readonly output?: string
+  readonly format?: string
+  readonly limit?: string
+  readonly delimiter?: string
+  readonly header?: boolean
+  readonly compression?: string
+  readonly timeout?: string
+}
+
+export const exportFormats = ['csv', 'parquet', 'ndjson'] as const
+
+export async function runExport(what: string, flags: ExportFlags): Promise<void> {
+  const format = flags.format ?? exportFormats.find((name) => flags.output?.endsWith(`.${name}`)) ?? 'csv'
+  if (!exportFormats.some((name) => name === format)) {
+    throw new ToolError(`--format is one of ${exportFormats.join(', ')}`, exitCodes.usage)
+  }
+  const client = openClient(flags)
+  try {
+    const query: Record<string, string> = { query: statementOf(what), fmt: format }
+    if (flags.limit !== undefined) query['limit'] = flags.limit
+    if (flags.delimiter !== undefined) query['delimiter'] = flags.delimiter
+    if (flags.header === false) query['nm'] = 'true'
+    if (flags.compression !== undefined) query['compression_codec'] = flags.compression
+    if (flags.timeout !== undefined) query['timeout'] = flags.timeout
+    const reply = await client.get('exp', query)
+    if (reply.status !== 200) throw new ToolError(await refusalText(reply))
+    const rows = await save(reply, flags.output)
+    if (flags.output !== undefined && flags.output !== '-') {
+      process.stderr.write(`${rows === null ? '' : `${rows} rows to `}${flags.output}\n`)
+    }
+  } finally {
+    await client.close()
+  }
+}
+
+/** A bare name is a table. */
+function statementOf(what: string): string {
+  const text = what.trim().replace(/;\s*$/, '')
+  if (/^(select|with|show|table|explain|values|from)\b/i.test(text) || text.startsWith('(')) return text
+  return /\s/.test(text) && !text.startsWith('"')
+    ? text
+    : `select * from "${text.replace(/^"|"$/g, '').replaceAll('"', '""')}"`
+}
+
+/** The file appears under its name when it is whole. Answers the number of rows, if the server told it. */
+async function save(reply: Reply, output: string | undefined): Promise<string | null> {
+  let checksum = 0
+  const summing = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      checksum = crc32(chunk, checksum)
+      done(null, chunk)
+    },
+  })
+  const partial = output === undefined || output === '-' ? null : `${output}.part`
+  const target = partial === null ? process.stdout : createWriteStream(partial)
+  try {
+    await pipeline(reply.body, summing, target, { end: partial !== null })
+    const said = told(reply, 'x-checksum-crc32')
+    if (said !== null && Number.parseInt(said, 16) !== checksum >>> 0) {
+      throw new ToolError('what arrived is not what the server sent: the checksum differs')
+    }
+    if (said === null && partial !== null && told(reply, 'trailer') !== null)
+      throw new ToolError('the export is not whole')
+    if (partial !== null) await rename(partial, output as string)
+    return told(reply, 'x-row-count')
+  } catch (error) {
+    if (partial !== null) await rm(partial, { force: true })
+    if (error instanceof ToolError) throw error
+    throw new ToolError(`the export broke off: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function told({ headers, trailers }: Reply, name: string): string | null {
+  const value = trailers[name] ?? headers[name]
+  return typeof value === 'string' ? value : null
+}

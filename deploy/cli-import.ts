@@ -1,0 +1,192 @@
+// `penstock import`: a file, or standard input, into tables of a running server.
+//
+//   csv     one request to /imp; the server finds delimiter, header and types
+//   lines   line protocol, requests of whole lines to /write, each stored whole or not at all
+//   sqlite  what `sqlite3 data.db .dump` writes, one request to /imp?from=sqlite
+
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { basename, extname } from 'node:path'
+import { createGunzip } from 'node:zlib'
+import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
+
+export interface ImportFlags extends ServerFlags {
+  readonly format?: string
+  readonly fromSqlite?: string
+  readonly table?: string
+  readonly timestamp?: string
+  readonly partitionBy?: string
+  readonly delimiter?: string
+  readonly header?: boolean
+  readonly schema?: string
+  readonly overwrite?: boolean
+  readonly atomicity?: string
+  readonly precision?: string
+  readonly tables?: string
+  readonly unit?: string
+  readonly types?: string
+  readonly json?: boolean
+}
+
+export const importFormats = ['csv', 'lines', 'sqlite'] as const
+type Format = (typeof importFormats)[number]
+
+/** Bytes of one request of line protocol. */
+const requestBytes = 8 * 1024 * 1024
+const endings: Readonly<Record<string, Format>> = {
+  '.csv': 'csv',
+  '.tsv': 'csv',
+  '.txt': 'csv',
+  '.lp': 'lines',
+  '.line': 'lines',
+  '.ilp': 'lines',
+  '.sql': 'sqlite',
+  '.dump': 'sqlite',
+}
+
+export async function runImport(given: string | undefined, flags: ImportFlags): Promise<void> {
+  const file = flags.fromSqlite ?? given ?? '-'
+  const format = flags.fromSqlite !== undefined ? 'sqlite' : formatOf(file, flags.format)
+  const source = await openSource(file)
+  const client = openClient(flags)
+  try {
+    if (format === 'lines') await sendLines(client, source, flags)
+    else if (format === 'sqlite') await sendDump(client, source, flags)
+    else await sendCsv(client, source, file, flags)
+  } finally {
+    await client.close()
+  }
+}
+
+function formatOf(file: string, said: string | undefined): Format {
+  const known = importFormats.find((name) => name === said)
+  if (known !== undefined) return known
+  if (said !== undefined) throw new ToolError(`--format is one of ${importFormats.join(', ')}`, exitCodes.usage)
+  const guessed = endings[extname(file.replace(/\.gz$/, '')).toLowerCase()]
+  if (guessed === undefined) {
+    throw new ToolError(`the name does not tell the format, give --format ${importFormats.join('|')}`, exitCodes.usage)
+  }
+  return guessed
+}
+
+async function openSource(file: string): Promise<AsyncIterable<Buffer>> {
+  if (file === '-') return process.stdin
+  try {
+    await stat(file)
+  } catch {
+    throw new ToolError(`no such file: ${file}`, exitCodes.usage)
+  }
+  const source = createReadStream(file, { highWaterMark: 1024 * 1024 })
+  if (!file.endsWith('.gz')) return source
+  const gunzip = createGunzip({ chunkSize: 1024 * 1024 })
+  source.on('error', (error) => gunzip.destroy(error))
+  return source.pipe(gunzip)
+}
+
+async function sendCsv(client: Client, source: AsyncIterable<Buffer>, file: string, flags: ImportFlags): Promise<void> {
+  const name = flags.table ?? (file === '-' ? undefined : basename(file).replace(/(\.[^.]*)?(\.gz)?$/, ''))
+  if (name === undefined || name === '') throw new ToolError('standard input needs --table', exitCodes.usage)
+  const query = {
+    ...{ name, fmt: flags.json === true ? 'json' : 'text' },
+    ...given({
+      ...{ timestamp: flags.timestamp, partitionBy: flags.partitionBy, delimiter: flags.delimiter },
+      ...{ atomicity: flags.atomicity, overwrite: flags.overwrite, forceHeader: flags.header },
+    }),
+  }
+  const fields = flags.schema === undefined ? {} : { schema: flags.schema }
+  await upload(client, query, fields, name, source)
+}
+
+async function sendDump(client: Client, source: AsyncIterable<Buffer>, flags: ImportFlags): Promise<void> {
+  const query = {
+    ...{ from: 'sqlite', fmt: flags.json === true ? 'json' : 'text' },
+    ...given({
+      ...{ timestamp: flags.timestamp, partitionBy: flags.partitionBy, tables: flags.tables ?? flags.table },
+      ...{ unit: flags.unit, types: flags.types, overwrite: flags.overwrite, atomicity: flags.atomicity },
+    }),
+  }
+  await upload(client, query, {}, 'dump.sql', source)
+}
+
+function given(values: Readonly<Record<string, string | boolean | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
+  )
+}
+
+async function upload(
+  client: Client,
+  query: Record<string, string>,
+  fields: Readonly<Record<string, string>>,
+  name: string,
+  source: AsyncIterable<Buffer>,
+): Promise<void> {
+  const boundary = `penstock-${Math.random().toString(36).slice(2)}${Date.now().toString(36)}`
+  const body = multipart(boundary, fields, name, source)
+  const reply = await client.post('imp', query, body, `multipart/form-data; boundary=${boundary}`)
+  if (reply.status !== 200) throw new ToolError(await refusalText(reply))
+  const text = await reply.body.text()
+  process.stdout.write(text.endsWith('\n') ? text.replaceAll('\r\n', '\n') : `${text}\n`)
+}
+
+async function* multipart(
+  boundary: string,
+  fields: Readonly<Record<string, string>>,
+  name: string,
+  source: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  for (const [field, value] of Object.entries(fields)) {
+    yield Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${field}"\r\n\r\n${value}\r\n`)
+  }
+  const file = name.replace(/["\r\n]/g, '_')
+  yield Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="data"; filename="${file}"\r\n\r\n`)
+  yield* source
+  yield Buffer.from(`\r\n--${boundary}--\r\n`)
+}
+
+async function sendLines(client: Client, source: AsyncIterable<Buffer>, flags: ImportFlags): Promise<void> {
+  const query = { precision: flags.precision ?? 'n' }
+  let lines = 0
+  for await (const { bytes, count } of wholeLines(source)) {
+    const reply = await client.post('write', query, bytes, 'text/plain')
+    if (reply.status >= 300) {
+      const stored = lines === 0 ? 'nothing was stored' : `lines 1 to ${lines} are stored, the rest is not`
+      throw new ToolError(`${await linesRefusal(reply, lines)} (${stored})`)
+    }
+    await reply.body.text()
+    lines += count
+  }
+  process.stdout.write(flags.json === true ? `${JSON.stringify({ status: 'OK', lines })}\n` : `${lines} lines stored\n`)
+}
+
+/** The server counts lines from the begin of the request. */
+async function linesRefusal(reply: Parameters<typeof refusalText>[0], before: number): Promise<string> {
+  const text = await refusalText(reply)
+  return text
+    .replace(/^failed to parse line protocol:errors encountered on line\(s\):\s*/, '')
+    .replace(/\bline (\d+)\b/, (_, line: string) => `line ${Number(line) + before}`)
+}
+
+async function* wholeLines(source: AsyncIterable<Buffer>): AsyncGenerator<{ bytes: Buffer; count: number }> {
+  let chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of source) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size < requestBytes) continue
+    const bytes = Buffer.concat(chunks)
+    const end = bytes.lastIndexOf(0x0a) + 1
+    if (end === 0) continue
+    yield { bytes: bytes.subarray(0, end), count: linesIn(bytes.subarray(0, end)) }
+    chunks = [bytes.subarray(end)]
+    size = bytes.length - end
+  }
+  const rest = Buffer.concat(chunks)
+  if (rest.length > 0) yield { bytes: rest, count: linesIn(rest) + (rest.at(-1) === 0x0a ? 0 : 1) }
+}
+
+function linesIn(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) count++
+  return count
+}

@@ -1,0 +1,202 @@
+// `penstock sql`: statements to a running server, from the command line, a file, standard input or a prompt. A statement
+// ends at a semicolon outside of quotes and comments.
+
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
+
+export interface SqlFlags extends ServerFlags {
+  readonly execute?: string
+  readonly file?: string
+  readonly format?: string
+  readonly limit?: string
+  readonly timings?: boolean
+}
+
+export const sqlFormats = ['table', 'csv', 'json'] as const
+type Format = (typeof sqlFormats)[number]
+
+interface Answer {
+  readonly columns?: readonly { readonly name: string; readonly type: string }[]
+  readonly dataset?: readonly (readonly unknown[])[]
+  readonly count?: number
+  readonly timings?: { readonly compiler: number; readonly execute: number }
+}
+
+const help = `\\q            leave
+\\format NAME  table, csv or json
+\\d            tables
+\\d TABLE      columns of a table
+A statement ends with a semicolon.
+`
+
+export async function runSql(flags: SqlFlags): Promise<void> {
+  const format = checkFormat(flags.format ?? 'table')
+  const client = openClient(flags)
+  try {
+    if (flags.execute !== undefined) await runAll(client, flags.execute, format, flags)
+    else if (flags.file !== undefined) await runAll(client, readFileSync(flags.file, 'utf8'), format, flags)
+    else if (process.stdin.isTTY === true) await converse(client, format, flags)
+    else await runAll(client, await textOfInput(), format, flags)
+  } finally {
+    await client.close()
+  }
+}
+
+function checkFormat(text: string): Format {
+  const known = sqlFormats.find((name) => name === text)
+  if (known === undefined) throw new ToolError(`--format is one of ${sqlFormats.join(', ')}`, exitCodes.usage)
+  return known
+}
+
+async function textOfInput(): Promise<string> {
+  let text = ''
+  process.stdin.setEncoding('utf8')
+  for await (const chunk of process.stdin) text += String(chunk)
+  return text
+}
+
+/** The first statement that fails ends it. */
+async function runAll(client: Client, text: string, format: Format, flags: SqlFlags): Promise<void> {
+  const { statements, rest } = splitStatements(text)
+  for (const statement of [...statements, rest]) {
+    if (!isEmpty(statement)) await runOne(client, statement, format, flags)
+  }
+}
+
+async function converse(client: Client, first: Format, flags: SqlFlags): Promise<void> {
+  const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: 'penstock> ' })
+  let format = first
+  let waiting = ''
+  lines.prompt()
+  for await (const line of lines) {
+    if (waiting.trim() === '' && line.startsWith('\\')) {
+      if (/^\\q/.test(line)) break
+      const command = await runCommand(client, line, format, flags)
+      format = command
+    } else {
+      waiting += `${line}\n`
+      const { statements, rest } = splitStatements(waiting)
+      waiting = rest
+      for (const statement of statements)
+        if (!isEmpty(statement)) await attempt(() => runOne(client, statement, format, flags))
+    }
+    lines.setPrompt(isEmpty(waiting) ? 'penstock> ' : '      ... ')
+    lines.prompt()
+  }
+  lines.close()
+}
+
+async function runCommand(client: Client, line: string, format: Format, flags: SqlFlags): Promise<Format> {
+  const [word = '', argument = ''] = line.trim().split(/\s+/)
+  let next = format
+  await attempt(async () => {
+    if (word === '\\format') next = checkFormat(argument)
+    else if (word === '\\d' && argument === '') await runOne(client, 'SHOW TABLES', format, flags)
+    else if (word === '\\d') await runOne(client, `SHOW COLUMNS FROM "${argument.replaceAll('"', '')}"`, format, flags)
+    else process.stdout.write(help)
+  })
+  return next
+}
+
+/** At the prompt an error is told, and the next statement may come. */
+async function attempt(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error
+    process.stderr.write(`error: ${error.message}\n`)
+  }
+}
+
+async function runOne(client: Client, statement: string, format: Format, flags: SqlFlags): Promise<void> {
+  const query: Record<string, string> = { query: statement }
+  if (flags.limit !== undefined) query['limit'] = flags.limit
+  if (flags.timings === true) query['timings'] = 'true'
+  const reply = await client.get('exec', query)
+  if (reply.status !== 200) throw new ToolError(await refusalText(reply))
+  const text = await reply.body.text()
+  const failure = reply.trailers['x-error']
+  if (failure !== undefined) throw new ToolError(decodeURIComponent(failure))
+  const answer = JSON.parse(text) as Answer
+  if (format === 'json') process.stdout.write(`${text.trimEnd()}\n`)
+  else if (answer.columns === undefined) process.stdout.write(format === 'table' ? 'OK\n' : '')
+  else process.stdout.write(format === 'csv' ? csvText(answer) : tableText(answer))
+  if (flags.timings === true && answer.timings !== undefined) {
+    const { compiler, execute } = answer.timings
+    process.stderr.write(`compiled in ${compiler} ms, run in ${execute} ms\n`)
+  }
+}
+
+function csvText({ columns = [], dataset = [] }: Answer): string {
+  const lines = [columns.map(({ name }) => csvField(name)), ...dataset.map((row) => row.map(csvField))]
+  return lines.map((fields) => `${fields.join(',')}\n`).join('')
+}
+
+function csvField(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+function tableText({ columns = [], dataset = [], count }: Answer): string {
+  const cells = dataset.map((row) => row.map(cellText))
+  const widths = columns.map(({ name }, index) =>
+    cells.reduce((most, row) => Math.max(most, width(row[index] ?? '')), width(name)),
+  )
+  const line = (row: readonly string[], right: boolean): string =>
+    row
+      .map((text, index) => padded(text, widths[index] ?? 0, right && isNumeric(columns[index]?.type)))
+      .join(' | ')
+      .trimEnd()
+  const rows = [
+    line(
+      columns.map(({ name }) => name),
+      false,
+    ),
+    widths.map((size) => '-'.repeat(size)).join('-+-'),
+  ]
+  for (const row of cells) rows.push(line(row, true))
+  const total = count ?? dataset.length
+  return `${rows.join('\n')}\n(${total} ${total === 1 ? 'row' : 'rows'})\n`
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  // A terminal obeys control characters: they are shown instead.
+  return text.replace(/\p{Cc}/gu, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
+}
+
+function width(text: string): number {
+  return [...text].length
+}
+
+function padded(text: string, size: number, right: boolean): string {
+  const blanks = ' '.repeat(Math.max(0, size - width(text)))
+  return right ? blanks + text : text + blanks
+}
+
+function isNumeric(type: string | undefined): boolean {
+  return /^(BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL)/.test(type ?? '')
+}
+
+function isEmpty(statement: string): boolean {
+  return statement.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, '').trim() === ''
+}
+
+/** Whole statements without their semicolons, and what is not finished yet. */
+export function splitStatements(text: string): { readonly statements: readonly string[]; readonly rest: string } {
+  const statements: string[] = []
+  const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|;|'|"|\/\*/g
+  let begin = 0
+  for (const match of text.matchAll(token)) {
+    const [piece] = match
+    // A quote or a comment that does not end: all of the rest belongs to it.
+    if (piece === "'" || piece === '"' || piece === '/*') break
+    if (piece !== ';') continue
+    statements.push(text.slice(begin, match.index).trim())
+    begin = match.index + 1
+  }
+  return { statements, rest: text.slice(begin) }
+}

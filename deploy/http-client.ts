@@ -1,0 +1,119 @@
+// The tool's way to a running server. The adapter of undici.
+
+import { readFileSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { Agent, request } from 'undici'
+
+export interface ServerFlags {
+  readonly url: string
+  readonly user?: string
+  readonly password?: string
+  readonly token?: string
+  readonly ca?: string
+  readonly insecure?: boolean
+}
+
+/** What went wrong, with the status that the tool ends with. */
+export class ToolError extends Error {
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number = exitCodes.refused) {
+    super(message)
+    this.name = 'ToolError'
+    this.exitCode = exitCode
+  }
+}
+
+export const exitCodes = { refused: 1, usage: 2, unreachable: 3 } as const
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Readable & { text(): Promise<string> }
+  /** Complete behind the last byte of the body; names in lower case. */
+  readonly trailers: Readonly<Record<string, string>>
+}
+
+export interface Client {
+  get(path: string, query: Readonly<Record<string, string>>): Promise<Reply>
+  post(path: string, query: Readonly<Record<string, string>>, body: PostBody, type: string): Promise<Reply>
+  close(): Promise<void>
+}
+
+export type PostBody = string | Uint8Array | Readable | AsyncIterable<Uint8Array>
+
+export function openClient(flags: ServerFlags): Client {
+  const base = baseUrl(flags.url)
+  const dispatcher = new Agent({
+    // An import or a query takes the time that it takes.
+    ...{ headersTimeout: 0, bodyTimeout: 0, connectTimeout: 10_000 },
+    connect: {
+      rejectUnauthorized: flags.insecure !== true,
+      ...(flags.ca === undefined ? {} : { ca: readFileSync(flags.ca) }),
+    },
+  })
+  const authorization = authorizationOf(flags)
+  const send = async (method: 'GET' | 'POST', path: string, query: Readonly<Record<string, string>>, rest: object) => {
+    const url = new URL(path.replace(/^\//, ''), base)
+    url.search = new URLSearchParams(query).toString()
+    try {
+      const { statusCode, headers, body, trailers } = await request(url, { method, dispatcher, ...rest })
+      return { status: statusCode, headers, body, trailers } as Reply
+    } catch (error) {
+      throw unreachable(base, error)
+    }
+  }
+  return {
+    get: (path, query) => send('GET', path, query, { headers: authorization }),
+    post: (path, query, body, type) =>
+      send('POST', path, query, { body, headers: { ...authorization, 'content-type': type } }),
+    close: () => dispatcher.close(),
+  }
+}
+
+function baseUrl(text: string): URL {
+  let url: URL
+  try {
+    url = new URL(text.includes('://') ? text : `http://${text}`)
+  } catch {
+    throw new ToolError(`not an address of a server: ${text}`, exitCodes.usage)
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new ToolError(`the address begins with http:// or https:// [url=${text}]`, exitCodes.usage)
+  }
+  if (!url.pathname.endsWith('/')) url.pathname += '/'
+  return url
+}
+
+function authorizationOf({ user, password, token }: ServerFlags): Readonly<Record<string, string>> {
+  if (token !== undefined && token !== '') return { authorization: `Bearer ${token}` }
+  if (user === undefined || user === '') return {}
+  return { authorization: `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}` }
+}
+
+function unreachable({ origin }: URL, error: unknown): ToolError {
+  const cause = error instanceof Error ? error : new Error(String(error))
+  const code = 'code' in cause ? String(cause.code) : ''
+  const inner = cause instanceof AggregateError ? cause.errors.map(String).join(', ') : cause.message
+  return new ToolError(`no answer from ${origin}: ${inner === '' ? code : inner}`, exitCodes.unreachable)
+}
+
+/** The words of an answer that says no. */
+export async function refusalText(reply: Reply): Promise<string> {
+  const text = (await reply.body.text()).trim()
+  if (reply.status === 401 || reply.status === 403) {
+    return `the server refuses these credentials or rights [status=${reply.status}]${text === '' ? '' : `: ${messageOf(text)}`}`
+  }
+  return text === '' ? `the server answered with status ${reply.status}` : messageOf(text)
+}
+
+function messageOf(text: string): string {
+  try {
+    const { error, message, status, position } = JSON.parse(text) as Record<string, unknown>
+    const words = error ?? message ?? status
+    if (typeof words !== 'string') return text
+    return typeof position === 'number' && position > 0 ? `${words} [position=${position}]` : words
+  } catch {
+    return text
+  }
+}
