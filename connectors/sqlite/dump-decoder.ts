@@ -67,7 +67,9 @@ export class DumpDecoder {
     const bytes = this.waiting.length === 1 ? (this.waiting[0] as Buffer) : Buffer.concat(this.waiting)
     this.counted = 0
     const end = this.readAll(bytes, last)
-    this.line += linesBetween(bytes, this.counted, end)
+    // What is read again is counted again.
+    if (this.counted > end) this.line -= linesBetween(bytes, end, this.counted)
+    else this.line += linesBetween(bytes, this.counted, end)
     const tail = bytes.subarray(end)
     if (tail.length > pieceBytesMax)
       throw new DumpError(`line ${this.line}: a statement is longer than ${pieceBytesMax} bytes`)

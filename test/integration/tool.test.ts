@@ -1,0 +1,127 @@
+// Goal: the tool against a running server: a dump, CSV and line protocol in, a file and statements out, with the exit
+// status and words that scripts rely on.
+
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TestServer } from '../support/server.js'
+import { repositoryRoot } from '../support/source-tree.js'
+
+const server = new TestServer(['memory.bytes=512m'])
+const folder = mkdtempSync(join(tmpdir(), 'penstock-tool-'))
+
+beforeAll(() => server.start())
+afterAll(async () => {
+  await server.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+function tool(args: readonly string[], input = '', url = `http://${server.address('http')}`): Promise<Ended> {
+  const command = join(repositoryRoot, 'dist/deploy/cli.js')
+  const child = spawn(process.execPath, [command, ...args], { env: { ...process.env, PENSTOCK_URL: url } })
+  let [out, err] = ['', '']
+  child.stdout.on('data', (chunk) => (out += chunk))
+  child.stderr.on('data', (chunk) => (err += chunk))
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
+}
+
+function file(name: string, content: string | Buffer): string {
+  const path = join(folder, name)
+  writeFileSync(path, content)
+  return path
+}
+
+const dump = (from: number, rows: number): string => `BEGIN TRANSACTION;
+CREATE TABLE readings(id INTEGER PRIMARY KEY, at TEXT, sensor TEXT, value REAL, raw BLOB);
+${Array.from({ length: rows }, (_, n) => `INSERT INTO readings VALUES(${from + n},'2024-03-0${(n % 9) + 1} 00:00:00','s${n % 3}',${n / 4},X'0${n % 10}');`).join('\n')}
+CREATE INDEX i ON readings(sensor);
+CREATE VIEW hot AS SELECT sensor, value FROM readings WHERE value > 100;
+CREATE VIEW odd AS SELECT sensor FROM readings WHERE value GLOB '1*';
+COMMIT;
+`
+
+test('a dump becomes tables, by file, by standard input, and once more into the same table', async () => {
+  const first = await tool(['import', '--from-sqlite', file('a.sql', dump(0, 30_000))])
+  expect(first.err).toBe('')
+  expect(first.code).toBe(0)
+  expect(first.out).toContain('readings: 30000 rows, timestamp at, partition by DAY')
+  expect(first.out).toContain('view hot')
+  expect(first.out).toMatch(/line 30005, odd: not taken: /)
+  const second = await tool(['import', '--from-sqlite', '-', '--json'], dump(30_000, 1000))
+  expect(JSON.parse(second.out)).toMatchObject({ status: 'OK', rowsImported: 1000, rowsRejected: 0 })
+  expect(
+    await server.rows('select count(), sum(id), sum(value), count(raw), count_distinct(sensor) from readings'),
+  ).toEqual([[31_000, (31_000 * 30_999) / 2, (30_000 * 29_999) / 8 + (1000 * 999) / 8, 31_000, 3]])
+  expect(await server.rows("select type, indexed from table_columns('readings') where \"column\" = 'sensor'")).toEqual([
+    ['SYMBOL', true],
+  ])
+  const gone = await tool(['import', file('b.sql.gz', gzipSync(dump(0, 10))), '--overwrite', '--partition-by', 'MONTH'])
+  expect(gone.out).toContain('10 rows, timestamp at, partition by MONTH')
+  expect(await server.rows('select count() from readings')).toEqual([[10]])
+})
+
+test('an import that ends at a bad row leaves nothing behind', async () => {
+  const text = `CREATE TABLE bad(a INTEGER);\n${'INSERT INTO bad VALUES(1);\n'.repeat(10_001)}INSERT INTO bad VALUES('x');\n`
+  const { code, err } = await tool(['import', '--from-sqlite', '-', '--atomicity', 'abort'], text)
+  expect(code).toBe(1)
+  expect(err).toBe('penstock: line 10003, table bad: no LONG for the column a [value=x]\n')
+  expect((await server.rows('show tables')).flat()).not.toContain('bad')
+  expect(
+    (await server.rows('select table_name from all_tables()')).flat().filter((name) => /^__/.test(String(name))),
+  ).toEqual([])
+})
+
+test('CSV and line protocol', async () => {
+  const csv = await tool([
+    'import',
+    file('trips.csv', 'ts,n\n2024-01-01T00:00:00.000000Z,1\n'),
+    '--header',
+    '--timestamp',
+    'ts',
+    '--json',
+  ])
+  expect(csv.err).toBe('')
+  expect(JSON.parse(csv.out)).toMatchObject({ status: 'OK', location: 'trips', rowsImported: 1, timestamp: 'ts' })
+  const lines = await tool(['import', '-f', 'lines', '--precision', 's', '-'], 'w,c=o t=1 1\nw,c=o t=2 2\n')
+  expect(lines.out).toBe('2 lines stored\n')
+  expect(await server.rows('select count(), max(timestamp) from w')).toEqual([[2, '1970-01-01T00:00:02.000000Z']])
+  const bad = await tool(['import', '-f', 'lines', '-'], 'w t=1 1\nw t=nope 2\n')
+  expect(bad.code).toBe(1)
+  expect(bad.err).toMatch(/line 2.*nothing was stored/s)
+})
+
+test('export verifies what it got, sql shows it', async () => {
+  await tool(['sql'], "create table q(s string, n long); insert into q values('a,\"b', 1), (null, -2);")
+  const target = join(folder, 'q.csv')
+  const saved = await tool(['export', 'q', '-o', target])
+  expect(saved).toEqual({ code: 0, out: '', err: `2 rows to ${target}\n` })
+  expect(readFileSync(target, 'utf8')).toBe('"s","n"\r\n"a,""b",1\r\n,-2\r\n')
+  expect((await tool(['export', 'select n from q', '-f', 'ndjson'])).out).toBe('{"n":1}\n{"n":-2}\n')
+  const table = await tool(['sql', '-e', 'select s, n from q; select count() from q'])
+  expect(table.out).toBe('s    | n\n-----+---\na,"b |  1\n     | -2\n(2 rows)\ncount()\n-------\n      2\n(1 row)\n')
+  expect((await tool(['sql', '-f', 'csv', '-e', 'select s, n from q'])).out).toBe('s,n\n"a,""b",1\n,-2\n')
+  expect(JSON.parse((await tool(['sql', '-f', 'json', '-e', 'select n from q'])).out)).toMatchObject({ count: 2 })
+})
+
+test('exit status: 1 refused, 2 usage, 3 unreachable', async () => {
+  expect(await tool(['sql', '-e', 'select nope'])).toMatchObject({
+    code: 1,
+    err: 'penstock: Invalid column: nope [position=7]\n',
+  })
+  expect((await tool(['export', 'nowhere'])).err).toMatch(/^penstock: table does not exist \[table=nowhere\]/)
+  expect((await tool(['sql', '--nope'])).code).toBe(2)
+  expect((await tool(['import', 'no-such-file.csv'])).code).toBe(2)
+  expect((await tool(['import', '-f', 'csv', '-'])).code).toBe(2)
+  expect(await tool(['sql', '-e', 'select 1'], '', 'http://127.0.0.1:1')).toMatchObject({ code: 3 })
+})
