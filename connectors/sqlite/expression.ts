@@ -19,7 +19,7 @@ export function evaluate(text: string): Computed | undefined {
 }
 
 const token =
-  /\s*(?:('(?:[^']|'')*')|[xX]'([0-9a-fA-F]*)'|([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\|\||[(),]))/y
+  /\s*(?:('(?:[^']|'')*')|[xX]'([0-9a-fA-F]*)'|([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\|\||[(),+-]))/y
 
 class Reader {
   private readonly text: string
@@ -51,6 +51,7 @@ class Reader {
     if (hex !== undefined) return Buffer.from(hex, 'hex')
     if (number !== undefined) return /^[+-]?\d+$/.test(number) ? BigInt(number.replace('+', '')) : Number(number)
     if (word !== undefined) return this.named(word.toLowerCase())
+    if (mark === '-' || mark === '+') return signed(mark, this.term())
     if (mark !== '(') throw new SyntaxError('unexpected')
     const value = this.sum()
     this.expect(')')
@@ -102,6 +103,12 @@ class Reader {
   private expect(mark: string): void {
     if (!this.take(mark)) throw new SyntaxError(`no ${mark}`)
   }
+}
+
+/** `-Inf`: numbers of digits have their sign already. */
+function signed(sign: string, value: Computed): Computed {
+  if (typeof value !== 'number') throw new SyntaxError('no number')
+  return sign === '-' ? -value : value
 }
 
 function call(name: string, values: readonly Computed[]): Computed {

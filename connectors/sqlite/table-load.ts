@@ -291,7 +291,8 @@ function computed(
   if (value === null) return { bytes: nothing, kind: valueKinds.null }
   if (Buffer.isBuffer(value)) return { bytes: Buffer.from(value.toString('hex')), kind: valueKinds.blob }
   if (typeof value === 'string') return { bytes: Buffer.from(value), kind: valueKinds.text }
-  return { bytes: Buffer.from(String(value)), kind: typeof value === 'bigint' ? valueKinds.integer : valueKinds.real }
+  const text = typeof value === 'number' && !Number.isFinite(value) ? (value < 0 ? '-9e999' : '9e999') : String(value)
+  return { bytes: Buffer.from(text), kind: typeof value === 'bigint' ? valueKinds.integer : valueKinds.real }
 }
 
 const nothing = Buffer.alloc(0)

@@ -40,6 +40,7 @@ export class ChangeList {
     this.memory = scratch.memory
     this.columns = columns
     this.symbols = symbols
+    for (const ids of symbols.values()) ids.begin()
   }
 
   /** Address of the row numbers (u32). */
@@ -156,6 +157,11 @@ export class SymbolIds {
   constructor(memory: SharedMemory, dictionary: number) {
     this.memory = memory
     this.dictionary = dictionary
+  }
+
+  /** Another run of the program: its dictionaries may lie where those of the last run lay. */
+  begin(): void {
+    this.translated.clear()
   }
 
   /** Replaces ids of the other dictionary by ours, in place; a missing one becomes NULL. */

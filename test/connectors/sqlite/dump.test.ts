@@ -98,7 +98,7 @@ BEGIN TRANSACTION;
 CREATE TABLE IF NOT EXISTS "log data"(id INTEGER PRIMARY KEY, "a.b" TEXT /* x */, [r 1] REAL, \`raw\` BLOB, n, PRIMARY KEY(id));
 INSERT INTO "log data" VALUES(1,'it''s',2.5,X'00fF',NULL);
 INSERT INTO "log data" VALUES(-9007199254740993,replace(replace('a\\nb\\r','\\n',char(10)),'\\r',char(13)),-1e-3,x'','t;)(');
-INSERT INTO "log data" VALUES(3,unistr('\\u00e9\\u000a\\\\'),1e999,NULL,''), (4 , 'x'||char(9)||'y' , .5 , NULL , 'multi
+INSERT INTO "log data" VALUES(3,unistr('\\u00e9\\u000a\\\\'),-Inf,NULL,''), (4 , 'x'||char(9)||'y' , .5 , NULL , 'multi
 line');
 CREATE TABLE gen(a INTEGER, b INTEGER GENERATED ALWAYS AS (a*2) STORED, c TEXT) STRICT;
 INSERT INTO gen(c,a) VALUES('only c',7);
@@ -118,7 +118,7 @@ const wanted: Decoded = {
     'log data': [
       [1n, "it's", 2.5, '00ff', null],
       [-9007199254740993n, 'a\nb\r', -0.001, '', 't;)('],
-      [3n, 'é\n\\', Number.POSITIVE_INFINITY, null, ''],
+      [3n, 'é\n\\', Number.NEGATIVE_INFINITY, null, ''],
       [4n, 'x\ty', 0.5, null, 'multi\nline'],
     ],
     gen: [

@@ -31,6 +31,19 @@ async function filled(disk: FaultyDisk): Promise<InlineEngine> {
   return engine
 }
 
+test('symbols of parts that are cast one after the other are not mixed up', async () => {
+  const engine = await open(newDisk())
+  await engine.run('create table t (ts timestamp, k symbol) timestamp(ts) partition by day wal')
+  const days = ['a', 'b', 'c', 'd']
+  for (const [day, text] of days.entries()) {
+    await engine.run(`insert into t values (${base + BigInt(day) * 86_400_000_000n}L, '${text}')`)
+    await engine.run('checkpoint')
+  }
+  await engine.run('alter table t alter column k type string')
+  await engine.run('alter table t alter column k type symbol')
+  expect((await engine.rows('select k from t')).flat()).toEqual(days)
+})
+
 test('casts values and keeps the place', async () => {
   const disk = newDisk()
   let engine = await filled(disk)
