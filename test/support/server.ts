@@ -32,7 +32,7 @@ export interface ExecBody {
 /** One server at a time on one root folder. */
 export class TestServer {
   readonly root = mkdtempSync(join(tmpdir(), 'penstock-test-'))
-  readonly #settings: readonly string[]
+  #settings: readonly string[]
   #child: ChildProcess | null = null
   #output = ''
 
@@ -86,6 +86,13 @@ export class TestServer {
 
   async restart(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     await this.end(signal)
+    await this.start()
+  }
+
+  /** Restarts with other settings. */
+  async restartWith(settings: readonly string[]): Promise<void> {
+    await this.end()
+    this.#settings = settings
     await this.start()
   }
 
