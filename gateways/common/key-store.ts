@@ -79,7 +79,19 @@ function pkcs12(pfx: Buffer, password: string): TlsMaterial {
     return material
   } catch (error) {
     if (!/unsupported/i.test(reasonText(error))) throw error
-    return fromEntries(jks.toPem(pfx, password))
+    return fromEntries(oldPkcs12(pfx, password))
+  }
+}
+
+/** jks-js stumbles over entries without a friendly name. */
+function oldPkcs12(pfx: Buffer, password: string): ReturnType<typeof jks.toPem> {
+  try {
+    return jks.toPem(pfx, password)
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw new Error('its ciphers are old and an entry has no name: export it again, with a name or newer ciphers', {
+      cause: error,
+    })
   }
 }
 
