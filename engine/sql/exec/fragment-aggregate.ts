@@ -16,11 +16,12 @@ import type { ExecContext } from './context.js'
 import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
 import { bucketCount, type DenseKey, denseKey, floorBuckets } from './fragment-keys.js'
 import { FragmentInputs } from './fragments.js'
-import { type Piece, type Run, runsOf } from './pieces.js'
+import type { Piece, Run } from './pieces.js'
 import type { ScanShape } from './scan-slices.js'
 import { type ChunkWorker, chunksMax, LeadRun, piecesPerChunk, type ShareDetails } from './share.js'
 import { listPieces, pickPieces } from './share-pieces.js'
 import { soloSharing } from './share-solo.js'
+import { scanRuns } from './zones.js'
 
 const groupsMax = 65_536
 const stateBytesMax = 64 * 1024 * 1024
@@ -67,7 +68,7 @@ const known: ReadonlySet<string> = new Set(['count', 'sum', 'avg', 'min', 'max']
 export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: ScanShape): FragmentRun | undefined {
   const fragment = denseFragment(context, query, scan, null)
   if (fragment === undefined) return undefined
-  const runs = runsOf(context.memory, context.partAccess, scan.snapshot, scan.ranges, context.space)
+  const runs = scanRuns(context, scan)
   if (!isWorthIt(fragment, scan, runs)) return undefined
   const pieces = runs.flatMap((run) => run.pieces)
   const sharing = context.sharing ?? soloSharing(context.space)
@@ -84,7 +85,7 @@ export function fragmentWorker(
 ): ChunkWorker | undefined {
   const fragment = denseFragment(context, query, scan, details.counts)
   if (fragment === undefined) return undefined
-  const runs = runsOf(context.memory, context.partAccess, scan.snapshot, scan.ranges, context.space)
+  const runs = scanRuns(context, scan)
   const candidates = runs.flatMap((run) => run.pieces)
   const pieces = pickPieces(candidates, details.pieces)
   return pieces === undefined

@@ -26,6 +26,8 @@ export interface Piece {
   release(): void
   /** NULLs of the column where they are known without reading it. */
   nulls(columnId: number): number | undefined
+  /** Least and greatest value of the column where they are known without reading it. */
+  bounds(columnId: number): { readonly min: number | bigint; readonly max: number | bigint } | undefined
   /** u32 per row: index + 1 of the row that replaced it, 0 = none; 0 when the piece has no such rows. */
   readonly superseded: number
   /** Replacements at or beyond this index are not seen yet. */
@@ -125,6 +127,10 @@ function pagePiece(partAccess: PartAccess, handle: PartHandle, page: number, tim
       return address
     },
     nulls: (columnId) => partAccess.statistics(handle, columnId, page)?.nulls,
+    bounds: (columnId) => {
+      const { min, max } = partAccess.statistics(handle, columnId, page) ?? {}
+      return min === undefined || max === undefined ? undefined : { min, max }
+    },
     release: () => {
       for (const address of pinned.values()) partAccess.unpin(address)
       pinned.clear()
@@ -175,8 +181,16 @@ function blockPiece(
     visibleRows,
     column: (columnId) => blockColumn(memory, block, columnId),
     nulls: () => undefined,
+    bounds: () => undefined,
     release: () => {},
   }
+}
+
+/** The run without some of its pieces; nothing when none is left. */
+export function withoutPieces(run: Run, dropped: (piece: Piece) => boolean): Run[] {
+  const pieces = run.pieces.filter((piece) => !dropped(piece))
+  if (pieces.length === run.pieces.length) return [run]
+  return pieces.length === 0 ? [] : [runOf(pieces, run.sorted, run.generation)]
 }
 
 function runOf(pieces: readonly Piece[], timed: boolean, generation: number): Run {

@@ -8,13 +8,14 @@
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { TimeRange } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { type Piece, runsOf } from './pieces.js'
+import type { Piece } from './pieces.js'
 import { compileFilter } from './row-filter.js'
 import { type MergedRows, mergeRows } from './scan-merge.js'
 import type { ScanShape } from './scan-slices.js'
 import { Gathered } from './selection.js'
 import { type Stream, streamsOf } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
+import { scanRuns } from './zones.js'
 
 /** Fewer rows than this are not worth a batch of their own while there is something to merge with. */
 const sliceRowsMin = 256
@@ -131,11 +132,10 @@ class StreamMerge {
 
   #begin(): Stream[] {
     const { snapshot, ranges } = this.#shape
-    const { memory, partAccess, space } = this.#context
     const { schema } = snapshot.version
     const types = new Map(schema.columns.map(({ id, type }) => [id, type]))
     this.#shape.columnIds.forEach((id, index) => types.set(id, this.#types[index] as DataType))
-    return streamsOf(runsOf(memory, partAccess, snapshot, ranges, space), {
+    return streamsOf(scanRuns(this.#context, this.#shape), {
       context: this.#context,
       timestampId: schema.timestampId,
       ranges,

@@ -1,13 +1,13 @@
 // Operator: the rows of a table in any order, piece by piece.
 
 import type { ExecContext } from './context.js'
-import { type Piece, runsOf } from './pieces.js'
+import type { Piece } from './pieces.js'
 import { type ScanShape, type Slice, SliceReader } from './scan-slices.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
+import { scanRuns } from './zones.js'
 
 /** `chosen`: pieces to read instead of all of the snapshot's. */
 export function scanOperator(context: ExecContext, shape: ScanShape, chosen: readonly Piece[] | null = null): Operator {
-  const { memory, partAccess, space } = context
   const reader = new SliceReader(context, shape)
   let pieces = chosen
   let slices: Slice[] = []
@@ -22,7 +22,7 @@ export function scanOperator(context: ExecContext, shape: ScanShape, chosen: rea
 
   const advance = (): boolean => {
     close()
-    pieces ??= runsOf(memory, partAccess, shape.snapshot, shape.ranges, space).flatMap((run) => run.pieces)
+    pieces ??= scanRuns(context, shape).flatMap((run) => run.pieces)
     current = pieces[nextPiece++] ?? null
     if (current === null) return false
     slices = reader.slices(current)

@@ -56,6 +56,7 @@ function alike(piece: Piece, list: PieceList, at: number): Piece {
     },
     column: (columnId) => piece.column(columnId),
     nulls: (columnId) => piece.nulls(columnId),
+    bounds: (columnId) => piece.bounds(columnId),
     release: () => piece.release(),
   }
 }

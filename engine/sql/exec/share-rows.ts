@@ -5,7 +5,7 @@ import type { Plan } from '../plan/plan.js'
 import { isStable } from '../plan/volatile.js'
 import type { ExecContext } from './context.js'
 import { filterOperator } from './filter.js'
-import { type Piece, runsOf } from './pieces.js'
+import type { Piece } from './pieces.js'
 import { projectOperator } from './project.js'
 import type { QuerySpace } from './query-space.js'
 import { scanOperator } from './scan.js'
@@ -15,6 +15,7 @@ import { pickPieces } from './share-pieces.js'
 import { soloSharing } from './share-solo.js'
 import { Symbols } from './symbols.js'
 import { type Batch, isBatch, type Operator } from './vector.js'
+import { scanRuns } from './zones.js'
 
 type ScanPlan = Extract<Plan, { kind: 'scan' }>
 
@@ -64,8 +65,8 @@ export function chunkedAsTold(
   return picked === undefined ? undefined : { pieces: picked, chunkPieces }
 }
 
-function piecesOf({ memory, partAccess, space }: ExecContext, { snapshot, ranges }: ScanShape): Piece[] {
-  return runsOf(memory, partAccess, snapshot, ranges, space).flatMap((run) => run.pieces)
+function piecesOf(context: ExecContext, scan: ScanShape): Piece[] {
+  return scanRuns(context, scan).flatMap((run) => run.pieces)
 }
 
 /** What becomes of the rows of a chunk. */
