@@ -1,7 +1,8 @@
 // `npm run docs`: writes the documents that derive from tables.
 
 import { writeFileSync } from 'node:fs'
-import { settingsDocument } from './settings-text.js'
+import { sampleConfiguration, settingsDocument } from './settings-text.js'
 
 // The compiled file lies in dist/deploy/.
 writeFileSync(new URL('../../docs/settings.md', import.meta.url), settingsDocument())
+writeFileSync(new URL('../../deploy/server.conf', import.meta.url), sampleConfiguration())

@@ -27,7 +27,7 @@ const headers = [
   ],
   ...['X-Content-Type-Options', 'nosniff'],
   ...['X-Frame-Options', 'DENY'],
-  ...['Referrer-Policy', 'no-referrer'],
+  ...['Referrer-Policy', 'same-origin'],
   ...['Cross-Origin-Opener-Policy', 'same-origin'],
   ...['Cache-Control', 'no-cache'],
 ]

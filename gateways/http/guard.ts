@@ -20,11 +20,13 @@ const lingerMs = 3000
 const healthPaths: ReadonlySet<string> = new Set(['/', '/ping'])
 
 /** Who asks; null: nobody that is known. Throws or rejects with ResourceError. */
-export function admit({ options, auth }: HttpContext, request: IncomingMessage, path: string): Admitted {
+export function admit({ options, auth, pages }: HttpContext, request: IncomingMessage, path: string): Admitted {
   const { method, headers } = request
   // A preflight never has credentials, and gets nothing but the names of methods.
   if (method === 'OPTIONS') return auth.anonymous ?? nobody
   if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? nobody
+  // The console's own files hold no data; it asks for a name and a password itself.
+  if (pages.files.has(path) || `${path}/` === pages.home) return auth.anonymous ?? nobody
   return auth.header(headers.authorization)
 }
 

@@ -27,7 +27,7 @@ async function send(path, options = {}) {
 /** A refused name is asked for again; other refusals (read-only) are answers. */
 async function mayRetry(response, attempt) {
   const text = await response.clone().text()
-  if (/read-only|not allowed|permission|right/i.test(text)) return false
+  if (!/credentials/i.test(text)) return false
   return askLogin(attempt === 0 ? 'This server wants a name and a password.' : 'That was not right. Once more?')
 }
 

@@ -1,0 +1,65 @@
+// Goal: what operators are given fits the server: the sample configuration is current, dashboards and rules name metrics
+// that exist, manifests name the default ports, settings that exist and files that are there.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { environmentName } from '../../deploy/settings.js'
+import { type SettingRow, settingsTable } from '../../deploy/settings-table.js'
+import { sampleConfiguration } from '../../deploy/settings-text.js'
+import { testHttp } from '../support/gateway.js'
+import { metricNames } from '../support/metric-names.js'
+import { repositoryRoot } from '../support/source-tree.js'
+
+function textOf(path: string): string {
+  return readFileSync(join(repositoryRoot, path), 'utf8')
+}
+
+const manifests = ['deploy/kubernetes/penstock.yaml', 'deploy/docker/compose.yaml']
+
+test('deploy/server.conf is current: npm run docs writes it', () => {
+  expect(textOf('deploy/server.conf')).toBe(sampleConfiguration())
+})
+
+test.each(['deploy/grafana/penstock.json', 'deploy/prometheus/rules.yml'])(
+  '%s names metrics that exist',
+  async (path) => {
+    const gateway = await testHttp()
+    const process = (await (await fetch(`${gateway.url}/metrics`)).text()).matchAll(/^# TYPE (\S+)/gm)
+    await gateway.close()
+    const known = new Set([...metricNames(), ...[...process].map(([, name]) => name)])
+    const named = [...textOf(path).matchAll(/svc_\w+/g)].map(([name]) => name)
+    expect(named.length).toBeGreaterThan(5)
+    expect(named.filter((name) => !known.has(name) && !known.has(name.replace(/_(bucket|sum|count)$/, '')))).toEqual([])
+  },
+)
+
+test.each(manifests)('%s names settings that exist', (path) => {
+  const rows = Object.entries<SettingRow>(settingsTable)
+  const known = new Set(
+    rows.flatMap(([key, { type }]) => [
+      environmentName(key),
+      ...(type === 'secret' ? [environmentName(`${key}.file`)] : []),
+    ]),
+  )
+  const named = [...textOf(path).matchAll(/^ +(PENSTOCK_\w+):/gm)].map(([, name]) => name)
+  expect(named.length).toBeGreaterThan(2)
+  expect(named.filter((name) => !known.has(name ?? ''))).toEqual([])
+})
+
+test('manifests and image name the default ports', () => {
+  const ports = Object.entries<SettingRow>(settingsTable)
+    .filter(([key]) => /^(http|pg|line\.tcp|http\.min)\.net\.bind\.to$/.test(key))
+    .map(([, { initial }]) => initial.split(':')[1] ?? '')
+  expect(ports.length).toBe(4)
+  for (const port of ports) {
+    expect(textOf('deploy/docker/Dockerfile')).toMatch(new RegExp(`^EXPOSE .*\\b${port}\\b`, 'm'))
+    expect(textOf('deploy/kubernetes/penstock.yaml')).toContain(`containerPort: ${port}`)
+  }
+})
+
+test('the image copies what the package holds', () => {
+  const { files } = JSON.parse(textOf('package.json')) as { files: string[] }
+  const copied = textOf('deploy/docker/Dockerfile')
+  for (const file of files) expect(copied, file).toContain(`/build/${file.replace(/\/$/, '')}`)
+})
