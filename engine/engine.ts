@@ -7,6 +7,9 @@ import type { Rights } from './base/rights.js'
 import type { CsvBatch, CsvReject, CsvShape } from './csv/shape.js'
 import type { budgets } from './memory/budgets.js'
 import type { Figure, HistogramFigures } from './memory/figures.js'
+import type { BinaryRows } from './pg/binary-rows.js'
+import type { BoundParameters } from './pg/collect-insert.js'
+import type { Mark } from './pg/row-collector.js'
 import type { Encoding } from './sql/exec/messages.js'
 import type { Statement } from './sql/parse/ast.js'
 import type { CacheCounts } from './storage/chunk-cache.js'
@@ -18,7 +21,9 @@ import type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
 
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
 export type { HistogramFigures } from './memory/figures.js'
+export type { BoundParameters } from './pg/collect-insert.js'
 export { decodeParameter } from './pg/decode-value.js'
+export type { Mark } from './pg/row-collector.js'
 export type { Encoding, ParquetCodec, ParquetEncoding, PgEncoding } from './sql/exec/messages.js'
 export type { LineReject, PackedColumn, PackedRows, Receipt } from './storage/messages.js'
 export type { EngineHooks } from './threads/local-options.js'
@@ -232,6 +237,34 @@ export interface Validation {
   readonly timestampIndex: number
 }
 
+/** Rows that are gathered until they are stored as one transaction, over any number of tables. */
+export interface RowTransaction {
+  readonly rows: number
+  /** About what the rows take. */
+  readonly bytes: number
+  /** The rows of INSERT .. VALUES, all or none; answers how many. Throws like execute. */
+  insert(
+    parsed: ParsedStatement,
+    session: Session,
+    bound: BoundParameters | null,
+    types: Description['parameters'],
+  ): number
+  /** Rows that are columns already; the caller has checked that the session may write. */
+  add(tableId: number, rows: PackedRows, bytes: number): void
+  /** Rows in the binary form of COPY; the caller has checked that the session may write. */
+  binaryRows(
+    tableId: number,
+    columns: TableShape['columns'],
+    timestamp: string | null,
+  ): Pick<BinaryRows, 'push' | 'end'>
+  mark(): Mark
+  /** Forgets what came behind the mark. */
+  backTo(mark: Mark): void
+  clear(): void
+  /** Stores what was gathered; null when there was nothing. Empty afterwards, whatever becomes of it. */
+  commit(): Promise<Receipt | null>
+}
+
 /** What is known of a statement before its parameters have values. */
 export interface Description extends Validation {
   /** Types of $1, $2, ..., those that were not said as the statement wants them, with PostgreSQL's numbers. */
@@ -280,6 +313,7 @@ export interface Engine {
   parse(text: string): readonly ParsedStatement[]
   /** `oids`: PostgreSQL's types of $1, $2, ...; 0 where nobody has said. Throws like execute. */
   describe(statement: ParsedStatement, session: Session, oids: readonly number[]): Description
+  begin(): RowTransaction
   relation(relation: VirtualRelation): void
   connector(connector: Connector): void
   /** Undefined when no such table exists. */

@@ -1,5 +1,6 @@
 // Texts of fields that the kernel leaves open, one by one: undefined when a text is no value of the type.
 
+import { byteaOf } from '../pg/bytea.js'
 import type { DataType } from '../types/column-types.js'
 import { parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
 import { parseArray, parseGeohash, parseIpv4, parseLong256, parseUuid } from '../types/text.js'
@@ -39,6 +40,8 @@ export function parseField(text: string, type: DataType, pattern: string | null)
       return orUndefined(parseGeohash(text, type.a))
     case 'DECIMAL':
       return orUndefined(parseDecimal(text, type.a, type.b))
+    case 'BINARY':
+      return byteaOf(text)
     case 'ARRAY':
       return arrayOf(text, type.a)
     default:

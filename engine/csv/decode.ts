@@ -44,7 +44,9 @@ export class CsvDecoder {
     const state = this.scratch.room('scan', csvScanBytes)
     const { memory, kernels } = tools
     const where = { memory, kernel: kernels.csv, state, entries, lines }
-    this.scan = { ...where, delimiter: shape.delimiter, columns, rowsMax, at: 0, line: 1 }
+    const { delimiter, copyText = false, nullText = '' } = shape
+    const special = nullText === '' ? { copyText } : { copyText, nullText: Buffer.from(nullText, 'utf8') }
+    this.scan = { ...where, ...special, delimiter, columns, rowsMax, at: 0, line: 1 }
     const room = (index: number, bytes: number): number => this.scratch.room(`values${index}`, bytes)
     this.fields = new CsvFields({ tools, shape, scratch: this.scratch, scan: this.scan, room })
   }
@@ -118,7 +120,7 @@ export class CsvDecoder {
       packed = this.scratch.room('kept', rows * width)
       count = keepRows(memory.u8, source, rows, width, bad, packed)
     }
-    if (!text && type.name !== 'ARRAY') {
+    if (!text && type.name !== 'ARRAY' && type.name !== 'BINARY') {
       return { kind: 'fixed', bytes: memory.u8.slice(packed, packed + count * width) }
     }
     return type.name === 'SYMBOL'

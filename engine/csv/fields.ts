@@ -79,7 +79,7 @@ export class CsvFields {
     const { scratch, tools } = this
     const entries = this.entriesOf(index, from)
     const values = this.room(index, this.scan.rowsMax * widthOf(type), rows)
-    if (type.name === 'ARRAY') {
+    if (type.name === 'ARRAY' || type.name === 'BINARY') {
       this.parseArrays(column, index, from, rows, values, bad)
       return values
     }
@@ -163,7 +163,8 @@ export class CsvFields {
       const text = this.textAt(index, from + row)
       const value = text === null || text === '' ? null : parseField(text, column.type, null)
       if (value === undefined) this.reject(bad, from, row, index, reasonOf(column, text ?? ''))
-      made.push(value === null || value === undefined ? null : arrayBytes(value as ArrayValue))
+      if (value instanceof Uint8Array) made.push(value)
+      else made.push(value === null || value === undefined ? null : arrayBytes(value as ArrayValue))
     }
     const all = made.reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0)
     let at = scratch.room(`arrays${index}`, all)

@@ -6,11 +6,19 @@
 
 import { type CsvKernel, csvOutcomes, readCsvScan, writeCsvScan } from '../kernels/csv.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { scanTextRecords } from './scan-text.js'
 import type { CsvReject } from './shape.js'
 
 const quote = 34
 const lineFeed = 10
 const carriageReturn = 13
+
+/** Whether a field without quotes stands for NULL. */
+export function isNullText({ memory, nullText }: CsvScan, start: number, length: number): boolean {
+  if (nullText === undefined || nullText.length !== length) return false
+  for (let byte = 0; byte < length; byte++) if (memory.u8[start + byte] !== nullText[byte]) return false
+  return true
+}
 
 export interface CsvScan {
   readonly memory: SharedMemory
@@ -24,6 +32,9 @@ export interface CsvScan {
   readonly entries: number
   /** Address of the line of each row, u32. */
   readonly lines: number
+  readonly copyText?: boolean
+  /** UTF-8 of what stands for NULL; absent: the empty field does. */
+  readonly nullText?: Uint8Array
   /** Address of the next record; moved. */
   at: number
   /** Line of the next record; moved. */
@@ -35,15 +46,19 @@ export interface CsvScan {
  * what is regular; a record that is not, and the last one, is taken byte by byte.
  */
 export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
-  const { memory, kernel, state, rowsMax } = scan
+  if (scan.copyText === true) return scanTextRecords(scan, end, last, rejects)
+  const { memory, kernel, state, rowsMax, nullText } = scan
   let rows = 0
   while (rows < rowsMax && scan.at < end) {
-    writeCsvScan(memory, state, { ...scan, end })
-    rows = kernel.scanRecords(state, rows)
-    const { at, line, outcome } = readCsvScan(memory, state)
-    scan.at = at
-    scan.line = line
-    if (outcome === csvOutcomes.full || at >= end) break
+    // The kernel knows of no other NULL than the empty field.
+    if (nullText === undefined) {
+      writeCsvScan(memory, state, { ...scan, end })
+      rows = kernel.scanRecords(state, rows)
+      const { at, line, outcome } = readCsvScan(memory, state)
+      scan.at = at
+      scan.line = line
+      if (outcome === csvOutcomes.full || at >= end) break
+    }
     if (skipEmptyLine(scan, end, last)) continue
     const problem = scanRecord(scan, rows, end, last)
     if (problem === 'incomplete') break
@@ -66,8 +81,8 @@ function skipEmptyLine(scan: CsvScan, end: number, last: boolean): boolean {
   return empty
 }
 
-const extraFields = 'the line has more values than the file has columns'
-const missingFields = 'the line has fewer values than the file has columns'
+export const extraFields = 'the line has more values than the file has columns'
+export const missingFields = 'the line has fewer values than the file has columns'
 const unclosed = 'a quote is not closed'
 const behindQuote = 'text behind a closing quote'
 
@@ -121,7 +136,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
       }
       length = at - start
       if (length > 0 && u8[at - 1] === carriageReturn && (at >= end || u8[at] === lineFeed)) length--
-      if (length === 0) length = -1
+      if (scan.nullText === undefined ? length === 0 : isNullText(scan, start, length)) length = -1
     }
     if (at >= end && !last) return 'incomplete'
     if (field < columns) {

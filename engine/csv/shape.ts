@@ -19,6 +19,10 @@ export interface CsvShape {
   readonly timestamp: number
   /** The first line has names. */
   readonly header: boolean
+  /** PostgreSQL's text form of COPY: backslashes instead of quotes. */
+  readonly copyText?: boolean
+  /** What stands for NULL, without quotes; else the empty field does. */
+  readonly nullText?: string
 }
 
 export interface CsvReject {

@@ -6,6 +6,7 @@ import { convertValue } from '../sql/functions/convert.js'
 import { type DataType, dataType } from '../types/column-types.js'
 import { longMin } from '../types/number.js'
 import type { ArrayValue, Value } from '../types/value.js'
+import { byteaOf } from './bytea.js'
 import { epochMicros, wireForm } from './encode-value.js'
 import { decodeNumeric } from './numeric.js'
 import { oids, typeOfOid } from './oids.js'
@@ -86,15 +87,6 @@ export function booleanOf(text: string): boolean | undefined {
     default:
       return undefined
   }
-}
-
-/** `\x0102`, or the older form with octal escapes. */
-export function byteaOf(text: string): Uint8Array {
-  if (text.startsWith('\\x')) return new Uint8Array(Buffer.from(text.slice(2), 'hex'))
-  const unescaped = text.replace(/\\(\\|[0-7]{3})/g, (_, code: string) =>
-    code === '\\' ? '\\' : String.fromCharCode(Number.parseInt(code, 8)),
-  )
-  return new Uint8Array(Buffer.from(unescaped, 'latin1'))
 }
 
 /** A number of its own precision and scale. */

@@ -23,6 +23,7 @@ import type {
   ParsedStatement,
   PlanResult,
   RowsResult,
+  RowTransaction,
   Session,
   StatementResult,
   TableShape,
@@ -37,15 +38,7 @@ import { describeStatement } from '../sql/statements/describe.js'
 import { type PlanOptions, planParsed, planRow } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
-import type {
-  FromWriter,
-  LineReject,
-  PackedRows,
-  Receipt,
-  RowsInput,
-  SchemaChange,
-  ToWriter,
-} from '../storage/messages.js'
+import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import { dataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
@@ -70,6 +63,7 @@ import { poolRelations } from './pool-relations.js'
 import { Positions } from './positions.js'
 import type { RunningQuery } from './query-door.js'
 import { Rejects } from './rejects.js'
+import { openTransaction } from './row-transaction.js'
 import { tableFigures } from './table-figures.js'
 import { UserCatalog } from './user-catalog.js'
 import { demandRoom, guardWrite } from './write-guard.js'
@@ -83,6 +77,7 @@ export class LocalEngine implements Engine {
   readonly #rejects = new Rejects()
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
+  readonly #request: WriterRequests['send'] = (message) => this.#requests.send(message)
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
   readonly connector = (connector: Connector): void => this.#connectors.add(connector)
@@ -168,6 +163,10 @@ export class LocalEngine implements Engine {
 
   parse(text: string): readonly ParsedStatement[] {
     return parseScript(text).map((part) => ({ text, ...part }))
+  }
+
+  begin(): RowTransaction {
+    return openTransaction(this.#catalog, this.#options, this.#request)
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
@@ -485,10 +484,6 @@ export class LocalEngine implements Engine {
       waiting = []
     }
     return waiting.length === 0 ? inserted : inserted + (await this.#insert([transposed(planned, waiting)]))
-  }
-
-  async #request(message: (requestId: number) => ToWriter): Promise<Receipt> {
-    return this.#requests.send(message)
   }
 
   /** The writer is gone: whoever waits for an answer learns it. */

@@ -2,14 +2,24 @@
 
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
-import type { Description, Engine, ParsedStatement, Session } from '../../engine/engine.js'
+import type {
+  BoundParameters,
+  Description,
+  Engine,
+  Mark,
+  ParsedStatement,
+  RowTransaction,
+  Session,
+} from '../../engine/engine.js'
 import type { Authenticator } from '../common/auth.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { TlsKeys } from '../common/tls.js'
+import type { SqlCursor } from './cursors.js'
+import type { Inbound } from './inbound.js'
 import type { TransactionStatus } from './messages.js'
 import type { Outbound } from './outbound.js'
-import type { RowCursor } from './row-cursor.js'
+import type { Rows } from './row-cursor.js'
 
 export type PgAuthentication = 'cleartext' | 'md5' | 'scram-sha-256'
 
@@ -51,28 +61,22 @@ export interface Prepared {
 export interface Portal {
   readonly name: string
   readonly prepared: Prepared
-  readonly values: BoundValues
+  readonly bound: BoundParameters
+  /** Of the parameters. */
+  readonly types: Description['parameters']
   /** As PgEncoding has it. */
   readonly binary: readonly boolean[]
   /** Rows under way; null before the first Execute. */
-  cursor: RowCursor | null
-  /** Rows sent before the last suspension. */
-  suspended: number
+  cursor: Rows | null
   /** The tag that ended it; a further Execute is told that it is over. */
   done: string | null
-}
-
-/** Parameters as they came. */
-export interface BoundValues {
-  /** Null bytes for NULL. */
-  readonly values: readonly (Buffer | null)[]
-  readonly formats: readonly number[]
 }
 
 /** One client. */
 export interface PgSession extends PgServices {
   readonly options: PgOptions
   readonly connection: Connection
+  readonly inbound: Inbound
   readonly out: Outbound
   session: Session
   /** What SET has set, by its name in lower case. */
@@ -81,7 +85,19 @@ export interface PgSession extends PgServices {
   readonly started: Map<string, string>
   readonly statements: Map<string, Prepared>
   readonly portals: Map<string, Portal>
+  /** Of DECLARE. */
+  readonly cursors: Map<string, SqlCursor>
   status: TransactionStatus
+  /** Rows that wait for COMMIT, or outside of a transaction for the next statement that is no INSERT, or Sync. */
+  readonly transaction: RowTransaction
+  /** Of the transaction, oldest first. */
+  savepoints: { readonly name: string; readonly mark: Mark }[]
+  /** Behind the rows of the last Sync that has not been answered; null: there is none. */
+  synced: Mark | null
+  /** Fill the answers of those Syncs. */
+  readonly unanswered: ((message: Uint8Array) => void)[]
+  /** Rows of the transaction are stored already. */
+  isSplit: boolean
   /** After an error of the extended protocol: everything up to Sync is passed over. */
   skipping: boolean
   /** Of the statement that runs: a cancel request or the end of the connection aborts it. */

@@ -1,9 +1,10 @@
-// The extended protocol: Parse, Bind, Describe, Execute, Close, Flush, Sync. After an error everything up to the next
-// Sync is passed over.
+// The extended protocol: Parse, Bind, Describe, Execute, Close, Sync. A handler answers a promise only when there is
+// something to wait for: thousands of small statements in one flush cost no turn of the event loop each.
 
-import { decodeParameter, type ExecuteOptions, type ParsedStatement } from '../../engine/engine.js'
-import type { BoundValues, PgSession, Portal, Prepared } from './context.js'
-import { fail } from './failure.js'
+import type { Description, ParsedStatement } from '../../engine/engine.js'
+import { readBound } from './bound-parameters.js'
+import type { PgSession, Portal, Prepared } from './context.js'
+import { describeOwn } from './cursors.js'
 import {
   bindComplete,
   closeComplete,
@@ -16,10 +17,12 @@ import {
   readyForQuery,
   rowDescription,
 } from './messages.js'
+import { closePortals, type Waiting } from './portals.js'
 import type { MessageReader } from './reader.js'
-import { RowCursor } from './row-cursor.js'
-import { fieldsOf, runStatement } from './run.js'
+import type { Rows } from './row-cursor.js'
+import { fieldsOf, type Outcome, runStatement } from './run.js'
 import { PgError } from './sqlstate.js'
+import { answerLater } from './transaction.js'
 
 const statementsMax = 10_000
 const portalsMax = 10_000
@@ -27,7 +30,7 @@ const portalsMax = 10_000
 // PARSE -------------------------------------------------------------------------------------------------------------
 
 /** Parse => name query count:int16 oid:int32* */
-export function parse(pg: PgSession, reader: MessageReader): void {
+export function parse(pg: PgSession, reader: MessageReader): Waiting {
   const name = reader.text()
   const text = reader.text()
   const oids = Array.from({ length: reader.count() }, () => reader.int32())
@@ -42,47 +45,44 @@ export function parse(pg: PgSession, reader: MessageReader): void {
   if (second !== undefined) throw new PgError('42601', 'cannot insert multiple commands into a prepared statement')
   pg.statements.set(name, { name, statement: statement ?? null, oids, description: null })
   pg.out.put(parseComplete)
+  return null
 }
 
 /** What is known of the statement; types of parameters that nobody said are as the statement wants them. */
-function described(
-  pg: PgSession,
-  prepared: Prepared,
-  statement: ParsedStatement,
-): NonNullable<Prepared['description']> {
+function described(pg: PgSession, prepared: Prepared, statement: ParsedStatement): Description {
+  const own = describeOwn(pg, statement, prepared.oids)
+  if (own !== null) return own
   prepared.description ??= pg.engine.describe(statement, pg.session, prepared.oids)
   return prepared.description
 }
 
 // BIND --------------------------------------------------------------------------------------------------------------
 
-/** Bind => portal statement count:int16 format:int16* count:int16 (bytes:int32 value)* count:int16 format:int16* */
-export async function bind(pg: PgSession, reader: MessageReader): Promise<void> {
+/** Bind => portal statement parameters (bound-parameters.ts) */
+export function bind(pg: PgSession, reader: MessageReader): Waiting {
   const name = reader.text()
   const prepared = statementNamed(pg, reader.text())
-  const values = boundValues(reader)
-  const binary = Array.from({ length: reader.count() }, () => reader.int16() === 1)
-  reader.done()
-  if (name !== '' && pg.portals.has(name)) throw new PgError('42P03', `portal "${name}" already exists`)
+  const { bound, binary } = readBound(reader.source, reader.at, reader.end)
+  const before = pg.portals.get(name)
+  if (name !== '' && before !== undefined) throw new PgError('42P03', `portal "${name}" already exists`)
   if (pg.portals.size >= portalsMax) throw new PgError('53400', `too many portals [max=${portalsMax}]`)
-  await closePortal(pg, name)
-  pg.portals.set(name, { name, prepared, values, binary, cursor: null, suspended: 0, done: null })
+  const types = typesOf(pg, prepared, bound.count)
+  pg.portals.set(name, { name, prepared, bound, types, binary, cursor: null, done: null })
   pg.out.put(bindComplete)
+  return before?.cursor?.close() ?? null
 }
 
-function boundValues(reader: MessageReader): BoundValues {
-  const formats = Array.from({ length: reader.count() }, () => reader.int16())
-  if (formats.some((format) => format !== 0 && format !== 1)) {
-    throw new PgError('08P01', 'a format code is neither text nor binary')
-  }
-  const values = Array.from({ length: reader.count() }, () => {
-    const bytes = reader.int32()
-    return bytes < 0 ? null : reader.bytes(bytes)
-  })
-  if (formats.length > 1 && formats.length !== values.length) {
-    throw new PgError('08P01', `bind message has ${formats.length} parameter formats but ${values.length} parameters`)
-  }
-  return { values, formats }
+const noTypes: Description['parameters'] = []
+
+function typesOf(pg: PgSession, prepared: Prepared, count: number): Description['parameters'] {
+  const { statement, oids, name } = prepared
+  if (statement === null || (count === 0 && oids.length === 0 && prepared.description === null)) return noTypes
+  const types = described(pg, prepared, statement).parameters
+  if (count === types.length) return types
+  throw new PgError(
+    '08P01',
+    `bind message supplies ${count} parameters, but prepared statement "${name}" requires ${types.length}`,
+  )
 }
 
 function statementNamed(pg: PgSession, name: string): Prepared {
@@ -97,33 +97,16 @@ function portalNamed(pg: PgSession, name: string): Portal {
   return portal
 }
 
-export async function closePortal(pg: PgSession, name: string): Promise<void> {
+function closePortal(pg: PgSession, name: string): Waiting {
   const portal = pg.portals.get(name)
   pg.portals.delete(name)
-  await portal?.cursor?.close()
-}
-
-/** Values of the parameters, in the types that were said or found. */
-function parametersOf(pg: PgSession, { prepared, values: { values, formats } }: Portal): ExecuteOptions['parameters'] {
-  const { statement, oids } = prepared
-  if (statement === null || (values.length === 0 && oids.length === 0)) return []
-  const types = described(pg, prepared, statement).parameters
-  if (values.length !== types.length) {
-    throw new PgError(
-      '08P01',
-      `bind message supplies ${values.length} parameters, but prepared statement "${prepared.name}" requires ${types.length}`,
-    )
-  }
-  return values.map((bytes, index) => {
-    const binary = (formats.length === 1 ? formats[0] : formats[index]) === 1
-    return decodeParameter(bytes, binary, types[index] as (typeof types)[number], index)
-  })
+  return portal?.cursor?.close() ?? null
 }
 
 // DESCRIBE ----------------------------------------------------------------------------------------------------------
 
 /** Describe => 'S' or 'P', name */
-export function describe(pg: PgSession, reader: MessageReader): void {
+export function describe(pg: PgSession, reader: MessageReader): Waiting {
   const kind = reader.byte()
   const name = reader.text()
   reader.done()
@@ -132,11 +115,12 @@ export function describe(pg: PgSession, reader: MessageReader): void {
     const { prepared, binary } = portalNamed(pg, name)
     describeColumns(pg, prepared, binary)
   } else throw new PgError('08P01', 'what is to be described is neither a statement nor a portal')
+  return null
 }
 
 function describePrepared(pg: PgSession, prepared: Prepared): void {
   const { statement } = prepared
-  const types = statement === null ? [] : described(pg, prepared, statement).parameters
+  const types = statement === null ? noTypes : described(pg, prepared, statement).parameters
   pg.out.put(parameterDescription(types.map(({ oid }) => oid)))
   describeColumns(pg, prepared, [])
 }
@@ -150,73 +134,73 @@ function describeColumns(pg: PgSession, prepared: Prepared, binary: readonly boo
 // EXECUTE -----------------------------------------------------------------------------------------------------------
 
 /** Execute => portal rows:int32 (0 = all) */
-export async function execute(pg: PgSession, reader: MessageReader): Promise<void> {
+export function execute(pg: PgSession, reader: MessageReader): Waiting {
   const portal = portalNamed(pg, reader.text())
   const rowsMax = reader.int32()
   reader.done()
-  const { statement, description } = portal.prepared
+  const { bound, types, binary, cursor, done, prepared } = portal
+  const { statement, description } = prepared
   if (statement === null) {
     pg.out.put(emptyQueryResponse)
-    return
+    return null
   }
-  if (portal.done !== null) {
-    pg.out.put(commandComplete(portal.done))
-    return
+  if (done !== null) {
+    pg.out.put(commandComplete(done))
+    return null
   }
-  if (portal.cursor === null) {
-    const parameters = parametersOf(pg, portal)
-    const columns = description?.columns ?? null
-    const outcome = await runStatement(pg, statement, { parameters, binary: portal.binary, columns })
-    if (!(outcome instanceof RowCursor)) {
-      portal.done = outcome
-      pg.out.put(commandComplete(outcome))
-      return
-    }
-    portal.cursor = outcome
-  }
-  await sendRows(pg, portal, portal.cursor, rowsMax > 0 ? rowsMax : Number.POSITIVE_INFINITY)
+  const limit = rowsMax > 0 ? rowsMax : Number.POSITIVE_INFINITY
+  if (cursor !== null) return sendRows(pg, portal, cursor, limit)
+  const outcome = runStatement(pg, statement, { bound, types, binary, columns: description?.columns ?? null })
+  if (outcome instanceof Promise)
+    return outcome.then(async (settled) => {
+      await proceed(pg, portal, settled, limit)
+    })
+  return proceed(pg, portal, outcome, limit)
 }
 
-async function sendRows(pg: PgSession, portal: Portal, cursor: RowCursor, rowsMax: number): Promise<void> {
-  const sent = await cursor.send(pg.out, rowsMax)
+const oneInserted = commandComplete('INSERT 0 1')
+
+function proceed(pg: PgSession, portal: Portal, outcome: Outcome, limit: number): Waiting {
+  if (typeof outcome !== 'string') {
+    portal.cursor = outcome
+    return sendRows(pg, portal, outcome, limit)
+  }
+  portal.done = outcome
+  pg.out.put(outcome === 'INSERT 0 1' ? oneInserted : commandComplete(outcome))
+  return null
+}
+
+async function sendRows(pg: PgSession, portal: Portal, rows: Rows, rowsMax: number): Promise<void> {
+  const sent = await rows.send(pg.out, rowsMax)
   if (!sent.exhausted) {
-    portal.suspended += sent.rows
     pg.out.put(portalSuspended)
     return
   }
-  const rows = rowsMax === Number.POSITIVE_INFINITY && portal.suspended === 0 ? await cursor.total() : sent.rows
-  portal.done = 'SELECT 0'
-  await cursor.close()
+  portal.done = `${rows.tag} 0`
   portal.cursor = null
-  pg.out.put(commandComplete(`SELECT ${rows}`))
+  await rows.close()
+  pg.out.put(commandComplete(`${rows.tag} ${sent.rows}`))
 }
 
 // CLOSE, SYNC -------------------------------------------------------------------------------------------------------
 
 /** Close => 'S' or 'P', name */
-export async function close(pg: PgSession, reader: MessageReader): Promise<void> {
+export function close(pg: PgSession, reader: MessageReader): Waiting {
   const kind = reader.byte()
   const name = reader.text()
   reader.done()
+  const waiting = kind === 80 ? closePortal(pg, name) : null
   if (kind === 83) pg.statements.delete(name)
-  else if (kind === 80) await closePortal(pg, name)
-  else throw new PgError('08P01', 'what is to be closed is neither a statement nor a portal')
+  else if (kind !== 80) throw new PgError('08P01', 'what is to be closed is neither a statement nor a portal')
   pg.out.put(closeComplete)
+  return waiting
 }
 
-/** Ends what is outside of a transaction. */
-export async function sync(pg: PgSession): Promise<void> {
+/** Ends what is outside of a transaction: its portals are closed, its rows are about to be stored (transaction.ts). */
+export function sync(pg: PgSession): Waiting {
   pg.skipping = false
-  if (pg.status === 'I') await closePortals(pg)
-  pg.out.put(readyForQuery(pg.status))
-}
-
-export async function closePortals(pg: PgSession): Promise<void> {
-  for (const name of [...pg.portals.keys()]) await closePortal(pg, name)
-}
-
-/** An error of the extended protocol. */
-export function failExtended(pg: PgSession, thrown: unknown): void {
-  pg.skipping = true
-  fail(pg, thrown)
+  const closed = pg.status === 'I' && pg.portals.size > 0 ? closePortals(pg) : null
+  if (pg.status === 'I' && pg.transaction.rows > 0) answerLater(pg)
+  else pg.out.put(readyForQuery(pg.status))
+  return closed
 }

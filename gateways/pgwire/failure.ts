@@ -5,12 +5,22 @@ import { errorResponse } from './messages.js'
 import { isInternal, noticeOf } from './sqlstate.js'
 
 export function fail(pg: PgSession, thrown: unknown): void {
+  // Rows of a transaction stay for a savepoint before them; without BEGIN the failure takes all since the last Sync.
+  if (pg.status === 'T') pg.status = 'E'
+  else if (pg.status === 'I') {
+    if (pg.synced === null) pg.transaction.clear()
+    else pg.transaction.backTo(pg.synced)
+  }
+  pg.out.put(failureMessage(pg, thrown))
+}
+
+/** Counts the error; what the client is told. */
+export function failureMessage(pg: PgSession, thrown: unknown): Buffer {
   const fields = noticeOf(thrown)
   pg.counters.queryErrors++
   if (isInternal(thrown)) {
     pg.counters.unhandledErrors++
     pg.log('E', 'pg', `statement failed: ${thrown instanceof Error ? thrown.stack : fields.message}`)
   }
-  if (pg.status === 'T') pg.status = 'E'
-  pg.out.put(errorResponse(fields))
+  return errorResponse(fields)
 }

@@ -1,11 +1,19 @@
 // Messages on their way to a client: small ones are gathered and leave in one write, blocks of rows go as they are.
 // Whoever sends awaits what `flush` and `block` return when much waits: that is the backpressure.
+//
+// An answer that is not known yet keeps its place: what comes behind it waits until it is.
 
 import type { Socket } from 'node:net'
 
 const chunkBytes = 16 * 1024
 /** Unsent bytes of a client above which its session waits. */
 const waitingBytesMax = 256 * 1024
+/** Answers that are not known yet. */
+const placesMax = 4096
+
+interface Place {
+  bytes: Uint8Array | null
+}
 
 export class Outbound {
   /** Bytes that went to the socket. */
@@ -13,6 +21,10 @@ export class Outbound {
   readonly #socket: Socket
   #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
   #bytes = 0
+  /** Behind an answer that is not known: what waits with it, in order. */
+  readonly #queue: Place[] = []
+  #queuedBytes = 0
+  #settled: (() => void) | null = null
 
   constructor(socket: Socket) {
     this.#socket = socket
@@ -22,12 +34,22 @@ export class Outbound {
   put(message: Uint8Array): void {
     if (this.#bytes + message.length > this.#chunk.length) this.#write()
     if (message.length > this.#chunk.length) {
-      this.sent += message.length
-      this.#socket.write(Buffer.from(message))
+      this.#send(Buffer.from(message))
       return
     }
     this.#chunk.set(message, this.#bytes)
     this.#bytes += message.length
+  }
+
+  /** Keeps a place; the function that is answered fills it. */
+  place(): (message: Uint8Array) => void {
+    this.#write()
+    const place: Place = { bytes: null }
+    this.#queue.push(place)
+    return (message) => {
+      place.bytes = message
+      this.#advance()
+    }
   }
 
   /** Sends what was put; a promise when the client has to take some first. */
@@ -37,13 +59,14 @@ export class Outbound {
   }
 
   get full(): boolean {
-    return this.#socket.writableLength > waitingBytesMax
+    return this.#socket.writableLength + this.#queuedBytes > waitingBytesMax || this.#queue.length > placesMax
   }
 
-  drained(): Promise<void> {
+  async drained(): Promise<void> {
     const socket = this.#socket
-    if (socket.destroyed || !socket.writable) return Promise.resolve()
-    return new Promise((resolve) => {
+    if (this.#queue.length > 0) await this.settled()
+    if (socket.destroyed || !socket.writable || socket.writableLength <= waitingBytesMax) return
+    await new Promise<void>((resolve) => {
       const done = (): void => {
         socket.off('drain', done)
         socket.off('close', done)
@@ -54,9 +77,26 @@ export class Outbound {
     })
   }
 
+  get isSettled(): boolean {
+    return this.#queue.length === 0
+  }
+
+  /** Resolves when no place is empty. */
+  async settled(): Promise<void> {
+    if (this.#queue.length === 0) return
+    await new Promise<void>((resolve) => {
+      const before = this.#settled
+      this.#settled = () => {
+        before?.()
+        resolve()
+      }
+    })
+  }
+
   /** Sends a block; resolves when its memory may be used again. */
   async block(block: Uint8Array): Promise<void> {
     this.#write()
+    if (this.#queue.length > 0) await this.settled()
     this.sent += block.length
     await new Promise<void>((resolve) => {
       if (this.#socket.destroyed) resolve()
@@ -66,9 +106,36 @@ export class Outbound {
 
   #write(): void {
     if (this.#bytes === 0) return
-    this.sent += this.#bytes
-    this.#socket.write(this.#chunk.subarray(0, this.#bytes))
-    this.#chunk = Buffer.allocUnsafe(chunkBytes)
+    const bytes = this.#chunk.subarray(0, this.#bytes)
+    // A short answer leaves most of the chunk for the next ones.
+    this.#chunk =
+      this.#bytes * 2 > this.#chunk.length ? Buffer.allocUnsafe(chunkBytes) : this.#chunk.subarray(this.#bytes)
+    if (this.#chunk.length < 1024) this.#chunk = Buffer.allocUnsafe(chunkBytes)
     this.#bytes = 0
+    this.#send(bytes)
+  }
+
+  #send(bytes: Uint8Array): void {
+    if (this.#queue.length > 0) {
+      this.#queue.push({ bytes })
+      this.#queuedBytes += bytes.length
+      return
+    }
+    this.sent += bytes.length
+    this.#socket.write(bytes)
+  }
+
+  #advance(): void {
+    for (let place = this.#queue[0]; place !== undefined && place.bytes !== null; place = this.#queue[0]) {
+      this.#queue.shift()
+      this.#queuedBytes = Math.max(0, this.#queuedBytes - place.bytes.length)
+      this.sent += place.bytes.length
+      this.#socket.write(place.bytes)
+    }
+    if (this.#queue.length > 0) return
+    this.#queuedBytes = 0
+    const settled = this.#settled
+    this.#settled = null
+    settled?.()
   }
 }

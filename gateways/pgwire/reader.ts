@@ -4,29 +4,30 @@ import { NetworkError } from '../../engine/base/errors.js'
 import type { Message } from './inbound.js'
 
 export class MessageReader {
-  readonly #bytes: Buffer
-  readonly #end: number
-  #at: number
+  readonly source: Buffer
+  readonly end: number
+  /** The next byte. */
+  at: number
 
   constructor({ bytes, start, end }: Message) {
-    this.#bytes = bytes
-    this.#at = start
-    this.#end = end
+    this.source = bytes
+    this.at = start
+    this.end = end
   }
 
   get left(): number {
-    return this.#end - this.#at
+    return this.end - this.at
   }
 
   byte(): number {
     this.#demand(1)
-    return this.#bytes[this.#at++] as number
+    return this.source[this.at++] as number
   }
 
   int16(): number {
     this.#demand(2)
-    this.#at += 2
-    return this.#bytes.readInt16BE(this.#at - 2)
+    this.at += 2
+    return this.source.readInt16BE(this.at - 2)
   }
 
   /** Counts of parameters use all 16 bits. */
@@ -36,23 +37,27 @@ export class MessageReader {
 
   int32(): number {
     this.#demand(4)
-    this.#at += 4
-    return this.#bytes.readInt32BE(this.#at - 4)
+    this.at += 4
+    return this.source.readInt32BE(this.at - 4)
   }
 
   /** Up to the zero byte. */
   text(): string {
-    const zero = this.#bytes.indexOf(0, this.#at)
-    if (zero < 0 || zero >= this.#end) throw new NetworkError('a text of the message is not terminated')
-    const text = this.#bytes.toString('utf8', this.#at, zero)
-    this.#at = zero + 1
+    if (this.at < this.end && this.source[this.at] === 0) {
+      this.at++
+      return ''
+    }
+    const zero = this.source.indexOf(0, this.at)
+    if (zero < 0 || zero >= this.end) throw new NetworkError('a text of the message is not terminated')
+    const text = this.source.toString('utf8', this.at, zero)
+    this.at = zero + 1
     return text
   }
 
   bytes(length: number): Buffer {
     this.#demand(length)
-    this.#at += length
-    return this.#bytes.subarray(this.#at - length, this.#at)
+    this.at += length
+    return this.source.subarray(this.at - length, this.at)
   }
 
   rest(): Buffer {

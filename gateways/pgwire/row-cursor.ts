@@ -1,7 +1,7 @@
 // Rows of a result on their way to the client, as many as it asks for. The engine's blocks hold whole DataRow messages;
 // a block that is sent in part stays with the cursor.
 
-import type { RowsResult } from '../../engine/engine.js'
+import type { ResultColumn, RowsResult } from '../../engine/engine.js'
 import type { Outbound } from './outbound.js'
 
 export interface SentRows {
@@ -10,9 +10,22 @@ export interface SentRows {
   readonly exhausted: boolean
 }
 
+/** Rows that a statement gives. */
+export interface Rows {
+  readonly columns: readonly ResultColumn[]
+  /** As PgEncoding has it. */
+  readonly binary: readonly boolean[]
+  /** Before the count of the tag. */
+  readonly tag: 'SELECT' | 'FETCH' | 'MOVE'
+  /** Sends up to so many rows. Rejects with what ended the query. */
+  send(out: Outbound | null, rowsMax: number): Promise<SentRows>
+  close(): Promise<void>
+}
+
 const smallBytes = 4096
 
-export class RowCursor {
+export class RowCursor implements Rows {
+  readonly tag = 'SELECT'
   readonly result: RowsResult
   /** By column. */
   readonly binary: readonly boolean[]
@@ -29,25 +42,22 @@ export class RowCursor {
     result.summary.catch(() => {})
   }
 
-  /** Sends up to so many rows; `out` null passes over them. Rejects with what ended the query. */
+  get columns(): readonly ResultColumn[] {
+    return this.result.columns
+  }
+
+  /** `out` null passes over the rows. */
   async send(out: Outbound | null, rowsMax: number): Promise<SentRows> {
     let rows = 0
     while (rows < rowsMax) {
       const block = await this.#next()
       if (block === null) return { rows, exhausted: true }
-      const cut =
-        rowsMax === Number.POSITIVE_INFINITY ? { bytes: block.length, rows: 0 } : cutRows(block, rowsMax - rows)
+      const cut = cutRows(block, rowsMax - rows)
       this.#rest = cut.bytes < block.length ? block.subarray(cut.bytes) : null
       rows += cut.rows
       if (out !== null) await sendBlock(out, block.subarray(0, cut.bytes))
-      if (rowsMax === Number.POSITIVE_INFINITY) continue
     }
     return { rows, exhausted: false }
-  }
-
-  /** Rows of the whole result, known behind its end. */
-  async total(): Promise<number> {
-    return (await this.result.summary).rows
   }
 
   /** Ends the query if it still runs. */

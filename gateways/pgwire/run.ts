@@ -1,15 +1,33 @@
 // Running one statement: what the session does itself, what the engine does, and what the client is told.
 
-import type { ExecuteOptions, ParsedStatement, ResultColumn, StatementResult } from '../../engine/engine.js'
+import { demandRight } from '../../engine/base/rights.js'
+import {
+  type BoundParameters,
+  type Description,
+  decodeParameter,
+  type ExecuteOptions,
+  type ParsedStatement,
+  type ResultColumn,
+  type StatementResult,
+} from '../../engine/engine.js'
 import { type DataType, pgOidOf, storageOf, widthOf } from '../../engine/types/column-types.js'
 import type { PgSession } from './context.js'
+import { copyIn } from './copy-in.js'
+import { copyOut } from './copy-out.js'
+import { runCursorStatement } from './cursors.js'
 import { commandComplete, type FieldDescription, rowDescription } from './messages.js'
-import { RowCursor } from './row-cursor.js'
+import { RowCursor, type Rows } from './row-cursor.js'
 import { runSessionStatement } from './session-statements.js'
+import { boundBySql, type ExecuteStatement } from './sql-prepare.js'
 import { PgError } from './sqlstate.js'
+import { boundRows, settle, settleRows } from './transaction.js'
+
+type CopyStatement = Extract<ParsedStatement['statement'], { kind: 'copy' }>
 
 export interface RunOptions {
-  readonly parameters: ExecuteOptions['parameters']
+  readonly bound: BoundParameters
+  /** Of the parameters. */
+  readonly types: Description['parameters']
   /** As PgEncoding has it. */
   readonly binary: readonly boolean[]
   /** Of the columns, when the statement has been described: planning it again must give the same. */
@@ -17,24 +35,54 @@ export interface RunOptions {
 }
 
 /** Rows that are to be sent, or the tag of what is done. */
-export type Outcome = RowCursor | string
+export type Outcome = Rows | string
 
-/** Throws what the client is told. */
-export async function runStatement(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> {
+/** Throws what the client is told. What is not a promise is done already. */
+export function runStatement(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> | Outcome {
   const { statement } = parsed
   if (pg.status === 'E' && !endsTransaction(parsed)) {
     throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
   }
-  const own = runSessionStatement(pg, statement)
+  if (statement.kind === 'insert' && statement.source.kind === 'rows') return insertRows(pg, parsed, options)
+  const own = runSessionStatement(pg, statement) ?? runCursorStatement(pg, parsed, options)
   if (own !== null) return own
-  return runInEngine(pg, parsed, options)
+  if (statement.kind === 'execute') return runPrepared(pg, statement, options)
+  if (statement.kind === 'copy' && statement.target.kind === 'connection') return copy(pg, parsed, statement)
+  const settled = settleRows(pg, parsed)
+  return settled === null ? runInEngine(pg, parsed, options) : settled.then(() => runInEngine(pg, parsed, options))
+}
+
+async function copy(pg: PgSession, parsed: ParsedStatement, statement: CopyStatement): Promise<string> {
+  if (pg.status === 'I') await settle(pg)
+  if (statement.direction === 'to') return copyOut(pg, parsed, statement)
+  demandRight(pg.session, 'write', statement.position)
+  return copyIn(pg, statement)
+}
+
+/** EXECUTE of SQL. */
+function runPrepared(pg: PgSession, statement: ExecuteStatement, options: RunOptions): Promise<Outcome> | Outcome {
+  const { parsed, bound, types } = boundBySql(pg, statement)
+  return runStatement(pg, parsed, { ...options, bound, types })
+}
+
+function insertRows(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> | string {
+  const rows = pg.transaction.insert(parsed, pg.session, options.bound, options.types)
+  pg.connection.rowsReceived += rows
+  pg.counters.queries.insert++
+  const tag = rows === 1 ? 'INSERT 0 1' : `INSERT 0 ${rows}`
+  const stored = boundRows(pg)
+  return stored === null ? tag : stored.then(() => tag)
 }
 
 function endsTransaction({ statement }: ParsedStatement): boolean {
   return statement.kind === 'transaction' && statement.action !== 'begin' && statement.action !== 'savepoint'
 }
 
-async function runInEngine(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> {
+export async function runInEngine(
+  pg: PgSession,
+  parsed: ParsedStatement,
+  options: RunOptions,
+): Promise<RowCursor | string> {
   const controller = new AbortController()
   pg.running = controller
   const begunMs = pg.clock.monotonicMs()
@@ -43,7 +91,7 @@ async function runInEngine(pg: PgSession, parsed: ParsedStatement, options: RunO
     session: pg.session,
     parsed,
     encoding: { kind: 'pg', binary },
-    parameters: options.parameters,
+    parameters: parametersOf(options),
     skip: 0,
     rowsMax: Number.POSITIVE_INFINITY,
     countAll: false,
@@ -62,6 +110,14 @@ async function runInEngine(pg: PgSession, parsed: ParsedStatement, options: RunO
   if (result.kind === 'plan') throw new PgError('XX000', 'a plan was not asked for')
   log(pg, parsed, begunMs)
   return tagOf(result.tag, result.rows)
+}
+
+function parametersOf({ bound, types }: RunOptions): ExecuteOptions['parameters'] {
+  return types.map((type, index) => {
+    const end = bound.ends[index] ?? -1
+    const bytes = end < 0 ? null : bound.bytes.subarray(bound.starts[index], end)
+    return decodeParameter(bytes, bound.isBinary(index), type, index)
+  })
 }
 
 /** Counts behind the tag as PostgreSQL has them. */
@@ -108,9 +164,9 @@ export async function answer(pg: PgSession, outcome: Outcome, describe: boolean)
     return
   }
   try {
-    if (describe) pg.out.put(rowDescription(fieldsOf(outcome.result.columns, outcome.binary)))
-    await outcome.send(pg.out, Number.POSITIVE_INFINITY)
-    pg.out.put(commandComplete(`SELECT ${await outcome.total()}`))
+    if (describe) pg.out.put(rowDescription(fieldsOf(outcome.columns, outcome.binary)))
+    const { rows } = await outcome.send(pg.out, Number.POSITIVE_INFINITY)
+    pg.out.put(commandComplete(`${outcome.tag} ${rows}`))
   } finally {
     await outcome.close()
   }

@@ -158,7 +158,7 @@ async function converseAs(
   inbound: Inbound,
   out: Outbound,
 ): Promise<void> {
-  const pg = openSession(options, services, connection, principal, out)
+  const pg = openSession(options, services, connection, principal, { inbound, out })
   out.put(authentication('ok'))
   for (const [name, value] of parameters) {
     if (!startUpOnly.has(name) && !name.startsWith('_pq_.')) applySetting(pg, name, [value])
@@ -190,24 +190,31 @@ function openSession(
   services: PgServices,
   connection: Connection,
   principal: Principal,
-  out: Outbound,
+  streams: { readonly inbound: Inbound; readonly out: Outbound },
 ): PgSession {
   const settings = new Map<string, string>()
   return {
     ...services,
-    ...{ options, connection, out, settings },
+    ...{ options, connection, settings },
+    ...streams,
     session: {
       user: principal.user,
       protocol: 'pg',
       readOnly: options.readOnly,
       rights: principal.rights,
+      trace: connection.trace,
       settings,
       processId: connection.id,
-      trace: connection.trace,
     },
     started: new Map(),
+    transaction: services.engine.begin(),
+    savepoints: [],
+    synced: null,
+    unanswered: [],
+    isSplit: false,
     statements: new Map(),
     portals: new Map(),
+    cursors: new Map(),
     status: 'I',
     skipping: false,
     running: null,

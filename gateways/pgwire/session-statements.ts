@@ -2,15 +2,17 @@
 
 import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
-import { type NoticeFields, noticeResponse, parameterStatus } from './messages.js'
+import { parameterStatus } from './messages.js'
 import { applySetting, reportedSettings, resetSettings } from './settings.js'
+import { prepareBySql } from './sql-prepare.js'
 import { PgError } from './sqlstate.js'
+import { runTransaction } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
 
 /** The tag when it was one; null when the engine has to run it. */
-export function runSessionStatement(pg: PgSession, statement: Statement): string | null {
+export function runSessionStatement(pg: PgSession, statement: Statement): Promise<string> | string | null {
   switch (statement.kind) {
     case 'transaction':
       return runTransaction(pg, statement)
@@ -23,45 +25,12 @@ export function runSessionStatement(pg: PgSession, statement: Statement): string
       return deallocate(pg, statement)
     case 'discard':
       return discard(pg, statement)
+    case 'prepare':
+      return prepareBySql(pg, statement)
     case 'no operation':
       return statement.command.toUpperCase()
     default:
       return null
-  }
-}
-
-export function notice(
-  pg: PgSession,
-  code: string,
-  message: string,
-  severity: NoticeFields['severity'] = 'WARNING',
-): void {
-  pg.out.put(noticeResponse({ severity, code, message, position: 0 }))
-}
-
-function runTransaction(pg: PgSession, { action }: Of<'transaction'>): string {
-  switch (action) {
-    case 'begin':
-      if (pg.status === 'T') notice(pg, '25001', 'there is already a transaction in progress')
-      pg.status = 'T'
-      return 'BEGIN'
-    case 'commit': {
-      if (pg.status === 'I') notice(pg, '25P01', 'there is no transaction in progress')
-      const tag = pg.status === 'E' ? 'ROLLBACK' : 'COMMIT'
-      pg.status = 'I'
-      return tag
-    }
-    case 'rollback':
-      if (pg.status === 'I') notice(pg, '25P01', 'there is no transaction in progress')
-      pg.status = 'I'
-      return 'ROLLBACK'
-    case 'savepoint':
-      return 'SAVEPOINT'
-    case 'release':
-      return 'RELEASE'
-    case 'rollback to':
-      pg.status = 'T'
-      return 'ROLLBACK'
   }
 }
 

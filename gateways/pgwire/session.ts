@@ -1,12 +1,17 @@
 // One client from its start-up to its end: messages are handled in their order, one at a time. Answers are gathered
-// while further messages wait and sent when none does.
+// while further messages wait and sent when none does. After an error of the extended protocol everything up to the next
+// Sync is passed over.
 
 import { NetworkError } from '../../engine/base/errors.js'
 import type { PgSession } from './context.js'
-import { bind, close, closePortals, describe, execute, failExtended, parse, sync } from './extended-query.js'
+import { closeCursors } from './cursors.js'
+import { bind, close, describe, execute, parse, sync } from './extended-query.js'
+import { fail } from './failure.js'
 import type { Inbound, Message } from './inbound.js'
+import { closePortals, type Waiting } from './portals.js'
 import { MessageReader } from './reader.js'
 import { simpleQuery } from './simple-query.js'
+import { answerSyncs } from './transaction.js'
 
 const letter = (character: string): number => character.charCodeAt(0)
 const types = {
@@ -30,64 +35,74 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
     for (;;) {
       const message = inbound.next()
       if (message === null) {
-        if (inbound.ended) return
+        pg.connection.state = 'idle'
+        if (pg.unanswered.length > 0) void answerSyncs(pg)
         const drained = pg.out.flush()
         if (drained !== null) await drained
+        if (inbound.ended) return
         await inbound.wait()
+        pg.registry.touch(pg.connection)
+        pg.connection.state = 'querying'
         continue
       }
-      pg.registry.touch(pg.connection)
       if (message.type === types.terminate) return
-      pg.connection.state = 'querying'
       const handled = handle(pg, message)
       if (handled !== null) await handled
-      pg.connection.state = 'idle'
       if (pg.out.full) await pg.out.drained()
     }
   } finally {
+    await answerSyncs(pg)
+    pg.transaction.clear()
     await closePortals(pg)
+    await closeCursors(pg, () => true)
   }
 }
 
-function handle(pg: PgSession, message: Message): Promise<void> | null {
+function handle(pg: PgSession, message: Message): Waiting {
   const { type } = message
   if (type === types.sync) return sync(pg)
   if (pg.skipping) return null
   if (type === types.query) return simpleQuery(pg, new MessageReader(message))
-  return extended(pg, message)
+  try {
+    const waiting = extended(pg, message)
+    return waiting === null ? null : waiting.then(null, (error) => failExtended(pg, error)).finally(() => ended(pg))
+  } catch (error) {
+    failExtended(pg, error)
+    return null
+  }
 }
 
-async function extended(pg: PgSession, message: Message): Promise<void> {
+function ended(pg: PgSession): void {
+  pg.running = null
+}
+
+function failExtended(pg: PgSession, error: unknown): void {
+  if (error instanceof NetworkError) throw error
+  pg.skipping = true
+  fail(pg, error)
+}
+
+function extended(pg: PgSession, message: Message): Waiting {
   const reader = new MessageReader(message)
-  try {
-    switch (message.type) {
-      case types.parse:
-        return parse(pg, reader)
-      case types.bind:
-        return await bind(pg, reader)
-      case types.describe:
-        return describe(pg, reader)
-      case types.execute:
-        return await execute(pg, reader)
-      case types.close:
-        return await close(pg, reader)
-      case types.flush: {
-        const drained = pg.out.flush()
-        if (drained !== null) await drained
-        return
-      }
-      // What is left of a COPY that has failed.
-      case types.copyData:
-      case types.copyDone:
-      case types.copyFail:
-        return
-      default:
-        throw new NetworkError(`unknown message type [type=${JSON.stringify(String.fromCharCode(message.type))}]`)
-    }
-  } catch (error) {
-    if (error instanceof NetworkError) throw error
-    failExtended(pg, error)
-  } finally {
-    pg.running = null
+  switch (message.type) {
+    case types.bind:
+      return bind(pg, reader)
+    case types.execute:
+      return execute(pg, reader)
+    case types.parse:
+      return parse(pg, reader)
+    case types.describe:
+      return describe(pg, reader)
+    case types.close:
+      return close(pg, reader)
+    case types.flush:
+      return pg.out.flush()
+    // What is left of a COPY that has failed.
+    case types.copyData:
+    case types.copyDone:
+    case types.copyFail:
+      return null
+    default:
+      throw new NetworkError(`unknown message type [type=${JSON.stringify(String.fromCharCode(message.type))}]`)
   }
 }

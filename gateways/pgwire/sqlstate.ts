@@ -41,6 +41,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^Ambiguous column/, '42702'],
   [/^invalid (table|column) name|^ ?new column name contains/, '42602'],
   [/^unknown function name|^there is no matching (function|operator)/, '42883'],
+  [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],
   [/^inconvertible value|^invalid value of a parameter|^invalid .* value \[/, '22P02'],
   [/^invalid (timestamp|UUID constant)|^Invalid date|^not a TIMESTAMP/, '22007'],
   [/^inconvertible types|^expression type mismatch|^argument type mismatch|^boolean expression expected/, '42804'],

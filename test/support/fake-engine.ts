@@ -46,6 +46,19 @@ export interface FakeEngine extends Engine {
   closed: boolean
 }
 
+/** Takes no rows. */
+const noRows: ReturnType<Engine['begin']> = {
+  rows: 0,
+  bytes: 0,
+  insert: () => 0,
+  add: () => {},
+  binaryRows: () => ({ push: () => {}, end: () => 0 }),
+  mark: () => ({ taken: 0, entries: 0, rows: 0 }),
+  backTo: () => {},
+  clear: () => {},
+  commit: async () => null,
+}
+
 export function fakeEngine(): FakeEngine {
   const engine: FakeEngine = {
     users: noUsers,
@@ -75,6 +88,7 @@ export function fakeEngine(): FakeEngine {
     },
     rejects: () => {},
     parse: () => [],
+    begin: () => noRows,
     describe: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1, parameters: [] }),
     validate: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1 }),
     relation: (relation) => void engine.relations.push(relation),

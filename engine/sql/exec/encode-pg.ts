@@ -2,13 +2,16 @@
 //
 //   DataRow => 'D' length:int32 count:int16 (bytes:int32 value)*      bytes is -1 for NULL
 
+import type { SharedMemory } from '../../memory/shared-memory.js'
 import { wireForm } from '../../pg/encode-value.js'
+import type { ByteWriter } from './byte-writer.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
 import type { PgEncoding } from './messages.js'
 import { valueReader } from './values.js'
 
 const headerBytes = 7
-const dataRow = 68
+export const dataRow = 68
+export const copyData = 100
 
 export function pgEncoder({ binary }: PgEncoding, { context, columns, writer }: EncoderOptions): Encoder {
   const forms = columns.map(({ type }, index) => wireForm(type, isBinary(binary, index)))
@@ -19,13 +22,31 @@ export function pgEncoder({ binary }: PgEncoding, { context, columns, writer }: 
       for (let row = from; row < to; row++) {
         const values = readers.map((read, index) => bytesOf(forms[index]?.(read(row)) ?? null))
         const message = rowMessage(values)
-        writer.reserve(message.length)
-        context.memory.u8.set(message, writer.at)
-        writer.advance(writer.at + message.length, 1)
+        putMessage(context.memory, writer, message, 1)
       }
     },
     end: () => writer.flush(),
   }
+}
+
+/** Rows of the binary form of COPY are DataRow messages but for their type. */
+export function binaryCopyRows({ context, columns, writer }: EncoderOptions): Encoder['rows'] {
+  const forms = columns.map(({ type }) => wireForm(type, true))
+  return ({ vectors }, from, to) => {
+    const readers = vectors.map((vector) => valueReader(context.memory, context.texts, vector))
+    for (let row = from; row < to; row++) {
+      const values = readers.map((read, index) => bytesOf(forms[index]?.(read(row)) ?? null))
+      const message = rowMessage(values)
+      message[0] = copyData
+      putMessage(context.memory, writer, message, 1)
+    }
+  }
+}
+
+export function putMessage(memory: SharedMemory, writer: ByteWriter, message: Uint8Array, rows: number): void {
+  writer.reserve(message.length)
+  memory.u8.set(message, writer.at)
+  writer.advance(writer.at + message.length, rows)
 }
 
 /** Of each column, of all when there is one, of none when there are none. */

@@ -8,6 +8,7 @@ import type { ExecContext } from './context.js'
 import { ndjsonEncoder } from './encode-ndjson.js'
 import { parquetEncoder } from './encode-parquet.js'
 import { pgEncoder } from './encode-pg.js'
+import { pgCopyEncoder } from './encode-pg-copy.js'
 import { TextRows } from './encode-text.js'
 import type { Encoding } from './messages.js'
 import { valueReader } from './values.js'
@@ -54,6 +55,8 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
       return ndjsonEncoder(options)
     case 'pg':
       return pgEncoder(encoding, options)
+    case 'pgCopy':
+      return pgCopyEncoder(encoding, options)
     case 'count':
       return { begin: () => {}, rows: () => {}, end: () => {} }
     case 'values':

@@ -30,6 +30,16 @@ export interface PgEncoding {
   readonly binary: readonly boolean[]
 }
 
+/** CopyData messages of the PostgreSQL wire protocol, one a row. Binary rows are without header and trailer. */
+export interface PgCopyEncoding {
+  readonly kind: 'pgCopy'
+  readonly format: 'text' | 'csv' | 'binary'
+  readonly delimiter: string
+  readonly nullText: string
+  /** A first row with the names. */
+  readonly header: boolean
+}
+
 /** How rows become bytes. The gateway frames them: no envelope, header line or footer is in the blocks of json. */
 export type Encoding =
   /** `[..],[..]`: rows of /exec, divided by commas also between blocks. */
@@ -41,6 +51,7 @@ export type Encoding =
   /** A whole Parquet file. */
   | ParquetEncoding
   | PgEncoding
+  | PgCopyEncoding
   /** Nothing but the count. */
   | { readonly kind: 'count' }
   /** Values as structured clones, for internal callers: each block is a message of rows instead of bytes. */

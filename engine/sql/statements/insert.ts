@@ -22,14 +22,18 @@ export function planInsert(statement: ast.Insert, context: BindContext): Planned
   const version = tableOf(statement.table, context)
   const targets = targetColumns(statement, version)
   if (statement.source.kind === 'query') return planInsertSelect(statement, statement.source, version, targets, context)
-  const { timestampId } = version.schema
-  if (timestampId >= 0 && !targets.some(({ columnId }) => columnId === timestampId)) {
-    throw new SqlError('insert statement must populate timestamp', 0)
-  }
+  demandTimestamp(targets, version)
   return { kind: 'insert', rows: rowsOf(statement.source, version, targets, context), tag: 'INSERT' }
 }
 
-function targetColumns({ columns }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
+export function demandTimestamp(targets: readonly TargetColumn[], { schema }: TableVersion): void {
+  const { timestampId } = schema
+  if (timestampId >= 0 && !targets.some(({ columnId }) => columnId === timestampId)) {
+    throw new SqlError('insert statement must populate timestamp', 0)
+  }
+}
+
+export function targetColumns({ columns }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
   if (columns.length === 0) return liveColumns(schema).map(({ id, name, type }) => ({ columnId: id, name, type }))
   const taken = new Set<number>()
   return columns.map(({ name, position }) => {
@@ -72,7 +76,7 @@ function isDescribed(written: ast.Expression, { parameters }: BindContext): bool
   return written.kind === 'parameter' && parameters[written.index - 1]?.slot !== undefined
 }
 
-function checkWidth({ values, position }: ast.ValueRow, expected: number, tuple: number, sql: string): void {
+export function checkWidth({ values, position }: ast.ValueRow, expected: number, tuple: number, sql: string): void {
   if (values.length === expected) return
   throw new SqlError(
     `row value count does not match column count [expected=${expected}, actual=${values.length}, tuple=${tuple + 1}]`,
@@ -94,7 +98,13 @@ function closingParenthesis(sql: string, open: number): number {
   return open
 }
 
-function insertValue(written: ast.Expression, target: TargetColumn, tuple: number, scope: ExpressionScope): Value {
+/** The value of a constant expression, in the type of its column. */
+export function insertValue(
+  written: ast.Expression,
+  target: TargetColumn,
+  tuple: number,
+  scope: ExpressionScope,
+): Value {
   const bound = bindExpression(written, scope)
   learnType(bound, target.type)
   if (isConstant(bound)) return columnValue(bound.value, bound.type, target, bound.position, tuple)

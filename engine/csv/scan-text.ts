@@ -1,0 +1,121 @@
+// Fields of PostgreSQL's text form of COPY: no quotes; a backslash makes a byte part of the value (\t, \n, \\, \101,
+// \x41), \N is NULL, a line \. is the end. Entries are as scan.ts has them; values are made in place.
+
+import { type CsvScan, extraFields, isNullText, missingFields } from './scan.js'
+import type { CsvReject } from './shape.js'
+
+const backslash = 92
+const lineFeed = 10
+const carriageReturn = 13
+
+/** Takes complete records up to `end`; answers the rows. */
+export function scanTextRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
+  let rows = 0
+  while (rows < scan.rowsMax && scan.at < end) {
+    const { u8 } = scan.memory
+    const close = recordEnd(u8, scan.at, end, last)
+    if (close < 0) break
+    const bytes = close > scan.at && u8[close - 1] === carriageReturn ? close - 1 : close
+    if (bytes - scan.at === 2 && u8[scan.at] === backslash && u8[scan.at + 1] === 46) {
+      scan.at = end
+      break
+    }
+    const fields = scanFields(scan, rows, scan.at, bytes)
+    if (fields === scan.columns) scan.memory.u32[(scan.lines >>> 2) + rows++] = scan.line
+    else {
+      const extra = fields > scan.columns
+      rejects.push({ line: scan.line, column: -1, reason: extra ? extraFields : missingFields, extra })
+    }
+    scan.at = Math.min(end, close + 1)
+    scan.line++
+  }
+  return rows
+}
+
+/** The line feed that ends the record, or the end of all; -1 when it is not there yet. */
+function recordEnd(u8: Uint8Array, start: number, end: number, last: boolean): number {
+  let at = start
+  for (; at < end; at++) {
+    const byte = u8[at]
+    if (byte === lineFeed) return at
+    if (byte === backslash) at++
+  }
+  return last ? end : -1
+}
+
+function scanFields(scan: CsvScan, row: number, start: number, end: number): number {
+  const { u8, u32, i32 } = scan.memory
+  const { delimiter, columns, rowsMax } = scan
+  let word = (scan.entries >>> 2) + row * 2
+  let field = 0
+  let first = start
+  let escaped = false
+  for (let at = start; ; at++) {
+    if (at < end && u8[at] !== delimiter) {
+      if (u8[at] === backslash) {
+        escaped = true
+        at++
+      }
+      continue
+    }
+    const stop = Math.min(at, end)
+    if (field < columns) {
+      u32[word] = first
+      i32[word + 1] = isNullText(scan, first, stop - first)
+        ? -1
+        : escaped
+          ? unescapeField(u8, first, stop)
+          : stop - first
+      word += rowsMax * 2
+    }
+    field++
+    if (at >= end) return field
+    first = at + 1
+    escaped = false
+  }
+}
+
+const letters: ReadonlyMap<number, number> = new Map(
+  Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9, v: 11 }).map(([letter, byte]) => [letter.charCodeAt(0), byte]),
+)
+
+/** In place; answers the bytes that are left. */
+function unescapeField(u8: Uint8Array, start: number, end: number): number {
+  let to = start
+  for (let from = start; from < end; from++) {
+    if (u8[from] !== backslash || from + 1 >= end) {
+      u8[to++] = u8[from] as number
+      continue
+    }
+    from++
+    const byte = u8[from] as number
+    const octal = digitsAt(u8, from, end, 3, 8)
+    const hex = byte === 120 ? digitsAt(u8, from + 1, end, 2, 16) : 0
+    if (octal > 0) {
+      u8[to++] = numberAt(u8, from, octal, 8) & 255
+      from += octal - 1
+    } else if (hex > 0) {
+      u8[to++] = numberAt(u8, from + 1, hex, 16)
+      from += hex
+    } else u8[to++] = letters.get(byte) ?? byte
+  }
+  return to - start
+}
+
+function digitsAt(u8: Uint8Array, at: number, end: number, max: number, base: number): number {
+  let count = 0
+  while (count < max && at + count < end && digitOf(u8[at + count] as number) < base) count++
+  return count
+}
+
+function digitOf(byte: number): number {
+  if (byte >= 48 && byte <= 57) return byte - 48
+  const letter = byte | 32
+  return letter >= 97 && letter <= 102 ? letter - 87 : 99
+}
+
+function numberAt(u8: Uint8Array, at: number, count: number, base: number): number {
+  let value = 0
+  for (let index = 0; index < count; index++) value = value * base + digitOf(u8[at + index] as number)
+  return value
+}

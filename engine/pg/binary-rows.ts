@@ -1,0 +1,133 @@
+// Rows in the binary form of COPY, cut anywhere:
+//
+//   file   "PGCOPY\n\xff\r\n\0" | flags u32 | extension bytes u32 | extension | row* | -1 i16
+//   row    count i16 (bytes i32, -1 NULL | value)*
+
+import { RowError } from '../base/errors.js'
+import { columnTypes, type DataType } from '../types/column-types.js'
+import type { AppenderColumn, ColumnAppender } from './column-appender.js'
+import { oids } from './oids.js'
+import type { RowBatch, RowCollector } from './row-collector.js'
+
+const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
+const headerBytes = 19
+const rowBytesMax = 64 * 1024 * 1024
+
+export class BinaryRows {
+  readonly #collector: RowCollector
+  readonly #tableId: number
+  readonly #columns: readonly AppenderColumn[]
+  readonly #types: readonly { readonly type: DataType; readonly oid: number }[]
+  readonly #key: string
+  #rest: Buffer = Buffer.alloc(0)
+  #state: 'header' | 'rows' | 'ended' = 'header'
+  #rows = 0
+
+  constructor(collector: RowCollector, tableId: number, columns: readonly AppenderColumn[]) {
+    this.#collector = collector
+    this.#tableId = tableId
+    this.#columns = columns
+    this.#types = columns.map(({ type }) => ({ type, oid: columnTypes[type.name].pgOid }))
+    this.#key = columns.map(({ columnId }) => columnId).join()
+  }
+
+  /** Throws RowError, SqlError. */
+  push(chunk: Buffer): void {
+    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    if (this.#state === 'header') {
+      const header = this.#header(bytes)
+      if (header === 0) {
+        this.#rest = bytes
+        return
+      }
+      bytes = bytes.subarray(header)
+      this.#state = 'rows'
+    }
+    let at = 0
+    while (this.#state === 'rows') {
+      const next = this.#row(bytes, at)
+      if (next < 0) break
+      at = next
+    }
+    this.#rest = this.#state === 'ended' ? Buffer.alloc(0) : bytes.subarray(at)
+    if (this.#rest.length > rowBytesMax) throw this.#bad('the row is too long')
+  }
+
+  end(): number {
+    if (this.#state !== 'ended' && this.#rest.length > 0) throw this.#bad('unexpected EOF in COPY data')
+    return this.#rows
+  }
+
+  #bad(reason: string): RowError {
+    return new RowError(`${reason} [row=${this.#rows + 1}]`, this.#rows + 1)
+  }
+
+  /** Bytes of the header; 0 when it is not whole. */
+  #header(bytes: Buffer): number {
+    if (bytes.length < headerBytes) return 0
+    if (!bytes.subarray(0, signature.length).equals(signature)) throw this.#bad('COPY file signature not recognized')
+    const extension = bytes.readUInt32BE(15)
+    if (extension > rowBytesMax) throw this.#bad('invalid COPY file header')
+    return bytes.length < headerBytes + extension ? 0 : headerBytes + extension
+  }
+
+  /** Where the next row begins; -1 when this one is not whole. */
+  #row(bytes: Buffer, start: number): number {
+    if (start + 2 > bytes.length) return -1
+    const count = bytes.readInt16BE(start)
+    if (count === -1) {
+      this.#state = 'ended'
+      return start + 2
+    }
+    if (count !== this.#columns.length) throw this.#bad(`row field count is ${count}, expected ${this.#columns.length}`)
+    const end = this.#endOf(bytes, start + 2, count)
+    if (end < 0) return -1
+    const batch = this.#collector.batch(this.#tableId, this.#key, this.#columns)
+    try {
+      this.#append(batch, bytes, start + 2)
+    } catch (error) {
+      for (const column of batch.columns) column.truncate(batch.rows)
+      throw this.#bad(error instanceof Error ? error.message : String(error))
+    }
+    batch.rows++
+    this.#rows++
+    return end
+  }
+
+  #endOf(bytes: Buffer, start: number, count: number): number {
+    let at = start
+    for (let field = 0; field < count; field++) {
+      if (at + 4 > bytes.length) return -1
+      const length = bytes.readInt32BE(at)
+      if (length < -1 || length > rowBytesMax) throw this.#bad('invalid field size')
+      at += 4 + Math.max(0, length)
+    }
+    return at > bytes.length ? -1 : at
+  }
+
+  #append({ columns }: RowBatch, bytes: Buffer, start: number): void {
+    let at = start
+    for (let field = 0; field < columns.length; field++) {
+      const column = columns[field] as ColumnAppender
+      const length = bytes.readInt32BE(at)
+      at += 4
+      if (length < 0) {
+        column.missing()
+        continue
+      }
+      const type = this.#types[field] as { readonly type: DataType; readonly oid: number }
+      const oid = numberOid(type.oid, length)
+      column.parameter(bytes, at, at + length, true, oid === type.oid ? type : { ...type, oid }, field)
+      at += length
+    }
+  }
+}
+
+/** Numbers of another width than the column's are taken as well. */
+function numberOid(oid: number, length: number): number {
+  if (oid === oids.int2 || oid === oids.int4 || oid === oids.int8) {
+    return length === 2 ? oids.int2 : length === 4 ? oids.int4 : oids.int8
+  }
+  if (oid === oids.float4 || oid === oids.float8) return length === 4 ? oids.float4 : oids.float8
+  return oid
+}

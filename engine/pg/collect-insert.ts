@@ -1,0 +1,152 @@
+// INSERT .. VALUES without a plan: parameters and literals go straight into the columns of the transaction, whatever else
+// is written there is bound and evaluated like any INSERT.
+
+import { SqlError } from '../base/errors.js'
+import type { ExpressionScope } from '../sql/bind/expression.js'
+import type * as ast from '../sql/parse/ast.js'
+import { checkWidth, demandTimestamp, insertValue, targetColumns } from '../sql/statements/insert.js'
+import type { TargetColumn } from '../sql/statements/planned.js'
+import type { TableVersion } from '../storage/schema.js'
+import { type DataType, dataType } from '../types/column-types.js'
+import type { AppenderColumn, ColumnAppender } from './column-appender.js'
+import type { RowCollector } from './row-collector.js'
+
+/** Parameters as they came. */
+export interface BoundParameters {
+  readonly count: number
+  readonly bytes: Buffer
+  readonly starts: Int32Array
+  /** Negative for NULL. */
+  readonly ends: Int32Array
+  isBinary(index: number): boolean
+}
+
+export interface WireType {
+  readonly type: DataType
+  readonly oid: number
+}
+
+/** The table of an INSERT and its columns; good as long as the version of the table is. */
+export interface InsertTargets {
+  readonly version: TableVersion
+  readonly targets: readonly TargetColumn[]
+  readonly columns: readonly AppenderColumn[]
+  /** Names the columns within the table. */
+  readonly key: string
+}
+
+export function insertTargets(statement: ast.Insert, version: TableVersion): InsertTargets {
+  const targets = targetColumns(statement, version)
+  demandTimestamp(targets, version)
+  const { timestampId } = version.schema
+  const columns = targets.map((target) => ({ ...target, required: target.columnId === timestampId }))
+  return { version, targets, columns, key: targets.map(({ columnId }) => columnId).join() }
+}
+
+export interface InsertRequest {
+  readonly rows: readonly ast.ValueRow[]
+  readonly targets: InsertTargets
+  /** Null: the statement has no parameters. */
+  readonly bound: BoundParameters | null
+  readonly types: readonly WireType[]
+  readonly sql: string
+  /** Asked for when something has to be bound. */
+  readonly scope: () => ExpressionScope
+}
+
+/** The rows of one statement, all or none; answers how many. Throws SqlError. */
+export function collectInsert(request: InsertRequest, collector: RowCollector): number {
+  const { rows, targets, sql } = request
+  const { columns, key, version } = targets
+  const mark = rows.length > 1 ? collector.mark() : null
+  let batch = collector.batch(version.schema.id, key, columns)
+  try {
+    for (let tuple = 0; tuple < rows.length; tuple++) {
+      const row = rows[tuple] as ast.ValueRow
+      if (row.values.length !== columns.length) checkWidth(row, columns.length, tuple, sql)
+      if (tuple > 0) batch = collector.batch(version.schema.id, key, columns)
+      for (let index = 0; index < columns.length; index++) {
+        const appender = batch.columns[index] as ColumnAppender
+        appendValue(request, row.values[index] as ast.Expression, appender, index, tuple)
+      }
+      batch.rows++
+    }
+  } catch (error) {
+    for (const column of batch.columns) column.truncate(batch.rows)
+    if (mark !== null) collector.backTo(mark)
+    throw error
+  }
+  return rows.length
+}
+
+function appendValue(
+  request: InsertRequest,
+  written: ast.Expression,
+  appender: ColumnAppender,
+  index: number,
+  tuple: number,
+): void {
+  if (written.kind === 'parameter') {
+    if (appendParameter(request, written, appender)) return
+  } else if (isPlain(written) && appendLiteral(written, appender)) return
+  const target = request.targets.targets[index] as TargetColumn
+  const value = insertValue(written, target, tuple, request.scope())
+  if (value === null && appender.column.required) {
+    throw new SqlError('designated timestamp column cannot be NULL', written.position)
+  }
+  appender.value(value)
+}
+
+function appendParameter(
+  { bound, types }: InsertRequest,
+  { index: number }: ast.Parameter,
+  appender: ColumnAppender,
+): boolean {
+  const index = number - 1
+  if (bound === null || index < 0 || index >= bound.count) return false
+  const end = bound.ends[index] as number
+  if (end < 0) appender.missing()
+  else {
+    const start = bound.starts[index] as number
+    appender.parameter(bound.bytes, start, end, bound.isBinary(index), types[index] ?? textType, index)
+  }
+  return true
+}
+
+const textType: WireType = { type: dataType('STRING'), oid: 0 }
+
+// LITERALS ----------------------------------------------------------------------------------------------------------
+
+type Plain = Extract<ast.Expression, { kind: 'string' | 'integer' | 'float' | 'boolean' | 'unary' }>
+
+function isPlain({ kind }: ast.Expression): boolean {
+  return kind === 'string' || kind === 'integer' || kind === 'float' || kind === 'boolean' || kind === 'unary'
+}
+
+/** Texts that are longer go the general way. */
+const scratch = Buffer.allocUnsafe(4096)
+
+/** False when it is not simple. */
+function appendLiteral(written: ast.Expression, appender: ColumnAppender): boolean {
+  const literal = written as Plain
+  switch (literal.kind) {
+    case 'string': {
+      // A literal of one character is a CHAR, which converts in its own way.
+      if (literal.value.length * 3 > scratch.length || literal.value.length < 2) return false
+      return appender.text(scratch, 0, scratch.write(literal.value, 0, 'utf8'))
+    }
+    case 'integer':
+      return literal.digits.length <= 15 && appender.plainNumber(Number(literal.digits))
+    case 'float':
+      return !literal.single && appender.plainDouble(literal.value)
+    case 'boolean':
+      return appender.plainBoolean(literal.value)
+    case 'unary': {
+      const { operand } = literal
+      if (literal.operator !== '-') return false
+      if (operand.kind === 'integer')
+        return operand.digits.length <= 15 && appender.plainNumber(-Number(operand.digits))
+      return operand.kind === 'float' && !operand.single && appender.plainDouble(-operand.value)
+    }
+  }
+}

@@ -1,0 +1,280 @@
+// One column of rows that arrive over the wire: parameters in text or binary are read straight into it when they are
+// simple, everything else takes the way of values. Both give the same; test/engine/pg holds them together.
+
+import { SqlError } from '../base/errors.js'
+import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/convert.js'
+import { inconvertibleTypes } from '../sql/statements/target.js'
+import type { PackedColumn } from '../storage/messages.js'
+import { type ColumnType, type DataType, dataType } from '../types/column-types.js'
+import type { ArrayValue, Value } from '../types/value.js'
+import { booleanOf, decodeParameter } from './decode-value.js'
+import { FixedBuilder } from './fixed-builder.js'
+import { oids, typeOfOid } from './oids.js'
+import { scanDecimal, scanInteger, scanTimestamp } from './scan-text.js'
+import { isText, SymbolBuilder, TextBuilder } from './text-builder.js'
+
+export interface AppenderColumn {
+  readonly columnId: number
+  readonly name: string
+  readonly type: DataType
+  /** The designated timestamp has no NULL. */
+  readonly required: boolean
+}
+
+/** How values of a parameter's type may be read by their text. */
+type TextFamily = 'text' | 'number' | 'time' | 'boolean' | 'other'
+
+const families: Partial<Record<ColumnType, TextFamily>> = {
+  ...({ STRING: 'text', VARCHAR: 'text', SYMBOL: 'text' } as const),
+  ...({ BYTE: 'number', SHORT: 'number', INT: 'number', LONG: 'number', FLOAT: 'number', DOUBLE: 'number' } as const),
+  ...({ TIMESTAMP: 'time', TIMESTAMP_NS: 'time', DATE: 'time', BOOLEAN: 'boolean' } as const),
+}
+
+const integerBounds: Partial<Record<ColumnType, number>> = { BYTE: 2 ** 7, SHORT: 2 ** 15, INT: 2 ** 31, LONG: 2 ** 53 }
+
+export class ColumnAppender {
+  readonly column: AppenderColumn
+  readonly #family: TextFamily
+  /** Integers within it fit the column, the smallest one is NULL; 0: no integer column. */
+  readonly #bound: number
+  readonly #fixed: FixedBuilder | null
+  readonly #texts: TextBuilder | SymbolBuilder | null
+
+  constructor(column: AppenderColumn) {
+    const { type } = column
+    this.column = column
+    this.#family = families[type.name] ?? 'other'
+    this.#bound = integerBounds[type.name] ?? 0
+    const variable = this.#family === 'text' || type.name === 'BINARY' || type.name === 'ARRAY'
+    this.#fixed = variable ? null : new FixedBuilder(type)
+    this.#texts = !variable ? null : type.name === 'SYMBOL' ? new SymbolBuilder() : new TextBuilder()
+  }
+
+  get rows(): number {
+    return (this.#fixed ?? (this.#texts as TextBuilder)).rows
+  }
+
+  get bytes(): number {
+    return (this.#fixed ?? (this.#texts as TextBuilder)).bytes
+  }
+
+  truncate(rows: number): void {
+    this.#fixed?.truncate(rows)
+    this.#texts?.truncate(rows)
+  }
+
+  packed(): PackedColumn {
+    return (this.#fixed ?? (this.#texts as TextBuilder)).packed()
+  }
+
+  /** Throws SqlError when the column must have a value. */
+  missing(): void {
+    if (this.column.required) throw new SqlError('designated timestamp column cannot be NULL', 0)
+    this.#fixed?.missing()
+    this.#texts?.appendNull()
+  }
+
+  /** A value of the column's type. */
+  value(value: Value): void {
+    const texts = this.#texts
+    if (value === null) this.missing()
+    else if (texts !== null) {
+      const bytes = bytesOf(value)
+      texts.append(bytes, 0, bytes.length)
+    } else if (typeof value === 'bigint') this.#integer(value)
+    else if (typeof value === 'string') this.#fixed?.number(value === '' ? 0 : value.charCodeAt(0))
+    else this.#fixed?.number(Number(value))
+  }
+
+  /** A value of any type, converted as INSERT does. Throws SqlError. */
+  converted(value: Value, from: DataType): void {
+    if (value === null) {
+      this.missing()
+      return
+    }
+    const { type, name } = this.column
+    if (!isAssignable(from, type)) throw inconvertibleTypes(from, type, '', name, 0)
+    const converted = convertValue(value, from, type)
+    if (converted === undefined) throw new SqlError(`${inconvertibleText(value, from, type)} [column=${name}]`, 0)
+    this.value(converted)
+  }
+
+  /** Bytes [start, end) of a parameter that is not NULL. */
+  parameter(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    binary: boolean,
+    parameter: { readonly oid: number; readonly type: DataType },
+    index: number,
+  ): void {
+    if (binary ? this.#binary(bytes, start, end, parameter.oid) : this.#text(bytes, start, end, parameter)) return
+    const { value, type } = decodeParameter(bytes.subarray(start, end), binary, parameter, index)
+    this.converted(value, type)
+  }
+
+  // LITERALS: false when the general way has to decide -------------------------------------------------------------
+
+  text(bytes: Buffer, start: number, end: number): boolean {
+    return this.#text(bytes, start, end, textOnly)
+  }
+
+  /** An integer up to 15 digits. */
+  plainNumber(value: number): boolean {
+    return this.#number(value)
+  }
+
+  plainDouble(value: number): boolean {
+    return this.column.type.name === 'DOUBLE' && this.#double(value)
+  }
+
+  plainBoolean(value: boolean): boolean {
+    if (this.#family !== 'boolean') return false
+    this.#fixed?.number(value ? 1 : 0)
+    return true
+  }
+
+  // TEXT --------------------------------------------------------------------------------------------------------------
+
+  #text(bytes: Buffer, start: number, end: number, { type }: { readonly type: DataType }): boolean {
+    const family = families[type.name] ?? 'other'
+    if (family !== this.#family && family !== 'text') return false
+    switch (this.#family) {
+      case 'text':
+        this.#bytes(bytes, start, end)
+        return true
+      case 'number':
+        return this.#bound > 0
+          ? this.#whole(scanInteger(bytes, start, end))
+          : this.#double(scanDecimal(bytes, start, end))
+      case 'time':
+        return this.#micros(scanTimestamp(bytes, start, end))
+      case 'boolean': {
+        const value = booleanOf(bytes.toString('latin1', start, end))
+        if (value === undefined) return false
+        this.#fixed?.number(value ? 1 : 0)
+        return true
+      }
+      default:
+        return false
+    }
+  }
+
+  #bytes(bytes: Uint8Array, start: number, end: number): void {
+    if (!isText(bytes, start, end)) throw new SqlError('invalid byte sequence for encoding "UTF8"', 0)
+    this.#texts?.append(bytes, start, end)
+  }
+
+  /** NaN: it is none. */
+  #whole(value: number): boolean {
+    const bound = this.#bound
+    if (!(value < bound && value >= -bound)) return false
+    // The smallest INT and LONG are NULL; BYTE and SHORT have no NULL.
+    if (value === -bound && bound > 2 ** 15) return false
+    this.#fixed?.number(value)
+    return true
+  }
+
+  #double(value: number): boolean {
+    if (Number.isNaN(value)) return false
+    this.#fixed?.number(value)
+    return true
+  }
+
+  #micros(micros: number): boolean {
+    if (!(Math.abs(micros) < 2 ** 53)) return false
+    const { required, type } = this.column
+    if (required && micros < 0) throw new SqlError('designated timestamp before 1970-01-01 is not allowed', 0)
+    if (type.name === 'TIMESTAMP') this.#fixed?.number(micros)
+    else if (type.name === 'DATE') this.#fixed?.number(Math.floor(micros / 1000))
+    else this.#fixed?.integer(BigInt(micros) * 1000n)
+    return true
+  }
+
+  #integer(value: bigint): void {
+    if (this.column.required && value < 0n)
+      throw new SqlError('designated timestamp before 1970-01-01 is not allowed', 0)
+    this.#fixed?.integer(value)
+  }
+
+  // BINARY ------------------------------------------------------------------------------------------------------------
+
+  #binary(bytes: Buffer, start: number, end: number, oid: number): boolean {
+    const length = end - start
+    switch (oid) {
+      case oids.int2:
+        return length === 2 && this.#number(bytes.readInt16BE(start))
+      case oids.int4:
+        return length === 4 && this.#number(bytes.readInt32BE(start))
+      case oids.int8:
+        return length === 8 && this.#int8(bytes, start)
+      case oids.float8:
+        return length === 8 && this.#float(bytes.readDoubleBE(start))
+      case oids.float4:
+        return length === 4 && this.#float(bytes.readFloatBE(start))
+      case oids.timestamp:
+      case oids.timestamptz:
+        return length === 8 && this.#family === 'time' && this.#micros(microsAt(bytes, start))
+      case oids.bool:
+        if (length !== 1 || this.#family !== 'boolean') return false
+        this.#fixed?.number(bytes[start] === 0 ? 0 : 1)
+        return true
+      default:
+        if (this.#family !== 'text' || (typeOfOid(oid)?.name ?? 'STRING') !== 'STRING' || binaryTexts.has(oid)) {
+          return false
+        }
+        this.#bytes(bytes, start, end)
+        return true
+    }
+  }
+
+  #number(value: number): boolean {
+    if (this.#family !== 'number') return false
+    return this.#bound > 0 ? this.#whole(value) : this.#double(value)
+  }
+
+  #float(value: number): boolean {
+    return this.#family === 'number' && this.#bound === 0 && this.#double(value)
+  }
+
+  #int8(bytes: Buffer, start: number): boolean {
+    const high = bytes.readInt32BE(start)
+    if (this.column.type.name !== 'LONG') {
+      const value = high * 2 ** 32 + bytes.readUInt32BE(start + 4)
+      return Math.abs(value) < 2 ** 53 && this.#number(value)
+    }
+    this.#fixed?.halves(bytes.readInt32BE(start + 4), high)
+    return true
+  }
+}
+
+const textOnly = { type: dataType('STRING') }
+
+/** Forms that are more than their text. */
+const binaryTexts: ReadonlySet<number> = new Set([
+  ...[oids.time, oids.inet, oids.jsonb, oids.int2Array, oids.int4Array, oids.int8Array, oids.textArray],
+  ...[oids.varcharArray, oids.boolArray, oids.timestampArray, oids.uuidArray],
+])
+
+const epochMicros = 946_684_800_000_000
+
+/** NaN where a double is not exact. */
+function microsAt(bytes: Buffer, start: number): number {
+  const value = bytes.readInt32BE(start) * 2 ** 32 + bytes.readUInt32BE(start + 4)
+  return Math.abs(value) < 2 ** 52 ? value + epochMicros : Number.NaN
+}
+
+function bytesOf(value: Exclude<Value, null>): Uint8Array {
+  if (value instanceof Uint8Array) return value
+  if (typeof value === 'object') return arrayBytes(value as ArrayValue)
+  return Buffer.from(String(value), 'utf8')
+}
+
+/** As types/column-types.ts has it. */
+function arrayBytes({ shape, data }: ArrayValue): Uint8Array {
+  const header = (4 + shape.length * 4 + 7) & ~7
+  const bytes = new Uint8Array(header + data.byteLength)
+  bytes.set(new Uint8Array(Uint32Array.from([shape.length, ...shape]).buffer))
+  bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), header)
+  return bytes
+}

@@ -1,0 +1,145 @@
+// Rows of one transaction, gathered column by column until it is committed: any number of tables, in the order in which
+// the rows came. A mark is a place to go back to: what came behind it is forgotten.
+
+import type { PackedRows } from '../storage/messages.js'
+import { type AppenderColumn, ColumnAppender } from './column-appender.js'
+
+const batchRowsMax = 16_384
+
+/** Some rows of a table that fill the same columns. */
+export interface RowBatch {
+  readonly tableId: number
+  readonly columns: readonly ColumnAppender[]
+  rows: number
+}
+
+interface Entry {
+  readonly tableId: number
+  /** Names the columns. */
+  readonly key: string
+  batch: RowBatch | null
+  packed: PackedRows | null
+  rows: number
+  bytes: number
+}
+
+export interface Mark {
+  /** Times that rows were taken before. */
+  readonly taken: number
+  readonly entries: number
+  /** Of the last entry. */
+  readonly rows: number
+}
+
+export class RowCollector {
+  #entries: Entry[] = []
+  #packedBytes = 0
+  #rows = 0
+  #taken = 0
+
+  get rows(): number {
+    return this.#rows + (this.#open?.rows ?? 0)
+  }
+
+  get bytes(): number {
+    return this.#packedBytes + (this.#open?.columns.reduce((sum, column) => sum + column.bytes, 0) ?? 0)
+  }
+
+  get isEmpty(): boolean {
+    return this.rows === 0
+  }
+
+  /** Where the next row of the table goes that fills these columns. The caller adds to `rows` behind each row. */
+  batch(tableId: number, key: string, columns: readonly AppenderColumn[]): RowBatch {
+    const last = this.#entries.at(-1)
+    if (last?.batch != null && last.key === key && last.tableId === tableId && last.batch.rows < batchRowsMax) {
+      return last.batch
+    }
+    this.#seal()
+    const batch: RowBatch = { tableId, columns: columns.map((column) => new ColumnAppender(column)), rows: 0 }
+    this.#entries.push({ tableId, key, batch, packed: null, rows: 0, bytes: 0 })
+    return batch
+  }
+
+  /** Rows that are columns already. */
+  add(tableId: number, packed: PackedRows, bytes: number): void {
+    this.#seal()
+    this.#entries.push({ tableId, key: '', batch: null, packed, rows: packed.rows, bytes })
+    this.#rows += packed.rows
+    this.#packedBytes += bytes
+  }
+
+  mark(): Mark {
+    const last = this.#entries.at(-1)
+    return { taken: this.#taken, entries: this.#entries.length, rows: last?.batch?.rows ?? last?.rows ?? 0 }
+  }
+
+  /** What a batch that was packed since holds is cut in its columns: so a mark inside of it keeps its batch. */
+  backTo({ taken, entries, rows }: Mark): void {
+    if (taken !== this.#taken) {
+      this.clear()
+      return
+    }
+    for (const gone of this.#entries.splice(entries)) this.#forget(gone)
+    const last = this.#entries.at(-1)
+    if (last?.batch == null) return
+    this.#forget(last)
+    for (const column of last.batch.columns) column.truncate(rows)
+    last.batch.rows = rows
+    last.packed = null
+    last.rows = 0
+    last.bytes = 0
+  }
+
+  /** The rows by table, each table's in their order; nothing is left. */
+  take(): { readonly tableId: number; readonly packed: readonly PackedRows[]; readonly rows: number }[] {
+    this.#seal()
+    const tables = new Map<number, { tableId: number; packed: PackedRows[]; rows: number }>()
+    for (const { tableId, packed, rows } of this.#entries) {
+      if (packed === null || rows === 0) continue
+      const table = tables.get(tableId) ?? { tableId, packed: [], rows: 0 }
+      table.packed.push(packed)
+      table.rows += rows
+      tables.set(tableId, table)
+    }
+    this.clear()
+    return [...tables.values()]
+  }
+
+  clear(): void {
+    this.#taken++
+    this.#entries = []
+    this.#packedBytes = 0
+    this.#rows = 0
+  }
+
+  get #open(): RowBatch | null {
+    const last = this.#entries.at(-1)
+    return last?.packed === null ? last.batch : null
+  }
+
+  /** Packs the last batch. Its appenders stay, for a mark within it. */
+  #seal(): void {
+    const last = this.#entries.at(-1)
+    if (last === undefined || last.packed !== null || last.batch === null) return
+    const { columns, rows } = last.batch
+    last.packed = {
+      rows,
+      columns: columns.map((column) => ({
+        columnId: column.column.columnId,
+        type: column.column.type,
+        values: column.packed(),
+      })),
+    }
+    last.rows = rows
+    last.bytes = columns.reduce((sum, column) => sum + column.bytes, 0)
+    this.#rows += rows
+    this.#packedBytes += last.bytes
+  }
+
+  #forget({ packed, rows, bytes }: Entry): void {
+    if (packed === null) return
+    this.#rows -= rows
+    this.#packedBytes -= bytes
+  }
+}

@@ -1,0 +1,108 @@
+// Numbers and times in the text of a parameter, without making strings: what is simple is read here, exactly; of
+// everything else NaN is answered, and the general conversion decides.
+
+const digitZero = 48
+const digitsExact = 15
+
+const powersOfTen = Float64Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
+
+/** A whole number of up to 15 digits; NaN for anything else. */
+export function scanInteger(bytes: Uint8Array, start: number, end: number): number {
+  let at = start
+  const negative = bytes[at] === 45
+  if (negative) at++
+  if (at >= end || end - at > digitsExact) return Number.NaN
+  let value = 0
+  for (; at < end; at++) {
+    const digit = (bytes[at] as number) - digitZero
+    if (digit < 0 || digit > 9) return Number.NaN
+    value = value * 10 + digit
+  }
+  return negative ? -value : value
+}
+
+/** Digits with a point, up to 15 of them: the quotient of two exact doubles is the nearest one. Else NaN. */
+export function scanDecimal(bytes: Uint8Array, start: number, end: number): number {
+  let at = start
+  const negative = bytes[at] === 45
+  if (negative) at++
+  let value = 0
+  let digits = 0
+  let fraction = -1
+  for (; at < end; at++) {
+    const byte = bytes[at] as number
+    if (byte === 46) {
+      if (fraction >= 0) return Number.NaN
+      fraction = 0
+      continue
+    }
+    const digit = byte - digitZero
+    if (digit < 0 || digit > 9) return Number.NaN
+    value = value * 10 + digit
+    digits++
+    if (fraction >= 0) fraction++
+  }
+  if (digits === 0 || digits > digitsExact) return Number.NaN
+  if (fraction > 0) value /= powersOfTen[fraction] as number
+  return negative ? -value : value
+}
+
+/** Two digits, or NaN. */
+function two(bytes: Uint8Array, at: number): number {
+  const high = (bytes[at] as number) - digitZero
+  const low = (bytes[at + 1] as number) - digitZero
+  return high >= 0 && high <= 9 && low >= 0 && low <= 9 ? high * 10 + low : Number.NaN
+}
+
+const monthDays = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Days since 1970-01-01, of years from 1 on; NaN when there is no such day. */
+function daysOf(year: number, month: number, day: number): number {
+  const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
+  const last = month === 2 && leap ? 29 : (monthDays[month] ?? 0)
+  if (!(year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= last)) return Number.NaN
+  const shifted = month <= 2 ? year - 1 : year
+  const monthIndex = month <= 2 ? month + 9 : month - 3
+  const days = Math.floor(shifted * 365.25) - Math.floor(shifted / 100) + Math.floor(shifted / 400)
+  return days + Math.floor((monthIndex * 153 + 2) / 5) + day - 719_469
+}
+
+/** `2024-01-02 03:04:05[.6{1,6}][Z|+00|+00:00]`, also with T, in microseconds; NaN for any other form. */
+export function scanTimestamp(bytes: Uint8Array, start: number, end: number): number {
+  const length = end - start
+  if (length < 19 || bytes[start + 4] !== 45 || bytes[start + 7] !== 45) return Number.NaN
+  const separator = bytes[start + 10]
+  if (separator !== 32 && separator !== 84) return Number.NaN
+  if (bytes[start + 13] !== 58 || bytes[start + 16] !== 58) return Number.NaN
+  const days = daysOf(two(bytes, start) * 100 + two(bytes, start + 2), two(bytes, start + 5), two(bytes, start + 8))
+  const hour = two(bytes, start + 11)
+  const minute = two(bytes, start + 14)
+  const second = two(bytes, start + 17)
+  if (!(hour < 24 && minute < 60 && second < 60)) return Number.NaN
+  let at = start + 19
+  let micros = 0
+  if (bytes[at] === 46 && at < end) {
+    at++
+    let digits = 0
+    for (; at < end && digits < 6; at++, digits++) {
+      const digit = (bytes[at] as number) - digitZero
+      if (digit < 0 || digit > 9) break
+      micros = micros * 10 + digit
+    }
+    if (digits === 0) return Number.NaN
+    micros *= powersOfTen[6 - digits] as number
+  }
+  if (!isUtc(bytes, at, end)) return Number.NaN
+  return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + micros
+}
+
+function isUtc(bytes: Uint8Array, at: number, end: number): boolean {
+  if (at === end) return true
+  if (bytes[at] === 90) return at + 1 === end
+  if (bytes[at] !== 43) return false
+  for (let index = at + 1; index < end; index++) {
+    const byte = bytes[index]
+    if (byte !== digitZero && byte !== 58) return false
+  }
+  return end - at === 3 || end - at === 6
+}

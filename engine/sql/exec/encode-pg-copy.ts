@@ -1,0 +1,77 @@
+// Rows of COPY TO STDOUT: each a CopyData message.
+//
+//   CopyData => 'd' length:int32 row
+//   text     fields divided by the delimiter, with backslashes before what would divide, and a newline
+//   csv      RFC 4180 with quotes where they are needed, also around what would read as NULL, and a newline
+//   binary   as DataRow
+
+import { wireForm } from '../../pg/encode-value.js'
+import { binaryCopyRows, copyData, putMessage } from './encode-pg.js'
+import type { Encoder, EncoderOptions } from './encoder.js'
+import type { PgCopyEncoding } from './messages.js'
+import { valueReader } from './values.js'
+
+const headerBytes = 5
+
+export function pgCopyEncoder(encoding: PgCopyEncoding, options: EncoderOptions): Encoder {
+  const { context, columns, writer } = options
+  const end = (): void => writer.flush()
+  if (encoding.format === 'binary') return { begin: () => {}, rows: binaryCopyRows(options), end }
+  const field = encoding.format === 'csv' ? csvField(encoding) : textField(encoding)
+  const forms = columns.map(({ type }) => wireForm(type, false))
+  const put = (fields: readonly (string | null)[], rows: number): void => {
+    const line = fields.map((text) => (text === null ? encoding.nullText : field(text))).join(encoding.delimiter)
+    putMessage(context.memory, writer, lineMessage(line), rows)
+  }
+  return {
+    begin: () => {
+      if (!encoding.header) return
+      put(
+        columns.map(({ name }) => name),
+        0,
+      )
+    },
+    rows: ({ vectors }, from, to) => {
+      const readers = vectors.map((vector) => valueReader(context.memory, context.texts, vector))
+      for (let row = from; row < to; row++) {
+        const texts = readers.map((read, index) => forms[index]?.(read(row)) ?? null)
+        put(texts as readonly (string | null)[], 1)
+      }
+    },
+    end,
+  }
+}
+
+function lineMessage(line: string): Buffer {
+  const bytes = Buffer.byteLength(line, 'utf8') + 1
+  const message = Buffer.allocUnsafe(headerBytes + bytes)
+  message[0] = copyData
+  message.writeInt32BE(bytes + 4, 1)
+  message.write(line, headerBytes, 'utf8')
+  message[headerBytes + bytes - 1] = 10
+  return message
+}
+
+function csvField({ delimiter, nullText }: PgCopyEncoding): (text: string) => string {
+  return (text) => {
+    const quoted = text === nullText || text.includes(delimiter) || /["\n\r]/.test(text) || text === '\\.'
+    return quoted ? `"${text.replaceAll('"', '""')}"` : text
+  }
+}
+
+const letters: Readonly<Record<string, string>> = {
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '\\': '\\\\',
+}
+
+function textField({ delimiter }: PgCopyEncoding): (text: string) => string {
+  return (text) => {
+    const escaped = text.replace(/[\b\f\n\r\t\v\\]/g, (character) => letters[character] ?? character)
+    return delimiter === '\t' ? escaped : escaped.replaceAll(delimiter, `\\${delimiter}`)
+  }
+}

@@ -1,0 +1,136 @@
+// Rows of a client's transaction: gathered on the main thread, stored as one transaction over all their tables.
+
+import type { Clock } from '../base/clock.js'
+import { SqlError } from '../base/errors.js'
+import { demandRight } from '../base/rights.js'
+import type { Description, ParsedStatement, Receipt, RowTransaction, Session, TableShape } from '../engine.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { BinaryRows } from '../pg/binary-rows.js'
+import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
+import { decodeParameter } from '../pg/decode-value.js'
+import { type Mark, RowCollector } from '../pg/row-collector.js'
+import { type BindContext, bindContext } from '../sql/bind/bind-context.js'
+import type { ExpressionScope } from '../sql/bind/expression.js'
+import type { Catalog, Parameter } from '../sql/catalog.js'
+import type { Insert } from '../sql/parse/ast.js'
+import { tableOf } from '../sql/statements/show.js'
+import type { PackedRows, RowsInput, ToWriter } from '../storage/messages.js'
+import type { TableVersion } from '../storage/schema.js'
+import { writeRefusal } from './write-guard.js'
+
+interface RowTransactionOptions {
+  readonly table: (insert: Insert, text: string) => TableVersion
+  readonly context: (parsed: ParsedStatement, session: Session, parameters: readonly Parameter[]) => ExpressionScope
+  readonly store: (tables: readonly RowsInput[]) => Promise<Receipt>
+}
+
+interface Surroundings {
+  readonly memory: SharedMemory
+  readonly clock: Clock
+}
+
+export function openTransaction(
+  catalog: Catalog,
+  { memory, clock }: Surroundings,
+  send: (message: (requestId: number) => ToWriter) => Promise<Receipt>,
+): RowTransaction {
+  const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext =>
+    bindContext({ sql, catalog, parameters, nowMicros: clock.nowMicros(), user: '', ...session })
+  return new LocalTransaction({
+    table: ({ table }, sql) => {
+      const version = table.schema === null ? catalog.table(table.name) : undefined
+      return version ?? tableOf(table, contextOf(sql, []))
+    },
+    context: ({ text }, session, parameters) => ({
+      ...{ context: contextOf(text, parameters, session), columns: [], aggregates: null, windows: null },
+    }),
+    store: async (tables) => {
+      const refusal = writeRefusal(memory)
+      if (refusal !== null) throw refusal
+      return send((requestId) => ({ kind: 'rows', requestId, tables }))
+    },
+  })
+}
+
+/** Of the statements that are sent again and again. */
+const knownTargets = new WeakMap<Insert, InsertTargets>()
+
+class LocalTransaction implements RowTransaction {
+  readonly #options: RowTransactionOptions
+  readonly #collector = new RowCollector()
+
+  constructor(options: RowTransactionOptions) {
+    this.#options = options
+  }
+
+  get rows(): number {
+    return this.#collector.rows
+  }
+
+  get bytes(): number {
+    return this.#collector.bytes
+  }
+
+  insert(
+    parsed: ParsedStatement,
+    session: Session,
+    bound: BoundParameters | null,
+    types: Description['parameters'],
+  ): number {
+    const { statement, text } = parsed
+    if (statement.kind !== 'insert' || statement.source.kind !== 'rows') throw new SqlError('no rows to insert', 0)
+    demandRight(session, 'write', statement.position)
+    const { context } = this.#options
+    const scope = (): ExpressionScope => context(parsed, session, valuesOf(bound, types))
+    const { rows } = statement.source
+    return collectInsert(
+      { rows, targets: this.#targets(statement, text), bound, types, sql: text, scope },
+      this.#collector,
+    )
+  }
+
+  add(tableId: number, rows: PackedRows, bytes: number): void {
+    this.#collector.add(tableId, rows, bytes)
+  }
+
+  binaryRows(tableId: number, columns: TableShape['columns'], timestamp: string | null): BinaryRows {
+    const targets = columns.map(({ id, name, type }) => ({ columnId: id, name, type, required: name === timestamp }))
+    return new BinaryRows(this.#collector, tableId, targets)
+  }
+
+  mark(): Mark {
+    return this.#collector.mark()
+  }
+
+  backTo(mark: Mark): void {
+    this.#collector.backTo(mark)
+  }
+
+  clear(): void {
+    this.#collector.clear()
+  }
+
+  async commit(): Promise<Receipt | null> {
+    const tables = this.#collector.take()
+    if (tables.length === 0) return null
+    return this.#options.store(tables.map(({ tableId, packed, rows }) => ({ tableId, rows, columns: [], packed })))
+  }
+
+  #targets(statement: Insert, text: string): InsertTargets {
+    const version = this.#options.table(statement, text)
+    const known = knownTargets.get(statement)
+    if (known !== undefined && known.version.schema === version.schema) return known
+    const targets = insertTargets(statement, version)
+    knownTargets.set(statement, targets)
+    return targets
+  }
+}
+
+function valuesOf(bound: BoundParameters | null, types: Description['parameters']): Parameter[] {
+  if (bound === null) return []
+  return types.map((type, index) => {
+    const end = bound.ends[index] as number
+    const bytes = end < 0 ? null : bound.bytes.subarray(bound.starts[index], end)
+    return decodeParameter(bytes, bound.isBinary(index), type, index)
+  })
+}

@@ -1,0 +1,207 @@
+// COPY .. FROM STDIN: CopyData messages become columns of the session's transaction. Texts are decoded on a query thread,
+// block by block, while the next block arrives; the binary form is read here.
+//
+//   CopyData => 'd' length bytes (cut anywhere)      CopyDone => 'c'      CopyFail => 'f' reason
+
+import { RowError } from '../../engine/base/errors.js'
+import type { CsvBatch, CsvDecoding, ParsedStatement, TableShape } from '../../engine/engine.js'
+import type { PgSession } from './context.js'
+import { type CopyOptions, copyOptions } from './copy-options.js'
+import type { Message } from './inbound.js'
+import { copyResponse } from './messages.js'
+import { MessageReader } from './reader.js'
+import { PgError } from './sqlstate.js'
+import { nextMessage } from './start-up.js'
+import { boundRows } from './transaction.js'
+
+type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
+
+const blockBytes = 512 * 1024
+const codes = { data: 100, done: 99, fail: 102, flush: 72, sync: 83 } as const
+
+/** Takes chunks of any size; `end` answers the rows. */
+interface Sink {
+  /** Null when there is nothing to wait for. */
+  take(chunk: Buffer): Promise<void> | null
+  end(): Promise<number>
+  close(): void
+}
+
+/** The tag. Throws what the client is told; what it still sends of the data is passed over. */
+export async function copyIn(pg: PgSession, statement: Copy): Promise<string> {
+  const options = copyOptions(statement)
+  const table = tableOf(pg, statement)
+  const columns = columnsOf(statement, table)
+  const sink = options.format === 'binary' ? binarySink(pg, table, columns) : textSink(pg, table, columns, options)
+  const mark = pg.transaction.mark()
+  pg.out.put(copyResponse('in', options.format === 'binary', columns.length))
+  await pg.out.flush()
+  try {
+    await receive(pg, sink)
+    const rows = await sink.end()
+    pg.connection.rowsReceived += rows
+    pg.counters.queries.insert++
+    return `COPY ${rows}`
+  } catch (error) {
+    pg.transaction.backTo(mark)
+    throw error
+  } finally {
+    sink.close()
+  }
+}
+
+function tableOf({ engine }: PgSession, { source }: Copy): TableShape {
+  if (source.kind !== 'table') throw new PgError('42601', 'COPY FROM needs a table', source.position)
+  const { name, position } = source.table
+  const table = engine.table(name)
+  if (table === undefined) throw new PgError('42P01', `table does not exist [table=${name}]`, position)
+  return table
+}
+
+type Column = TableShape['columns'][number]
+
+function columnsOf({ columns }: Copy, table: TableShape): readonly Column[] {
+  const chosen =
+    columns.length === 0
+      ? table.columns
+      : columns.map(({ name, position }) => {
+          const found = table.columns.find((column) => column.name.toLowerCase() === name.toLowerCase())
+          if (found === undefined) throw new PgError('42703', `Invalid column: ${name}`, position)
+          return found
+        })
+  if (table.timestamp !== null && !chosen.some(({ name }) => name === table.timestamp)) {
+    throw new PgError('23502', 'COPY must populate the designated timestamp')
+  }
+  return chosen
+}
+
+/** Until the client says that it is done. */
+async function receive(pg: PgSession, sink: Sink): Promise<void> {
+  let failure: { readonly error: unknown } | null = null
+  for (;;) {
+    const message = pg.inbound.next() ?? (await nextMessage(pg.inbound))
+    if (message === null) throw new PgError('08006', 'the connection ended within COPY')
+    if (message.type === codes.done) break
+    if (message.type === codes.fail) throw failed(message)
+    if (message.type === codes.flush || message.type === codes.sync) continue
+    if (message.type !== codes.data) throw new PgError('08P01', 'unexpected message within COPY')
+    if (failure !== null) continue
+    try {
+      const taken = sink.take(message.bytes.subarray(message.start, message.end))
+      if (taken !== null) await taken
+    } catch (error) {
+      failure = { error }
+    }
+  }
+  if (failure !== null) throw failure.error
+}
+
+function failed(message: Message): PgError {
+  return new PgError('57014', `COPY from stdin failed: ${new MessageReader(message).text()}`)
+}
+
+// TEXT AND CSV ------------------------------------------------------------------------------------------------------
+
+function textSink(pg: PgSession, table: TableShape, columns: readonly Column[], options: CopyOptions): Sink {
+  const decoding: CsvDecoding = pg.engine.csv({
+    delimiter: options.delimiter.charCodeAt(0),
+    columns: columns.map(({ name, type }) => ({ name, type, pattern: null })),
+    timestamp: columns.findIndex(({ name }) => name === table.timestamp),
+    header: options.header,
+    copyText: options.format === 'text',
+    nullText: options.nullText,
+  })
+  const blocks = new TextBlocks(decoding, async (batch) => {
+    keep(pg, table, columns, batch)
+    await boundRows(pg)
+  })
+  return { take: (chunk) => blocks.take(chunk), end: () => blocks.end(), close: () => decoding.close() }
+}
+
+function keep(
+  pg: PgSession,
+  table: TableShape,
+  columns: readonly Column[],
+  { rows, columns: values, rejects }: CsvBatch,
+): void {
+  const [reject] = rejects
+  if (reject !== undefined) throw new RowError(`${reject.reason} [line=${reject.line}]`, reject.line)
+  if (rows === 0) return
+  const packed = {
+    rows,
+    columns: columns.map(({ id, type }, index) => ({
+      columnId: id,
+      type,
+      values: values[index] as CsvBatch['columns'][number],
+    })),
+  }
+  pg.transaction.add(table.id, packed, bytesOf(values))
+}
+
+function bytesOf(columns: CsvBatch['columns']): number {
+  let bytes = 0
+  for (const column of columns) {
+    if (column.kind === 'fixed') bytes += column.bytes.length
+    else if (column.kind === 'texts') bytes += column.lengths.length * 8 + column.bytes.length
+    else bytes += column.ids.length * 4 + column.texts.length
+  }
+  return bytes
+}
+
+/** Gathers chunks to blocks; one is decoded while the next one arrives. */
+class TextBlocks {
+  readonly #decoding: CsvDecoding
+  readonly #keep: (batch: CsvBatch) => Promise<void>
+  #chunks: Buffer[] = []
+  #bytes = 0
+  #rows = 0
+  #underWay: Promise<void> | null = null
+
+  constructor(decoding: CsvDecoding, keepBatch: (batch: CsvBatch) => Promise<void>) {
+    this.#decoding = decoding
+    this.#keep = keepBatch
+  }
+
+  take(chunk: Buffer): Promise<void> | null {
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    return this.#bytes >= blockBytes ? this.#begin(false) : null
+  }
+
+  async end(): Promise<number> {
+    await this.#begin(true)
+    await this.#underWay
+    return this.#rows
+  }
+
+  async #begin(last: boolean): Promise<void> {
+    const block = Buffer.concat(this.#chunks)
+    this.#chunks = []
+    this.#bytes = 0
+    await this.#underWay
+    this.#underWay = this.#decode(block, last)
+    // Whoever awaits it hears of the failure.
+    this.#underWay.catch(() => {})
+  }
+
+  async #decode(block: Buffer, last: boolean): Promise<void> {
+    for (const batch of await this.#decoding.decode(block, last)) {
+      await this.#keep(batch)
+      this.#rows += batch.rows
+    }
+  }
+}
+
+// BINARY ------------------------------------------------------------------------------------------------------------
+
+function binarySink(pg: PgSession, table: TableShape, columns: readonly Column[]): Sink {
+  const rows = pg.transaction.binaryRows(table.id, columns, table.timestamp)
+  return {
+    take: (chunk) => {
+      rows.push(chunk)
+      return boundRows(pg)
+    },
+    end: async () => rows.end(),
+    close: () => {},
+  }
+}

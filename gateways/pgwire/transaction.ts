@@ -1,0 +1,160 @@
+// Transactions of rows. Rows of INSERT and COPY gather in the session and are stored as one transaction: at COMMIT, or
+// without BEGIN at Sync, at the end of a text of statements, and before a statement that is no INSERT.
+//
+// Who sends many INSERTs, each with its Sync, without waiting for the answers, is answered together: the rows are stored
+// when no further message waits, all with one sync of the log.
+//
+// Other statements take effect at once, also within BEGIN. Before one that changes what the gathered rows may be about
+// (UPDATE, ALTER, ...) these are stored, and the client is warned that ROLLBACK cannot take them back.
+
+import { ResourceError } from '../../engine/base/errors.js'
+import type { ParsedStatement } from '../../engine/engine.js'
+import type { PgSession } from './context.js'
+import { closeCursors } from './cursors.js'
+import { failureMessage } from './failure.js'
+import { noticeResponse, readyForQuery } from './messages.js'
+import { closePortals } from './portals.js'
+import { PgError } from './sqlstate.js'
+
+/** About what one frame of the log takes with ease. A transaction that outgrows it is stored in parts. */
+const transactionBytesMax = 32 * 1024 * 1024
+
+type Transaction = Extract<ParsedStatement['statement'], { kind: 'transaction' }>
+
+export function warn(pg: PgSession, code: string, message: string): void {
+  pg.out.put(noticeResponse({ severity: 'WARNING', code, message, position: 0 }))
+}
+
+/** Stores what was gathered. */
+export async function storeRows(pg: PgSession): Promise<void> {
+  const { transaction, connection, counters } = pg
+  const { rows } = transaction
+  if (rows === 0) {
+    transaction.clear()
+    return
+  }
+  try {
+    await transaction.commit()
+    connection.rowsCommitted += rows
+    counters.rowsWritten += rows
+  } catch (error) {
+    connection.rowsRejected += rows
+    throw error
+  }
+}
+
+/** Keeps the place of an answer to Sync. */
+export function answerLater(pg: PgSession): void {
+  pg.synced = pg.transaction.mark()
+  pg.unanswered.push(pg.out.place())
+}
+
+/** Stores the rows of all Syncs that have not been answered, and answers them. Never rejects. */
+export async function answerSyncs(pg: PgSession): Promise<void> {
+  const answers = pg.unanswered.splice(0)
+  if (answers.length === 0) return
+  pg.synced = null
+  let answer = readyForQuery('I')
+  try {
+    await storeRows(pg)
+  } catch (error) {
+    answer = Buffer.concat([failureMessage(pg, error), answer])
+  }
+  for (const fill of answers) fill(answer)
+}
+
+/** Rows have been gathered: stores them in parts when they are too many. Null when there is nothing to wait for. */
+export function boundRows(pg: PgSession): Promise<void> | null {
+  if (pg.transaction.bytes < transactionBytesMax) return null
+  if (pg.unanswered.length > 0) return answerSyncs(pg)
+  if (pg.status === 'T' && !pg.isSplit) {
+    warn(pg, '01000', 'the transaction is too large to be stored at once: rows so far are stored now')
+    pg.isSplit = true
+  }
+  pg.savepoints = []
+  return storeRows(pg)
+}
+
+/** Before a statement that is no INSERT. Null when there is nothing to wait for. */
+export function settleRows(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
+  if (pg.status === 'I') return settle(pg)
+  if (pg.transaction.rows === 0) return null
+  if (!changesTables.has(statement.kind)) return null
+  warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
+  pg.isSplit = true
+  pg.savepoints = []
+  return storeRows(pg)
+}
+
+/** Outside of a transaction everything that came before is stored and answered. Null when it is. */
+export function settle(pg: PgSession): Promise<void> | null {
+  if (pg.unanswered.length > 0) return answerSyncs(pg).then(() => pg.out.settled())
+  if (pg.transaction.rows > 0) return storeRows(pg)
+  return pg.out.isSettled ? null : pg.out.settled()
+}
+
+const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
+  ...(['update', 'delete', 'truncate', 'alter table', 'drop table', 'drop all tables', 'rename table'] as const),
+])
+
+export async function runTransaction(pg: PgSession, { action, name }: Transaction): Promise<string> {
+  switch (action) {
+    case 'begin':
+      if (pg.status !== 'I') warn(pg, '25001', 'there is already a transaction in progress')
+      else await settle(pg)
+      pg.status = 'T'
+      return 'BEGIN'
+    case 'commit':
+      return commit(pg)
+    case 'rollback':
+      if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
+      if (pg.isSplit) warn(pg, '01000', 'rows of the transaction that were stored before stay')
+      await end(pg)
+      pg.transaction.clear()
+      return 'ROLLBACK'
+    case 'savepoint':
+      demandBlock(pg, 'SAVEPOINT')
+      pg.savepoints.push({ name: name ?? '', mark: pg.transaction.mark() })
+      return 'SAVEPOINT'
+    case 'release':
+      demandBlock(pg, 'RELEASE SAVEPOINT')
+      pg.savepoints = pg.savepoints.slice(0, savepointIndex(pg, name ?? ''))
+      return 'RELEASE'
+    case 'rollback to': {
+      demandBlock(pg, 'ROLLBACK TO SAVEPOINT')
+      const index = savepointIndex(pg, name ?? '')
+      pg.savepoints = pg.savepoints.slice(0, index + 1)
+      pg.transaction.backTo((pg.savepoints[index] as PgSession['savepoints'][number]).mark)
+      pg.status = 'T'
+      return 'ROLLBACK'
+    }
+  }
+}
+
+async function commit(pg: PgSession): Promise<string> {
+  if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
+  const failed = pg.status === 'E'
+  await end(pg)
+  if (failed) pg.transaction.clear()
+  else await storeRows(pg)
+  return failed ? 'ROLLBACK' : 'COMMIT'
+}
+
+async function end(pg: PgSession): Promise<void> {
+  pg.status = 'I'
+  pg.savepoints = []
+  pg.isSplit = false
+  await closeCursors(pg, ({ hold }) => !hold)
+  await closePortals(pg)
+}
+
+function demandBlock(pg: PgSession, what: string): void {
+  if (pg.status === 'I') throw new PgError('25P01', `${what} can only be used in transaction blocks`)
+}
+
+function savepointIndex({ savepoints, isSplit }: PgSession, name: string): number {
+  const index = savepoints.findLastIndex((savepoint) => savepoint.name === name)
+  if (index >= 0) return index
+  if (isSplit) throw new ResourceError(`the rows behind the savepoint are stored already [savepoint=${name}]`)
+  throw new PgError('3B001', `savepoint "${name}" does not exist`)
+}

@@ -1,0 +1,208 @@
+// Goal: rows of INSERT and COPY are one transaction from BEGIN to COMMIT, or from Sync to Sync; counts are exact; what
+// fails leaves nothing behind; COPY gives back what it took, in each form.
+
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import pg from 'pg'
+// @ts-expect-error it has no types
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
+// @ts-expect-error it has no types
+import Cursor from 'pg-cursor'
+import postgres from 'postgres'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { TestServer } from '../../support/server.js'
+
+const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+let client: pg.Client
+let other: pg.Client
+
+function address(): { host: string; port: number; user: string; password: string; database: string } {
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  return { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+}
+
+beforeAll(async () => {
+  await server.start()
+  client = new pg.Client(address())
+  other = new pg.Client(address())
+  await client.connect()
+  await other.connect()
+  await client.query('create table a (ts timestamp, s symbol, v double, n int) timestamp(ts) partition by day')
+  await client.query('create table b (ts timestamp, v long) timestamp(ts) partition by day')
+})
+
+beforeEach(async () => {
+  await client.query('rollback')
+  await client.query('truncate table a')
+  await client.query('truncate table b')
+})
+
+afterAll(async () => {
+  await client?.end()
+  await other?.end()
+  await server.remove()
+})
+
+const insertA = 'insert into a (ts, s, v, n) values ($1, $2, $3, $4)'
+
+async function count(table: string, by = other): Promise<number> {
+  return Number((await by.query(`select count() c from ${table}`)).rows[0].c)
+}
+
+test('COMMIT stores the rows of all tables, ROLLBACK none', async () => {
+  await client.query('begin')
+  expect((await client.query(insertA, ['2024-01-01', 'x', 1.5, 1])).rowCount).toBe(1)
+  await client.query("insert into b values ('2024-01-01', 5), ('2024-01-02', 6)")
+  expect([await count('a'), await count('b')]).toEqual([0, 0])
+  await client.query('commit')
+  expect([await count('a'), await count('b')]).toEqual([1, 2])
+  await client.query('start transaction isolation level read committed')
+  await client.query(insertA, ['2024-01-02', 'y', 2.5, 2])
+  await client.query('rollback')
+  expect(await count('a')).toBe(1)
+})
+
+test('savepoints take back what came behind them, also after an error', async () => {
+  await client.query('begin')
+  await client.query(insertA, ['2024-01-01', 'keep', 1, 1])
+  await client.query('savepoint one')
+  await client.query(insertA, ['2024-01-01', 'gone', 2, 2])
+  await expect(client.query(insertA, ['nonsense', 'bad', 3, 3])).rejects.toMatchObject({ code: '22007' })
+  await expect(client.query('select 1')).rejects.toMatchObject({ code: '25P02' })
+  await client.query('rollback to savepoint one')
+  await client.query(insertA, ['2024-01-01', 'later', 4, 4])
+  await client.query('release one')
+  await expect(client.query('rollback to one')).rejects.toMatchObject({ code: '3B001' })
+  await client.query('rollback to one').catch(() => {})
+  await client.query('rollback')
+  expect(await count('a')).toBe(0)
+  await client.query('begin')
+  await client.query('savepoint s')
+  await client.query(insertA, ['2024-01-01', 'gone', 2, 2])
+  await client.query('rollback to s')
+  await client.query(insertA, ['2024-01-01', 'stays', 2, 2])
+  await client.query('commit')
+  expect((await client.query('select s from a')).rows).toEqual([{ s: 'stays' }])
+})
+
+test('a statement stores all of its rows or none', async () => {
+  await expect(client.query("insert into b values ('2024-01-01', 1), ('x', 2)")).rejects.toMatchObject({
+    code: '22007',
+  })
+  await expect(client.query("insert into b values ('2024-01-01', 1), (null, 2)")).rejects.toMatchObject({
+    code: '23502',
+  })
+  await expect(client.query('insert into b (v) values (1)')).rejects.toMatchObject({ code: '23502' })
+  await expect(client.query("insert into b values ('1969-01-01', 1)")).rejects.toMatchObject({ code: '22008' })
+  await expect(client.query("insert into b values ('2024-01-01', 1, 2)")).rejects.toMatchObject({ code: '42601' })
+  expect(await count('b')).toBe(0)
+  const both = "insert into b values ('2024-01-01', 1); insert into b values ('2024-01-01', 'zz')"
+  await expect(client.query(both)).rejects.toMatchObject({ code: '22P02' })
+  expect(await count('b')).toBe(0)
+  await client.query("insert into b values ('2024-01-01T00:00:00.000001Z', -5), (now(), 2 + 3)")
+  expect((await client.query('select v from b')).rows).toEqual([{ v: '-5' }, { v: '5' }])
+})
+
+test('pipelined inserts are stored, each failure takes its own', async () => {
+  const sql = postgres({ ...address(), max: 1, onnotice: () => {} })
+  try {
+    const rows = Array.from({ length: 500 }, (_, index) => index)
+    const all = rows.map((n) => {
+      const ts = `2024-01-01T00:00:00.${String(n).padStart(6, '0')}Z`
+      return sql`insert into a (ts, s, v, n) values (${ts}, ${`s${n % 7}`}, ${n / 4}, ${n === 250 ? 'wrong' : n})`
+    })
+    const results = await Promise.allSettled(all)
+    expect(results.filter(({ status }) => status === 'rejected').length).toBe(1)
+    expect(results.every((result) => result.status === 'rejected' || result.value.count === 1)).toBe(true)
+    const [sums] = await sql`select count() c, sum(n) s, sum(v) v, count_distinct(s) d from a`
+    expect(sums).toEqual({ c: '499', s: String((499 * 500) / 2 - 250), v: (499 * 500) / 8 - 62.5, d: '7' })
+  } finally {
+    await sql.end()
+  }
+})
+
+test('COPY FROM: text with its escapes, csv with its quotes, and the tag counts', async () => {
+  const lines = ['2024-01-01 00:00:00\ta\\tb\t1.5\t1', '2024-01-01 00:00:01\t\\N\t\\N\t2', '\\.', '']
+  const stream = client.query(copyFrom('copy a from stdin'))
+  await pipeline(Readable.from([lines.join('\n')]), stream)
+  expect(stream.rowCount).toBe(2)
+  expect((await client.query('select s, v, n from a')).rows).toEqual([
+    { s: 'a\tb', v: 1.5, n: 1 },
+    { s: null, v: null, n: 2 },
+  ])
+  const csv = 'n,ts,s\r\n7,2024-01-02T00:00:00Z,"q""x"\r\n,2024-01-02T00:00:01Z,""\r\n'
+  await pipeline(Readable.from([csv]), client.query(copyFrom('copy a (n, ts, s) from stdin with (format csv, header)')))
+  expect((await client.query("select s, v, n from a where ts >= '2024-01-02'")).rows).toEqual([
+    { s: 'q"x', v: null, n: 7 },
+    { s: '', v: null, n: null },
+  ])
+})
+
+test('a COPY with a bad line stores nothing and names the line', async () => {
+  const stream = client.query(copyFrom('copy b from stdin csv'))
+  await expect(pipeline(Readable.from(['2024-01-01,1\n2024-01-01,x\n']), stream)).rejects.toThrow(/line=2/)
+  await expect(pipeline(Readable.from(['a']), client.query(copyFrom('copy nope from stdin')))).rejects.toMatchObject({
+    code: '42P01',
+  })
+  expect(await count('b', client)).toBe(0)
+})
+
+test('COPY TO gives back what COPY FROM takes, in each form', async () => {
+  await client.query(
+    "insert into a values ('2024-01-01', 'x,\"y', 1.5, 1), ('2024-01-02', null, null, null), ('2024-01-03', 'tab\tend\\', -0.25, -7)",
+  )
+  const before = (await client.query('select * from a')).rows
+  for (const form of ['text', 'csv', 'csv, header', 'binary', "text, delimiter '|', null 'nothing'"]) {
+    const out: Buffer[] = []
+    for await (const chunk of client.query(copyTo(`copy a to stdout with (format ${form})`))) out.push(chunk as Buffer)
+    await client.query('truncate table a')
+    await pipeline(Readable.from(out), client.query(copyFrom(`copy a from stdin with (format ${form})`)))
+    expect((await client.query('select * from a')).rows, form).toEqual(before)
+  }
+  const csv = await text(client.query(copyTo('copy (select s, n from a limit 1) to stdout csv')))
+  expect(csv).toBe('"x,""y",1\n')
+})
+
+test('COPY within a transaction is part of it', async () => {
+  await client.query('begin')
+  await pipeline(Readable.from(['2024-01-01,1\n']), client.query(copyFrom('copy b from stdin csv')))
+  expect(await count('b')).toBe(0)
+  await client.query('rollback')
+  expect(await count('b')).toBe(0)
+})
+
+test('cursors of SQL', async () => {
+  await client.query('begin')
+  await client.query('declare c scroll cursor for select x::int x from long_sequence(10)')
+  const fetched = async (sql: string): Promise<number[]> =>
+    (await client.query(sql)).rows.map(({ x }: { x: number }) => x)
+  expect(await fetched('fetch 3 from c')).toEqual([1, 2, 3])
+  expect(await fetched('fetch next from c')).toEqual([4])
+  expect((await client.query('move 2 in c')).command).toBe('MOVE')
+  expect(await fetched('fetch forward 2 from c')).toEqual([7, 8])
+  expect(await fetched('fetch prior from c')).toEqual([7])
+  expect(await fetched('fetch absolute 2 from c')).toEqual([2])
+  expect(await fetched('fetch all from c')).toEqual([3, 4, 5, 6, 7, 8, 9, 10])
+  expect(await fetched('fetch 1 from c')).toEqual([])
+  await client.query('close c')
+  await expect(client.query('fetch 1 from c')).rejects.toMatchObject({ code: '34000' })
+  await client.query('rollback')
+  await expect(client.query('declare d cursor for select 1')).rejects.toMatchObject({ code: '25P01' })
+})
+
+test('prepared statements of SQL', async () => {
+  await client.query('prepare p as select $1::int + $2 x')
+  expect((await client.query('execute p(1, 2)')).rows).toEqual([{ x: 3 }])
+  await client.query('deallocate p')
+  await expect(client.query('execute p(1, 2)')).rejects.toMatchObject({ code: '26000' })
+  await client.query('discard all')
+})
+
+test('a portal keeps its place between statements', async () => {
+  await client.query('begin')
+  const first = client.query(new Cursor('select x::int x from long_sequence(5)'))
+  expect(await first.read(2)).toEqual([{ x: 1 }, { x: 2 }])
+  expect(await first.read(9)).toEqual([{ x: 3 }, { x: 4 }, { x: 5 }])
+  await client.query('commit')
+})
