@@ -7,6 +7,7 @@ import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
 import { formatArray, formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
 import { formatDate, formatTimestamp } from '../types/timestamp.js'
 import { type EncodeKernel, type EncodeKind, encodeColumnBytes, encodeFlags, encodeKinds } from './encode.js'
+import { pgRow } from './encode-pg-twin.js'
 
 const longMin = -0x8000_0000_0000_0000n
 
@@ -38,12 +39,15 @@ function encode(memory: SharedMemory, state: number): number {
     delimiter: String.fromCharCode(delimiter),
   }
   const index = memory.u32[word + 10] as number
+  const pg = (flags & encodeFlags.pg) !== 0
   let out = start
   let row = from
   memory.u32[word + 8] = 0
   for (; row < to; row++) {
     const at = index === 0 ? row : (memory.u32[(index >>> 2) + row] as number)
-    const cells = Array.from({ length: count }, (_, c) => cell(memory, columns + c * encodeColumnBytes, at, form))
+    const cells = pg
+      ? []
+      : Array.from({ length: count }, (_, c) => cell(memory, columns + c * encodeColumnBytes, at, form))
     const comma = memory.u32[word + 9] === 1 ? ',' : ''
     const lines = (flags & encodeFlags.lines) !== 0
     const text = lines
@@ -51,7 +55,7 @@ function encode(memory: SharedMemory, state: number): number {
       : form.json
         ? `${comma}[${cells.join(',')}]`
         : `${cells.join(form.delimiter)}\r\n`
-    const bytes = Buffer.from(text)
+    const bytes = pg ? pgRow(memory, columns, count, at, delimiter) : Buffer.from(text)
     if (out + bytes.length > outEnd) {
       memory.u32[word + 8] = bytes.length
       break

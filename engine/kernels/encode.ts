@@ -23,6 +23,9 @@
 //    16  label u32         lines: address of what comes before the value: `{"name":` or `,"name":`
 //    20  labelBytes u32
 //
+// Messages (flag pg): a row is a DataRow of the PostgreSQL wire protocol (engine/pg/encode-value.ts), `delimiter` is the
+// type of the message and `label` of a column 1 for the binary form. Not for ARRAY and binary DECIMAL.
+//
 // Lines (flags json and lines together) have a row as `{"a":1,"b":"text"}` and a newline.
 //
 // Forms: JSON has a row as `[1,"text",null]`, rows divided by commas. CSV follows RFC 4180 with CRLF: NULL is an empty
@@ -64,7 +67,7 @@ export const encodeKinds = {
 
 export type EncodeKind = (typeof encodeKinds)[keyof typeof encodeKinds]
 
-export const encodeFlags = { json: 1, quoteLargeNumbers: 2, lines: 4 } as const
+export const encodeFlags = { json: 1, quoteLargeNumbers: 2, lines: 4, pg: 8 } as const
 
 export interface EncodeKernel {
   /**

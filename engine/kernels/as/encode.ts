@@ -1,5 +1,6 @@
 // Rows of columns to JSON and CSV text. Structures, kinds and the contract: engine/kernels/encode.ts.
 
+import { pgFixedBound, putPgRow } from './shared/pg-row'
 import { putDouble, putSigned, putTime } from './shared/print'
 import { entryOf } from './shared/symbols'
 import { arrayBound, kindArray, kindBinary, kindChar, kindDecimal8, kindIpv4, kindLong256, kindNanos, kindSymbol, kindText, putArray, putChar, putValue, textBound, widthOf } from './shared/values'
@@ -8,6 +9,7 @@ const columnBytes: usize = 32
 const flagJson: u32 = 1
 const flagLines: u32 = 4
 const flagQuoteLong: u32 = 2
+const flagPg: u32 = 8
 /** Texts longer than this are measured instead of assumed to be all escapes. */
 const measuredFrom: u32 = 1024
 
@@ -255,7 +257,10 @@ function outgrown(state: usize, needed: u64): usize {
 export function encode(state: usize): u32 {
   const columns = <usize>load<u32>(state)
   const lines = (load<u32>(state, 24) & flagLines) != 0
-  const fixed = fixedBound(columns, columns + <usize>load<u32>(state, 4) * columnBytes, lines)
+  const pg = (load<u32>(state, 24) & flagPg) != 0
+  const columnsEnd = columns + <usize>load<u32>(state, 4) * columnBytes
+  const fixed = pg ? pgFixedBound(columns, columnsEnd) : fixedBound(columns, columnsEnd, lines)
+  const type = load<u32>(state, 28)
   const from = load<u32>(state, 8)
   const to = load<u32>(state, 12)
   const index = <usize>load<u32>(state, 40)
@@ -264,7 +269,7 @@ export function encode(state: usize): u32 {
   store<u32>(state, 0, 32)
   for (; row < to; row++) {
     const at = index ? load<u32>(index + (<usize>row << 2)) : row
-    const end = encodeRow(state, <usize>at, o, fixed)
+    const end = pg ? putPgRow(state, <usize>at, o, fixed, type) : encodeRow(state, <usize>at, o, fixed)
     if (end == 0) break
     store<u32>(state, 1, 36)
     o = end

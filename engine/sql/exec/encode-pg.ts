@@ -2,9 +2,12 @@
 //
 //   DataRow => 'D' length:int32 count:int16 (bytes:int32 value)*      bytes is -1 for NULL
 
+import { encodeColumnBytes, encodeFlags, writeEncodeLabel } from '../../kernels/encode.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { wireForm } from '../../pg/encode-value.js'
+import type { DataType } from '../../types/column-types.js'
 import type { ByteWriter } from './byte-writer.js'
+import { TextRows } from './encode-text.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
 import type { PgEncoding } from './messages.js'
 import { valueReader } from './values.js'
@@ -13,7 +16,12 @@ const headerBytes = 7
 export const dataRow = 68
 export const copyData = 100
 
-export function pgEncoder({ binary }: PgEncoding, { context, columns, writer }: EncoderOptions): Encoder {
+export function pgEncoder({ binary }: PgEncoding, options: EncoderOptions): Encoder {
+  const { context, columns, writer } = options
+  const formats = columns.map((_, index) => isBinary(binary, index))
+  if (columns.every(({ type }, index) => kernelKnows(type, formats[index] === true))) {
+    return kernelEncoder(options, dataRow, formats)
+  }
   const forms = columns.map(({ type }, index) => wireForm(type, isBinary(binary, index)))
   return {
     begin: () => {},
@@ -30,7 +38,15 @@ export function pgEncoder({ binary }: PgEncoding, { context, columns, writer }: 
 }
 
 /** Rows of the binary form of COPY are DataRow messages but for their type. */
-export function binaryCopyRows({ context, columns, writer }: EncoderOptions): Encoder['rows'] {
+export function binaryCopyRows(options: EncoderOptions): Encoder['rows'] {
+  const { context, columns, writer } = options
+  if (columns.every(({ type }) => kernelKnows(type, true))) {
+    return kernelEncoder(
+      options,
+      copyData,
+      columns.map(() => true),
+    ).rows
+  }
   const forms = columns.map(({ type }) => wireForm(type, true))
   return ({ vectors }, from, to) => {
     const readers = vectors.map((vector) => valueReader(context.memory, context.texts, vector))
@@ -47,6 +63,25 @@ export function putMessage(memory: SharedMemory, writer: ByteWriter, message: Ui
   writer.reserve(message.length)
   memory.u8.set(message, writer.at)
   writer.advance(writer.at + message.length, rows)
+}
+
+/** What is left to the encoder of values. */
+function kernelKnows({ name }: DataType, binary: boolean): boolean {
+  return name !== 'ARRAY' && !(binary && name === 'DECIMAL')
+}
+
+/** `type` of the messages; the format of each column. */
+function kernelEncoder(options: EncoderOptions, type: number, formats: readonly boolean[]): Encoder {
+  const { context, writer } = options
+  const rows = new TextRows(options, encodeFlags.pg, type)
+  for (const [index, binary] of formats.entries()) {
+    writeEncodeLabel(context.memory, rows.columns + index * encodeColumnBytes, binary ? 1 : 0, 0)
+  }
+  return {
+    begin: () => {},
+    rows: (batch, from, to) => rows.rows(batch, from, to),
+    end: () => writer.flush(),
+  }
 }
 
 /** Of each column, of all when there is one, of none when there are none. */

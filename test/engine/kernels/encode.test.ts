@@ -245,7 +245,8 @@ function encodeAll(
     expect(memory.u8.subarray(outAt + window, outAt + window + 64).every((b) => b === 0xee)).toBe(true)
     row += done
     written ||= done > 0
-    text += bytesAt(memory, outAt, (memory.u32[(stateAt + 16) >>> 2] as number) - outAt).toString()
+    const bytes = bytesAt(memory, outAt, (memory.u32[(stateAt + 16) >>> 2] as number) - outAt)
+    text += bytes.toString((flags & encodeFlags.pg) === 0 ? 'utf8' : 'latin1')
     if (done === 0) window = memory.u32[(stateAt + 32) >>> 2] as number
   }
   expect(row).toBe(rows)
@@ -280,6 +281,33 @@ describe('encode kernel', () => {
         },
       ),
       { numRuns: 1500, seed },
+    )
+  })
+
+  test('writes messages of the wire protocol like its twin, text and binary', () => {
+    const unknown: ReadonlySet<string> = new Set(['array', 'decimal8', 'decimal16', 'decimal32'])
+    const known = columnArbitrary.filter(({ kind }) => !unknown.has(kind))
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(known, fc.boolean()), { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 1, max: 6000 }),
+        (columns, window) => {
+          const [fromKernel, fromTwin] = pair.map((bench) => {
+            heap = heapAt
+            columns.forEach(([{ kind, fill, missing, parameter }, binary], c) => {
+              const at = valuesAt + c * 4096
+              fill(bench, at)
+              bench.memory.u32.set(
+                [encodeKinds[kind], missing ? 0 : at, dictionaryAt, parameter, binary ? 1 : 0],
+                (columnsAt + c * encodeColumnBytes) >>> 2,
+              )
+            })
+            return encodeAll(bench, columns.length, encodeFlags.pg, 68, window, 0)
+          })
+          expect(fromKernel).toBe(fromTwin)
+        },
+      ),
+      { numRuns: 600, seed },
     )
   })
 
