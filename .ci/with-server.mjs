@@ -1,6 +1,6 @@
 // `node .ci/with-server.mjs command args ...`: runs a command beside a built server with an empty root folder, then ends
 // the server and removes the folder. In the arguments {http}, {line}, {health} are ports and {db} is the data folder.
-// The exit status is the command's; a server that does not end cleanly is a failure, too.
+// Settings `key=value` may stand in SERVER_SETTINGS. The exit status is the command's; a server that does not end cleanly is a failure, too.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,11 @@ const cli = fileURLToPath(new URL('../dist/deploy/cli.js', import.meta.url))
 const listeners = ['http.net.bind.to', 'http.min.net.bind.to', 'line.tcp.net.bind.to', 'pg.net.bind.to']
 const [command, ...args] = process.argv.slice(2)
 const root = mkdtempSync(join(tmpdir(), 'penstock-ci-'))
-const sets = [...listeners.map((key) => `${key}=127.0.0.1:0`), 'memory.bytes=1g'].flatMap((set) => ['--set', set])
+const further = (process.env.SERVER_SETTINGS ?? '').split(' ').filter((set) => set !== '')
+const sets = [...listeners.map((key) => `${key}=127.0.0.1:0`), 'memory.bytes=1g', ...further].flatMap((set) => [
+  '--set',
+  set,
+])
 const server = spawn(process.execPath, [cli, 'start', '-d', root, ...sets], { stdio: ['ignore', 'pipe', 'inherit'] })
 const closed = once(server, 'close')
 let beside = null

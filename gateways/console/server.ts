@@ -27,6 +27,7 @@ const headers = [
   ],
   ...['X-Content-Type-Options', 'nosniff'],
   ...['X-Frame-Options', 'DENY'],
+  // Over plain HTTP it is the referrer that tells our own page from others.
   ...['Referrer-Policy', 'same-origin'],
   ...['Cross-Origin-Opener-Policy', 'same-origin'],
   ...['Cache-Control', 'no-cache'],

@@ -12,6 +12,7 @@ import type { OpenDump } from '../common/dump-import.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { MetricsSource } from '../common/metrics-source.js'
 import type { Pages } from '../common/pages.js'
+import type { Refusals } from '../common/refusals.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { SettingsStore } from './settings-store.js'
 
@@ -76,6 +77,7 @@ export interface HttpServices {
 
 export interface HttpContext extends HttpServices {
   readonly options: HttpOptions
+  readonly refusals: Refusals
   readonly queries: Admission
   readonly exports: Admission
   readonly imports: Admission

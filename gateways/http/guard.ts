@@ -25,18 +25,26 @@ export function admit({ options, auth, pages }: HttpContext, request: IncomingMe
   // A preflight never has credentials, and gets nothing but the names of methods.
   if (method === 'OPTIONS') return auth.anonymous ?? nobody
   if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? nobody
-  // The console's own files hold no data; it asks for a name and a password itself.
+  // The console asks for credentials itself; its pages are the same for everybody.
   if (pages.files.has(path) || `${path}/` === pages.home) return auth.anonymous ?? nobody
   return auth.header(headers.authorization)
 }
 
 const nobody: Principal = { user: '', rights: { read: false, write: false, admin: false } }
 
-/** 403: credentials are missing or wrong. */
-export function refuseStranger(request: IncomingMessage, response: ServerResponse): void {
+/** 403: credentials are missing or wrong. A browser that came to the start page goes on to the console, which asks. */
+export function refuseStranger(
+  { pages, refusals }: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+): void {
   const message = 'credentials are missing or wrong'
+  refusals.note(request.socket)
   // Who waits to be told to go on sends no body now.
   if (request.headers.expect !== undefined) response.setHeader('Connection', 'close')
+  if (path === '/' && pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
+  response.setHeader('WWW-Authenticate', 'Basic realm="penstock", charset="UTF-8"')
   // Clients of line protocol read `code` and `message`, others `error`.
   refuseUnread(request, response, 403, { code: 'forbidden', message, error: message, position: 0 })
 }

@@ -8,8 +8,9 @@ import { answerOf } from '../common/answers.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection } from '../common/connections.js'
 import { closeServer, listen } from '../common/listen.js'
+import { Refusals } from '../common/refusals.js'
 import { sessionOf } from './access.js'
-import type { HttpContext, HttpOptions, HttpServices } from './context.js'
+import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
 import { admit, crossOriginHeaders, refuseStranger } from './guard.js'
 import { replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
@@ -38,6 +39,7 @@ export async function openHttpGateway(
   const context: HttpContext = {
     ...services,
     options: { ...options },
+    refusals: new Refusals('http', services.log, services.clock),
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
     imports: new Admission(options.importsMax),
@@ -107,27 +109,38 @@ async function serve(
   const path = mark < 0 ? url : url.slice(0, mark)
   const begunMs = context.clock.monotonicMs()
   try {
-    crossOriginHeaders(context, request, response)
-    const admitted = admit(context, request, path)
-    const principal = admitted instanceof Promise ? await admitted : admitted
-    connection.principal = principal?.user ?? null
-    if (principal === null) return refuseStranger(request, response)
-    if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-    const query = mark < 0 ? '' : url.slice(mark + 1)
-    const session = sessionOf(principal, request.headers, context.options, connection.trace)
-    await route(table, context, path, { request, response, query, connection, session })
+    await answer(table, context, path, { request, response, query: mark < 0 ? '' : url.slice(mark + 1), connection })
   } catch (error) {
     const { blame, message } = answerOf(error)
     if (blame !== 'internal' && !response.headersSent) {
       replyJson(response, statusOf(blame), { error: message, position: 0 })
-      return
-    }
-    context.counters.unhandledErrors++
-    context.log('C', 'http', `request failed: ${error instanceof Error ? error.stack : String(error)} [path=${path}]`)
-    if (response.headersSent) response.destroy()
-    else replyText(response, 500, 'Internal Server Error\r\n')
+    } else failed(context, response, path, error)
   }
   count(context, table.has(path) ? path : 'other', response.statusCode, context.clock.monotonicMs() - begunMs)
+}
+
+async function answer(
+  table: Routes,
+  context: HttpContext,
+  path: string,
+  exchange: Omit<Exchange, 'session'>,
+): Promise<void> {
+  const { request, response, connection } = exchange
+  crossOriginHeaders(context, request, response)
+  const admitted = admit(context, request, path)
+  const principal = admitted instanceof Promise ? await admitted : admitted
+  connection.principal = principal?.user ?? null
+  if (principal === null) return refuseStranger(context, request, response, path)
+  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+  const session = sessionOf(principal, request.headers, context.options, connection.trace)
+  await route(table, context, path, { ...exchange, session })
+}
+
+function failed({ counters, log }: HttpContext, response: ServerResponse, path: string, error: unknown): void {
+  counters.unhandledErrors++
+  log('C', 'http', `request failed: ${error instanceof Error ? error.stack : String(error)} [path=${path}]`)
+  if (response.headersSent) response.destroy()
+  else replyText(response, 500, 'Internal Server Error\r\n')
 }
 
 function count({ counters }: HttpContext, endpoint: string, status: number, ms: number): void {

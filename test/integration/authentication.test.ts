@@ -6,6 +6,7 @@
 
 import { createPrivateKey, sign } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
+import { Sender } from '@questdb/nodejs-client'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
@@ -200,11 +201,29 @@ describe.each([false, true])('read-only %s', (readOnly) => {
   })
 })
 
+test('the console comes without credentials and asks for them', async () => {
+  const page = await fetch(`http://${server.address('http')}/console/`)
+  expect(page.status).toBe(200)
+  expect(await page.text()).toContain('<dialog id="login">')
+  const start = await fetch(`http://${server.address('http')}/`)
+  expect(start.status).toBe(403)
+  expect(start.headers.get('refresh')).toBe('0; url=/console/')
+  expect(start.headers.get('www-authenticate')).toContain('Basic')
+})
+
 test('line protocol over TCP: only who has a key and may write', async () => {
   await server.restartWith(settings)
   const before = Number((await run('select count() from m'))[0]?.[0])
   expect(await sendSigned('writer', key, 'm a=77i\n')).toBe('taken')
   await until(async () => Number((await run('select count() from m where a = 77'))[0]?.[0]) === 1)
+  const [host, port] = server.address('line protocol').split(':')
+  const client = await Sender.fromConfig(`tcp::addr=${host}:${port};username=writer;token=${key.d}`)
+  await client.connect()
+  for (let row = 0; row < 100; row++) await client.table('m3').intColumn('a', row).at(BigInt(row), 'us')
+  await client.flush()
+  await until(async () => Number((await run("select count() from tables() where table_name = 'm3'"))[0]?.[0]) === 1)
+  await until(async () => Number((await run('select count() from m3'))[0]?.[0]) === 100)
+  await client.close()
   const other = { ...key, d: Buffer.from(Buffer.from(key.d, 'base64url').reverse()).toString('base64url') }
   expect(await sendSigned('reader', key, 'm a=78i\n')).toBe('closed')
   expect(await sendSigned('ghost', key, 'm a=78i\n')).toBe('closed')

@@ -24,10 +24,9 @@ async function send(path, options = {}) {
   }
 }
 
-/** A refused name is asked for again; other refusals (read-only) are answers. */
+/** Missing or wrong credentials are asked for; other refusals (no right, read-only) are answers. */
 async function mayRetry(response, attempt) {
-  const text = await response.clone().text()
-  if (!/credentials/i.test(text)) return false
+  if (!response.headers.has('www-authenticate')) return false
   return askLogin(attempt === 0 ? 'This server wants a name and a password.' : 'That was not right. Once more?')
 }
 
