@@ -7,6 +7,7 @@ import type { QueryParameters } from './query-string.js'
 export const exportFormats = {
   csv: { extension: 'csv', contentType: 'text/csv; charset=utf-8' },
   parquet: { extension: 'parquet', contentType: 'application/vnd.apache.parquet' },
+  arrow: { extension: 'arrows', contentType: 'application/vnd.apache.arrow.stream' },
   ndjson: { extension: 'ndjson', contentType: 'application/x-ndjson; charset=utf-8' },
 } as const
 

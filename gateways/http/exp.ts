@@ -86,7 +86,8 @@ function encodingOf(exp: ExpRequest): Encoding {
     case 'parquet':
       return exp.parquet
     case 'ndjson':
-      return { kind: 'ndjson' }
+    case 'arrow':
+      return { kind: exp.format }
   }
 }
 

@@ -84,6 +84,26 @@ describe('exports', () => {
     expect((await exported('again')).body.toString()).toBe(first.body.toString())
   })
 
+  test('as an Arrow stream are messages that end where they say', async () => {
+    const { headers, body } = await exported('kinds', { fmt: 'arrow' })
+    expect(headers.get('content-type')).toBe('application/vnd.apache.arrow.stream')
+    const kinds: number[] = []
+    let at = 0
+    for (let length = -1; length !== 0; ) {
+      expect(body.readUInt32LE(at)).toBe(0xffff_ffff)
+      length = body.readInt32LE(at + 4)
+      at += 8
+      if (length === 0) continue
+      const table = at + body.readUInt32LE(at)
+      const fields = table - body.readInt32LE(table)
+      const place = (field: number): number => table + body.readUInt16LE(fields + 4 + field * 2)
+      kinds.push(body[place(1)] as number)
+      at += length + Number(body.readBigInt64LE(place(3)))
+    }
+    expect([at, kinds]).toEqual([body.length, [1, 3, 3, 3].slice(0, kinds.length)])
+    expect(kinds.length).toBeGreaterThan(1)
+  })
+
   test('say how many rows and what checksum they have', async () => {
     const { headers, body } = await exported('kinds')
     expect(headers.get('x-row-count')).toBe('3')

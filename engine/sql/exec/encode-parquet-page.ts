@@ -26,6 +26,9 @@ export interface EncodedPage {
   readonly body: Uint8Array
   /** Of the body before compression. */
   readonly rawBytes: number
+  /** Of a data page. */
+  readonly rows: number
+  readonly nulls: number
 }
 
 /** What a page's header says. */
@@ -60,7 +63,7 @@ function firstForm({ scratch, compress }: ExportTools, page: DataPage): EncodedP
       repetition_level_encoding: types.Encoding.RLE,
     }),
   })
-  return { header: parquetThrift().serialize(header), body, rawBytes: bytes }
+  return { header: parquetThrift().serialize(header), body, rawBytes: bytes, rows: page.rows, nulls: page.nulls }
 }
 
 function sizes(type: ParquetTypes.PageType, rawBytes: number, body: Uint8Array) {
@@ -108,7 +111,7 @@ function secondForm({ scratch, compress }: ExportTools, page: DataPage): Encoded
       is_compressed: true,
     }),
   })
-  return { header: parquetThrift().serialize(header), body, rawBytes: bytes }
+  return { header: parquetThrift().serialize(header), body, rawBytes: bytes, rows: page.rows, nulls: page.nulls }
 }
 
 /** The PLAIN values of a dictionary. */
@@ -119,5 +122,5 @@ export function dictionaryPage({ compress }: ExportTools, count: number, address
     ...sizes(types.PageType.DICTIONARY_PAGE, bytes, body),
     dictionary_page_header: new types.DictionaryPageHeader({ num_values: count, encoding: types.Encoding.PLAIN }),
   })
-  return { header: parquetThrift().serialize(header), body, rawBytes: bytes }
+  return { header: parquetThrift().serialize(header), body, rawBytes: bytes, rows: 0, nulls: 0 }
 }

@@ -1,7 +1,7 @@
 // Result rows as a Parquet file. Pages are made column by column while rows come; a row group leaves when it is complete,
 // in pieces, so that a slow reader parks the query between them.
 //
-//   file     "PAR1" | row groups | footer | footer bytes u32 | "PAR1"
+//   file     "PAR1" | row groups | page index | footer | footer bytes u32 | "PAR1"
 //   group    column chunks in order: dictionary page if any, data pages
 //
 // A row group ends at the rows that were asked for, or when its pages take `groupBytesMax`: the encoded pages of one
@@ -16,6 +16,7 @@ import { Scratch } from '../../storage/part-scratch.js'
 import type { PlanColumn } from '../plan/plan.js'
 import { codecIds, pageCompressor } from './encode-parquet-codec.js'
 import { type ExportedChunk, type ExportedColumn, FlatColumn } from './encode-parquet-column.js'
+import { type IndexedChunk, pageIndex } from './encode-parquet-index.js'
 import { ListColumn } from './encode-parquet-list.js'
 import type { ExportTools } from './encode-parquet-page.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
@@ -43,6 +44,7 @@ class ParquetFile implements Encoder {
   private groupRows = 0
   private totalRows = 0
   private readonly groups: ParquetTypes.RowGroup[] = []
+  private readonly indexed: IndexedChunk[] = []
 
   constructor(encoding: ParquetEncoding, options: EncoderOptions) {
     const { context, columns } = options
@@ -79,6 +81,7 @@ class ParquetFile implements Encoder {
 
   end(): void {
     if (this.groupRows > 0) this.endGroup()
+    this.waiting.push(...pageIndex(this.indexed, this.bytes))
     const footer = parquetThrift().serialize(this.footer())
     const tail = Buffer.alloc(8)
     tail.writeUInt32LE(footer.length, 0)
@@ -103,24 +106,28 @@ class ParquetFile implements Encoder {
     const { types, int64 } = parquetThrift()
     const offset = this.bytes
     let rawBytes = 0
+    const paged: Pick<IndexedChunk, 'pages' | 'ranges'>[] = []
     const chunks = this.columns.map((column, index) => {
       const before = this.bytes
       const chunk = column.finish()
       const placed = this.place(chunk)
       rawBytes += placed.rawBytes
       const metadata = this.chunkMetadata(chunk, index, this.bytes - before, placed)
+      paged.push({ ranges: chunk.ranges, pages: placed.places })
       return new types.ColumnChunk({ file_offset: int64(0), meta_data: metadata })
     })
-    this.groups.push(
-      new types.RowGroup({
-        columns: chunks,
-        total_byte_size: int64(rawBytes),
-        num_rows: int64(this.groupRows),
-        total_compressed_size: int64(this.bytes - offset),
-        file_offset: int64(offset),
-        ordinal: this.groups.length & 0x7fff,
-      }),
-    )
+    const group = new types.RowGroup({
+      columns: chunks,
+      total_byte_size: int64(rawBytes),
+      num_rows: int64(this.groupRows),
+      total_compressed_size: int64(this.bytes - offset),
+      file_offset: int64(offset),
+      ordinal: this.groups.length & 0x7fff,
+    })
+    this.groups.push(group)
+    // A structure copies what it is made of.
+    for (const [index, chunk] of group.columns.entries())
+      this.index(chunk, index, paged[index] as (typeof paged)[number])
     this.totalRows += this.groupRows
     this.groupRows = 0
   }
@@ -135,8 +142,18 @@ class ParquetFile implements Encoder {
     }
     if (dictionary !== null) put(dictionary)
     const dataOffset = this.bytes
-    for (const page of pages) put(page)
-    return { dictionaryOffset, dataOffset, rawBytes }
+    const places = pages.map((page) => {
+      const offset = this.bytes
+      put(page)
+      return { offset, bytes: this.bytes - offset, rows: page.rows, nulls: page.nulls }
+    })
+    return { dictionaryOffset, dataOffset, rawBytes, places }
+  }
+
+  private index(chunk: ParquetTypes.ColumnChunk, index: number, paged: Pick<IndexedChunk, 'pages' | 'ranges'>): void {
+    const { type } = this.options.columns[index] as PlanColumn
+    const list = gatherFormOf(type, this.encoding.rawArrays) === 'list'
+    if (this.encoding.statistics && !list) this.indexed.push({ chunk, mapping: exportMappingOf(type), ...paged })
   }
 
   private chunkMetadata(

@@ -5,6 +5,7 @@ import type { Value } from '../../types/value.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
+import { arrowEncoder } from './encode-arrow.js'
 import { ndjsonEncoder } from './encode-ndjson.js'
 import { parquetEncoder } from './encode-parquet.js'
 import { pgEncoder } from './encode-pg.js'
@@ -51,6 +52,8 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
     }
     case 'parquet':
       return parquetEncoder(encoding, options)
+    case 'arrow':
+      return arrowEncoder(options)
     case 'ndjson':
       return ndjsonEncoder(options)
     case 'pg':

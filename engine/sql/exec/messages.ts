@@ -48,6 +48,8 @@ export type Encoding =
   | { readonly kind: 'csv'; readonly delimiter: number; readonly header: boolean }
   /** One JSON object a line. */
   | { readonly kind: 'ndjson' }
+  /** An Arrow IPC stream. */
+  | { readonly kind: 'arrow' }
   /** A whole Parquet file. */
   | ParquetEncoding
   | PgEncoding
