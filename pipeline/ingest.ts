@@ -39,6 +39,8 @@ export interface LineBodyRequest {
   /** Bytes of a block of lines; at most those of the ingest ring's. */
   readonly blockBytesMax: number
   readonly budget: ByteBudget
+  /** A request with a key that was stored before is not stored again: the receipt says that it `existed`. */
+  readonly key?: string | null
   readonly signal: AbortSignal
 }
 
@@ -52,7 +54,10 @@ export async function ingestLineBody(source: Readable, request: LineBodyRequest)
     body.release()
     return null
   }
-  const ticket = engine.lines({ blocks, precision, atomic: true, skipBadLines: false, connectionId })
+  const { key = null } = request
+  // A stream of one message: it follows nothing.
+  const origin = key === null ? {} : { origin: { connector: '', topic: key, partition: 0, offset: 0, previous: -1 } }
+  const ticket = engine.lines({ blocks, precision, atomic: true, skipBadLines: false, connectionId, ...origin })
   // The receipt may be refused together with the room; then `taken` tells.
   ticket.receipt.catch(() => {})
   try {

@@ -38,6 +38,8 @@ export const sqlChainMax = 1_000
 export const newTablesPerRequestMax = 10_000
 /** Columns that one line-protocol request may add to existing and new tables. */
 export const newColumnsPerRequestMax = 20_000
+/** Idempotency keys that are remembered; the oldest are forgotten first. */
+export const idempotencyKeysMax = 100_000
 /** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
 export const insertSelectRows = 100_000
 /** Encoded bytes of a query that may wait for a reader that names no bound. */

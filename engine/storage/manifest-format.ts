@@ -3,7 +3,8 @@
 import { crc32 } from 'node:zlib'
 import { assert, unreachable } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
-import type { KafkaOrigin } from '../wal/origin.js'
+import { idempotencyKeysMax } from '../base/limits.js'
+import { type KafkaOrigin, keyConnector } from '../wal/origin.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 
 /** Ids that are never used twice over the life of the data directory: the first unused one of each kind. */
@@ -51,6 +52,8 @@ export interface ManifestState {
   lsn: number
   /** By connector, topic and partition. */
   readonly origins: Map<string, KafkaOrigin>
+  /** Keys of requests among the origins, at most: some may have come twice. */
+  keys: number
 }
 
 export interface ManifestFrame {
@@ -72,7 +75,7 @@ const frameMagic = 0x52464d50 // "PMFR"
 const payloadBytesMax = 256 * 1024 * 1024
 
 export function emptyManifestState(): ManifestState {
-  return { tables: new Map(), ids: { table: 1, part: 1, generation: 1 }, lsn: 0, origins: new Map() }
+  return { tables: new Map(), ids: { table: 1, part: 1, generation: 1 }, lsn: 0, origins: new Map(), keys: 0 }
 }
 
 /** Changes the state as the record says. */
@@ -100,6 +103,7 @@ export function applyRecord(state: ManifestState, record: ManifestRecord): void 
     case 'origin': {
       const { connector, topic, partition, offset } = record
       state.origins.set(JSON.stringify([connector, topic, partition]), { connector, topic, partition, offset })
+      if (connector === keyConnector) forgetKeys(state)
       return
     }
     default:
@@ -219,4 +223,16 @@ function frameAt(bytes: Buffer, at: number): ManifestFrame | undefined {
     payload: checked.subarray(frameHeaderBytes - 12),
     end: at + frameSpan(length),
   }
+}
+
+/** The oldest keys go: a map keeps the order in which they came. */
+function forgetKeys(state: ManifestState): void {
+  state.keys++
+  if (state.keys <= idempotencyKeysMax) return
+  for (const [key, { connector }] of state.origins) {
+    if (connector !== keyConnector) continue
+    state.origins.delete(key)
+    break
+  }
+  state.keys--
 }

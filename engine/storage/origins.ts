@@ -6,7 +6,15 @@
 //
 // Invariant: what the manifest names was durable in the log, and a frame that the log still holds is as new or newer.
 
-import { decodeKafkaOrigin, encodeKafkaOrigin, type KafkaOrigin, type Origin, originKinds } from '../wal/origin.js'
+import { idempotencyKeysMax } from '../base/limits.js'
+import {
+  decodeKafkaOrigin,
+  encodeKafkaOrigin,
+  type KafkaOrigin,
+  keyConnector,
+  type Origin,
+  originKinds,
+} from '../wal/origin.js'
 import type { Lsn } from '../wal/types.js'
 import type { ManifestRecord } from './manifest-format.js'
 
@@ -20,10 +28,12 @@ interface Stream {
 
 export class Origins {
   readonly #streams = new Map<string, Stream>()
+  /** Keys of requests, oldest first. */
+  readonly #keys: string[] = []
 
   /** `stored`: what the manifest names. */
   constructor(stored: Iterable<KafkaOrigin>) {
-    for (const origin of stored) this.#streams.set(streamKey(origin), { origin, lsn: 0, named: true })
+    for (const origin of stored) this.#set(origin, { origin, lsn: 0, named: true })
   }
 
   /** Whether the stream's last stored offset is `previous`; -1 for a stream that nothing is stored of. */
@@ -37,7 +47,16 @@ export class Origins {
   note(origin: Origin, lsn: Lsn): void {
     if (origin.kind !== originKinds.kafka) return
     const stream = decodeKafkaOrigin(origin)
-    this.#streams.set(streamKey(stream), { origin: stream, lsn, named: false })
+    this.#set(stream, { origin: stream, lsn, named: false })
+  }
+
+  #set(origin: KafkaOrigin, stream: Stream): void {
+    const key = streamKey(origin)
+    if (origin.connector === keyConnector && !this.#streams.has(key)) this.#keys.push(key)
+    this.#streams.set(key, stream)
+    // In one go, so that forgetting costs little a key.
+    if (this.#keys.length < idempotencyKeysMax * 1.1) return
+    for (const old of this.#keys.splice(0, this.#keys.length - idempotencyKeysMax)) this.#streams.delete(old)
   }
 
   /** What only frames before the position say: the manifest is to be told before they go. */
@@ -57,7 +76,8 @@ export class Origins {
   }
 
   get positions(): KafkaOrigin[] {
-    return [...this.#streams.values()].map(({ origin }) => origin)
+    const streams = [...this.#streams.values()].map(({ origin }) => origin)
+    return streams.filter(({ connector }) => connector !== keyConnector)
   }
 }
 

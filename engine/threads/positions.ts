@@ -1,6 +1,7 @@
 // How far connectors have stored their streams, as the main thread knows it: from the writer's start, then from receipts.
 
 import type { KafkaPosition, Receipt } from '../engine.js'
+import { keyConnector } from '../wal/origin.js'
 
 export class Positions {
   readonly #connectors = new Map<string, Map<string, KafkaPosition>>()
@@ -13,7 +14,7 @@ export class Positions {
 
   /** A request with that origin was answered. */
   noteReceipt(origin: KafkaPosition, { error, existed }: Pick<Receipt, 'error' | 'existed'>): void {
-    if (error === null && !existed) this.note(origin)
+    if (error === null && !existed && origin.connector !== keyConnector) this.note(origin)
   }
 
   of(connector: string): KafkaPosition[] {

@@ -28,6 +28,12 @@ export interface KafkaOrigin {
   readonly offset: number
 }
 
+/**
+ * Requests that bring a key are streams of one message: this connector, the key as topic. No connector of a configuration
+ * has an empty name.
+ */
+export const keyConnector = ''
+
 const kafkaHeaderBytes = 16
 const textEncoder = new TextEncoder()
 

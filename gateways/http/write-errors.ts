@@ -38,6 +38,13 @@ export const unsupportedPrecision: WriteRefusal = {
   line: 0,
 }
 
+export const badKey: WriteRefusal = {
+  status: 400,
+  code: 'invalid',
+  message: 'invalid Idempotency-Key, expected 1 to 255 characters without blanks',
+  line: 0,
+}
+
 export function unsupportedEncoding(name: string): WriteRefusal {
   return { status: 415, code: 'not supported', message: `unsupported content encoding: ${name}`, line: 0 }
 }

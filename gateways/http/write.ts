@@ -8,7 +8,9 @@ import type { Exchange, HttpContext } from './context.js'
 import { refuseUnread } from './guard.js'
 import { parseQueryString } from './query-string.js'
 import { replyEmpty, replyJson } from './replies.js'
+import { headerText } from './statement.js'
 import {
+  badKey,
   nextErrorId,
   refusalOf,
   refusalOfReceipt,
@@ -20,6 +22,10 @@ import {
 const precisions: Readonly<Record<string, LinePrecision>> = {
   ...{ '': 'n', n: 'n', ns: 'n', u: 'u', us: 'u', ms: 'ms', s: 's', m: 'm', h: 'h' },
 }
+
+/** What clients may call a request, to send it again without its rows being stored twice. */
+const keyText = /^[\x21-\x7e]{1,255}$/
+const replayedHeader = 'Idempotency-Replayed'
 
 /** A refused body up to this size is read to its end, so that the connection goes on; else it is closed. */
 const discardedBytesMax = 16 * 1024 * 1024
@@ -61,6 +67,8 @@ async function store(
   if (precision === undefined) return unsupportedPrecision
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') return unsupportedEncoding(encoding)
+  const key = headerText(request, 'idempotency-key') ?? null
+  if (key !== null && !keyText.test(key)) return badKey
   const gone = new AbortController()
   const leave = (): void => gone.abort()
   response.once('close', leave)
@@ -74,6 +82,7 @@ async function store(
       bodyBytesMax: context.options.lineBodyBytesMax,
       blockBytesMax: context.options.receiveBufferBytes,
       budget: context.lineBudget,
+      key,
       signal: gone.signal,
     })
     if (receipt === null) return null
@@ -82,6 +91,7 @@ async function store(
     context.counters.rowsRejected += receipt.rejects.length
     const refusal = refusalOfReceipt(receipt)
     if (refusal !== null) return refusal
+    if (receipt.existed) response.setHeader(replayedHeader, 'true')
     connection.rowsCommitted += receipt.rows
     context.counters.rowsWritten += receipt.rows
     return null

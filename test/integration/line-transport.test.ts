@@ -150,3 +150,17 @@ describe('a producer that goes away', () => {
     expect((await server.exec('select * from torn')).body.error).toBe('table does not exist [table=torn]')
   })
 })
+
+test('a request with an Idempotency-Key is stored once, also through a crash', async () => {
+  const send = (key: string, line: string) => server.write(line, { headers: { 'idempotency-key': key } })
+  for (const signal of [null, 'SIGKILL', 'SIGTERM'] as const) {
+    if (signal !== null) await server.restart(signal)
+    const { status, headers } = await send('first', 'once v=1i 1000')
+    expect([status, headers.get('idempotency-replayed')]).toEqual([204, signal === null ? null : 'true'])
+    expect((await send('first', 'once v=1i 1000')).headers.get('idempotency-replayed')).toBe('true')
+  }
+  expect((await send('bad', 'once v=nonsense')).status).toBe(400)
+  expect((await send('bad', 'once v=2i 2000')).headers.get('idempotency-replayed')).toBe(null)
+  expect((await send('a b', 'once v=3i 2000')).status).toBe(400)
+  expect(await server.rows('select v from once')).toEqual([[1], [2]])
+})
