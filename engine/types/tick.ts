@@ -10,7 +10,7 @@
 // A zone may stand with a single alternative (`T[09:30@Asia/Tokyo,14:00]`) or behind all of them.
 
 import type { Range } from './interval.js'
-import { formatTimestamp, parseSpan } from './timestamp.js'
+import { parseSpan } from './timestamp.js'
 import {
   floorDivide,
   floorModulo,
@@ -112,19 +112,10 @@ function expand(text: string): string[] | null {
   return options.flatMap((option) => tails.map((tail) => head + withTime(option, tail)))
 }
 
-/** `15..20` is each number, `2024-01-30..2024-02-02` each day. */
+/** `15..20` is each number. */
 function expandPart(part: string): string[] | null {
   const range = /^(\d+)\.\.(\d+)$/.exec(part)
-  if (range !== null) return numbersBetween(range[1] ?? '', range[2] ?? '')
-  const dates = /^(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})$/.exec(part)
-  if (dates === null) return expand(part)
-  const [first, last] = [dates[1] ?? '', dates[2] ?? ''].map((date) => parseSpan(date, 'TIMESTAMP')?.lo)
-  if (first === undefined || last === undefined) return null
-  const perDay = ticksPerDay('TIMESTAMP')
-  const days = Math.min(alternativesMax + 1, Number((last - first) / perDay) + 1)
-  return Array.from({ length: Math.max(0, days) }, (_, index) =>
-    formatTimestamp(first + BigInt(index) * perDay, 'TIMESTAMP').slice(0, 10),
-  )
+  return range === null ? expand(part) : numbersBetween(range[1] ?? '', range[2] ?? '')
 }
 
 /** `10@Zone` and `T09:30` give `10T09:30@Zone`: an alternative's own zone stays last. */
@@ -182,11 +173,8 @@ function spansOf(
 }
 
 function plainSpan(text: string, unit: TimestampUnit): Range[] | null {
-  const range = text.split('..')
-  const [first, last] = range.map((part) => parseSpan(part.trim(), unit))
-  if (first === undefined || first === null || range.length > 2) return null
-  if (last === undefined) return [first]
-  return last === null ? null : [{ lo: first.lo, hi: last.hi }]
+  const span = parseSpan(text, unit)
+  return span === null ? null : [span]
 }
 
 function onDays(span: Range, days: ReadonlySet<number>, unit: TimestampUnit): Range[] {

@@ -55,10 +55,6 @@ test.each<[string, string[] | string]>([
       '2024-03-06T09:00 2024-03-06T09:00:59+',
     ],
   ],
-  [
-    '[2024-01-31..2024-02-01]T09:00;1h',
-    ['2024-01-31T09:00 2024-01-31T09:59:59+', '2024-02-01T09:00 2024-02-01T09:59:59+'],
-  ],
   ['$nope', 'Invalid date: $nope'],
   ['2024-01-01#Fun', 'Unknown day name: Fun'],
   ['2024-01-01@Nowhere/City', 'Invalid timezone: Nowhere/City'],
