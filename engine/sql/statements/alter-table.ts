@@ -154,8 +154,9 @@ function addColumns(
     const isKnown = findColumn(schema, column.name) !== undefined || taken.has(column.name.toLowerCase())
     if (isKnown && ifNotExists) return []
     if (isKnown) throw new SqlError(`column '${column.name}' already exists`, definition.position)
+    const place = schema.columns.length + taken.size
     taken.add(column.name.toLowerCase())
-    return [{ kind: 'addColumn', tableId: schema.id, column, ifNotExists }]
+    return [{ kind: 'addColumn', tableId: schema.id, column: { ...column, place }, ifNotExists }]
   })
 }
 

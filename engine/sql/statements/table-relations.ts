@@ -20,13 +20,14 @@ export function columnsRelation(version: TableVersion, { catalog }: BindContext)
     ),
     rows: () => {
       const { symbolCounts } = catalog.figures(version.schema.id)
-      return liveColumns(version.schema).map(({ id, name, type, symbol, indexed }): Value[] => {
+      return liveColumns(version.schema).map(({ id, name, type, symbol, indexed, place }): Value[] => {
         const isSymbol = type.name === 'SYMBOL'
         return [
           name,
           typeText(type),
           indexed !== undefined,
-          isSymbol ? (indexed?.blockCapacity ?? defaultIndexCapacity) : 0,
+          // As clients know it: ALTER TABLE notes the capacity for columns of every type.
+          isSymbol || place !== undefined ? (indexed?.blockCapacity ?? defaultIndexCapacity) : 0,
           isSymbol && (symbol?.cached ?? true),
           isSymbol ? (symbol?.capacity ?? defaultSymbolCapacity) : 0,
           isSymbol ? (symbolCounts.get(id) ?? 0) : 0,
