@@ -3,7 +3,7 @@
 
 import { assert } from '../base/assert.js'
 import { AccessError, errorRecord, SqlError } from '../base/errors.js'
-import { insertSelectRows, resultWindowBytes } from '../base/limits.js'
+import { resultWindowBytes } from '../base/limits.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type {
@@ -21,7 +21,6 @@ import type {
   LineTicket,
   LoadOptions,
   ParsedStatement,
-  PlanResult,
   RowsResult,
   RowTransaction,
   Session,
@@ -32,30 +31,33 @@ import type {
 } from '../engine.js'
 import { setFigure } from '../memory/figures.js'
 import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
+import type { ProfileMode } from '../sql/exec/profile.js'
 import { parseScript, parseStatement } from '../sql/parse/parse.js'
 import type { Query } from '../sql/plan/plan.js'
 import { describeStatement } from '../sql/statements/describe.js'
-import { type PlanOptions, planParsed, planRow } from '../sql/statements/plan-statement.js'
+import { explainColumns } from '../sql/statements/explain.js'
+import { type PlanOptions, planParsed, planRows } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import { dataType } from '../types/column-types.js'
-import type { Value } from '../types/value.js'
 import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
+import { explainedOf, explainLines } from './explain.js'
 import { LineDoor } from './line-door.js'
 import { openLoad } from './load-door.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
+  allRows,
+  insertAll,
   isWhole,
   type Planned,
   selectColumns,
   setOption,
   storedView,
   tableOnly,
-  transposed,
   validationOf,
 } from './local-plans.js'
 import { PlanCache } from './plan-cache.js'
@@ -208,7 +210,10 @@ export class LocalEngine implements Engine {
     const start = performance.now()
     const { planned, cached } = this.#plan(sql, options)
     const compilerMs = performance.now() - start
-    if (planned.kind === 'query') return this.#query(sql, planned, options, compilerMs, cached)
+    if (planned.kind === 'query') {
+      if (planned.explained !== undefined || options.explain) return this.#explain(sql, planned, options, compilerMs)
+      return this.#query(sql, planned, options, compilerMs, cached)
+    }
     if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)
     guardWrite(this.#options.memory, planned)
     try {
@@ -217,6 +222,22 @@ export class LocalEngine implements Engine {
     } finally {
       this.#ended(options.session, sql, start)
     }
+  }
+
+  async #explain(
+    sql: string,
+    planned: Planned<'query'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+  ): Promise<StatementResult> {
+    const quiet = { ...options, ...allRows, encoding: { kind: 'count' } } as const
+    const lines = await explainLines(planned.explained ?? explainedOf(planned), {
+      figures: (tableId) => this.#catalog.figures(tableId),
+      run: (query, profile) => this.#run(sql, query, { ...quiet, profile }, () => {}),
+    })
+    if (options.explain) return { kind: 'plan', lines, compilerMs }
+    const rows = lines.map((line) => [line])
+    return this.#query(sql, planRows(explainColumns, rows, this.#planOptions(options)), options, compilerMs, false)
   }
 
   #ended(session: Session, sql: string, startMs: number): void {
@@ -306,8 +327,7 @@ export class LocalEngine implements Engine {
     options: ExecuteOptions,
     compilerMs: number,
     cached: boolean,
-  ): RowsResult | PlanResult {
-    if (options.explain) return { kind: 'plan', lines: planned.explain(), compilerMs }
+  ): RowsResult {
     const { query, columns } = selectColumns(planned, options.columns)
     const startMs = performance.now() - compilerMs
     const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs))
@@ -330,7 +350,7 @@ export class LocalEngine implements Engine {
     options: Pick<
       ExecuteOptions,
       'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs' | 'windowBytes'
-    >,
+    > & { readonly profile?: ProfileMode },
     ended: () => void,
   ): RunningQuery {
     const { view, queries, jit, clock } = this.#options
@@ -345,6 +365,7 @@ export class LocalEngine implements Engine {
       timeoutMs: options.timeoutMs,
       jit,
       windowBytes: options.windowBytes ?? resultWindowBytes,
+      ...(options.profile === undefined ? {} : { profile: options.profile }),
     }
     const running = queries.run(request, () => {
       held.release()
@@ -408,7 +429,7 @@ export class LocalEngine implements Engine {
     const secret = await this.users.change(users, change)
     if (secret === null) return { kind: 'done', tag, rows: 0, compilerMs }
     const columns = secret.columns.map((name) => ({ name, type: dataType('VARCHAR') }))
-    return this.#query(sql, planRow(columns, secret.row, this.#planOptions(options)), options, compilerMs, false)
+    return this.#query(sql, planRows(columns, [secret.row], this.#planOptions(options)), options, compilerMs, false)
   }
 
   /** Others see their own; administrators see all. */
@@ -469,21 +490,11 @@ export class LocalEngine implements Engine {
 
   async #insertSelect(
     sql: string,
-    planned: Pick<Planned<'insertSelect'>, 'tableId' | 'query' | 'columns'>,
+    planned: Pick<Planned<'insertSelect'>, 'tableId' | 'query' | 'columns' | 'batchRows'>,
     options: ExecuteOptions,
   ): Promise<number> {
-    const whole = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false }
-    const unlimited = { encoding: { kind: 'values' }, ...whole } as const
-    const running = this.#run(sql, planned.query, { ...options, ...unlimited }, () => {})
-    let inserted = 0
-    let waiting: (readonly Value[])[] = []
-    for await (const rows of running.values) {
-      waiting.push(...rows)
-      if (waiting.length < insertSelectRows) continue
-      inserted += await this.#insert([transposed(planned, waiting)])
-      waiting = []
-    }
-    return waiting.length === 0 ? inserted : inserted + (await this.#insert([transposed(planned, waiting)]))
+    const running = this.#run(sql, planned.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
+    return insertAll(running.values, planned, (rows) => this.#insert([rows]))
   }
 
   /** The writer is gone: whoever waits for an answer learns it. */

@@ -1,6 +1,7 @@
 // What the engine on the main thread makes of plans: rows for an insert, a choice of columns, views of the catalog.
 
 import { SqlError } from '../base/errors.js'
+import { insertSelectRows } from '../base/limits.js'
 import type { ParsedStatement, Session, Validation } from '../engine.js'
 import type { StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
@@ -16,7 +17,27 @@ export function setOption({ trace }: Session, { name, values }: Planned<'set'>):
 }
 
 /** Result rows as the columns of an insert. */
-export function transposed(
+/** A query that is asked for all of its rows. */
+export const allRows = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false } as const
+
+/** Inserts rows as they come, many at a time; gives their count. */
+export async function insertAll(
+  values: AsyncIterable<readonly (readonly Value[])[]>,
+  target: Pick<Planned<'insertSelect'>, 'tableId' | 'columns' | 'batchRows'>,
+  insert: (rows: RowsInput) => Promise<number>,
+): Promise<number> {
+  const batchRows = Math.min(target.batchRows ?? insertSelectRows, insertSelectRows)
+  let inserted = 0
+  let waiting: (readonly Value[])[] = []
+  for await (const rows of values) {
+    waiting.push(...rows)
+    for (; waiting.length >= batchRows; waiting = waiting.slice(batchRows))
+      inserted += await insert(transposed(target, waiting.slice(0, batchRows)))
+  }
+  return waiting.length === 0 ? inserted : inserted + (await insert(transposed(target, waiting)))
+}
+
+function transposed(
   { tableId, columns }: Pick<Planned<'insertSelect'>, 'tableId' | 'columns'>,
   rows: readonly (readonly Value[])[],
 ): RowsInput {

@@ -11,6 +11,7 @@ import type { CsvShape } from '../csv/shape.js'
 import type { CsvDecoding, CsvLoad, LoadOptions } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { FromQueryThread, RunQuery, ShareFragment } from '../sql/exec/messages.js'
+import type { NodeProfile } from '../sql/exec/profile.js'
 import type { Job, JobResult, StageWork } from '../storage/messages.js'
 import type { Value } from '../types/value.js'
 import { CsvDoor } from './csv-door.js'
@@ -22,6 +23,7 @@ export interface QuerySummary {
   readonly rows: number
   readonly cut: boolean
   readonly executeMs: number
+  readonly profile?: readonly NodeProfile[]
 }
 
 /** A query under way, as its reader sees it. */
@@ -277,7 +279,7 @@ class Running implements RunningQuery {
         break
       case 'end':
         this.#over = 'yes'
-        this.#settle.resolve({ rows: message.rows, cut: message.cut, executeMs: message.executeMs })
+        this.#settle.resolve(message)
         break
       case 'error':
         this.#over = errorFromRecord(message.error)

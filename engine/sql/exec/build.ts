@@ -30,6 +30,10 @@ import { windowOperator } from './window.js'
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 
 export function buildOperator(context: ExecContext, plan: Plan): Operator {
+  return context.profile?.watch(plan, () => operatorOf(context, plan)) ?? operatorOf(context, plan)
+}
+
+function operatorOf(context: ExecContext, plan: Plan): Operator {
   switch (plan.kind) {
     case 'scan':
       return buildScan(context, plan)
@@ -112,23 +116,31 @@ function buildLimit(context: ExecContext, { input, columns, lo, hi }: PlanOf<'li
 function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operator {
   const { input } = plan
   const shape = input.kind === 'scan' ? scanShape(context, input) : null
-  const known =
-    shape === null
-      ? undefined
-      : (metadataOperator(context, plan, shape) ?? aggregateFragmentOperator(context, plan, shape))
+  const counted = shape === null ? undefined : metadataOperator(context, plan, shape)
+  if (counted !== undefined) return noted(context, 'metadata', counted)
+  const fused = shape === null ? undefined : aggregateFragmentOperator(context, plan, shape)
+  if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
   const dense = readsOneTable(input)
-  return (
-    known ??
-    sharedAggregate(context, plan, dense) ??
-    aggregateOperator(context, buildOperator(context, input), plan, dense)
-  )
+  const shared = sharedAggregate(context, plan, dense)
+  if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
+  return noted(context, 'hash table', aggregateOperator(context, buildOperator(context, input), plan, dense))
+}
+
+function noted(context: ExecContext, kernel: string, operator: Operator): Operator {
+  context.profile?.note(kernel)
+  return operator
 }
 
 function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
   const { input } = plan
   const shape = input.kind === 'scan' ? scanShape(context, input) : null
-  const known = shape === null ? undefined : sampleFragmentOperator(context, plan, shape)
-  return known ?? sampleOperator(context, buildOperator(context, input), plan, readsOneTable(input))
+  const fused = shape === null ? undefined : sampleFragmentOperator(context, plan, shape)
+  if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
+  return noted(
+    context,
+    'hash table',
+    sampleOperator(context, buildOperator(context, input), plan, readsOneTable(input)),
+  )
 }
 
 function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {

@@ -6,6 +6,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PartAccess } from '../../storage/part-access.js'
 import type { TableSnapshot } from '../../storage/schema.js'
 import type { Evaluation } from '../functions/evaluate.js'
+import type { Profile } from './profile.js'
 import type { QuerySpace } from './query-space.js'
 import type { Sharing } from './share.js'
 import type { Symbols, SymbolTexts } from './symbols.js'
@@ -22,6 +23,8 @@ export interface ExecContext {
   readonly symbols: Symbols
   /** Generated kernels; null when the query must go without. */
   readonly jit: Jit | null
+  /** Of EXPLAIN. */
+  readonly profile?: Profile
   /** Other threads that may help; none where it is missing. */
   readonly sharing?: Sharing
   /** Called once when the query ends, however it ends. */

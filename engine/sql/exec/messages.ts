@@ -5,6 +5,7 @@ import type { ErrorRecord } from '../../base/errors.js'
 import type { TableSnapshot } from '../../storage/schema.js'
 import type { SubqueryResult } from '../functions/evaluate.js'
 import type { Query } from '../plan/plan.js'
+import type { NodeProfile, ProfileMode } from './profile.js'
 import type { ShareDetails } from './share.js'
 
 export type ParquetCodec = 'NONE' | 'SNAPPY' | 'GZIP' | 'LZ4' | 'ZSTD' | 'BROTLI' | 'LZO'
@@ -72,6 +73,8 @@ export interface RunQuery {
   /** Milliseconds from receipt; 0 = none. */
   readonly timeoutMs: number
   readonly jit: boolean
+  /** For EXPLAIN. */
+  readonly profile?: ProfileMode
   /** Bound of encoded bytes that may wait unreleased. */
   readonly windowBytes: number
 }
@@ -121,6 +124,7 @@ export type FromQueryThread =
       /** True when rowsMax cut the result. */
       readonly cut: boolean
       readonly executeMs: number
+      readonly profile?: readonly NodeProfile[]
     }
   | { readonly kind: 'error'; readonly queryId: number; readonly error: ErrorRecord }
   | ShareFragment

@@ -10,6 +10,7 @@ import type { SubqueryResult } from '../functions/evaluate.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { ExecContext } from './context.js'
 import type { FromQueryThread, RunQuery } from './messages.js'
+import { Profile } from './profile.js'
 import { QuerySpace } from './query-space.js'
 import { Symbols, SymbolTexts } from './symbols.js'
 
@@ -46,6 +47,7 @@ export function queryContext(
 ): Omit<ExecContext, 'onEnd' | 'sharing'> {
   const { memory, clock } = host
   const space = new QuerySpace(memory, host.allocator)
+  const profile = request.profile === undefined ? undefined : new Profile(request.profile, request.query)
   return {
     memory,
     space,
@@ -61,6 +63,7 @@ export function queryContext(
     },
     texts: new SymbolTexts(memory),
     symbols: new Symbols(space),
-    jit: request.jit ? host.jit : null,
+    jit: request.jit ? (profile?.jit(host.jit) ?? host.jit) : null,
+    ...(profile === undefined ? {} : { profile }),
   }
 }

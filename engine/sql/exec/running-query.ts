@@ -12,6 +12,7 @@ import { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
 import { createEncoder, type Encoder } from './encoder.js'
 import type { RunQuery } from './messages.js'
+import type { NodeProfile } from './profile.js'
 import { type QueryHost, queryContext } from './query-host.js'
 import type { QuerySpace } from './query-space.js'
 import { QuerySharing } from './share-query.js'
@@ -82,6 +83,7 @@ export class RunningQuery {
   step(): Progress {
     this.#check()
     if (this.parked) return 'parked'
+    if (this.#request.profile === 'built') return this.#describe()
     if (this.#subqueries.length < this.#request.query.subqueries.length) return this.#stepSubquery()
     if (this.#root === null) this.#begin()
     if (this.#encoder?.drain?.() === true) return 'worked'
@@ -166,8 +168,21 @@ export class RunningQuery {
       rows: countAll ? this.#seen : this.#sent,
       cut: this.#cut,
       executeMs: this.#host.clock.monotonicMs() - this.#startedMs,
+      ...this.#profiled(),
     })
     return 'ended'
+  }
+
+  /** EXPLAIN without ANALYZE: the operators are made and not asked. */
+  #describe(): Progress {
+    buildOperator(this.#context, this.#request.query.plan)
+    this.#host.post({ kind: 'end', queryId: this.queryId, rows: 0, cut: false, executeMs: 0, ...this.#profiled() })
+    return 'ended'
+  }
+
+  #profiled(): { readonly profile?: readonly NodeProfile[] } {
+    const { profile } = this.#context
+    return profile === undefined ? {} : { profile: profile.results() }
   }
 
   #stepSubquery(): Progress {

@@ -7,22 +7,26 @@ import { displayText } from '../functions/convert.js'
 import type { Expression, Plan, PlanColumn, Query } from './plan.js'
 import { inputsOf } from './walk-plan.js'
 
-export function printQuery(query: Query, tableName: (table: number) => string): string[] {
+/** `details` are put behind the words for a node. */
+export function printQuery(
+  query: Query,
+  tableName: (table: number) => string,
+  details: (plan: Plan) => string = () => '',
+): string[] {
   const lines: string[] = []
-  print(query.plan, 0, lines, tableName)
+  const print = (plan: Plan, depth: number): void => {
+    lines.push(`${'    '.repeat(depth)}${nodeText(plan, tableName)}${details(plan)}`)
+    if (plan.kind === 'scan' && plan.filter !== null) {
+      lines.push(`${'    '.repeat(depth + 1)}filter: ${expressionShown(plan.filter, plan.columns)}`)
+    }
+    for (const input of inputsOf(plan)) print(input, depth + 1)
+  }
+  print(query.plan, 0)
   for (const [index, { plan, mode }] of query.subqueries.entries()) {
     lines.push(`Subquery ${index} mode: ${mode}`)
-    print(plan, 1, lines, tableName)
+    print(plan, 1)
   }
   return lines
-}
-
-function print(plan: Plan, depth: number, lines: string[], tableName: (table: number) => string): void {
-  lines.push(`${'    '.repeat(depth)}${nodeText(plan, tableName)}`)
-  if (plan.kind === 'scan' && plan.filter !== null) {
-    lines.push(`${'    '.repeat(depth + 1)}filter: ${expressionShown(plan.filter, plan.columns)}`)
-  }
-  for (const input of inputsOf(plan)) print(input, depth + 1, lines, tableName)
 }
 
 function nodeText(plan: Plan, tableName: (table: number) => string): string {

@@ -1,7 +1,7 @@
 // Walking and rewriting plans.
 
 import { rewriteExpression } from '../bind/walk-expression.js'
-import type { Expression, Plan } from './plan.js'
+import type { Expression, Plan, Query } from './plan.js'
 
 /** Rebuilds a node over new inputs; the node itself when they are the same. */
 export function mapInputs(plan: Plan, map: (input: Plan) => Plan): Plan {
@@ -39,4 +39,10 @@ export function inputsOf(plan: Plan): readonly Plan[] {
 /** Replaces columns by the expressions that make them. */
 export function substitute(expression: Expression, made: readonly Expression[]): Expression {
   return rewriteExpression(expression, (part) => (part.kind === 'column' ? made[part.index] : undefined))
+}
+
+/** All nodes of a query, each before its inputs, sub-queries last: their numbers for whoever speaks of them. */
+export function plansOf({ plan, subqueries }: Query): Plan[] {
+  const below = (node: Plan): Plan[] => [node, ...inputsOf(node).flatMap(below)]
+  return [plan, ...subqueries.map((subquery) => subquery.plan)].flatMap(below)
 }

@@ -10,6 +10,7 @@ import { bindQuery } from '../bind/query.js'
 import { typeOfName } from '../bind/types.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { batchRowsOf } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { applyOptions } from './table-options.js'
@@ -220,7 +221,7 @@ function likeSchema(statement: ast.CreateTable, like: ast.TableName, context: Bi
 
 function planCreateAs(
   statement: ast.CreateTable,
-  { query, casts }: ast.CreateAs,
+  { query, casts, batch }: ast.CreateAs,
   context: BindContext,
 ): PlannedStatement {
   const relation = bindQuery(query, context)
@@ -252,7 +253,15 @@ function planCreateAs(
     ifNotExists: statement.ifNotExists,
   }
   const plan = targetProjection(relation, targets, [query.position])
-  return { kind: 'createTableAs', change, query: queryOf(plan, -1, context), columns: targets, tag: 'CREATE TABLE' }
+  const batchRows = batchRowsOf(batch, context)
+  return {
+    kind: 'createTableAs',
+    change,
+    batchRows,
+    query: queryOf(plan, -1, context),
+    columns: targets,
+    tag: 'CREATE TABLE',
+  }
 }
 
 /** Types that only results have become text. */

@@ -45,6 +45,15 @@ export function targetColumns({ columns }: ast.Insert, { schema }: TableVersion)
   })
 }
 
+/** `batch 1000` of INSERT and CREATE TABLE: rows of one transaction. */
+export function batchRowsOf(batch: ast.Expression | null, context: BindContext): number | null {
+  if (batch === null) return null
+  const value = bindExpression(batch, { context, columns: [], aggregates: null, windows: null })
+  const rows = isConstant(value) ? Number(value.value) : Number.NaN
+  if (!Number.isInteger(rows) || rows < 1) throw new SqlError('must be positive integer number', batch.position)
+  return rows
+}
+
 // VALUES ------------------------------------------------------------------------------------------------------------
 
 function rowsOf(
@@ -115,7 +124,7 @@ export function insertValue(
 // SELECT ------------------------------------------------------------------------------------------------------------
 
 function planInsertSelect(
-  { table, columns, declarations, commonTables }: ast.Insert,
+  { table, columns, declarations, commonTables, batch }: ast.Insert,
   source: ast.Query,
   { schema }: TableVersion,
   targets: readonly TargetColumn[],
@@ -143,5 +152,12 @@ function planInsertSelect(
     filled,
     columns.length === 0 ? [source.position] : columns.map(({ position }) => position),
   )
-  return { kind: 'insertSelect', tableId: schema.id, query: queryOf(plan, -1, context), columns: filled, tag: 'INSERT' }
+  return {
+    kind: 'insertSelect',
+    tableId: schema.id,
+    batchRows: batchRowsOf(batch, context),
+    query: queryOf(plan, -1, context),
+    columns: filled,
+    tag: 'INSERT',
+  }
 }

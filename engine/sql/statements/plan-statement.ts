@@ -14,6 +14,7 @@ import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import { planAlterTable, renameTable } from './alter-table.js'
 import { planCreateTable } from './create-table.js'
+import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { planRelation } from './query-statement.js'
@@ -48,14 +49,14 @@ export function planParsed(statement: ast.Statement, sql: string, options: PlanO
 }
 
 /** A result of one row, made elsewhere. */
-export function planRow(
+export function planRows(
   columns: readonly RelationColumn[],
-  row: readonly Value[],
+  rows: readonly (readonly Value[])[],
   options: PlanOptions,
 ): Extract<PlannedStatement, { kind: 'query' }> {
   const context = bindContext({ sql: '', ...options })
   context.cacheable = false
-  return planRelation(plainRelation({ kind: 'values', columns, rows: [row] }), context)
+  return planRelation(plainRelation({ kind: 'values', columns, rows }), context)
 }
 
 function plan(statement: ast.Statement, context: BindContext): PlannedStatement {
@@ -65,7 +66,7 @@ function plan(statement: ast.Statement, context: BindContext): PlannedStatement 
     case 'query':
       return planRelation(bindQuery(statement, context), context)
     case 'explain':
-      return planExplain(statement, context)
+      return planExplain(statement, context, plan)
     case 'insert':
       return planInsert(statement, context)
     case 'create table':
@@ -169,34 +170,6 @@ function queryId(expression: ast.Expression, context: BindContext): bigint {
   if (!isConstant(value) || typeof value.value !== 'bigint')
     throw new SqlError('a query id is expected', expression.position)
   return value.value
-}
-
-// EXPLAIN -----------------------------------------------------------------------------------------------------------
-
-function planExplain({ statement }: ast.Explain, context: BindContext): PlannedStatement {
-  const lines = explainLines(statement, context)
-  context.cacheable = false
-  const columns = [{ name: 'QUERY PLAN', type: dataType('STRING') }]
-  return planRelation(plainRelation({ kind: 'values', columns, rows: lines.map((line) => [line]) }), context)
-}
-
-function explainLines(statement: ast.Explain['statement'], context: BindContext): readonly string[] {
-  if (statement.kind === 'update' || statement.kind === 'delete') {
-    const { schema } = tableOf(statement.table, context)
-    return [`${statement.kind === 'update' ? 'Update' : 'Delete'} table: ${schema.name}`]
-  }
-  const planned = plan(statement, context)
-  switch (planned.kind) {
-    case 'query':
-      return planned.explain()
-    case 'insertSelect':
-    case 'createTableAs':
-      return [planned.kind === 'insertSelect' ? 'Insert into table' : 'Create table']
-    case 'insert':
-      return [`Insert into table rows: ${planned.rows.rows}`]
-    default:
-      return [statement.kind === 'create table' ? `Create table: ${statement.table.name}` : statement.kind]
-  }
 }
 
 // DROP, RENAME, TRUNCATE --------------------------------------------------------------------------------------------

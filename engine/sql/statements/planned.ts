@@ -13,15 +13,27 @@ export interface TargetColumn {
   readonly type: DataType
 }
 
+export interface Explained {
+  readonly query: Query
+  readonly tableNames: readonly string[]
+  readonly analyze: boolean
+  readonly asJson: boolean
+  /** Lines before the query's own: of INSERT and CREATE TABLE. */
+  readonly heading: readonly string[]
+}
+
 export type PlannedStatement =
-  /** SELECT, SHOW and EXPLAIN: rows come back. `explain`: the plan in words, one line per node. */
+  /** SELECT, SHOW and EXPLAIN: rows come back. */
   | {
       readonly kind: 'query'
       readonly query: Query
       readonly columns: readonly ResultColumn[]
-      readonly explain: () => readonly string[]
+      /** Of the tables in Query.tables. */
+      readonly tableNames: readonly string[]
       /** The same text gives the same plan while the tables that it names keep their versions. */
       readonly cacheable: boolean
+      /** Of EXPLAIN, whose rows are words about this query; `query` then is what stands for them until it is known. */
+      readonly explained?: Explained
     }
   /** Serial changes, in this order, each awaited before the next. Empty: nothing to do (IF EXISTS). */
   | { readonly kind: 'change'; readonly changes: readonly SchemaChange[]; readonly tag: string }
@@ -31,6 +43,8 @@ export type PlannedStatement =
       readonly tableId: number
       readonly query: Query
       readonly columns: readonly TargetColumn[]
+      /** Rows of one transaction; null = as many as are good. */
+      readonly batchRows: number | null
       readonly tag: 'INSERT'
     }
   /** The table is made first; `columns` ids count from 0 as the new schema's. Nothing is done if it existed. */
@@ -39,6 +53,7 @@ export type PlannedStatement =
       readonly change: Extract<SchemaChange, { kind: 'createTable' }>
       readonly query: Query
       readonly columns: readonly TargetColumn[]
+      readonly batchRows: number | null
       readonly tag: 'CREATE TABLE'
     }
   /** UPDATE and DELETE. `tables`: ids of the program's tables from 1 on; their snapshots are missing yet. */

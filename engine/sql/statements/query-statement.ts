@@ -7,8 +7,7 @@ import { columnExpression } from '../bind/order.js'
 import type { Relation } from '../bind/scope.js'
 import { optimiseQuery } from '../plan/optimise.js'
 import type { Plan, Query } from '../plan/plan.js'
-import { printQuery } from '../plan/print-plan.js'
-import type { PlannedStatement } from './planned.js'
+import type { Explained, PlannedStatement } from './planned.js'
 
 export function queryOf(plan: Plan, timestampIndex: number, { tables, subqueries }: BindContext): Query {
   const query: Query = {
@@ -20,7 +19,11 @@ export function queryOf(plan: Plan, timestampIndex: number, { tables, subqueries
   return optimiseQuery(query, (index) => tables[index])
 }
 
-export function planRelation(bound: Relation, context: BindContext): Extract<PlannedStatement, { kind: 'query' }> {
+export function planRelation(
+  bound: Relation,
+  context: BindContext,
+  explained?: Explained,
+): Extract<PlannedStatement, { kind: 'query' }> {
   const relation = withNames(bound, context)
   const columns: ResultColumn[] = relation.plan.columns.map(({ name, type }) => ({ name, type }))
   const query = queryOf(relation.plan, relation.timestampIndex, context)
@@ -29,8 +32,9 @@ export function planRelation(bound: Relation, context: BindContext): Extract<Pla
     kind: 'query',
     query,
     columns,
-    explain: () => printQuery(query, (table) => names[table] ?? ''),
+    tableNames: names,
     cacheable: context.cacheable,
+    ...(explained === undefined ? {} : { explained }),
   }
 }
 

@@ -1,0 +1,64 @@
+// EXPLAIN: the statement is planned. Of a query the words are found when the statement runs (threads/explain.ts), since
+// they tell what the figures of the tables, and with ANALYZE the operators, say at that moment.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { plainRelation } from '../bind/query.js'
+import type * as ast from '../parse/ast.js'
+import type { Query } from '../plan/plan.js'
+import type { Explained, PlannedStatement } from './planned.js'
+import { planRelation } from './query-statement.js'
+import { tableOf } from './show.js'
+
+export const explainColumns = [{ name: 'QUERY PLAN', type: dataType('STRING') }]
+
+const formats: ReadonlySet<string> = new Set(['text', 'json'])
+
+export function planExplain(
+  { statement, analyze, format, position }: ast.Explain,
+  context: BindContext,
+  plan: (statement: ast.Statement, context: BindContext) => PlannedStatement,
+): PlannedStatement {
+  if (format !== null && !formats.has(format))
+    throw new SqlError(`unknown format of EXPLAIN [format=${format}]`, position)
+  const { lines, query } = partsOf(statement, context, plan)
+  if (analyze && (query === null || lines.length > 0))
+    throw new SqlError('EXPLAIN ANALYZE takes a query', statement.position)
+  const tableNames = context.tables.map(({ schema }) => schema.name)
+  const explained: Explained | undefined =
+    query === null ? undefined : { query, tableNames, analyze, asJson: format === 'json', heading: lines }
+  context.cacheable = false
+  const rows =
+    explained === undefined && format === 'json' ? [[JSON.stringify([{ Plan: lines }])]] : lines.map((line) => [line])
+  return planRelation(plainRelation({ kind: 'values', columns: explainColumns, rows }), context, explained)
+}
+
+function partsOf(
+  statement: ast.Explain['statement'],
+  context: BindContext,
+  plan: (statement: ast.Statement, context: BindContext) => PlannedStatement,
+): { readonly lines: readonly string[]; readonly query: Query | null } {
+  if (statement.kind === 'update' || statement.kind === 'delete') {
+    const { schema } = tableOf(statement.table, context)
+    // Its own tables are no tables of the answer.
+    plan(statement, { ...context, tables: [], subqueries: [] })
+    return { lines: [`${statement.kind === 'update' ? 'Update' : 'Delete'} table: ${schema.name}`], query: null }
+  }
+  const planned = plan(statement, context)
+  switch (planned.kind) {
+    case 'query':
+      return { lines: [], query: planned.query }
+    case 'insertSelect':
+      return { lines: ['Insert into table'], query: planned.query }
+    case 'createTableAs':
+      return { lines: [`Create table: ${planned.change.schema.name}`], query: planned.query }
+    case 'insert':
+      return { lines: [`Insert into table rows: ${planned.rows.rows}`], query: null }
+    default:
+      return {
+        lines: [statement.kind === 'create table' ? `Create table: ${statement.table.name}` : statement.kind],
+        query: null,
+      }
+  }
+}

@@ -1,0 +1,49 @@
+// The words of EXPLAIN: the plan with the rows that are to be expected, the partitions that a scan touches and what does
+// the work; with ANALYZE also the rows that came and the time that it took, inputs included.
+
+import type { TableFigures } from '../sql/catalog.js'
+import type { NodeProfile, ProfileMode } from '../sql/exec/profile.js'
+import { Estimates } from '../sql/plan/estimate.js'
+import type { Plan, Query } from '../sql/plan/plan.js'
+import { printQuery } from '../sql/plan/print-plan.js'
+import { plansOf } from '../sql/plan/walk-plan.js'
+import type { Explained, PlannedStatement } from '../sql/statements/planned.js'
+import type { RunningQuery } from './query-door.js'
+
+export interface ExplainSources {
+  readonly figures: (tableId: number) => TableFigures
+  /** Starts the query without sending rows. */
+  readonly run: (query: Query, profile: ProfileMode) => RunningQuery
+}
+
+/** Of a query that was asked for its plan without the word EXPLAIN. */
+export function explainedOf({ query, tableNames }: Extract<PlannedStatement, { kind: 'query' }>): Explained {
+  return { query, tableNames, analyze: false, asJson: false, heading: [] }
+}
+
+export async function explainLines(explained: Explained, { figures, run }: ExplainSources): Promise<string[]> {
+  const { query, tableNames, analyze, asJson, heading } = explained
+  const running = run(query, analyze ? 'run' : 'built')
+  for await (const _ of running.blocks);
+  const { profile = [], executeMs } = await running.summary
+  const numbers = new Map(plansOf(query).map((plan, index) => [plan, index]))
+  const profiles = new Map(profile.map((node) => [node.node, node]))
+  const estimates = new Estimates((table) => figures(query.tables[table] ?? -1))
+  const details = (plan: Plan): string => nodeDetails(plan, estimates, profiles.get(numbers.get(plan) ?? -1), analyze)
+  const words = printQuery(query, (table) => tableNames[table] ?? '', details)
+  const lines = [...heading, ...words.map((line) => (heading.length > 0 ? `    ${line}` : line))]
+  if (analyze) lines.push(`Execution time: ${executeMs.toFixed(3)} ms`)
+  return asJson ? [JSON.stringify([{ Plan: lines }])] : lines
+}
+
+function nodeDetails(plan: Plan, estimates: Estimates, profile: NodeProfile | undefined, analyze: boolean): string {
+  const parts = [`rows: ~${estimates.rows(plan)}`]
+  if (plan.kind === 'scan') {
+    const { partitions, partitionsInAll } = estimates.scan(plan)
+    parts.push(`partitions: ${partitions} of ${partitionsInAll}`)
+  }
+  if (profile !== undefined && profile.kernel !== '') parts.push(`kernel: ${profile.kernel}`)
+  if (analyze && profile !== undefined) parts.push(`actual rows: ${profile.rows} time: ${profile.ms.toFixed(3)} ms`)
+  if (analyze && profile === undefined) parts.push('within the node above')
+  return ` (${parts.join(', ')})`
+}
