@@ -2,10 +2,11 @@
 
 import { statfsSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { EngineHooks, EngineOptions } from '../engine/engine.js'
+import type { CopyDirectories } from '../pipeline/ingest.js'
 import { configuredNames } from './security.js'
 import { environmentName, type LoadedSettings, type SettingOrigin, type Settings, settingRow } from './settings.js'
 import { settingsTable } from './settings-table.js'
@@ -29,6 +30,13 @@ export interface EngineSurroundings {
   readonly log: Log
   readonly clock: Clock
   readonly fatal: (error: Error) => void
+}
+
+export function copyDirectories(settings: Settings, root: string): CopyDirectories {
+  return {
+    importRoot: resolve(root, settings['copy.import.root']),
+    exportRoot: resolve(root, settings['copy.export.root']),
+  }
 }
 
 export function engineOptions({ root, loaded, current, hooks, log, clock, fatal }: EngineSurroundings): EngineOptions {

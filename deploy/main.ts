@@ -24,8 +24,8 @@ import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { type MinHttpGateway, openMinHttpGateway } from '../gateways/min-http/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
-import { recoverImports } from '../pipeline/ingest.js'
-import { engineOptions, freeBytesMin } from './engine-options.js'
+import { copyRelations, fileCopier, recoverImports } from '../pipeline/ingest.js'
+import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.js'
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
 import type { LiveSettings, Loaded } from './live-settings.js'
@@ -130,6 +130,9 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   watchDisk(loaded)
   live.onChange(watchDisk)
   await recoverImports({ engine, session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights } })
+  const directories = copyDirectories(loaded.values, root)
+  engine.copier(fileCopier(engine, directories))
+  for (const relation of copyRelations(directories)) engine.relation(relation)
   const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
   for (const relation of [...connectionRelations(registry), memoryRelation(engine)]) engine.relation(relation)
   const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock })

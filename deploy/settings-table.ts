@@ -244,6 +244,16 @@ export const settingsTable = {
     choices: ['close', 'skip'],
     says: 'After a line that cannot be stored: `close` the connection, or `skip` the line. It is recorded either way.',
   },
+  'copy.import.root': {
+    type: 'text',
+    initial: 'import',
+    says: 'Directory from which COPY reads files; a relative path is below the root folder.',
+  },
+  'copy.export.root': {
+    type: 'text',
+    initial: 'export',
+    says: 'Directory to which COPY writes files, and from which it reads them again; a relative path is below the root folder.',
+  },
   'pg.enabled': {
     type: 'boolean',
     initial: 'true',

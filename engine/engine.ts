@@ -300,8 +300,29 @@ export interface LoadOptions {
   /** What a block held, in the order of the file; an error that it throws ends the load. */
   readonly onDecoded: (rows: number, rejects: readonly CsvReject[]) => void
 }
+interface CopyFile {
+  /** As written: its place is up to who carries the copy out. */
+  readonly file: string
+  readonly filePosition: number
+  readonly position: number
+  /** Names lower case, words joined by a blank: `format`, `on error`, `partition by`. */
+  readonly options: ReadonlyMap<string, string>
+}
+
+/** COPY between a file and a table or the rows of a query. */
+export type CopyRequest =
+  | (CopyFile & { readonly direction: 'from'; readonly table: string })
+  | (CopyFile & { readonly direction: 'to'; readonly query: string })
+
+/** Gives the number of rows. */
+export type Copier = (
+  request: CopyRequest,
+  options: Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>,
+) => Promise<number>
 
 export interface Engine {
+  /** Names who carries out COPY of files; without it COPY is refused. */
+  copier(copier: Copier): void
   readonly users: UserDirectory
   /** Hands lines to the writer. Calls are served in their order; a request's blocks are never mixed with another's. */
   lines(request: LineRequest): LineTicket

@@ -67,14 +67,16 @@ export interface Detected {
   readonly columns: readonly CsvColumn[]
 }
 
-/** At least one record. */
-export function detectColumns(records: readonly (readonly string[])[], forceHeader: boolean): Detected {
+/** At least one record. `said`: whether the first line is a header; 'perhaps' is decided by types. */
+export function detectColumns(records: readonly (readonly string[])[], said: 'yes' | 'no' | 'perhaps'): Detected {
   const width = records[0]?.length ?? 0
   const regular = records.filter(({ length }) => length === width)
   const all = histogram(regular, width)
   const types: (Probe | null)[] = Array.from({ length: width }, () => null)
   const onlyTexts = choose(types, all, regular.length, true)
-  const header = (onlyTexts && !choose(types, all, regular.length - 1, false)) || forceHeader
+  const found = onlyTexts && !choose(types, all, regular.length - 1, false)
+  const header = said !== 'no' && (found || said === 'yes')
+  if (said === 'no' && found) choose(types, all, regular.length, true)
   const names = uniqueNames(width, header ? (regular[0] ?? []) : [])
   const columns = types.map((probe, index) => ({
     name: names[index] as string,

@@ -41,6 +41,8 @@ export interface ImportOptions {
   readonly name: string
   readonly overwrite: boolean
   readonly forceHeader: boolean
+  /** The first line is a row, whatever it looks like. */
+  readonly noHeader?: boolean
   /** Lines with too many values are skipped, whatever else is wrong stays wrong. */
   readonly skipExtra: boolean
   /** Bad rows are skipped; else the first one ends the import and nothing stays. */
@@ -200,9 +202,9 @@ export class ImportSession {
   }
 
   #begin(sample: Sample): void {
-    const { engine, name, overwrite, forceHeader, timestamp, partitionBy } = this.#options
+    const { engine, name, overwrite, forceHeader, noHeader, timestamp, partitionBy } = this.#options
     const { delimiter, records } = sample
-    const detected = detectColumns(records, forceHeader)
+    const detected = detectColumns(records, noHeader === true ? 'no' : forceHeader ? 'yes' : 'perhaps')
     const table = overwrite ? undefined : engine.table(name)
     const rows = detected.header ? records.slice(1) : records
     const request = { name, detected, delimiter, records: rows, schema: this.#schema, table, timestamp, partitionBy }

@@ -11,6 +11,7 @@ import { lineBody } from './line-body.js'
 import { type LineSinkOptions, lineSink } from './line-sink.js'
 
 export { ByteBudget } from './byte-budget.js'
+export { type CopyDirectories, copyRelations, fileCopier } from './copy-files.js'
 export { expandingStages } from './expanded-body.js'
 export { type ImportOptions, type ImportResult, ImportSession } from './import.js'
 export { ImportError, parseImportSchema } from './import-schema.js'

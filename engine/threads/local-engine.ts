@@ -2,12 +2,13 @@
 // carries out what the SQL front end planned. It never blocks and takes no lock.
 
 import { assert } from '../base/assert.js'
-import { AccessError, errorRecord, SqlError } from '../base/errors.js'
+import { errorRecord, SqlError } from '../base/errors.js'
 import { resultWindowBytes } from '../base/limits.js'
-import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
+import { demandRight } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type {
   Connector,
+  Copier,
   CsvDecoding,
   CsvLoad,
   CsvShape,
@@ -51,6 +52,8 @@ import { openLoad } from './load-door.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
+  copyFile,
+  demandCancel,
   insertAll,
   isWhole,
   type Planned,
@@ -59,6 +62,7 @@ import {
   storedView,
   tableOnly,
   validationOf,
+  visibleTo,
 } from './local-plans.js'
 import { PlanCache } from './plan-cache.js'
 import { poolRelations } from './pool-relations.js'
@@ -84,6 +88,8 @@ export class LocalEngine implements Engine {
   readonly #connectors = new Connectors()
   readonly connector = (connector: Connector): void => this.#connectors.add(connector)
   readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
+  #copier: Copier | null = null
+  readonly copier = (copier: Copier): void => void (this.#copier = copier)
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
   #planned: QueryFigures | null = null
@@ -110,7 +116,7 @@ export class LocalEngine implements Engine {
     this.users = new UserCatalog({
       configured: options.configuredUsers,
       clock,
-      store: (bytes) => this.#request((requestId) => ({ kind: 'users', requestId, bytes })),
+      store: (bytes) => this.#requests.send((requestId) => ({ kind: 'users', requestId, bytes })),
     })
     this.#catalog = {
       table: (name) => (this.#hides(name) ? undefined : tableOnly(view.table(name))),
@@ -121,8 +127,13 @@ export class LocalEngine implements Engine {
       relation: (name) => this.#relations.get(name.toLowerCase()),
       view: (name) => storedView(view.table(name)),
       views: () => view.tables().flatMap((version) => storedView(version) ?? []),
-      activity: () => this.#visible([...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])]),
-      users: () => this.#visible(this.users.figures().map((figures) => ({ ...figures, user: figures.name }))),
+      activity: () =>
+        visibleTo(this.#asking, [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])]),
+      users: () =>
+        visibleTo(
+          this.#asking,
+          this.users.figures().map((figures) => ({ ...figures, user: figures.name })),
+        ),
       parameters: options.parameters,
     }
     this.relation(this.#rejects.relation)
@@ -188,13 +199,17 @@ export class LocalEngine implements Engine {
 
   load(options: LoadOptions): CsvLoad {
     demandRoom(this.#options.memory)
-    return openLoad({ ...this.#options, request: (message) => this.#request(message) }, options)
+    return openLoad({ ...this.#options, request: (message) => this.#requests.send(message) }, options)
   }
 
   async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
     demandRoom(this.#options.memory)
     const rows = packed.reduce((sum, batch) => sum + batch.rows, 0)
-    return this.#request((requestId) => ({ kind: 'rows', requestId, tables: [{ tableId, rows, columns: [], packed }] }))
+    return this.#requests.send((requestId) => ({
+      kind: 'rows',
+      requestId,
+      tables: [{ tableId, rows, columns: [], packed }],
+    }))
   }
 
   rejects(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {
@@ -282,7 +297,7 @@ export class LocalEngine implements Engine {
 
   async #close(): Promise<void> {
     this.#lines.close()
-    await this.#request((requestId) => ({ kind: 'close', requestId }))
+    await this.#requests.send((requestId) => ({ kind: 'close', requestId }))
     await this.#options.endThreads()
   }
 
@@ -400,10 +415,10 @@ export class LocalEngine implements Engine {
       case 'createTableAs':
         return { tag: planned.tag, rows: await this.#createTableAs(sql, planned, options) }
       case 'checkpoint':
-        if (planned.action === 'flush') await this.#request((requestId) => ({ kind: 'checkpoint', requestId }))
+        if (planned.action === 'flush') await this.#requests.send((requestId) => ({ kind: 'checkpoint', requestId }))
         return { tag: planned.tag, rows: 0 }
       case 'cancelQuery':
-        this.#demandCancel(Number(planned.queryId), options.session)
+        demandCancel(options.session, this.#activity.get(Number(planned.queryId))?.user)
         if (!this.#options.queries.cancel(Number(planned.queryId), 'cancelled by user')) {
           throw new SqlError(`query to cancel not found in registry [id=${planned.queryId}]`, 0)
         }
@@ -414,6 +429,8 @@ export class LocalEngine implements Engine {
       case 'connector':
         await this.#connectors.alter(planned)
         return { tag: planned.tag, rows: 0 }
+      case 'copy':
+        return { tag: planned.tag, rows: await copyFile(this.#copier, planned.request, options) }
       case 'none':
         return { tag: planned.tag, rows: 0 }
     }
@@ -432,21 +449,6 @@ export class LocalEngine implements Engine {
     return this.#query(sql, planRows(columns, [secret.row], this.#planOptions(options)), options, compilerMs, false)
   }
 
-  /** Others see their own; administrators see all. */
-  #visible<Item extends { readonly user: string }>(items: readonly Item[]): readonly Item[] {
-    const session = this.#asking
-    if (session === null) return []
-    return hasRight({ ...session, readOnly: false }, 'admin')
-      ? items
-      : items.filter(({ user }) => user === session.user)
-  }
-
-  /** One's own queries, or those of others as an administrator. */
-  #demandCancel(queryId: number, session: Session): void {
-    if (session.readOnly) throw new AccessError(session.readOnlyReason ?? readOnlyMessage, 0)
-    if (this.#activity.get(queryId)?.user !== session.user) demandRight(session, 'admin')
-  }
-
   /** The session is told as the origin of the table that a change makes. */
   async #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
     if (change.kind !== 'createTable') return this.#change(change)
@@ -460,11 +462,11 @@ export class LocalEngine implements Engine {
   }
 
   async #change(change: SchemaChange): Promise<Receipt> {
-    return this.#request((requestId) => ({ kind: 'change', requestId, change }))
+    return this.#requests.send((requestId) => ({ kind: 'change', requestId, change }))
   }
 
   async #insert(tables: readonly RowsInput[]): Promise<number> {
-    const receipt = await this.#request((requestId) => ({ kind: 'rows', requestId, tables }))
+    const receipt = await this.#requests.send((requestId) => ({ kind: 'rows', requestId, tables }))
     return receipt.rows
   }
 
@@ -473,7 +475,12 @@ export class LocalEngine implements Engine {
     const held = this.#options.view.hold(tables)
     try {
       const whole = { ...program, snapshots: held.snapshots }
-      const receipt = await this.#request((requestId) => ({ kind: 'rewrite', requestId, tableId, program: whole }))
+      const receipt = await this.#requests.send((requestId) => ({
+        kind: 'rewrite',
+        requestId,
+        tableId,
+        program: whole,
+      }))
       return receipt.rows
     } finally {
       held.release()

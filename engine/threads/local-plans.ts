@@ -1,8 +1,9 @@
 // What the engine on the main thread makes of plans: rows for an insert, a choice of columns, views of the catalog.
 
-import { SqlError } from '../base/errors.js'
+import { AccessError, SqlError } from '../base/errors.js'
 import { insertSelectRows } from '../base/limits.js'
-import type { ParsedStatement, Session, Validation } from '../engine.js'
+import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
+import type { Copier, CopyRequest, ExecuteOptions, ParsedStatement, Session, Validation } from '../engine.js'
 import type { StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { RowsInput } from '../storage/messages.js'
@@ -16,7 +17,12 @@ export function setOption({ trace }: Session, { name, values }: Planned<'set'>):
   if (name.toLowerCase() === 'query.trace' && trace !== undefined) trace.on = values[0]?.toLowerCase() === 'true'
 }
 
-/** Result rows as the columns of an insert. */
+export function copyFile(copier: Copier | null, request: CopyRequest, options: ExecuteOptions): Promise<number> {
+  if (options.session.protocol === 'http') throw new SqlError('COPY is not supported over HTTP', request.position)
+  if (copier === null) throw new SqlError('COPY of files is not possible here', request.position)
+  return copier(request, options)
+}
+
 /** A query that is asked for all of its rows. */
 export const allRows = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false } as const
 
@@ -37,6 +43,7 @@ export async function insertAll(
   return waiting.length === 0 ? inserted : inserted + (await insert(transposed(target, waiting)))
 }
 
+/** Result rows as the columns of an insert. */
 function transposed(
   { tableId, columns }: Pick<Planned<'insertSelect'>, 'tableId' | 'columns'>,
   rows: readonly (readonly Value[])[],
@@ -95,4 +102,19 @@ export function validationOf(planned: PlannedStatement): Validation {
 /** Nothing but the statement is in its text. */
 export function isWhole({ text, start, end }: ParsedStatement): boolean {
   return start === 0 && (end === text.length || text.slice(end).trim() === ';')
+}
+
+/** Others see their own; administrators see all. */
+export function visibleTo<Item extends { readonly user: string }>(
+  session: Session | null,
+  items: readonly Item[],
+): readonly Item[] {
+  if (session === null) return []
+  return hasRight({ ...session, readOnly: false }, 'admin') ? items : items.filter(({ user }) => user === session.user)
+}
+
+/** One's own queries, or those of others as an administrator. */
+export function demandCancel(session: Session, owner: string | undefined): void {
+  if (session.readOnly) throw new AccessError(session.readOnlyReason ?? readOnlyMessage, 0)
+  if (owner !== session.user) demandRight(session, 'admin')
 }

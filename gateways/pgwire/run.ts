@@ -123,7 +123,7 @@ function parametersOf({ bound, types }: RunOptions): ExecuteOptions['parameters'
 /** Counts behind the tag as PostgreSQL has them. */
 export function tagOf(tag: string, rows: number): string {
   if (tag === 'INSERT') return `INSERT 0 ${rows}`
-  return tag === 'UPDATE' || tag === 'DELETE' ? `${tag} ${rows}` : tag
+  return tag === 'UPDATE' || tag === 'DELETE' || tag === 'COPY' ? `${tag} ${rows}` : tag
 }
 
 /** The wire's types count: a parameter's value may change how many digits a DECIMAL has. */

@@ -91,6 +91,7 @@ export function fakeEngine(): FakeEngine {
     begin: () => noRows,
     describe: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1, parameters: [] }),
     validate: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1 }),
+    copier: () => {},
     relation: (relation) => void engine.relations.push(relation),
     positions: () => [],
     connector: () => {},

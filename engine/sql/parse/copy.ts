@@ -72,6 +72,10 @@ function parseOption(cursor: Cursor): CopyOption {
     demand(cursor, 'error')
     return option(position, 'on error', [parseOptionValue(cursor)])
   }
+  if (name === 'partition') {
+    demand(cursor, 'by')
+    return option(position, 'partition by', [parseOptionValue(cursor)])
+  }
   take(cursor, 'as')
   take(cursor, '=')
   if (cursor.word === '(') return option(position, name, parseValueList(cursor))

@@ -13,6 +13,7 @@ import type { Catalog, Parameter } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import { planAlterTable, renameTable } from './alter-table.js'
+import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
@@ -122,6 +123,8 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
       return { kind: 'set', name: statement.name, values: statement.values, tag: 'SET' }
     case 'cancel query':
       return { kind: 'cancelQuery', queryId: queryId(statement.id, context), tag: 'CANCEL QUERY' }
+    case 'copy':
+      return planCopy(statement, context)
     case 'update':
       return planUpdate(statement, context)
     case 'delete':

@@ -1,6 +1,6 @@
 // What planning a statement yields: plain data that the engine carries out.
 
-import type { ResultColumn } from '../../engine.js'
+import type { CopyRequest, ResultColumn } from '../../engine.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/messages.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Name, UserChange } from '../parse/ast.js'
@@ -65,6 +65,7 @@ export type PlannedStatement =
       readonly tag: 'UPDATE' | 'DELETE'
     }
   | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }
+  | { readonly kind: 'copy'; readonly request: CopyRequest; readonly tag: 'COPY' }
   | { readonly kind: 'set'; readonly name: string; readonly values: readonly string[]; readonly tag: 'SET' }
   | { readonly kind: 'cancelQuery'; readonly queryId: bigint; readonly tag: 'CANCEL QUERY' }
   | { readonly kind: 'user'; readonly users: readonly Name[]; readonly change: UserChange; readonly tag: string }

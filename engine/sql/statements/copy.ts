@@ -1,0 +1,50 @@
+// COPY between a table or a query and a file: described for the layer that knows files of other forms. COPY over the
+// connection itself belongs to the wire protocol, which takes it before it gets here.
+
+import { SqlError } from '../../base/errors.js'
+import type { CopyRequest } from '../../engine.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { bindQuery } from '../bind/query.js'
+import type * as ast from '../parse/ast.js'
+import type { PlannedStatement } from './planned.js'
+import { tableOf } from './show.js'
+
+export function planCopy(statement: ast.Copy, context: BindContext): PlannedStatement {
+  const { source, target, direction, position } = statement
+  if (direction === 'cancel' || source.kind === 'job')
+    throw new SqlError('there is no copy to cancel: COPY is done when it is answered', position)
+  if (target.kind === 'connection')
+    throw new SqlError('COPY FROM STDIN and TO STDOUT need a connection of the wire protocol', position)
+  const options = new Map<string, string>()
+  for (const { name, value, position: at } of statement.options) {
+    if (options.has(name)) throw new SqlError(`option is given twice [option=${name}]`, at)
+    options.set(name, value)
+  }
+  const shared = { file: target.name, filePosition: target.position, position, options }
+  const request: CopyRequest =
+    direction === 'from'
+      ? { ...shared, direction, table: importTable(statement) }
+      : { ...shared, direction, query: exportQuery(statement, context) }
+  return { kind: 'copy', request, tag: 'COPY' }
+}
+
+/** It need not exist: the file makes it. */
+function importTable({ source, columns, position }: ast.Copy): string {
+  if (source.kind !== 'table') throw new SqlError('COPY FROM needs a table', position)
+  const [first] = columns
+  if (first !== undefined) throw new SqlError('COPY from a file names its columns in the header', first.position)
+  return source.table.name
+}
+
+/** Checked here, so that what is wrong with it is told with its place. */
+function exportQuery({ source, columns }: ast.Copy, context: BindContext): string {
+  if (source.kind === 'query') {
+    bindQuery(source, context)
+    return context.sql.slice(source.position, source.end)
+  }
+  if (source.kind === 'job') return ''
+  if (context.catalog.view(source.table.name) === undefined) tableOf(source.table, context)
+  const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+  const list = columns.length === 0 ? '*' : columns.map(({ name }) => quoted(name)).join(', ')
+  return `select ${list} from ${quoted(source.table.name)}`
+}

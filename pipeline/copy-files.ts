@@ -1,0 +1,170 @@
+// COPY of files: CSV into a table, rows of a query into CSV or Parquet. Files lie in two directories, one for each way; a
+// name cannot lead out of them, neither by `..` nor by a link. An export is written beside its name and takes it when it
+// is whole; a file that was there gives way.
+
+import { createReadStream, readdirSync, statSync } from 'node:fs'
+import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import { SqlError } from '../engine/base/errors.js'
+import type { Copier, CopyRequest, Engine, ExecuteOptions, VirtualRelation } from '../engine/engine.js'
+import { exportOptions, importOptions } from './copy-options.js'
+import { ImportSession } from './import.js'
+import { ImportError } from './import-schema.js'
+
+export interface CopyDirectories {
+  readonly importRoot: string
+  readonly exportRoot: string
+}
+
+type CopyEngine = Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table'>
+type Asked = Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>
+
+export function fileCopier(engine: CopyEngine, directories: CopyDirectories): Copier {
+  return (request, asked) =>
+    request.direction === 'from'
+      ? importFile(engine, directories, request, asked)
+      : exportFile(engine, directories, request, asked)
+}
+
+// Import ------------------------------------------------------------------------------------------------------------
+
+async function importFile(
+  engine: CopyEngine,
+  directories: CopyDirectories,
+  request: Extract<CopyRequest, { direction: 'from' }>,
+  { session, signal }: Asked,
+): Promise<number> {
+  const { pattern, ...options } = importOptions(request)
+  const path = await existingFile(directories, request)
+  const shared = { overwrite: false, skipExtra: false, connectionId: 0, name: request.table }
+  const importing = new ImportSession({ engine, session, ...shared, ...options })
+  try {
+    if (pattern !== null && options.timestamp !== null)
+      await importing.schema([{ name: options.timestamp, type: { name: 'TIMESTAMP', a: 0, b: 0 }, pattern }])
+    const file = createReadStream(path, { highWaterMark: 512 * 1024, ...(signal === null ? {} : { signal }) })
+    for await (const chunk of file) await importing.write(chunk as Buffer)
+    return (await importing.end()).rowsImported
+  } catch (error) {
+    if (error instanceof ImportError) throw new SqlError(error.message, request.position)
+    throw error
+  } finally {
+    await importing.close()
+  }
+}
+
+/** In the directory of imports, or of exports: what was written can be read again. */
+async function existingFile(directories: CopyDirectories, request: CopyRequest): Promise<string> {
+  for (const root of [directories.importRoot, directories.exportRoot]) {
+    const path = placeIn(root, request)
+    const real = await realpath(path).catch(() => null)
+    const home = await realpath(root).catch(() => null)
+    if (real === null || home === null) continue
+    if (!real.startsWith(home + sep)) throw outside(request)
+    return real
+  }
+  throw new SqlError(`file does not exist [file=${request.file}]`, request.filePosition)
+}
+
+function placeIn(root: string, request: CopyRequest): string {
+  const path = resolve(root, request.file)
+  if (request.file === '' || request.file.includes('\0') || !path.startsWith(resolve(root) + sep))
+    throw outside(request)
+  return path
+}
+
+function outside({ file, filePosition }: CopyRequest): SqlError {
+  return new SqlError(`file name leads out of its directory [file=${file}]`, filePosition)
+}
+
+// Export ------------------------------------------------------------------------------------------------------------
+
+async function exportFile(
+  engine: CopyEngine,
+  { exportRoot }: CopyDirectories,
+  request: Extract<CopyRequest, { direction: 'to' }>,
+  { session, signal, timeoutMs }: Asked,
+): Promise<number> {
+  const { encoding, extension } = exportOptions(request)
+  const named = placeIn(exportRoot, request)
+  const path = named.toLowerCase().endsWith(`.${extension}`) ? named : `${named}.${extension}`
+  await mkdir(dirname(path), { recursive: true })
+  const [home, folder] = [await realpath(exportRoot), await realpath(dirname(path))]
+  if (folder !== home && !folder.startsWith(home + sep)) throw outside(request)
+  const result = await engine.execute(request.query, {
+    session,
+    signal,
+    timeoutMs,
+    encoding,
+    parameters: [],
+    skip: 0,
+    rowsMax: Number.POSITIVE_INFINITY,
+    countAll: false,
+    columns: null,
+    explain: false,
+    rowsOnly: 'COPY takes a query that gives rows',
+  })
+  if (result.kind !== 'rows') throw new SqlError('COPY takes a query that gives rows', request.position)
+  const unfinished = join(folder, `.${Date.now()}-${process.pid}.part`)
+  try {
+    await writeFile(unfinished, result.blocks)
+    const { rows } = await result.summary
+    await rename(unfinished, path)
+    return rows
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw error
+  }
+}
+
+async function writeFile(path: string, blocks: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'wx')
+  try {
+    for await (const block of blocks) {
+      for (let at = 0; at < block.length; ) at += (await file.write(block, at)).bytesWritten
+    }
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+// What is there -----------------------------------------------------------------------------------------------------
+
+/** import_files() and export_files(). */
+export function copyRelations({ importRoot, exportRoot }: CopyDirectories): VirtualRelation[] {
+  return [filesRelation('import_files', importRoot), filesRelation('export_files', exportRoot)]
+}
+
+function filesRelation(name: string, root: string): VirtualRelation {
+  return {
+    name,
+    columns: [
+      { name: 'path', type: 'VARCHAR' },
+      { name: 'diskSize', type: 'LONG' },
+      { name: 'diskSizeHuman', type: 'STRING' },
+      { name: 'modifiedTime', type: 'DATE' },
+    ],
+    rows: () =>
+      filesBelow(root).map((path) => {
+        const { size, mtimeMs } = statSync(path)
+        return [relative(root, path), BigInt(size), humanSize(size), BigInt(Math.floor(mtimeMs))]
+      }),
+  }
+}
+
+function filesBelow(root: string): string[] {
+  try {
+    return readdirSync(root, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort()
+  } catch {
+    return []
+  }
+}
+
+function humanSize(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  const unit = bytes === 0 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
+  return `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit] ?? ''}`
+}

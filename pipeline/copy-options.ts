@@ -1,0 +1,146 @@
+// Options of COPY, checked: each one is heeded or refused.
+
+import { SqlError } from '../engine/base/errors.js'
+import type { CopyRequest, Encoding, ParquetCodec } from '../engine/engine.js'
+
+export interface CopyImport {
+  readonly delimiter: string | null
+  readonly forceHeader: boolean
+  readonly noHeader: boolean
+  readonly timestamp: string | null
+  readonly pattern: string | null
+  readonly partitionBy: string | null
+  readonly skipRows: boolean
+}
+
+export interface CopyExport {
+  readonly encoding: Encoding
+  readonly extension: 'csv' | 'parquet'
+}
+
+const codecs: readonly ParquetCodec[] = ['NONE', 'SNAPPY', 'GZIP', 'LZ4', 'ZSTD', 'BROTLI', 'LZO']
+/** Lowest, highest and usual level of the codecs that have any. */
+const levels: Partial<Record<ParquetCodec, readonly [number, number, number]>> = {
+  GZIP: [1, 9, 6],
+  ZSTD: [1, 22, 3],
+  BROTLI: [1, 11, 4],
+}
+const partitionUnits: ReadonlySet<string> = new Set(['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'])
+
+/** Reads options one by one; what nobody has read is unknown. */
+class Options {
+  readonly #options: Map<string, string>
+  readonly #position: number
+
+  constructor({ options, position }: CopyRequest) {
+    this.#options = new Map(options)
+    this.#position = position
+  }
+
+  has(name: string): boolean {
+    return this.#options.has(name)
+  }
+
+  take(name: string): string | null {
+    const value = this.#options.get(name) ?? null
+    this.#options.delete(name)
+    return value
+  }
+
+  truth(name: string, initial: boolean): boolean {
+    const value = this.take(name)?.toLowerCase()
+    if (value === undefined) return initial
+    if (['true', 'on', '1'].includes(value)) return true
+    return ['false', 'off', '0'].includes(value) ? false : this.refuse(`${name} takes true or false`)
+  }
+
+  whole(name: string, initial: number): number {
+    const value = this.take(name)
+    if (value === null) return initial
+    return /^[1-9]\d{0,9}$/.test(value) ? Number(value) : this.refuse(`${name} takes a positive number`)
+  }
+
+  delimiter(): string | null {
+    const value = this.take('delimiter')
+    if (value === null) return null
+    const character = value === '\\t' ? '\t' : value
+    return character.length === 1 && !/["\r\n0-9A-Za-z]/.test(character)
+      ? character
+      : this.refuse('delimiter takes one character of punctuation, a blank or a tab')
+  }
+
+  end(): void {
+    for (const name of this.#options.keys()) this.refuse(`unknown option of COPY [option=${name}]`)
+  }
+
+  refuse(message: string): never {
+    throw new SqlError(message, this.#position)
+  }
+}
+
+export function importOptions(request: CopyRequest): CopyImport {
+  const options = new Options(request)
+  const format = options.take('format')
+  if (format?.toLowerCase() === 'parquet' || (format === null && /\.parquet$/i.test(request.file)))
+    options.refuse('COPY FROM reads CSV files')
+  const onError = (options.take('on error') ?? 'abort').toLowerCase()
+  if (!['abort', 'skip_row'].includes(onError)) options.refuse('ON ERROR takes ABORT or SKIP_ROW')
+  const partitionBy = options.take('partition by')?.toUpperCase() ?? null
+  if (partitionBy !== null && !partitionUnits.has(partitionBy)) options.refuse('invalid partitionBy')
+  const header = options.has('header') ? options.truth('header', true) : null
+  const found: CopyImport = {
+    delimiter: options.delimiter(),
+    forceHeader: header === true,
+    noHeader: header === false,
+    timestamp: options.take('timestamp'),
+    pattern: format === null || /^(csv|text)$/i.test(format) ? null : format,
+    partitionBy,
+    skipRows: onError === 'skip_row',
+  }
+  if (found.pattern !== null && found.timestamp === null) options.refuse('FORMAT of a timestamp needs TIMESTAMP')
+  options.end()
+  return found
+}
+
+export function exportOptions(request: CopyRequest): CopyExport {
+  const options = new Options(request)
+  const written = options.take('format')?.toLowerCase() ?? (/\.csv$/i.test(request.file) ? 'csv' : 'parquet')
+  const found = written === 'csv' ? csvOptions(options) : written === 'parquet' ? parquetOptions(options) : null
+  if (found === null) return options.refuse('COPY TO writes the formats CSV and PARQUET')
+  options.end()
+  return found
+}
+
+function csvOptions(options: Options): CopyExport {
+  const delimiter = (options.delimiter() ?? ',').charCodeAt(0)
+  return { encoding: { kind: 'csv', delimiter, header: options.truth('header', true) }, extension: 'csv' }
+}
+
+function parquetOptions(options: Options): CopyExport {
+  const named = (options.take('compression_codec') ?? 'SNAPPY')
+    .toUpperCase()
+    .replace(/^UNCOMPRESSED$/, 'NONE')
+    .replace('LZ4_RAW', 'LZ4')
+  const codec = codecs.find((known) => known === named)
+  if (codec === undefined)
+    return options.refuse(`invalid compression codec[${named}], expected one of: ${codecs.join(', ')}`)
+  const [low, high, initial] = levels[codec] ?? [0, 0, 0]
+  const level = options.whole('compression_level', initial)
+  if (high > 0 && (level < low || level > high))
+    return options.refuse(`${codec} compression level must be between ${low} and ${high}`)
+  const version = options.whole('parquet_version', 1)
+  if (version !== 1 && version !== 2) return options.refuse('parquet_version takes 1 or 2')
+  return {
+    encoding: {
+      kind: 'parquet',
+      codec,
+      level: high > 0 ? level : 0,
+      rowGroupRows: options.whole('row_group_size', 1_048_576),
+      pageBytes: options.whole('data_page_size', 1_048_576),
+      statistics: options.truth('statistics_enabled', true),
+      version,
+      rawArrays: options.truth('raw_array_encoding', false),
+    },
+    extension: 'parquet',
+  }
+}

@@ -1,0 +1,129 @@
+// Goal: COPY moves rows between tables and files below its two directories, and nothing else; options are heeded or refused.
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parquetReadObjects } from 'hyparquet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../engine/base/clock.js'
+import { allRights } from '../../engine/base/rights.js'
+import { type Engine, type ExecuteOptions, openEngine } from '../../engine/engine.js'
+import { copyRelations, fileCopier } from '../../pipeline/ingest.js'
+
+const home = mkdtempSync(join(tmpdir(), 'penstock-copy-'))
+const directories = { importRoot: join(home, 'import'), exportRoot: join(home, 'export') }
+let engine: Engine
+
+beforeAll(async () => {
+  engine = await openEngine({
+    directory: join(home, 'db'),
+    memoryBytes: 512 * 1024 * 1024,
+    queryThreads: 1,
+    commitMode: 'nosync',
+    syncIntervalMs: 100,
+    walBytesMax: 128 * 1024 * 1024,
+    writer: {},
+    jit: true,
+    log: () => {},
+    clock: systemClock,
+    parameters: () => [],
+    configuredUsers: [],
+    fatal: () => {},
+  })
+  engine.copier(fileCopier(engine, directories))
+  for (const relation of copyRelations(directories)) engine.relation(relation)
+  mkdirSync(directories.importRoot)
+  mkdirSync(directories.exportRoot)
+  await run(
+    "create table t as (select x, 'n' || x s, dateadd('h', x::int, '2024-01-01'::timestamp) ts from long_sequence(50)) timestamp(ts) partition by day",
+  )
+}, 60_000)
+
+afterAll(async () => {
+  await engine.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+async function execute(sql: string, protocol: 'pg' | 'http'): Promise<string> {
+  const options: ExecuteOptions = {
+    session: { user: 'admin', protocol, readOnly: false, rights: allRights },
+    encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
+    parameters: [],
+    skip: 0,
+    rowsMax: 1000,
+    countAll: false,
+    columns: null,
+    timeoutMs: 0,
+    signal: null,
+    explain: false,
+  }
+  const result = await engine.execute(sql, options)
+  if (result.kind !== 'rows') return result.kind === 'done' ? `${result.tag} ${result.rows}` : ''
+  const blocks: Buffer[] = []
+  for await (const block of result.blocks) blocks.push(Buffer.from(block))
+  return Buffer.concat(blocks).toString()
+}
+
+const run = (sql: string): Promise<string> => execute(sql, 'pg')
+
+test('a table goes to CSV and comes back', async () => {
+  expect(await run("copy t to 'all.csv'")).toBe('COPY 50')
+  expect(readFileSync(join(directories.exportRoot, 'all.csv'), 'utf8').split('\r\n')[1]).toBe(
+    '1,"n1","2024-01-01T01:00:00.000000Z"',
+  )
+  expect(await run("copy back from 'all.csv' with header true timestamp 'ts' partition by month")).toBe('COPY 50')
+  expect(await run('select count(), min(ts), max(s) from back')).toBe('[50,"2024-01-01T01:00:00.000000Z","n9"]')
+  expect(await run("select partitionBy from tables() where table_name = 'back'")).toBe('["MONTH"]')
+})
+
+test('a query goes to Parquet', async () => {
+  expect(
+    await run("copy (select x, s from t where x <= 3) to 'sub/some' with format parquet compression_codec none"),
+  ).toBe('COPY 3')
+  const file = readFileSync(join(directories.exportRoot, 'sub/some.parquet'))
+  const bytes = file.buffer.slice(file.byteOffset, file.byteOffset + file.length)
+  expect(await parquetReadObjects({ file: bytes as ArrayBuffer })).toEqual(
+    [1, 2, 3].map((x) => ({ x: BigInt(x), s: `n${x}` })),
+  )
+  expect(await run('select path from export_files()')).toContain('sub/some.parquet')
+})
+
+test('options of an import', async () => {
+  writeFileSync(join(directories.importRoot, 'odd.csv'), 'a;01/02/2024\nb;nonsense\nc;03/02/2024\n')
+  const options = "header false delimiter ';' timestamp 'f1' format 'dd/MM/yyyy'"
+  await expect(run(`copy odd from 'odd.csv' with ${options}`)).rejects.toThrow()
+  expect(await run(`copy odd from 'odd.csv' with ${options} on error skip_row`)).toBe('COPY 2')
+  expect(await run('select f0, f1 from odd')).toBe(
+    '["a","2024-02-01T00:00:00.000000Z"],["c","2024-02-03T00:00:00.000000Z"]',
+  )
+})
+
+test.each<[string, RegExp]>([
+  ["copy t to '../out.csv'", /leads out/],
+  ["copy t to '/tmp/out.csv'", /leads out/],
+  ["copy x from '../db/manifest'", /leads out/],
+  ["copy x from 'link/manifest'", /leads out/],
+  ["copy t to 'link/out.csv'", /leads out/],
+  ["copy x from 'nope.csv'", /file does not exist \[file=nope.csv\]/],
+  ["copy x from 'all.parquet'", /reads CSV/],
+  ["copy t to 'x' with format xml", /CSV and PARQUET/],
+  ["copy t to 'x' with speed 9", /unknown option of COPY \[option=speed\]/],
+  ["copy t to 'x' with format parquet compression_codec zip", /invalid compression codec/],
+  ["copy t to 'x' with format parquet compression_codec gzip compression_level 11", /between 1 and 9/],
+  ["copy x from 'all.csv' with partition by century", /invalid partitionBy/],
+  ["copy x from 'all.csv' with on error explode", /ON ERROR/],
+  ["copy nope to 'x'", /table does not exist/],
+  ["copy (select nope from t) to 'x'", /Invalid column: nope/],
+  ["copy t to 'x' with (format csv, format csv)", /given twice/],
+])('%s is refused', async (sql, message) => {
+  for (const root of Object.values(directories)) {
+    rmSync(join(root, 'link'), { force: true })
+    symlinkSync(join(home, 'db'), join(root, 'link'))
+  }
+  await expect(run(sql)).rejects.toThrow(message)
+  for (const root of Object.values(directories)) rmSync(join(root, 'link'), { force: true })
+})
+
+test('not over HTTP', async () => {
+  await expect(execute("copy t to 'x.csv'", 'http')).rejects.toThrow('COPY is not supported over HTTP')
+})
