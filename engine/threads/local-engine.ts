@@ -88,8 +88,8 @@ export class LocalEngine implements Engine {
   readonly #connectors = new Connectors()
   readonly connector = (connector: Connector): void => this.#connectors.add(connector)
   readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
-  #copier: Copier | null = null
-  readonly copier = (copier: Copier): void => void (this.#copier = copier)
+  readonly #files: { copier: Copier | null } = { copier: null }
+  readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
   #planned: QueryFigures | null = null
@@ -430,7 +430,7 @@ export class LocalEngine implements Engine {
         await this.#connectors.alter(planned)
         return { tag: planned.tag, rows: 0 }
       case 'copy':
-        return { tag: planned.tag, rows: await copyFile(this.#copier, planned.request, options) }
+        return { tag: planned.tag, rows: await copyFile(this.#files.copier, planned.request, options) }
       case 'none':
         return { tag: planned.tag, rows: 0 }
     }
