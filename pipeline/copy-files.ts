@@ -16,6 +16,8 @@ export interface CopyDirectories {
   readonly exportRoot: string
 }
 
+const blockBytes = 1024 * 1024
+
 type CopyEngine = Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table'>
 type Asked = Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>
 
@@ -36,12 +38,12 @@ async function importFile(
 ): Promise<number> {
   const { pattern, ...options } = importOptions(request)
   const path = await existingFile(directories, request)
-  const shared = { overwrite: false, skipExtra: false, connectionId: 0, name: request.table }
+  const shared = { blockBytes, overwrite: false, skipExtra: false, connectionId: 0, name: request.table }
   const importing = new ImportSession({ engine, session, ...shared, ...options })
   try {
     if (pattern !== null && options.timestamp !== null)
       await importing.schema([{ name: options.timestamp, type: { name: 'TIMESTAMP', a: 0, b: 0 }, pattern }])
-    const file = createReadStream(path, { highWaterMark: 512 * 1024, ...(signal === null ? {} : { signal }) })
+    const file = createReadStream(path, { highWaterMark: blockBytes, ...(signal === null ? {} : { signal }) })
     for await (const chunk of file) await importing.write(chunk as Buffer)
     return (await importing.end()).rowsImported
   } catch (error) {

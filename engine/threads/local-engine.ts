@@ -451,18 +451,15 @@ export class LocalEngine implements Engine {
 
   /** The session is told as the origin of the table that a change makes. */
   async #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
-    if (change.kind !== 'createTable') return this.#change(change)
+    const send = () => this.#requests.send((requestId) => ({ kind: 'change', requestId, change }))
+    if (change.kind !== 'createTable') return send()
     const name = change.schema.name.toLowerCase()
     this.#making.set(name, session.protocol)
     try {
-      return await this.#change(change)
+      return await send()
     } finally {
       this.#making.delete(name)
     }
-  }
-
-  async #change(change: SchemaChange): Promise<Receipt> {
-    return this.#requests.send((requestId) => ({ kind: 'change', requestId, change }))
   }
 
   async #insert(tables: readonly RowsInput[]): Promise<number> {
