@@ -501,7 +501,6 @@ export class LocalEngine implements Engine {
     return insertAll(running.values, planned, (rows) => this.#insert([rows]))
   }
 
-  /** The writer is gone: whoever waits for an answer learns it. */
   writerEnded(): void {
     this.#requests.writerEnded()
   }

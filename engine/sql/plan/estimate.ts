@@ -75,6 +75,8 @@ export class Estimates {
       case 'project':
       case 'window':
         return first
+      case 'expand':
+        return first * 3
     }
   }
 
