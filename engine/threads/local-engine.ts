@@ -61,6 +61,7 @@ import {
   setOption,
   storedView,
   tableOnly,
+  tellNewTables,
   validationOf,
   visibleTo,
 } from './local-plans.js'
@@ -264,7 +265,7 @@ export class LocalEngine implements Engine {
   receive(message: FromWriter): void {
     switch (message.kind) {
       case 'published':
-        this.#tellNewTables(message.versions)
+        tellNewTables(message.versions, this.#options, this.#making)
         this.#options.view.publish(message.versions, message.dropped)
         for (const receipt of message.receipts) this.#requests.answer(receipt)
         return
@@ -277,16 +278,6 @@ export class LocalEngine implements Engine {
         return
       case 'fatal':
         return
-    }
-  }
-
-  #tellNewTables(versions: readonly TableVersion[]): void {
-    const { observer, view } = this.#options
-    if (observer === undefined) return
-    for (const { schema } of versions) {
-      if (view.byId(schema.id) !== undefined || schema.view !== undefined) continue
-      const origin = this.#making.get(schema.name.toLowerCase()) ?? 'ilp'
-      if (origin !== 'internal') observer.tableCreated(schema.name, origin)
     }
   }
 

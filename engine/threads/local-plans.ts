@@ -9,6 +9,7 @@ import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { RowsInput } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
+import type { LocalEngineOptions } from './local-options.js'
 
 export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
 
@@ -117,4 +118,18 @@ export function visibleTo<Item extends { readonly user: string }>(
 export function demandCancel(session: Session, owner: string | undefined): void {
   if (session.readOnly) throw new AccessError(session.readOnlyReason ?? readOnlyMessage, 0)
   if (owner !== session.user) demandRight(session, 'admin')
+}
+
+/** `making`: the protocols of the sessions whose statements make tables now; who is not there came by lines. */
+export function tellNewTables(
+  versions: readonly TableVersion[],
+  { observer, view }: Pick<LocalEngineOptions, 'observer' | 'view'>,
+  making: ReadonlyMap<string, Session['protocol']>,
+): void {
+  if (observer === undefined) return
+  for (const { schema } of versions) {
+    if (view.byId(schema.id) !== undefined || schema.view !== undefined) continue
+    const origin = making.get(schema.name.toLowerCase()) ?? 'ilp'
+    if (origin !== 'internal') observer.tableCreated(schema.name, origin)
+  }
 }
