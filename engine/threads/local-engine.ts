@@ -41,7 +41,6 @@ import { type PlanOptions, planParsed, planRows } from '../sql/statements/plan-s
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
-import type { TableVersion } from '../storage/schema.js'
 import { dataType } from '../types/column-types.js'
 import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
