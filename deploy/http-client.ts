@@ -1,8 +1,8 @@
 // The tool's way to a running server. The adapter of undici.
 
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import type { Readable } from 'node:stream'
-import { Agent, request } from 'undici'
 
 export interface ServerFlags {
   readonly url: string
@@ -43,6 +43,8 @@ export interface Client {
 export type PostBody = string | Uint8Array | Readable | AsyncIterable<Uint8Array>
 
 export function openClient(flags: ServerFlags): Client {
+  // At first use: the verb that starts a server reads this file for its errors alone.
+  const { Agent, request } = createRequire(import.meta.url)('undici') as typeof import('undici')
   const base = baseUrl(flags.url)
   const dispatcher = new Agent({
     // An import or a query takes the time that it takes.

@@ -59,6 +59,8 @@ export interface Listener {
   readonly secure: boolean
 }
 
+const metricsLoadMs = 2000
+
 export interface Server {
   readonly listeners: readonly Listener[]
   /** Somebody caught an error that nobody expected. */
@@ -105,7 +107,8 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (settings['line.tcp.enabled']) await openLines(opening)
   if (settings['pg.enabled']) await openPostgres(opening)
   if (settings['http.min.enabled']) health.gateway = await openHealth(opening)
-  if (settings['metrics.enabled']) void opening.metrics.load()
+  // Not within the first answers: loading takes the main thread a tenth of a second.
+  if (settings['metrics.enabled']) setTimeout(() => void opening.metrics.load(), metricsLoadMs).unref()
   return {
     listeners: opening.listeners,
     unhandledError: () => {

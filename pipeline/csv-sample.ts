@@ -1,7 +1,7 @@
 // The first bytes of a CSV file as records, for detection. The only importer of csv-parse here. A sample is small: this
 // runs on the main thread.
 
-import { parse } from 'csv-parse/sync'
+import { createRequire } from 'node:module'
 
 export const sampleBytesMax = 64 * 1024
 const recordsMax = 1000
@@ -20,6 +20,8 @@ export function readSample(bytes: Buffer, whole: boolean, delimiter: string | nu
 }
 
 function recordsOf(text: string, delimiter: string): string[][] {
+  // At first use: a server that starts needs no parser yet.
+  const { parse } = createRequire(import.meta.url)('csv-parse/sync') as typeof import('csv-parse/sync')
   try {
     return parse(text, {
       // A byte order mark stays: it tells a name from a single character.

@@ -3,9 +3,9 @@
 // A file part is a stream that has to be read to its end before the next part comes; that is the flow control.
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { createRequire } from 'node:module'
 import type { Duplex, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Busboy } from '@fastify/busboy'
 import { NetworkError } from '../engine/base/errors.js'
 
 const fileBufferBytes = 256 * 1024
@@ -61,6 +61,7 @@ export async function readMultipart(
 }
 
 function createBusboy(contentType: string, { isFile }: MultipartHandlers) {
+  const { Busboy } = createRequire(import.meta.url)('@fastify/busboy') as typeof import('@fastify/busboy')
   return new Busboy({
     headers: { 'content-type': contentType },
     fileHwm: fileBufferBytes,

@@ -7,9 +7,9 @@
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import jks from 'jks-js'
 import { NetworkError } from '../../engine/base/errors.js'
 
 /** Plain data, so that it can be sent to another thread. */
@@ -28,6 +28,14 @@ const folderNames = [
 
 const jksMagic = 0xfeedfeed
 const derSequence = 0x30
+
+type Entries = ReturnType<typeof import('jks-js').toPem>
+
+/** jks-js is large, and most servers never need it. */
+function toPem(store: Buffer, password: string): Entries {
+  const jks = createRequire(import.meta.url)('jks-js') as typeof import('jks-js')
+  return jks.toPem(store, password)
+}
 
 /** The files behind a setting's path. */
 export function keyStoreFiles(path: string): string[] {
@@ -59,7 +67,7 @@ export function certificateOf({ cert }: TlsMaterial): X509Certificate | null {
 }
 
 function materialOf(first: Buffer, contents: readonly Buffer[], password: string): TlsMaterial {
-  if (first.length >= 4 && first.readUInt32BE(0) === jksMagic) return fromEntries(jks.toPem(first, password))
+  if (first.length >= 4 && first.readUInt32BE(0) === jksMagic) return fromEntries(toPem(first, password))
   if (first[0] === derSequence) return pkcs12(first, password)
   const text = contents.map((content) => content.toString('latin1')).join('\n')
   const cert = blocks(text, /CERTIFICATE/)
@@ -84,9 +92,9 @@ function pkcs12(pfx: Buffer, password: string): TlsMaterial {
 }
 
 /** jks-js stumbles over entries without a friendly name. */
-function oldPkcs12(pfx: Buffer, password: string): ReturnType<typeof jks.toPem> {
+function oldPkcs12(pfx: Buffer, password: string): Entries {
   try {
-    return jks.toPem(pfx, password)
+    return toPem(pfx, password)
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     throw new Error('its ciphers are old and an entry has no name: export it again, with a name or newer ciphers', {
@@ -96,7 +104,7 @@ function oldPkcs12(pfx: Buffer, password: string): ReturnType<typeof jks.toPem> 
 }
 
 /** The first entry that has a key. */
-function fromEntries(entries: ReturnType<typeof jks.toPem>): TlsMaterial {
+function fromEntries(entries: Entries): TlsMaterial {
   const entry = Object.values(entries).find(({ cert, key }) => cert !== undefined && key !== undefined)
   if (entry?.cert === undefined || entry.key === undefined) throw new Error('there is no private key in it')
   return { cert: entry.cert, key: entry.key }
