@@ -63,10 +63,12 @@ export class JsonKernel {
   #tableAt = 0
   #tableBytes = 0
   #table = ''
+  readonly #native: boolean
 
   constructor(mapper: RowMapper, options: MappingOptions) {
     this.#encoder = openRecordEncoder(memoryBytes)
     this.#mapper = mapper
+    this.#native = options.timestampNative
     this.#writeState(options)
   }
 
@@ -143,7 +145,7 @@ export class JsonKernel {
       at = this.#putTable(table, at)
       u32[word + 4] = this.#tableAt
       u32[word + 5] = this.#tableBytes
-      f64[(word + 6) >>> 1] = Number(record.timestamp)
+      if (this.#native) f64[(word + 6) >>> 1] = Number(record.timestamp)
     }
     this.#count = index - start
     return this.#count
@@ -201,7 +203,7 @@ export class JsonKernel {
   }
 
   #padded(at: number): number {
-    this.#encoder.memory.u8.fill(0, at, at + recordPadding)
+    this.#encoder.memory.u8[at] = 0
     return at + recordPadding
   }
 

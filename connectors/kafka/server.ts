@@ -19,6 +19,8 @@ import type { Reject, StoreRequest, StoreResult } from './rows-door.js'
 const restartMs = 5000
 /** How long a thread may take to leave its group when the server ends. */
 const stopMs = 15_000
+/** Fetched records live until they are stored: a young generation that holds many spares copying them. */
+const resourceLimits = { maxYoungGenerationSizeMb: 256 }
 const emptyLine = new Uint8Array([10])
 
 export interface KafkaServices {
@@ -96,7 +98,7 @@ class ConnectorHost implements KafkaConnectorHandle {
 
   #startThread(): Worker {
     const data: ThreadOptions = { options: this.options }
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data })
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
     let failure = 'it ended'
     worker.on('message', (message: FromThread) => this.#receive(message))
     worker.on('error', (error) => {

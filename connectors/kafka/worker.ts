@@ -37,7 +37,8 @@ const door: RowsDoor = {
     const id = nextId++
     const answer = deferred<StoreResult>()
     waiting.set(id, answer)
-    post({ kind: 'store', id, request })
+    // The lines go along, they are not copied.
+    post({ kind: 'store', id, request }, [request.lines.buffer as ArrayBuffer])
     return answer.promise
   },
   rejects: (rejects) => post({ kind: 'rejects', rejects }),

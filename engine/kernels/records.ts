@@ -24,7 +24,8 @@
 //    64  memory of the kernel
 //
 // RECORD (32 bytes): value u32 | bytes u32 | key u32 | key bytes i32 (-1: none) | table u32 | table bytes u32 (escaped) |
-//   milliseconds f64. 32 bytes of zeros must follow value and key.
+//   milliseconds f64. A byte 0 must follow value and key: whatever runs over the end stops there. Behind it 15 more bytes
+//   must be readable.
 //
 // FIELD (64 bytes, 16-byte aligned):
 //
@@ -58,8 +59,8 @@ export interface RecordKernel {
 export const recordStateBytes = 256
 export const recordBytes = 32
 export const recordFieldBytes = 64
-/** Bytes of zeros behind values and keys. */
-export const recordPadding = 32
+/** Bytes from the end of a value or key to what may follow. */
+export const recordPadding = 16
 
 export interface RecordField {
   /** Address of the key in the memory, and its bytes, with its quotes. */

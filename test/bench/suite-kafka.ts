@@ -64,7 +64,7 @@ async function store(broker: string, { records, settings }: KafkaSuiteOptions): 
       const seen = Number(counted[0]?.[0] ?? 0)
       if (seen === records) break
       if (seen > records) throw new Error(`counted ${seen} of ${records} rows`)
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await new Promise((resolve) => setTimeout(resolve, 200))
     }
     return { seconds: (performance.now() - start) / 1000, cpuSeconds: usageOf(server.pid).cpuSeconds - cpu }
   } finally {
