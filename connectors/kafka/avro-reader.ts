@@ -123,13 +123,25 @@ function schemaId(value: Uint8Array): number {
 }
 
 function typeOf(texts: SchemaTexts): Type {
-  const registry: Record<string, Type> = { long: longs }
-  const options = { registry, logicalTypes: logicalTypes as never, wrapUnions: true }
+  const options = { registry: {}, logicalTypes: logicalTypes as never, wrapUnions: true, typeHook: longHook() }
   try {
     const parsed = texts.map((text) => avsc.Type.forSchema(JSON.parse(text), options))
     return parsed.at(-1) as Type
   } catch (error) {
     throw new BadRecordError(`the schema cannot be used: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** Every long is ours. avsc asks twice for one with a logical type: for that type first, then for what lies under it. */
+function longHook(): (schema: unknown) => Type | undefined {
+  const asked = new WeakSet<object>()
+  return (schema) => {
+    if (schema === 'long') return longs
+    if (typeof schema !== 'object' || schema === null || !('type' in schema) || schema.type !== 'long') return undefined
+    const logical = 'logicalType' in schema && String(schema.logicalType) in logicalTypes
+    if (!logical || asked.has(schema)) return longs
+    asked.add(schema)
+    return undefined
   }
 }
 
