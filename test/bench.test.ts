@@ -36,6 +36,7 @@ const suites: readonly (readonly string[])[] = [
   ['lines', '--shape', 'trades', '--protocol', 'http', '--order', 'late', '--rows', '20000'],
   ['lines', '--shape', 'trades', '--order', 'shuffled', '--rows', '20000'],
   ['scan', '--rows', '20000', '--peer', 'duckdb'],
+  ['http', '--rows', '20000', '--repeats', '20', '--peer', 'duckdb'],
   ['latency', '--repeats', '20'],
   ['disk', '--rows', '20000'],
   ['start', '--repeats', '2'],

@@ -4,6 +4,7 @@
 //                                           --connections n --rows n --runs n
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
 //   sql        analytic queries           --rows n --runs n --peer questdb --peer duckdb
+//   http       exports, answers, imports     --rows n --runs n --peer questdb --peer duckdb
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
 //   disk       bytes a row                  --rows n --peer questdb
@@ -18,6 +19,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { RowOrder, Shape } from './line-template.js'
 import { type Peer, startPenstock, startQuestdb } from './peers.js'
+import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
@@ -41,7 +43,8 @@ const { values, positionals } = parseArgs({
 })
 
 async function startPeers(): Promise<Peer[]> {
-  const peers = [await startPenstock(values.set)]
+  const sets = positionals[0] === 'http' ? ['http.json.query.max.response.rows=1000000', ...values.set] : values.set
+  const peers = [await startPenstock(sets)]
   if (values.peer.includes('questdb')) peers.push(await startQuestdb())
   return peers
 }
@@ -76,6 +79,12 @@ async function scan(peers: readonly Peer[]): Promise<void> {
 async function sql(peers: readonly Peer[]): Promise<void> {
   const options = { rows: Number(values.rows), runs: Number(values.runs), duckdb: values.peer.includes('duckdb') }
   await analytics(peers, options, (line) => process.stdout.write(`${line}\n`))
+}
+
+async function http(peers: readonly Peer[]): Promise<void> {
+  const options = { rows: Number(values.rows), runs: Number(values.runs), duckdb: values.peer.includes('duckdb') }
+  await httpFiles(peers, options, (line) => process.stdout.write(`${line}\n`))
+  for (const peer of peers) print(peer, await smallQueries(peer, repeats(5000)))
 }
 
 async function latency(peers: readonly Peer[]): Promise<void> {
@@ -124,6 +133,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   lines,
   scan,
   sql,
+  http,
   latency,
   start,
   disk,
