@@ -6,6 +6,7 @@ import { deltaDecode, deltaEncode } from './parquet-twin-delta.js'
 import { dictionaryTwin } from './parquet-twin-dictionary.js'
 import { decodeIndexed, packIndexes } from './parquet-twin-hybrid.js'
 import { lz4Compress, lz4Decompress } from './parquet-twin-lz4.js'
+import { snappyLiterals } from './parquet-twin-snappy.js'
 
 const zeros = (count: number): number[] => Array.from({ length: count }, () => 0)
 const ones = (count: number): number[] => Array.from({ length: count }, () => 255)
@@ -108,6 +109,7 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
       }
     },
     ...dictionaryTwin(view),
+    snappyCompress: (source, bytes, target) => snappyLiterals(u8, source, bytes, target),
     lz4Compress: (source, bytes, target, limit) => lz4Compress(u8, source, bytes, target, limit),
     lz4Decompress: (source, bytes, target, targetBytes) => lz4Decompress(u8, source, bytes, target, targetBytes),
   }

@@ -124,6 +124,8 @@ export interface ParquetKernel {
   dictionaryRehash(state: number): void
   /** LZ4 block; answers bytes, or 0 when they may exceed `limit`. `table`: lz4TableBytes of scratch. */
   lz4Compress(source: number, bytes: number, target: number, limit: number, table: number): number
+  /** Raw Snappy block; answers bytes, at most bytes + bytes / 6 + 32. `table`: lz4TableBytes of scratch. */
+  snappyCompress(source: number, bytes: number, target: number, table: number): number
   /** Answers `targetBytes`, or -1. */
   lz4Decompress(source: number, bytes: number, target: number, targetBytes: number): number
 }

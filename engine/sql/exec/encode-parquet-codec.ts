@@ -1,5 +1,4 @@
-// Codecs of exported Parquet pages. The only importer of snappy and zstd-wasm in the engine; each is loaded at its first
-// page. zstd comes from node:zlib where it has it (Node 22.15 and newer).
+// Codecs of exported Parquet pages. The only importer of zstd-wasm in the engine; it is loaded at its first page. zstd comes from node:zlib where it has it (Node 22.15 and newer).
 
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -34,10 +33,8 @@ export function pageCompressor(
   switch (codec) {
     case 'NONE':
       return copied
-    case 'SNAPPY': {
-      const compress = snappy()
-      return (address, bytes) => compress(copied(address, bytes))
-    }
+    case 'SNAPPY':
+      return (address, bytes) => snappy(kernel, scratch, address, bytes)
     case 'GZIP':
       return (address, bytes) => zlib.gzipSync(copied(address, bytes), { level })
     case 'BROTLI': {
@@ -72,9 +69,10 @@ function framedLzo(bytes: Uint8Array): Uint8Array {
   return framed
 }
 
-function snappy(): (bytes: Uint8Array) => Uint8Array {
-  const { compressSync } = createRequire(import.meta.url)('snappy') as typeof import('snappy')
-  return (bytes) => compressSync(bytes)
+function snappy(kernel: ParquetKernel, scratch: Scratch, address: number, bytes: number): Uint8Array {
+  const target = scratch.room('compressed', bytes + Math.ceil(bytes / 6) + 64)
+  const size = kernel.snappyCompress(address, bytes, target, scratch.room('lz4Table', lz4TableBytes))
+  return scratch.memory.u8.slice(target, target + size)
 }
 
 type ZstdCompress = (bytes: Uint8Array, level: number) => Uint8Array

@@ -3,6 +3,7 @@
 // Method: random values of several shapes (few distinct, runs, ascending, anything) at addresses of one shared memory.
 
 import fc from 'fast-check'
+import { uncompressSync } from 'snappy'
 import { expect, test } from 'vitest'
 import { loadKernels } from '../../../engine/kernels/load.js'
 import { dictionaryStateBytes, nullKinds, rangeKinds } from '../../../engine/kernels/parquet.js'
@@ -351,6 +352,26 @@ test('gather takes values from blocks, and NULL where a block has no such column
       },
     ),
     { numRuns: 100 },
+  )
+})
+
+test('Snappy: the library reads what both sides write', () => {
+  const piece = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc.nat(400).map((n) => new Uint8Array(n).fill(n & 7)),
+    fc.nat(1).map((n) => new Uint8Array(70_000 * n).fill(3)),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      const input = Buffer.concat([...pieces, ...pieces])
+      memory.u8.set(input, source)
+      for (const kernel of [wasm, twin]) {
+        const bytes = kernel.snappyCompress(source, input.length, work, extra)
+        expect(bytes).toBeLessThanOrEqual(input.length + input.length / 6 + 32)
+        expect(input.equals(uncompressSync(Buffer.from(memory.u8.slice(work, work + bytes))) as Buffer)).toBe(true)
+      }
+    }),
+    { numRuns: 60 },
   )
 })
 
