@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
+import type { BackupFlags, CheckFlags } from './cli-backup.js'
 import { type ExportFlags, exportFormats } from './cli-export.js'
 import { type ImportFlags, importFormats } from './cli-import.js'
 import { type SqlFlags, sqlFormats } from './cli-sql.js'
@@ -31,6 +32,9 @@ async function main(): Promise<void> {
   addImport(program)
   addExport(program)
   addSql(program)
+  addCheck(program)
+  addBackup(program)
+  addRestore(program)
   await program.parseAsync()
 }
 
@@ -132,6 +136,54 @@ function addSql(program: Command): void {
     .action(async (flags: SqlFlags) => {
       const { runSql } = await import('./cli-sql.js')
       await runSql(flags)
+    })
+}
+
+function addCheck(program: Command): void {
+  program
+    .command('check')
+    .description('compare every checksum of a root folder or a backup: log, manifest, parts, symbols, users')
+    .option('-d, --dir <folder>', 'root folder, or a backup', defaultRoot)
+    .option('--json', 'answer as JSON')
+    .addHelpText(
+      'after',
+      `
+Names each damaged file with the offset. Nothing is written; a server may run meanwhile.
+Exit status: 0 every checksum is right, 1 damage, 2 wrong usage.`,
+    )
+    .action(async (flags: CheckFlags) => {
+      const { runCheck } = await import('./cli-backup.js')
+      await runCheck(flags)
+    })
+}
+
+function addBackup(program: Command): void {
+  remote(program, 'backup <folder>', 'copy the data of a running server on this machine, consistent at one moment')
+    .option('-d, --dir <root>', 'root folder of the server', defaultRoot)
+    .option('--json', 'answer as JSON')
+    .addHelpText(
+      'after',
+      `
+Into an earlier backup only what is new is copied, and what is gone is removed; it stays whole whenever this ends.
+The server pins the version meanwhile and takes reads and writes. Settings (conf/) are not part of a backup.
+${exitHelp}`,
+    )
+    .action(async (folder: string, flags: BackupFlags) => {
+      const { runBackup } = await import('./cli-backup.js')
+      await runBackup(folder, flags)
+    })
+}
+
+function addRestore(program: Command): void {
+  program
+    .command('restore <backup>')
+    .description('bring a backup into a root folder without data, and check it')
+    .option('-d, --dir <root>', 'root folder', defaultRoot)
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', exitHelp)
+    .action(async (backup: string, flags: CheckFlags) => {
+      const { runRestore } = await import('./cli-backup.js')
+      await runRestore(backup, flags)
     })
 }
 

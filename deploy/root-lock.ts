@@ -27,6 +27,11 @@ export async function lockRoot(root: string): Promise<RootLock> {
   return lockOf(second)
 }
 
+/** Whether a server runs on the root folder, which is given as an absolute path. */
+export function isServed(root: string): Promise<boolean> {
+  return answers(socketPath(root))
+}
+
 function lockOf(server: Server): RootLock {
   // The lock alone keeps no process alive.
   server.unref()

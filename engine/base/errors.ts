@@ -92,6 +92,12 @@ export class CorruptionError extends Error {
     this.file = file
     this.offset = offset
   }
+
+  /** A file whose format this program does not know. */
+  static ofFormat(found: number, known: number, file: string, offset: number): CorruptionError {
+    const words = found > known ? 'was written by a newer version of this program' : 'has an unknown format'
+    return new CorruptionError(`the file ${words} [format=${found}, known=${known}]`, file, offset)
+  }
 }
 
 export class NetworkError extends Error {

@@ -47,6 +47,7 @@ export function readDictionaryFile(files: Files, path: string, id: DictionaryFil
   if (count === 0) return { texts, end: 0 }
   if (!files.exists(path)) throw new CorruptionError('the symbol dictionary is missing', path, 0)
   const content = readAll(files, path)
+  demandFormat(content, path)
   const view = new DataView(content.buffer)
   let end = headerMatches(content, view, id) ? readRecord(content, view, headerBytes, texts) : 0
   for (let next = end; next > 0 && texts.length < count; ) {
@@ -103,6 +104,13 @@ function readAll(files: Files, path: string): Uint8Array<ArrayBuffer> {
   } finally {
     file.close()
   }
+}
+
+/** The last character of the magic is the number of the format. */
+function demandFormat(content: Uint8Array, path: string): void {
+  const text = Buffer.from(content.buffer, content.byteOffset, Math.min(4, content.length)).toString('latin1')
+  const format = /^PSD([2-9])$/.exec(text)?.[1]
+  if (format !== undefined) throw CorruptionError.ofFormat(Number(format), 1, path, 0)
 }
 
 function headerMatches(content: Uint8Array, view: DataView, { tableId, columnId }: DictionaryFileId): boolean {

@@ -102,13 +102,18 @@ export function applyRecord(state: ManifestState, record: ManifestRecord): void 
       return
     case 'origin': {
       const { connector, topic, partition, offset } = record
-      state.origins.set(JSON.stringify([connector, topic, partition]), { connector, topic, partition, offset })
+      const origin = { connector, topic, partition, offset }
+      state.origins.set(originKey(origin), origin)
       if (connector === keyConnector) forgetKeys(state)
       return
     }
     default:
       unreachable(record)
   }
+}
+
+export function originKey({ connector, topic, partition }: KafkaOrigin): string {
+  return JSON.stringify([connector, topic, partition])
 }
 
 function changedTable(state: ManifestState, record: ManifestRecord & { kind: 'parts' }): ManifestTable {
@@ -182,7 +187,7 @@ export function scanFrames(path: string, content: Uint8Array): { frames: Manifes
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
   if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic) return { frames: [], end: 0 }
   const version = bytes.readUInt32LE(4)
-  if (version !== formatVersion) throw new CorruptionError(`unknown manifest version [version=${version}]`, path, 4)
+  if (version !== formatVersion) throw CorruptionError.ofFormat(version, formatVersion, path, 4)
   const frames: ManifestFrame[] = []
   let end = headerBytes
   for (;;) {

@@ -43,6 +43,7 @@ import {
   type ManifestState,
   type ManifestTable,
   nextBlock,
+  originKey,
   scanFrames,
   snapshotRecords,
 } from './manifest-format.js'
@@ -182,6 +183,12 @@ export class Manifest {
     this.guarded(() => this.replaceFile())
   }
 
+  /** Writes the live state into another folder, for somebody who copies the files that it names. Throws FileError. */
+  snapshot(directory: string, origins: readonly KafkaOrigin[]): void {
+    const named = new Map(origins.map((origin) => [originKey(origin), origin]))
+    replaceManifest(this.files, directory, { ...this.state, origins: named })
+  }
+
   close(): void {
     this.file.close()
   }
@@ -226,6 +233,23 @@ function openCurrent({ files, directory, log }: ManifestOptions): OpenedFile {
   for (const old of numbers) files.remove(pathOf(directory, old))
   files.syncDirectory(directory)
   return { file, number, state, bytes }
+}
+
+/** What a start would find in the folder. Writes nothing. Throws CorruptionError, also when there is no manifest. */
+export function readManifest(files: Files, directory: string): ManifestState {
+  const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
+  if (numbers.length === 0) throw new CorruptionError('there is no manifest', directory, 0)
+  return readState(files, directory, numbers, () => {})
+}
+
+/** Writes the state as the folder's manifest, durably, before older ones go. Throws FileError. */
+export function replaceManifest(files: Files, directory: string, state: ManifestState): void {
+  files.makeDirectory(directory)
+  files.syncDirectory(posix.dirname(directory))
+  const numbers = manifestNumbers(files, directory)
+  writeCheckpoint(files, directory, (numbers.at(-1) ?? 0) + 1, state).file.close()
+  for (const old of numbers) files.remove(pathOf(directory, old))
+  files.syncDirectory(directory)
 }
 
 /** The state of the newest file with a whole checkpoint. */

@@ -123,6 +123,9 @@ export type ToWriter =
   | { readonly kind: 'checkpoint'; readonly requestId: number }
   /** Replaces the file of the users. */
   | { readonly kind: 'users'; readonly requestId: number; readonly bytes: Uint8Array }
+  /** Pin a version of all tables for a copy; answered when backup/ names it. */
+  | { readonly kind: 'pin'; readonly requestId: number }
+  | { readonly kind: 'unpin'; readonly requestId: number }
   /** The main thread holds no snapshot of the table's versions below this one. */
   | { readonly kind: 'released'; readonly tableId: number; readonly version: number }
   | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }

@@ -23,6 +23,7 @@ const indexMagic = 'PNI1'
 const pageBytes = 48
 const indexTailBytes = 16
 const parquetTailBytes = 8
+const partFormat = 1
 
 /** A run of i32 in the file: the table's id of each entry of a SYMBOL column's dictionary page. */
 export interface SymbolRun {
@@ -200,11 +201,14 @@ function readAt(file: File, path: string, offset: number, bytes: number): Buffer
 function parseMetadata(path: string, text: Buffer, offset: number): PartMetadata {
   try {
     const metadata = JSON.parse(text.toString('utf8')) as PartMetadata
-    if (metadata.format === 1 && Array.isArray(metadata.columns)) return metadata
+    const format: unknown = metadata.format
+    if (format === partFormat && Array.isArray(metadata.columns)) return metadata
+    if (typeof format === 'number') throw CorruptionError.ofFormat(format, partFormat, path, offset)
   } catch (cause) {
+    if (cause instanceof CorruptionError) throw cause
     throw Object.assign(new CorruptionError('the metadata of a part are unreadable', path, offset), { cause })
   }
-  throw new CorruptionError('a part has metadata of another format', path, offset)
+  throw new CorruptionError('the metadata of a part are unreadable', path, offset)
 }
 
 function indexOf(metadata: PartMetadata, pageCount: number, records: Buffer): PartIndex {

@@ -62,6 +62,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     dropped: new Map(),
     later: [],
     pause: null,
+    pin: null,
     rewriting: new Map(),
     waiters: [],
     nextJobId: 1,

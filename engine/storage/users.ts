@@ -54,6 +54,8 @@ export function encodeUsers(users: readonly UserRecord[]): Uint8Array {
 export function decodeUsers(bytes: Uint8Array, path: string): readonly UserRecord[] {
   const buffer = Buffer.from(bytes)
   const payload = buffer.subarray(headerBytes)
+  const format = /^PUS([2-9])$/.exec(buffer.toString('latin1', 0, magic.length))?.[1]
+  if (format !== undefined) throw CorruptionError.ofFormat(Number(format), 1, path, 0)
   if (buffer.toString('latin1', 0, magic.length) !== magic || buffer.readUInt32LE(magic.length) !== crc32(payload)) {
     throw new CorruptionError('the file of the users is damaged', path, 0)
   }

@@ -13,6 +13,7 @@ import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, flushTable, freeGeneration } from './writer-flush.js'
 import { settleDebts } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
+import { whenUnpinned } from './writer-pin.js'
 import { rewriteParts, whenUntouched } from './writer-rewrite.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -143,7 +144,7 @@ function dropTable(state: WriterState, requestId: number, table: WriterTable): v
   table.retire(() => {
     table.freeAll()
     state.dropped.delete(table.id)
-    if (settleDebts(state)) removeTableFiles(state.options, table.id)
+    if (settleDebts(state)) whenUnpinned(state, () => removeTableFiles(state.options, table.id))
   })
   enqueue(state, {
     dropped: [table.id],

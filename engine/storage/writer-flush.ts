@@ -63,6 +63,7 @@ export function scheduleFlushes(state: WriterState): boolean {
     const [oldest] = table.generations
     if (oldest?.state !== 'frozen' || oldest.lastLsn > state.wal.acknowledgedLsn) continue
     if (pendingNames(state, oldest)) continue
+    if (state.pin !== null && state.pin.cut !== null && !state.pin.cut.has(oldest)) continue
     const small = oldest.memtable.rows <= smallFlushRows
     if (jobs >= (small ? smallJobsMax : flushJobsMax)) continue
     jobs++
@@ -300,6 +301,14 @@ function writeOrigins(state: WriterState, beforeLsn: Lsn): void {
   state.origins.named(beforeLsn)
 }
 
+/** All that the manifest lacks and acknowledged frames say, besides rows. Throws FileError. */
+export function writeAllNames(state: WriterState): void {
+  payDebts(state)
+  writeSchemas(state, Number.POSITIVE_INFINITY)
+  writeTableIds(state)
+  writeSymbolsBefore(state, Number.POSITIVE_INFINITY)
+}
+
 /** Lets the log forget what nothing needs any more. */
 export function trimLog(state: WriterState): void {
   const { wal, catalog } = state
@@ -369,6 +378,10 @@ export function mergeDone(state: WriterState, { job, table }: RunningJob, parts:
 
 /** Removes part files that no version and no manifest names. A file that stays is removed at the next start. */
 export function discardParts(state: WriterState, parts: readonly PartDescriptor[]): void {
+  if (state.pin !== null && parts.length > 0) {
+    state.pin.removals.push(() => discardParts(state, parts))
+    return
+  }
   for (const { file } of parts) {
     const path = `${state.options.directory}/${file}`
     try {

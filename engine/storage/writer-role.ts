@@ -21,6 +21,7 @@ import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFl
 import { jobDone, jobFailed } from './writer-jobs.js'
 import { newLineProgress, takeLines } from './writer-lines.js'
 import { enforceTtl } from './writer-partitions.js'
+import { pinVersion, releaseForgotten, releaseVersion } from './writer-pin.js'
 import { applyRewrite } from './writer-rewrite.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
 import {
@@ -123,6 +124,7 @@ export class WriterRole {
       this.lastTrimMs = now
       enforceTtl(this.state)
       trimLog(this.state)
+      releaseForgotten(this.state)
     }
   }
 
@@ -221,6 +223,13 @@ export class WriterRole {
         return
       case 'checkpoint':
         this.checkpoint(command.requestId)
+        return
+      case 'pin':
+        pinVersion(this.state, command.requestId)
+        return
+      case 'unpin':
+        releaseVersion(this.state)
+        enqueue(this.state, { receipts: [receiptOf(command.requestId, {})] })
         return
       case 'users':
         this.storeUsers(command.requestId, command.bytes)

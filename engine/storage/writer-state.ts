@@ -25,6 +25,7 @@ import type { Origins } from './origins.js'
 import type { TableVersion } from './schema.js'
 import type { WriterCatalog } from './writer-catalog.js'
 import type { Flushed } from './writer-flush.js'
+import type { Pin } from './writer-pin.js'
 import type { Rewriting } from './writer-rewrite.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
@@ -128,6 +129,8 @@ export interface WriterState {
   readonly later: (() => void)[]
   /** The writer takes no input between requests: `begin` is called once then. */
   pause: Pause | null
+  /** A version whose files stay; null when there is none. */
+  pin: Pin | null
   /** Tables whose parts are being rewritten. */
   readonly rewriting: Map<WriterTable, Rewriting>
   readonly waiters: FlushWaiter[]

@@ -51,6 +51,7 @@ import { openLoad } from './load-door.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
+  checkpointCommands,
   copyFile,
   demandCancel,
   insertAll,
@@ -405,7 +406,7 @@ export class LocalEngine implements Engine {
       case 'createTableAs':
         return { tag: planned.tag, rows: await this.#createTableAs(sql, planned, options) }
       case 'checkpoint':
-        if (planned.action === 'flush') await this.#requests.send((requestId) => ({ kind: 'checkpoint', requestId }))
+        await this.#requests.send((requestId) => ({ kind: checkpointCommands[planned.action], requestId }))
         return { tag: planned.tag, rows: 0 }
       case 'cancelQuery':
         demandCancel(options.session, this.#activity.get(Number(planned.queryId))?.user)

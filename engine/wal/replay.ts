@@ -15,11 +15,20 @@
 //   1. Frames reach `onFrame` in the order of their positions, each at most once.
 //   2. Replaying changes no segment; side files have names that depend on the place only. A crash within it is harmless.
 
+import { CorruptionError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import { durableLsnOf, frameHeaderBytes, isControlKind, saltOf } from './frame.js'
 import { describePayload } from './frame-rows.js'
 import { lastUsedByte, type SegmentExtent, SegmentReader } from './reader.js'
-import { offsetOf, parseSegmentHeader, segmentHeaderBytes, segmentNumber, segmentPath } from './segment.js'
+import {
+  foreignVersion,
+  offsetOf,
+  parseSegmentHeader,
+  segmentHeaderBytes,
+  segmentNumber,
+  segmentPath,
+  segmentVersion,
+} from './segment.js'
 import { saveAside } from './side-files.js'
 import { frameKinds, type Lsn, type ReplayReport, type SetAside, type WalFrame } from './types.js'
 
@@ -75,7 +84,10 @@ function readHeader(files: Files, path: string) {
   const file = files.open(path, 'read')
   try {
     const bytes = new Uint8Array(segmentHeaderBytes)
-    const header = parseSegmentHeader(bytes.subarray(0, file.read(bytes, 0)))
+    const read = bytes.subarray(0, file.read(bytes, 0))
+    const header = parseSegmentHeader(read)
+    const foreign = header === undefined ? foreignVersion(read) : undefined
+    if (foreign !== undefined) throw CorruptionError.ofFormat(foreign, segmentVersion, path, 4)
     return { header, used: header === undefined && holdsFrames(file, file.size()) }
   } finally {
     file.close()

@@ -92,6 +92,19 @@ function parseCopy(bytes: Uint8Array): SegmentHeader | undefined {
   return { number: view.getUint32(8, true), logId: bytes.slice(16, 24), startLsn: getU64(view, 24) }
 }
 
+/** The version that a whole header of another format names; undefined when there is none. */
+export function foreignVersion(bytes: Uint8Array): number | undefined {
+  for (const copy of [bytes, bytes.subarray(headerCopyBytes)]) {
+    if (copy.length < headerUsedBytes) continue
+    const view = viewOf(copy)
+    if (view.getUint32(0, true) !== segmentMagic || view.getUint32(4, true) === segmentVersion) continue
+    // A later format may lay out the rest differently, but not these three words.
+    if (view.getUint32(headerCrcOffset, true) === crc32(copy.subarray(0, headerCrcOffset)))
+      return view.getUint32(4, true)
+  }
+  return undefined
+}
+
 /** Offset in the file of a position in the log. */
 export function offsetOf(startLsn: Lsn, lsn: Lsn): number {
   return segmentHeaderBytes + lsn - startLsn

@@ -1,0 +1,195 @@
+// Reads everything that a database directory holds and compares every checksum: what `penstock check` does.
+//
+//   manifest   its frames, as a start reads them
+//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names
+//   symbols    the entries that the manifest counts
+//   log        every frame; an unfinished end is no damage: nobody relied on it
+//   users      the file of the users
+//
+// Nothing is written. Beside a running server a finding may be a moment's: the caller tells.
+
+import { crc32 } from '../base/checksum.js'
+import { CorruptionError, FileError } from '../base/errors.js'
+import type { File, Files } from '../base/files.js'
+import { replayWal } from '../wal/replay.js'
+import { dictionaryFilePath, readDictionaryFile } from './dictionary-file.js'
+import { readManifest } from './manifest.js'
+import type { ManifestTable } from './manifest-format.js'
+import { type PartColumn, type PartIndex, pageAt, readPartIndex } from './part-index.js'
+import type { DetachedPart, PartDescriptor } from './schema.js'
+import { readUsers } from './users.js'
+
+export interface CheckFinding {
+  /** Path below the database directory. */
+  readonly file: string
+  readonly offset: number
+  readonly message: string
+}
+
+export interface CheckResult {
+  readonly tables: number
+  readonly parts: number
+  readonly rows: number
+  readonly logFrames: number
+  readonly bytes: number
+  readonly findings: readonly CheckFinding[]
+}
+
+export interface CheckOptions {
+  readonly files: Files
+  readonly directory: string
+  /** Called for each table before its parts are read. */
+  readonly progress?: (table: string) => void
+}
+
+/** One part alone. */
+export function checkPart(
+  files: Files,
+  directory: string,
+  tableId: number,
+  part: PartDescriptor | DetachedPart,
+): readonly CheckFinding[] {
+  const check = new Check(files, directory)
+  check.part(tableId, part)
+  return check.findings
+}
+
+/** Never throws for what it finds. */
+export function checkDatabase({ files, directory, progress }: CheckOptions): CheckResult {
+  const check = new Check(files, directory)
+  const tables = check.attempt('manifest', () => readManifest(files, `${directory}/manifest`).tables) ?? new Map()
+  for (const [tableId, table] of tables as ReadonlyMap<number, ManifestTable>) {
+    progress?.(table.schema.name)
+    for (const part of [...table.parts, ...(table.schema.detached ?? [])]) check.part(tableId, part)
+    for (const [columnId, count] of table.dictionaries) check.dictionary(tableId, columnId, count)
+  }
+  check.attempt('users.pus', () => readUsers(files, directory))
+  check.log()
+  return { tables: tables.size, ...check.figures, findings: check.findings }
+}
+
+class Check {
+  readonly findings: CheckFinding[] = []
+  readonly figures = { parts: 0, rows: 0, logFrames: 0, bytes: 0 }
+  private readonly files: Files
+  private readonly directory: string
+
+  constructor(files: Files, directory: string) {
+    this.files = files
+    this.directory = directory
+  }
+
+  /** What an error says becomes a finding. */
+  attempt<T>(file: string, work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      if (error instanceof CorruptionError) this.find(this.below(error.file), error.offset, error.message)
+      else if (error instanceof FileError) this.find(file, 0, error.message)
+      else throw error
+      return undefined
+    }
+  }
+
+  part(tableId: number, part: PartDescriptor | DetachedPart): void {
+    const path = `${this.directory}/${part.file}`
+    this.figures.parts++
+    this.figures.rows += part.rows
+    this.attempt(part.file, () => {
+      if (!this.files.exists(path)) throw new CorruptionError('a part is missing', path, 0)
+      const index = readPartIndex(this.files, path)
+      this.identity(tableId, part, index, path)
+      const file = this.files.open(path, 'read')
+      try {
+        this.figures.bytes += file.size()
+        if (file.size() !== part.bytes)
+          throw new CorruptionError('a part has another size', path, Math.min(file.size(), part.bytes))
+        for (const column of index.columns.values()) this.column(file, path, column, index.firstRows.length - 1)
+      } finally {
+        file.close()
+      }
+    })
+  }
+
+  private identity(tableId: number, part: PartDescriptor | DetachedPart, { metadata }: PartIndex, path: string): void {
+    const same = metadata.tableId === tableId && metadata.partId === part.id && metadata.rows === part.rows
+    if (!same) throw new CorruptionError('a part is another than the manifest names', path, 0)
+  }
+
+  private column(file: File, path: string, column: PartColumn, pages: number): void {
+    for (let page = 0; page < pages; page++) {
+      const { offset, headerBytes, bytes, crc } = pageAt(column, page)
+      this.piece(file, path, { offset: offset + headerBytes, bytes, crc, what: 'a page' })
+    }
+    const { dictionary } = column.metadata
+    if (dictionary !== null) {
+      const { offset, headerBytes, bytes, crc } = dictionary
+      this.piece(file, path, { offset: offset + headerBytes, bytes, crc, what: 'a dictionary page' })
+    }
+    const { symbols } = column
+    if (symbols !== undefined) {
+      this.piece(file, path, { offset: symbols.offset, bytes: symbols.count * 4, crc: symbols.crc, what: 'symbol ids' })
+    }
+  }
+
+  private piece(
+    file: File,
+    path: string,
+    {
+      offset,
+      bytes,
+      crc,
+      what,
+    }: { readonly offset: number; readonly bytes: number; readonly crc: number; readonly what: string },
+  ): void {
+    const content = new Uint8Array(bytes)
+    if (file.read(content, offset) < bytes || crc32(content) !== crc >>> 0) {
+      throw new CorruptionError(`the checksum of ${what} is wrong`, path, offset)
+    }
+  }
+
+  dictionary(tableId: number, columnId: number, count: number): void {
+    const id = { tableId, columnId }
+    const path = dictionaryFilePath(`${this.directory}/symbols`, id)
+    this.attempt(this.below(path), () => {
+      this.figures.bytes += readDictionaryFile(this.files, path, id, count).end
+    })
+  }
+
+  log(): void {
+    const directory = `${this.directory}/wal`
+    this.attempt('wal', () => {
+      if (!this.files.exists(directory)) return
+      const report = replayWal(readOnly(this.files), directory, (frame) => {
+        this.figures.bytes += frame.endLsn - frame.lsn
+      })
+      this.figures.logFrames = report.frames
+      for (const { reason, file, offset, bytes, content } of report.setAside) {
+        if (reason !== 'damage') continue
+        this.find(this.below(file), offset, `a log frame is damaged [bytes=${bytes}, content=${content}]`)
+      }
+    })
+  }
+
+  private find(file: string, offset: number, message: string): void {
+    this.findings.push({ file, offset, message })
+  }
+
+  private below(path: string): string {
+    return path.startsWith(`${this.directory}/`) ? path.slice(this.directory.length + 1) : path
+  }
+}
+
+/** Damaged frames are copied aside by a recovery, not by a check. */
+function readOnly(files: Files): Files {
+  const refuse = (path: string): never => {
+    throw new FileError(`nothing is written by a check [path=${path}]`, 'EROFS')
+  }
+  return {
+    ...files,
+    open: (path, mode) => (mode === 'read' ? files.open(path, mode) : refuse(path)),
+    makeDirectory: refuse,
+    remove: refuse,
+    syncDirectory: refuse,
+  }
+}
