@@ -30,6 +30,8 @@ export interface TableFigures {
   readonly visibleTxn: number
   /** Changes of the schema that are remembered, oldest first: the transactions of rows before each. Older ones are not. */
   readonly changesAfterTxn: readonly number[]
+  /** UPDATE and DELETE statements since the start. */
+  readonly rewrites: number
   /** Rows that are in the log and not in parts. */
   readonly pendingRows: number
   /** In time order. */

@@ -80,7 +80,7 @@ export function rewriteParts(
   const end = (outcome: RewriteOutcome): void => endRewrite(state, rewriting, () => done(outcome))
   const rewriting: Rewriting = {
     ...{ table, program, schema: () => table.stableSchema, parts: () => table.parts, waiting: [] },
-    written: (result) => end(commitParts(state, table, result)),
+    written: (result) => end(commitParts(state, table, result, program !== null)),
     failed: (error) => end({ rows: 0, error }),
   }
   beginRewrite(state, rewriting)
@@ -159,15 +159,16 @@ function internSymbols(state: WriterState, table: WriterTable, symbols: NonNulla
   }
 }
 
-function commitParts(state: WriterState, table: WriterTable, result: JobResult): RewriteOutcome {
+/** A statement is a transaction of the table, also when it changes no row. */
+function commitParts(state: WriterState, table: WriterTable, result: JobResult, isStatement: boolean): RewriteOutcome {
   const { replaced = [], rows = 0 } = result
-  if (replaced.length === 0) return { rows, error: null }
   try {
-    replaceParts(state, table, replaced, result.parts)
+    if (replaced.length > 0) replaceParts(state, table, replaced, result.parts)
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
     return { rows: 0, error: errorRecord(thrown) }
   }
+  if (isStatement) table.rewrites++
   enqueue(state, { versions: [table.nextVersion()] })
   return { rows, error: null }
 }

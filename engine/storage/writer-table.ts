@@ -59,6 +59,8 @@ export class WriterTable {
   transaction = 0
   /** Transactions up to here are in parts. */
   flushedTxn = 0
+  /** UPDATE and DELETE statements since the start. */
+  rewrites = 0
   /** Number of the last version made. */
   version = 0
   dropped = false
@@ -181,6 +183,7 @@ export class WriterTable {
       version: this.version,
       schema,
       parts: this.parts,
+      rewrites: this.rewrites,
       generations: this.generations.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
       dictionaries: [...this.dictionaries]
         .filter(([columnId]) => columnId < schema.columns.length)

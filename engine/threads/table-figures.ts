@@ -28,6 +28,7 @@ export function tableFigures(memory: SharedMemory, view: CatalogView, tableId: n
     lastWriteMicros: lastWrite === 0 ? null : lastWrite,
     visibleTxn: view.visibleTransaction(version),
     changesAfterTxn: view.changesAfterTxn(tableId),
+    rewrites: version.rewrites ?? 0,
     pendingRows: version.generations.reduce((sum, { address }) => sum + visibleRows(memory, address), 0),
     partitions: named(partitions),
     symbolCounts: new Map(
@@ -43,6 +44,7 @@ const noFigures: TableFigures = {
   lastWriteMicros: null,
   visibleTxn: 0,
   changesAfterTxn: [],
+  rewrites: 0,
   pendingRows: 0,
   partitions: [],
   symbolCounts: new Map(),
@@ -73,24 +75,37 @@ function addGeneration(
 ): void {
   const { schema } = version
   const nameOf = partitionNamer(schema)
-  let left = visibleRows(memory, generation.address)
+  const visible = visibleRows(memory, generation.address)
+  let left = visible
   for (let index = 0; index < blockCount(memory, generation.address) && left > 0; index++) {
     const block = blockAt(memory, generation.address, index)
     const rows = Math.min(left, memory.u32[(block + 8) >>> 2] as number)
     left -= rows
     if (schema.timestampId < 0) boundsOf(partitions, 'default').rows += rows
-    else addRows(memory.i64, blockColumn(memory, block, schema.timestampId) >>> 3, rows, nameOf, partitions)
+    else {
+      const marks = memory.u32[(block + 36) >>> 2] as number
+      // Rows that a visible row of a DEDUP table has replaced are nobody's.
+      const isDead =
+        marks === 0
+          ? () => false
+          : (row: number) => {
+              const mark = Atomics.load(memory.u32, (marks >>> 2) + row)
+              return mark > 0 && mark - 1 < visible
+            }
+      addRows(memory.i64, blockColumn(memory, block, schema.timestampId) >>> 3, { rows, isDead }, nameOf, partitions)
+    }
   }
 }
 
 function addRows(
   i64: BigInt64Array,
   first: number,
-  rows: number,
+  { rows, isDead }: { readonly rows: number; readonly isDead: (row: number) => boolean },
   nameOf: (ts: bigint) => string,
   partitions: Map<string, Bounds>,
 ): void {
   for (let row = 0; row < rows; row++) {
+    if (isDead(row)) continue
     const ts = i64[first + row] as bigint
     const bounds = boundsOf(partitions, nameOf(ts))
     bounds.rows += 1

@@ -61,7 +61,7 @@ async function replaceIn(path: (typeof mocked)[number], replacement: (original: 
 const noticed = /^seed \d+: /
 
 test('all guards in place: nothing is noticed', async () => {
-  expect(await firstFailure({}, 1, 4)).toBe('nothing')
+  expect(await firstFailure({}, 1, 2)).toBe('nothing')
 })
 
 test.each([
@@ -108,7 +108,7 @@ test('rows are shown and acknowledged before they are durable', async () => {
 
 test('no checksums', async () => {
   await replaceIn('../../engine/base/checksum.js', () => ({ crc32: () => 0 }))
-  expect(await firstFailure({}, 42)).toMatch(noticed)
+  expect(await firstFailure({}, 66)).toMatch(noticed)
 })
 
 test('the tail rule takes every bad frame for damage', async () => {
@@ -123,7 +123,29 @@ test('groups of the log share blocks', async () => {
   expect(await firstFailure({})).toMatch(noticed)
 })
 
-test('changes of the manifest share blocks', async () => {
-  await replaceIn('../../engine/storage/manifest-format.js', () => ({ nextBlock: (position: number) => position }))
-  expect(await firstFailure({}, 36)).toMatch(noticed)
+// A crash within a write of the manifest is too rare for the simulator's seeds: here every seed has one.
+test.each([
+  ['changes of the manifest share blocks', true],
+  ['changes of the manifest have blocks of their own', false],
+])('%s', async (_, shared) => {
+  const format = '../../engine/storage/manifest-format.js'
+  if (shared) await replaceIn(format, () => ({ nextBlock: (position: number) => position }))
+  const { Manifest } = await import('../../engine/storage/manifest.js')
+  const { createFaultyDisk } = await import('../support/faulty-files.js')
+  let lost = 0
+  for (let seed = 1; seed <= 100; seed++) {
+    const { files, crash } = createFaultyDisk(seed)
+    const options = { files, directory: '/manifest', log: () => {} }
+    const manifest = Manifest.open(options)
+    manifest.commit([{ kind: 'ids', table: 7 }])
+    manifest.append([{ kind: 'ids', table: 8 }])
+    crash(seed)
+    try {
+      if (Manifest.open(options).ids.table < 7) lost++
+    } catch {
+      lost++
+    }
+  }
+  if (shared) expect(lost).toBeGreaterThan(0)
+  else expect(lost).toBe(0)
 })

@@ -292,6 +292,7 @@ function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
     lastWriteMicros: null,
     visibleTxn: txn,
     changesAfterTxn: [],
+    rewrites: 0,
     pendingRows: 0,
     partitions: all,
     symbolCounts: new Map(

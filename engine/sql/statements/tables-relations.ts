@@ -32,8 +32,8 @@ export function microsOf({ schema }: TableVersion, ticks: bigint | null): bigint
 }
 
 /** Transactions of rows and changes of the schema, counted together, as clients of this dialect know them. */
-export function sequencerTxn({ schema }: TableVersion, { visibleTxn }: TableFigures): number {
-  return visibleTxn + schema.version - 1
+export function sequencerTxn({ schema }: TableVersion, { visibleTxn, rewrites }: TableFigures): number {
+  return visibleTxn + rewrites + schema.version - 1
 }
 
 export function tablesRelation({ catalog }: BindContext): SystemRelation {

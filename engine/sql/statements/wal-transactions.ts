@@ -36,7 +36,9 @@ export function allWalTransactions({ catalog }: BindContext): SystemRelation {
 }
 
 function transactionRows({ schema }: TableVersion, figures: TableFigures): Value[][] {
-  const { visibleTxn, changesAfterTxn, lastWriteMicros } = figures
+  const { changesAfterTxn, lastWriteMicros } = figures
+  // Where among the others a statement that rewrote rows stood is not remembered: it comes last.
+  const visibleTxn = figures.visibleTxn + figures.rewrites
   const forgotten = Math.max(0, schema.version - 1 - changesAfterTxn.length)
   const changes = [...new Array<number>(forgotten).fill(0), ...changesAfterTxn]
   const rows: Value[][] = []

@@ -26,6 +26,16 @@ async function open(disk: FaultyDisk, options: Partial<InlineOptions> = {}): Pro
 const create =
   'create table t (ts timestamp, k symbol, n int, s varchar, v long) timestamp(ts) partition by day wal dedup upsert keys(ts, k, n, s)'
 
+test('tables() counts a repeated row once', async () => {
+  const engine = await open(newDisk(1))
+  await engine.run(create)
+  for (const v of [1, 2, 3])
+    await engine.run(`insert into t values (${base}L, 'a', 1, 's', ${v}), (${base + 9n}L, 'b', ${v}, 's', 0)`)
+  expect(await engine.rows('select table_row_count from tables()')).toEqual([[4n]])
+  await engine.run('checkpoint')
+  expect(await engine.rows('select table_row_count from tables()')).toEqual([[4n]])
+})
+
 /** Key to value. */
 type Model = Map<string, bigint>
 

@@ -38,6 +38,18 @@ async function filled(options: Partial<InlineOptions> = {}): Promise<InlineEngin
 
 const all = 'select v, k, s, d from t'
 
+test('UPDATE and DELETE are transactions, also those that change no row', async () => {
+  const engine = await filled()
+  const txn = async (): Promise<unknown> => (await engine.rows('select sequencerTxn from wal_tables()'))[0]?.[0]
+  const before = BigInt((await txn()) as bigint)
+  await engine.run('update t set v = 1 where v = 2')
+  expect(await txn()).toBe(before + 1n)
+  await engine.run('delete from t where v = 3')
+  await engine.run('update t set v = 1 where v = 777')
+  expect(await txn()).toBe(before + 3n)
+  expect(await engine.rows(`select max(sequencerTxn) from wal_transactions('t')`)).toEqual([[before + 3n]])
+})
+
 describe('update', () => {
   test('by a condition, with expressions over old values', async () => {
     const engine = await filled()
