@@ -43,7 +43,7 @@ export function sampleOperator(context: ExecContext, input: Operator, plan: Samp
       done = true
       if (filling) filled = filledRows(plan, sampler.filledGroups())
     }
-    if (!filling) rows.push(...sampler.takeRows())
+    if (!filling) for (const row of sampler.takeRows()) rows.push(row)
     return 'working'
   }
   return { pull }

@@ -190,7 +190,7 @@ const quantile = accumulator<Collected>({
     if (typeof value === 'bigint') state.values.push(Number(value))
   },
   merge: (state, other) => {
-    state.values.push(...other.values)
+    for (const value of other.values) state.values.push(value)
     state.quantile = other.quantile
   },
   result: (state, { position }) => {
@@ -242,7 +242,7 @@ function collecting(distinct: boolean): Accumulator<unknown> {
       if (typeof value === 'string') state.values.push(value)
     },
     merge: (state, other) => {
-      state.values.push(...other.values)
+      for (const value of other.values) state.values.push(value)
       state.delimiter = other.delimiter ?? state.delimiter
     },
     result: join,
@@ -278,7 +278,7 @@ const texts: AggregateFunction[] = [
         state.values.push(typeof value === 'number' ? value : Number.NaN)
       },
       merge: (state, other) => {
-        state.values.push(...other.values)
+        for (const value of other.values) state.values.push(value)
       },
       result: (state) =>
         state.values.length === 0 ? null : { shape: [state.values.length], data: Float64Array.from(state.values) },
@@ -294,7 +294,7 @@ function listing(distinct: boolean): Accumulator<unknown> {
       state.values.push(value === null ? null : displayText(value, argTypes[0] ?? dataType('STRING')))
     },
     merge: (state, other) => {
-      state.values.push(...other.values)
+      for (const value of other.values) state.values.push(value)
     },
     result: ({ values }) => (values.length === 0 ? null : textArray(distinct ? [...new Set(values)] : values)),
   })

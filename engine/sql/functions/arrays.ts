@@ -37,10 +37,10 @@ const folds: ScalarFunction[] = [
     v.length === 0 ? null : sum(v) / v.length,
   ),
   fold('array_min', 'Smallest element.', ['array_min(ARRAY[1.0, 2.0])', '1.0'], (v) =>
-    v.length === 0 ? null : Math.min(...v),
+    v.length === 0 ? null : v.reduce((least, value) => Math.min(least, value)),
   ),
   fold('array_max', 'Largest element.', ['array_max(ARRAY[1.0, 2.0])', '2.0'], (v) =>
-    v.length === 0 ? null : Math.max(...v),
+    v.length === 0 ? null : v.reduce((most, value) => Math.max(most, value)),
   ),
   fold('array_stddev', 'Deviation of a sample.', ['array_stddev(ARRAY[1.0, 3.0])', '1.4142135623730951'], (v) =>
     deviation(v, false),
@@ -88,6 +88,14 @@ function cumulative(data: Float64Array): Float64Array {
   })
 }
 
+/** NaN is the NULL of an element. */
+function orderedElements(data: Float64Array, descending: boolean, nullsFirst: boolean): Float64Array {
+  const values = data.filter((value) => !Number.isNaN(value)).sort()
+  const result = new Float64Array(data.length).fill(Number.NaN)
+  result.set(descending ? values.reverse() : values, nullsFirst ? data.length - values.length : 0)
+  return result
+}
+
 const maps: ScalarFunction[] = [
   mapRow('array_cum_sum', 'Running sum.', ['array_cum_sum(ARRAY[1.0, 2.0])', '[1.0,3.0]'], cumulative),
   mapRow('array_reverse', 'Elements from last to first.', ['array_reverse(ARRAY[1.0, 2.0])', '[2.0,1.0]'], (data) =>
@@ -95,6 +103,19 @@ const maps: ScalarFunction[] = [
   ),
   mapRow('array_sort', 'Elements in ascending order.', ['array_sort(ARRAY[2.0, 1.0])', '[1.0,2.0]'], (data) =>
     data.slice().sort(),
+  ),
+  ...([['BOOLEAN'], ['BOOLEAN', 'BOOLEAN']] as const).map(
+    (flags): ScalarFunction => ({
+      name: 'array_sort',
+      takes: ['ARRAY', ...flags],
+      gives: 'FIRST',
+      says: 'Elements in order: descending when the first flag is true, NULL first when the second is.',
+      example: ['array_sort(ARRAY[2.0, 1.0, 3.0], true)', '[3.0,2.0,1.0]'],
+      eval: ([a, descending, nullsFirst]) => ({
+        shape: array(a).shape,
+        data: orderedElements(array(a).data, descending === true, nullsFirst === true),
+      }),
+    }),
   ),
   {
     name: 'flatten',
@@ -165,6 +186,18 @@ const lookups: ScalarFunction[] = [
     says: 'Where the value belongs in a sorted array, behind equal elements.',
     example: ['insertion_point(ARRAY[1.0, 3.0], 2.0)', '2'],
     eval: ([a, value]) => array(a).data.filter((element) => element <= (value as number)).length + 1,
+  },
+  {
+    name: 'insertion_point',
+    takes: ['ARRAY', 'DOUBLE', 'BOOLEAN'],
+    gives: 'INT',
+    says: 'Where the value belongs in a sorted array: before equal elements when the flag is true.',
+    example: ['insertion_point(ARRAY[1.0, 3.0], 3.0, true)', '2'],
+    eval: ([a, value, before]) => {
+      const isLower = (element: number): boolean =>
+        before === true ? element < (value as number) : element <= (value as number)
+      return array(a).data.filter(isLower).length + 1
+    },
   },
   {
     name: 'dim_length',
@@ -265,6 +298,24 @@ const algebra: ScalarFunction[] = [
     example: ['dot_product(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])', '11.0'],
     eval: ([a, b]) => sum(Array.from(array(a).data, (value, index) => value * (array(b).data[index] ?? Number.NaN))),
   },
+  ...(
+    [
+      ['ARRAY', 'DOUBLE'],
+      ['DOUBLE', 'ARRAY'],
+    ] as const
+  ).map(
+    (takes): ScalarFunction => ({
+      name: 'dot_product',
+      takes,
+      gives: 'DOUBLE',
+      says: 'Sum of the elements, each times the number.',
+      example: takes[0] === 'ARRAY' ? ['dot_product(ARRAY[1.0, 2.0], 3.0)', '9.0'] : null,
+      eval: (args) => {
+        const [elements, factor] = takes[0] === 'ARRAY' ? args : [args[1], args[0]]
+        return sum(Array.from(array(elements).data, (value) => value * (factor as number)))
+      },
+    }),
+  ),
   {
     name: 'matmul',
     takes: ['ARRAY', 'ARRAY'],

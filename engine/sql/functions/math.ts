@@ -176,7 +176,55 @@ const decimalRounding: ScalarFunction[] = [
       return cut >= 0 ? (x as bigint) : scaleInteger(scaleInteger(x as bigint, cut), -cut)
     },
   },
+  ...(
+    [
+      ['round_up', 'away from zero', 'up'],
+      ['round_down', 'towards zero', 'down'],
+      ['round_half_even', 'halves to the even digit', 'halfEven'],
+      ['ceil', 'to the next that is not less', 'ceil'],
+      ['ceiling', 'to the next that is not less', 'ceil'],
+      ['floor', 'to the next that is not greater', 'floor'],
+    ] as const
+  ).flatMap(([name, says, mode]) =>
+    [['DECIMAL'], ['DECIMAL', 'INT']].map(
+      (takes): ScalarFunction => ({
+        name,
+        takes: takes as ('DECIMAL' | 'INT')[],
+        gives: 'FIRST',
+        says: `Rounds a decimal to places (0 where none are given), ${says}; its scale stays.`,
+        example: null,
+        eval: ([x, places], { type }) => roundUnscaled(x as bigint, type.b - Number(places ?? 0), mode),
+      }),
+    ),
+  ),
 ]
+
+type DecimalRounding = 'up' | 'down' | 'halfEven' | 'ceil' | 'floor'
+
+/** `digits`: how many of the last decimal digits become zeros. */
+function roundUnscaled(value: bigint, digits: number, mode: DecimalRounding): bigint {
+  if (digits <= 0) return value
+  const unit = 10n ** BigInt(Math.min(digits, 80))
+  const rest = value % unit
+  const cut = value - rest
+  if (rest === 0n) return value
+  const away = cut + (value < 0n ? -unit : unit)
+  switch (mode) {
+    case 'up':
+      return away
+    case 'down':
+      return cut
+    case 'ceil':
+      return value > 0n ? away : cut
+    case 'floor':
+      return value < 0n ? away : cut
+    case 'halfEven': {
+      const twice = (rest < 0n ? -rest : rest) * 2n
+      const isOdd = (cut / unit) % 2n !== 0n
+      return twice > unit || (twice === unit && isOdd) ? away : cut
+    }
+  }
+}
 
 const sizes: ScalarFunction[] = [
   {

@@ -190,11 +190,10 @@ const others: ScalarFunction[] = [
     skips(random, rate) ? null : randomUuid(random),
   ),
   row('rnd_ipv4', [], 'IPv4', 'An address.', (random) => random.nextInt() >>> 0 || 1),
-  row('rnd_long256', [], 'LONG256', 'An integer of 256 bits.', (random) => {
-    let value = 0n
-    for (let word = 0n; word < 4n; word++) value |= BigInt.asUintN(64, random.nextLong()) << (word * 64n)
-    return value
-  }),
+  row('rnd_long256', [], 'LONG256', 'An integer of 256 bits.', (random) => randomLong256(random)),
+  row('rnd_long256', ['INT'], 'LONG256', 'An integer of 256 bits, or NULL.', (random, [rate]) =>
+    skips(random, rate) ? null : randomLong256(random),
+  ),
   {
     ...row(
       'rnd_geohash',
@@ -241,6 +240,12 @@ const others: ScalarFunction[] = [
 
 function geohashOf(args: readonly BoundArgument[]): ReturnType<typeof dataType> {
   return dataType('GEOHASH', typeof args[0]?.constant === 'number' ? args[0].constant : 60)
+}
+
+function randomLong256(random: Parameters<typeof randomUuid>[0]): bigint {
+  let value = 0n
+  for (let word = 0n; word < 4n; word++) value |= BigInt.asUintN(64, random.nextLong()) << (word * 64n)
+  return value
 }
 
 function randomUuid(random: Random): bigint {
