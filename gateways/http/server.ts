@@ -15,7 +15,7 @@ import { admit, crossOriginHeaders, refuseStranger } from './guard.js'
 import { replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
-import { admitConnections, closeQuiet, createHttpServer } from './sockets.js'
+import { admitConnections, closeQuiet, connectionsCap, createHttpServer } from './sockets.js'
 
 /** More than this of a body that nobody reads yet is not worth its memory. */
 const receiveBytesMax = 256 * 1024
@@ -70,6 +70,8 @@ export async function openHttpGateway(
 function reconfigure(server: Server, context: HttpContext, changed: HttpOptions): void {
   Object.assign(context.options, changed)
   server.keepAliveTimeout = changed.keepAliveMs
+  server.timeout = changed.keepAliveMs
+  server.maxConnections = connectionsCap(changed)
   context.queries.limit(changed.queriesMax)
   context.exports.limit(changed.exportsMax)
   context.imports.limit(changed.importsMax)

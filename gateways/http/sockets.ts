@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 import type { Connection } from '../common/connections.js'
 import { remoteAddress } from '../common/listen.js'
 import type { TlsKeys } from '../common/tls.js'
-import type { HttpContext } from './context.js'
+import type { HttpContext, HttpOptions } from './context.js'
 
 /** Connections beyond the limit that are told so; further ones are closed unheard. */
 const refusedMax = 64
@@ -26,11 +26,16 @@ export function createHttpServer(options: ServerOptions, tls: TlsKeys | null): S
   return server
 }
 
+/** Beyond it nobody is heard. */
+export function connectionsCap({ connectionsMax }: Pick<HttpOptions, 'connectionsMax'>): number {
+  return connectionsMax + refusedMax
+}
+
 /** Those that are let in. A connection that is not here is beyond the limit. */
 export function admitConnections(server: Server, context: HttpContext): WeakMap<Socket, Connection> {
   const { registry, options, tls } = context
   const connections = new WeakMap<Socket, Connection>()
-  server.maxConnections = options.connectionsMax + refusedMax
+  server.maxConnections = connectionsCap(options)
   server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
     const description = {
       protocol: 'http',

@@ -51,7 +51,11 @@ const methods: Record<PgOptions['authentication'], Method> = {
     const answer = await ask(authentication('cleartext'))
     return answer === null ? 'gone' : services.authenticator.password(user, answer.text())
   },
-  md5: async ({ services }, { user, ask }) => {
+  // Of users made by SQL only a verifier is known, and MD5 needs the password.
+  md5: async (guard, asked) => {
+    const { services } = guard
+    const { user, ask } = asked
+    if (!services.authenticator.knowsPassword(user)) return scram(guard, asked)
     const salt = randomBytes(saltBytes)
     const answer = await ask(authentication('md5', salt))
     return answer === null ? 'gone' : services.authenticator.md5(user, salt, answer.text())

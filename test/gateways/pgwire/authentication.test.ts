@@ -2,7 +2,9 @@
 
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
+import { makeVerifier } from '../../../engine/base/password.js'
 import { allRights, readRights } from '../../../engine/base/rights.js'
+import type { UserDirectory } from '../../../engine/engine.js'
 import { Authenticator } from '../../../gateways/common/auth.js'
 import { noUsers } from '../../../gateways/common/users.js'
 import { openPgGateway, type PgGateway, type PgOptions } from '../../../gateways/pgwire/server.js'
@@ -12,12 +14,17 @@ let gateway: PgGateway
 
 afterEach(() => gateway.close())
 
+async function storedUsers(): Promise<UserDirectory> {
+  const bob = { user: 'bob', rights: readRights, verifier: await makeVerifier('made by SQL') }
+  return { ...noUsers, user: (name) => (name === 'bob' ? bob : undefined) }
+}
+
 async function open(authentication: PgOptions['authentication'], connectionsMax = 10): Promise<void> {
   const configured = [
     { user: 'admin', password: 'quest', rights: allRights },
     { user: 'user', password: 'pencil', rights: readRights },
   ]
-  const authenticator = new Authenticator({ configured, users: noUsers, anonymous: null })
+  const authenticator = new Authenticator({ configured, users: await storedUsers(), anonymous: null })
   const options: PgOptions = {
     tlsRequired: false,
     connectionsMax,
@@ -46,6 +53,7 @@ for (const method of ['cleartext', 'md5', 'scram-sha-256'] as const) {
     for (const [user, password] of [
       ['admin', 'quest'],
       ['user', 'pencil'],
+      ['bob', 'made by SQL'],
     ] as const) {
       const client = await connect(user, password)
       await client.end()
