@@ -52,6 +52,7 @@ export function pgOptions(settings: Settings): PgOptions {
     connectionsMax: settings['pg.net.connection.limit'],
     readOnly: settings['pg.security.readonly'],
     authentication: settings['pg.auth.method'],
+    firstTimestamp: settings['pg.designated.timestamp'] === 'first',
     tlsRequired: settings['pg.security.required'],
     queryTimeoutMs: settings['query.timeout'],
     logQueries: settings['log.sql.query.progress.exe'],

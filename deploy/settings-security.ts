@@ -85,6 +85,12 @@ export const securitySettings = {
   'line.tcp.security.keystore.password': { type: 'secret', initial: '', says: 'Password of that key store.' },
   'pg.user': { reload: true, type: 'text', initial: 'admin', says: 'User of the PostgreSQL wire protocol.' },
   'pg.password': { reload: true, type: 'secret', initial: 'quest', says: 'Password of that user.' },
+  'pg.designated.timestamp': {
+    type: 'choice',
+    initial: 'declared',
+    choices: ['declared', 'first'],
+    says: 'Of tables created over the PostgreSQL wire protocol: the column that the statement names, or with `first` the first NOT NULL TIMESTAMP column where it names none (partitioned by day). For sinks that create tables themselves.',
+  },
   'pg.auth.method': {
     type: 'choice',
     initial: 'cleartext',

@@ -31,7 +31,7 @@ export function parseField(text: string, type: DataType, pattern: string | null)
     case 'CHAR':
       return text.length === 1 ? text : undefined
     case 'UUID':
-      return orUndefined(parseUuid(text))
+      return orUndefined(parseUuid(text) ?? bareUuid(text))
     case 'IPv4':
       return orUndefined(parseIpv4(text))
     case 'LONG256':
@@ -47,6 +47,11 @@ export function parseField(text: string, type: DataType, pattern: string | null)
     default:
       return undefined
   }
+}
+
+/** Hexadecimal digits alone, as some drivers write them. */
+function bareUuid(text: string): bigint | null {
+  return /^[0-9a-fA-F]{32}$/.test(text) ? BigInt(`0x${text}`) : null
 }
 
 function orUndefined<T>(value: T | null): T | undefined {

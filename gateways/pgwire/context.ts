@@ -33,6 +33,8 @@ export interface PgOptions {
   /** Deadline of statements whose session sets none; 0 = none. */
   readonly queryTimeoutMs: number
   readonly logQueries: boolean
+  /** CREATE TABLE without a designated timestamp takes the first NOT NULL TIMESTAMP column. */
+  readonly firstTimestamp: boolean
 }
 
 export interface PgServices {

@@ -30,11 +30,22 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
   pg.counters.queries.select++
   const binary = format === 'binary'
   pg.out.put(copyResponse('out', binary, result.columns.length))
-  if (binary) pg.out.put(copyData(binaryHeader))
-  for await (const block of result.blocks) await pg.out.block(block)
-  if (binary) pg.out.put(copyData(binaryTrailer))
+  let prefix = binary ? binaryHeader : null
+  for await (const block of result.blocks) {
+    const sent = prefix === null ? 0 : putFirstRow(pg, prefix, block)
+    prefix = null
+    await pg.out.block(block.subarray(sent))
+  }
+  if (binary) pg.out.put(copyData(prefix === null ? binaryTrailer : Buffer.concat([prefix, binaryTrailer])))
   pg.out.put(copyDone)
   return `COPY ${(await result.summary).rows}`
+}
+
+/** The header shares the message of the first row: drivers look for it there. Answers the bytes of the block it took. */
+function putFirstRow({ out }: PgSession, header: Buffer, block: Uint8Array): number {
+  const bytes = 1 + new DataView(block.buffer, block.byteOffset, block.byteLength).getInt32(1)
+  out.put(copyData(Buffer.concat([header, block.subarray(5, bytes)])))
+  return bytes
 }
 
 function queryOf(pg: PgSession, parsed: ParsedStatement, { source, columns }: Copy): ParsedStatement {

@@ -4,7 +4,7 @@
 import type { Description, ParsedStatement } from '../../engine/engine.js'
 import { readBound } from './bound-parameters.js'
 import type { PgSession, Portal, Prepared } from './context.js'
-import { describeOwn } from './cursors.js'
+import { closeCursors, describeOwn } from './cursors.js'
 import {
   bindComplete,
   closeComplete,
@@ -112,6 +112,13 @@ export function describe(pg: PgSession, reader: MessageReader): Waiting {
   reader.done()
   if (kind === 83) describePrepared(pg, statementNamed(pg, name))
   else if (kind === 80) {
+    // A cursor of SQL is a portal as well.
+    const cursor = pg.cursors.get(name)
+    if (cursor !== undefined && !pg.portals.has(name)) {
+      const { columns } = pg.engine.describe(cursor.query, pg.session, [])
+      pg.out.put(columns === null ? noData : rowDescription(fieldsOf(columns, [])))
+      return null
+    }
     const { prepared, binary } = portalNamed(pg, name)
     describeColumns(pg, prepared, binary)
   } else throw new PgError('08P01', 'what is to be described is neither a statement nor a portal')
@@ -190,10 +197,16 @@ export function close(pg: PgSession, reader: MessageReader): Waiting {
   const name = reader.text()
   reader.done()
   const waiting = kind === 80 ? closePortal(pg, name) : null
+  if (kind === 80 && pg.cursors.has(name))
+    return closeCursors(pg, (cursor) => cursor.name === name).then(() => closed(pg))
   if (kind === 83) pg.statements.delete(name)
   else if (kind !== 80) throw new PgError('08P01', 'what is to be closed is neither a statement nor a portal')
-  pg.out.put(closeComplete)
+  closed(pg)
   return waiting
+}
+
+function closed(pg: PgSession): void {
+  pg.out.put(closeComplete)
 }
 
 /** Ends what is outside of a transaction: its portals are closed, its rows are about to be stored (transaction.ts). */

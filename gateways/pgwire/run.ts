@@ -14,6 +14,7 @@ import { type DataType, pgOidOf, storageOf, widthOf } from '../../engine/types/c
 import type { PgSession } from './context.js'
 import { copyIn } from './copy-in.js'
 import { copyOut } from './copy-out.js'
+import { adaptedStatement } from './create-table.js'
 import { runCursorStatement } from './cursors.js'
 import { commandComplete, type FieldDescription, rowDescription } from './messages.js'
 import { RowCursor, type Rows } from './row-cursor.js'
@@ -49,7 +50,8 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
   if (statement.kind === 'execute') return runPrepared(pg, statement, options)
   if (statement.kind === 'copy' && statement.target.kind === 'connection') return copy(pg, parsed, statement)
   const settled = settleRows(pg, parsed)
-  return settled === null ? runInEngine(pg, parsed, options) : settled.then(() => runInEngine(pg, parsed, options))
+  const adapted = adaptedStatement(pg, parsed)
+  return settled === null ? runInEngine(pg, adapted, options) : settled.then(() => runInEngine(pg, adapted, options))
 }
 
 async function copy(pg: PgSession, parsed: ParsedStatement, statement: CopyStatement): Promise<string> {

@@ -35,6 +35,9 @@ const typeNames: Record<string, ColumnType> = {
   float8: 'DOUBLE',
   string: 'STRING',
   text: 'STRING',
+  // A time of day is text: there is no such type.
+  time: 'STRING',
+  timetz: 'STRING',
   varchar: 'VARCHAR',
   symbol: 'SYMBOL',
   long256: 'LONG256',

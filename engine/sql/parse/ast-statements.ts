@@ -157,6 +157,8 @@ export interface CreateTable {
 export interface CreateColumns {
   readonly kind: 'columns'
   readonly columns: readonly ColumnDefinition[]
+  /** Keys of the table are written between the columns: they mean nothing here. */
+  readonly hasKeys: boolean
 }
 
 export interface CreateLike {

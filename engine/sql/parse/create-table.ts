@@ -20,6 +20,7 @@ import {
   demand,
   demandDistinct,
   parseList,
+  parseName,
   parseNameOrString,
   parseNamesInParentheses,
   parseString,
@@ -88,10 +89,24 @@ function parseSource(cursor: Cursor, batch: Expression | null): CreateTable['sou
   if (peekWord(cursor) === 'like') return parseLike(cursor)
   advance(cursor)
   if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column definition')
-  const columns = parseList(cursor, parseColumn)
+  const entries = parseList(cursor, (inner) => (skipKey(inner) ? null : parseColumn(inner)))
+  const columns = entries.filter((entry) => entry !== null)
   demandDistinct(columns)
   demand(cursor, ')', "',' or ')' expected")
-  return { kind: 'columns', columns }
+  return { kind: 'columns', columns, hasKeys: columns.length < entries.length }
+}
+
+/** `[constraint name] primary key (a, b)`, `unique (a)`. */
+function skipKey(cursor: Cursor): boolean {
+  if (cursor.word === 'constraint') {
+    advance(cursor)
+    parseName(cursor, 'constraint name expected')
+  }
+  if (cursor.word === 'primary' && peekWord(cursor) === 'key') advance(cursor)
+  else if (cursor.word !== 'unique' || peekWord(cursor) !== '(') return false
+  advance(cursor)
+  parseNamesInParentheses(cursor)
+  return true
 }
 
 function missingSource(cursor: Cursor): SqlError {

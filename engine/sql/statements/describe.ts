@@ -4,8 +4,9 @@ import { SqlError } from '../../base/errors.js'
 import { parametersMax } from '../../base/limits.js'
 import type { Description, ParsedStatement, Validation } from '../../engine.js'
 import { arrayOidOf, typeOfOid } from '../../pg/oids.js'
-import { columnTypes, dataType } from '../../types/column-types.js'
+import { columnTypes, type DataType, dataType } from '../../types/column-types.js'
 import type { Parameter } from '../catalog.js'
+import { isNumber, isText } from '../functions/convert.js'
 import { advance, openCursor, tokenText } from '../parse/cursor.js'
 import type { ParameterSlot } from '../plan/plan.js'
 
@@ -41,7 +42,7 @@ function describedWithSamples(
   plan: (parameters: readonly Parameter[]) => Validation,
 ): Description | null {
   for (const sample of samples) {
-    const parameters = slots.map(({ type }): Parameter => (type === null ? sample : { value: null, type }))
+    const parameters = slots.map(({ type }): Parameter => (type === null ? sample : sampleOf(type)))
     try {
       return described(plan(parameters), parameters, oids)
     } catch (error) {
@@ -49,6 +50,11 @@ function describedWithSamples(
     }
   }
   return null
+}
+
+function sampleOf(type: DataType): Parameter {
+  const value = type.name === 'LONG' ? 1n : isNumber(type) && type.name !== 'DECIMAL' ? 1 : isText(type) ? '1' : null
+  return { value, type }
 }
 
 const samples: readonly Parameter[] = [

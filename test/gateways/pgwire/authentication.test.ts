@@ -32,6 +32,7 @@ async function open(authentication: PgOptions['authentication'], connectionsMax 
     authentication,
     queryTimeoutMs: 0,
     logQueries: false,
+    firstTimestamp: false,
   }
   gateway = await openPgGateway({ host: '127.0.0.1', port: 0 }, options, {
     ...surroundings(),

@@ -1,0 +1,194 @@
+// Goal: the server answers message by message as the transcripts in test/protocol say; nonsense ends the connection that
+// sends it, or is refused, and no other connection notices. Method of the latter: random edits of a good conversation.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRandom } from '../../support/random.js'
+import { TestServer } from '../../support/server.js'
+import { repositoryRoot } from '../../support/source-tree.js'
+import { int16, int32, message, RawClient, type ServerMessage, startUp } from './raw-client.js'
+
+const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+let port = 0
+
+beforeAll(async () => {
+  await server.start()
+  port = Number(server.address('postgres').split(':')[1])
+})
+afterAll(() => server.remove())
+
+// TRANSCRIPTS -------------------------------------------------------------------------------------------------------
+
+/** `"quoted"` with the escapes of JSON, or a bare word. */
+function words(line: string): string[] {
+  return [...line.matchAll(/"(?:[^"\\]|\\.)*"|\S+/g)].map(([word]) =>
+    word.startsWith('"') ? (JSON.parse(word) as string) : word,
+  )
+}
+
+function clientMessage(name: string, args: readonly string[]): Buffer {
+  const [first = '', second = ''] = args
+  switch (name) {
+    case 'Query':
+      return message('Q', `${first}\0`)
+    case 'Parse':
+      return message('P', `${first}\0${second}\0`, int16(0))
+    case 'Bind': {
+      const values = args.slice(2).map((text) => Buffer.concat([int32(Buffer.byteLength(text)), Buffer.from(text)]))
+      return message('B', `${first}\0${second}\0`, int16(0), int16(values.length), ...values, int16(0))
+    }
+    case 'Describe':
+      return message('D', `${first}${second}\0`)
+    case 'Execute':
+      return message('E', `${first}\0`, int32(Number(second)))
+    case 'Close':
+      return message('C', `${first}${second}\0`)
+    case 'Sync':
+      return message('S')
+    case 'CopyData':
+      return message('d', first)
+    case 'CopyDone':
+      return message('c')
+    case 'CopyFail':
+      return message('f', `${first}\0`)
+    default:
+      throw new Error(`unknown message of the client: ${name}`)
+  }
+}
+
+const plainNames: Readonly<Record<string, string>> = {
+  '1': 'ParseComplete',
+  '2': 'BindComplete',
+  '3': 'CloseComplete',
+  n: 'NoData',
+  I: 'EmptyQueryResponse',
+  s: 'PortalSuspended',
+  c: 'CopyDone',
+}
+
+function serverLine({ type, body }: ServerMessage): string {
+  const plain = plainNames[type]
+  if (plain !== undefined) return plain
+  const texts = body.toString('utf8').split('\0')
+  switch (type) {
+    case 'Z':
+      return `ReadyForQuery ${body.toString()}`
+    case 'C':
+      return `CommandComplete ${texts[0]}`
+    case 'S':
+      return `ParameterStatus ${texts[0]} ${texts[1]}`
+    case 'E':
+    case 'N': {
+      const fields = texts.filter((text) => /^[CP]/.test(text)).map((text) => `${text[0]}=${text.slice(1)}`)
+      return `${type === 'E' ? 'ErrorResponse' : 'NoticeResponse'} ${fields.join(' ')}`
+    }
+    case 'T':
+      return `RowDescription ${fieldNames(body).join(' ')}`
+    case 'D':
+      return `DataRow ${rowTexts(body).join(' ')}`
+    case 't': {
+      const oids = Array.from({ length: body.readInt16BE(0) }, (_, index) => body.readInt32BE(2 + index * 4))
+      return `ParameterDescription ${oids.join(' ')}`
+    }
+    case 'G':
+    case 'H':
+      return `${type === 'G' ? 'CopyInResponse' : 'CopyOutResponse'} ${body[0]} ${body.readInt16BE(1)}`
+    case 'd':
+      return `CopyData ${JSON.stringify(body.toString('utf8'))}`
+    default:
+      return `unknown ${type}`
+  }
+}
+
+function fieldNames(body: Buffer): string[] {
+  const names: string[] = []
+  let at = 2
+  for (let field = 0; field < body.readInt16BE(0); field++) {
+    const end = body.indexOf(0, at)
+    names.push(`${body.toString('utf8', at, end)}:${body.readInt32BE(end + 7)}`)
+    at = end + 19
+  }
+  return names
+}
+
+function rowTexts(body: Buffer): string[] {
+  const texts: string[] = []
+  let at = 2
+  for (let field = 0; field < body.readInt16BE(0); field++) {
+    const bytes = body.readInt32BE(at)
+    at += 4
+    texts.push(bytes < 0 ? 'NULL' : body.toString('utf8', at, at + bytes))
+    at += Math.max(0, bytes)
+  }
+  return texts
+}
+
+test('transcript: basics', async () => {
+  const client = new RawClient(port)
+  await client.logIn()
+  const lines = readFileSync(join(repositoryRoot, 'test/protocol/basics.txt'), 'utf8').split('\n')
+  for (const [index, line] of lines.entries()) {
+    const [side, name = '', ...args] = words(line)
+    if (side === 'C') client.socket.write(clientMessage(name, args))
+    if (side !== 'S') continue
+    const received = await client.next()
+    const got = received === null ? 'the connection is closed' : serverLine(received)
+    expect(`line ${index + 1}: S ${got}`).toBe(`line ${index + 1}: ${line}`)
+  }
+  client.send('X')
+})
+
+// NONSENSE ----------------------------------------------------------------------------------------------------------
+
+const conversation = [
+  message('Q', 'select 1\0'),
+  message('P', 's\0select $1::int\0', int16(1), int32(23)),
+  message('B', '\0s\0', int16(1), int16(1), int16(1), int32(4), int32(7), int16(0)),
+  message('D', 'P\0'),
+  message('E', '\0', int32(0)),
+  message('S'),
+  message('Q', 'create table if not exists fuzz (ts timestamp, n int) timestamp(ts) partition by day\0'),
+  message('Q', 'copy fuzz from stdin (format binary)\0'),
+  message('d', Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(0), int16(2), int32(8), Buffer.alloc(8)),
+  message('d', int32(4), int32(1), int16(-1)),
+  message('c'),
+  message('C', 'Ss\0'),
+  message('S'),
+]
+
+test('nonsense harms nobody else', { timeout: 60_000 }, async () => {
+  const seed = Number(process.env['SEED'] ?? 20260101)
+  const random = createRandom(seed)
+  const steady = new RawClient(port)
+  await steady.logIn()
+  for (let round = 0; round < 150; round++) {
+    const client = new RawClient(port)
+    if (random.between(0, 4) > 0) await client.logIn()
+    else if (random.between(0, 1) === 0) client.socket.write(startUp())
+    let bytes = Buffer.concat(conversation.filter(() => random.between(0, 3) > 0))
+    for (let edit = random.between(0, 4); edit > 0 && bytes.length > 0; edit--) {
+      const at = random.between(0, bytes.length - 1)
+      const kind = random.between(0, 3)
+      if (kind === 0) bytes[at] = random.between(0, 255)
+      else if (kind === 1) bytes = bytes.subarray(0, at)
+      else if (kind === 2) bytes = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + random.between(1, 9))])
+      else bytes = Buffer.concat([bytes.subarray(0, at), Buffer.alloc(random.between(1, 9), 0xff), bytes.subarray(at)])
+    }
+    for (let at = 0; at < bytes.length; ) {
+      const end = at + random.between(1, 200)
+      client.socket.write(bytes.subarray(at, end))
+      at = end
+    }
+    if (random.between(0, 1) === 0) client.socket.end()
+    else client.socket.destroySoon()
+    if (round % 10 !== 0) continue
+    steady.send('Q', 'select 42 a\0')
+    const row = await steady.until('D')
+    expect(row === null ? null : rowTexts(row.body), `round ${round}, seed ${seed}`).toEqual(['42'])
+    await steady.until('Z')
+  }
+  const metrics = await (await fetch(`http://${server.address('http')}/metrics`)).text()
+  expect(/^svc_unhandled_errors 0$/m.test(metrics), metrics.match(/svc_unhandled.*/g)?.join()).toBe(true)
+  steady.send('X')
+})
