@@ -72,3 +72,36 @@ test('records are written without being asked', async () => {
   await until(() => lines().endsWith('record 999\n'))
   expect(lines().split('\n').length).toBe(1001)
 })
+
+test('records may be JSON, and have a least level that changes', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-log-'))
+  const logging = openLog({ folder, daysKept: 0, format: 'json', level: 'W', terminal: null, nowMs: () => 0 })
+  logging.log('I', 'a', 'too small')
+  logging.log('E', 'wal', 'line\nbreak "quoted"')
+  logging.reconfigure('I', 0)
+  logging.log('I', 'a', 'now')
+  logging.flush()
+  const lines = readFileSync(join(folder, 'stdout-1970-01-01.txt'), 'utf8').trimEnd().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { time: '1970-01-01T00:00:00.000Z', level: 'E', logger: 'wal', message: 'line\nbreak "quoted"' },
+    { time: '1970-01-01T00:00:00.000Z', level: 'I', logger: 'a', message: 'now' },
+  ])
+})
+
+test('what a full disk refuses is counted, and told when there is room again', async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), 'penstock-log-')), 'log')
+  const logging = openLog({ folder, daysKept: 0, terminal: null, nowMs: () => 0 })
+  // A folder that is not there refuses as a full disk does.
+  logging.log('I', 'a', 'lost')
+  logging.log('I', 'a', 'lost as well')
+  logging.flush()
+  expect(logging.dropped).toBe(2)
+  mkdirSync(folder)
+  logging.log('I', 'a', 'kept')
+  logging.flush()
+  const text = readFileSync(join(folder, 'stdout-1970-01-01.txt'), 'utf8')
+  expect(text.trimStart().split('\n').slice(0, 2)).toEqual([
+    '1970-01-01T00:00:00.000Z E log records could not be written and are lost [count=2]',
+    '1970-01-01T00:00:00.000Z I a kept',
+  ])
+})
