@@ -95,6 +95,7 @@ async function call(peer: Peer, path: string): Promise<Measured> {
 }
 
 const edge = 'penstock-bench'
+const lastChunk = Buffer.from('\r\n0\r\n\r\n')
 
 async function upload(peer: Peer, file: string, table: string): Promise<Measured> {
   const head = `--${edge}\r\nContent-Disposition: form-data; name="data"; filename="rows.csv"\r\n\r\n`
@@ -124,6 +125,8 @@ async function exchange(
       status = chunk.toString('latin1', 9, 12)
     }
     bytes += chunk.length
+    // Not everybody closes a connection when asked to.
+    if (chunk.subarray(-lastChunk.length).equals(lastChunk)) socket.destroy()
   })
   const closed = once(socket, 'close')
   socket.write(request)
