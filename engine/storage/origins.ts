@@ -75,9 +75,13 @@ export class Origins {
     }
   }
 
+  /** Also the keys of requests, the oldest first. */
+  get all(): KafkaOrigin[] {
+    return [...this.#streams.values()].map(({ origin }) => origin)
+  }
+
   get positions(): KafkaOrigin[] {
-    const streams = [...this.#streams.values()].map(({ origin }) => origin)
-    return streams.filter(({ connector }) => connector !== keyConnector)
+    return this.all.filter(({ connector }) => connector !== keyConnector)
   }
 }
 

@@ -41,7 +41,7 @@ export function pinVersion(state: WriterState, requestId: number): void {
     return
   }
   const generations = [...state.catalog.byId.values()].flatMap((table) => flushTable(state, table))
-  const origins = state.origins.positions
+  const origins = state.origins.all
   const sinceMs = state.options.clock.monotonicMs()
   state.pin = { sinceMs, removals: state.pin?.removals ?? [], cut: new Set(generations) }
   // Behind what is acknowledged before: schemas that are on their way are in the snapshot, too.
