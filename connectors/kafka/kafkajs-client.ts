@@ -2,7 +2,7 @@
 //
 // kafkajs commits nothing by itself and resolves an offset when we have taken the batch. Its retries are short: when they
 // are used up it has failed, and the connector makes another consumer after a while. What it logs goes into our log, a
-// message that repeats itself once a minute.
+// message that repeats itself once in ten minutes.
 
 import { checkServerIdentity } from 'node:tls'
 import kafkajs, {
@@ -37,13 +37,15 @@ Object.assign(CompressionCodecs, {
 const retry = { initialRetryTime: 300, maxRetryTime: 5000, retries: 4 }
 const connectionTimeoutMs = 5000
 const responseBytesMax = 8 * 1024 * 1024
-const repeatMs = 60_000
+const repeatMs = 600_000
+
+/** Takes what kafkajs logs. */
+export type ClientLog = (entry: LogEntry) => void
 
 export interface KafkaJsOptions {
   readonly client: ClientOptions
   readonly allowedLagMs: number
-  readonly log: Log
-  readonly logger: string
+  readonly log: ClientLog
 }
 
 export function kafkaJsConsumer(options: KafkaJsOptions): Consumer {
@@ -214,7 +216,7 @@ function asBuffer(bytes: Uint8Array | null): Buffer | null {
   return bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
-function configOf({ client, log, logger }: KafkaJsOptions): KafkaConfig {
+function configOf({ client, log }: KafkaJsOptions): KafkaConfig {
   const { sasl, tls } = client
   return {
     clientId: client.clientId,
@@ -222,7 +224,7 @@ function configOf({ client, log, logger }: KafkaJsOptions): KafkaConfig {
     connectionTimeout: connectionTimeoutMs,
     retry,
     logLevel: logLevel.WARN,
-    logCreator: () => quietLog(log, logger),
+    logCreator: () => log,
     ...(tls === null ? {} : { ssl: tlsOptions(tls) }),
     ...(sasl === null ? {} : { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: sasl.password } }),
   } as KafkaConfig
@@ -238,8 +240,8 @@ function tlsOptions({ ca, certificate, key, keyPassword, verifyHost }: TlsOption
   }
 }
 
-/** Each message once a minute, with its error. */
-function quietLog(log: Log, logger: string): (entry: LogEntry) => void {
+/** Each message once in ten minutes, with its error, however many clients there are meanwhile. */
+export function clientLog(log: Log, logger: string): ClientLog {
   const seen = new Map<string, number>()
   return ({ log: { message, error } }) => {
     const text = typeof error === 'string' && error !== '' ? `${message}: ${error}` : message

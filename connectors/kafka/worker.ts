@@ -8,7 +8,7 @@ import { type Deferred, deferred } from '../../engine/base/deferred.js'
 import type { Log } from '../../engine/base/log.js'
 import { KafkaConnector } from './connector.js'
 import type { TopicPartition } from './consumer.js'
-import { kafkaJsConsumer } from './kafkajs-client.js'
+import { clientLog, kafkaJsConsumer } from './kafkajs-client.js'
 import type { FromThread, ThreadOptions, ToThread } from './messages.js'
 import type { RowsDoor, StoreResult } from './rows-door.js'
 import { schemaRegistry } from './schema-registry.js'
@@ -44,15 +44,10 @@ const door: RowsDoor = {
   rejects: (rejects) => post({ kind: 'rejects', rejects }),
 }
 
+const ofClient = clientLog(log, `kafka.${options.name}`)
 const connector = new KafkaConnector(options, {
   door,
-  consumer: () =>
-    kafkaJsConsumer({
-      client: options.client,
-      allowedLagMs: options.allowedLagMs,
-      log,
-      logger: `kafka.${options.name}`,
-    }),
+  consumer: () => kafkaJsConsumer({ client: options.client, allowedLagMs: options.allowedLagMs, log: ofClient }),
   registry: options.registry.url === '' ? null : schemaRegistry(options.registry),
   log,
   clock: systemClock,
