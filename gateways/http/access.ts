@@ -38,6 +38,11 @@ export function refusalOfWrite({ session }: Pick<Exchange, 'session'>): string |
   return `the right is missing [user=${session.user}, right=write]`
 }
 
+/** For an import that has been let in: its own statements read what it staged. */
+export function importing(session: Session): Session {
+  return { ...session, rights: { ...session.rights, read: true } }
+}
+
 /** Whether a browser sends this for a page of another site. */
 export function isForeign(headers: IncomingHttpHeaders, corsOrigins: readonly string[] | null): boolean {
   if (/^(bearer|token) /i.test(headers.authorization ?? '')) return false

@@ -11,6 +11,7 @@
 
 import { ImportError, parseImportSchema, readMultipart } from '../../pipeline/ingest.js'
 import { type DumpRequest, type DumpResult, type DumpTimeUnit, dumpTimeUnits } from '../common/dump-import.js'
+import { importing } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
 import { parseImpRequest } from './imp-request.js'
 import { parseQueryString, type QueryParameters } from './query-string.js'
@@ -29,7 +30,11 @@ export async function importDump(
   const from = parameters.get('from') ?? ''
   const { openDump } = context
   if (from !== 'sqlite' || openDump === null) throw new ImportError(`imports are taken from sqlite [from=${from}]`)
-  const session = openDump({ ...parseDumpRequest(query, parameters), session: own, connectionId: connection.id })
+  const session = openDump({
+    ...parseDumpRequest(query, parameters),
+    session: importing(own),
+    connectionId: connection.id,
+  })
   let files = 0
   try {
     await readMultipart(

@@ -11,7 +11,7 @@ import {
   readMultipart,
 } from '../../pipeline/ingest.js'
 import { answerOf } from '../common/answers.js'
-import { refusalOfWrite } from './access.js'
+import { importing, refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
 import { refuseUnread } from './guard.js'
 import { dumpJson, dumpText, importDump, isDump } from './imp-dump.js'
@@ -125,7 +125,7 @@ async function importBody(
           const { engine } = context
           session = new ImportSession({
             ...importOptions,
-            ...{ engine, session: own, connectionId: connection.id, name: checkTableName(table) },
+            ...{ engine, session: importing(own), connectionId: connection.id, name: checkTableName(table) },
             blockBytes: options.receiveBufferBytes,
           })
           await session.schema(schema)
