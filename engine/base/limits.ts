@@ -28,6 +28,10 @@ export const statementCharactersMax = 64 * MIB
 export const parametersMax = 65_535
 /** Nesting depth of expressions and sub-queries. */
 export const sqlDepthMax = 200
+/** Tables and queries that one statement names, WITH and views written out. */
+export const sqlSourcesMax = 5000
+/** Parts of a statement once its variables are written out. */
+export const sqlPartsMax = 200_000
 /** Elements of one IN list or VALUES list. */
 export const sqlListMax = 1_000_000
 /** Bytes of one slot handed from the main thread to the writer. */

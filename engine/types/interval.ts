@@ -18,7 +18,7 @@ export const allOfTime: Range = { lo: longMin + 1n, hi: longMax }
 
 export type IntervalResult = { readonly ranges: readonly Range[] } | { readonly error: string }
 
-const rangesMax = 1_000_000
+const rangesMax = 20_000
 
 /** `nowMicros` is what the variables of tick expressions (tick.ts) count from. */
 export function parseIntervals(text: string, unit: TimestampUnit, nowMicros: bigint): IntervalResult {
@@ -30,8 +30,8 @@ export function parseIntervals(text: string, unit: TimestampUnit, nowMicros: big
   for (const span of spans) {
     const result = repeated(span, duration, period, count, unit)
     if ('error' in result) return result
-    ranges.push(...result.ranges)
-    if (ranges.length > rangesMax) return { error: 'too many intervals' }
+    for (const range of result.ranges) ranges.push(range)
+    if (ranges.length > rangesMax) return { error: `too many intervals [max=${rangesMax}]` }
   }
   return { ranges: normalise(ranges) }
 }
@@ -54,7 +54,8 @@ function repeated(
   const step = parseDuration(period)
   if ('error' in step) return step
   const times = /^-?\d+$/.test(count) ? Number(count) : Number.NaN
-  if (!Number.isInteger(times) || Math.abs(times) > rangesMax) return { error: 'Count not a number' }
+  if (!Number.isInteger(times)) return { error: 'Count not a number' }
+  if (Math.abs(times) > rangesMax) return { error: `too many intervals [max=${rangesMax}]` }
   return { ranges: repeatRange(base, step, times, unit) }
 }
 

@@ -41,7 +41,7 @@ export function tickSpans(text: string, context: TickContext): readonly Range[] 
   for (const option of options) {
     const found = spansOf(option, zone, allowed, context)
     if (typeof found === 'string') return found
-    spans.push(...found)
+    for (const span of found) spans.push(span)
   }
   return spans
 }
@@ -105,7 +105,7 @@ function expand(text: string): string[] | null {
   for (const part of splitOutside(text.slice(open + 1, close))) {
     const expanded = expandPart(part.trim())
     if (expanded === null) return null
-    options.push(...expanded)
+    for (const option of expanded) options.push(option)
   }
   if (options.length * tails.length > alternativesMax) return null
   const head = text.slice(0, open)

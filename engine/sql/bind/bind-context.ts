@@ -1,7 +1,7 @@
 // What binding one statement shares: the catalog, the tables and sub-queries that it found, parameters, time.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlDepthMax } from '../../base/limits.js'
+import { sqlDepthMax, sqlSourcesMax } from '../../base/limits.js'
 import type { Session } from '../../engine.js'
 import type { TableVersion } from '../../storage/schema.js'
 import type { Catalog, Parameter } from '../catalog.js'
@@ -27,6 +27,8 @@ export interface BindContext {
   /** Settings that set_config() changes. */
   readonly session: Session['settings']
   depth: number
+  /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. */
+  readonly work: { sources: number }
   /** False once a plan depends on the time, on parameters or on rows made at planning. */
   cacheable: boolean
 }
@@ -70,6 +72,7 @@ export function bindContext({
     subqueries: [],
     commonTables: [],
     depth: 0,
+    work: { sources: 0 },
     cacheable: parameters.length === 0,
   }
 }
@@ -77,6 +80,8 @@ export function bindContext({
 /** Runs one level of a nested query. */
 export function nested<Result>(context: BindContext, position: number, bind: () => Result): Result {
   if (context.depth >= sqlDepthMax) throw new SqlError('query is nested too deeply', position)
+  if (++context.work.sources > sqlSourcesMax)
+    throw new SqlError(`query has too many sources, those of WITH and views included [max=${sqlSourcesMax}]`, position)
   context.depth++
   try {
     return bind()

@@ -20,14 +20,20 @@ export interface NamingRules {
 
 export function outputNames(items: readonly NamedItem[], rules: NamingRules): string[] {
   const taken = new Set<string>()
+  const counts = new Map<string, number>()
   return items.map((item) => {
-    const name = uniqueName(item, taken, rules)
+    const name = uniqueName(item, taken, counts, rules)
     taken.add(name.toLowerCase())
     return name
   })
 }
 
-function uniqueName(item: NamedItem, taken: ReadonlySet<string>, rules: NamingRules): string {
+function uniqueName(
+  item: NamedItem,
+  taken: ReadonlySet<string>,
+  counts: Map<string, number>,
+  rules: NamingRules,
+): string {
   if (item.alias !== null) {
     if (taken.has(item.alias.name.toLowerCase()))
       throw new SqlError(`Duplicate column [name=${item.alias.name}]`, item.alias.position)
@@ -35,8 +41,11 @@ function uniqueName(item: NamedItem, taken: ReadonlySet<string>, rules: NamingRu
   }
   const base = item.expression === null ? item.name : writtenName(item.expression, rules)
   if (!taken.has(base.toLowerCase())) return base
-  for (let count = item.expression === null ? 1 : 2; ; count++) {
+  // Where the numbers behind this name have come to.
+  const key = base.toLowerCase()
+  for (let count = counts.get(key) ?? (item.expression === null ? 1 : 2); ; count++) {
     const name = item.expression === null ? `${base}${count}` : `${base}_${count}`
+    counts.set(key, count + 1)
     if (!taken.has(name.toLowerCase())) return name
   }
 }

@@ -2,17 +2,36 @@
 // result columns show the values.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlPartsMax } from '../../base/limits.js'
 import type { Declaration, Expression, Query, TableSource, VariableSource } from '../parse/ast.js'
 
 export function substituteDeclarations(query: Query): Query {
   if (query.declarations.length === 0) return query
+  sizeOf({ ...query, declarations: [] }, declaredSizes(query.declarations), query.position)
   const values = declaredValues(query.declarations)
   return replaceVariables({ ...query, declarations: [] }, values)
+}
+
+function declaredSizes(declarations: readonly Declaration[]): Map<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { name, value, position } of declarations) sizes.set(name.toLowerCase(), sizeOf(value, sizes, position))
+  return sizes
+}
+
+/** Parts of a tree with its variables written out: each may hold the one before it twice. */
+function sizeOf(node: unknown, sizes: ReadonlyMap<string, number>, position: number): number {
+  if (typeof node !== 'object' || node === null) return 0
+  if (isVariable(node)) return sizes.get(node.name.toLowerCase()) ?? 1
+  let size = 1
+  for (const part of Object.values(node)) size += sizeOf(part, sizes, position)
+  if (size > sqlPartsMax) throw new SqlError(`variables make the statement too long [max=${sqlPartsMax}]`, position)
+  return size
 }
 
 /** Later declarations may use earlier ones. */
 export function declaredValues(declarations: readonly Declaration[]): Map<string, Expression> {
   const values = new Map<string, Expression>()
+  declaredSizes(declarations)
   for (const { name, value } of declarations) values.set(name.toLowerCase(), replaceVariables(value, values))
   return values
 }
