@@ -1,6 +1,7 @@
 // `node .ci/with-server.mjs command args ...`: runs a command beside a built server with an empty root folder, then ends
-// the server and removes the folder. In the arguments {http}, {line}, {health} are ports and {db} is the data folder.
-// Settings `key=value` may stand in SERVER_SETTINGS. The exit status is the command's; a server that does not end cleanly is a failure, too.
+// the server and removes the folder. In the arguments {http}, {line}, {health}, {pg} are ports and {db} is the data folder.
+// Settings `key=value` may stand in SERVER_SETTINGS. The exit status is the command's; a server that does not end cleanly
+// is a failure, too.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -49,7 +50,13 @@ async function ready() {
 
 async function run(text) {
   const port = (name) => new RegExp(`^ {2}${name} +\\S+:(\\d+)$`, 'm').exec(text)?.[1] ?? ''
-  const places = { http: port('http'), line: port('line protocol'), health: port('health'), db: join(root, 'db') }
+  const places = {
+    http: port('http'),
+    line: port('line protocol'),
+    health: port('health'),
+    pg: port('postgres'),
+    db: join(root, 'db'),
+  }
   const filled = args.map((arg) => arg.replace(/\{(\w+)\}/g, (whole, name) => places[name] ?? whole))
   beside = spawn(command, filled, { stdio: ['ignore', 'inherit', 'inherit'] })
   const [code] = await once(beside, 'close')

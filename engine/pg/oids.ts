@@ -1,6 +1,6 @@
 // Object ids of PostgreSQL's types, and which of our types a parameter of such a type is.
 
-import { type ColumnType, type DataType, dataType } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, intKinds } from '../types/column-types.js'
 
 export const oids = {
   bool: 16,
@@ -25,6 +25,7 @@ export const oids = {
   textArray: 1009,
   varcharArray: 1015,
   int8Array: 1016,
+  oidArray: 1028,
   float4Array: 1021,
   float8Array: 1022,
   bpchar: 1042,
@@ -71,7 +72,8 @@ const arrayOids: Partial<Record<ColumnType, number>> = {
 }
 
 /** PostgreSQL's array of such values. */
-export function arrayOidOf({ name }: DataType): number {
+export function arrayOidOf({ name, a }: DataType): number {
+  if (name === 'INT' && a === intKinds.oid) return oids.oidArray
   return arrayOids[name] ?? oids.textArray
 }
 

@@ -13,7 +13,7 @@ import { bindCatalogCall, shownArguments } from './catalog-calls.js'
 import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { convertArguments, noMatch, resolvedArgument, resultType, scalarCall } from './make-call.js'
-import { constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
+import { castTo, constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
 import { bindWindowCall } from './window.js'
 
 const rowFunctions: ReadonlySet<string> = new Set([
@@ -99,7 +99,8 @@ function collected({ query }: ast.SubQuery, position: number): ast.Expression {
   const orderBy = query.orderBy.map((entry) =>
     entry.expression.kind === 'integer' ? { ...entry, expression: item.expression } : entry,
   )
-  const list: ast.Expression = { ...plain, orderBy, name: 'string_agg', args: [item.expression, text(',')] }
+  const element: ast.Expression = { ...plain, name: 'list_text', args: [item.expression] }
+  const list: ast.Expression = { ...plain, orderBy, name: 'string_agg', args: [element, text(',')] }
   const filled: ast.Expression = { ...plain, name: 'coalesce', args: [list, text('')] }
   const expression: ast.Expression = { ...plain, name: 'concat', args: [text('{'), filled, text('}')] }
   const items = [{ position, expression, alias: null }]
@@ -140,7 +141,8 @@ function aggregateKey({ name, args, orderBy = [] }: AggregateCall): string {
 export function aggregateCall(call: ast.Call, scope: ExpressionScope): AggregateCall {
   const name = aggregateName(call)
   const isStar = call.args.length === 1 && call.args[0]?.kind === 'star'
-  const plain = isStar ? [] : call.args.map((argument) => bindExpression(argument, scope))
+  const written = isStar ? [] : call.args.map((argument) => bindExpression(argument, scope))
+  const plain = name.toLowerCase().startsWith('array_') ? written.map((value) => listedNumber(value)) : written
   const args = call.filter === null ? plain : withFilter(plain, bindExpression(call.filter, scope), call, scope)
   const row = bestOverload(aggregatesNamed(name), args.map(resolvedArgument))
   if (row === undefined) throw noMatch(call.name, args, call.position)
@@ -148,6 +150,12 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
   if (aggregateOf(row.name, converted) === undefined) throw noMatch(call.name, args, call.position)
   const bound = { name: row.name, args: converted, type: resultType(row.gives, converted), position: call.position }
   return call.orderBy.length === 0 ? bound : { ...bound, orderBy: bindAggregateOrder(call, scope) }
+}
+
+/** Numbers of the catalog are listed as they are written, not as an array of doubles. */
+function listedNumber(value: Expression): Expression {
+  const isNumber = value.type.name === 'INT' && value.type.a > 0
+  return isNumber ? castTo({ ...value, type: dataType('INT') }, dataType('STRING')) : value
 }
 
 /** `sum(a) filter (where c)`: rows that do not pass have a NULL in place of the argument. */

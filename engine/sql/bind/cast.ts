@@ -1,7 +1,7 @@
 // Casts: `a::int` and cast(a as int). Constants are cast at once.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, listKinds, sameType } from '../../types/column-types.js'
+import { type DataType, dataType, intKinds, listKinds, sameType } from '../../types/column-types.js'
 import { parseUuid } from '../../types/text.js'
 import { typeName } from '../functions/compare.js'
 import { castValue, isText, isTime } from '../functions/convert.js'
@@ -38,6 +38,11 @@ function castToList({ type, operand, position }: ast.CastExpression, value: Expr
   if (operand.kind === 'array' && operand.elements.length === 0) return constantOf('{}', dataType('STRING'), position)
   if (value.type.name === 'ARRAY') return value
   if (!isText(value.type)) return null
+  const element = typeOfName({ ...type, dimensions: 0 })
+  if (isConstant(value) && value.parameter !== undefined && element !== undefined) {
+    value.parameter.isList = true
+    learnType(value, type.name === 'oid' ? dataType('INT', intKinds.oid) : element)
+  }
   const ofNumbers = ['int2', 'smallint', 'int4', 'int', 'integer', 'int8', 'bigint', 'oid'].includes(type.name)
   return { ...value, type: dataType('STRING', ofNumbers ? listKinds.numbers : 0) }
 }

@@ -93,7 +93,9 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
   context.cacheable = false
   if (!isText(value.type)) return { ...convertTo(plainNumber(value), dataType('INT')), type }
   if (!isConstant(value)) {
-    const numbers = new Map([...namesOf(kind, context)].map(([oid, name]) => [name, String(oid)]))
+    const names = [...namesOf(kind, context)].map(([oid, name]) => [name, String(oid)] as const)
+    const qualified = kind === 'regclass' ? names.map(([name, oid]) => [`public.${name}`, oid] as const) : []
+    const numbers = new Map([...qualified, ...names])
     return { ...lookedUp('catalog_number', value, numbers, context), type }
   }
   if (value.value === null) return constantOf(null, type, value.position)

@@ -297,6 +297,8 @@ function memberOfValue({ left, right, position }: ast.QuantifiedExpression, scop
     const place = scalarCall('array_position', [list, operand], position, scope.context)
     return bindComparison('<>', place, constantOf(null, dataType('STRING'), position), position, scope.context)
   }
+  // A list that is not known yet: the statement is being described.
+  if (isConstant(list) && list.parameter !== undefined) return constantOf(false, dataType('BOOLEAN'), position)
   if (!isText(list.type) || isUntypedNull(list) || isWord(list)) {
     throw new SqlError(
       `unknown function name: any(${isUntypedNull(list) ? 'NULL' : typeName(list.type)})`,

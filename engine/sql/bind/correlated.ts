@@ -5,6 +5,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
+import { aggregatesNamed } from '../functions/all.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { withoutOrder } from './aggregate-order.js'
@@ -42,7 +43,8 @@ export function bindScalarQuery(query: ast.Query, scope: ExpressionScope): Expre
   const [item, ...more] = select(query).items
   if (item === undefined || more.length > 0 || item.expression.kind === 'star')
     throw new SqlError('sub-query must return exactly one column', query.position)
-  if (correlation.mixed.length > 0) return matched(query, correlation, item.expression, scope)
+  if (correlation.mixed.length > 0 || namesOuter(query, item.expression, scope))
+    return matched(query, correlation, item.expression, scope)
   const found = joined(query, correlation, firstOf(item.expression), scope)
   if (!isCount(item.expression)) return found
   // No group, no row: nothing was counted.
@@ -76,12 +78,10 @@ function firstOf(expression: ast.Expression): ast.Expression {
   return isAggregate(expression) ? expression : call('first', [expression], expression.position)
 }
 
-const aggregating = new Set(['count', 'sum', 'min', 'max', 'avg', 'first', 'last', 'string_agg'])
-
 function isAggregate(expression: unknown): boolean {
   if (typeof expression !== 'object' || expression === null) return false
   if ('kind' in expression && expression.kind === 'call' && 'name' in expression)
-    if (aggregating.has(String(expression.name).toLowerCase())) return true
+    if (aggregatesNamed(String(expression.name)).length > 0) return true
   return Object.values(expression).some(isAggregate)
 }
 
@@ -125,6 +125,11 @@ function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | 
     mixed,
     rest: allConditions(rest),
   }
+}
+
+/** `(select f(a, t.x) from s where s.id = t.id)` */
+function namesOuter(query: ast.Query, value: ast.Expression, scope: ExpressionScope): boolean {
+  return isForeign(value, innerScope(select(query), scope.context), scope.columns)
 }
 
 /** The sub-query's own columns; its sources are bound again with the rest of it. */

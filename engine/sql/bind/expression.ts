@@ -164,6 +164,8 @@ function bindUnary({ operator, operand, position }: ast.UnaryExpression, scope: 
 
 function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
   const { operator, position } = expression
+  const pairs = comparedRows(expression)
+  if (pairs !== null) return bindLogic(pairs, scope)
   switch (operator) {
     case 'and':
     case 'or':
@@ -198,6 +200,20 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
         scope.context,
       )
   }
+}
+
+/** `(a, b) = (c, d)` is `a = c and b = d`; null for anything else. */
+export function comparedRows({ operator, left, right, position }: ast.BinaryExpression): ast.BinaryExpression | null {
+  if (left.kind !== 'list' || right.kind !== 'list' || (operator !== '=' && operator !== '<>')) return null
+  const [first, ...rest] = left.elements.map((side, index): ast.BinaryExpression => {
+    const other = right.elements[index]
+    if (other === undefined || left.elements.length !== right.elements.length)
+      throw new SqlError('rows of different lengths cannot be compared', position)
+    return { kind: 'binary', operator, left: side, right: other, position }
+  })
+  if (first === undefined || rest.length === 0) return null
+  const joined = operator === '=' ? 'and' : 'or'
+  return rest.reduce((sum, next) => ({ kind: 'binary', operator: joined, left: sum, right: next, position }), first)
 }
 
 function negated(operator: string, expression: ast.BinaryExpression, scope: ExpressionScope): Expression {

@@ -62,10 +62,20 @@ function sourceRelation(source: ast.TableSource, context: BindContext): Relation
     case 'table function':
       return bindTableFunction(source, context)
     case 'query source':
-      return named(bindQuery(source.query, context), source.alias?.name ?? null)
+      return joinedInside(source, context) ?? named(bindQuery(source.query, context), source.alias?.name ?? null)
     case 'variable source':
       throw new SqlError(`tried to use undeclared variable \`@${source.name}\``, source.position)
   }
+}
+
+/** `((a join b on ..) join c on ..)`: parentheses around a join hide no names. */
+function joinedInside({ query, alias }: ast.QuerySource, context: BindContext): Relation | undefined {
+  const { body, orderBy, limit, commonTables } = query
+  if (alias !== null || body.kind !== 'select' || !body.implicit || body.from === null) return undefined
+  const isNested = body.joins.length > 0 || (body.from.kind === 'query source' && body.from.alias === null)
+  const isPlain = body.where === null && body.sampleBy === null && body.latestOn === null && body.pivot === null
+  if (!isNested || !isPlain || orderBy.length > 0 || limit !== null || commonTables.length > 0) return undefined
+  return bindSources(body, context)
 }
 
 /** The relation under a name; names inside of it are gone. */

@@ -9,7 +9,7 @@ import type * as ast from '../parse/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { isLateralFunction, lateralJoin } from './expand.js'
-import { bindCondition, bindExpression, type ExpressionScope } from './expression.js'
+import { bindCondition, bindExpression, comparedRows, type ExpressionScope } from './expression.js'
 import { bindSource } from './from.js'
 import { isConstant } from './make-call.js'
 import { columnExpression, withExtra } from './order.js'
@@ -72,6 +72,8 @@ export function joinCondition(
 }
 
 function writtenConjuncts(condition: ast.Expression): ast.Expression[] {
+  const pairs = condition.kind === 'binary' ? comparedRows(condition) : null
+  if (pairs !== null) return writtenConjuncts(pairs)
   if (condition.kind !== 'binary' || condition.operator !== 'and') return [condition]
   return [...writtenConjuncts(condition.left), ...writtenConjuncts(condition.right)]
 }

@@ -70,6 +70,9 @@ function generateSeries(call: Call, args: readonly Expression[], context: BindCo
   if (args.length < 2 || args.length > 3 || !args.every(isConstant)) throw noMatch(call.name, args, call.position)
   const [start, end, step] = args as readonly (Constant | undefined)[]
   if (start === undefined || end === undefined) throw noMatch(call.name, args, call.position)
+  // From nowhere or to nowhere there is nothing.
+  if (args.some((argument) => isConstant(argument) && argument.value === null))
+    return relationOf({ kind: 'values', columns: [{ name: 'generate_series', type: longType }], rows: [] })
   if (isTime(start.type) || isText(start.type)) return timeSeries(call, start, end, step, context)
   if (!isNumber(start.type) || !isNumber(end.type)) throw noMatch(call.name, args, call.position)
   const whole = args.every(({ type }) => ['BYTE', 'SHORT', 'INT', 'LONG'].includes(type.name))

@@ -141,6 +141,14 @@ const parts: ScalarFunction[] = [
   ),
   row(
     'substring',
+    ['TEXT', 'INT'],
+    'STRING',
+    'Everything from a position that counts from 1.',
+    ["substring('abcdef', 3)", 'cdef'],
+    ([a, from]) => text(a).slice(Math.max(0, int(from) - 1)),
+  ),
+  row(
+    'substring',
     ['TEXT', 'INT', 'INT'],
     'STRING',
     'So many characters from a position that counts from 1.',

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import { quoteIdent } from '../pg-catalog/entries.js'
+import { quoteIdent } from '../pg-catalog/names.js'
 import { displayText } from './convert.js'
 import type { CallSite, ScalarFunction } from './function-types.js'
 

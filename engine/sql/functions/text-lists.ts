@@ -3,6 +3,7 @@
 
 import { type ColumnType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import { nameParts } from '../pg-catalog/names.js'
 import { displayText } from './convert.js'
 import type { ScalarFunction, TypePattern } from './function-types.js'
 
@@ -64,6 +65,11 @@ export const textListFunctions: readonly ScalarFunction[] = [
     eval: (args, { argTypes }) =>
       textArray(args.map((value, index) => (value === null ? null : displayText(value, argTypes[index] ?? textType)))),
   },
+  row('list_text', ['ANY'], 'STRING', 'A value as an element of a list.', {
+    example: ["list_text('b c')", '"b c"'],
+    eval: ([value = null], { argTypes }) =>
+      value === null ? null : arrayElement(displayText(value, argTypes[0] ?? textType)),
+  }),
   row('quote_literal', ['TEXT'], 'STRING', 'A text as SQL writes it: in single quotes.', {
     example: ["quote_literal('it''s')", "'it''s'"],
     eval: ([text]) => `'${String(text).replaceAll("'", "''")}'`,
@@ -103,6 +109,10 @@ export const textListFunctions: readonly ScalarFunction[] = [
   row('list_has', ['TEXT', 'TEXT'], 'BOOLEAN', 'Whether a list has an element: what `= any(list)` means.', {
     example: ["list_has('{a,b}', 'b')", 'true'],
     eval: ([list, element]) => elementsOf(list).includes(String(element)),
+  }),
+  row('parse_ident', ['TEXT'], 'STRING', 'The parts of a name, as a list.', {
+    example: [`parse_ident('a."B c"')`, '{a,"B c"}'],
+    eval: ([name]) => textArray(nameParts(String(name))),
   }),
   row('cardinality', ['TEXT'], 'INT', 'Number of elements of a list.', {
     example: ["cardinality('{a,b}')", '2'],

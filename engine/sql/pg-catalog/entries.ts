@@ -5,6 +5,7 @@ import type { DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { viewColumns } from '../bind/from.js'
 import { pgRelations } from './catalog.js'
+import { nameParts, quoteIdent } from './names.js'
 import { type PgType, pgTypeOf, typeModifier } from './types.js'
 
 /** Oid of the one role, the owner of everything. */
@@ -100,13 +101,6 @@ export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, sc
 
 const systemOids = new Map(systemEntries.map(({ schema, name, oid }) => [`${schema}.${name}`, oid]))
 
-/** The parts of a written name: `"a.b".c` has two. Without quotes letters are small. */
-export function nameParts(written: string): string[] {
-  return [...written.matchAll(/"((?:[^"]|"")*)"|([^".]+)/g)].map(([, quoted, plain = '']) =>
-    quoted === undefined ? plain.trim().toLowerCase() : quoted.replaceAll('""', '"'),
-  )
-}
-
 /** undefined when there is no relation of that name. A schema, and a database before it, are allowed. */
 export function relationOid(written: string, { catalog }: BindContext): number | undefined {
   if (/^\s*\d+\s*$/.test(written)) return Number(written)
@@ -128,8 +122,4 @@ export function relationNames({ catalog }: BindContext): ReadonlyMap<number, str
   for (const { schema } of catalog.tables()) names.set(firstOid + schema.id, quoteIdent(schema.name))
   for (const { id, name } of catalog.views()) names.set(firstOid + id, quoteIdent(name))
   return names
-}
-
-export function quoteIdent(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }

@@ -4,15 +4,20 @@
 import { typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { type CatalogEntry, databaseName, namespaces, ownEntries, systemEntries } from './entries.js'
+import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import type { RowRecord } from './rows.js'
 import { formatType, type PgType } from './types.js'
 
 type Rows = (context: BindContext) => readonly RowRecord[]
 
+const systemTables = once(() => systemEntries.map(tableRecord))
+const systemColumns = once(() => systemEntries.flatMap(columnRecords))
+const routineRecords = once(() => procedures().map(routineRecord))
+
 export const informationRows: Readonly<Record<string, Rows>> = {
-  tables: (context) => shownEntries(context).map(tableRecord),
-  columns: (context) => shownEntries(context).flatMap(columnRecords),
+  tables: (context) => [...ownEntries(context).map(tableRecord), ...shownOfSystem(context, systemTables)],
+  columns: (context) => [...ownEntries(context).flatMap(columnRecords), ...shownOfSystem(context, systemColumns)],
   views: (context) =>
     shownEntries(context)
       .filter(({ kind }) => kind === 'view')
@@ -38,7 +43,7 @@ export const informationRows: Readonly<Record<string, Rows>> = {
   applicable_roles: () => [],
   table_privileges: (context) => privilegeRecords(context),
   role_table_grants: (context) => privilegeRecords(context),
-  routines: () => procedures().map(routineRecord),
+  routines: routineRecords,
 }
 
 /** Over HTTP the last column's name ends in a blank: recorded so, and clients read names as they are sent. */
@@ -50,6 +55,10 @@ const characterSet: RowRecord = {
   default_collate_schema: 'public',
   default_collate_name: 'en_US.utf8',
   'default_collate_name ': 'en_US.utf8',
+}
+
+function shownOfSystem({ protocol }: BindContext, records: () => readonly RowRecord[]): readonly RowRecord[] {
+  return protocol === 'pg' ? records() : []
 }
 
 function shownEntries(context: BindContext): CatalogEntry[] {

@@ -60,13 +60,25 @@ const formerColumns: Readonly<Record<string, string>> = {
   pg_database: 'datlastsysoid INT',
 }
 
+const knownColumns = new Map<string, readonly RelationColumn[]>()
+
 function columnsOf(
+  relation: PgRelation,
+  recorded: string | undefined,
+  { protocol }: BindContext,
+): readonly RelationColumn[] {
+  const key = `${relation.oid} ${protocol === 'pg'}`
+  const columns = knownColumns.get(key) ?? allColumns(relation, protocol === 'pg' ? undefined : recorded)
+  knownColumns.set(key, columns)
+  return columns
+}
+
+function allColumns(
   { name, schema, kind, columns }: PgRelation,
   recorded: string | undefined,
-  context: BindContext,
-): RelationColumn[] {
+): readonly RelationColumn[] {
   const shown =
-    recorded !== undefined && context.protocol !== 'pg'
+    recorded !== undefined
       ? columnList(recorded)
       : columns.map((column): RelationColumn => ({ name: column.name, type: column.type }))
   const former = schema === 'pg_catalog' ? formerColumns[name] : undefined
@@ -88,10 +100,27 @@ function made(
   // What a table leaves open is 0, what a view does is NULL.
   const isView = relation?.kind === 'view'
   const own = { tableoid: relation?.oid ?? 0 }
-  return {
-    columns,
-    rows: () => records().map((record) => columns.map((column) => cellOf(column, record, isView, own))),
+  const known = knownRows(columns)
+  const rowOf = (record: RowRecord): readonly Value[] => {
+    const before = known.get(record)
+    if (before !== undefined) return before
+    const row = columns.map((column) => cellOf(column, record, isView, own))
+    known.set(record, row)
+    return row
   }
+  return { columns, rows: () => records().map(rowOf) }
+}
+
+/** Rows of records that stay: most of the catalog is about itself. */
+const rowsOfColumns = new WeakMap<readonly RelationColumn[], WeakMap<RowRecord, readonly Value[]>>()
+
+function knownRows(columns: readonly RelationColumn[]): WeakMap<RowRecord, readonly Value[]> {
+  let known = rowsOfColumns.get(columns)
+  if (known === undefined) {
+    known = new WeakMap()
+    rowsOfColumns.set(columns, known)
+  }
+  return known
 }
 
 function cellOf({ name, type }: RelationColumn, record: RowRecord, isView: boolean, own: RowRecord): Value {

@@ -12,6 +12,7 @@ import {
   ownerOid,
   systemEntries,
 } from './entries.js'
+import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import { settingRecords } from './session-options.js'
 import { pgRangeRecords, pgTypeRecord, pgTypes } from './types.js'
@@ -23,13 +24,20 @@ const encodingUtf8 = 6
 const defaultTablespace = 1663
 const heap = 2
 
+// What the catalog says of itself is made once.
+
+const systemClasses = once(() => systemEntries.map(classRecord))
+const systemAttributes = once(() => systemEntries.flatMap(attributeRecords))
+const typeRecords = once(() => pgTypes.map(pgTypeRecord))
+const procedureRecords = once(() => procedures().map(procedureRecord))
+
 export const pgRows: Readonly<Record<string, Rows>> = {
-  pg_class: (context) => [...ownEntries(context), ...systemEntries].map(classRecord),
+  pg_class: (context) => [...ownEntries(context).map(classRecord), ...systemClasses()],
   pg_attribute: (context) => [...ownEntries(context).flatMap(attributeRecords), ...systemAttributes()],
   pg_namespace: () => Object.entries(namespaces).map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
-  pg_type: () => pgTypes.map(pgTypeRecord),
+  pg_type: typeRecords,
   pg_range: pgRangeRecords,
-  pg_proc: () => procedures().map(procedureRecord),
+  pg_proc: procedureRecords,
   pg_aggregate: () => procedures().flatMap(({ oid, kind }) => (kind === 'a' ? [{ aggfnoid: oid, aggkind: 'n' }] : [])),
   pg_description: () =>
     procedures().flatMap(({ oid, says }) =>
@@ -118,13 +126,6 @@ function attributeRecord(oid: number, { name, pgType, modifier, dimensions }: En
     attislocal: true,
     attcollation: pgType.collation,
   }
-}
-
-let systemAttributeRecords: readonly RowRecord[] | null = null
-
-function systemAttributes(): readonly RowRecord[] {
-  systemAttributeRecords ??= systemEntries.flatMap(attributeRecords)
-  return systemAttributeRecords
 }
 
 const volatilities = { pure: 'i', statement: 's', row: 'v' } as const

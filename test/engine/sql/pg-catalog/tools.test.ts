@@ -1,6 +1,7 @@
 // Goal: what drivers and tools of the PostgreSQL world send word for word is answered, and answered the same tomorrow.
 //
-// Method: fixtures/*.jsonl hold statements with their parameters, as recorded between the tools and a server. Each is run as
+// Method: fixtures/*.jsonl hold statements with their parameters, as recorded between the tools and a server
+// (tools.jsonl: as their sources have them). Each is run as
 // a session of the wire protocol over a small database. PG_COMPLETE=1 writes the answers into the fixtures: the names of
 // the columns, the number of rows and the first of them. Answers that list the functions change with every function,
 // so of them only the columns are kept.
@@ -55,7 +56,7 @@ let engine: Engine
 beforeAll(async () => {
   engine = await openEngine({
     directory: join(directory, 'db'),
-    memoryBytes: 512 * 1024 * 1024,
+    memoryBytes: 1024 * 1024 * 1024,
     queryThreads: 1,
     commitMode: 'nosync',
     syncIntervalMs: 100,
@@ -81,6 +82,7 @@ afterAll(async () => {
 
 async function answersTo({ sql, parameters }: Recorded): Promise<Answer[]> {
   const bound = parameters.map((value) => ({ value, type: dataType('STRING') }))
+  options.session.settings?.clear()
   const own = /create table "T"/i.test(sql)
   if (own) await engine.execute('drop table t', options)
   const answers: Answer[] = []
@@ -106,7 +108,7 @@ async function answerTo(sql: string, asked: ExecuteOptions): Promise<Answer> {
   return listsFunctions.test(sql) ? { tag: 'SELECT', columns } : { tag: 'SELECT', columns, rows, first }
 }
 
-describe.each(['drivers', 'psql', 'jdbc', 'sqlalchemy'])('%s', (name) => {
+describe.each(['drivers', 'psql', 'jdbc', 'sqlalchemy', 'tools'])('%s', (name) => {
   const file = new URL(`../../../../test/engine/sql/pg-catalog/fixtures/${name}.jsonl`, import.meta.url)
   const recorded = readFileSync(file, 'utf8')
     .split('\n')
