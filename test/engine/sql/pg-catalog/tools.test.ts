@@ -32,7 +32,7 @@ interface Answer {
 const shownRows = 3
 /** The gateway carries these out. */
 const ofTheGateway = new Set(['copy', 'declare cursor', 'fetch', 'close', 'prepare', 'execute', 'empty', 'transaction'])
-const listsFunctions = /pg_proc|routines|pg_aggregate|pg_description/
+const listsFunctions = /pg_proc|routines|pg_aggregate|pg_description|functions\(\)|regproc/
 
 const options: ExecuteOptions = {
   session: { user: 'admin', protocol: 'pg', readOnly: false, rights: allRights, settings: new Map(), processId: 7 },
