@@ -126,11 +126,13 @@ export class Outbound {
   }
 
   #advance(): void {
-    for (let place = this.#queue[0]; place !== undefined && place.bytes !== null; place = this.#queue[0]) {
-      this.#queue.shift()
-      this.#queuedBytes = Math.max(0, this.#queuedBytes - place.bytes.length)
-      this.sent += place.bytes.length
-      this.#socket.write(place.bytes)
+    const empty = this.#queue.findIndex(({ bytes }) => bytes === null)
+    const ready = this.#queue.splice(0, empty < 0 ? this.#queue.length : empty)
+    const bytes = Buffer.concat(ready.map((place) => place.bytes as Uint8Array))
+    if (bytes.length > 0) {
+      this.#queuedBytes = Math.max(0, this.#queuedBytes - bytes.length)
+      this.sent += bytes.length
+      this.#socket.write(bytes)
     }
     if (this.#queue.length > 0) return
     this.#queuedBytes = 0

@@ -48,7 +48,10 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       if (message.type === types.terminate) return
       const handled = handle(pg, message)
       if (handled !== null) await handled
-      if (pg.out.full) await pg.out.drained()
+      if (!pg.out.full) continue
+      // Places of answers to Sync are filled here or nowhere.
+      await answerSyncs(pg)
+      await pg.out.drained()
     }
   } finally {
     await answerSyncs(pg)

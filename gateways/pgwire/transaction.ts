@@ -60,7 +60,8 @@ export async function answerSyncs(pg: PgSession): Promise<void> {
   } catch (error) {
     answer = Buffer.concat([failureMessage(pg, error), answer])
   }
-  for (const fill of answers) fill(answer)
+  // From the last to the first: so they leave in one write.
+  for (const fill of answers.reverse()) fill(answer)
 }
 
 /** Rows have been gathered: stores them in parts when they are too many. Null when there is nothing to wait for. */

@@ -12,6 +12,7 @@ import Cursor from 'pg-cursor'
 import postgres from 'postgres'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
+import { int16, int32, message, RawClient } from './raw-client.js'
 
 const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
 let client: pg.Client
@@ -120,6 +121,26 @@ test('pipelined inserts are stored, each failure takes its own', async () => {
   } finally {
     await sql.end()
   }
+})
+
+test('thousands of Syncs that nobody waits for are all answered', async () => {
+  const raw = new RawClient(address().port)
+  await raw.logIn()
+  raw.send('P', 'i\0insert into b (ts, v) values ($1, $2)\0', int16(0))
+  raw.send('S')
+  await raw.until('Z')
+  const total = 10_000
+  const value = (text: string): Buffer => Buffer.concat([int32(text.length), Buffer.from(text)])
+  const sync = message('S')
+  const parts = Array.from({ length: total }, (_, n) => {
+    const bound = Buffer.concat([int16(0), int16(2), value('2024-01-01 00:00:00'), value(String(n)), int16(0)])
+    return Buffer.concat([message('B', '\0i\0', bound), message('E', '\0', int32(0)), sync])
+  })
+  raw.socket.write(Buffer.concat(parts))
+  for (let answered = 0; answered < total; answered++) await raw.until('Z')
+  const [sums] = (await client.query('select count() c, sum(v) s from b')).rows
+  expect(sums).toEqual({ c: String(total), s: String((total * (total - 1)) / 2) })
+  raw.send('X')
 })
 
 test('COPY FROM: text with its escapes, csv with its quotes, and the tag counts', async () => {
