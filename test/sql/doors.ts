@@ -123,6 +123,7 @@ export async function serverDoor(): Promise<SltDoor> {
     'memory.bytes=512m',
     'wal.commit.mode=nosync',
     'http.json.query.max.response.rows=1000000',
+    'telemetry.enabled=false',
   ])
   await server.start()
   return {
