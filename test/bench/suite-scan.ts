@@ -51,9 +51,8 @@ export async function scans(peer: Peer, options: ScanOptions, print: (line: stri
     headersTimeout: 600_000,
     bodyTimeout: 600_000,
   })
-  await measureLines(peer, { shape: 'trades', order: 'sorted', protocol: 'http', connections: 2, rows: options.rows })
-  const { dataset } = JSON.parse(await exec(client, 'select table_name from tables()')) as { dataset: string[][] }
-  await exec(client, `rename table '${dataset[0]?.[0]}' to 't'`)
+  const load = { shape: 'trades', order: 'sorted', protocol: 'http', connections: 2 } as const
+  await measureLines(peer, { ...load, rows: options.rows, table: 't' })
   await exec(client, 'checkpoint')
   const reference = options.duckdb ? await loadDuckdb(client, peer.root, ['t']) : null
   for (const query of queries) {

@@ -71,7 +71,7 @@ function rowsOf(
       const column = columns[index]
       if (written === undefined || column === undefined) continue
       const value = insertValue(written, target, tuple, scope)
-      if (value === null && !isDescribed(written, context) && target.columnId === schema.timestampId) {
+      if (value === null && !isDescribed(context) && target.columnId === schema.timestampId) {
         throw new SqlError('designated timestamp column cannot be NULL', written.position)
       }
       column.values[tuple] = value
@@ -80,9 +80,9 @@ function rowsOf(
   return { tableId: schema.id, rows: rows.length, columns }
 }
 
-/** A parameter whose value is not known yet. */
-function isDescribed(written: ast.Expression, { parameters }: BindContext): boolean {
-  return written.kind === 'parameter' && parameters[written.index - 1]?.slot !== undefined
+/** Values of parameters are not known yet: any expression over one is NULL now. */
+function isDescribed({ parameters }: BindContext): boolean {
+  return parameters.some((parameter) => parameter?.slot !== undefined)
 }
 
 export function checkWidth({ values, position }: ast.ValueRow, expected: number, tuple: number, sql: string): void {
