@@ -2,7 +2,7 @@
 // all rows; the rest is asked only of the rows that are left.
 
 import type { DataType } from '../../types/column-types.js'
-import { dataType } from '../../types/column-types.js'
+import { allOf, conjuncts } from '../bind/walk-expression.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { columnsOf, compileVector } from './expression.js'
@@ -31,29 +31,15 @@ export function compileFilter(context: ExecContext, predicate: Expression, input
     if (context.jit !== null && generated(context, part, input) !== null) quick.push(part)
     else slow.push(part)
   }
-  const first = quick.length === 0 ? null : generated(context, conjunction(quick), input)
+  // `and` is true only when all parts are: their order does not matter but for errors, which generated code has none of.
+  const all = allOf(quick)
+  const rest = allOf(slow)
+  const first = all === null ? null : generated(context, all, input)
   if (first === null) return { columns, select: plainSelect(context, predicate) }
-  if (slow.length === 0) return { columns, select: first }
-  return { columns, select: twoSteps(context, first, conjunction(slow), input) }
+  return { columns, select: rest === null ? first : twoSteps(context, first, rest, input) }
 }
 
 type Select = RowFilter['select']
-
-/** `and` is true only when all parts are: their order does not matter but for errors, which generated code has none of. */
-function conjuncts(predicate: Expression): Expression[] {
-  if (predicate.kind !== 'call' || predicate.name !== 'and') return [predicate]
-  return predicate.args.flatMap(conjuncts)
-}
-
-function conjunction(parts: readonly Expression[]): Expression {
-  return parts.reduce((left, right) => ({
-    kind: 'call',
-    name: 'and',
-    args: [left, right],
-    type: dataType('BOOLEAN'),
-    position: right.position,
-  }))
-}
 
 function generated(context: ExecContext, predicate: Expression, { dictionaryOf }: FilterInput): Select | null {
   const { jit, space } = context
