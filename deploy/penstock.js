@@ -93,6 +93,7 @@ function builtState() {
 function build(state) {
   say('building ...')
   run(process.execPath, [join(home, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', home])
+  run(process.execPath, [join(home, 'dist', 'deploy', 'pack.js')])
   mkdirSync(dirname(stampPath), { recursive: true })
   writeFileSync(stampPath, state)
 }

@@ -156,7 +156,6 @@ class EngineThreads {
       port2,
     )
     this.#writer = this.#startWriter(port1)
-    for (let index = 0; index < options.queryThreads; index++) this.#startQueryThread(threadIds.firstQuery + index)
     this.engine = new LocalEngine({
       memory,
       view: this.#view,
@@ -229,6 +228,9 @@ class EngineThreads {
       this.#view.publish(message.versions, [])
       this.engine.receive(message)
       this.#ready.resolve()
+      // Behind the writer, whose recovery the start waits for, and which needs the processors as much as they do.
+      for (let index = 0; index < this.#options.queryThreads; index++)
+        this.#startQueryThread(threadIds.firstQuery + index)
     } else if (message.kind === 'fatal') {
       this.#fatal(errorFromRecord(message.error))
     } else {
