@@ -1,21 +1,24 @@
 // Reads everything that a database directory holds and compares every checksum: what `penstock check` does.
 //
 //   manifest   its frames, as a start reads them
-//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names
+//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and what lies between
 //   symbols    the entries that the manifest counts
 //   log        every frame; an unfinished end is no damage: nobody relied on it
 //   users      the file of the users
+//   padding    bytes between records, which nobody reads: as they were written, for a disk that changes bytes changes others
 //
 // Nothing is written. Beside a running server a finding may be a moment's: the caller tells.
 
 import { crc32 } from '../base/checksum.js'
 import { CorruptionError, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
+import { changedPadding } from '../wal/padding.js'
 import { replayWal } from '../wal/replay.js'
 import { dictionaryFilePath, readDictionaryFile } from './dictionary-file.js'
 import { readManifest } from './manifest.js'
 import type { ManifestTable } from './manifest-format.js'
-import { type PartColumn, type PartIndex, pageAt, readPartIndex } from './part-index.js'
+import type { PagePlace } from './part-column.js'
+import { type PartIndex, pageAt, readPartIndex } from './part-index.js'
 import type { DetachedPart, PartDescriptor } from './schema.js'
 import { readUsers } from './users.js'
 
@@ -57,8 +60,8 @@ export function checkPart(
 /** Never throws for what it finds. */
 export function checkDatabase({ files, directory, progress }: CheckOptions): CheckResult {
   const check = new Check(files, directory)
-  const tables = check.attempt('manifest', () => readManifest(files, `${directory}/manifest`).tables) ?? new Map()
-  for (const [tableId, table] of tables as ReadonlyMap<number, ManifestTable>) {
+  const tables = check.manifest()
+  for (const [tableId, table] of tables) {
     progress?.(table.schema.name)
     for (const part of [...table.parts, ...(table.schema.detached ?? [])]) check.part(tableId, part)
     for (const [columnId, count] of table.dictionaries) check.dictionary(tableId, columnId, count)
@@ -104,7 +107,9 @@ class Check {
         this.figures.bytes += file.size()
         if (file.size() !== part.bytes)
           throw new CorruptionError('a part has another size', path, Math.min(file.size(), part.bytes))
-        for (const column of index.columns.values()) this.column(file, path, column, index.firstRows.length - 1)
+        const pieces = piecesOf(index)
+        for (const piece of pieces) checkPiece(file, path, piece)
+        if (index.metadata.outsideCrc !== undefined) checkOutside(file, path, index, pieces)
       } finally {
         file.close()
       }
@@ -116,43 +121,13 @@ class Check {
     if (!same) throw new CorruptionError('a part is another than the manifest names', path, 0)
   }
 
-  private column(file: File, path: string, column: PartColumn, pages: number): void {
-    for (let page = 0; page < pages; page++) {
-      const { offset, headerBytes, bytes, crc } = pageAt(column, page)
-      this.piece(file, path, { offset: offset + headerBytes, bytes, crc, what: 'a page' })
-    }
-    const { dictionary } = column.metadata
-    if (dictionary !== null) {
-      const { offset, headerBytes, bytes, crc } = dictionary
-      this.piece(file, path, { offset: offset + headerBytes, bytes, crc, what: 'a dictionary page' })
-    }
-    const { symbols } = column
-    if (symbols !== undefined) {
-      this.piece(file, path, { offset: symbols.offset, bytes: symbols.count * 4, crc: symbols.crc, what: 'symbol ids' })
-    }
-  }
-
-  private piece(
-    file: File,
-    path: string,
-    {
-      offset,
-      bytes,
-      crc,
-      what,
-    }: { readonly offset: number; readonly bytes: number; readonly crc: number; readonly what: string },
-  ): void {
-    const content = new Uint8Array(bytes)
-    if (file.read(content, offset) < bytes || crc32(content) !== crc >>> 0) {
-      throw new CorruptionError(`the checksum of ${what} is wrong`, path, offset)
-    }
-  }
-
   dictionary(tableId: number, columnId: number, count: number): void {
     const id = { tableId, columnId }
     const path = dictionaryFilePath(`${this.directory}/symbols`, id)
     this.attempt(this.below(path), () => {
-      this.figures.bytes += readDictionaryFile(this.files, path, id, count).end
+      const { end, changedPadding } = readDictionaryFile(this.files, path, id, count)
+      this.figures.bytes += end
+      if (changedPadding !== undefined) this.padding(path, changedPadding)
     })
   }
 
@@ -164,11 +139,29 @@ class Check {
         this.figures.bytes += frame.endLsn - frame.lsn
       })
       this.figures.logFrames = report.frames
+      for (const { file, offset } of changedPadding(this.files, report.inventory, report.durableLsn)) {
+        this.padding(file, offset)
+      }
       for (const { reason, file, offset, bytes, content } of report.setAside) {
         if (reason !== 'damage') continue
         this.find(this.below(file), offset, `a log frame is damaged [bytes=${bytes}, content=${content}]`)
       }
     })
+  }
+
+  manifest(): ReadonlyMap<number, ManifestTable> {
+    return (
+      this.attempt('manifest', () => {
+        const { tables, changedPadding } = readManifest(this.files, `${this.directory}/manifest`)
+        if (changedPadding !== undefined) this.padding(changedPadding.file, changedPadding.offset)
+        return tables
+      }) ?? new Map()
+    )
+  }
+
+  /** Nothing is lost yet: nobody reads these bytes. */
+  private padding(path: string, offset: number): void {
+    this.find(this.below(path), offset, 'a byte between records was changed, no record is hit')
   }
 
   private find(file: string, offset: number, message: string): void {
@@ -178,6 +171,52 @@ class Check {
   private below(path: string): string {
     return path.startsWith(`${this.directory}/`) ? path.slice(this.directory.length + 1) : path
   }
+}
+
+/** Bytes of a part that have a checksum of their own. */
+interface Piece {
+  readonly offset: number
+  readonly bytes: number
+  readonly crc: number
+  readonly what: string
+}
+
+function piecesOf({ columns, firstRows }: PartIndex): Piece[] {
+  const pieces: Piece[] = []
+  const add = ({ offset, headerBytes, bytes, crc }: PagePlace, what: string): void => {
+    pieces.push({ offset: offset + headerBytes, bytes, crc, what })
+  }
+  for (const column of columns.values()) {
+    for (let page = 0; page < firstRows.length - 1; page++) add(pageAt(column, page), 'a page')
+    if (column.metadata.dictionary !== null) add(column.metadata.dictionary, 'a dictionary page')
+    const { symbols } = column
+    if (symbols === undefined) continue
+    pieces.push({ offset: symbols.offset, bytes: symbols.count * 4, crc: symbols.crc, what: 'symbol ids' })
+  }
+  return pieces
+}
+
+function checkPiece(file: File, path: string, { offset, bytes, crc, what }: Piece): void {
+  if (crc32(readPiece(file, path, offset, bytes)) === crc >>> 0) return
+  throw new CorruptionError(`the checksum of ${what} is wrong`, path, offset)
+}
+
+/** All that lies outside of the pieces and the part index. */
+function checkOutside(file: File, path: string, { place, metadata }: PartIndex, pieces: readonly Piece[]): void {
+  const covered = [...pieces, place].sort((a, b) => a.offset - b.offset)
+  let [at, crc] = [0, 0]
+  for (const { offset, bytes } of [...covered, { offset: file.size(), bytes: 0 }]) {
+    if (offset > at) crc = crc32(readPiece(file, path, at, offset - at), crc)
+    at = offset + bytes
+  }
+  if (crc === metadata.outsideCrc) return
+  throw new CorruptionError('the checksum of what lies between the pages, or of the footer, is wrong', path, 0)
+}
+
+function readPiece(file: File, path: string, offset: number, bytes: number): Uint8Array {
+  const content = new Uint8Array(bytes)
+  if (file.read(content, offset) < bytes) throw new CorruptionError('a part is cut off', path, offset)
+  return content
 }
 
 /** Damaged frames are copied aside by a recovery, not by a check. */

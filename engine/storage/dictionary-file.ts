@@ -39,6 +39,8 @@ export interface LoadedSymbols {
   readonly texts: readonly Uint8Array[]
   /** Where the next record goes. */
   readonly end: number
+  /** Offset of a byte between records that is not zero. */
+  readonly changedPadding?: number | undefined
 }
 
 /** Reads the first `count` entries; throws CorruptionError when there are fewer. */
@@ -50,12 +52,19 @@ export function readDictionaryFile(files: Files, path: string, id: DictionaryFil
   demandFormat(content, path)
   const view = new DataView(content.buffer)
   let end = headerMatches(content, view, id) ? readRecord(content, view, headerBytes, texts) : 0
+  let changed = -1
   for (let next = end; next > 0 && texts.length < count; ) {
+    if (changed < 0) changed = nonZeroAt(content, end, alignUp(end))
     next = readRecord(content, view, alignUp(end), texts)
     if (next > 0) end = next
   }
   if (texts.length < count) throw new CorruptionError('the symbol dictionary is damaged', path, end)
-  return { texts, end }
+  return { texts, end, changedPadding: changed < 0 ? undefined : changed }
+}
+
+function nonZeroAt(content: Uint8Array, first: number, end: number): number {
+  const index = content.subarray(first, end).findIndex((byte) => byte !== 0)
+  return index < 0 ? -1 : first + index
 }
 
 /** Appends entries; the group's commit makes them durable. `end` is where the last good record ends; 0: a new file. */

@@ -60,6 +60,9 @@ export interface ManifestFrame {
   readonly kind: number
   readonly durable: number
   readonly payload: Uint8Array
+  readonly at: number
+  /** Without the padding. */
+  readonly usedBytes: number
   /** Behind the frame, padding included. */
   readonly end: number
 }
@@ -182,22 +185,39 @@ function withBigints(part: PartDescriptor): PartDescriptor {
   return { ...part, minTs: BigInt(part.minTs), maxTs: BigInt(part.maxTs) }
 }
 
-/** Valid frames up to the torn tail, and where that begins. Throws CorruptionError for a bad frame that was durable. */
-export function scanFrames(path: string, content: Uint8Array): { frames: ManifestFrame[]; end: number } {
+/** What a file of the manifest holds. */
+export interface ManifestScan {
+  /** Valid ones, up to the torn tail. */
+  readonly frames: readonly ManifestFrame[]
+  /** Where the torn tail begins. */
+  readonly end: number
+  /** Offset of a byte between them that is not as it was written. */
+  readonly changedPadding?: number | undefined
+}
+
+/** Throws CorruptionError for a bad frame that was durable. */
+export function scanFrames(path: string, content: Uint8Array): ManifestScan {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
   if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic) return { frames: [], end: 0 }
   const version = bytes.readUInt32LE(4)
   if (version !== formatVersion) throw CorruptionError.ofFormat(version, formatVersion, path, 4)
   const frames: ManifestFrame[] = []
   let end = headerBytes
+  let changed: number | undefined
   for (;;) {
     const frame = frameAt(bytes, end) ?? frameAt(bytes, nextBlock(end))
     if (frame === undefined) break
     frames.push(frame)
+    changed ??= nonZeroAt(bytes, end, frame.at) ?? nonZeroAt(bytes, frame.at + frame.usedBytes, frame.end)
     end = frame.end
   }
   if (durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
-  return { frames, end }
+  return { frames, end, changedPadding: changed }
+}
+
+function nonZeroAt(bytes: Buffer, first: number, end: number): number | undefined {
+  const index = bytes.subarray(first, end).findIndex((byte) => byte !== 0)
+  return index < 0 ? undefined : first + index
 }
 
 /** Where the next write begins that must not touch the block of the byte before the position. */
@@ -226,6 +246,8 @@ function frameAt(bytes: Buffer, at: number): ManifestFrame | undefined {
     kind: bytes.readUInt32LE(at + 12),
     durable: Number(bytes.readBigUInt64LE(at + 16)),
     payload: checked.subarray(frameHeaderBytes - 12),
+    at,
+    usedBytes: frameHeaderBytes + length,
     end: at + frameSpan(length),
   }
 }

@@ -40,6 +40,7 @@ import {
   type ManifestFrame,
   type ManifestIds,
   type ManifestRecord,
+  type ManifestScan,
   type ManifestState,
   type ManifestTable,
   nextBlock,
@@ -236,10 +237,24 @@ function openCurrent({ files, directory, log }: ManifestOptions): OpenedFile {
 }
 
 /** What a start would find in the folder. Writes nothing. Throws CorruptionError, also when there is no manifest. */
-export function readManifest(files: Files, directory: string): ManifestState {
+export function readManifest(files: Files, directory: string): ReadManifest {
   const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
   if (numbers.length === 0) throw new CorruptionError('there is no manifest', directory, 0)
-  return readState(files, directory, numbers, () => {})
+  const current = findCurrent(files, directory, numbers, () => {})
+  const first = pathOf(directory, numbers[0] as number)
+  if (current === undefined) throw new CorruptionError('the checkpoint of the manifest is unreadable', first, 0)
+  return { ...replay(current.scan.frames), changedPadding: changedByte(current) }
+}
+
+export interface ReadManifest extends ManifestState {
+  /** A byte that no checksum covers is not as it was written. */
+  readonly changedPadding: { readonly file: string; readonly offset: number } | undefined
+}
+
+function changedByte({ path, number, scan, content }: CurrentFile): ReadManifest['changedPadding'] {
+  const inHeader = fileHeader(number).findIndex((byte, at) => byte !== content[at])
+  const offset = inHeader >= 0 ? inHeader : scan.changedPadding
+  return offset === undefined ? undefined : { file: path, offset }
 }
 
 /** Writes the state as the folder's manifest, durably, before older ones go. Throws FileError. */
@@ -247,20 +262,34 @@ export function replaceManifest(files: Files, directory: string, state: Manifest
   files.makeDirectory(directory)
   files.syncDirectory(posix.dirname(directory))
   const numbers = manifestNumbers(files, directory)
-  writeCheckpoint(files, directory, (numbers.at(-1) ?? 0) + 1, state).file.close()
+  // Never the number 1, whose loss would look like a database that was never started.
+  writeCheckpoint(files, directory, (numbers.at(-1) ?? 1) + 1, state).file.close()
   for (const old of numbers) files.remove(pathOf(directory, old))
   files.syncDirectory(directory)
 }
 
 /** The state of the newest file with a whole checkpoint. */
 function readState(files: Files, directory: string, numbers: readonly number[], log: Log): ManifestState {
+  const current = findCurrent(files, directory, numbers, log)
+  return current === undefined ? emptyManifestState() : replay(current.scan.frames)
+}
+
+interface CurrentFile {
+  readonly path: string
+  readonly number: number
+  readonly content: Uint8Array
+  readonly scan: ManifestScan
+}
+
+/** Undefined when the first one was never finished. */
+function findCurrent(files: Files, directory: string, numbers: readonly number[], log: Log): CurrentFile | undefined {
   for (const [index, number] of [...numbers.entries()].reverse()) {
     const path = pathOf(directory, number)
     const content = readWhole(files, path)
     const scan = scanFrames(path, content)
     if (scan.frames.some(({ kind }) => kind === frameKinds.checkpointEnd)) {
       if (scan.end < content.length) log('W', 'manifest', `torn tail left out [file=${path}, offset=${scan.end}]`)
-      return replay(scan.frames)
+      return { path, number, content, scan }
     }
     // The very first file has no predecessor: it was never finished either, unless it holds a change.
     if (scan.frames.some(({ kind }) => kind === frameKinds.change) || (number > 1 && index === 0)) {
@@ -268,7 +297,7 @@ function readState(files: Files, directory: string, numbers: readonly number[], 
     }
     log('W', 'manifest', `unfinished checkpoint left out [file=${path}]`)
   }
-  return emptyManifestState()
+  return undefined
 }
 
 function readWhole(files: Files, path: string): Uint8Array {

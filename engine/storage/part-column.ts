@@ -34,8 +34,8 @@ export interface ColumnJob {
   read(page: number): number
   /** Text of a symbol. */
   symbol(id: number): Uint8Array
-  /** Appends to the file; answers where the bytes begin. */
-  write(chunks: readonly Uint8Array[]): number
+  /** Appends a page's header, which the part index covers, and its body; answers where the header begins. */
+  write(header: Uint8Array, body: Uint8Array): number
 }
 
 /** Where a page lies, and what a reader needs to take it without parsing its header. */
@@ -215,7 +215,7 @@ class ChunkOutput {
     const head = parquetThrift().serialize(header)
     this.rawBytes += head.length + bytes
     this.bytes += head.length + packed.bytes
-    const offset = this.job.write([head, body])
+    const offset = this.job.write(head, body)
     return { offset, headerBytes: head.length, bytes: packed.bytes, rawBytes: bytes, crc }
   }
 

@@ -7,6 +7,7 @@
 // The key `penstock` in the footer tells people what the file is.
 
 import { assert } from '../base/assert.js'
+import { crc32 } from '../base/checksum.js'
 import { rangeKinds } from '../kernels/parquet.js'
 import { typeText } from '../types/column-types.js'
 import { pageCodecs } from './parquet-codec.js'
@@ -42,30 +43,41 @@ export interface FooterInput {
   readonly symbols: readonly SymbolRun[]
 }
 
-/** Writes page index and footer; `write` appends to the file and answers where. */
-export function writeFooter(input: FooterInput, write: (chunks: readonly Uint8Array[]) => number): void {
+/** The file so far. Both ways to append answer where the bytes begin. */
+export interface FooterOutput {
+  /** Checksum of what was written outside. */
+  readonly outsideCrc: number
+  /** What no checksum of its own covers. */
+  writeOutside(chunks: readonly Uint8Array[]): number
+  write(chunks: readonly Uint8Array[]): number
+}
+
+/** Writes page index, part index and footer. */
+export function writeFooter(input: FooterInput, output: FooterOutput): void {
   const { serialize, int64 } = parquetThrift()
   const chunks = input.columns.map((column) => columnChunk(column, input.rows))
   for (const [index, { column, written }] of input.columns.entries()) {
     const bytes = columnIndex(column, written, input.schema)
     if (bytes === undefined) continue
     const chunk = chunks[index] as ParquetTypes.ColumnChunk
-    chunk.column_index_offset = int64(write([bytes]))
+    chunk.column_index_offset = int64(output.writeOutside([bytes]))
     chunk.column_index_length = bytes.length
   }
   for (const [index, { written }] of input.columns.entries()) {
     const bytes = offsetIndex(written, input.firstRows)
     const chunk = chunks[index] as ParquetTypes.ColumnChunk
-    chunk.offset_index_offset = int64(write([bytes]))
+    chunk.offset_index_offset = int64(output.writeOutside([bytes]))
     chunk.offset_index_length = bytes.length
   }
   const metadata = metadataOf(input)
-  write(encodePartIndex(metadata, input.firstRows, input.columns))
   const footer = serialize(fileMetadata(input, chunks, JSON.stringify(metadata)))
   const tail = Buffer.alloc(8)
   tail.writeUInt32LE(footer.length, 0)
   tail.write(parquetMagic, 4)
-  write([footer, tail])
+  // The footer lies behind the part index, but is covered by it.
+  const outsideCrc = crc32(tail, crc32(footer, output.outsideCrc))
+  output.write(encodePartIndex({ ...metadata, outsideCrc }, input.firstRows, input.columns))
+  output.write([footer, tail])
 }
 
 function fileMetadata(

@@ -7,6 +7,10 @@
 //   metadata JSON text (PartMetadata)
 //   tail     pages per column u32 | metadata bytes u32 | crc32 of pages, rows and metadata u32 | "PNI1"
 //
+// Nothing of a part is without a checksum: pages, dictionary pages and symbol ids have their own, this index has one, and
+// `outsideCrc` of the metadata covers all that lies outside of these in the order of the file: the magic at both ends,
+// headers of pages, column and offset indexes, the footer.
+//
 // Bounds are as the range kernel leaves them: an i32, u32, f32, i64 or f64 in 8 bytes each.
 
 import { crc32 } from 'node:zlib'
@@ -46,6 +50,8 @@ export interface PartMetadata {
   readonly rows: number
   readonly columns: readonly ColumnMetadata[]
   readonly symbols: readonly SymbolRun[]
+  /** In the part index only; undefined in parts of earlier versions. */
+  readonly outsideCrc?: number
 }
 
 export interface ColumnMetadata {
@@ -103,6 +109,8 @@ export interface PartColumn {
 }
 
 export interface PartIndex {
+  /** Where the index lies in the file. */
+  readonly place: { readonly offset: number; readonly bytes: number }
   readonly metadata: PartMetadata
   /** Row at which each page begins, and the row count. */
   readonly firstRows: Uint32Array
@@ -182,7 +190,8 @@ function readIndex(file: File, path: string): PartIndex {
     throw new CorruptionError('the index of a part is damaged', path, offset)
   }
   // A copy, so that the index does not keep all that was read.
-  return indexOf(metadata, pageCount, Buffer.from(records))
+  const place = { offset, bytes: tailAt + indexTailBytes - offset }
+  return { place, ...indexOf(metadata, pageCount, Buffer.from(records)) }
 }
 
 /** Bytes of the file, from the end that was read already if they lie in it. */
@@ -211,7 +220,7 @@ function parseMetadata(path: string, text: Buffer, offset: number): PartMetadata
   throw new CorruptionError('the metadata of a part are unreadable', path, offset)
 }
 
-function indexOf(metadata: PartMetadata, pageCount: number, records: Buffer): PartIndex {
+function indexOf(metadata: PartMetadata, pageCount: number, records: Buffer): Omit<PartIndex, 'place'> {
   const columnBytes = pageCount * pageBytes
   const columns = new Map<number, PartColumn>()
   for (const [index, column] of metadata.columns.entries()) {

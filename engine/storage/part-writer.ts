@@ -3,8 +3,8 @@
 //
 // The pages of all columns end at the same rows: at pageRowsMax, or before a column's texts exceed 8 MiB.
 
-import { crc32 } from 'node:zlib'
 import { assert } from '../base/assert.js'
+import { crc32 } from '../base/checksum.js'
 import type { File, Files } from '../base/files.js'
 import { pageRowsMax, valueBytesMax } from '../base/limits.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
@@ -12,7 +12,7 @@ import { isVariable } from '../types/column-types.js'
 import type { PageCodec } from './parquet-codec.js'
 import { mappingOf } from './parquet-types.js'
 import { writeColumn } from './part-column.js'
-import { type FooterColumn, writeFooter } from './part-footer.js'
+import { type FooterColumn, type FooterOutput, writeFooter } from './part-footer.js'
 import { parquetMagic, type SymbolRun } from './part-index.js'
 import { preparePage, textBytesOf } from './part-page.js'
 import type { Scratch } from './part-scratch.js'
@@ -84,7 +84,7 @@ function* writeBody(
   const { schema, source } = input
   const columns = columnsOf(schema, source)
   const firstRows = yield* planPages(tools, columns, source)
-  output.write([Buffer.from(parquetMagic)])
+  output.writeOutside([Buffer.from(parquetMagic)])
   const written: FooterColumn[] = []
   for (const column of columns) {
     const result = yield* writeColumn({
@@ -95,12 +95,16 @@ function* writeBody(
       firstRows,
       read: (page) => source.read(column, firstRows[page] as number, rowsOf(firstRows, page)),
       symbol: (id) => source.symbol(column.id, id),
-      write: (chunks) => output.write(chunks),
+      write: (header, body) => {
+        const offset = output.writeOutside([header])
+        output.write([body])
+        return offset
+      },
     })
     written.push({ column, written: result })
   }
   const symbols = writeSymbolIds(written, output)
-  writeFooter({ ...input, rows: source.rows, firstRows, columns: written, symbols }, (chunks) => output.write(chunks))
+  writeFooter({ ...input, rows: source.rows, firstRows, columns: written, symbols }, output)
   const { partId: id, partition, minTxn, maxTxn } = input
   const rest = { rows: source.rows, bytes: output.bytes, minTxn, maxTxn, columnIds: columns.map((column) => column.id) }
   return { id, file, partition, ...rest, ...timeRange(schema, written) }
@@ -209,8 +213,9 @@ function writeSymbolIds(columns: readonly FooterColumn[], output: PartFile): Sym
 }
 
 /** Owner of the file while it is written. */
-class PartFile {
+class PartFile implements FooterOutput {
   bytes = 0
+  outsideCrc = 0
   private finished = false
   /** The file belongs to a group. */
   private given = false
@@ -228,6 +233,12 @@ class PartFile {
     // A flush that a crash interrupted may have left a file that nothing names.
     if (files.exists(this.path)) files.remove(this.path)
     this.file = files.open(this.path, 'create')
+  }
+
+  /** Appends what no checksum of its own covers. */
+  writeOutside(chunks: readonly Uint8Array[]): number {
+    for (const chunk of chunks) this.outsideCrc = crc32(chunk, this.outsideCrc)
+    return this.write(chunks)
   }
 
   /** Appends; answers where the bytes begin. */
