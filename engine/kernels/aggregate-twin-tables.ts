@@ -1,4 +1,4 @@
-// Group numbers in plain TypeScript: the part of the aggregate twin that turns keys and timestamps into numbers. The
+// Group numbers in plain TypeScript: the part of the aggregate twin that turns keys into numbers. The
 // slots of a table are left alone here: keys are looked up among the distinct ones.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -6,15 +6,7 @@ import { type AggregateKernel, tableFullId } from './aggregate.js'
 
 type TableKernel = Pick<
   AggregateKernel,
-  | 'combineIds'
-  | 'pairIds'
-  | 'fillWithin'
-  | 'bucketIds'
-  | 'bucketRuns'
-  | 'numberKeys8'
-  | 'numberKeys16'
-  | 'numberTexts'
-  | 'rehashKeys'
+  'combineIds' | 'pairIds' | 'fillWithin' | 'numberKeys8' | 'numberKeys16' | 'numberTexts' | 'rehashKeys'
 >
 
 export function tableTwin(memory: SharedMemory): TableKernel {
@@ -41,14 +33,6 @@ export function tableTwin(memory: SharedMemory): TableKernel {
       }
       return Math.max(from, rows)
     },
-    bucketIds: (ts, rows, origin, step, out) => {
-      for (let r = 0; r < rows; r++) {
-        const bucket = bucketOf(memory.i64[(ts >>> 3) + r] as bigint, origin, step)
-        memory.u32[(out >>> 2) + r] = bucket >= 0n && bucket < BigInt(tableFullId) ? Number(bucket) : tableFullId
-      }
-    },
-    bucketRuns: (ts, from, to, origin, step, starts, buckets, max) =>
-      bucketRuns(memory, ts, from, to, origin, step, starts, buckets, max),
     numberKeys8: (table, keys, mask, rows, ids) =>
       numberKeys(memory, table, mask, rows, ids, (r) => ({ at: keys + r * 8, bytes: 8, entry: 0 }), 8),
     numberKeys16: (table, keys, mask, rows, ids) =>
@@ -57,36 +41,6 @@ export function tableTwin(memory: SharedMemory): TableKernel {
       numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entries + r * 8), 0),
     rehashKeys: () => undefined,
   }
-}
-
-function bucketOf(ts: bigint, origin: bigint, step: bigint): bigint {
-  const distance = ts - origin
-  const quotient = distance / step
-  return quotient * step > distance ? quotient - 1n : quotient
-}
-
-function bucketRuns(
-  memory: SharedMemory,
-  ts: number,
-  from: number,
-  to: number,
-  origin: bigint,
-  step: bigint,
-  starts: number,
-  buckets: number,
-  max: number,
-): number {
-  let n = 0
-  let r = from
-  while (r < to && n < max) {
-    const bucket = bucketOf(memory.i64[(ts >>> 3) + r] as bigint, origin, step)
-    memory.u32[(starts >>> 2) + n] = r
-    memory.i64[(buckets >>> 3) + n] = bucket
-    n++
-    while (r < to && bucketOf(memory.i64[(ts >>> 3) + r] as bigint, origin, step) === bucket) r++
-  }
-  memory.u32[(starts >>> 2) + n] = r
-  return n
 }
 
 interface Key {

@@ -2,7 +2,7 @@
 // Sums of doubles are taken in row order here and in lanes there: equal but for the last digits.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { type AggregateKernel, aggregateKinds, statsBytes, tableFullId } from './aggregate.js'
+import { type AggregateKernel, aggregateKinds, tableFullId } from './aggregate.js'
 import { tableTwin } from './aggregate-twin-tables.js'
 
 const longMin = -0x8000_0000_0000_0000n
@@ -10,22 +10,8 @@ const longMin = -0x8000_0000_0000_0000n
 export function aggregateTwin(memory: SharedMemory): AggregateKernel {
   return {
     ...tableTwin(memory),
-    stats: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, 0, rows, out, true),
-    sum: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, 0, rows, out, false),
-    count: (kind, values, mask, rows) => {
-      let n = 0
-      for (let r = 0; r < rows; r++) if (taken(memory, mask, r) && valueAt(memory, kind, values, r) !== null) n++
-      return n
-    },
-    segmentStats: (kind, values, starts, segments, out) =>
-      eachSegment(memory, starts, segments, (from, to, s) =>
-        addStats(memory, kind, values, 0, from, to, out + s * statsBytes, true),
-      ),
-    segmentSums: (kind, values, starts, segments, out) =>
-      eachSegment(memory, starts, segments, (from, to, s) =>
-        addStats(memory, kind, values, 0, from, to, out + s * statsBytes, false),
-      ),
-    mergeStats: (floating, from, into) => mergeStats(memory, floating === 1, from >>> 3, into >>> 3),
+    stats: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, rows, out, true),
+    sum: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, rows, out, false),
     groupSums: (kind, values, ids, mask, rows, groups, sums) =>
       eachGrouped(memory, kind, values, ids, mask, rows, groups, (value, id) => {
         const cell = (sums >>> 3) + id * 2
@@ -44,23 +30,6 @@ export function aggregateTwin(memory: SharedMemory): AggregateKernel {
         if (memory.u32[cell] === tableFullId) memory.u32[cell] = firstRow + r
         memory.u32[cell + 1] = firstRow + r
       }),
-    maskRange: (values, rows, low, high, and, mask) => {
-      for (let r = 0; r < rows; r++) {
-        const v = memory.i64[(values >>> 3) + r] as bigint
-        const before = and === 1 ? (memory.u8[mask + r] as number) : 255
-        memory.u8[mask + r] = v >= low && v <= high ? before : 0
-      }
-    },
-    maskCount: (mask, rows) => {
-      let n = 0
-      for (let r = 0; r < rows; r++) if (memory.u8[mask + r] !== 0) n++
-      return n
-    },
-    maskToIndex: (mask, rows, first, out) => {
-      let n = 0
-      for (let r = 0; r < rows; r++) if (memory.u8[mask + r] !== 0) memory.u32[(out >>> 2) + n++] = first + r
-      return n
-    },
   }
 }
 
@@ -107,37 +76,16 @@ function addStats(
   kind: number,
   values: number,
   mask: number,
-  from: number,
-  to: number,
+  rows: number,
   out: number,
   extremes: boolean,
 ): void {
-  for (let r = from; r < to; r++) {
+  for (let r = 0; r < rows; r++) {
     const value = taken(memory, mask, r) ? valueAt(memory, kind, values, r) : null
     if (value === null) continue
     add(memory, isFloating(kind), out >>> 3, value)
     add(memory, false, (out >>> 3) + 1, 1n)
     if (extremes) widen(memory, isFloating(kind), (out >>> 3) + 2, value)
-  }
-}
-
-function mergeStats(memory: SharedMemory, floating: boolean, from: number, into: number): void {
-  const cells = floating ? memory.f64 : memory.i64
-  add(memory, floating, into, cells[from] as number | bigint)
-  add(memory, false, into + 1, memory.i64[from + 1] as bigint)
-  const [low, high] = [cells[from + 2] as number | bigint, cells[from + 3] as number | bigint]
-  if (low < (cells[into + 2] as number | bigint)) cells[into + 2] = low
-  if (high > (cells[into + 3] as number | bigint)) cells[into + 3] = high
-}
-
-function eachSegment(
-  memory: SharedMemory,
-  starts: number,
-  segments: number,
-  visit: (from: number, to: number, segment: number) => void,
-): void {
-  for (let s = 0; s < segments; s++) {
-    visit(memory.u32[(starts >>> 2) + s] as number, memory.u32[(starts >>> 2) + s + 1] as number, s)
   }
 }
 

@@ -44,14 +44,6 @@ export interface AggregateKernel {
   stats(kind: number, values: number, mask: number, rows: number, stats: number): void
   /** Adds only to sum and count of STATS: cheaper. */
   sum(kind: number, values: number, mask: number, rows: number, stats: number): void
-  /** Non-NULL rows. */
-  count(kind: number, values: number, mask: number, rows: number): number
-  /** STATS of consecutive segments: starts is u32[segments + 1] of row numbers. */
-  segmentStats(kind: number, values: number, starts: number, segments: number, stats: number): void
-  /** Only sum and count of consecutive segments: cheaper. */
-  segmentSums(kind: number, values: number, starts: number, segments: number, stats: number): void
-  /** Adds one STATS to another. floating: 1 for f64 sums, 0 for i64. */
-  mergeStats(floating: number, stats: number, into: number): void
 
   /** Adds rows to the sums of their groups. The count is f64 for kinds f64 and f32, else i64. */
   groupSums(kind: number, values: number, ids: number, mask: number, rows: number, groups: number, sums: number): void
@@ -87,22 +79,6 @@ export interface AggregateKernel {
     value: bigint,
     out: number,
   ): number
-  /** out[row] = floor((ts - origin) / step), 0xffffffff when it is not in 0..2^32-2. step > 0. */
-  bucketIds(ts: number, rows: number, origin: bigint, step: bigint, out: number): void
-  /**
-   * Sorted timestamps cut into buckets: writes the first row of each non-empty one (u32, and one more entry with the end)
-   * and its number floor((ts - origin) / step) as i64. Stops at `max` buckets; returns how many.
-   */
-  bucketRuns(
-    ts: number,
-    from: number,
-    to: number,
-    origin: bigint,
-    step: bigint,
-    starts: number,
-    buckets: number,
-    max: number,
-  ): number
 
   /** Numbers 64-bit keys through a TABLE; masked rows get 0xffffffff. Returns the rows done. */
   numberKeys8(table: number, keys: number, mask: number, rows: number, ids: number): number
@@ -111,13 +87,6 @@ export interface AggregateKernel {
   numberTexts(table: number, entries: number, mask: number, rows: number, ids: number): number
   /** Enters the table's keys into its new, zeroed slots. width: 8, 16, or 0 for text. */
   rehashKeys(table: number, width: number): void
-
-  /** mask[row] = low <= values[row] <= high ? 255 : 0, and'ed to what is there when `and` is 1. */
-  maskRange(values: number, rows: number, low: bigint, high: bigint, and: number, mask: number): void
-  /** Rows that the mask takes. */
-  maskCount(mask: number, rows: number): number
-  /** Writes the numbers of the rows that the mask takes, plus `first`, to out (u32); returns how many. */
-  maskToIndex(mask: number, rows: number, first: number, out: number): number
 }
 
 export const statsBytes = 32

@@ -3,17 +3,12 @@
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type SortKernel, sortScratchBytes } from './sort.js'
 
-const longMax = 0x7fff_ffff_ffff_ffffn
-
 export function sortTwin(memory: SharedMemory): SortKernel {
   return {
     sortPermutation: (ts, rows, _scratch, scratchBytes, out) => sortPermutation(memory, ts, rows, scratchBytes, out),
-    summarize: (ts, rows, out) => summarize(memory, ts, rows, out),
-    naturalRuns: (ts, rows, out, max) => naturalRuns(memory, ts, rows, out, max),
     lowerBound: (ts, from, to, value) => bound(memory, ts, from, to, (x) => x >= value),
     upperBound: (ts, from, to, value) => bound(memory, ts, from, to, (x) => x > value),
     mergeRuns: (runs, count, limit, outRun, outRow) => mergeRuns(memory, runs, count, limit, outRun, outRow),
-    mergePositions: (old, rows, added, addedRows, out) => mergePositions(memory, old, rows, added, addedRows, out),
     gather: (width, source, index, rows, out) => {
       for (let i = 0; i < rows; i++) copy(memory, width, source, memory.u32[(index >>> 2) + i] as number, out, i)
     },
@@ -89,30 +84,6 @@ function sortPermutation(memory: SharedMemory, ts: number, rows: number, scratch
   return sorted ? 1 : 0
 }
 
-function summarize(memory: SharedMemory, ts: number, rows: number, out: number): void {
-  let low = longMax
-  let high = -longMax - 1n
-  let sorted = 1n
-  for (let i = 0; i < rows; i++) {
-    const v = at(memory, ts, i)
-    if (v < low) low = v
-    if (v > high) high = v
-    if (i > 0 && v < at(memory, ts, i - 1)) sorted = 0n
-  }
-  memory.i64.set([low, high, sorted], out >>> 3)
-}
-
-function naturalRuns(memory: SharedMemory, ts: number, rows: number, out: number, max: number): number {
-  let count = 0
-  for (let i = 0; i < rows; i++) {
-    if (i > 0 && at(memory, ts, i) >= at(memory, ts, i - 1)) continue
-    if (i > 0 && count >= max) return max + 1
-    memory.u32[(out >>> 2) + count] = i
-    count++
-  }
-  return count
-}
-
 function bound(memory: SharedMemory, ts: number, from: number, to: number, above: (x: bigint) => boolean): number {
   let row = from
   while (row < to && !above(at(memory, ts, row))) row++
@@ -147,18 +118,4 @@ function mergeRuns(
     memory.u32[cursorWord] = (memory.u32[cursorWord] as number) + 1
   }
   return limit
-}
-
-function mergePositions(
-  memory: SharedMemory,
-  old: number,
-  rows: number,
-  added: number,
-  count: number,
-  out: number,
-): void {
-  for (let i = 0; i < count; i++) {
-    const value = at(memory, added, i)
-    memory.u32[(out >>> 2) + i] = bound(memory, old, 0, rows, (x) => x > value)
-  }
 }

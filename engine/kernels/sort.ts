@@ -10,10 +10,6 @@ export interface SortKernel {
    * is too small (nothing is written to outIndex).
    */
   sortPermutation(ts: number, rows: number, scratch: number, scratchBytes: number, outIndex: number): number
-  /** Writes {min i64, max i64, sorted i64 (0 or 1)} to out; without rows min is the maximum and max the minimum. */
-  summarize(ts: number, rows: number, out: number): void
-  /** Writes the first rows of the ascending runs (u32 each) to out; returns their number, max + 1 when there are more. */
-  naturalRuns(ts: number, rows: number, out: number, max: number): number
   /** First row in [from, to) of sorted timestamps that is at or above the value; `to` if none. from <= to. */
   lowerBound(ts: number, from: number, to: number, value: bigint): number
   /** First row in [from, to) of sorted timestamps that is above the value. */
@@ -24,8 +20,6 @@ export interface SortKernel {
    * written. Call again until it returns 0.
    */
   mergeRuns(runs: number, count: number, limit: number, outRun: number, outRow: number): number
-  /** For each of addedRows sorted timestamps: the row of sorted `old` before which it belongs, behind its equals. */
-  mergePositions(old: number, rows: number, added: number, addedRows: number, out: number): void
   /** out[i] = source[index[i]] for values of 1, 2, 4, 8, 16 or 32 bytes. */
   gather(width: number, source: number, index: number, rows: number, out: number): void
   /** The same, but row 0xffffffff reads as the value at address `nothing`: the NULL of an outer join. */

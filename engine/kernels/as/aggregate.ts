@@ -1,4 +1,4 @@
-// Aggregates, group numbers and masks. Structures and the contract: engine/kernels/aggregate.ts.
+// Aggregates and group numbers. Structures and the contract: engine/kernels/aggregate.ts.
 
 import { sameBytes } from './shared/symbols'
 
@@ -270,44 +270,6 @@ function isNull(kind: u32, values: usize, r: usize): bool {
   return kind == kindI32 ? load<i32>(values + (r << 2)) == i32.MIN_VALUE : false
 }
 
-export function count(kind: u32, values: usize, mask: usize, rows: usize): u32 {
-  let n: u32 = 0
-  for (let r: usize = 0; r < rows; r++) {
-    if (mask != 0 && load<u8>(mask + r) == 0) continue
-    if (!isNull(kind, values, r)) n++
-  }
-  return n
-}
-
-export function segmentStats(kind: u32, values: usize, starts: usize, segments: usize, out: usize): void {
-  const width = widthOf(kind)
-  for (let s: usize = 0; s < segments; s++) {
-    const from = <usize>load<u32>(starts + (s << 2))
-    const to = <usize>load<u32>(starts + (s << 2), 4)
-    stats(kind, values + from * width, 0, to - from, out + (s << 5))
-  }
-}
-
-export function segmentSums(kind: u32, values: usize, starts: usize, segments: usize, out: usize): void {
-  const width = widthOf(kind)
-  for (let s: usize = 0; s < segments; s++) {
-    const from = <usize>load<u32>(starts + (s << 2))
-    const to = <usize>load<u32>(starts + (s << 2), 4)
-    sum(kind, values + from * width, 0, to - from, out + (s << 5))
-  }
-}
-
-export function mergeStats(floating: u32, from: usize, into: usize): void {
-  if (floating == 0) {
-    addLongs(into, load<i64>(from), load<i64>(from, 8), load<i64>(from, 16), load<i64>(from, 24))
-    return
-  }
-  store<f64>(into, load<f64>(into) + load<f64>(from))
-  store<i64>(into, load<i64>(into, 8) + load<i64>(from, 8), 8)
-  store<f64>(into, min(load<f64>(into, 16), load<f64>(from, 16)), 16)
-  store<f64>(into, max(load<f64>(into, 24), load<f64>(from, 24)), 24)
-}
-
 // --- groups by number ----------------------------------------------------------------------------------------------
 
 /** The row's group; `none` when the row is masked or its number is out of range. */
@@ -441,60 +403,6 @@ export function fillWithin(ts: usize, from: usize, rows: usize, low: i64, high: 
     store<i64>(out + (r << 3), value)
   }
   return r
-}
-
-@inline
-function floorDivide(v: i64, by: i64): i64 {
-  const q = v / by
-  return q - i64(q * by > v)
-}
-
-export function bucketIds(ts: usize, rows: usize, origin: i64, step: i64, out: usize): void {
-  let bucket: i64 = 0
-  // Neighbours mostly share their bucket: divide only when the timestamp leaves it.
-  let start = i64.MAX_VALUE
-  let last = i64.MIN_VALUE
-  for (let r: usize = 0; r < rows; r++) {
-    const v = load<i64>(ts + (r << 3))
-    if (v < start || v > last) {
-      bucket = floorDivide(v - origin, step)
-      start = origin + bucket * step
-      last = start + (step - 1)
-    }
-    store<u32>(out + (r << 2), <u64>bucket < 0xffffffff ? <u32>bucket : none)
-  }
-}
-
-/** First row in [from, to) at or above v, galloping. */
-@inline
-function gallop(ts: usize, from: usize, to: usize, v: i64): usize {
-  let step: usize = 16
-  let low = from
-  while (low + step < to && load<i64>(ts + ((low + step) << 3)) < v) {
-    low += step
-    step <<= 1
-  }
-  let high = min(low + step, to)
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (load<i64>(ts + (middle << 3)) < v) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-export function bucketRuns(ts: usize, from: usize, to: usize, origin: i64, step: i64, starts: usize, buckets: usize, max: u32): u32 {
-  let n: u32 = 0
-  let r = from
-  while (r < to && n < max) {
-    const bucket = floorDivide(load<i64>(ts + (r << 3)) - origin, step)
-    store<u32>(starts + (<usize>n << 2), <u32>r)
-    store<i64>(buckets + (<usize>n << 3), bucket)
-    n++
-    r = gallop(ts, r, to, origin + (bucket + 1) * step)
-  }
-  store<u32>(starts + (<usize>n << 2), <u32>r)
-  return n
 }
 
 @inline
@@ -727,43 +635,4 @@ export function rehashKeys(table: usize, width: u32): void {
     store<u32>(slots + (<usize>at << 3), hash)
     store<u32>(slots + (<usize>at << 3), i + 1, 4)
   }
-}
-
-// --- masks ---------------------------------------------------------------------------------------------------------
-
-export function maskRange(values: usize, rows: usize, low: i64, high: i64, and: u32, mask: usize): void {
-  for (let r: usize = 0; r < rows; r++) {
-    const v = load<i64>(values + (r << 3))
-    const inside = <u8>(-(i32(v >= low) & i32(v <= high)))
-    store<u8>(mask + r, and ? load<u8>(mask + r) & inside : inside)
-  }
-}
-
-export function maskCount(mask: usize, rows: usize): u32 {
-  let n: u32 = 0
-  const whole = rows & ~15
-  let r: usize = 0
-  for (; r < whole; r += 16) n += popcnt(<u32>i8x16.bitmask(v128.load(mask + r)))
-  for (; r < rows; r++) n += u32(load<u8>(mask + r) != 0)
-  return n
-}
-
-export function maskToIndex(mask: usize, rows: usize, first: u32, out: usize): u32 {
-  const start = out
-  const whole = rows & ~15
-  let r: usize = 0
-  for (; r < whole; r += 16) {
-    let bits = i8x16.bitmask(v128.load(mask + r))
-    while (bits != 0) {
-      store<u32>(out, first + <u32>r + <u32>ctz(bits))
-      out += 4
-      bits &= bits - 1
-    }
-  }
-  for (; r < rows; r++) {
-    if (load<u8>(mask + r) == 0) continue
-    store<u32>(out, first + <u32>r)
-    out += 4
-  }
-  return <u32>((out - start) >> 2)
 }

@@ -31,24 +31,11 @@ export function summarizeChunk(ts: usize, from: usize, to: usize, out: usize): v
   if (fell) store<i64>(out, 0, 16)
 }
 
-export function summarize(ts: usize, rows: usize, out: usize): void {
+function summarize(ts: usize, rows: usize, out: usize): void {
   store<i64>(out, i64.MAX_VALUE)
   store<i64>(out, i64.MIN_VALUE, 8)
   store<i64>(out, 1, 16)
   for (let i: usize = 0; i < rows; i += chunk) summarizeChunk(ts, i, upTo(i, rows), out)
-}
-
-export function naturalRuns(ts: usize, rows: usize, out: usize, max: u32): u32 {
-  if (rows == 0) return 0
-  let count: u32 = 1
-  store<u32>(out, 0)
-  for (let i: usize = 1; i < rows; i++) {
-    if (load<i64>(ts + (i << 3)) >= load<i64>(ts + (i << 3) - 8)) continue
-    if (count >= max) return max + 1
-    store<u32>(out + (<usize>count << 2), <u32>i)
-    count++
-  }
-  return count
 }
 
 // --- packed keys: (ts - min) << rowBits | row ----------------------------------------------------------------------
@@ -377,14 +364,6 @@ export function mergeRuns(runs: usize, count: u32, limit: u32, outRun: usize, ou
     store<u32>(run, end, 8)
   }
   return done
-}
-
-export function mergePositions(old: usize, rows: u32, added: usize, addedRows: u32, out: usize): void {
-  let at: u32 = 0
-  for (let i: usize = 0; i < <usize>addedRows; i++) {
-    if (at < rows) at = boundary(old, at, rows, load<i64>(added + (i << 3)), false)
-    store<u32>(out + (i << 2), at)
-  }
 }
 
 // --- gathering -----------------------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
 // Columns as 64-bit words whose signed order is the wanted order: what the radix sort of the kernels takes. A wide key
 // becomes several words, the most significant first. Descending order turns all bits.
 
-import { unreachable } from '../../base/assert.js'
 import { aggregateKinds } from '../../kernels/aggregate.js'
-import { type DataType, storageOf } from '../../types/column-types.js'
+import { type DataType, type StorageKind, storageOf } from '../../types/column-types.js'
 import { compareText } from '../functions/compare.js'
 import type { SortKey } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
@@ -15,9 +14,11 @@ export type WordWriter = (out: number) => void
 
 /** Words of a key over all rows of a column, the most significant first. */
 export function sortWords(context: ExecContext, vector: Vector, rows: number, key: SortKey): WordWriter[] {
-  const kernel = kernelWords(context, vector, rows, key)
-  if (kernel !== undefined) return [kernel]
-  const writers = ascendingWords(context, vector, rows, key.nullsFirst !== key.descending)
+  const storage = storageOf(vector.type)
+  if (storage === 'f64' || storage === 'f32' || storage === 'i64' || (storage === 'i32' && isPlainInt(vector.type))) {
+    return [kernelWords(context, vector, rows, numberKey(storage, vector.type, key))]
+  }
+  const writers = ascendingWords(context, vector, storage, rows, key.nullsFirst !== key.descending)
   if (!key.descending) return writers
   return writers.map((write) => (out) => {
     write(out)
@@ -37,10 +38,24 @@ export interface KernelKey {
 }
 
 /** How the kernel makes words of numbers of four and eight bytes; undefined: of other types. */
-export function kernelKey(type: DataType, { descending, nullsFirst }: SortKey): KernelKey | undefined {
+export function kernelKey(type: DataType, key: SortKey): KernelKey | undefined {
   const storage = storageOf(type)
-  if (storage !== 'f64' && storage !== 'f32' && storage !== 'i64' && storage !== 'i32') return undefined
-  if (type.name === 'SYMBOL' || type.name === 'IPv4') return undefined
+  if (storage === 'i32' && !isPlainInt(type)) return undefined
+  return isKernelStorage(storage) ? numberKey(storage, type, key) : undefined
+}
+
+type KernelStorage = 'f64' | 'f32' | 'i64' | 'i32'
+
+function isKernelStorage(storage: StorageKind): storage is KernelStorage {
+  return storage === 'f64' || storage === 'f32' || storage === 'i64' || storage === 'i32'
+}
+
+/** The order of symbols is that of their texts, and IPv4 is unsigned. */
+function isPlainInt({ name }: DataType): boolean {
+  return name !== 'SYMBOL' && name !== 'IPv4'
+}
+
+function numberKey(storage: KernelStorage, type: DataType, { descending, nullsFirst }: SortKey): KernelKey {
   return {
     kind: aggregateKinds[storage],
     missing: type.name === 'GEOHASH' ? -1n : storage === 'i32' ? -0x8000_0000n : longMin,
@@ -49,18 +64,22 @@ export function kernelKey(type: DataType, { descending, nullsFirst }: SortKey): 
   }
 }
 
-function kernelWords({ kernels }: ExecContext, vector: Vector, rows: number, key: SortKey): WordWriter | undefined {
-  const known = kernelKey(vector.type, key)
-  if (known === undefined) return undefined
-  const { kind, missing, nullWord, turn } = known
+function kernelWords({ kernels }: ExecContext, vector: Vector, rows: number, key: KernelKey): WordWriter {
+  const { kind, missing, nullWord, turn } = key
   return (out) => kernels.sort.orderWords(kind, vector.address, rows, missing, nullWord, turn, out)
 }
 
 /** `nullsLow`: NULL comes before all values in the order before it is turned. */
-function ascendingWords(context: ExecContext, vector: Vector, rows: number, nullsLow: boolean): WordWriter[] {
+function ascendingWords(
+  context: ExecContext,
+  vector: Vector,
+  storage: Exclude<StorageKind, 'f64' | 'f32' | 'i64'>,
+  rows: number,
+  nullsLow: boolean,
+): WordWriter[] {
   const { memory } = context
   const { address, type } = vector
-  switch (storageOf(type)) {
+  switch (storage) {
     case 'i8':
       return [smallWords(context, rows, (row) => memory.i8[address + row] as number, nullOf(type), nullsLow)]
     case 'i16':
@@ -71,10 +90,6 @@ function ascendingWords(context: ExecContext, vector: Vector, rows: number, null
       return [intWords(context, vector, rows, nullsLow)]
     case 'entry':
       return [textWords(context, vector, rows, nullsLow)]
-    case 'f32':
-    case 'f64':
-    case 'i64':
-      return unreachable('the kernel writes words of these' as never)
     case 'b16':
       return wideWords(context, vector, rows, 2, nullsLow)
     case 'b32':

@@ -1,4 +1,4 @@
-// Goal: aggregates, group numbers and masks agree with their twins. Method: columns of every storage with NULLs and
+// Goal: aggregates and group numbers agree with their twins. Method: columns of every storage with NULLs and
 // boundary values, masks, group numbers partly out of range, keys that fill their table; doubles are whole numbers, so
 // that the order of addition does not matter and results can be compared bit for bit.
 
@@ -66,7 +66,7 @@ describe('aggregate kernel', () => {
         ({ kind, values }, mask, ids) => {
           const code = aggregateKinds[kind]
           const rows = values.length
-          const results = pair.map((bench) => {
+          for (const bench of pair) {
             const { memory, kernels } = bench
             const at = mask === null ? 0 : maskAt
             memory.u8.fill(0, outAt, outAt + 4096)
@@ -78,58 +78,16 @@ describe('aggregate kernel', () => {
             memory.u32.fill(0xffffffff, (outAt + 1024) >>> 2, (outAt + 1088) >>> 2)
             kernels.aggregate.stats(code, valuesAt, at, rows, outAt)
             kernels.aggregate.sum(code, valuesAt, at, rows, outAt + 32)
-            memory.u32.set([0, Math.floor(rows / 3), Math.floor(rows / 3), rows], (outAt + 2048) >>> 2)
-            kernels.aggregate.segmentStats(code, valuesAt, outAt + 2048, 3, outAt + 64)
-            kernels.aggregate.segmentSums(code, valuesAt, outAt + 2048, 3, outAt + 160)
-            kernels.aggregate.mergeStats(kind === 'f64' || kind === 'f32' ? 1 : 0, outAt, outAt + 64)
             kernels.aggregate.groupSums(code, valuesAt, idsAt, at, rows, 8, outAt + 256)
             kernels.aggregate.groupExtremes(code, valuesAt, idsAt, at, rows, 8, outAt + 512)
             kernels.aggregate.groupCounts(idsAt, at, rows, 8, outAt + 768)
             kernels.aggregate.groupRows(idsAt, at, rows, 8, 1000, outAt + 1024)
             kernels.aggregate.combineIds(idsAt, rows, 11, idsAt, outAt + 3072)
-            return [
-              kernels.aggregate.count(code, valuesAt, at, rows),
-              kernels.aggregate.maskCount(maskAt, rows),
-              kernels.aggregate.maskToIndex(maskAt, rows, 7, outAt + 8192),
-            ]
-          })
-          expect(results[0]).toEqual(results[1])
+          }
           expect(sameBytes(both, outAt, 3072 + rows * 4)).toBe(true)
-          expect(sameBytes(both, outAt + 8192, (results[0]?.[2] as number) * 4)).toBe(true)
         },
       ),
       { numRuns: 1000, seed },
-    )
-  })
-
-  test('cuts time into buckets like its twin', () => {
-    const times = fc.array(fc.bigInt({ min: -2000n, max: 2000n }), { maxLength: 300, size: 'max' })
-    fc.assert(
-      fc.property(
-        times,
-        fc.bigInt({ min: -100n, max: 100n }),
-        fc.bigInt({ min: 1n, max: 500n }),
-        fc.integer({ min: 1, max: 50 }),
-        fc.boolean(),
-        (ts, origin, step, max, and) => {
-          const sorted = [...ts].sort((a, b) => Number(a - b))
-          const counts = pair.map(({ memory, kernels }) => {
-            memory.i64.set(ts, valuesAt >>> 3)
-            kernels.aggregate.bucketIds(valuesAt, ts.length, origin, step, outAt)
-            memory.u8.fill(255, maskAt, maskAt + 100)
-            memory.u8.fill(0, maskAt + 100, maskAt + 300)
-            kernels.aggregate.maskRange(valuesAt, ts.length, origin, origin + step * 3n, and ? 1 : 0, maskAt)
-            memory.i64.set(sorted, valuesAt >>> 3)
-            return kernels.aggregate.bucketRuns(valuesAt, 0, ts.length, origin, step, outAt + 4096, outAt + 8192, max)
-          })
-          expect(counts[0]).toBe(counts[1])
-          expect(sameBytes(both, outAt, ts.length * 4)).toBe(true)
-          expect(sameBytes(both, maskAt, ts.length)).toBe(true)
-          expect(sameBytes(both, outAt + 4096, ((counts[0] as number) + 1) * 4)).toBe(true)
-          expect(sameBytes(both, outAt + 8192, (counts[0] as number) * 8)).toBe(true)
-        },
-      ),
-      { numRuns: 300, seed },
     )
   })
 

@@ -4,12 +4,7 @@
 //              literals | offset u16 | more match length bytes while 255
 //   end        the last sequence has literals only; the last 5 bytes are literals, and no match begins in the last 12
 
-const HASH_BITS: u32 = 14
-
-@inline
-function slotOf(value: u32): usize {
-  return <usize>((value * 2654435761) >> (32 - HASH_BITS)) << 2
-}
+import { clearMatches, matchAt, matchFrom, matchLength, nextMatch, noteMatch } from './matches'
 
 @inline
 function putLength(target: usize, rest: usize): usize {
@@ -28,37 +23,12 @@ export function lz4Compress(source: usize, bytes: i32, target: usize, limit: i32
   let out = target
   let anchor = source
   if (bytes > 12) {
-    const matchLast = end - 12
-    const matchEnd = end - 5
-    memory.fill(table, 0, 4 << HASH_BITS)
+    const last = end - 12
+    clearMatches(table)
     let at = source + 1
-    let misses: u32 = 64
-    while (at <= matchLast) {
-      const value = load<u32>(at)
-      const slot = table + slotOf(value)
-      const candidate = source + <usize>load<u32>(slot)
-      store<u32>(slot, <u32>(at - source))
-      if (candidate + 65535 < at || candidate >= at || load<u32>(candidate) != value) {
-        at += <usize>(misses++ >> 6)
-        continue
-      }
-      misses = 64
-      let from = candidate
-      while (at > anchor && from > source && load<u8>(at - 1) == load<u8>(from - 1)) {
-        at--
-        from--
-      }
-      let length: usize = 4
-      while (at + length + 8 <= matchEnd) {
-        const difference = load<u64>(at + length) ^ load<u64>(from + length)
-        if (difference == 0) {
-          length += 8
-          continue
-        }
-        length += <usize>(ctz<u64>(difference) >> 3)
-        break
-      }
-      if (at + length + 8 > matchEnd) while (at + length < matchEnd && load<u8>(at + length) == load<u8>(from + length)) length++
+    while (nextMatch(source, at, anchor, last, end - 5, table)) {
+      at = matchAt
+      const length = matchLength
       const literals = at - anchor
       if (out + literals + (literals >> 7) + (length >> 7) + 16 > bound) return 0
       const token = out++
@@ -67,7 +37,7 @@ export function lz4Compress(source: usize, bytes: i32, target: usize, limit: i32
       else high = literals
       memory.copy(out, anchor, literals)
       out += literals
-      store<u16>(out, <u16>(at - from))
+      store<u16>(out, <u16>(at - matchFrom))
       out += 2
       let low: usize = 15
       if (length >= 19) out = putLength(out, length - 19)
@@ -75,7 +45,7 @@ export function lz4Compress(source: usize, bytes: i32, target: usize, limit: i32
       store<u8>(token, <u8>((high << 4) | low))
       at += length
       anchor = at
-      if (at <= matchLast) store<u32>(table + slotOf(load<u32>(at - 2)), <u32>(at - 2 - source))
+      if (at <= last) noteMatch(source, at - 2, table)
     }
   }
   const literals = end - anchor

@@ -4,12 +4,7 @@
 //   literal    (length - 1) << 2 | 0, from 60 on in the 1 to 4 bytes that follow | the bytes
 //   copy       (length - 1) << 2 | 2 | offset u16, of 1 to 64 bytes
 
-const HASH_BITS: u32 = 14
-
-@inline
-function slotOf(value: u32): usize {
-  return <usize>((value * 2654435761) >> (32 - HASH_BITS)) << 2
-}
+import { clearMatches, matchAt, matchFrom, matchLength, nextMatch, noteMatch } from './matches'
 
 @inline
 function putLiteral(out: usize, from: usize, length: usize): usize {
@@ -56,41 +51,16 @@ export function snappyCompress(source: usize, bytes: i32, target: usize, table: 
   store<u8>(out++, <u8>rest)
   let anchor = source
   if (bytes > 16) {
-    const matchLast = end - 12
-    memory.fill(table, 0, 4 << HASH_BITS)
+    const last = end - 12
+    clearMatches(table)
     let at = source + 1
-    let misses: u32 = 64
-    while (at <= matchLast) {
-      const value = load<u32>(at)
-      const slot = table + slotOf(value)
-      const candidate = source + <usize>load<u32>(slot)
-      store<u32>(slot, <u32>(at - source))
-      if (candidate + 65535 < at || candidate >= at || load<u32>(candidate) != value) {
-        at += <usize>(misses++ >> 6)
-        continue
-      }
-      misses = 64
-      let from = candidate
-      while (at > anchor && from > source && load<u8>(at - 1) == load<u8>(from - 1)) {
-        at--
-        from--
-      }
-      let length: usize = 4
-      while (at + length + 8 <= end) {
-        const difference = load<u64>(at + length) ^ load<u64>(from + length)
-        if (difference == 0) {
-          length += 8
-          continue
-        }
-        length += <usize>(ctz<u64>(difference) >> 3)
-        break
-      }
-      if (at + length + 8 > end) while (at + length < end && load<u8>(at + length) == load<u8>(from + length)) length++
+    while (nextMatch(source, at, anchor, last, end, table)) {
+      at = matchAt
       if (at > anchor) out = putLiteral(out, anchor, at - anchor)
-      out = putCopies(out, at - from, length)
-      at += length
+      out = putCopies(out, at - matchFrom, matchLength)
+      at += matchLength
       anchor = at
-      if (at <= matchLast) store<u32>(table + slotOf(load<u32>(at - 2)), <u32>(at - 2 - source))
+      if (at <= last) noteMatch(source, at - 2, table)
     }
   }
   if (end > anchor) out = putLiteral(out, anchor, end - anchor)
