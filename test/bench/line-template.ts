@@ -4,11 +4,12 @@
 // Shapes (both common in this field):
 //   cpu     20 columns besides the timestamp: 10 tags and 10 numbers (5 integers, 5 doubles) of 4,000 hosts, one row a
 //           host every 10 s (after the public description of TSBS cpu-only)
+//   tsbs    the same with integers only, as that benchmark writes them
 //   trades  2 symbols and 2 doubles, one row a millisecond
 //   market  3 symbols (100, 2 and 12 values), 2 doubles, 3 integers (1 M users), a boolean and a text, one row in 43 ms
 //   quotes  1 symbol (the same 100) and 2 doubles, one row in 10 ms
 
-export type Shape = 'cpu' | 'trades' | 'market' | 'quotes'
+export type Shape = 'cpu' | 'tsbs' | 'trades' | 'market' | 'quotes'
 export type RowOrder = 'sorted' | 'late' | 'shuffled'
 
 export interface LineTemplate {
@@ -72,7 +73,11 @@ function cpuTags(host: number, random: () => number): string {
   return fields.join(',')
 }
 
-function cpuLines(table: string, seed: number): (row: number) => string {
+function tsbsLines(table: string, seed: number): (row: number) => string {
+  return cpuLines(table, seed, true)
+}
+
+function cpuLines(table: string, seed: number, integers = false): (row: number) => string {
   const random = randomNumbers(seed)
   const tags = Array.from({ length: hostCount }, (_, host) => cpuTags(host, random))
   const state = tags.map(() => usages.map(() => random() * 100))
@@ -81,7 +86,7 @@ function cpuLines(table: string, seed: number): (row: number) => string {
     const fields = usages.map((name, index) => {
       values[index] = Math.min(100, Math.max(0, (values[index] as number) + random() * 2 - 1))
       const value = values[index] as number
-      return `usage_${name}=${index % 2 === 1 ? value.toFixed(4) : `${Math.round(value)}i`}`
+      return `usage_${name}=${index % 2 === 1 && !integers ? value.toFixed(4) : `${Math.round(value)}i`}`
     })
     return `${table},${tags[row % hostCount]} ${fields.join(',')} `
   }
@@ -117,7 +122,8 @@ function quoteLines(table: string, seed: number): (row: number) => string {
 }
 
 const lineMakers: Record<Shape, (table: string, seed: number) => (row: number) => string> = {
-  cpu: cpuLines,
+  cpu: (table, seed) => cpuLines(table, seed),
+  tsbs: tsbsLines,
   trades: tradeLines,
   market: marketLines,
   quotes: quoteLines,
@@ -126,6 +132,7 @@ const lineMakers: Record<Shape, (table: string, seed: number) => (row: number) =
 /** 20 M rows of market data make ten days. */
 const stepNanosByShape: Record<Shape, number> = {
   cpu: (10 * nanosPerSecond) / hostCount,
+  tsbs: (10 * nanosPerSecond) / hostCount,
   trades: 1e6,
   market: 43.2e6,
   quotes: 10e6,

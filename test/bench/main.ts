@@ -3,13 +3,14 @@
 //   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
-//   sql        analytic queries           --rows n --runs n --peer questdb --peer duckdb
+//   sql        analytic queries           --rows n --tsbs n --runs n --only pattern --peer questdb --peer duckdb
 //   http       exports, answers, imports     --rows n --runs n --peer questdb --peer duckdb
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
 //   disk       bytes a row                  --rows n --peer questdb
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
+//   --keep folder                           for the servers' data: they stay, and are not loaded again (scan, sql)
 //   --repeats n                             at most so many queries, lines and starts of latency and start
 //   --set key=value                         a setting of our server
 
@@ -38,14 +39,17 @@ const { values, positionals } = parseArgs({
     rows: { type: 'string', default: '2000000' },
     runs: { type: 'string', default: '1' },
     kafka: { type: 'string', default: '4.3.1' },
+    tsbs: { type: 'string', default: '1000000' },
+    only: { type: 'string', default: '' },
+    keep: { type: 'string' },
     repeats: { type: 'string', default: '10000' },
   },
 })
 
 async function startPeers(): Promise<Peer[]> {
   const sets = positionals[0] === 'http' ? ['http.json.query.max.response.rows=1000000', ...values.set] : values.set
-  const peers = [await startPenstock(sets)]
-  if (values.peer.includes('questdb')) peers.push(await startQuestdb())
+  const peers = [await startPenstock(sets, values.keep)]
+  if (values.peer.includes('questdb')) peers.push(await startQuestdb(values.keep))
   return peers
 }
 
@@ -77,7 +81,13 @@ async function scan(peers: readonly Peer[]): Promise<void> {
 }
 
 async function sql(peers: readonly Peer[]): Promise<void> {
-  const options = { rows: Number(values.rows), runs: Number(values.runs), duckdb: values.peer.includes('duckdb') }
+  const options = {
+    rows: Number(values.rows),
+    tsbsRows: Number(values.tsbs),
+    runs: Number(values.runs),
+    duckdb: values.peer.includes('duckdb'),
+    only: new RegExp(values.only),
+  }
   await analytics(peers, options, (line) => process.stdout.write(`${line}\n`))
 }
 

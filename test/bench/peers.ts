@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type RunningServer, startServer } from './processes.js'
 
 const questdbVersion = '9.3.4'
@@ -11,7 +11,7 @@ const questdbVersion = '9.3.4'
 export interface Peer {
   readonly server: RunningServer
   readonly root: string
-  /** Stops the server and removes its data. */
+  /** Stops the server, and removes its data unless they are to stay. */
   end(): Promise<void>
 }
 
@@ -25,19 +25,28 @@ function ports(offset: number): [number, number, number, number] {
   return [first, first + 1, first + 2, first + 3]
 }
 
-async function peer(server: RunningServer, root: string): Promise<Peer> {
+function peer(server: RunningServer, root: string, kept: boolean): Peer {
   return {
     server,
     root,
     end: async () => {
       await server.stop()
-      rmSync(root, { recursive: true, force: true })
+      if (!kept) rmSync(root, { recursive: true, force: true })
     },
   }
 }
 
-/** Starts our server on ports of its own with an empty root; `settings` as of --set. */
-export async function startPenstock(settings: readonly string[] = [], root = newRoot('penstock')): Promise<Peer> {
+/** Where a server has its data: in a folder that stays, or in a new one of its own. */
+function rootOf(name: string, keep: string | undefined): string {
+  if (keep === undefined) return newRoot(name)
+  const root = resolve(keep, name)
+  mkdirSync(root, { recursive: true })
+  return root
+}
+
+/** Starts our server on ports of its own; `settings` as of --set. Its root is new, or in the folder that stays. */
+export async function startPenstock(settings: readonly string[] = [], keep?: string): Promise<Peer> {
+  const root = rootOf('penstock', keep)
   const command = new URL('../../deploy/cli.js', import.meta.url).pathname
   const [httpPort, linePort, healthPort, pgPort] = ports(0)
   const own = [
@@ -48,12 +57,12 @@ export async function startPenstock(settings: readonly string[] = [], root = new
   ]
   const sets = [...own, ...settings].flatMap((setting) => ['--set', setting])
   const args = [command, 'start', '-d', root, ...sets]
-  return peer(await startServer('penstock', process.execPath, args, { httpPort, linePort }), root)
+  return peer(await startServer('penstock', process.execPath, args, { httpPort, linePort }), root, keep !== undefined)
 }
 
 /** Starts QuestDB with two workers. */
-export async function startQuestdb(): Promise<Peer> {
-  const root = newRoot('questdb')
+export async function startQuestdb(keep?: string): Promise<Peer> {
+  const root = rootOf('questdb', keep)
   const [httpPort, linePort] = ports(4)
   const conf = [
     `http.net.bind.to=127.0.0.1:${httpPort}`,
@@ -75,7 +84,7 @@ export async function startQuestdb(): Promise<Peer> {
     '-d',
     root,
   ]
-  return peer(await startServer('questdb', 'java', modules, { httpPort, linePort }), root)
+  return peer(await startServer('questdb', 'java', modules, { httpPort, linePort }), root, keep !== undefined)
 }
 
 /** The folder with QuestDB's modules; fetched at first use. */

@@ -70,6 +70,19 @@ export async function measureLines(peer: Peer, load: LineLoad): Promise<LineFigu
   }
 }
 
+/** The same unless the table is there with its rows, from an earlier run in a folder that stays. */
+export async function loadOnce(
+  peer: Peer,
+  shape: Shape,
+  table: string,
+  rows: number,
+  templateRows: number,
+): Promise<void> {
+  const counted = await queryRows(peer.server.httpPort, `select count() from ${table}`).catch(() => [[0]])
+  if (Number(counted[0]?.[0] ?? 0) === rows) return
+  await measureLines(peer, { shape, order: 'sorted', protocol: 'tcp', connections: 1, rows, table, templateRows })
+}
+
 async function untilCounted(port: number, table: string, rows: number): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     const counted = await queryRows(port, `select count() from ${table}`).catch(() => [[0]])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { Client } from 'undici'
 import type { Peer } from './peers.js'
-import { measureLines } from './suite-lines.js'
+import { loadOnce } from './suite-lines.js'
 
 interface ScanQuery {
   readonly name: string
@@ -47,14 +47,10 @@ export interface ScanOptions {
 }
 
 export async function scans(peer: Peer, options: ScanOptions, print: (line: string) => void): Promise<void> {
-  const client = new Client(`http://127.0.0.1:${peer.server.httpPort}`, {
-    headersTimeout: 600_000,
-    bodyTimeout: 600_000,
-  })
-  const load = { shape: 'trades', order: 'sorted', protocol: 'http', connections: 2 } as const
-  await measureLines(peer, { ...load, rows: options.rows, table: 't' })
+  const client = queryClient(peer.server.httpPort)
+  await loadOnce(peer, 'trades', 't', options.rows, 400_000)
   await exec(client, 'checkpoint')
-  const reference = options.duckdb ? await loadDuckdb(client, peer.root, ['t']) : null
+  const reference = options.duckdb ? await loadDuckdb(client, peer.root, [{ name: 't', rows: options.rows }]) : null
   for (const query of queries) {
     const ours = await worst(options.runs, (n) => exec(client, query.ours(n)))
     const theirs = reference === null ? Number.NaN : await worst(options.runs, (n) => reference(query.duckdb(n)))
@@ -86,17 +82,30 @@ export async function worst(runs: number, run: (n: number) => Promise<unknown>):
 
 export type RunSql = (sql: string) => Promise<unknown>
 
-/** A native DuckDB database with a table made of the parts of each of ours. */
-export async function loadDuckdb(client: Client, root: string, tables: readonly string[]): Promise<RunSql> {
+export function queryClient(httpPort: number): Client {
+  return new Client(`http://127.0.0.1:${httpPort}`, { headersTimeout: 900_000, bodyTimeout: 900_000 })
+}
+
+/** A native DuckDB database with a table made of the parts of each of ours, unless it is there from an earlier run. */
+export async function loadDuckdb(
+  client: Client,
+  root: string,
+  tables: readonly { readonly name: string; readonly rows: number }[],
+): Promise<RunSql> {
   const instance = await DuckDBInstance.create(join(root, 'reference.duckdb'), { threads: '2' })
   const connection = await instance.connect()
   await connection.run("set timezone = 'UTC'")
-  for (const table of tables) {
-    const { dataset } = JSON.parse(await exec(client, `select file from table_parts('${table}')`)) as {
+  for (const { name, rows } of tables) {
+    const known = await connection.runAndReadAll(`select count(*) from ${name}`).catch(() => null)
+    if (Number(known?.getRows()[0]?.[0]) === rows) continue
+    const { dataset } = JSON.parse(await exec(client, `select file from table_parts('${name}')`)) as {
       dataset: [string][]
     }
     const list = dataset.map(([file]) => `'${join(root, 'db', file)}'`).join(', ')
-    await connection.run(`create table ${table} as select * from read_parquet([${list}]) order by timestamp`)
+    await connection.run(
+      `create or replace table ${name} as select * from read_parquet([${list}]) order by timestamp; checkpoint`,
+    )
   }
-  return async (sql) => (await connection.runAndReadAll(sql)).getRows()
+  // Fetched whole, without making JavaScript's values of it.
+  return (sql) => connection.runAndReadAll(sql)
 }

@@ -1,140 +1,55 @@
-// Analytic queries over ten days of market data, ours beside QuestDB and DuckDB on the same rows: the full result is
-// fetched, one run warms up, the worst of the others counts. Closes with the geometric mean of the ratios to the better
-// peer. Constants vary from run to run.
+// Analytic queries over market data and the query types of TSBS cpu-only, ours beside QuestDB and DuckDB on the same rows:
+// the full result is fetched, one run warms up, the worst of the others counts. Closes with the geometric mean of the
+// ratios to the better peer.
 
-import { Client } from 'undici'
+import type { Client } from 'undici'
+import type { Shape } from './line-template.js'
 import type { Peer } from './peers.js'
-import { measureLines } from './suite-lines.js'
-import { exec, loadDuckdb, type RunSql, worst } from './suite-scan.js'
+import { usageOf } from './processes.js'
+import { marketQueries } from './sql-market.js'
+import { tsbsQueries } from './sql-tsbs.js'
+import { loadOnce } from './suite-lines.js'
+import { exec, loadDuckdb, queryClient, worst } from './suite-scan.js'
 
-interface SqlQuery {
+export interface SqlQuery {
   readonly name: string
   readonly sql: (n: number) => string
   /** Where DuckDB says it otherwise. */
   readonly duckdb?: (n: number) => string
 }
 
-const day = "timestamp >= '2024-01-03' and timestamp < '2024-01-04'"
-const hour = "timestamp >= '2024-01-03T10:00:00' and timestamp < '2024-01-03T11:00:00'"
-
-const queries: readonly SqlQuery[] = [
-  { name: 'count()', sql: () => 'select count(*) from market' },
-  { name: 'filtered count', sql: (n) => `select count(*) from market where price > ${500 + n} and side = 'buy'` },
-  {
-    name: 'five aggregates',
-    sql: (n) => `select count(*), sum(price), avg(amount), min(price), max(qty) + ${n} from market`,
-  },
-  { name: 'one symbol', sql: (n) => `select avg(price), sum(amount) from market where symbol = 'S${n + 7}'` },
-  { name: 'group by symbol', sql: (n) => `select symbol, avg(price) + ${n}, count(*) from market group by symbol` },
-  {
-    name: 'group by three keys',
-    sql: (n) => `select symbol, side, venue, sum(amount) + ${n} from market group by symbol, side, venue`,
-  },
-  {
-    name: 'group by users, top 10',
-    sql: (n) => `select user_id, sum(amount) + ${n} s from market group by user_id order by s desc limit 10`,
-  },
-  {
-    name: 'distinct users',
-    sql: (n) => `select count_distinct(user_id) + ${n} from market`,
-    duckdb: (n) => `select count(distinct user_id) + ${n} from market`,
-  },
-  {
-    name: 'OHLC 1m of a day',
-    sql: (n) =>
-      `select timestamp, first(price) o, max(price) h, min(price) l, last(price) c, sum(amount) + ${n} v from market where symbol = 'S5' and ${day} sample by 1m`,
-    duckdb: (n) =>
-      `select time_bucket(interval '1 minute', timestamp) b, first(price order by timestamp) o, max(price) h, min(price) l, last(price order by timestamp) c, sum(amount) + ${n} v from market where symbol = 'S5' and ${day} group by b order by b`,
-  },
-  {
-    name: 'SAMPLE BY 1h',
-    sql: (n) => `select timestamp, avg(price) + ${n}, sum(amount) from market sample by 1h`,
-    duckdb: (n) =>
-      `select time_bucket(interval '1 hour', timestamp) b, avg(price) + ${n}, sum(amount) from market group by b order by b`,
-  },
-  {
-    name: 'LATEST ON',
-    sql: () => 'select * from market latest on timestamp partition by symbol',
-    duckdb: () => 'select * from market qualify row_number() over (partition by symbol order by timestamp desc) = 1',
-  },
-  {
-    name: 'ASOF JOIN of a day',
-    sql: (n) => `select avg(m.price - q.bid) + ${n} from (market where ${day}) m asof join quotes q on (symbol)`,
-    duckdb: (n) =>
-      `select avg(m.price - q.bid) + ${n} from (select * from market where ${day}) m asof join quotes q on m.symbol = q.symbol and m.timestamp >= q.timestamp`,
-  },
-  {
-    name: 'top 100 by price',
-    sql: (n) => `select timestamp, symbol, price + ${n} p from market order by p desc, order_id limit 100`,
-  },
-  { name: 'LIKE', sql: (n) => `select count(*) + ${n} from market where note like '%iceberg%'` },
-  {
-    name: 'group by text',
-    sql: (n) => `select note, count(*) + ${n} c from market group by note order by c desc, note limit 10`,
-  },
-  {
-    name: 'moving average, one hour',
-    sql: (n) =>
-      `select timestamp, price + ${n}, avg(price) over (order by timestamp rows between 20 preceding and current row) from market where symbol = 'S3' and ${hour}`,
-  },
-  {
-    name: 'row_number, one hour',
-    sql: (n) =>
-      `select symbol, price + ${n}, row_number() over (partition by symbol order by timestamp) from market where ${hour}`,
-  },
-  {
-    name: 'one minute',
-    sql: (n) =>
-      `select * from market where timestamp >= '2024-01-03T10:0${n}:00' and timestamp < '2024-01-03T10:0${n + 1}:00'`,
-  },
-  {
-    name: 'last 100 rows',
-    sql: () => 'select * from market limit -100',
-    duckdb: () => 'select * from (select * from market order by timestamp desc limit 100) order by timestamp',
-  },
-  { name: 'point look-up', sql: (n) => `select * from market where order_id = ${123_456 + n} limit 5` },
-  {
-    name: 'SAMPLE BY 10s FILL',
-    sql: (n) =>
-      `select timestamp, avg(price) + ${n} from market where symbol = 'S3' and ${hour} sample by 10s fill(prev)`,
-    duckdb: (n) =>
-      `select time_bucket(interval '10 seconds', timestamp) b, avg(price) + ${n} from market where symbol = 'S3' and ${hour} group by b order by b`,
-  },
-  { name: 'hour of day', sql: (n) => `select hour(timestamp) h, avg(price) + ${n} from market group by h order by h` },
-  {
-    name: 'IN list',
-    sql: (n) => `select count(*), sum(amount) + ${n} from market where symbol in ('S1', 'S20', 'S33', 'S77')`,
-  },
-  {
-    name: 'VWAP of a day',
-    sql: (n) => `select symbol, sum(price * amount) / sum(amount) + ${n} from market where ${day} group by symbol`,
-  },
-  {
-    name: 'min, max of the timestamp',
-    sql: () => 'select min(timestamp), max(timestamp) from market',
-  },
-]
-
 export interface SqlOptions {
+  /** Of market data; none: those queries are left out. */
   readonly rows: number
+  /** Of TSBS cpu-only. */
+  readonly tsbsRows: number
   readonly runs: number
   readonly duckdb: boolean
+  /** Names of the queries to run. */
+  readonly only: RegExp
 }
 
-function clientOf(peer: Peer): Client {
-  return new Client(`http://127.0.0.1:${peer.server.httpPort}`, { headersTimeout: 900_000, bodyTimeout: 900_000 })
+interface Table {
+  readonly shape: Shape
+  readonly name: string
+  readonly rows: number
+  readonly templateRows: number
 }
 
-async function load(peer: Peer, rows: number): Promise<void> {
-  const common = { order: 'sorted', protocol: 'tcp', connections: 1 } as const
-  await measureLines(peer, { ...common, shape: 'market', rows, table: 'market', templateRows: 1_500_000 })
-  await measureLines(peer, {
-    ...common,
-    shape: 'quotes',
-    rows: Math.ceil(rows / 4),
-    table: 'quotes',
-    templateRows: 500_000,
-  })
+function tablesOf({ rows, tsbsRows }: SqlOptions): Table[] {
+  const tables: Table[] = [
+    { shape: 'market', name: 'market', rows, templateRows: 1_500_000 },
+    { shape: 'quotes', name: 'quotes', rows: Math.ceil(rows / 4), templateRows: 500_000 },
+    { shape: 'tsbs', name: 'cpu', rows: tsbsRows, templateRows: 400_000 },
+  ]
+  return tables.filter((table) => table.rows > 0)
+}
+
+interface Runner {
+  readonly name: string
+  readonly run: (query: SqlQuery, n: number) => Promise<unknown>
+  /** Processor seconds so far. */
+  readonly cpu: () => number
 }
 
 export async function analytics(
@@ -142,32 +57,53 @@ export async function analytics(
   options: SqlOptions,
   print: (line: string) => void,
 ): Promise<void> {
-  const clients = peers.map(clientOf)
-  for (const peer of peers) await load(peer, options.rows)
+  const tables = tablesOf(options)
+  for (const peer of peers) {
+    for (const { shape, name, rows, templateRows } of tables) await loadOnce(peer, shape, name, rows, templateRows)
+  }
+  const clients = peers.map(({ server }) => queryClient(server.httpPort))
   const [ours] = clients
   const [our] = peers
   if (ours === undefined || our === undefined) throw new Error('our server runs first')
   await exec(ours, 'checkpoint')
-  const runners: { readonly name: string; readonly run: (query: SqlQuery, n: number) => Promise<unknown> }[] =
-    peers.map((peer, index) => ({
-      name: peer.server.name,
-      run: (query, n) => exec(clients[index] as Client, query.sql(n)),
-    }))
+  const runners: Runner[] = peers.map(({ server }, index) => ({
+    name: server.name,
+    run: (query, n) => exec(clients[index] as Client, query.sql(n)),
+    cpu: () => usageOf(server.pid).cpuSeconds,
+  }))
   if (options.duckdb) {
-    const duckdb: RunSql = await loadDuckdb(ours, our.root, ['market', 'quotes'])
-    runners.push({ name: 'duckdb', run: (query, n) => duckdb((query.duckdb ?? query.sql)(n)) })
+    const duckdb = await loadDuckdb(ours, our.root, tables)
+    const run: Runner['run'] = (query, n) => duckdb((query.duckdb ?? query.sql)(n))
+    runners.push({ name: 'duckdb', run, cpu: () => process.cpuUsage().user / 1e6 + process.cpuUsage().system / 1e6 })
   }
+  const queries = [...(options.rows > 0 ? marketQueries : []), ...(options.tsbsRows > 0 ? tsbsQueries : [])]
   const ratios: number[] = []
-  for (const query of queries) {
-    const figures: number[] = []
-    for (const { run } of runners) figures.push(await worst(options.runs, (n) => run(query, n)).catch(() => Number.NaN))
-    const [own, ...others] = figures
-    const ratio = (own as number) / Math.min(...others.filter((figure) => !Number.isNaN(figure)))
-    if (Number.isFinite(ratio)) ratios.push(ratio)
-    const columns = runners.map(({ name }, index) => `${name} ${(figures[index] as number).toFixed(1).padStart(8)}`)
-    print(`${query.name.padEnd(28)} ${columns.join('  ')}  ratio to the better ${ratio.toFixed(2)}`)
+  for (const query of queries.filter(({ name }) => options.only.test(name))) {
+    ratios.push(await sideBySide(runners, query, options.runs, print))
   }
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length)
   print(`geometric mean ${mean.toFixed(2)}, worst ${Math.max(...ratios).toFixed(2)}`)
   for (const client of clients) await client.close()
+}
+
+/** Prints milliseconds, with those of the processor in brackets; the ratio is to the quickest of the others. */
+async function sideBySide(
+  runners: readonly Runner[],
+  query: SqlQuery,
+  runs: number,
+  print: (line: string) => void,
+): Promise<number> {
+  const figures: number[] = []
+  const columns: string[] = []
+  for (const { name, run, cpu } of runners) {
+    const before = cpu()
+    const milliseconds = await worst(runs, (n) => run(query, n))
+    const cpuMilliseconds = ((cpu() - before) * 1000) / (runs + 1)
+    figures.push(milliseconds)
+    columns.push(`${name} ${milliseconds.toFixed(1).padStart(7)} (${cpuMilliseconds.toFixed(0).padStart(5)})`)
+  }
+  const [own, ...others] = figures
+  const ratio = (own as number) / Math.min(...others)
+  print(`${query.name.padEnd(28)} ${columns.join('  ')}  ratio to the better ${ratio.toFixed(2)}`)
+  return others.length === 0 ? 1 : ratio
 }
