@@ -39,6 +39,7 @@ const suites: readonly (readonly string[])[] = [
   ['http', '--rows', '20000', '--repeats', '20', '--peer', 'duckdb'],
   ['latency', '--repeats', '20'],
   ['disk', '--rows', '20000'],
+  ['pg', '--rows', '2000', '--repeats', '20'],
   ['start', '--repeats', '2'],
 ]
 

@@ -8,6 +8,7 @@
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
 //   disk       bytes a row                  --rows n --peer questdb
+//   pg         PostgreSQL wire protocol      --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --keep folder                           for the servers' data: they stay, and are not loaded again (scan, sql)
@@ -19,11 +20,13 @@ import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { RowOrder, Shape } from './line-template.js'
-import { type Peer, startPenstock, startQuestdb } from './peers.js'
+import { type Peer, startPenstock, startPostgresql, startQuestdb } from './peers.js'
+import type { PgLoad } from './pg-load.js'
 import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
+import { pgWire } from './suite-pg.js'
 import { scans } from './suite-scan.js'
 import { analytics } from './suite-sql.js'
 
@@ -43,6 +46,7 @@ const { values, positionals } = parseArgs({
     only: { type: 'string', default: '' },
     keep: { type: 'string' },
     repeats: { type: 'string', default: '10000' },
+    work: { type: 'string' },
   },
 })
 
@@ -50,6 +54,8 @@ async function startPeers(): Promise<Peer[]> {
   const sets = positionals[0] === 'http' ? ['http.json.query.max.response.rows=1000000', ...values.set] : values.set
   const peers = [await startPenstock(sets, values.keep)]
   if (values.peer.includes('questdb')) peers.push(await startQuestdb(values.keep))
+  const postgresql = values.peer.includes('postgresql') ? await startPostgresql() : null
+  if (postgresql !== null) peers.push(postgresql)
   return peers
 }
 
@@ -95,6 +101,12 @@ async function http(peers: readonly Peer[]): Promise<void> {
   const options = { rows: Number(values.rows), runs: Number(values.runs), duckdb: values.peer.includes('duckdb') }
   await httpFiles(peers, options, (line) => process.stdout.write(`${line}\n`))
   for (const peer of peers) print(peer, await smallQueries(peer, repeats(5000)))
+}
+
+async function pg(peers: readonly Peer[]): Promise<void> {
+  const only = (values.work ?? null) as PgLoad['work'] | null
+  const options = { rows: Number(values.rows), runs: Number(values.runs), points: repeats(20_000), only }
+  await pgWire(peers, options, (line) => process.stdout.write(`${line}\n`))
 }
 
 async function latency(peers: readonly Peer[]): Promise<void> {
@@ -147,6 +159,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   latency,
   start,
   disk,
+  pg,
   kafka: records,
 }
 

@@ -1,7 +1,8 @@
-// The servers that a benchmark runs: ours from the build, and a real QuestDB fetched through Maven where there is one.
+// The servers that a benchmark runs: ours from the build, a real QuestDB fetched through Maven, and
+// PostgreSQL where the system has it.
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type RunningServer, startServer } from './processes.js'
@@ -57,18 +58,22 @@ export async function startPenstock(settings: readonly string[] = [], keep?: str
   ]
   const sets = [...own, ...settings].flatMap((setting) => ['--set', setting])
   const args = [command, 'start', '-d', root, ...sets]
-  return peer(await startServer('penstock', process.execPath, args, { httpPort, linePort }), root, keep !== undefined)
+  return peer(
+    await startServer('penstock', process.execPath, args, { httpPort, linePort, pgPort }),
+    root,
+    keep !== undefined,
+  )
 }
 
 /** Starts QuestDB with two workers. */
 export async function startQuestdb(keep?: string): Promise<Peer> {
   const root = rootOf('questdb', keep)
-  const [httpPort, linePort] = ports(4)
+  const [httpPort, linePort, pgPort] = ports(4)
   const conf = [
     `http.net.bind.to=127.0.0.1:${httpPort}`,
     `line.tcp.net.bind.to=127.0.0.1:${linePort}`,
     'http.min.enabled=false',
-    'pg.enabled=false',
+    `pg.net.bind.to=127.0.0.1:${pgPort}`,
     'shared.worker.count=2',
     'telemetry.enabled=false',
   ]
@@ -84,7 +89,55 @@ export async function startQuestdb(keep?: string): Promise<Peer> {
     '-d',
     root,
   ]
-  return peer(await startServer('questdb', 'java', modules, { httpPort, linePort }), root, keep !== undefined)
+  return peer(await startServer('questdb', 'java', modules, { httpPort, linePort, pgPort }), root, keep !== undefined)
+}
+
+/** Starts PostgreSQL as it comes, with a cluster of its own; null where there is none. */
+export async function startPostgresql(): Promise<Peer | null> {
+  const bin = postgresqlFolder()
+  if (bin === null) return null
+  const root = newRoot('postgresql')
+  const [, , , pgPort] = ports(4)
+  // It refuses to run as root.
+  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined
+  if (user !== undefined) chownSync(root, user.uid, user.gid)
+  const data = join(root, 'data')
+  const made = ['-D', data, '-U', 'admin', '-A', 'trust', '-E', 'UTF8', '--locale=C']
+  execFileSync(join(bin, 'initdb'), made, { stdio: ['ignore', 'ignore', 'inherit'], cwd: root, ...user })
+  const listening = ['-c', 'listen_addresses=127.0.0.1', '-c', `port=${pgPort}`, '-c', 'unix_socket_directories=']
+  const started = ['-D', data, ...listening, '-c', 'log_min_messages=panic']
+  const server = await startServer(
+    'postgresql',
+    join(bin, 'postgres'),
+    started,
+    { httpPort: 0, linePort: 0, pgPort },
+    user,
+  )
+  await createDatabase(bin, pgPort)
+  return peer(server, root, false)
+}
+
+async function createDatabase(bin: string, port: number): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      execFileSync(join(bin, 'createdb'), ['-h', '127.0.0.1', '-p', `${port}`, '-U', 'admin', 'qdb'], {
+        stdio: 'ignore',
+      })
+      return
+    } catch (error) {
+      if (attempt === 100) throw error
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+}
+
+const nobody = 65_534
+
+function postgresqlFolder(): string | null {
+  const folder = '/usr/lib/postgresql'
+  const [newest] = existsSync(folder) ? readdirSync(folder).sort((a, b) => Number(b) - Number(a)) : []
+  const bin = newest === undefined ? null : join(folder, newest, 'bin')
+  return bin !== null && existsSync(join(bin, 'initdb')) ? bin : null
 }
 
 /** The folder with QuestDB's modules; fetched at first use. */

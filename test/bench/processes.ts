@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 
 export interface Usage {
@@ -13,12 +14,26 @@ export interface Usage {
 const ticksPerSecond = 100
 const pageBytes = 4096
 
-/** Processor time so far (all threads) and resident memory of a process. */
-export function usageOf(pid: number): Usage {
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  const ticks = Number(fields[11]) + Number(fields[12])
+/** Processor time so far (all threads) and resident memory of a process; `family`: with its children, ended ones too. */
+export function usageOf(pid: number, family = false): Usage {
+  const fields = statOf(pid)
+  let ticks = Number(fields[11]) + Number(fields[12])
+  if (family) {
+    ticks += Number(fields[13]) + Number(fields[14])
+    for (const child of childrenOf(pid)) ticks += usageOf(child).cpuSeconds * ticksPerSecond
+  }
   return { cpuSeconds: ticks / ticksPerSecond, rssBytes: Number(fields[21]) * pageBytes }
+}
+
+/** Fields behind the name, as proc(5) has them from the third on. */
+function statOf(pid: number): string[] {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return text.slice(text.lastIndexOf(')') + 2).split(' ')
+}
+
+function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return text.split(' ').filter(Boolean).map(Number)
 }
 
 export interface RunningServer {
@@ -26,30 +41,51 @@ export interface RunningServer {
   readonly pid: number
   readonly httpPort: number
   readonly linePort: number
+  readonly pgPort: number
   stop(): Promise<void>
 }
 
-/** Starts a command and waits until its HTTP port answers. */
+/** 0: the server has no such port. */
+export type ServerPorts = Pick<RunningServer, 'httpPort' | 'linePort' | 'pgPort'>
+
+/** Starts a command and waits until its HTTP port answers, without one until its PostgreSQL port takes connections. */
 export async function startServer(
   name: string,
   command: string,
   args: readonly string[],
-  ports: { readonly httpPort: number; readonly linePort: number },
+  ports: ServerPorts,
+  user?: { readonly uid: number; readonly gid: number },
 ): Promise<RunningServer> {
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
-  await untilAnswers(child, ports.httpPort)
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'], ...user })
+  await untilAnswers(child, ports)
   return { name, pid: child.pid as number, ...ports, stop: () => stop(child) }
 }
 
-async function untilAnswers(child: ChildProcess, port: number): Promise<void> {
+async function untilAnswers(child: ChildProcess, { httpPort, pgPort }: ServerPorts): Promise<void> {
   for (let attempt = 0; attempt < 2000; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`)
-    const answer = await fetch(`http://127.0.0.1:${port}/exec?query=select%201`).catch(() => null)
-    if (answer !== null && answer.status === 200) return
+    if (httpPort === 0 ? await connects(pgPort) : await answers(httpPort)) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   child.kill('SIGKILL')
   throw new Error('the server does not answer')
+}
+
+async function answers(port: number): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${port}/exec?query=select%201`).catch(() => null)
+  return answer !== null && answer.status === 200
+}
+
+async function connects(port: number): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
 }
 
 async function stop(child: ChildProcess): Promise<void> {

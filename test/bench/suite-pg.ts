@@ -1,0 +1,130 @@
+// The PostgreSQL wire protocol, ours beside QuestDB and PostgreSQL: rows in by every way that clients have, rows out, and
+// small questions. Rates in rows a second of wall time until a count sees every row, and of the server's processor time.
+
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Peer } from './peers.js'
+import type { PgLoad } from './pg-load.js'
+import { runModule, usageOf } from './processes.js'
+
+export interface PgSuiteOptions {
+  readonly rows: number
+  readonly runs: number
+  readonly points: number
+  /** Null: all. */
+  readonly only: PgLoad['work'] | null
+}
+
+/** The part of the rows that a kind of work is measured with: the slow ones with less. */
+const works: readonly { readonly work: PgLoad['work']; readonly share: number; readonly reads: boolean }[] = [
+  { work: 'batches', share: 0.3, reads: false },
+  { work: 'single', share: 0.3, reads: false },
+  { work: 'texts', share: 0.1, reads: false },
+  { work: 'copy', share: 1, reads: false },
+  { work: 'select text', share: 1, reads: true },
+  { work: 'select binary', share: 1, reads: true },
+  { work: 'points', share: 1, reads: true },
+]
+
+export async function pgWire(
+  peers: readonly Peer[],
+  { rows, runs, points, only }: PgSuiteOptions,
+  print: (line: string) => void,
+): Promise<void> {
+  for (const peer of peers) await fill(peer, rows)
+  for (const { work, share, reads } of works) {
+    if (only !== null && only !== work) continue
+    const count = work === 'points' ? points : Math.max(1000, Math.round(rows * share))
+    for (let run = 0; run < runs; run++) {
+      for (const peer of peers) {
+        const table = reads ? 'filled' : `${work}_${run}`
+        if (!reads) await create(peer, table)
+        print(await measure(peer, { port: peer.server.pgPort, table, work, rows: count }, reads))
+      }
+    }
+  }
+}
+
+async function fill(peer: Peer, rows: number): Promise<void> {
+  await create(peer, 'filled')
+  await runModule('./pg-load.js', { port: peer.server.pgPort, table: 'filled', work: copies(peer), rows }, () => {})
+  await untilCounted(peer, 'filled', rows)
+}
+
+/** QuestDB has no COPY from its client. */
+function copies({ server }: Peer): PgLoad['work'] {
+  return server.name === 'questdb' ? 'single' : 'copy'
+}
+
+async function create(peer: Peer, table: string): Promise<void> {
+  const types =
+    peer.server.name === 'postgresql'
+      ? '(ts timestamp, sym text, price float8, qty int8, note text)'
+      : '(ts timestamp, sym symbol, price double, qty long, note varchar) timestamp(ts) partition by day wal'
+  await ask(peer, `create table ${table} ${types}`)
+  if (peer.server.name === 'postgresql' && table === 'filled') await ask(peer, 'create index on filled (ts)')
+}
+
+interface Figures {
+  readonly seconds: number
+  readonly cpuSeconds: number
+}
+
+async function measure(peer: Peer, load: PgLoad, reads: boolean): Promise<string> {
+  const { server } = peer
+  const head = `${server.name.padEnd(10)} ${load.work.padEnd(14)}`
+  if (load.work === 'copy' && server.name === 'questdb') return `${head} is not known to it`
+  let begun = 0
+  let cpu = 0
+  const last = await runModule('./pg-load.js', load, () => {
+    begun = performance.now()
+    cpu = usageOf(server.pid, true).cpuSeconds
+  })
+  if (!reads) await untilCounted(peer, load.table, load.rows)
+  const figures = JSON.parse(last) as Figures
+  const seconds = reads ? figures.seconds : (performance.now() - begun) / 1000
+  const serverCpu = usageOf(server.pid, true).cpuSeconds - cpu
+  const rate = load.rows / seconds
+  const each = (used: number): string => ((used / load.rows) * 1e6).toFixed(2).padStart(7)
+  return `${head} ${rate.toFixed(0).padStart(9)} /s  server ${each(serverCpu)} CPU-us each, client ${each(figures.cpuSeconds)}`
+}
+
+async function untilCounted(peer: Peer, table: string, rows: number): Promise<void> {
+  for (let attempt = 0; attempt < 6000; attempt++) {
+    const seen = Number(await ask(peer, `select count(*) from ${table}`))
+    if (seen === rows) return
+    if (seen > rows) throw new Error(`counted ${seen} of ${rows} rows`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error(`the rows do not appear [server=${peer.server.name}, table=${table}]`)
+}
+
+/** The last value of the answer to a simple query over a connection of its own; '' without rows. */
+async function ask({ server }: Peer, sql: string): Promise<string> {
+  const socket = connect({ port: server.pgPort, host: '127.0.0.1' })
+  await once(socket, 'connect')
+  const query = Buffer.from(`${sql}\0`)
+  const head = Buffer.alloc(5, 'Q')
+  head.writeInt32BE(query.length + 4, 1)
+  const parameters = Buffer.from('\0\x03\0\0user\0admin\0database\0qdb\0\0', 'latin1')
+  const start = Buffer.alloc(4)
+  start.writeInt32BE(parameters.length + 4)
+  socket.write(Buffer.concat([start, parameters]))
+  let bytes: Buffer = Buffer.alloc(0)
+  let readies = 0
+  let value = ''
+  for await (const chunk of socket) {
+    bytes = Buffer.concat([bytes, chunk as Buffer])
+    for (; bytes.length >= 5 && bytes.length > bytes.readInt32BE(1); bytes = bytes.subarray(1 + bytes.readInt32BE(1))) {
+      const body = bytes.subarray(5, 1 + bytes.readInt32BE(1))
+      const type = String.fromCharCode(bytes[0] as number)
+      if (type === 'E') throw new Error(`${server.name}: ${body.toString('latin1')} [sql=${sql}]`)
+      if (type === 'R' && body.readInt32BE(0) === 3) socket.write('p\0\0\0\x0aquest\0')
+      if (type === 'D') value = body.toString('latin1', 6)
+      if (type === 'Z' && readies++ === 0) socket.write(Buffer.concat([head, query]))
+    }
+    if (readies === 2) break
+  }
+  socket.destroy()
+  return value
+}
