@@ -42,7 +42,8 @@ export class RowCollector {
   }
 
   get bytes(): number {
-    return this.#packedBytes + (this.#open?.columns.reduce((sum, column) => sum + column.bytes, 0) ?? 0)
+    const open = this.#open
+    return open === null ? this.#packedBytes : this.#packedBytes + bytesOf(open)
   }
 
   get isEmpty(): boolean {
@@ -132,7 +133,7 @@ export class RowCollector {
       })),
     }
     last.rows = rows
-    last.bytes = columns.reduce((sum, column) => sum + column.bytes, 0)
+    last.bytes = bytesOf(last.batch)
     this.#rows += rows
     this.#packedBytes += last.bytes
   }
@@ -142,4 +143,11 @@ export class RowCollector {
     this.#rows -= rows
     this.#packedBytes -= bytes
   }
+}
+
+/** Asked for behind each row. */
+function bytesOf({ columns }: RowBatch): number {
+  let bytes = 0
+  for (let index = 0; index < columns.length; index++) bytes += (columns[index] as ColumnAppender).bytes
+  return bytes
 }

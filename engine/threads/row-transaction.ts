@@ -19,6 +19,7 @@ import type { TableVersion } from '../storage/schema.js'
 import { writeRefusal } from './write-guard.js'
 
 interface RowTransactionOptions {
+  readonly epoch: () => number
   readonly table: (insert: Insert, text: string) => TableVersion
   readonly context: (parsed: ParsedStatement, session: Session, parameters: readonly Parameter[]) => ExpressionScope
   readonly store: (tables: readonly RowsInput[]) => Promise<Receipt>
@@ -26,17 +27,20 @@ interface RowTransactionOptions {
 
 interface Surroundings {
   readonly memory: SharedMemory
+  /** Its epoch changes with any table. */
+  readonly view: { readonly epoch: number }
   readonly clock: Clock
 }
 
 export function openTransaction(
   catalog: Catalog,
-  { memory, clock }: Surroundings,
+  { memory, clock, view }: Surroundings,
   send: (message: (requestId: number) => ToWriter) => Promise<Receipt>,
 ): RowTransaction {
   const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext =>
     bindContext({ sql, catalog, parameters, nowMicros: clock.nowMicros(), user: '', ...session })
   return new LocalTransaction({
+    epoch: () => view.epoch,
     table: ({ table }, sql) => {
       const version = table.schema === null ? catalog.table(table.name) : undefined
       return version ?? tableOf(table, contextOf(sql, []))
@@ -58,6 +62,8 @@ const knownTargets = new WeakMap<Insert, InsertTargets>()
 class LocalTransaction implements RowTransaction {
   readonly #options: RowTransactionOptions
   readonly #collector = new RowCollector()
+  /** Of the last statement, good within one epoch. */
+  #last: { readonly statement: Insert; readonly epoch: number; readonly targets: InsertTargets } | null = null
 
   constructor(options: RowTransactionOptions) {
     this.#options = options
@@ -117,6 +123,15 @@ class LocalTransaction implements RowTransaction {
   }
 
   #targets(statement: Insert, text: string): InsertTargets {
+    const epoch = this.#options.epoch()
+    const last = this.#last
+    if (last !== null && last.statement === statement && last.epoch === epoch) return last.targets
+    const targets = this.#freshTargets(statement, text)
+    this.#last = { statement, epoch, targets }
+    return targets
+  }
+
+  #freshTargets(statement: Insert, text: string): InsertTargets {
     const version = this.#options.table(statement, text)
     const known = knownTargets.get(statement)
     if (known !== undefined && known.version.schema === version.schema) return known

@@ -15,6 +15,7 @@ import type { Authenticator } from '../common/auth.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { TlsKeys } from '../common/tls.js'
+import type { BindMemory } from './bound-parameters.js'
 import type { SqlCursor } from './cursors.js'
 import type { Inbound } from './inbound.js'
 import type { TransactionStatus } from './messages.js'
@@ -57,17 +58,18 @@ export interface Prepared {
   readonly oids: readonly number[]
   /** Made when it is asked for. */
   description: Description | null
+  readonly memory: BindMemory
 }
 
 /** What Bind leaves behind. */
 export interface Portal {
   readonly name: string
   readonly prepared: Prepared
-  readonly bound: BoundParameters
+  bound: BoundParameters
   /** Of the parameters. */
-  readonly types: Description['parameters']
+  types: Description['parameters']
   /** As PgEncoding has it. */
-  readonly binary: readonly boolean[]
+  binary: readonly boolean[]
   /** Rows under way; null before the first Execute. */
   cursor: Rows | null
   /** The tag that ended it; a further Execute is told that it is over. */
@@ -86,6 +88,8 @@ export interface PgSession extends PgServices {
   /** What the start-up message has set: RESET goes back to it. */
   readonly started: Map<string, string>
   readonly statements: Map<string, Prepared>
+  /** What the last Bind named. */
+  lastBound: Prepared | null
   readonly portals: Map<string, Portal>
   /** Of DECLARE. */
   readonly cursors: Map<string, SqlCursor>

@@ -2,7 +2,7 @@
 // something to wait for: thousands of small statements in one flush cost no turn of the event loop each.
 
 import type { Description, ParsedStatement } from '../../engine/engine.js'
-import { readBound } from './bound-parameters.js'
+import { BindMemory, readBound } from './bound-parameters.js'
 import type { PgSession, Portal, Prepared } from './context.js'
 import { closeCursors, describeOwn } from './cursors.js'
 import {
@@ -43,16 +43,17 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
   }
   const [statement, second] = pg.engine.parse(text)
   if (second !== undefined) throw new PgError('42601', 'cannot insert multiple commands into a prepared statement')
-  pg.statements.set(name, { name, statement: statement ?? null, oids, description: null })
+  pg.statements.set(name, { name, statement: statement ?? null, oids, description: null, memory: new BindMemory() })
   pg.out.put(parseComplete)
   return null
 }
 
 /** What is known of the statement; types of parameters that nobody said are as the statement wants them. */
 function described(pg: PgSession, prepared: Prepared, statement: ParsedStatement): Description {
+  if (prepared.description !== null) return prepared.description
   const own = describeOwn(pg, statement, prepared.oids)
   if (own !== null) return own
-  prepared.description ??= pg.engine.describe(statement, pg.session, prepared.oids)
+  prepared.description = pg.engine.describe(statement, pg.session, prepared.oids)
   return prepared.description
 }
 
@@ -61,15 +62,31 @@ function described(pg: PgSession, prepared: Prepared, statement: ParsedStatement
 /** Bind => portal statement parameters (bound-parameters.ts) */
 export function bind(pg: PgSession, reader: MessageReader): Waiting {
   const name = reader.text()
-  const prepared = statementNamed(pg, reader.text())
-  const { bound, binary } = readBound(reader.source, reader.at, reader.end)
+  const prepared = boundStatement(pg, reader)
   const before = pg.portals.get(name)
   if (name !== '' && before !== undefined) throw new PgError('42P03', `portal "${name}" already exists`)
-  if (pg.portals.size >= portalsMax) throw new PgError('53400', `too many portals [max=${portalsMax}]`)
+  // Rows of an INSERT are read by Execute: its parameters are needed no longer.
+  const reuse = name === '' && prepared.statement?.statement.kind === 'insert'
+  const { bound, binary } = readBound(reader.source, reader.at, reader.end, prepared.memory, reuse)
   const types = typesOf(pg, prepared, bound.count)
+  if (before?.prepared === prepared && before.cursor === null) {
+    Object.assign(before, { bound, types, binary, done: null })
+    pg.out.put(bindComplete)
+    return null
+  }
+  if (pg.portals.size >= portalsMax) throw new PgError('53400', `too many portals [max=${portalsMax}]`)
   pg.portals.set(name, { name, prepared, bound, types, binary, cursor: null, done: null })
   pg.out.put(bindComplete)
   return before?.cursor?.close() ?? null
+}
+
+/** The one that the last Bind named, most of the time. */
+function boundStatement(pg: PgSession, reader: MessageReader): Prepared {
+  const last = pg.lastBound
+  if (last !== null && pg.statements.get(last.name) === last && reader.skips(last.name)) return last
+  const prepared = statementNamed(pg, reader.text())
+  pg.lastBound = prepared
+  return prepared
 }
 
 const noTypes: Description['parameters'] = []

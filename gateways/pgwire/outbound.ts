@@ -37,7 +37,10 @@ export class Outbound {
       this.#send(Buffer.from(message))
       return
     }
-    this.#chunk.set(message, this.#bytes)
+    // A call for a few bytes takes longer than the bytes.
+    if (message.length > 32) this.#chunk.set(message, this.#bytes)
+    else
+      for (let index = 0; index < message.length; index++) this.#chunk[this.#bytes + index] = message[index] as number
     this.#bytes += message.length
   }
 

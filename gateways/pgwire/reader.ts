@@ -54,6 +54,16 @@ export class MessageReader {
     return text
   }
 
+  /** Passes over the next text when it is this one, of ASCII. */
+  skips(text: string): boolean {
+    const { source, at } = this
+    const zero = at + text.length
+    if (zero >= this.end || source[zero] !== 0) return false
+    for (let index = 0; index < text.length; index++) if (source[at + index] !== text.charCodeAt(index)) return false
+    this.at = zero + 1
+    return true
+  }
+
   bytes(length: number): Buffer {
     this.#demand(length)
     this.at += length

@@ -213,6 +213,7 @@ function openSession(
     unanswered: [],
     isSplit: false,
     statements: new Map(),
+    lastBound: null,
     portals: new Map(),
     cursors: new Map(),
     status: 'I',

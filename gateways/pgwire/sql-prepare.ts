@@ -1,6 +1,7 @@
 // PREPARE and EXECUTE of SQL. They share the names of the extended protocol. Arguments are literals.
 
 import type { BoundParameters, Description, ParsedStatement } from '../../engine/engine.js'
+import { BindMemory } from './bound-parameters.js'
 import type { PgSession } from './context.js'
 import { PgError } from './sqlstate.js'
 
@@ -13,7 +14,7 @@ export function prepareBySql(pg: PgSession, { name, statementText }: PrepareStat
   if (pg.statements.has(name)) throw new PgError('42P05', `prepared statement "${name}" already exists`)
   const [statement] = pg.engine.parse(statementText)
   if (statement === undefined) throw new PgError('42601', 'an empty statement cannot be prepared')
-  pg.statements.set(name, { name, statement, oids: [], description: null })
+  pg.statements.set(name, { name, statement, oids: [], description: null, memory: new BindMemory() })
   return 'PREPARE'
 }
 
