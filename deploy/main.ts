@@ -108,7 +108,10 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (settings['pg.enabled']) await openPostgres(opening)
   if (settings['http.min.enabled']) health.gateway = await openHealth(opening)
   // Not within the first answers: loading takes the main thread a tenth of a second.
-  if (settings['metrics.enabled']) setTimeout(() => void opening.metrics.load(), metricsLoadMs).unref()
+  if (settings['metrics.enabled']) {
+    const loading = setTimeout(() => void opening.metrics.load(), metricsLoadMs).unref()
+    closers.push(async () => clearTimeout(loading))
+  }
   return {
     listeners: opening.listeners,
     unhandledError: () => {

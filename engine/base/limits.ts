@@ -48,3 +48,5 @@ export const idempotencyKeysMax = 100_000
 export const insertSelectRows = 100_000
 /** Encoded bytes of a query that may wait for a reader that names no bound. */
 export const resultWindowBytes = 1 * MIB
+/** How long CHECKPOINT CREATE keeps a version: a tool that was killed must not keep files for ever. */
+export const checkpointMsMax = 24 * 3600 * 1000

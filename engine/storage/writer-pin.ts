@@ -2,21 +2,19 @@
 //
 //   cut        everything that was taken before is frozen; what comes later is not flushed until the snapshot is written
 //   snapshot   a manifest in backup/ names the parts that hold exactly the rows before the cut
-//   pin        no file of it is removed until RELEASE, a restart, or pinMsMax
+//   pin        no file of it is removed until RELEASE, a restart, or checkpointMsMax
 //
 // Invariants:
 //   1. The cut lies between two requests, so a transaction over several tables is in the snapshot whole or not at all.
 //   2. What is removed while a version is pinned is removed when it is released; a restart removes it anyway.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../base/errors.js'
+import { checkpointMsMax } from '../base/limits.js'
 import type { KafkaOrigin } from '../wal/origin.js'
 import { flushTable, whenFlushed, writeAllNames } from './writer-flush.js'
 import { putOff } from './writer-manifest.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { Generation } from './writer-table.js'
-
-/** Nobody copies for longer: a tool that was killed must not keep files for ever. */
-const pinMsMax = 24 * 3600 * 1000
 
 export interface Pin {
   readonly sinceMs: number
@@ -28,8 +26,11 @@ export interface Pin {
 
 /** Answered when the snapshot is durable. A version that is pinned already is replaced by the one of now. */
 export function pinVersion(state: WriterState, requestId: number): void {
+  const earlier = state.pin
   const refuse = (error: ErrorRecord): void => {
     if (state.pin !== null) state.pin.cut = null
+    // Nobody releases what was not made.
+    if (earlier === null) releaseVersion(state)
     answerNow(state, refusal(requestId, error))
   }
   if (state.pin?.cut != null) {
@@ -85,7 +86,7 @@ export function whenUnpinned(state: WriterState, remove: () => void): void {
 /** Called now and then. */
 export function releaseForgotten(state: WriterState): void {
   const { pin } = state
-  if (pin === null || state.options.clock.monotonicMs() - pin.sinceMs < pinMsMax) return
+  if (pin === null || state.options.clock.monotonicMs() - pin.sinceMs < checkpointMsMax) return
   state.options.log('W', 'writer', 'a checkpoint that nobody has released for a day is released')
   releaseVersion(state)
 }

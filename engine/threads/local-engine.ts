@@ -42,6 +42,7 @@ import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
 import { dataType } from '../types/column-types.js'
+import { Checkpoints } from './checkpoints.js'
 import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
@@ -51,7 +52,6 @@ import { openLoad } from './load-door.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
-  checkpointCommands,
   copyFile,
   demandCancel,
   insertAll,
@@ -84,6 +84,7 @@ export class LocalEngine implements Engine {
   readonly #rejects = new Rejects()
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
+  readonly #checkpoints: Checkpoints
   readonly #request: WriterRequests['send'] = (message) => this.#requests.send(message)
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
@@ -107,6 +108,7 @@ export class LocalEngine implements Engine {
     const { memory, view, clock } = options
     this.#options = options
     this.#requests = new WriterRequests(options.postWriter)
+    this.#checkpoints = new Checkpoints(this.#requests, clock)
     this.#lines = new LineDoor({
       memory,
       wakeWriter: options.wakeWriter,
@@ -137,8 +139,8 @@ export class LocalEngine implements Engine {
         ),
       parameters: options.parameters,
     }
-    this.relation(this.#rejects.relation)
-    for (const relation of poolRelations(view, memory)) this.relation(relation)
+    const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
+    for (const relation of own) this.relation(relation)
   }
 
   #hides(name: string): boolean {
@@ -406,7 +408,7 @@ export class LocalEngine implements Engine {
       case 'createTableAs':
         return { tag: planned.tag, rows: await this.#createTableAs(sql, planned, options) }
       case 'checkpoint':
-        await this.#requests.send((requestId) => ({ kind: checkpointCommands[planned.action], requestId }))
+        await this.#checkpoints.run(planned.action)
         return { tag: planned.tag, rows: 0 }
       case 'cancelQuery':
         demandCancel(options.session, this.#activity.get(Number(planned.queryId))?.user)

@@ -11,9 +11,6 @@ import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import type { LocalEngineOptions } from './local-options.js'
 
-/** What the writer is told for CHECKPOINT, CHECKPOINT CREATE and CHECKPOINT RELEASE. */
-export const checkpointCommands = { flush: 'checkpoint', create: 'pin', release: 'unpin' } as const
-
 export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
 
 /** Options that a session can set here; the rest is accepted for clients that set what they always set. */

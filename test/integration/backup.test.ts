@@ -119,16 +119,19 @@ test('consistent while clients write, incremental, whole whatever is killed', as
   expect((await tool(['backup', backup, '-d', server.root])).err).toBe('')
   const [count] = (await restored('last')) as [number]
   expect(count).toBeGreaterThanOrEqual(written)
-})
+}, 180_000)
 
 test('what is removed meanwhile stays until the release', async () => {
   await server.rows('create table gone as (select x from long_sequence(1000))')
+  expect(await server.rows('select * from checkpoint_status()')).toEqual([[false, null]])
   await server.rows('checkpoint create')
+  expect(await server.rows('select in_progress, started_at > 0 from checkpoint_status()')).toEqual([[true, true]])
   const id = (await server.rows("select id from tables() where table_name = 'gone'"))[0]?.[0]
   await server.rows('drop table gone')
   const there = (): boolean => readdirSync(join(server.root, 'db')).includes(String(id))
   expect(there()).toBe(true)
   await server.rows('checkpoint release')
+  expect(await server.rows('select * from checkpoint_status()')).toEqual([[false, null]])
   await expect.poll(there, { timeout: 5000 }).toBe(false)
 })
 
