@@ -1,10 +1,11 @@
 // From settings to what the gateways are opened with.
 
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { HttpOptions } from '../gateways/http/context.js'
 import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
 import type { PgOptions } from '../gateways/pgwire/server.js'
-import { openDoors } from './security.js'
+import { isLoopback, openDoors } from './security.js'
 import type { Settings } from './settings.js'
 
 export function httpOptions(settings: Settings, version: string, root: string): HttpOptions {
@@ -14,6 +15,7 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     readOnly: settings['http.security.readonly'],
     corsOrigins: settings['http.cors.enabled'] ? corsOrigins(settings['http.cors.allow.origin']) : null,
     healthNeedsCredentials: settings['http.health.check.authentication.required'],
+    hostNames: hostNames(settings),
     warnings: openDoors(settings).map((warning) => ({ tag: 'security', warning })),
     connectionsMax: settings['http.net.connection.limit'],
     keepAliveMs: settings['http.net.connection.timeout'],
@@ -57,6 +59,14 @@ export function pgOptions(settings: Settings): PgOptions {
     queryTimeoutMs: settings['query.timeout'],
     logQueries: settings['log.sql.query.progress.exe'],
   }
+}
+
+/** A server that listens beyond its own machine may be called by any name, unless names are set. */
+function hostNames(settings: Settings): readonly string[] | null {
+  const names = settings['http.host.names'].map((name) => name.toLowerCase())
+  if (names.includes('*')) return null
+  if (names.length === 0 && !isLoopback(settings['http.net.bind.to'].host)) return null
+  return [...names, hostname().toLowerCase()]
 }
 
 function corsOrigins(text: string): readonly string[] {

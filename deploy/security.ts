@@ -116,6 +116,6 @@ function pgUsers(settings: Settings): ConfiguredUser[] {
   return users
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host)
 }

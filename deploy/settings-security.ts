@@ -22,6 +22,12 @@ export const securitySettings = {
     initial: 'true',
     says: 'Where requests need credentials, `/` and `/ping` need them, too.',
   },
+  'http.host.names': {
+    reload: true,
+    type: 'list',
+    initial: '',
+    says: 'Where no credentials are asked for: names by which the server may be called, besides addresses and local names, or `*` for any. Empty: any, but only local ones where it listens on the own machine alone. Pages of other sites cannot get in by a name of their own then.',
+  },
   'http.security.readonly': {
     reload: true,
     type: 'boolean',

@@ -22,6 +22,8 @@ export interface HttpOptions {
   /** Whose pages may ask and read (`*`: everybody's); null: CORS is off. */
   readonly corsOrigins: readonly string[] | null
   readonly healthNeedsCredentials: boolean
+  /** Names under which requests without credentials may call the server, besides addresses and local ones; null: any. */
+  readonly hostNames: readonly string[] | null
   /** For /warnings. */
   readonly warnings: readonly { readonly tag: string; readonly warning: string }[]
   readonly connectionsMax: number

@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../common/users.js'
 import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
+import { isKnownHost } from './host-names.js'
 import { addHeaders, replyJson } from './replies.js'
 import { headerText } from './statement.js'
 
@@ -47,6 +48,20 @@ export function refuseStranger(
   response.setHeader('WWW-Authenticate', 'Basic realm="penstock", charset="UTF-8"')
   // Clients of line protocol read `code` and `message`, others `error`.
   refuseUnread(request, response, 403, { code: 'forbidden', message, error: message, position: 0 })
+}
+
+/** Whether the request was answered 403: a server that knows no credentials is called by a name that may be a stranger's. */
+export function refuseHost(
+  { options, auth, refusals }: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  const { hostNames } = options
+  if (hostNames === null || auth.anonymous === null || isKnownHost(request.headers.host, hostNames)) return false
+  const message = 'the server is not called by this name [setting=http.host.names]'
+  refusals.note(request.socket)
+  refuseUnread(request, response, 403, { code: 'forbidden', message, error: message, position: 0 })
+  return true
 }
 
 /** Answers before the body has been read; what comes of it is thrown away, for a while. */

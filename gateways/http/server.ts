@@ -11,7 +11,7 @@ import { closeServer, listen } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
 import { sessionOf } from './access.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
-import { admit, crossOriginHeaders, refuseStranger } from './guard.js'
+import { admit, crossOriginHeaders, refuseHost, refuseStranger } from './guard.js'
 import { replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
@@ -128,6 +128,7 @@ async function answer(
   exchange: Omit<Exchange, 'session'>,
 ): Promise<void> {
   const { request, response, connection } = exchange
+  if (refuseHost(context, request, response)) return
   crossOriginHeaders(context, request, response)
   const admitted = admit(context, request, path)
   const principal = admitted instanceof Promise ? await admitted : admitted

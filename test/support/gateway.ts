@@ -35,6 +35,7 @@ const httpDefaults: HttpOptions = {
   readOnly: false,
   corsOrigins: null,
   healthNeedsCredentials: true,
+  hostNames: null,
   warnings: [],
   connectionsMax: 10,
   keepAliveMs: 5000,

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { allRights, readRights } from '../../../engine/base/rights.js'
 import { isForeign } from '../../../gateways/http/access.js'
+import { isKnownHost } from '../../../gateways/http/host-names.js'
 import { connectTo, type TestGateway, testHttp, until } from '../../support/gateway.js'
 
 const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36'
@@ -50,6 +51,45 @@ test.each<[string, IncomingHttpHeaders, boolean]>([
   ['allowed origin', { 'sec-fetch-site': 'cross-site', origin: 'https://app.example' }, false],
 ])('whose page: %s', (_name, headers, foreign) => {
   expect(isForeign({ host, ...headers }, ['https://app.example'])).toBe(foreign)
+})
+
+test.each([
+  [undefined, true],
+  ['127.0.0.1:9000', true],
+  ['192.168.7.9', true],
+  ['[::1]:9000', true],
+  ['localhost:9000', true],
+  ['LOCALHOST', true],
+  ['db.localhost:9000', true],
+  ['penstock', true],
+  ['host.docker.internal:9000', true],
+  ['db.example.com:9000', true],
+  ['evil.example:9000', false],
+  ['localhost.evil.example', false],
+  ['127.0.0.1.evil.example:9000', false],
+  ['evil.example.', false],
+  ['1.2.3.4.5', false],
+])('called as %s', (name, known) => {
+  expect(isKnownHost(name, ['db.example.com'])).toBe(known)
+})
+
+test('a name that leads here by somebody else reads nothing where no credentials are asked for', async () => {
+  const ask = async (path: string, name: string): Promise<string> => {
+    const socket = await connectTo(gateway?.port ?? 0)
+    socket.end(`GET ${path} HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`)
+    let text = ''
+    for await (const chunk of socket) text += chunk
+    return text
+  }
+  gateway = await testHttp({ hostNames: [] })
+  for (const path of ['/exec?query=rows+1', '/exp?query=rows+1', '/', '/metrics', '/settings', '/console/']) {
+    expect(await ask(path, 'evil.example:9000'), path).toMatch(/^HTTP\/1\.1 403 /)
+  }
+  expect(gateway.engine.executed.length).toBe(0)
+  expect(await ask('/exec?query=rows+1', '127.0.0.1')).toMatch(/^HTTP\/1\.1 200 /)
+  await gateway.close()
+  gateway = await testHttp({ hostNames: [] }, locked)
+  expect(await ask('/', 'evil.example:9000')).toMatch(/^HTTP\/1\.1 403 [\s\S]*WWW-Authenticate/)
 })
 
 describe('a page of another site', () => {
