@@ -184,8 +184,17 @@ export interface RowsResult {
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
   /** Settles behind the last block. */
   readonly summary: Promise<{ readonly rows: number; readonly cut: boolean }>
+  /** The whole result, where it was there at once: whoever can, takes it instead of the above. */
+  readonly ready: ReadyRows | null
   readonly compilerMs: number
   readonly cached: boolean
+}
+
+/** A result in one piece. */
+export interface ReadyRows {
+  readonly blocks: readonly Buffer[]
+  readonly rows: number
+  readonly cut: boolean
 }
 
 /** DDL, INSERT and other statements without rows. */

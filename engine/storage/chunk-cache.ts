@@ -142,6 +142,20 @@ export class ChunkCache {
     }
   }
 
+  /** Like pin, without ever waiting: 0 when the chunk is not there, or its shard is locked just now. */
+  pinReady(key: ChunkKey): number {
+    const shard = shardOf(key)
+    const lock = shardAt(this.base, shard, this.slotsPerShard)
+    if (Atomics.compareExchange(this.i32, lock, 0, this.threadId + 1) !== 0) return 0
+    const found = this.find(shard, key)
+    const ready = found >= 0 && this.get(found, word.state) === states.ready
+    if (ready) this.countPin(found)
+    this.unlock(shard)
+    if (!ready) return 0
+    Atomics.add(this.u32, this.base + counts.hits, 1)
+    return this.dataOf(found)
+  }
+
   /** Takes the address of a chunk's data. */
   unpin(data: number): void {
     this.uncountPin(this.slotOf(data))

@@ -23,7 +23,7 @@ export interface PartAccessOptions {
   readonly memory: SharedMemory
   readonly allocator: Allocator
   readonly kernel: ParquetKernel
-  readonly cache: ChunkCache
+  readonly cache: Pick<ChunkCache, 'pin' | 'unpin' | 'reserve'>
 }
 
 /** Opened parts that a thread remembers. */
@@ -43,7 +43,7 @@ class PartReader implements PartAccess {
   private readonly files: Files
   private readonly directory: string
   private readonly memory: SharedMemory
-  private readonly cache: ChunkCache
+  private readonly cache: PartAccessOptions['cache']
   private readonly tools: DecodeTools
   private readonly handles = new Map<number, OpenedPart>()
 

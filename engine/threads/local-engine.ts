@@ -298,7 +298,7 @@ export class LocalEngine implements Engine {
     sql: string,
     options: Pick<ExecuteOptions, 'session' | 'parsed'> & { readonly parameters: readonly Parameter[] },
   ): { planned: PlannedStatement; cached: boolean } {
-    const { view, queries, clock } = this.#options
+    const { view, queries } = this.#options
     this.#own = options.session.protocol === 'internal'
     const { parsed } = options
     const whole = parsed === undefined || isWhole(parsed)
@@ -308,8 +308,7 @@ export class LocalEngine implements Engine {
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
-    const startMicros = clock.nowMicros()
-    this.#planned = { queryId: queries.nextQueryId, user: options.session.user, startMicros, sql: shownText(sql) }
+    this.#planned = this.#figuresOf(queries.nextQueryId, sql, options.session)
     this.#asking = options.session
     const statement = parsed?.statement ?? parseStatement(sql)
     demandStatementRights(statement, options.session)
@@ -339,7 +338,7 @@ export class LocalEngine implements Engine {
     const { query, columns } = selectColumns(planned, options.columns)
     const startMs = performance.now() - compilerMs
     const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs))
-    if (options.signal !== null) options.signal.addEventListener('abort', () => running.cancel('the client went away'))
+    if (running.ready === null) options.signal?.addEventListener('abort', () => running.cancel('the client went away'))
     return {
       kind: 'rows',
       columns,
@@ -347,6 +346,7 @@ export class LocalEngine implements Engine {
       blocks: running.blocks,
       values: running.values,
       summary: running.summary,
+      ready: running.ready,
       compilerMs,
       cached,
     }
@@ -361,11 +361,9 @@ export class LocalEngine implements Engine {
     > & { readonly profile?: ProfileMode },
     ended: () => void,
   ): RunningQuery {
-    const { view, queries, jit, clock } = this.#options
-    const held = view.hold(query.tables)
+    const { view, queries, small, jit } = this.#options
     const request = {
       query,
-      snapshots: held.snapshots,
       encoding: options.encoding,
       skip: options.skip,
       rowsMax: options.rowsMax,
@@ -375,19 +373,21 @@ export class LocalEngine implements Engine {
       windowBytes: options.windowBytes ?? resultWindowBytes,
       ...(options.profile === undefined ? {} : { profile: options.profile }),
     }
-    const running = queries.run(request, () => {
+    const finished = small?.run(request)
+    if (finished) ended()
+    if (finished) return finished
+    const held = view.hold(query.tables)
+    const running = queries.run({ ...request, snapshots: held.snapshots }, () => {
       held.release()
       this.#activity.delete(running.queryId)
       ended()
     })
-    const { queryId } = running
-    this.#activity.set(queryId, {
-      queryId,
-      user: options.session.user,
-      startMicros: clock.nowMicros(),
-      sql: shownText(sql),
-    })
+    this.#activity.set(running.queryId, this.#figuresOf(running.queryId, sql, options.session))
     return running
+  }
+
+  #figuresOf(queryId: number, sql: string, { user }: Session): QueryFigures {
+    return { queryId, user, startMicros: this.#options.clock.nowMicros(), sql: shownText(sql) }
   }
 
   async #carryOut(

@@ -8,6 +8,7 @@ import type { ParameterFigures } from '../sql/catalog.js'
 import type { ToWriter } from '../storage/messages.js'
 import type { CatalogView } from './catalog-view.js'
 import type { QueryDoor } from './query-door.js'
+import type { SmallDoor } from './small-door.js'
 import type { ConfiguredName } from './user-catalog.js'
 
 /** What the surroundings of the engine want to be asked or told. */
@@ -23,6 +24,8 @@ export interface LocalEngineOptions extends EngineHooks {
   readonly memory: SharedMemory
   readonly view: CatalogView
   readonly queries: QueryDoor
+  /** For queries that are not worth a hand-over; null: every query is handed over. */
+  readonly small: SmallDoor | null
   readonly postWriter: (message: ToWriter) => void
   readonly wakeWriter: () => void
   /** Ends all threads; the writer has closed its files before. */

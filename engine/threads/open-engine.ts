@@ -8,14 +8,18 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Clock } from '../base/clock.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord } from '../base/errors.js'
+import { nodeFiles } from '../base/files.js'
 import type { Log } from '../base/log.js'
+import { loadKernels } from '../kernels/load.js'
 import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
 import { initializeRing } from '../memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
 import type { ParameterFigures } from '../sql/catalog.js'
-import { createChunkCache } from '../storage/chunk-cache.js'
+import { readyChunks, SmallQueries, smallArenaBytes } from '../sql/exec/small-queries.js'
+import { ChunkCache, createChunkCache } from '../storage/chunk-cache.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
+import { createPartAccess } from '../storage/part-reader.js'
 import type { WriterSettings } from '../storage/writer-state.js'
 import type { CommitMode } from '../wal/types.js'
 import { CatalogView } from './catalog-view.js'
@@ -24,6 +28,7 @@ import type { EngineHooks } from './local-options.js'
 import type { LogThreadMessage } from './log-thread.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { QueryDoor } from './query-door.js'
+import { SmallDoor } from './small-door.js'
 import { startThread, type Thread } from './thread.js'
 import type { ConfiguredName } from './user-catalog.js'
 import { threadIds, wake } from './wake.js'
@@ -84,6 +89,9 @@ const flushBytes = 192 * MIB
 interface Prepared {
   readonly memory: SharedMemory
   readonly cacheAddress: number
+  /** For small queries. */
+  readonly arena: number
+  readonly cache: ChunkCache
 }
 
 function prepareMemory(bytes: number): Prepared {
@@ -99,7 +107,24 @@ function prepareMemory(bytes: number): Prepared {
   initializeHeap(memory, { limits, regions: [budgets.flush, budgets.queries, budgets.ingest, budgets.cache] })
   const allocator = createAllocator(memory, threadIds.main)
   initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
-  return { memory, cacheAddress: createChunkCache(memory, allocator, allocator.limit(budgets.cache)) }
+  const cacheAddress = createChunkCache(memory, allocator, allocator.limit(budgets.cache))
+  const arena = allocator.demand(smallArenaBytes, budgets.queries)
+  // Made now, while nobody else wants the allocator's lock.
+  return { memory, cacheAddress, arena, cache: new ChunkCache(memory, allocator, cacheAddress, threadIds.main) }
+}
+
+/** Small queries run on the main thread, which neither waits for locks nor reads pages. */
+function smallQueries({ memory, arena, cache }: Prepared, { directory, clock }: EngineOptions): SmallQueries {
+  const kernels = loadKernels(memory)
+  const partAccess = createPartAccess({
+    files: nodeFiles(),
+    directory,
+    memory,
+    allocator: createAllocator(memory, threadIds.main),
+    kernel: kernels.parquet,
+    cache: readyChunks(cache),
+  })
+  return new SmallQueries({ memory, clock, kernels, partAccess, arena })
 }
 
 function hooksOf({ reload, systemTable, observer }: EngineOptions): EngineHooks {
@@ -133,7 +158,8 @@ class EngineThreads {
   readonly #ends = new Map<number, Deferred<void>>()
   #closing = false
 
-  constructor({ memory, cacheAddress }: Prepared, options: EngineOptions) {
+  constructor(prepared: Prepared, options: EngineOptions) {
+    const { memory, cacheAddress } = prepared
     this.#memory = memory
     this.#cacheAddress = cacheAddress
     this.#options = options
@@ -160,6 +186,7 @@ class EngineThreads {
       memory,
       view: this.#view,
       queries: this.#queries,
+      small: new SmallDoor({ small: () => smallQueries(prepared, options), view: this.#view, queries: this.#queries }),
       postWriter: (message) => this.#writer.post(message),
       wakeWriter: () => wake(memory, threadIds.writer),
       endThreads: () => this.#endThreads(),

@@ -8,7 +8,7 @@ import { assert } from '../base/assert.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord, errorRecord } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
-import type { CsvDecoding, CsvLoad, LoadOptions } from '../engine.js'
+import type { CsvDecoding, CsvLoad, LoadOptions, ReadyRows } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { FromQueryThread, RunQuery, ShareFragment } from '../sql/exec/messages.js'
 import type { NodeProfile } from '../sql/exec/profile.js'
@@ -32,6 +32,8 @@ export interface RunningQuery {
   readonly blocks: AsyncIterable<Uint8Array>
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
   readonly summary: Promise<QuerySummary>
+  /** The whole result, where it is there already. */
+  readonly ready: ReadyRows | null
   cancel(reason: string): void
 }
 
@@ -251,6 +253,7 @@ type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' }>
 
 class Running implements RunningQuery {
   readonly queryId: number
+  readonly ready = null
   readonly summary: Promise<QuerySummary>
   readonly #memory: SharedMemory
   readonly #post: (message: ToQueryHost) => void

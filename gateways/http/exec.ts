@@ -1,7 +1,8 @@
 // GET and POST /exec: one statement, its result as JSON. A client that goes away cancels its statement.
 
-import type { Encoding, ExecuteOptions, RowsResult, Session, StatementResult } from '../../engine/engine.js'
+import type { Encoding, ExecuteOptions, ReadyRows, RowsResult, Session, StatementResult } from '../../engine/engine.js'
 import { chooseCoding, compressor, compressWhole, exportBlocks } from '../../pipeline/export.js'
+import type { LateSignal } from '../common/late-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExecBody, parseExecBody } from './exec-body.js'
 import { brokenTail, doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
@@ -23,14 +24,14 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
     await answering(
       context,
       exchange,
-      async (signal) => {
+      async (gone) => {
         const { query, parameters } = await parametersOf(exchange)
         const exec = parseExecRequest(query, headerText(exchange.request, 'statement-timeout'), {
           timeoutMs: context.options.queryTimeoutMs,
         })
         sql = exec.sql
         if (exchange.request.method === 'HEAD') return answerHead(context, exchange, sql)
-        await runStatement(context, exchange, exec, parameters, signal)
+        await runStatement(context, exchange, exec, parameters, gone)
       },
       () => sql,
     )
@@ -55,15 +56,15 @@ async function runStatement(
   exchange: Exchange,
   exec: ExecRequest,
   parameters: ExecBody['parameters'],
-  signal: AbortSignal,
+  gone: LateSignal,
 ): Promise<void> {
   const begunMs = context.clock.monotonicMs()
   const result = await context.engine.execute(
     exec.sql,
-    executeOptions(context, exchange.session, exec, parameters, signal),
+    executeOptions(context, exchange.session, exec, parameters, gone),
   )
   countStatement(context, result)
-  await sendResult(context, exchange, exec, result, { begunMs, signal })
+  await sendResult(context, exchange, exec, result, { begunMs, gone })
   logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs)
 }
 
@@ -72,7 +73,7 @@ function executeOptions(
   session: Session,
   exec: ExecRequest,
   parameters: ExecBody['parameters'],
-  signal: AbortSignal,
+  gone: LateSignal,
 ): ExecuteOptions {
   const encoding: Encoding = exec.countOnly
     ? { kind: 'count' }
@@ -86,7 +87,9 @@ function executeOptions(
     countAll: exec.countOnly,
     columns: exec.columns,
     timeoutMs: exec.timeoutMs,
-    signal,
+    get signal() {
+      return gone.signal
+    },
     explain: exec.explain,
     windowBytes: options.sendBufferBytes,
   }
@@ -94,7 +97,7 @@ function executeOptions(
 
 interface Run {
   readonly begunMs: number
-  readonly signal: AbortSignal
+  readonly gone: LateSignal
 }
 
 async function sendResult(
@@ -119,31 +122,31 @@ async function sendRows(
   { request, response }: Exchange,
   exec: ExecRequest,
   result: RowsResult,
-  { begunMs, signal }: Run,
+  run: Run,
 ): Promise<void> {
-  // Read behind the last block; a failure reaches us through the blocks as well.
-  result.summary.catch(() => {})
-  const { clock, options } = context
   const coding = chooseCoding(headerText(request, 'accept-encoding'))
   const encoded = coding === null ? [] : ['Content-Encoding', coding, 'Vary', 'Accept-Encoding']
+  const whole = async (body: Buffer): Promise<void> => {
+    const compressed = coding === null ? null : await compressWhole(coding, body)
+    if (compressed === null) reply(response, 200, contentTypes.json, body)
+    else reply(response, 200, contentTypes.json, compressed, encoded)
+  }
+  const { ready } = result
+  if (ready !== null) {
+    const tail = tailOf(context, exec, result, ready, run)
+    return whole(Buffer.concat([rowsHead(exec, result), ...ready.blocks, tail]))
+  }
+  // Read behind the last block; a failure reaches us through the blocks as well.
+  result.summary.catch(() => {})
   await exportBlocks({
     blocks: result.blocks,
     head: rowsHead(exec, result),
-    tail: async () => {
-      const { rows, cut } = await result.summary
-      const executeMs = Math.max(0, clock.monotonicMs() - begunMs - result.compilerMs)
-      const rowsCap = cut && !exec.countOnly && exec.rowsMax > options.rowsMax ? options.rowsMax : null
-      return rowsTail(exec, rows, { compilerMs: result.compilerMs, executeMs }, rowsCap)
-    },
+    tail: async () => tailOf(context, exec, result, await result.summary, run),
     target: {
-      whole: async (body) => {
-        const compressed = await compressWhole(coding, body)
-        if (compressed === null) reply(response, 200, contentTypes.json, body)
-        else reply(response, 200, contentTypes.json, compressed, encoded)
-      },
+      whole,
       begin: () => begin(response, 200, ['Content-Type', contentTypes.json, 'Trailer', errorTrailer, ...encoded]),
     },
-    signal,
+    signal: run.gone.signal,
     through: coding === null ? null : compressor(coding),
     broken: (error) => {
       const { message, place } = brokenAnswer(context, exec.sql, error)
@@ -151,4 +154,16 @@ async function sendRows(
       return brokenTail(exec, message, place)
     },
   })
+}
+
+function tailOf(
+  { clock, options }: HttpContext,
+  exec: ExecRequest,
+  { compilerMs }: RowsResult,
+  { rows, cut }: Pick<ReadyRows, 'rows' | 'cut'>,
+  { begunMs }: Run,
+): Buffer {
+  const executeMs = Math.max(0, clock.monotonicMs() - begunMs - compilerMs)
+  const rowsCap = cut && !exec.countOnly && exec.rowsMax > options.rowsMax ? options.rowsMax : null
+  return rowsTail(exec, rows, { compilerMs, executeMs }, rowsCap)
 }

@@ -24,7 +24,7 @@ export async function handleExp(context: HttpContext, exchange: Exchange): Promi
     await answering(
       context,
       exchange,
-      async (signal) => {
+      async ({ signal }) => {
         const exp = requestOf(context, exchange)
         sql = exp.sql
         await exportRows(context, exchange, exp, signal)

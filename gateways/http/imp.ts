@@ -43,7 +43,7 @@ export async function handleImp(context: HttpContext, exchange: Exchange): Promi
 
 async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
   const { response } = exchange
-  const signal = departure(response)
+  const { signal } = departure(response)
   try {
     if (isDump(exchange.query)) {
       const dump = await importDump(context, exchange, signal)

@@ -4,18 +4,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { shownText } from '../../engine/base/secret-text.js'
 import type { StatementResult } from '../../engine/engine.js'
 import { type Answer, answerOf } from '../common/answers.js'
+import { LateSignal } from '../common/late-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { errorBody } from './exec-json.js'
 import { ExecRequestError } from './exec-request.js'
 import { contentTypes, reply, statusOf } from './replies.js'
 
 /** Aborted when the client leaves before its answer is complete. */
-export function departure(response: ServerResponse): AbortSignal {
-  const gone = new AbortController()
+export function departure(response: ServerResponse): LateSignal {
+  const gone = new LateSignal()
   response.once('close', () => {
     if (!response.writableFinished) gone.abort()
   })
-  return gone.signal
+  return gone
 }
 
 export function headerText({ headers }: IncomingMessage, name: string): string | undefined {
@@ -27,15 +28,15 @@ export function headerText({ headers }: IncomingMessage, name: string): string |
 export async function answering(
   context: HttpContext,
   { response, connection }: Exchange,
-  answer: (signal: AbortSignal) => Promise<void>,
+  answer: (gone: LateSignal) => Promise<void>,
   sqlOf: () => string,
 ): Promise<void> {
-  const signal = departure(response)
+  const gone = departure(response)
   connection.state = 'querying'
   try {
-    await answer(signal)
+    await answer(gone)
   } catch (error) {
-    if (!signal.aborted) refuse(context, response, error instanceof ExecRequestError ? error.sql : sqlOf(), error)
+    if (!gone.aborted) refuse(context, response, error instanceof ExecRequestError ? error.sql : sqlOf(), error)
   } finally {
     connection.state = 'idle'
   }

@@ -107,5 +107,5 @@ export interface PgSession extends PgServices {
   /** After an error of the extended protocol: everything up to Sync is passed over. */
   skipping: boolean
   /** Of the statement that runs: a cancel request or the end of the connection aborts it. */
-  running: AbortController | null
+  running: Pick<AbortController, 'abort'> | null
 }

@@ -29,7 +29,10 @@ export class RowCursor implements Rows {
   readonly result: RowsResult
   /** By column. */
   readonly binary: readonly boolean[]
-  readonly #blocks: AsyncIterator<Uint8Array>
+  /** Null: the whole result was there at once, and this is what is left of it. */
+  readonly #blocks: AsyncIterator<Uint8Array> | null
+  readonly #ready: readonly Buffer[]
+  #readyAt = 0
   /** What of the last block was not sent. */
   #rest: Uint8Array | null = null
   #ended = false
@@ -37,7 +40,9 @@ export class RowCursor implements Rows {
   constructor(result: RowsResult, binary: readonly boolean[]) {
     this.result = result
     this.binary = binary
-    this.#blocks = result.blocks[Symbol.asyncIterator]()
+    this.#ready = result.ready?.blocks ?? []
+    this.#blocks = result.ready === null ? result.blocks[Symbol.asyncIterator]() : null
+    if (result.ready !== null) return
     // A failure reaches us through the blocks as well.
     result.summary.catch(() => {})
   }
@@ -50,7 +55,8 @@ export class RowCursor implements Rows {
   async send(out: Outbound | null, rowsMax: number): Promise<SentRows> {
     let rows = 0
     while (rows < rowsMax) {
-      const block = await this.#next()
+      const next = this.#next()
+      const block = next instanceof Promise ? await next : next
       if (block === null) return { rows, exhausted: true }
       const cut = cutRows(block, rowsMax - rows)
       this.#rest = cut.bytes < block.length ? block.subarray(cut.bytes) : null
@@ -65,13 +71,17 @@ export class RowCursor implements Rows {
     if (this.#ended) return
     this.#ended = true
     this.#rest = null
-    await this.#blocks.return?.()
+    await this.#blocks?.return?.()
   }
 
-  async #next(): Promise<Uint8Array | null> {
+  #next(): Promise<Uint8Array | null> | Uint8Array | null {
     if (this.#rest !== null) return this.#rest
-    if (this.#ended) return null
-    const next = await this.#blocks.next()
+    if (this.#blocks === null) return this.#ready[this.#readyAt++] ?? null
+    return this.#ended ? null : this.#nextOf(this.#blocks)
+  }
+
+  async #nextOf(blocks: AsyncIterator<Uint8Array>): Promise<Uint8Array | null> {
+    const next = await blocks.next()
     if (next.done !== true) return next.value
     this.#ended = true
     return null

@@ -11,6 +11,7 @@ import {
   type StatementResult,
 } from '../../engine/engine.js'
 import { type DataType, pgOidOf, storageOf, widthOf } from '../../engine/types/column-types.js'
+import { LateSignal } from '../common/late-signal.js'
 import type { PgSession } from './context.js'
 import { copyIn } from './copy-in.js'
 import { copyOut } from './copy-out.js'
@@ -85,8 +86,8 @@ export async function runInEngine(
   parsed: ParsedStatement,
   options: RunOptions,
 ): Promise<RowCursor | string> {
-  const controller = new AbortController()
-  pg.running = controller
+  const running = new LateSignal()
+  pg.running = running
   const begunMs = pg.clock.monotonicMs()
   const { binary } = options
   const result = await pg.engine.execute(parsed.text, {
@@ -99,7 +100,9 @@ export async function runInEngine(
     countAll: false,
     columns: null,
     timeoutMs: timeoutOf(pg),
-    signal: controller.signal,
+    get signal() {
+      return running.signal
+    },
     explain: false,
   })
   count(pg, result)

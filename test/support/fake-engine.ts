@@ -223,6 +223,7 @@ function rowsResult(
     blocks: blocks(),
     values: (async function* () {})(),
     summary,
+    ready: null,
     compilerMs: 0.25,
     cached: false,
   }

@@ -1,6 +1,7 @@
 // The whole engine in the test's own thread: the real main-thread part, writer, log role, and one query thread with its
 // jobs, over real or simulated files. Messages are cloned as between threads; roles are stepped while somebody waits.
 
+import type { Clock } from '../../engine/base/clock.js'
 import type { Files } from '../../engine/base/files.js'
 import { allRights } from '../../engine/base/rights.js'
 import type { ExecuteOptions, Receipt } from '../../engine/engine.js'
@@ -10,6 +11,7 @@ import { type Allocator, budgets } from '../../engine/memory/budgets.js'
 import { initializeRing } from '../../engine/memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../../engine/memory/shared-memory.js'
 import { QueryRole } from '../../engine/sql/exec/query-role.js'
+import { readyChunks, SmallQueries, smallArenaBytes } from '../../engine/sql/exec/small-queries.js'
 import { ChunkCache, createChunkCache } from '../../engine/storage/chunk-cache.js'
 import { chooseMerge } from '../../engine/storage/merge.js'
 import type { FromWriter, ToWriter } from '../../engine/storage/messages.js'
@@ -21,6 +23,7 @@ import { JobRunner } from '../../engine/threads/job-runner.js'
 import { LocalEngine } from '../../engine/threads/local-engine.js'
 import type { FromQueryHost, ToQueryHost } from '../../engine/threads/messages.js'
 import { QueryDoor } from '../../engine/threads/query-door.js'
+import { SmallDoor } from '../../engine/threads/small-door.js'
 import type { Value } from '../../engine/types/value.js'
 import { createLogRole, type LogRole } from '../../engine/wal/log-role.js'
 import type { LogReport, LogRequest } from '../../engine/wal/types.js'
@@ -38,6 +41,8 @@ export interface InlineOptions {
   /** Parts are never joined. */
   readonly noMerges?: boolean
   readonly startMicros?: number
+  /** Small queries are not handed over. */
+  readonly small?: boolean
 }
 
 export class InlineEngine {
@@ -102,7 +107,16 @@ export class InlineEngine {
     })
     this.#queryDoor = queries
     this.engine = new LocalEngine({
-      ...{ memory, view: this.view, queries, clock, log, jit: true, cacheAddress },
+      ...{
+        memory,
+        view: this.view,
+        queries,
+        clock,
+        log,
+        jit: true,
+        cacheAddress,
+        small: options.small === true ? this.#smallDoor(files, clock, cacheAddress) : null,
+      },
       postWriter: (message) => this.#toWriter.push(structuredClone(message)),
       wakeWriter: () => {},
       endThreads: async () => {},
@@ -122,6 +136,17 @@ export class InlineEngine {
   }
 
   readonly #queryDoor: QueryDoor
+
+  #smallDoor(files: Files, clock: Clock, cacheAddress: number): SmallDoor {
+    const { memory, view } = this
+    const kernels = loadKernels(memory)
+    const allocator = createAllocator(memory, 0)
+    const cache = readyChunks(new ChunkCache(memory, allocator, cacheAddress, 0))
+    const partAccess = createPartAccess({ files, directory, memory, allocator, kernel: kernels.parquet, cache })
+    const arena = allocator.demand(smallArenaBytes, budgets.queries)
+    const small = new SmallQueries({ memory, clock, kernels, partAccess, arena })
+    return new SmallDoor({ small: () => small, view, queries: this.#queryDoor })
+  }
 
   /** Everybody has a turn; answers whether anything happened. */
   turn(): boolean {
@@ -210,7 +235,7 @@ export class InlineEngine {
   }
 }
 
-const executeOptions: ExecuteOptions = {
+export const executeOptions: ExecuteOptions = {
   session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
   encoding: { kind: 'values' },
   parameters: [],

@@ -1,0 +1,235 @@
+// Small queries run where they are planned: handing one to another thread and back takes longer than its work.
+//
+// A query that is small by the estimate runs at once, in an arena that is empty again behind it. It takes no lock that it
+// would have to wait for and reads no page that is not in the chunk cache. What it needs and cannot have, or when its time
+// is over, ends the attempt without a trace: null, and a query thread runs the query from its beginning.
+//
+// Invariant: nothing of an attempt stays; bytes of its result are copies.
+
+import { errorFromRecord, errorRecord } from '../../base/errors.js'
+import { createJit } from '../../kernels/jit/jit.js'
+import type { Kernels } from '../../kernels/load.js'
+import type { Allocator } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { ChunkCache } from '../../storage/chunk-cache.js'
+import type { PartAccess } from '../../storage/part-access.js'
+import type { TableSnapshot } from '../../storage/schema.js'
+import type { Value } from '../../types/value.js'
+import type { Query } from '../plan/plan.js'
+import type { Encoding, FromQueryThread, RunQuery } from './messages.js'
+import type { QueryHost } from './query-host.js'
+import { RunningQuery } from './running-query.js'
+import { workOf } from './work-estimate.js'
+
+/** Memory of one attempt. Pages of it that no query has touched cost nothing. */
+export const smallArenaBytes = 8 * 1024 * 1024
+const workMax = 30_000
+const resultBytesMax = 256 * 1024
+/** An attempt ends after so long. */
+const attemptMs = 4
+/** Plans that take longer again and again are not small, whatever the estimate says. */
+const slowMs = 1
+/** Attempts of a plan that may be slow in a row; a busy machine may have made them so. */
+const slowMax = 3
+/** A plan that is not small is tried again after so many runs at most. */
+const restMax = 64
+const askedPartsMax = 4096
+
+export interface SmallQueryOptions extends Pick<QueryHost, 'memory' | 'clock'> {
+  readonly kernels: Kernels
+  /** Over `readyChunks`, so that it loads no page. */
+  readonly partAccess: PartAccess
+  /** Address of `smallArenaBytes`. */
+  readonly arena: number
+}
+
+/** A result that is there as a whole. */
+export interface SmallResult {
+  /** Copies of the encoded blocks. */
+  readonly blocks: readonly Buffer[]
+  readonly values: readonly (readonly (readonly Value[])[])[]
+  readonly end: Extract<FromQueryThread, { kind: 'end' }> | Error
+}
+
+const smallEncodings: ReadonlySet<Encoding['kind']> = new Set(['json', 'csv', 'ndjson', 'pg', 'count', 'values'])
+
+/** How attempts of one plan went. */
+interface AttemptRecord {
+  /** Slow ones or ones that came to nothing, since the last good one. */
+  failures: number
+  /** Runs that are handed over before the next attempt. */
+  rest: number
+}
+
+/** Thrown where an attempt cannot go on. */
+const elsewhere = new Error('this query needs a thread of its own')
+
+export class SmallQueries {
+  readonly #host: QueryHost
+  readonly #arena: Arena
+  /** Of plans that failed last. */
+  readonly #records = new WeakMap<Query, AttemptRecord>()
+  #blocks: Buffer[] = []
+  #bytes = 0
+  #values: (readonly (readonly Value[])[])[] = []
+  #end: SmallResult['end'] | null = null
+  #running: RunningQuery | null = null
+
+  constructor({ memory, clock, kernels, partAccess, arena }: SmallQueryOptions) {
+    this.#arena = new Arena(arena, smallArenaBytes)
+    const post = (message: FromQueryThread): void => this.#take(message, memory)
+    const jit = createJit(memory)
+    this.#host = { memory, allocator: this.#arena, kernels, partAccess: openedTwice(partAccess), jit, clock, post }
+  }
+
+  /** Whether an attempt is worth it. */
+  mayRun(query: Query, encoding: Encoding, snapshots: readonly TableSnapshot[]): boolean {
+    if (!smallEncodings.has(encoding.kind) || workOf(query, snapshots) > workMax) return false
+    const record = this.#records.get(query)
+    return record === undefined || record.rest-- <= 0
+  }
+
+  /** Null: somebody else has to run it. */
+  run(request: RunQuery): SmallResult | null {
+    const { clock } = this.#host
+    const start = clock.monotonicMs()
+    const done = this.#attempt(request, start + attemptMs)
+    const slow = clock.monotonicMs() - start > slowMs
+    if (done === null || slow) this.#noteFailure(request.query, done === null)
+    else this.#records.delete(request.query)
+    return done
+  }
+
+  #noteFailure(query: Query, nothing: boolean): void {
+    const failures = (this.#records.get(query)?.failures ?? 0) + 1
+    const rest = nothing || failures > slowMax ? failures : 0
+    this.#records.set(query, { failures, rest: Math.min(restMax, rest) })
+  }
+
+  #attempt(request: RunQuery, deadlineMs: number): SmallResult | null {
+    let query: RunningQuery | null = null
+    try {
+      query = new RunningQuery(this.#host, request, new Map())
+      this.#running = query
+      for (;;) {
+        const progress = query.step()
+        if (progress === 'ended') break
+        if (progress === 'waiting' || this.#host.clock.monotonicMs() > deadlineMs) return null
+      }
+      return this.#result()
+    } catch (error) {
+      if (error === elsewhere) return null
+      return { blocks: [], values: [], end: errorFromRecord(errorRecord(error)) }
+    } finally {
+      query?.close()
+      this.#forget()
+    }
+  }
+
+  #result(): SmallResult | null {
+    return this.#end === null ? null : { blocks: this.#blocks, values: this.#values, end: this.#end }
+  }
+
+  #forget(): void {
+    this.#running = null
+    this.#blocks = []
+    this.#bytes = 0
+    this.#values = []
+    this.#end = null
+    this.#arena.empty()
+  }
+
+  /** What the query says to the main thread. */
+  #take(message: FromQueryThread, { u8 }: SharedMemory): void {
+    switch (message.kind) {
+      case 'block':
+        this.#bytes += message.bytes
+        if (this.#bytes > resultBytesMax) throw elsewhere
+        this.#blocks.push(Buffer.from(u8.subarray(message.address, message.address + message.bytes)))
+        this.#running?.released(message.bytes)
+        return
+      case 'rows':
+        this.#values.push(message.rows as readonly (readonly Value[])[])
+        return
+      case 'end':
+        this.#end = message
+        return
+      default:
+        throw elsewhere
+    }
+  }
+}
+
+/** Memory that is taken piece by piece and given back as a whole. */
+class Arena implements Allocator {
+  readonly #begin: number
+  readonly #end: number
+  #next: number
+
+  constructor(begin: number, bytes: number) {
+    this.#begin = begin
+    this.#end = begin + bytes
+    this.#next = begin
+  }
+
+  allocate(bytes: number): number {
+    const address = this.#next
+    const next = address + ((bytes + 63) & ~63)
+    if (next > this.#end) return 0
+    this.#next = next
+    return address
+  }
+
+  demand(bytes: number): number {
+    const address = this.allocate(bytes)
+    if (address === 0) throw elsewhere
+    return address
+  }
+
+  free(): void {}
+
+  used(): number {
+    return this.#next - this.#begin
+  }
+
+  limit(): number {
+    return this.#end - this.#begin
+  }
+
+  empty(): void {
+    this.#next = this.#begin
+  }
+}
+
+/** The cache for attempts: what is in it, and nothing else. */
+export function readyChunks(cache: ChunkCache): Pick<ChunkCache, 'pin' | 'unpin' | 'reserve'> {
+  return {
+    pin: (key) => {
+      const data = cache.pinReady(key)
+      if (data === 0) throw elsewhere
+      return data
+    },
+    unpin: (data) => cache.unpin(data),
+    reserve: () => {
+      throw elsewhere
+    },
+  }
+}
+
+/** A part's footer is read here only when a query thread has read it before, so that the disk is not waited for. */
+function openedTwice(access: PartAccess): PartAccess {
+  const asked = new Set<number>()
+  return {
+    open: (part, version) => {
+      if (asked.has(part.id)) return access.open(part, version)
+      if (asked.size >= askedPartsMax) asked.clear()
+      asked.add(part.id)
+      throw elsewhere
+    },
+    pin: (part, columnId, page) => access.pin(part, columnId, page),
+    unpin: (address) => access.unpin(address),
+    statistics: (part, columnId, page) => access.statistics(part, columnId, page),
+    forget: (partIds) => access.forget(partIds),
+    close: () => access.close(),
+  }
+}

@@ -1,0 +1,97 @@
+// How much a query reads at most, guessed before it runs: values of tables, rows of everything else. Good enough to tell
+// the small ones, which are not worth handing to another thread; who guesses wrong stops when it takes too long.
+
+import { unreachable } from '../../base/assert.js'
+import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
+import type { Plan, Query, TimeRange } from '../plan/plan.js'
+import { touches } from './pieces.js'
+
+type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
+
+/** Tables of more parts are never small. */
+const partsMax = 256
+/** Each part costs at least as much as this many values. */
+const partValues = 500
+/** A restricted timestamp leaves about this share of what lies in memory. */
+const rangeShare = 1 / 16
+/** What a row of a sub-query's list or of an expansion may become. */
+const expansion = 8
+
+export function workOf({ plan, subqueries }: Query, snapshots: readonly TableSnapshot[]): number {
+  return subqueries.reduce((sum, subquery) => sum + planWork(subquery.plan, snapshots), planWork(plan, snapshots))
+}
+
+function planWork(plan: Plan, snapshots: readonly TableSnapshot[]): number {
+  switch (plan.kind) {
+    case 'scan':
+      return scanWork(plan, snapshots)
+    case 'values':
+      return plan.rows.length
+    case 'sequence':
+      return Number(plan.count)
+    case 'set':
+      return planWork(plan.left, snapshots) + planWork(plan.right, snapshots)
+    case 'join':
+      return joinWork(plan, planWork(plan.left, snapshots), planWork(plan.right, snapshots))
+    case 'expand':
+      return planWork(plan.input, snapshots) * expansion
+    case 'limit':
+      return limitWork(plan, snapshots)
+    case 'filter':
+    case 'project':
+    case 'aggregate':
+    case 'sample':
+    case 'latest':
+    case 'sort':
+    case 'distinct':
+    case 'window':
+      return planWork(plan.input, snapshots)
+    default:
+      return unreachable(plan)
+  }
+}
+
+/** Without keys every row meets every row. */
+function joinWork({ join, leftKeys }: PlanOf<'join'>, left: number, right: number): number {
+  const timed = join === 'asof' || join === 'lt' || join === 'splice'
+  return leftKeys.length > 0 || timed ? left + right : left + right + left * right
+}
+
+/** The first rows of what comes without being looked at are all that is read. */
+function limitWork({ input, lo, hi }: PlanOf<'limit'>, snapshots: readonly TableSnapshot[]): number {
+  const all = planWork(input, snapshots)
+  const last = lo < 0 ? (hi ?? 0) : (hi ?? Number.POSITIVE_INFINITY)
+  if ((lo < 0 && last > 0) || !streams(input)) return all
+  return Math.min(all, Math.max(Math.abs(lo), Math.abs(last)) * Math.max(1, input.columns.length))
+}
+
+function streams(plan: Plan): boolean {
+  if (plan.kind === 'project') return streams(plan.input)
+  return plan.kind === 'scan' && plan.filter === null && plan.ranges === null
+}
+
+function scanWork(plan: PlanOf<'scan'>, snapshots: readonly TableSnapshot[]): number {
+  const snapshot = snapshots[plan.table]
+  if (snapshot === undefined || snapshot.version.parts.length > partsMax) return Number.POSITIVE_INFINITY
+  const ranges = snapshot.version.schema.timestampId < 0 ? null : plan.ranges
+  const columns = Math.max(1, plan.columnIds.length)
+  const inMemory = snapshot.visibleRows.reduce((sum, rows) => sum + rows, 0)
+  let work = inMemory * columns * (ranges === null ? 1 : rangeShare)
+  for (const part of snapshot.version.parts) {
+    if (touches(ranges, part.minTs, part.maxTs)) work += partValues + partRows(part, ranges) * columns
+  }
+  return work
+}
+
+/** Rows of a part within the ranges, as if they were spread evenly. */
+function partRows({ rows, minTs, maxTs }: PartDescriptor, ranges: readonly TimeRange[] | null): number {
+  if (ranges === null) return rows
+  const span = Number(maxTs - minTs) + 1
+  let covered = 0
+  for (const { lo, hi } of ranges) {
+    const from = lo > minTs ? lo : minTs
+    const to = hi < maxTs ? hi : maxTs
+    if (from <= to) covered += Number(to - from) + 1
+  }
+  return (rows * Math.min(covered, span)) / span
+}

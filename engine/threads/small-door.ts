@@ -1,0 +1,73 @@
+// The way of small queries: on the main thread, when the snapshots of their tables say that it is worth it. Such a query is
+// over before anything else happens, so it holds no snapshot, and its result is there as a whole.
+
+import type { ReadyRows } from '../engine.js'
+import type { RunQuery } from '../sql/exec/messages.js'
+import type { SmallQueries, SmallResult } from '../sql/exec/small-queries.js'
+import type { Value } from '../types/value.js'
+import type { CatalogView } from './catalog-view.js'
+import type { QueryDoor, QuerySummary, RunningQuery } from './query-door.js'
+
+export interface SmallDoorOptions {
+  /** Asked at the first query: what it needs takes some milliseconds to make. */
+  readonly small: () => SmallQueries
+  readonly view: CatalogView
+  readonly queries: QueryDoor
+}
+
+export class SmallDoor {
+  readonly #options: SmallDoorOptions
+  #made: SmallQueries | null = null
+
+  constructor(options: SmallDoorOptions) {
+    this.#options = options
+  }
+
+  /** Null: the query has to go to a query thread. */
+  run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>): RunningQuery | null {
+    const { view, queries } = this.#options
+    this.#made ??= this.#options.small()
+    const small = this.#made
+    // EXPLAIN ANALYZE tells of the threads.
+    if (request.profile !== undefined) return null
+    const { query, encoding } = request
+    const snapshots = view.glance(query.tables)
+    if (!small.mayRun(query, encoding, snapshots)) return null
+    const queryId = queries.nextQueryId
+    const result = small.run({ kind: 'run', queryId, snapshots, ...request })
+    if (result === null) return null
+    queries.nextQueryId++
+    return new FinishedQuery(queryId, result)
+  }
+}
+
+class FinishedQuery implements RunningQuery {
+  readonly queryId: number
+  readonly ready: ReadyRows | null
+  readonly summary: Promise<QuerySummary>
+  readonly #result: SmallResult
+
+  constructor(queryId: number, result: SmallResult) {
+    this.queryId = queryId
+    this.#result = result
+    const { blocks, end } = result
+    this.summary = end instanceof Error ? Promise.reject(end) : Promise.resolve(end)
+    this.summary.catch(() => {})
+    this.ready = end instanceof Error ? null : { blocks, rows: end.rows, cut: end.cut }
+  }
+
+  cancel(): void {}
+
+  get blocks(): AsyncIterable<Uint8Array> {
+    return this.#iterate(this.#result.blocks)
+  }
+
+  get values(): AsyncIterable<readonly (readonly Value[])[]> {
+    return this.#iterate(this.#result.values)
+  }
+
+  async *#iterate<T>(items: readonly T[]): AsyncGenerator<T> {
+    yield* items
+    if (this.#result.end instanceof Error) throw this.#result.end
+  }
+}

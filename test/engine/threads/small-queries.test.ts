@@ -1,0 +1,91 @@
+// Goal: small queries run where they are planned and answer what a query thread would; the others are handed over.
+// Method: two engines with the same tables, one of which hands everything over; `ready` tells which way a query went.
+
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { RowsResult } from '../../../engine/engine.js'
+import { budgets } from '../../../engine/memory/budgets.js'
+import { createFaultyDisk } from '../../support/faulty-files.js'
+import { executeOptions, InlineEngine } from '../../support/inline-engine.js'
+
+const tables = [
+  'create table small (ts timestamp, host symbol, value double) timestamp(ts) partition by day',
+  "insert into small select dateadd('m', x::int, '2024-05-01T00:00:00Z'), 'h' || (x % 7), x / 4.0 from long_sequence(900)",
+  'create table large (ts timestamp, n long, text varchar) timestamp(ts) partition by day',
+  "insert into large select dateadd('s', x::int, '2024-05-01T00:00:00Z'), x, 'text ' || x from long_sequence(40000)",
+  'create table stored (ts timestamp, n long) timestamp(ts) partition by day',
+  "insert into stored select dateadd('m', x::int, '2024-05-01T00:00:00Z'), x from long_sequence(3000)",
+]
+
+const smallOnes = [
+  'select 1',
+  'select 1 + x, x::string from long_sequence(20)',
+  "select * from small where ts = '2024-05-01T03:00:00Z'",
+  "select * from small where host = 'h3' and value > 100",
+  'select * from small latest on ts partition by host',
+  'select host, avg(value), count() from small order by host',
+  "select ts, max(value) from small where ts in '2024-05-01T02' sample by 10m",
+  'select a.host, b.value from small a join small b on (a.ts = b.ts) where a.value < 3',
+  'select * from small where value > (select avg(value) from small) order by value desc limit 5',
+  'select * from large limit 7',
+  'select n, text from large limit -3',
+  'select count() from small',
+]
+
+const large = [
+  'select count(n), max(text) from large',
+  'select count() from small a cross join small b',
+  'select sum(x) from long_sequence(1000000)',
+]
+
+let engine: InlineEngine
+let handing: InlineEngine
+
+async function made(small: boolean): Promise<InlineEngine> {
+  const { files } = createFaultyDisk()
+  files.makeDirectory('/db')
+  files.syncDirectory('/')
+  const inline = new InlineEngine({ files, small })
+  await inline.settle()
+  for (const sql of tables) await inline.run(sql)
+  return inline
+}
+
+beforeAll(async () => {
+  engine = await made(true)
+  handing = await made(false)
+})
+
+async function isSmall(sql: string): Promise<boolean> {
+  const result = (await engine.until(engine.engine.execute(sql, executeOptions))) as RowsResult
+  const iterator = result.values[Symbol.asyncIterator]()
+  await engine.until(iterator.next())
+  await iterator.return?.()
+  await engine.settle()
+  return result.ready !== null
+}
+
+describe('a small query', () => {
+  test.each(smallOnes)('%s', async (sql) => {
+    const before = engine.allocator.used(budgets.queries)
+    expect(await isSmall(sql)).toBe(true)
+    expect(await engine.rows(sql)).toEqual(await handing.rows(sql))
+    expect(engine.allocator.used(budgets.queries)).toBe(before)
+  })
+})
+
+test.each(large)('%s is handed over', async (sql) => {
+  expect(await isSmall(sql)).toBe(false)
+  expect(await engine.rows(sql)).toEqual(await handing.rows(sql))
+})
+
+test('pages that nobody has read yet are left to a query thread', async () => {
+  await engine.run('checkpoint')
+  await engine.settle()
+  const sql = "select n from stored where ts > '2024-05-02T12:00:00Z' and n % 10 = 0"
+  expect(await isSmall(sql)).toBe(false)
+  expect(await isSmall(sql)).toBe(false)
+  // The pages are in the cache, and the attempts have rested.
+  for (let run = 0; run < 5 && !(await isSmall(sql)); run++);
+  expect(await isSmall(sql)).toBe(true)
+  expect(await engine.rows(sql)).toEqual(await handing.rows(sql))
+})
