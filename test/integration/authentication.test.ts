@@ -8,6 +8,8 @@ import { createPrivateKey, sign } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { Sender } from '@questdb/nodejs-client'
 import pg from 'pg'
+// @ts-expect-error it has no types
+import Cursor from 'pg-cursor'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
 
@@ -83,6 +85,33 @@ const known: Record<string, { header: string; rights: readonly string[] }> = {
   idle: { header: basic('idle:i'), rights: [] },
   token: { header: '', rights: ['read'] },
 }
+
+/** What changes something, or brings it onto the disk, by other ways than a plain INSERT. */
+const waysRound = [
+  'with x as (select now() t, 1 a) insert into m(ts, a) select t, a from x',
+  "copy (select * from m) to 'out.csv'",
+  "copy m to 'out.csv'",
+  "copy m from 'out.csv'",
+  'copy m from stdin',
+  'create table w as (select 1 a)',
+  'create view w as (select 1 a)',
+  'update m set a = 1',
+  'delete from m',
+  'truncate table m',
+  'drop table m',
+  'rename table m to w',
+  'alter table m drop column a',
+  'vacuum table m',
+  'checkpoint',
+  'checkpoint create',
+  'checkpoint release',
+  'select * from (select reload_config())',
+  'with x as (select reload_config() r) select * from x',
+  'explain analyze select reload_config()',
+  "create user w with password 'w'",
+  'grant all to reader',
+  'alter connector w pause',
+] as const
 
 const server = new TestServer(settings)
 let key: { d: string; x: string; y: string } = { d: '', x: '', y: '' }
@@ -186,6 +215,41 @@ describe.each([false, true])('read-only %s', (readOnly) => {
       else expect(`${statement}: ${wanted ? code : refused(code)}`).toBe(`${statement}: ${wanted ? 'ok' : true}`)
     }
     await client.end()
+  })
+
+  test.each(readOnly ? ['admin', 'reader'] : ['reader'])('no statement of %s gets round it', async (user) => {
+    const [host = '', port] = server.address('postgres').split(':')
+    const password = user === 'admin' ? 'quest' : 'r'
+    const before = [await run('select count(), sum(a) from m'), await run('select table_name from tables() order by 1')]
+    const client = new pg.Client({ host, port: Number(port), user, password })
+    await client.connect()
+    await client.query('prepare held as insert into m(ts, a) values (now(), 9)').catch(() => {})
+    const ways: Record<string, (text: string) => Promise<unknown>> = {
+      simple: (text) => client.query(text),
+      extended: (text) => client.query({ text, values: [], queryMode: 'extended' } as pg.QueryConfig),
+      cursor: (text) => client.query(new Cursor(text)).read(1),
+      'within others': (text) => client.query(`select 1; ${text}; select 2`),
+    }
+    for (const statement of waysRound) {
+      for (const [way, run] of Object.entries(ways)) {
+        const code = await run(statement).then(
+          () => 'taken',
+          (error: { code?: string }) => error.code,
+        )
+        expect(`${way}: ${statement}: ${code}`).toMatch(/: (42501|25006)$/)
+      }
+      const answer = await ask({ right: 'write', method: 'GET', path: `/exec?${sql(statement)}` }, known.reader?.header)
+      const status = statement.startsWith('execute') ? 400 : 403
+      expect(`${statement}: ${answer.status}`).toBe(`${statement}: ${status}`)
+      await answer.arrayBuffer()
+    }
+    const executed = await client.query('execute held').catch((error: { code?: string }) => error.code)
+    expect(['42501', '25006', '26000']).toContain(executed)
+    await client.end()
+    expect([
+      await run('select count(), sum(a) from m'),
+      await run('select table_name from tables() order by 1'),
+    ]).toEqual(before)
   })
 
   test('the wire protocol refuses strangers', async () => {
