@@ -80,7 +80,7 @@ export const kafkaSettings = {
   'value.converter.schemas.enable': {
     type: 'boolean',
     initial: 'false',
-    says: 'JSON records are envelopes of `schema` and `payload`; the payload is taken.',
+    says: 'JSON records are envelopes of `schema` and `payload`: the payload is taken, with the types that the schema names.',
   },
   'value.converter.schema.registry.url': { type: 'words', initial: '', says: 'Schema registry that Avro needs.' },
   'value.converter.basic.auth.user.info': {

@@ -2,10 +2,12 @@
 // an object. The kernel (json-kernel.ts) takes what is regular; this takes everything, and says what is wrong and where.
 
 import { BadRecordError } from './bad-record.js'
+import { type ConnectType, type ConnectTypes, connectTypes, numberOfType, textOfType } from './connect-schema.js'
 import type { RowMapper } from './row-mapper.js'
 
 const depthMax = 64
 const elementsMax = 1_000_000
+const schemasMax = 1000
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
@@ -29,6 +31,12 @@ export class JsonReader {
   #at = 0
   readonly #mapper: RowMapper
   readonly #learner: KeyLearner | null
+  /** Of the envelope that is read. */
+  #types: ConnectTypes | null = null
+  /** By prefix and text. */
+  readonly #schemas = new Map<string, ConnectTypes>()
+  /** The last one of each prefix: almost always the next one. */
+  readonly #lastSchemas = new Map<string, { readonly text: string; readonly types: ConnectTypes }>()
 
   constructor(mapper: RowMapper, learner: KeyLearner | null = null) {
     this.#mapper = mapper
@@ -37,32 +45,62 @@ export class JsonReader {
 
   /**
    * Reads one value. Members of an object are columns named by their paths behind the prefix; any other value is the
-   * column `prefix`, or `fallback` when that is empty. `member`: only this member of the object (of an envelope) counts.
+   * column `prefix`, or `fallback` when that is empty. `isEnvelope`: `{"schema": .., "payload": ..}`; the payload counts.
+   * False for an envelope whose payload is null.
    */
-  read(bytes: Uint8Array, prefix: string, fallback: string, member = ''): void {
+  read(bytes: Uint8Array, prefix: string, fallback: string, isEnvelope = false): boolean {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     // One character a byte: positions are those of the bytes.
     this.#text = this.#bytes.toString('latin1')
     this.#at = 0
     this.#blanks()
-    if (member !== '') this.#envelope(member, prefix, fallback)
+    this.#types = null
+    let isThere = true
+    if (isEnvelope) isThere = this.#envelope(prefix, fallback)
     else if (this.#text[this.#at] === '{') this.#object(prefix, 0, this.#learner?.root ?? 0)
     else this.#value(prefix === '' ? fallback : prefix, 0, 0)
     this.#blanks()
     if (this.#at < this.#text.length) throw this.#error('text behind the value')
+    return isThere
   }
 
-  #envelope(member: string, prefix: string, fallback: string): void {
-    let found = false
+  /** The payload is read when the schema is known: their order is free. */
+  #envelope(prefix: string, fallback: string): boolean {
+    let payloadAt = -1
     this.#members((name) => {
-      if (name !== member) this.#skip(0)
+      if (name === 'schema') this.#types = this.#schema(prefix, fallback)
       else {
-        found = true
-        if (this.#text[this.#at] === '{') this.#object(prefix, 0, 0)
-        else this.#value(prefix === '' ? fallback : prefix, 0, 0)
+        if (name === 'payload') payloadAt = this.#at
+        this.#skip(0)
       }
     })
-    if (!found) throw new BadRecordError(`the record has no member '${member}'`)
+    if (payloadAt < 0) throw new BadRecordError("the record has no member 'payload'")
+    if (this.#text[payloadAt] === 'n') return false
+    const end = this.#at
+    this.#at = payloadAt
+    if (this.#text[this.#at] === '{') this.#object(prefix, 0, 0)
+    else this.#value(prefix === '' ? fallback : prefix, 0, 0)
+    this.#at = end
+    return true
+  }
+
+  #schema(prefix: string, fallback: string): ConnectTypes {
+    const last = this.#lastSchemas.get(prefix)
+    if (last !== undefined && this.#text.startsWith(last.text, this.#at)) {
+      this.#at += last.text.length
+      return last.types
+    }
+    const start = this.#at
+    this.#skip(0)
+    const text = this.#bytes.toString('utf8', start, this.#at)
+    const id = `${prefix} ${text}`
+    const types = this.#schemas.get(id) ?? connectTypes(text, prefix, fallback)
+    if (this.#schemas.size >= schemasMax) this.#schemas.clear()
+    this.#schemas.set(id, types)
+    // A number's text may be the beginning of another's.
+    const isObject = this.#text[start] === '{'
+    if (isObject) this.#lastSchemas.set(prefix, { text: this.#text.slice(start, this.#at), types })
+    return types
   }
 
   #object(prefix: string, depth: number, parent: number): void {
@@ -99,7 +137,7 @@ export class JsonReader {
         this.#object(path, depth, self)
         return
       case '"':
-        this.#mapper.text(path, this.#string())
+        this.#words(path)
         return
       case '[':
         this.#array(path, depth)
@@ -117,8 +155,26 @@ export class JsonReader {
         this.#mapper.missing(path)
         return
       default:
-        this.#mapper.number(path, this.#number())
+        this.#numeral(path)
     }
+  }
+
+  #words(path: string): void {
+    const type = this.#typeOf(path)
+    const text = this.#string()
+    if (type === undefined) this.#mapper.text(path, text)
+    else textOfType(this.#mapper, type, path, text)
+  }
+
+  #numeral(path: string): void {
+    const type = this.#typeOf(path)
+    const text = this.#number()
+    if (type === undefined) this.#mapper.number(path, text)
+    else numberOfType(this.#mapper, type, path, text)
+  }
+
+  #typeOf(path: string): ConnectType | undefined {
+    return this.#types === null ? undefined : this.#types.get(path)
   }
 
   /** Numbers of equal depth and length are an array of doubles; other arrays have no type here. */

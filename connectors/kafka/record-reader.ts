@@ -129,12 +129,11 @@ export class RecordReader {
       return count
     }
     if (valueFormat !== 'csv') {
-      this.#row(place, record, () => this.#value(valueFormat, value, valuePrefix))
-      return 1
+      return this.#row(place, record, () => this.#value(valueFormat, value, valuePrefix)) ? 1 : 0
     }
     const rows = csvRows(value, csvDelimiter)
     if (rows.length === 0) throw new BadRecordError('the record is empty')
-    this.#rows(rows, (row) => this.#row(place, record, () => readCsvRow(this.#mapper, row, this.#options)))
+    this.#rows(rows, (row) => this.#csvRow(place, record, row))
     return rows.length
   }
 
@@ -149,11 +148,16 @@ export class RecordReader {
     }
   }
 
-  #row(place: TopicPartition, record: FetchedRecord, fill: () => void): void {
+  /** False, and no line, when `fill` found nothing to store. */
+  #row(place: TopicPartition, record: FetchedRecord, fill: () => boolean): boolean {
     this.#mapper.begin(this.#tableOf(place, record))
     if (this.#options.includeKey && record.key !== null) this.#key(record.key)
-    fill()
+    if (!fill()) {
+      this.#lines.cancel()
+      return false
+    }
     this.#mapper.end(record.timestamp)
+    return true
   }
 
   /** Null when the key cannot be part of a name, or the name is longer than any may be. */
@@ -176,10 +180,19 @@ export class RecordReader {
     return this.#table
   }
 
-  #value(format: 'json' | 'avro' | 'string', value: Uint8Array, prefix: string): void {
-    if (format === 'json') this.#json.read(value, prefix, valueName, this.#options.schemasEnabled ? 'payload' : '')
-    else if (format === 'avro') this.#readAvro(value, prefix, valueName)
+  #csvRow(place: TopicPartition, record: FetchedRecord, row: Parameters<typeof readCsvRow>[1]): void {
+    this.#row(place, record, () => {
+      readCsvRow(this.#mapper, row, this.#options)
+      return true
+    })
+  }
+
+  /** False for an envelope without a payload: a tombstone. */
+  #value(format: 'json' | 'avro' | 'string', value: Uint8Array, prefix: string): boolean {
+    if (format === 'json') return this.#json.read(value, prefix, valueName, this.#options.schemasEnabled)
+    if (format === 'avro') this.#readAvro(value, prefix, valueName)
     else this.#mapper.text(prefix === '' ? valueName : prefix, textOf(value))
+    return true
   }
 
   #key(key: Uint8Array): void {
@@ -187,7 +200,7 @@ export class RecordReader {
     const name = keyPrefix === '' ? keyName : keyPrefix
     if (keyFormat === 'none') return
     if (keyFormat === 'string') this.#mapper.text(name, textOf(key))
-    else if (keyFormat === 'json') this.#json.read(key, keyPrefix, keyName, schemasEnabled ? 'payload' : '')
+    else if (keyFormat === 'json') this.#json.read(key, keyPrefix, keyName, schemasEnabled)
     else if (keyFormat === 'avro') this.#readAvro(key, keyPrefix, keyName)
     else if (keyFormat === 'double') this.#mapper.double(name, numberKey(key, 'double') as number)
     else this.#mapper.number(name, String(numberKey(key, keyFormat)))

@@ -106,6 +106,62 @@ describe('JSON', () => {
     const text = '{"schema":{"type":"struct","fields":[]},"payload":{"a":{"b":1}}}'
     expect(line(text, { schemasEnabled: true })).toBe('machine-data a_b=1i\n')
     expect(line('{"a":1}', { schemasEnabled: true })).toBe("the record has no member 'payload'")
+    expect(line('{"schema":null,"payload":7}', { schemasEnabled: true })).toBe('machine-data value=7i\n')
+    expect(line('{"payload":{"a":1}}', { schemasEnabled: true })).toBe('machine-data a=1i\n')
+    expect(line('{"schema":[],"payload":1}', { schemasEnabled: true })).toBe(
+      'the schema of the envelope cannot be read',
+    )
+  })
+
+  const connect = 'org.apache.kafka.connect.data'
+  test.each<[string, object, unknown, string]>([
+    ['timestamp', { type: 'int64', name: `${connect}.Timestamp` }, 1_700_000_000_123, 'f=1700000000123000t'],
+    ['date', { type: 'int32', name: `${connect}.Date` }, 19_000, 'f=1641600000000000t'],
+    ['time stays a number', { type: 'int32', name: `${connect}.Time` }, 5000, 'f=5000i'],
+    [
+      'micros',
+      { type: 'int64', name: 'io.debezium.time.MicroTimestamp' },
+      1_700_000_000_000_001,
+      'f=1700000000000001t',
+    ],
+    ['nanos', { type: 'int64', name: 'io.debezium.time.NanoTimestamp' }, 1_700_000_000_000, 'f=1700000000t'],
+    ['zoned', { type: 'string', name: 'io.debezium.time.ZonedTimestamp' }, '1970-01-01T00:00:01Z', 'f=1000000t'],
+    ['decimal', { type: 'bytes', name: `${connect}.Decimal`, parameters: { scale: '2' } }, 'AMg=', 'f=2'],
+    ['a negative one', { type: 'bytes', name: `${connect}.Decimal`, parameters: { scale: '2' } }, '/zg=', 'f=-2'],
+    ['one in digits', { type: 'bytes', name: `${connect}.Decimal`, parameters: { scale: '2' } }, 2.25, 'f=2.25'],
+    ['double', { type: 'double' }, 5, 'f=5'],
+    ['int', { type: 'int32' }, 5, 'f=5i'],
+    ['null', { type: 'int64', name: `${connect}.Timestamp` }, null, ''],
+  ])('types that an envelope names: %s', (_name, type, value, wanted) => {
+    const schema = {
+      type: 'struct',
+      fields: [
+        { ...type, field: 'f' },
+        { type: 'int32', field: 'z' },
+      ],
+    }
+    const expected = `machine-data ${[wanted, 'z=1i'].filter((text) => text !== '').join()}\n`
+    const payload = { f: value, z: 1 }
+    expect(line(JSON.stringify({ schema, payload }), { schemasEnabled: true })).toBe(expected)
+    expect(line(JSON.stringify({ payload, schema }), { schemasEnabled: true })).toBe(expected)
+    const nested = { type: 'struct', fields: [{ ...schema, field: 'n' }] }
+    const within = line(JSON.stringify({ schema: nested, payload: { n: payload } }), { schemasEnabled: true })
+    expect(within).toBe(expected.replace(/(f|z)=/g, 'n_$1='))
+  })
+
+  test('an envelope: bytes have no column, the timestamp is a field, schemas change', () => {
+    const of = (type: object, f: unknown): string =>
+      JSON.stringify({ schema: { type: 'struct', fields: [{ ...type, field: 'f' }] }, payload: { f, z: 1 } })
+    expect(line(of({ type: 'bytes' }, 'AAE='), { schemasEnabled: true })).toBe('unsupported type: bytes [field=f]')
+    const time = { type: 'int64', name: `${connect}.Timestamp` }
+    expect(line(of(time, 1000), { schemasEnabled: true, timestampFields: ['f'] })).toBe('machine-data z=1i 1000000t\n')
+    const records = [of(time, 1), of({ type: 'int64' }, 2), of(time, 3), of({ type: 'double' }, 4)].map((text) =>
+      record(text),
+    )
+    expect(read(records, { schemasEnabled: true }, true).lines).toBe(
+      'machine-data f=1000t,z=1i\nmachine-data f=2i,z=1i\nmachine-data f=3000t,z=1i\nmachine-data f=4,z=1i\n',
+    )
+    expect(line('{"schema":null,"payload":null}', { schemasEnabled: true })).toBe('')
   })
 })
 
