@@ -16,13 +16,27 @@ const cacheEntriesMax = 4096
 export function timeZone(name: string): TimeZone | null {
   const known = zones.get(name)
   if (known !== undefined) return known
-  const zone = fixedZone(name) ?? namedZone(name)
+  const zone = fixedZone(name) ?? namedZone(abbreviations[name.toUpperCase()] ?? name)
   if (zones.size < cacheEntriesMax) zones.set(name, zone)
   return zone
 }
 
+/** Names of summer and winter time that stand for the zone, as clients of this dialect write them. */
+const abbreviations: Record<string, string> = {
+  CEST: 'Europe/Berlin',
+  EEST: 'Europe/Athens',
+  WEST: 'Europe/Lisbon',
+  BST: 'Europe/London',
+  EST: 'America/New_York',
+  EDT: 'America/New_York',
+  CDT: 'America/Chicago',
+  MST: 'America/Denver',
+  MDT: 'America/Denver',
+  PDT: 'America/Los_Angeles',
+}
+
 function fixedZone(name: string): TimeZone | null {
-  const match = /^(?:UTC|GMT|Z)?(?:([+-])(\d{1,2})(?::?(\d{2}))?)?$/i.exec(name)
+  const match = /^(?:UTC|GMT|Z)?(?:([+-]?)(\d{1,2})(?::?(\d{2}))?)?$/i.exec(name)
   if (match === null || name === '') return null
   const [, sign, hours, minutes] = match
   const total = (sign === '-' ? -1 : 1) * (Number(hours ?? '0') * 60 + Number(minutes ?? '0'))

@@ -14,6 +14,8 @@ import { constantOf, convertTo, isUntypedNull } from './types.js'
 const indexType: DataType = dataType('INT')
 
 export function bindArray({ elements, position }: ast.ArrayLiteral, scope: ExpressionScope): Expression {
+  if (elements.length === 0)
+    return constantOf({ shape: [0], data: new Float64Array(0) }, dataType('ARRAY', 1), position)
   const bound = elements.map((element) => bindExpression(element, scope))
   if (bound.some(({ type }) => type.name === 'ARRAY')) return scalarCall('array', bound, position, scope.context)
   if (bound.some((element) => isText(element.type) && !isUntypedNull(element)))

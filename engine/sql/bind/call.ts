@@ -12,7 +12,7 @@ import { aggregateName, bindAggregateOrder } from './aggregate-order.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
 import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
-import { convertArguments, noMatch, resolvedArgument, resultType, scalarCall } from './make-call.js'
+import { boundArgument, convertArguments, noMatch, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { castTo, constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
 import { bindWindowCall } from './window.js'
 
@@ -148,6 +148,7 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
   if (row === undefined) throw noMatch(call.name, args, call.position)
   const converted = convertArguments(row, args)
   if (aggregateOf(row.name, converted) === undefined) throw noMatch(call.name, args, call.position)
+  row.check?.(converted.map(boundArgument), call.position)
   const bound = { name: row.name, args: converted, type: resultType(row.gives, converted), position: call.position }
   return call.orderBy.length === 0 ? bound : { ...bound, orderBy: bindAggregateOrder(call, scope) }
 }

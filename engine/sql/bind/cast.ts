@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, intKinds, listKinds, sameType } from '../../types/column-types.js'
-import { parseUuid } from '../../types/text.js'
+import { parseGeohash, parseIpv4, parseUuid } from '../../types/text.js'
 import { typeName } from '../functions/compare.js'
 import { castValue, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
@@ -58,6 +58,9 @@ function castType({ type, position }: ast.CastExpression, sql: string): DataType
 /** Literals of one character convert or are an error; so do UUIDs. */
 function checkTextCast(text: string, value: Expression, type: DataType): void {
   if (type.name === 'UUID' && parseUuid(text) === null) throw new SqlError('invalid UUID constant', value.position)
+  if (type.name === 'IPv4' && parseIpv4(text) === null) throw new SqlError('invalid IPv4 constant', value.position)
+  if (type.name === 'GEOHASH' && text !== '' && parseGeohash(text, type.a) === null)
+    throw new SqlError('invalid GEOHASH', value.position)
   const needsDigit = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)
   if (value.type.name === 'CHAR' && needsDigit && !/^\d$/.test(text)) {
     throw new SqlError(`inconvertible value: ${text} [CHAR -> ${type.name}]`, value.position)

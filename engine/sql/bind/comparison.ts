@@ -4,6 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import { parseIntervals } from '../../types/interval.js'
+import { parseGeohash } from '../../types/text.js'
 import { dependsOnNow } from '../../types/tick.js'
 import { parseDate, parseTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
@@ -46,6 +47,8 @@ function alignSides(
   if (isUntypedNull(left)) return [isUntypedNull(right) ? left : typedNull(left, right.type), right]
   if (isUntypedNull(right)) return [left, typedNull(right, left.type)]
   if (comparableAsIs(left.type, right.type)) return [left, right]
+  if (left.type.name === 'GEOHASH') return [left, geohashLiteral(right)]
+  if (right.type.name === 'GEOHASH') return [geohashLiteral(left), right]
   if (isTime(left.type) || left.type.name === 'DATE') {
     if (isText(right.type)) return [left, timeLiteral(right, left.type, operator)]
   } else if ((isTime(right.type) || right.type.name === 'DATE') && isText(left.type)) {
@@ -90,6 +93,15 @@ function orderedSymbol(operator: string, left: DataType, right: DataType): DataT
   if (operator === '=' || operator === '<>') return null
   const mixed = (left.name === 'SYMBOL' && isNumber(right)) || (right.name === 'SYMBOL' && isNumber(left))
   return mixed ? dataType('DOUBLE') : null
+}
+
+/** `geo = 'u33d'`: a text literal beside a geohash is one, with five bits for each letter. */
+function geohashLiteral(text: Expression): Expression {
+  if (!isConstant(text) || typeof text.value !== 'string') return text
+  const bits = text.value.length * 5
+  const value = bits === 0 || bits > 60 ? null : parseGeohash(text.value, bits)
+  if (value === null) throw new SqlError('invalid GEOHASH', text.position)
+  return constantOf(value, dataType('GEOHASH', bits), text.position)
 }
 
 /** What a text literal is converted to beside a value of the type. */

@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression } from '../parse/ast.js'
-import { expressionText } from '../parse/text.js'
+import { expressionText, writtenUnequal } from '../parse/text.js'
 
 export interface NamedItem {
   readonly alias: { readonly name: string; readonly position: number } | null
@@ -56,8 +56,8 @@ const shownCharactersMax = 64
 function writtenName(expression: Expression, { sql, forDrivers }: NamingRules): string {
   if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
   if (forDrivers && expression.kind === 'call' && isOfDrivers(expression)) return expression.name.toLowerCase()
-  const text = expressionText(doubleFloats(expression, sql)).slice(0, shownCharactersMax)
-  return text.includes('.') ? `"${text}"` : text
+  const text = expressionText(asWritten(expression, sql))
+  return text.includes('.') ? `"${text.slice(0, shownCharactersMax - 3)}"` : text.slice(0, shownCharactersMax)
 }
 
 /** `version()`, `pg_backend_pid()`, `count(*)`: drivers read the column by the function's name. */
@@ -67,13 +67,18 @@ function isOfDrivers({ name, args, over }: Extract<Expression, { kind: 'call' }>
   return /^(pg_\w+|version|current_\w+|set_config|(session_)?user|obj_description|format_type|to_reg\w+)$/i.test(name)
 }
 
-/** `x::float` is a cast to DOUBLE and is named so. */
-function doubleFloats(expression: Expression, sql: string): Expression {
-  if (!/::\s*float\b/i.test(sql)) return expression
+/** `x::float` is a cast to DOUBLE and is named so; `<>` is named as it is written. */
+function asWritten(expression: Expression, sql: string): Expression {
+  if (!/::\s*float\b|<>/i.test(sql)) return expression
   return JSON.parse(JSON.stringify(expression), (_key, value: unknown) => {
+    if (isUnequal(value) && sql.startsWith('<>', value.position)) return { ...value, operator: writtenUnequal }
     if (!isCast(value) || value.type.name !== 'float' || !sql.startsWith('::', value.position)) return value
     return { ...value, type: { ...value.type, name: 'DOUBLE' } }
   }) as Expression
+}
+
+function isUnequal(value: unknown): value is Extract<Expression, { kind: 'binary' }> {
+  return typeof value === 'object' && value !== null && 'operator' in value && value.operator === '<>'
 }
 
 function isCast(value: unknown): value is Extract<Expression, { kind: 'cast' }> {

@@ -10,7 +10,7 @@ import type { Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { type Constant, isConstant, noMatch, scalarCall } from './make-call.js'
 import { type Relation, scopeOf } from './scope.js'
-import { constantOf, convertTo } from './types.js'
+import { constantOf, convertTo, isUntypedNull } from './types.js'
 
 const longType = dataType('LONG')
 const sequenceRowsMax = 1_000_000_000_000n
@@ -31,13 +31,15 @@ export function bindRowFunction(call: Call, args: readonly Expression[], context
 
 function longSequence(call: Call, args: readonly Expression[]): Relation {
   const [count, seed0, seed1] = args.map((argument) => integer(argument))
-  if (count === undefined || args.length > 3 || args.length === 2) throw noMatch(call.name, args, call.position)
+  if (count === undefined || args.length > 3 || args.length === 2)
+    throw new SqlError('invalid arguments', call.position)
   const seed = seed0 === undefined || seed1 === undefined ? null : ([seed0, seed1] as const)
   return relationOf(sequence(count, seed, 'x'))
 }
 
 function integer(argument: Expression): bigint {
-  const value = isNumber(argument.type) ? convertTo(argument, longType) : argument
+  if (isUntypedNull(argument)) return 0n
+  const value = isNumber(argument.type) || isText(argument.type) ? convertTo(argument, longType) : argument
   if (!isConstant(value) || typeof value.value !== 'bigint')
     throw new SqlError('a constant number is expected', argument.position)
   return value.value
@@ -79,9 +81,15 @@ function generateSeries(call: Call, args: readonly Expression[], context: BindCo
   return whole ? integerSeries(start, end, step, context) : doubleSeries(start, end, step, context)
 }
 
+/** Bounds that are the wrong way round for the step change places. */
+function inOrder<T extends number | bigint>(from: T, to: T, rises: boolean): readonly [T, T] {
+  return from > to === rises ? [to, from] : [from, to]
+}
+
 function integerSeries(start: Constant, end: Constant, step: Constant | undefined, context: BindContext): Relation {
-  const [from, to, by] = [integer(start), integer(end), step === undefined ? 1n : integer(step)]
-  if (by === 0n) throw new SqlError('step cannot be 0', step?.position ?? 0)
+  const by = step === undefined ? 1n : integer(step)
+  const [from, to] = inOrder(integer(start), integer(end), by > 0n)
+  if (by === 0n) throw new SqlError('step cannot be zero', step?.position ?? 0)
   const count = (to - from) / by + 1n
   return series(
     longType,
@@ -108,9 +116,10 @@ function doubleSeries(start: Constant, end: Constant, step: Constant | undefined
     throw new SqlError('a constant number is expected', start.position)
   }
   const size = Number(by.value)
-  if (size === 0) throw new SqlError('step cannot be 0', step?.position ?? 0)
-  const count = Math.floor((Number(to.value) - Number(from.value)) / size + 1e-9) + 1
-  return series(type, BigInt(Math.max(0, count)), from, by, context)
+  if (size === 0) throw new SqlError('step cannot be zero', step?.position ?? 0)
+  const [first, last] = inOrder(Number(from.value), Number(to.value), size > 0)
+  const count = Math.floor((last - first) / size + 1e-9) + 1
+  return series(type, BigInt(Math.max(0, count)), constantOf(first, type, from.position), by, context)
 }
 
 function timeSeries(
@@ -133,7 +142,7 @@ function timeSeries(
   }
   if (isText(step.type)) return steppedSeries(type, from, to.value, step, context)
   const by = integer(step)
-  if (by === 0n) throw new SqlError('step cannot be 0', step.position)
+  if (by === 0n) throw new SqlError('step cannot be zero', step.position)
   const span = to.value - from.value
   return series(type, span * by < 0n ? 0n : span / by + 1n, from, constantOf(by, longType, 0), context, 0)
 }

@@ -1,6 +1,8 @@
 // From a plan to operators.
 
 import { unreachable } from '../../base/assert.js'
+import type { Value } from '../../types/value.js'
+import { compileExpression } from '../functions/evaluate.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { aggregateOperator } from './aggregate.js'
@@ -49,7 +51,10 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'filter':
       return filterOperator(context, buildOperator(context, plan.input), plan.columns, plan.predicate)
     case 'project':
-      return projectOperator(seeded(context, plan.input), buildOperator(context, plan.input), plan.expressions)
+      return (
+        seededRows(context, plan) ??
+        projectOperator(seeded(context, plan.input), buildOperator(context, plan.input), plan.expressions)
+      )
     case 'aggregate':
       return buildAggregate(context, plan)
     case 'sample':
@@ -80,6 +85,26 @@ function seeded(context: ExecContext, input: Plan): ExecContext {
   if (input.kind !== 'sequence' || input.seed === null) return context
   const random = createRandom(input.seed[0], input.seed[1])
   return { ...context, evaluation: { ...context.evaluation, random } }
+}
+
+/**
+ * Over a seeded sequence, the columns of a row draw one after the other, and then those of the next row: with the
+ * interpreter, since a script that gives seeds wants the same rows everywhere.
+ */
+function seededRows(context: ExecContext, plan: PlanOf<'project'>): Operator | null {
+  const { input, expressions } = plan
+  if (input.kind !== 'sequence' || input.seed === null || expressions.filter(draws).length < 2) return null
+  const { evaluation } = seeded(context, input)
+  const evaluators = expressions.map((expression) => compileExpression(expression, evaluation))
+  const rows = (from: number, count: number): Value[][] => {
+    const length = Math.min(count, Number(input.count) - from)
+    return Array.from({ length }, (_, index) => evaluators.map((evaluate) => evaluate([BigInt(from + index + 1)])))
+  }
+  return valuesOperator(context, plan.columns, rows, Number(input.count))
+}
+
+function draws(expression: Expression): boolean {
+  return expression.kind === 'call' && (expression.name.startsWith('rnd_') || expression.args.some(draws))
 }
 
 /** Whether symbols of the plan's columns have one dictionary each: rows of one table, filtered perhaps. */

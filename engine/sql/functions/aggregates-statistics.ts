@@ -5,7 +5,7 @@ import { valueBytesMax } from '../../base/limits.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { displayText } from './convert.js'
-import { type Accumulator, type AggregateFunction, accumulator } from './function-types.js'
+import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
 import { textArray } from './text-lists.js'
 
 // Moments of one or two variables: means and sums of squared deviations are updated together (Welford, Chan). ---------
@@ -193,12 +193,38 @@ const quantile = accumulator<Collected>({
     for (const value of other.values) state.values.push(value)
     state.quantile = other.quantile
   },
-  result: (state, { position }) => {
-    if (state.quantile < 0 || state.quantile > 1) throw new SqlError('percentile must be between 0.0 and 1.0', position)
+  result: (state) => {
     const sorted = Float64Array.from(state.values).sort()
     return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(state.quantile * sorted.length) - 1))] ?? null
   },
 })
+
+/** The second argument of approx_median is a precision. */
+const middle: Accumulator<unknown> = {
+  ...quantile,
+  add: (state, [value = null], site) => quantile.add(state, [value], site),
+}
+
+function checkPercentile(args: readonly BoundArgument[], position: number): void {
+  const [, share, ...precision] = args
+  checkPrecision(precision)
+  if (share?.constant === undefined)
+    throw new SqlError('percentile must be a constant or runtime constant', share?.position ?? position)
+  const value = share.constant
+  if (typeof value !== 'number' || !(value >= 0 && value <= 1))
+    throw new SqlError('percentile must be between 0.0 and 1.0', position)
+}
+
+function checkMedian([, ...precision]: readonly BoundArgument[]): void {
+  checkPrecision(precision)
+}
+
+function checkPrecision([precision]: readonly BoundArgument[]): void {
+  if (precision === undefined) return
+  const value = precision.constant
+  if (typeof value !== 'number' || value < 0 || value > 5)
+    throw new SqlError('precision must be between 0 and 5', precision.position)
+}
 
 const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((type) =>
   (
@@ -206,6 +232,7 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
       ['approx_percentile', [type, 'DOUBLE']],
       ['approx_percentile', [type, 'DOUBLE', 'INT']],
       ['approx_median', [type]],
+      ['approx_median', [type, 'INT']],
       ['median', [type]],
     ] as const
   ).map(
@@ -213,9 +240,10 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
       name,
       takes,
       gives: 'DOUBLE',
-      says: 'The value below which a share of the values lies.',
+      says: 'The value below which a share of the values lies. It is exact, whatever the precision (0 to 5).',
       example: type === 'LONG' && name === 'median' ? ['median(x)', '3.0'] : null,
-      accumulator: quantile,
+      check: name === 'approx_percentile' ? checkPercentile : checkMedian,
+      accumulator: name.endsWith('median') ? middle : quantile,
     }),
   ),
 )

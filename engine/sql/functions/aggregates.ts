@@ -1,10 +1,11 @@
 // Sums, counts, extremes, first and last: the aggregates that everybody uses, as exact interpreters. NULL is passed
 // over; over no values count is 0 and the rest NULL.
 
-import type { ColumnType } from '../../types/column-types.js'
+import { SqlError } from '../../base/errors.js'
+import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { compareValues, keyText } from './compare.js'
-import { type Accumulator, type AggregateFunction, accumulator } from './function-types.js'
+import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
 
 interface Sum {
   total: number
@@ -64,6 +65,35 @@ const integerAverage = accumulator<{ total: bigint; count: number }>({
   result: (state) => (state.count === 0 ? null : Number(state.total) / state.count),
 })
 
+/** The exact sum is divided at the scale of the result, halves to the even digit. */
+const decimalAverage = accumulator<{ total: bigint; count: number }>({
+  ...(integerSum as Accumulator<{ total: bigint; count: number }>),
+  result: ({ total, count }, { type, argTypes }) => {
+    if (count === 0) return null
+    const shift = type.b - (argTypes[0]?.b ?? 0)
+    const scaled = shift >= 0 ? total * 10n ** BigInt(shift) : total
+    return divideHalfEven(scaled, BigInt(count) * (shift < 0 ? 10n ** BigInt(-shift) : 1n))
+  },
+})
+
+function divideHalfEven(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor
+  const rest = dividend % divisor
+  const twice = (rest < 0n ? -rest : rest) * 2n
+  const isUp = twice > divisor || (twice === divisor && quotient % 2n !== 0n)
+  return isUp ? quotient + (dividend < 0n ? -1n : 1n) : quotient
+}
+
+function checkScale(argument: BoundArgument | undefined): void {
+  const scale = argument?.constant
+  if (typeof scale === 'number' && scale >= 0 && scale <= 76) return
+  const message =
+    typeof scale === 'number' && scale > 76
+      ? `scale exceeds maximum of 76: ${scale}`
+      : `non-negative scale required: ${String(scale)}`
+  throw new SqlError(message, argument?.position ?? 0)
+}
+
 function sumRow(
   type: ColumnType,
   gives: ColumnType | 'FIRST',
@@ -121,6 +151,38 @@ const sums: AggregateFunction[] = [
     says: 'Mean of the values.',
     example: ['avg(x)', '3.0'],
     accumulator: integerAverage,
+  },
+  {
+    name: 'avg',
+    takes: ['BOOLEAN'],
+    gives: 'DOUBLE',
+    says: 'Share of true.',
+    example: ['avg(x > 2)', '0.6'],
+    accumulator: average,
+  },
+  {
+    name: 'avg',
+    takes: ['DECIMAL'],
+    gives: 'FIRST',
+    says: 'Mean of the decimals, at their scale.',
+    example: null,
+    accumulator: decimalAverage,
+  },
+  {
+    name: 'avg',
+    takes: ['DECIMAL', 'INT'],
+    gives: ([first, scale]) => {
+      const digits = Number(scale?.constant ?? 0)
+      return dataType(
+        'DECIMAL',
+        Math.min(76, Math.max(1, (first?.type.a ?? 18) - (first?.type.b ?? 0) + digits)),
+        digits,
+      )
+    },
+    says: 'Mean of the decimals, at a scale.',
+    example: null,
+    check: (args) => checkScale(args[1]),
+    accumulator: decimalAverage,
   },
   { name: 'avg', takes: ['DOUBLE'], gives: 'DOUBLE', says: 'Mean of the values.', example: null, accumulator: average },
 ]
@@ -180,8 +242,13 @@ const counts: AggregateFunction[] = [
         name: 'approx_count_distinct',
         takes,
         gives: 'LONG',
-        says: 'Number of different values; may be estimated.',
+        says: 'Number of different values; may be estimated, with a precision.',
         example: null,
+        check: (args, position) => {
+          const precision = args[1]?.constant
+          if (args.length > 1 && (typeof precision !== 'number' || precision < 4 || precision > 18))
+            throw new SqlError('precision must be between 4 and 18', position)
+        },
         accumulator: countingDistinct,
       }),
     ),
@@ -263,6 +330,13 @@ const kept: AggregateFunction[] = [
   keeper('last_not_null', 'Last value that is not NULL.', '5', lastPresent),
 ]
 
+/** The small integers become LONG, a literal NULL a DOUBLE. */
+function widenedFirst([first]: readonly BoundArgument[]): DataType {
+  const type = first?.type ?? dataType('DOUBLE')
+  if (type.name === 'BYTE' || type.name === 'SHORT' || type.name === 'INT') return dataType('LONG')
+  return type
+}
+
 /** The value at the row where another one is smallest or largest. */
 function argument(sign: 1 | -1): Accumulator<unknown> {
   interface Best {
@@ -285,7 +359,7 @@ function argument(sign: 1 | -1): Accumulator<unknown> {
 const arguments_: AggregateFunction[] = ['arg_min', 'min_by', 'arg_max', 'max_by'].map((name) => ({
   name,
   takes: ['ANY', 'ANY'],
-  gives: 'FIRST',
+  gives: widenedFirst,
   says: name.includes('min')
     ? 'The first value at the row where the second is smallest.'
     : 'The first value at the row where the second is largest.',

@@ -60,7 +60,8 @@ const folds: ScalarFunction[] = [
     gives: 'INT',
     says: 'Number of elements that are not NULL.',
     example: ['array_count(ARRAY[1.0, null])', '1'],
-    eval: ([a]) => present(array(a).data).length,
+    seesNull: true,
+    eval: ([a]) => (a === null ? 0 : present(array(a).data).length),
   },
 ]
 
@@ -249,6 +250,33 @@ function arrayOf(args: readonly BoundArgument[]): ReturnType<typeof dataType> {
   return dataType('ARRAY', dimensions)
 }
 
+function checkBuild(args: readonly BoundArgument[], position: number): void {
+  const [count, size, ...fillers] = args
+  if (count?.constant === undefined)
+    throw new SqlError('expression type mismatch, expected: LONG constant, actual: LONG', count?.position ?? position)
+  const arrays = Number(count.constant ?? 0)
+  if (!Number.isInteger(arrays) || arrays < 1) throw new SqlError('nArrays must be a positive integer', count.position)
+  if (fillers.length !== arrays) {
+    const message = `array_build with nArrays=${arrays} requires ${arrays + 2} arguments, got ${args.length}`
+    throw new SqlError(message, position)
+  }
+  if (typeof size?.constant === 'number' && size.constant < 0)
+    throw new SqlError(`size must not be negative [size=${size.constant}]`, size.position)
+}
+
+function buildArray(count: number, size: Value, fillers: readonly Value[]): ArrayValue | null {
+  if (size === null) return null
+  const length = typeof size === 'object' && 'data' in size ? size.data.length : Number(size)
+  if (length * count * 8 > valueBytesMax || length < 0) throw new SqlError('array is too long', 0)
+  const data = new Float64Array(length * count).fill(Number.NaN)
+  for (const [index, filler] of fillers.entries()) {
+    const row = data.subarray(index * length, (index + 1) * length)
+    if (typeof filler === 'object' && filler !== null && 'shape' in filler) row.set(filler.data.subarray(0, length))
+    else if (filler !== null) row.fill(Number(filler))
+  }
+  return { shape: count > 1 ? [count, length] : [length], data }
+}
+
 const building: ScalarFunction[] = [
   {
     name: 'array',
@@ -276,14 +304,14 @@ const building: ScalarFunction[] = [
   },
   {
     name: 'array_build',
-    takes: ['LONG', 'INT', 'DOUBLE'],
-    gives: () => dataType('ARRAY', 1),
-    says: 'An array of one dimension with so many equal elements.',
-    example: ['array_build(1, 3, 0)', '[0.0,0.0,0.0]'],
-    eval: ([_dimensions, length, value]) => {
-      if ((length as number) * 8 > valueBytesMax || (length as number) < 0) throw new SqlError('array is too long', 0)
-      return { shape: [length as number], data: new Float64Array(length as number).fill(value as number) }
-    },
+    takes: ['LONG', 'ANY', 'ANY'],
+    more: 'ANY',
+    gives: ([count]) => dataType('ARRAY', Number(count?.constant) > 1 ? 2 : 1),
+    says: 'So many arrays of one length (a number, or the length of an array), each filled with a number or the elements of an array.',
+    example: ['array_build(2, 3, 0, 1)', '[[0.0,0.0,0.0],[1.0,1.0,1.0]]'],
+    seesNull: true,
+    check: checkBuild,
+    eval: ([count, size, ...fillers]) => buildArray(Number(count), size ?? null, fillers),
   },
 ]
 
@@ -331,6 +359,23 @@ const algebra: ScalarFunction[] = [
     says: 'Average price of buying an amount from a book of sizes and prices.',
     example: ['l2price(5.0, ARRAY[1.0, 5.0], ARRAY[10.0, 11.0])', '10.8'],
     eval: ([amount, sizes, prices]) => bookPrice(amount as number, array(sizes).data, array(prices).data),
+  },
+  {
+    name: 'l2price',
+    takes: ['DOUBLE', 'DOUBLE', 'DOUBLE'],
+    more: 'DOUBLE',
+    gives: 'DOUBLE',
+    says: 'Average price of buying an amount from a book: size, price, size, price, ...',
+    example: ['l2price(5.0, 1.0, 10.0, 5.0, 11.0)', '10.8'],
+    check: (args) => {
+      if (args.length % 2 === 0)
+        throw new SqlError('l2price requires an odd number of arguments.', args[args.length - 1]?.position ?? 0)
+    },
+    eval: ([amount, ...levels]) => {
+      const side = (rest: number): Float64Array =>
+        Float64Array.from(levels.filter((_, index) => index % 2 === rest) as number[])
+      return bookPrice(amount as number, side(0), side(1))
+    },
   },
   ...(
     [

@@ -78,6 +78,8 @@ export interface AggregateFunction {
   readonly says: string
   /** Expression over `long_sequence(5)` (column x: 1 to 5) and its result as text. */
   readonly example: readonly [string, string] | null
+  /** As of scalar functions. */
+  readonly check?: ScalarFunction['check']
   readonly accumulator: Accumulator<unknown>
 }
 

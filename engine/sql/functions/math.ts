@@ -131,9 +131,9 @@ const rounding: ScalarFunction[] = [
     name: 'round',
     takes: ['DOUBLE'],
     gives: 'DOUBLE',
-    says: 'Nearest whole number, halves away from zero.',
-    example: ['round(3.5)', '4.0'],
-    eval: ([x]) => roundDecimal(x as number, 0, 'halfUp'),
+    says: 'Nearest whole number, halves upwards.',
+    example: ['round(-2.5)', '-2.0'],
+    eval: ([x]) => Math.round(x as number) + 0,
   },
   roundRow(
     'round',
@@ -149,18 +149,26 @@ const rounding: ScalarFunction[] = [
   ),
   roundRow('round_up', 'Rounds to places, away from zero.', ['round_up(1.21, 1)', '1.3'], 'up'),
   roundRow('round_down', 'Rounds to places, towards zero.', ['round_down(1.29, 1)', '1.2'], 'down'),
-  ...['ceil', 'ceiling'].map((name) => wholeRow(name, 'Smallest whole number that is not less.', Math.ceil)),
-  wholeRow('floor', 'Largest whole number that is not greater.', Math.floor),
+  ...(['LONG', 'FLOAT', 'DOUBLE'] as const).flatMap((type) => [
+    wholeRow('ceil', type, 'Smallest whole number that is not less.', Math.ceil),
+    wholeRow('ceiling', type, 'Smallest whole number that is not less.', Math.ceil),
+    wholeRow('floor', type, 'Largest whole number that is not greater.', Math.floor),
+  ]),
 ]
 
-function wholeRow(name: string, says: string, apply: (x: number) => number): ScalarFunction {
+function wholeRow(
+  name: string,
+  type: 'LONG' | 'FLOAT' | 'DOUBLE',
+  says: string,
+  apply: (x: number) => number,
+): ScalarFunction {
   return {
     name,
-    takes: ['DOUBLE'],
-    gives: 'DOUBLE',
+    takes: [type],
+    gives: type === 'FLOAT' ? 'FLOAT' : 'DOUBLE',
     says,
-    example: [`${name}(-1.2)`, formatDouble(apply(-1.2))],
-    eval: ([x]) => apply(x as number),
+    example: type === 'DOUBLE' ? [`${name}(-1.2)`, formatDouble(apply(-1.2))] : null,
+    eval: ([x]) => apply(Number(x)),
   }
 }
 

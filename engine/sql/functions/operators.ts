@@ -1,6 +1,7 @@
 // Arithmetic and bit operators. Integers wrap at their width, as 64-bit machines do; what wraps to the smallest integer
 // is NULL, and so is division by zero. Operands have one type: the binder has inserted casts.
 
+import { SqlError } from '../../base/errors.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
 import { scaleInteger } from '../../types/number.js'
 import { parseSubnet } from '../../types/text.js'
@@ -289,12 +290,13 @@ const ipv4Rows: ScalarFunction[] = [
 ]
 
 /** The same with its arguments the other way round. */
-function reversed(name: string, { takes, says, eval: evaluate, ...rest }: ScalarFunction): ScalarFunction {
+function reversed(name: string, { takes, says, check, eval: evaluate, ...rest }: ScalarFunction): ScalarFunction {
   return {
     ...rest,
     name,
     takes: [...takes].reverse(),
     says: says.replace('the address is', 'the subnet on the left holds the address, which is'),
+    ...(check === undefined ? {} : { check: (args, position) => check([...args].reverse(), position) }),
     eval: (args, site) => evaluate([...args].reverse(), site),
   }
 }
@@ -306,6 +308,11 @@ function subnetRow(name: string, orEqual: boolean): ScalarFunction {
     gives: 'BOOLEAN',
     says: orEqual ? 'Whether the address is in the subnet or equal to it.' : 'Whether the address is in the subnet.',
     example: null,
+    check: ([, subnet]) => {
+      const text = subnet?.constant
+      if (typeof text === 'string' && parseSubnet(text) === null)
+        throw new SqlError(`invalid argument: ${text}`, subnet?.position ?? 0)
+    },
     eval: ([address, text]) => {
       const subnet = parseSubnet(text as string)
       if (subnet === null) return false
@@ -328,6 +335,18 @@ const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) =>
   return [row(['ARRAY', 'ARRAY']), row(['ARRAY', 'DOUBLE']), row(['DOUBLE', 'ARRAY'])]
 })
 
+const negatedArray: ScalarFunction = {
+  name: '-',
+  takes: ['ARRAY'],
+  gives: 'FIRST',
+  says: 'Every element with the other sign.',
+  example: null,
+  eval: ([a]) => {
+    const { shape, data } = a as ArrayValue
+    return { shape, data: data.map((element) => -element) }
+  },
+}
+
 function combineArrays(left: Value, right: Value, apply: (a: number, b: number) => number): ArrayValue | null {
   const a = left as ArrayValue | number
   const b = right as ArrayValue | number
@@ -347,4 +366,5 @@ export const operatorFunctions: readonly ScalarFunction[] = [
   ...bitRows,
   ...ipv4Rows,
   ...arrayRows,
+  negatedArray,
 ]

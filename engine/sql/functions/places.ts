@@ -3,9 +3,15 @@
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
 import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
-import type { ScalarFunction } from './function-types.js'
+import type { BoundArgument, ScalarFunction } from './function-types.js'
 
 const earthRadiusMeters = 6_371_000.8
+
+function checkDegrees(argument: BoundArgument | undefined, name: string, limit: number): void {
+  const value = argument?.constant
+  if (typeof value !== 'number' || Math.abs(value) <= limit) return
+  throw new SqlError(`${name} must be in [-${limit}.0..${limit}.0] range`, argument?.position ?? 0)
+}
 
 export const placeFunctions: readonly ScalarFunction[] = [
   {
@@ -16,8 +22,14 @@ export const placeFunctions: readonly ScalarFunction[] = [
     example: ['make_geohash(13.4, 52.5, 20)', 'u33d'],
     check: (args) => {
       const bits = args[2]?.constant
-      if (typeof bits === 'number' && (bits < 1 || bits > 60))
+      if (bits === undefined) {
+        const message = 'argument type mismatch for function `make_geohash` at #3 expected: INT constant, actual: INT'
+        throw new SqlError(message, args[2]?.position ?? 0)
+      }
+      if (typeof bits !== 'number' || bits < 1 || bits > 60)
         throw new SqlError('precision must be in [1..60] range', args[2]?.position ?? 0)
+      checkDegrees(args[0], 'longitude', 180)
+      checkDegrees(args[1], 'latitude', 90)
     },
     eval: ([longitude, latitude, bits]) => {
       if (Math.abs(longitude as number) > 180 || Math.abs(latitude as number) > 90) return null

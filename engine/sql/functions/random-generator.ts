@@ -19,7 +19,8 @@ export function createRandom(seed0: bigint, seed1: bigint): Random {
     const y = s1
     s0 = y
     x = BigInt.asUintN(64, x ^ (x << 23n))
-    s1 = x ^ y ^ (x >> 17n) ^ (y >> 26n)
+    // The shifts keep the sign, as in the generator whose rows these are.
+    s1 = BigInt.asUintN(64, x ^ y ^ (BigInt.asIntN(64, x) >> 17n) ^ (BigInt.asIntN(64, y) >> 26n))
     return BigInt.asIntN(64, s1 + y)
   }
   const nextInt = (): number => Number(BigInt.asIntN(32, nextLong()))

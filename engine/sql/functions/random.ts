@@ -2,7 +2,9 @@
 // 0 none.
 
 import { SqlError } from '../../base/errors.js'
+import { valueBytesMax } from '../../base/limits.js'
 import { type ColumnType, dataType } from '../../types/column-types.js'
+import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import type { Random } from './random-generator.js'
@@ -43,9 +45,15 @@ function withRange(row: ScalarFunction): ScalarFunction {
     ) {
       if (low >= high) throw new SqlError('invalid range', position)
     }
-    if (typeof rate === 'number' && rate < 0) throw new SqlError('invalid null rate', args[2]?.position ?? position)
+    if (typeof rate === 'number' && rate < 0) throw new SqlError('invalid NaN rate', args[2]?.position ?? position)
   }
   return { ...row, check }
+}
+
+/** By the size of 16 random bits. */
+function smallInteger(random: Random, low: number, high: number): number {
+  const bits = (random.nextInt() << 16) >> 16
+  return low + (Math.abs(bits) % (high - low + 1))
 }
 
 const integers: ScalarFunction[] = [
@@ -76,20 +84,12 @@ const integers: ScalarFunction[] = [
     ),
   ),
   row('rnd_short', [], 'SHORT', 'Any SHORT.', (random) => (random.nextInt() << 16) >> 16),
-  row(
-    'rnd_short',
-    ['INT', 'INT'],
-    'SHORT',
-    'A SHORT of a range.',
-    (random, [low, high]) => (low as number) + (random.nextPositiveInt() % ((high as number) - (low as number) + 1)),
+  row('rnd_short', ['INT', 'INT'], 'SHORT', 'A SHORT of a range, both bounds within.', (random, [low, high]) =>
+    smallInteger(random, low as number, high as number),
   ),
-  row('rnd_byte', [], 'BYTE', 'Any BYTE.', (random) => (random.nextInt() << 24) >> 24),
-  row(
-    'rnd_byte',
-    ['INT', 'INT'],
-    'BYTE',
-    'A BYTE of a range.',
-    (random, [low, high]) => (low as number) + (random.nextPositiveInt() % ((high as number) - (low as number) + 1)),
+  row('rnd_byte', [], 'BYTE', 'A BYTE from 20 to 127.', (random) => smallInteger(random, 20, 127)),
+  row('rnd_byte', ['INT', 'INT'], 'BYTE', 'A BYTE of a range, both bounds within.', (random, [low, high]) =>
+    smallInteger(random, low as number, high as number),
   ),
 ]
 
@@ -152,10 +152,13 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
 
 const texts: ScalarFunction[] = [
   row('rnd_char', [], 'CHAR', 'A capital letter.', (random) => randomChar(random)),
-  row('rnd_str', [], 'STRING', 'A random text.', (random) => randomText(random, 3, 8)),
+  row('rnd_str', [], 'STRING', 'A random text.', (random) => (skips(random, 0) ? null : randomText(random, 3, 10))),
   listRow('rnd_str', 'STRING'),
   listRow('rnd_symbol', 'SYMBOL'),
   listRow('rnd_varchar', 'VARCHAR'),
+  row('rnd_varchar', [], 'VARCHAR', 'A random text.', (random) =>
+    skips(random, 0) ? null : randomText(random, 3, 10),
+  ),
   ...(['rnd_str', 'rnd_varchar'] as const).map((name) =>
     row(
       name,
@@ -190,18 +193,33 @@ const others: ScalarFunction[] = [
     skips(random, rate) ? null : randomUuid(random),
   ),
   row('rnd_ipv4', [], 'IPv4', 'An address.', (random) => random.nextInt() >>> 0 || 1),
+  {
+    ...row(
+      'rnd_ipv4',
+      ['TEXT', 'INT'],
+      'IPv4',
+      'An address of a subnet (subnet, null rate).',
+      (random, [text, rate]) => {
+        const subnet = parseSubnet(String(text))
+        if (subnet === null || skips(random, rate)) return null
+        return (subnet.network | (random.nextInt() & ~subnet.mask)) >>> 0 || null
+      },
+    ),
+    check: ([subnet]) => {
+      const text = subnet?.constant
+      if (typeof text === 'string' && parseSubnet(text) === null)
+        throw new SqlError(`invalid argument: ${text}`, subnet?.position ?? 0)
+    },
+  },
   row('rnd_long256', [], 'LONG256', 'An integer of 256 bits.', (random) => randomLong256(random)),
   row('rnd_long256', ['INT'], 'LONG256', 'An integer of 256 bits, or NULL.', (random, [rate]) =>
     skips(random, rate) ? null : randomLong256(random),
   ),
   {
-    ...row(
-      'rnd_geohash',
-      ['INT'],
-      geohashOf,
-      'A geohash of so many bits.',
-      (random, [bits]) => random.nextPositiveLong() & ((1n << BigInt(bits as number)) - 1n),
-    ),
+    ...row('rnd_geohash', ['INT'], geohashOf, 'A geohash of so many bits.', (random, [bits]) => {
+      const latitude = random.nextDouble() * 180 - 90
+      return geohashFromCoordinates(random.nextDouble() * 360 - 180, latitude, bits as number)
+    }),
     check: (args) => {
       const bits = args[0]?.constant
       if (typeof bits === 'number' && (bits < 1 || bits > 60))
@@ -231,6 +249,7 @@ const others: ScalarFunction[] = [
           Number(args[index + 3] ?? 1 + (random.nextPositiveInt() % 5)),
         )
         const length = shape.reduce((product, size) => product * size, 1)
+        if (!(length * 8 <= valueBytesMax)) throw new SqlError('array is too long', 0)
         return { shape, data: Float64Array.from({ length }, () => random.nextDouble()) }
       },
     ),
@@ -255,6 +274,7 @@ function randomUuid(random: Random): bigint {
 }
 
 function randomBytes(random: Random, length: number): Uint8Array {
+  if (!(length <= valueBytesMax)) throw new SqlError(`binary value is too long [bytes=${length}]`, 0)
   return Uint8Array.from({ length }, () => random.nextInt() & 255)
 }
 

@@ -65,7 +65,8 @@ export interface ResolvedArgument {
 
 /** null: no way. 0: as it is. */
 export function distance({ type, isNull, isConstant }: ResolvedArgument, pattern: TypePattern): number | null {
-  if (pattern === 'ANY' || isNull) return 0
+  if (pattern === 'ANY') return 0
+  if (isNull) return hasNoNull(pattern) ? 1 : 0
   if (pattern === 'TEXT') return isText(type) ? 0 : type.name === 'UUID' || type.name === 'IPv4' ? 20 : null
   if (pattern === 'TIME') return timeDistance(type, isConstant)
   if (type.name === pattern) return 0
@@ -74,6 +75,11 @@ export function distance({ type, isNull, isConstant }: ResolvedArgument, pattern
   // Text of columns is not taken for numbers or times: a row that does not convert would end the query.
   if (!isConstant && isText(type) && type.name !== 'CHAR' && !isTextName(pattern)) return null
   return index + 1
+}
+
+/** The NULL literal would become a zero of these types. */
+function hasNoNull(pattern: TypePattern): boolean {
+  return pattern === 'BYTE' || pattern === 'SHORT' || pattern === 'BOOLEAN'
 }
 
 function timeDistance(type: DataType, isConstant: boolean): number | null {

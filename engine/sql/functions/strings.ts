@@ -194,18 +194,25 @@ const parts: ScalarFunction[] = [
   row('reverse', ['TEXT'], textOf, 'The characters from last to first.', ["reverse('abc')", 'cba'], ([a]) =>
     [...text(a)].reverse().join(''),
   ),
-  row(
-    'split_part',
-    ['TEXT', 'TEXT', 'INT'],
-    textOf,
-    'One of the parts between delimiters; negative numbers count from the end.',
-    ["split_part('a,b,c', ',', 2)", 'b'],
-    ([a, by, n]) => {
-      const pieces = text(a).split(text(by))
-      return (int(n) > 0 ? pieces[int(n) - 1] : pieces[pieces.length + int(n)]) ?? ''
-    },
-  ),
+  {
+    ...row(
+      'split_part',
+      ['TEXT', 'TEXT', 'INT'],
+      textOf,
+      'One of the parts between delimiters; negative numbers count from the end.',
+      ["split_part('a,b,c', ',', 2)", 'b'],
+      ([a, by, n]) => {
+        const pieces = text(a).split(text(by))
+        return (int(n) > 0 ? pieces[int(n) - 1] : pieces[pieces.length + int(n)]) ?? ''
+      },
+    ),
+    check: checkField,
+  },
 ]
+
+function checkField([, , field]: readonly BoundArgument[]): void {
+  if (field?.constant === 0) throw new SqlError('field position must not be zero', field.position)
+}
 
 const searches: ScalarFunction[] = [
   ...names(['strpos', 'position'], (name) =>
@@ -234,14 +241,17 @@ const searches: ScalarFunction[] = [
     ["replace('aXbXc', 'X', '-')", 'a-b-c'],
     ([a, from, to]) => (text(from) === '' ? text(a) : text(a).replaceAll(text(from), () => text(to))),
   ),
-  row(
-    'regexp_replace',
-    ['TEXT', 'TEXT', 'TEXT'],
-    textOf,
-    'Replaces every match of a regular expression; $1 is its first group.',
-    ["regexp_replace('abc', 'b+', 'x')", 'axc'],
-    ([a, pattern, to]) => compileRegex(text(pattern)).replaceAll(text(a), text(to)),
-  ),
+  {
+    ...row(
+      'regexp_replace',
+      ['TEXT', 'TEXT', 'TEXT'],
+      textOf,
+      'Replaces every match of a regular expression; $1 is its first group.',
+      ["regexp_replace('abc', 'b+', 'x')", 'axc'],
+      ([a, pattern, to]) => compileRegex(text(pattern)).replaceAll(text(a), text(to)),
+    ),
+    check: checkRegex,
+  },
 ]
 
 /** Reports a bad constant pattern at its place, before any row is read. */

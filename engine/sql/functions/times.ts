@@ -106,7 +106,7 @@ function extractName(name: string): ScalarFunction {
     check: (args) => {
       const part = constantText(args[0])?.toLowerCase()
       if (part !== undefined && part !== 'epoch' && extracts[part] === undefined) {
-        throw new SqlError(`unsupported part '${part}'`, args[0]?.position ?? 0)
+        throw new SqlError(`unsupported timestamp part: ${part}`, args[0]?.position ?? 0)
       }
     },
     eval: ([part, ts], site) => {
@@ -122,6 +122,7 @@ function extractName(name: string): ScalarFunction {
 
 const truncUnits: Record<string, Parameters<typeof floorTimestamp>[1]> = {
   nanosecond: { count: 1, unit: 'n' },
+  nanoseconds: { count: 1, unit: 'n' },
   microsecond: { count: 1, unit: 'U' },
   microseconds: { count: 1, unit: 'U' },
   millisecond: { count: 1, unit: 'T' },
@@ -203,7 +204,7 @@ function floorRow(takes: ScalarFunction['takes'], apply: FloorRest): ScalarFunct
     name: 'timestamp_floor',
     takes,
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
-    says: 'Start of the bucket (`5m`, `1h`, `d`, `M`) that holds the point in time, counted from an origin, in a zone with an offset.',
+    says: 'Start of the bucket (`5m`, `1h`, `d`, `M`) that holds the point in time, counted from an origin; with a zone, in its local time.',
     example: takes.length === 2 ? [`timestamp_floor('5m', ${sample})`, '2024-03-31T13:45:00.000000Z'] : null,
     check: checkInterval,
     seesNull: true,
@@ -230,7 +231,7 @@ function floorInZone(
   const sub = floorModulo(ts, scale)
   const local = (toZone((ts - sub) / scale, zone) - shift) * scale + sub
   const start = floorBy(text, local, unit, (origin as bigint | null) ?? 0n)
-  return start === null ? null : fromZone(start / scale + shift, zone) * scale
+  return start === null ? null : start + shift * scale
 }
 
 /** `+01:30`, `-00:45`, `06:00` in microseconds. */
@@ -250,12 +251,7 @@ const arithmetic: ScalarFunction[] = [
     gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
     says: 'Adds so many units (n u T s m h d w M y).',
     example: [`dateadd('M', 1, ${sample})`, '2024-04-30T13:45:30.123456Z'],
-    check: (args) => {
-      const unit = constantText(args[0])
-      if (unit !== undefined && !isTimeUnit(unitLetter(unit))) {
-        throw new SqlError(`invalid time period [unit=${unit}]`, args[0]?.position ?? 0)
-      }
-    },
+    check: (args) => checkUnit(args[0]),
     eval: ([letter, count, ts], site) => {
       const unit = unitLetter(String(letter))
       return isTimeUnit(unit) ? addUnits(ts as bigint, unit, count as number, unitOf(site, 2)) : null
@@ -267,6 +263,10 @@ const arithmetic: ScalarFunction[] = [
     gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
     says: 'Adds so many units by the calendar of a zone.',
     example: null,
+    check: (args) => {
+      checkUnit(args[0])
+      checkZone(args[3])
+    },
     eval: ([letter, count, ts, zoneName], site) => {
       const unit = unitLetter(String(letter))
       const zone = timeZone(String(zoneName))
@@ -279,17 +279,34 @@ const arithmetic: ScalarFunction[] = [
   {
     name: 'datediff',
     takes: ['CHAR', 'TIME', 'TIME'],
-    gives: (args) => dataType(isTimeUnit(unitLetter(constantText(args[0]) ?? 's')) ? 'LONG' : 'TIMESTAMP'),
+    gives: (args) => dataType(isTimeUnit(diffLetter(constantText(args[0]) ?? 's')) ? 'LONG' : 'TIMESTAMP'),
     says: 'Whole units between two points in time, without sign.',
     example: [`datediff('h', '2024-01-01'::timestamp, ${sample})`, '2173'],
     eval: ([letter, a, b], site) => {
-      const unit = unitLetter(String(letter))
+      const unit = diffLetter(String(letter))
       return isTimeUnit(unit) ? unitsBetween(a as bigint, b as bigint, unit, unitOf(site, 1)) : null
     },
   },
 ]
 
+function checkUnit(argument: BoundArgument | undefined): void {
+  const unit = constantText(argument)
+  if (unit === undefined || isTimeUnit(unitLetter(unit))) return
+  throw new SqlError(`invalid time period [unit=${unit}]`, argument?.position ?? 0)
+}
+
+function checkZone(argument: BoundArgument | undefined): void {
+  if (argument?.constant === null) throw new SqlError('timezone must not be null', argument.position)
+  const zone = constantText(argument)
+  if (zone !== undefined && timeZone(zone) === null)
+    throw new SqlError(`invalid timezone: ${zone}`, argument?.position ?? 0)
+}
+
 function unitLetter(text: string): string {
+  return text === 'H' ? 'h' : diffLetter(text)
+}
+
+function diffLetter(text: string): string {
   return text === 'u' ? 'U' : text
 }
 
@@ -303,11 +320,7 @@ function zoneRow(name: 'to_timezone' | 'to_utc', says: string, shown: string): S
     gives: 'FIRST',
     says,
     example: [`${name}(${sample}, 'Europe/Berlin')`, shown],
-    check: (args) => {
-      const zone = constantText(args[1])
-      if (zone !== undefined && timeZone(zone) === null)
-        throw new SqlError(`invalid timezone: ${zone}`, args[1]?.position ?? 0)
-    },
+    check: (args) => checkZone(args[1]),
     eval: ([ts, name], site) => {
       const zone = timeZone(String(name))
       if (zone === null) return null

@@ -29,7 +29,6 @@ const reserved: ReadonlySet<string> = new Set([
   'then',
   'else',
   'end',
-  'by',
   'into',
   'with',
   'set',

@@ -99,12 +99,19 @@ function negate(negated: boolean, text: string): string {
   return negated ? `not(${text})` : text
 }
 
+/** Stands for `<>` where a statement has written it so. */
+export const writtenUnequal = 'written unequal'
+
+function shownOperator(operator: string): string {
+  return operator === '<>' ? '!=' : operator === writtenUnequal ? '<>' : operator
+}
+
 /** Chains of operators lean to the left: the loop keeps a long one off the stack. */
 function binaryText(expression: Extract<Expression, { kind: 'binary' }>): string {
   const parts: string[] = []
   let left: Expression = expression
   while (left.kind === 'binary' && left.operator !== '||' && !left.operator.startsWith('not ')) {
-    parts.push(`${left.operator === '<>' ? '!=' : left.operator} ${expressionText(left.right)}`)
+    parts.push(`${shownOperator(left.operator)} ${expressionText(left.right)}`)
     left = left.left
   }
   if (left.kind === 'binary') parts.push(left.operator === '||' ? `concat(${concatenated(left)})` : negatedText(left))
@@ -141,14 +148,48 @@ function callText(call: Extract<Expression, { kind: 'call' }>): string {
   const schema = call.schema === null ? '' : `${call.schema}.`
   if (call.args.length === 1 && first?.kind === 'star') return `${schema}${call.name}()`
   const name = call.distinct && call.name.toLowerCase() === 'count' ? 'count_distinct' : schema + call.name
+  if (name.toLowerCase() === 'extract' && first?.kind === 'string')
+    return `${name}(${[first.value, ...call.args.slice(1).map(expressionText)].join(', ')})`
   return `${name}(${listText(call.args)})`
 }
 
-function caseText({ operand, branches, otherwise }: CaseExpression): string {
+function caseText(expression: CaseExpression): string {
+  const { operand, branches, otherwise } = expression
+  const switched = switchText(expression)
+  if (switched !== null) return switched
   const parts = operand === null ? ['case'] : ['case', expressionText(operand)]
   for (const branch of branches) parts.push('when', expressionText(branch.when), 'then', expressionText(branch.result))
   if (otherwise !== null) parts.push('else', expressionText(otherwise))
   return [...parts, 'end'].join(' ')
+}
+
+/** A CASE that compares one value with constants is named as the function that it is. */
+function switchText({ operand, branches, otherwise }: CaseExpression): string | null {
+  const parts: string[] = []
+  let value = operand === null ? null : expressionText(operand)
+  for (const { when, result } of branches) {
+    const compared = operand === null ? equality(when) : ([value ?? '', expressionText(when)] as const)
+    if (compared === null || (value !== null && compared[0] !== value)) return null
+    value = compared[0]
+    parts.push(compared[1], expressionText(result))
+  }
+  if (value === null) return null
+  if (otherwise !== null) parts.push(expressionText(otherwise))
+  else if (operand === null) parts.push('null')
+  return `switch(${[value, ...parts].join(', ')})`
+}
+
+/** `a = 1`, `1 = a`: what is compared, and with what. */
+function equality(when: Expression): readonly [string, string] | null {
+  if (when.kind !== 'binary' || when.operator !== '=') return null
+  const { left, right } = when
+  if (isLiteral(right) && !isLiteral(left)) return [expressionText(left), expressionText(right)]
+  if (isLiteral(left) && !isLiteral(right)) return [expressionText(right), expressionText(left)]
+  return null
+}
+
+function isLiteral({ kind }: Expression): boolean {
+  return kind === 'string' || kind === 'integer' || kind === 'float' || kind === 'boolean' || kind === 'decimal'
 }
 
 /** `geohash3c`, `decimal_10_2`, `double[]` */
