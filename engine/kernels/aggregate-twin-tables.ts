@@ -24,10 +24,10 @@ export function tableTwin(memory: SharedMemory): TableKernel {
         memory.u32[(out >>> 2) + r * 2 + 1] = high === 0 ? 0 : (memory.u32[(high >>> 2) + r] as number)
       }
     },
-    fillWithin: (ts, from, rows, low, high, width, value, out) => {
+    fillWithin: (ts, from, rows, low, last, width, value, out) => {
       for (let r = from; r < rows; r++) {
         const t = memory.i64[(ts >>> 3) + r] as bigint
-        if (t < low || t >= high) return r
+        if (t < low || t > last) return r
         if (width === 4) memory.i32[(out >>> 2) + r] = Number(value)
         else memory.i64[(out >>> 3) + r] = value
       }

@@ -66,7 +66,7 @@ export interface AggregateKernel {
   /** out[row] = the 64-bit key {low[row], high[row]}; high 0 = zeros. */
   pairIds(low: number, high: number, rows: number, out: number): void
   /**
-   * Writes a value of 4 or 8 bytes for each row from `from` on as long as low <= ts < high. Returns the first row that is
+   * Writes a value of 4 or 8 bytes for each row from `from` on as long as low <= ts <= last. Returns the first row that is
    * not: most timestamps share their hour with the row before.
    */
   fillWithin(
@@ -74,7 +74,7 @@ export interface AggregateKernel {
     from: number,
     rows: number,
     low: bigint,
-    high: bigint,
+    last: bigint,
     width: 4 | 8,
     value: bigint,
     out: number,

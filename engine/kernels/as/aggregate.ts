@@ -387,19 +387,19 @@ export function pairIds(low: usize, high: usize, rows: usize, out: usize): void 
   }
 }
 
-export function fillWithin(ts: usize, from: usize, rows: usize, low: i64, high: i64, width: u32, value: i64, out: usize): usize {
+export function fillWithin(ts: usize, from: usize, rows: usize, low: i64, last: i64, width: u32, value: i64, out: usize): usize {
   let r = from
   if (width == 4) {
     for (; r < rows; r++) {
       const t = load<i64>(ts + (r << 3))
-      if (t < low || t >= high) break
+      if (t < low || t > last) break
       store<i32>(out + (r << 2), <i32>value)
     }
     return r
   }
   for (; r < rows; r++) {
     const t = load<i64>(ts + (r << 3))
-    if (t < low || t >= high) break
+    if (t < low || t > last) break
     store<i64>(out + (r << 3), value)
   }
   return r

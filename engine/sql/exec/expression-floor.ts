@@ -7,6 +7,7 @@ import { compileExpression } from '../functions/evaluate.js'
 import type { Expression, SampleInterval } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
+import { nullTicks, steadyBounds } from './steady-bounds.js'
 import { batchRowsMax } from './vector.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
@@ -42,19 +43,14 @@ export function compileFloor(
     const from = source(batch).address
     for (let index = 0; index < batch.rows; ) {
       const ts = memory.i64[(from >>> 3) + index] as bigint
-      row[0] = ts === int64Min ? null : ts
-      const start = (floor(row) ?? int64Min) as bigint
-      const next = start === int64Min ? ts : nextBucket(start, interval, unit)
-      // At the ends of the range of timestamps a bucket is cut off.
-      const low = start === int64Min || start > ts ? ts : start
-      const high = next > ts ? next : ts + 1n
-      index = kernels.aggregate.fillWithin(from, index, batch.rows, low, high, 8, start, address)
+      row[0] = ts === nullTicks ? null : ts
+      const start = (floor(row) ?? nullTicks) as bigint
+      const [low, last] = start === nullTicks ? [ts, ts] : steadyBounds(ts, start, nextBucket(start, interval, unit))
+      index = kernels.aggregate.fillWithin(from, index, batch.rows, low, last, 8, start, address)
     }
     return { type: call.type, address, dictionary: 0 }
   }
 }
-
-const int64Min = -(2n ** 63n)
 
 /** The interval of a floor with a constant unit; null: of another kind. */
 export function constantInterval(name: string, unit: Expression | undefined): SampleInterval | null {

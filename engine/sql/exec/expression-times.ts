@@ -8,6 +8,7 @@ import { compileExpression } from '../functions/evaluate.js'
 import type { Expression, SampleInterval } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
+import { nullTicks, steadyBounds } from './steady-bounds.js'
 import { batchRowsMax } from './vector.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
@@ -37,7 +38,6 @@ const steadyOver: Record<string, SampleInterval['unit']> = {
 }
 
 const int32Min = -0x8000_0000
-const int64Min = -(2n ** 63n)
 
 interface Part {
   readonly unit: SampleInterval['unit']
@@ -65,8 +65,8 @@ export function compileTimePart(
     for (let row = 0; row < batch.rows; ) {
       const ts = memory.i64[(from >>> 3) + row] as bigint
       const held = partAt(ts)
-      const [low, high] = ts === int64Min ? [ts, ts + 1n] : boundsOf(ts, part.unit, timestamps)
-      row = kernels.aggregate.fillWithin(from, row, batch.rows, low, high, 4, BigInt(held), address)
+      const [low, last] = boundsOf(ts, part.unit, timestamps)
+      row = kernels.aggregate.fillWithin(from, row, batch.rows, low, last, 4, BigInt(held), address)
     }
     return { type: call.type, address, dictionary: 0 }
   }
@@ -95,17 +95,15 @@ function partEvaluator({ call }: Part, context: ExecContext): (ts: bigint) => nu
   const evaluate = compileExpression(call, context.evaluation)
   const row: Value[] = []
   return (ts) => {
-    row[0] = ts === int64Min ? null : ts
+    row[0] = ts === nullTicks ? null : ts
     const value = evaluate(row)
     return value === null ? int32Min : (value as number)
   }
 }
 
-/** Where the value holds: from the first to before the second. */
-function boundsOf(ts: bigint, unit: SampleInterval['unit'], timestamps: TimestampUnit): [bigint, bigint] {
+function boundsOf(ts: bigint, unit: SampleInterval['unit'], timestamps: TimestampUnit): readonly [bigint, bigint] {
+  if (ts === nullTicks) return [ts, ts]
   const interval = { count: 1, unit }
   const start = floorTimestamp(ts, interval, timestamps)
-  const next = nextBucket(start, interval, timestamps)
-  // At the ends of the range of timestamps a bucket is cut off.
-  return [start < ts ? start : ts, next > ts ? next : ts + 1n]
+  return steadyBounds(ts, start, nextBucket(start, interval, timestamps))
 }
