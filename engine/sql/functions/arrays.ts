@@ -294,11 +294,13 @@ const building: ScalarFunction[] = [
           data: Float64Array.from(args, (value) => (value === null ? Number.NaN : Number(value))),
         }
       }
-      const parts = args as readonly (ArrayValue | null)[]
-      if (parts.some((part) => part === null || part.shape.join() !== first.shape.join())) return null
+      const sameShape = (part: Value): boolean =>
+        typeof part === 'object' && part !== null && 'shape' in part && part.shape.join() === first.shape.join()
+      if (!args.every(sameShape)) return null
+      const parts = args as readonly ArrayValue[]
       return {
         shape: [parts.length, ...first.shape],
-        data: Float64Array.from(parts.flatMap((part) => Array.from(part?.data ?? []))),
+        data: Float64Array.from(parts.flatMap((part) => Array.from(part.data))),
       }
     },
   },

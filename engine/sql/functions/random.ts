@@ -2,7 +2,7 @@
 // 0 none.
 
 import { SqlError } from '../../base/errors.js'
-import { valueBytesMax } from '../../base/limits.js'
+import { arrayDimensionsMax, valueBytesMax } from '../../base/limits.js'
 import { type ColumnType, dataType } from '../../types/column-types.js'
 import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
@@ -244,8 +244,7 @@ const others: ScalarFunction[] = [
       ([dimensions]) => dataType('ARRAY', Number(dimensions?.constant ?? 1n)),
       'An array (dimensions, null rate, ignored, lengths ...).',
       (random, args) => {
-        const dimensions = Number(args[0])
-        const shape = Array.from({ length: dimensions }, (_, index) =>
+        const shape = Array.from({ length: Number(args[0]) }, (_, index) =>
           Number(args[index + 3] ?? 1 + (random.nextPositiveInt() % 5)),
         )
         const length = shape.reduce((product, size) => product * size, 1)
@@ -254,6 +253,11 @@ const others: ScalarFunction[] = [
       },
     ),
     more: 'LONG',
+    check: ([dimensions]) => {
+      const count = Number(dimensions?.constant ?? 0)
+      if (count >= 1 && count <= arrayDimensionsMax) return
+      throw new SqlError(`dimensions must be a constant from 1 to ${arrayDimensionsMax}`, dimensions?.position ?? 0)
+    },
   },
 ]
 
