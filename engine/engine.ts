@@ -14,7 +14,7 @@ import type { Encoding } from './sql/exec/messages.js'
 import type { Statement } from './sql/parse/ast.js'
 import type { CacheCounts } from './storage/chunk-cache.js'
 import type { LineReject, PackedRows, Receipt } from './storage/messages.js'
-import type { PartitionUnit } from './storage/schema.js'
+import type { PartitionUnit, TableVersion } from './storage/schema.js'
 import type { ColumnType, DataType } from './types/column-types.js'
 import type { Value } from './types/value.js'
 import type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
@@ -85,6 +85,15 @@ export interface Session {
   readonly settings?: Map<string, string>
   /** Of the connection, for pg_backend_pid(). */
   readonly processId?: number
+  /** Its rows are read by the session's statements as if they were stored. */
+  readonly transaction?: OwnRows
+}
+
+/** Rows that a session has sent and nobody else sees. */
+export interface OwnRows {
+  readonly rows: number
+  /** Of one table, in their order; values by column. Throws ResourceError when there are too many. */
+  own(version: TableVersion): readonly (readonly Value[])[]
 }
 
 /** Who else wants to know what happens; called on the main thread, must neither throw nor take long. */
@@ -249,8 +258,7 @@ export interface Validation {
 }
 
 /** Rows that are gathered until they are stored as one transaction, over any number of tables. */
-export interface RowTransaction {
-  readonly rows: number
+export interface RowTransaction extends OwnRows {
   /** About what the rows take. */
   readonly bytes: number
   /** The rows of INSERT .. VALUES, all or none; answers how many. Throws like execute. */

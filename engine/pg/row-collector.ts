@@ -107,6 +107,15 @@ export class RowCollector {
     return [...tables.values()]
   }
 
+  /** The rows of a table so far; they stay. */
+  of(tableId: number): PackedRows[] {
+    return this.#entries.flatMap((entry) => {
+      if (entry.tableId !== tableId) return []
+      if (entry.packed !== null) return [entry.packed]
+      return entry.batch === null || entry.batch.rows === 0 ? [] : [packedOf(entry.batch)]
+    })
+  }
+
   clear(): void {
     this.#taken++
     this.#entries = []
@@ -123,15 +132,8 @@ export class RowCollector {
   #seal(): void {
     const last = this.#entries.at(-1)
     if (last === undefined || last.packed !== null || last.batch === null) return
-    const { columns, rows } = last.batch
-    last.packed = {
-      rows,
-      columns: columns.map((column) => ({
-        columnId: column.column.columnId,
-        type: column.column.type,
-        values: column.packed(),
-      })),
-    }
+    const { rows } = last.batch
+    last.packed = packedOf(last.batch)
     last.rows = rows
     last.bytes = bytesOf(last.batch)
     this.#rows += rows
@@ -150,4 +152,15 @@ function bytesOf({ columns }: RowBatch): number {
   let bytes = 0
   for (let index = 0; index < columns.length; index++) bytes += (columns[index] as ColumnAppender).bytes
   return bytes
+}
+
+function packedOf({ columns, rows }: RowBatch): PackedRows {
+  return {
+    rows,
+    columns: columns.map((appender) => ({
+      columnId: appender.column.columnId,
+      type: appender.column.type,
+      values: appender.packed(),
+    })),
+  }
 }

@@ -1,13 +1,14 @@
 // Rows of a client's transaction: gathered on the main thread, stored as one transaction over all their tables.
 
 import type { Clock } from '../base/clock.js'
-import { SqlError } from '../base/errors.js'
+import { ResourceError, SqlError } from '../base/errors.js'
 import { demandRight } from '../base/rights.js'
 import type { Description, ParsedStatement, Receipt, RowTransaction, Session, TableShape } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows } from '../pg/binary-rows.js'
 import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
 import { decodeParameter } from '../pg/decode-value.js'
+import { ownRows } from '../pg/own-rows.js'
 import { type Mark, RowCollector } from '../pg/row-collector.js'
 import { type BindContext, bindContext } from '../sql/bind/bind-context.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
@@ -16,6 +17,7 @@ import type { Insert } from '../sql/parse/ast.js'
 import { tableOf } from '../sql/statements/show.js'
 import type { PackedRows, RowsInput, ToWriter } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
+import type { Value } from '../types/value.js'
 import { writeRefusal } from './write-guard.js'
 
 interface RowTransactionOptions {
@@ -55,6 +57,9 @@ export function openTransaction(
     },
   })
 }
+
+/** Rows that a statement of the transaction reads: they travel with its plan. */
+const ownRowsMax = 250_000
 
 /** Of the statements that are sent again and again. */
 const knownTargets = new WeakMap<Insert, InsertTargets>()
@@ -102,6 +107,17 @@ class LocalTransaction implements RowTransaction {
   binaryRows(tableId: number, columns: TableShape['columns'], timestamp: string | null): BinaryRows {
     const targets = columns.map(({ id, name, type }) => ({ columnId: id, name, type, required: name === timestamp }))
     return new BinaryRows(this.#collector, tableId, targets)
+  }
+
+  own(version: TableVersion): readonly (readonly Value[])[] {
+    const batches = this.#collector.of(version.schema.id)
+    const rows = batches.reduce((sum, batch) => sum + batch.rows, 0)
+    if (rows > ownRowsMax) {
+      throw new ResourceError(
+        `the transaction holds too many rows of the table to read them before COMMIT [table=${version.schema.name}, rows=${rows}, max=${ownRowsMax}]`,
+      )
+    }
+    return ownRows(version, batches)
   }
 
   mark(): Mark {

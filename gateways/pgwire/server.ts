@@ -193,6 +193,7 @@ function openSession(
   streams: { readonly inbound: Inbound; readonly out: Outbound },
 ): PgSession {
   const settings = new Map<string, string>()
+  const transaction = services.engine.begin()
   return {
     ...services,
     ...{ options, connection, settings },
@@ -205,9 +206,10 @@ function openSession(
       trace: connection.trace,
       settings,
       processId: connection.id,
+      transaction,
     },
     started: new Map(),
-    transaction: services.engine.begin(),
+    transaction,
     savepoints: [],
     synced: null,
     unanswered: [],

@@ -56,6 +56,7 @@ const noRows: ReturnType<Engine['begin']> = {
   mark: () => ({ taken: 0, entries: 0, rows: 0 }),
   backTo: () => {},
   clear: () => {},
+  own: () => [],
   commit: async () => null,
 }
 

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlSourcesMax } from '../../base/limits.js'
-import type { Session } from '../../engine.js'
+import type { OwnRows, Session } from '../../engine.js'
 import type { TableVersion } from '../../storage/schema.js'
 import type { Catalog, Parameter } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'
@@ -26,6 +26,8 @@ export interface BindContext {
   readonly processId: number
   /** Settings that set_config() changes. */
   readonly session: Session['settings']
+  /** Rows of the session's transaction; null without one. */
+  readonly own: OwnRows | null
   depth: number
   /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. */
   readonly work: { sources: number }
@@ -44,6 +46,7 @@ export interface BindOptions {
   readonly protocol?: Session['protocol']
   readonly settings?: Session['settings']
   readonly processId?: number | undefined
+  readonly transaction?: OwnRows | undefined
 }
 
 export function bindContext({
@@ -68,6 +71,7 @@ export function bindContext({
     protocol: rest.protocol ?? 'http',
     processId: rest.processId ?? 0,
     session: settings,
+    own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
     tables: [],
     subqueries: [],
     commonTables: [],

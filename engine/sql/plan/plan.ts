@@ -152,13 +152,17 @@ export type Plan =
       readonly timestampIndex: number
       readonly keys: readonly number[]
     }
-  /** Stable. `limit`: only that many first rows are wanted (a top-N). */
+  /**
+   * Stable. `limit`: only that many first rows are wanted (a top-N). `implied`: nobody has asked for it, it is how rows
+   * of a table come.
+   */
   | {
       readonly kind: 'sort'
       readonly columns: readonly PlanColumn[]
       readonly input: Plan
       readonly keys: readonly SortKey[]
       readonly limit: number | null
+      readonly implied?: true
     }
   /** Rows lo (inclusive) to hi (exclusive); negative numbers count from the end; hi null = to the end. */
   | {

@@ -1,7 +1,7 @@
 // The door of the SQL front end: one statement's text becomes data that the engine carries out.
 
 import { SqlError } from '../../base/errors.js'
-import type { Session } from '../../engine.js'
+import type { OwnRows, Session } from '../../engine.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { type BindContext, bindContext } from '../bind/bind-context.js'
@@ -37,6 +37,7 @@ export interface PlanOptions {
   readonly protocol?: Session['protocol']
   readonly settings?: Session['settings']
   readonly processId?: number | undefined
+  readonly transaction?: OwnRows | undefined
 }
 
 /** Parses, binds and plans. Throws SqlError. Never blocks. */

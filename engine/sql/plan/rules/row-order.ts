@@ -35,7 +35,9 @@ function visit(plan: Plan, order: Order, tables: TablesOf): Plan {
     case 'scan':
       return { ...plan, order: isTimed(tables(plan.table)) ? order : 'any' }
     case 'sort':
-      return visitSort(plan, tables)
+      return plan.implied && plan.limit === null && order === 'any'
+        ? visit(plan.input, 'any', tables)
+        : visitSort(plan, tables)
     case 'aggregate': {
       const ordered = plan.aggregates.some(({ name }) => orderedAggregates.has(name))
       return { ...plan, input: visit(plan.input, ordered ? 'ascending' : 'any', tables) }

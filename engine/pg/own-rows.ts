@@ -1,0 +1,75 @@
+// Rows that a transaction has gathered and not stored yet, as its own statements read them: columns become values.
+
+import { SharedMemory } from '../memory/shared-memory.js'
+import { SymbolTexts } from '../sql/exec/symbols.js'
+import { type ValueReader, valueReader } from '../sql/exec/values.js'
+import { nullOf } from '../sql/functions/convert.js'
+import type { PackedColumn, PackedRows } from '../storage/messages.js'
+import { liveColumns, type TableVersion } from '../storage/schema.js'
+import type { DataType } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
+
+/** Each column of the table in its order; a column that rows do not have is NULL in them. */
+export function ownRows({ schema }: TableVersion, batches: readonly PackedRows[]): Value[][] {
+  const columns = liveColumns(schema)
+  return batches.flatMap(({ rows, columns: packed }) => {
+    const readers = columns.map(({ id, type }): ValueReader => {
+      const found = packed.find(({ columnId }) => columnId === id)
+      if (found !== undefined) return readerOf(found.type, found.values)
+      const absent = nullOf(type)
+      return () => absent
+    })
+    return Array.from({ length: rows }, (_, row) => readers.map((read) => read(row)))
+  })
+}
+
+function readerOf(type: DataType, values: PackedColumn): ValueReader {
+  switch (values.kind) {
+    case 'fixed':
+      return vectorReader(type, values.bytes)
+    case 'texts':
+      return vectorReader(type, entries(values.lengths, values.bytes))
+    case 'symbols': {
+      const texts = symbolTexts(values.texts, values.count)
+      return (row) => texts[values.ids[row] as number] ?? null
+    }
+  }
+}
+
+/** The bytes of a column lie as they do in memory: a memory of their own makes them readable. */
+function vectorReader(type: DataType, bytes: Uint8Array): ValueReader {
+  const buffer = new SharedArrayBuffer(Math.ceil(bytes.length / 8) * 8)
+  new Uint8Array(buffer).set(bytes)
+  const memory = new SharedMemory({ buffer } as WebAssembly.Memory)
+  return valueReader(memory, new SymbolTexts(memory), { type, address: 0, dictionary: 0 })
+}
+
+/** An address and a length for each value, then the values, each at a multiple of 8. */
+function entries(lengths: Int32Array, bytes: Uint8Array): Uint8Array {
+  const aligned = (length: number): number => (Math.max(0, length) + 7) & ~7
+  const size = lengths.reduce((sum, length) => sum + aligned(length), lengths.length * 8)
+  const placed = new Uint8Array(size)
+  const words = new Int32Array(placed.buffer)
+  let source = 0
+  let target = lengths.length * 8
+  for (const [row, length] of lengths.entries()) {
+    words[row * 2] = target
+    words[row * 2 + 1] = length
+    if (length <= 0) continue
+    placed.set(bytes.subarray(source, source + length), target)
+    source += length
+    target += aligned(length)
+  }
+  return placed
+}
+
+/** Texts that lie one after the other, each behind its length u32. */
+function symbolTexts(bytes: Uint8Array, count: number): string[] {
+  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  let at = 0
+  return Array.from({ length: count }, () => {
+    const start = at + 4
+    at = start + source.readUInt32LE(at)
+    return source.toString('utf8', start, at)
+  })
+}
