@@ -257,6 +257,10 @@ export interface Validation {
   readonly timestampIndex: number
 }
 
+export interface TransactionMark extends Mark {
+  readonly loads: number
+}
+
 /** Rows that are gathered until they are stored as one transaction, over any number of tables. */
 export interface RowTransaction extends OwnRows {
   /** About what the rows take. */
@@ -270,15 +274,22 @@ export interface RowTransaction extends OwnRows {
   ): number
   /** Rows that are columns already; the caller has checked that the session may write. */
   add(tableId: number, rows: PackedRows, bytes: number): void
+  /**
+   * Rows of a load that has ended and is not committed: `commit` commits it, whatever forgets its rows closes it. Such
+   * rows cannot be read before.
+   */
+  adopt(load: CsvLoad, rows: number): void
+  /** Rows that were adopted. */
+  readonly adopted: number
   /** Rows in the binary form of COPY; the caller has checked that the session may write. */
   binaryRows(
     tableId: number,
     columns: TableShape['columns'],
     timestamp: string | null,
   ): Pick<BinaryRows, 'push' | 'end'>
-  mark(): Mark
+  mark(): TransactionMark
   /** Forgets what came behind the mark. */
-  backTo(mark: Mark): void
+  backTo(mark: TransactionMark): void
   clear(): void
   /** Stores what was gathered; null when there was nothing. Empty afterwards, whatever becomes of it. */
   commit(): Promise<Receipt | null>

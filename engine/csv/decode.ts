@@ -11,7 +11,7 @@ import type { PackedColumn } from '../storage/messages.js'
 import { Scratch } from '../storage/part-scratch.js'
 import { widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
-import { type CsvScan, scanRecords } from './scan.js'
+import { type CsvScan, scanOptions, scanRecords } from './scan.js'
 import type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './shape.js'
 import { Utf8Check } from './utf8.js'
 
@@ -44,9 +44,7 @@ export class CsvDecoder {
     const state = this.scratch.room('scan', csvScanBytes)
     const { memory, kernels } = tools
     const where = { memory, kernel: kernels.csv, state, entries, lines }
-    const { delimiter, copyText = false, nullText = '' } = shape
-    const special = nullText === '' ? { copyText } : { copyText, nullText: Buffer.from(nullText, 'utf8') }
-    this.scan = { ...where, ...special, delimiter, columns, rowsMax, at: 0, line: 1 }
+    this.scan = { ...where, ...scanOptions(shape), columns, rowsMax, at: 0, line: 1 }
     const room = (index: number, bytes: number): number => this.scratch.room(`values${index}`, bytes)
     this.fields = new CsvFields({ tools, shape, scratch: this.scratch, scan: this.scan, room })
   }

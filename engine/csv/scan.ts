@@ -7,7 +7,7 @@
 import { type CsvKernel, csvOutcomes, readCsvScan, writeCsvScan } from '../kernels/csv.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { scanTextRecords } from './scan-text.js'
-import type { CsvReject } from './shape.js'
+import type { CsvReject, CsvShape } from './shape.js'
 
 const quote = 34
 const lineFeed = 10
@@ -39,6 +39,15 @@ export interface CsvScan {
   at: number
   /** Line of the next record; moved. */
   line: number
+}
+
+/** What of the shape of a file its scan needs. */
+export function scanOptions({
+  delimiter,
+  copyText = false,
+  nullText = '',
+}: CsvShape): Pick<CsvScan, 'delimiter' | 'copyText' | 'nullText'> {
+  return nullText === '' ? { delimiter, copyText } : { delimiter, copyText, nullText: Buffer.from(nullText, 'utf8') }
 }
 
 /**

@@ -14,7 +14,7 @@ import { blockHeaderBytes, generationBytes } from '../storage/layout.js'
 import { Scratch } from '../storage/part-scratch.js'
 import { type DataType, widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
-import { type CsvScan, scanRecords } from './scan.js'
+import { type CsvScan, scanOptions, scanRecords } from './scan.js'
 import type { CsvReject, CsvShape, StagedGeneration } from './shape.js'
 
 /** Before the bytes of a block of input: what a record may have begun with in the block before. */
@@ -95,7 +95,7 @@ export class CsvStager {
     const lines = scratch.room('lines', rowsMax * 4)
     const state = scratch.room('scan', csvScanBytes)
     const where = { memory, kernel: kernels.csv, state, entries, lines }
-    this.#scan = { ...where, delimiter: shape.delimiter, columns, rowsMax, at: 0, line: 1 }
+    this.#scan = { ...where, ...scanOptions(shape), columns, rowsMax, at: 0, line: 1 }
     const room = (index: number): number => this.#places[index] as number
     this.#fields = new CsvFields({ tools, shape, scratch, scan: this.#scan, room })
     for (const [index, { type }] of shape.columns.entries()) {

@@ -75,6 +75,11 @@ export class RowCollector {
     return { taken: this.#taken, entries: this.#entries.length, rows: last?.batch?.rows ?? last?.rows ?? 0 }
   }
 
+  /** Nothing was taken or cleared since the mark. */
+  isAfter({ taken }: Mark): boolean {
+    return taken === this.#taken
+  }
+
   /** What a batch that was packed since holds is cut in its columns: so a mark inside of it keeps its batch. */
   backTo({ taken, entries, rows }: Mark): void {
     if (taken !== this.#taken) {

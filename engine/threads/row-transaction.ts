@@ -1,15 +1,25 @@
-// Rows of a client's transaction: gathered on the main thread, stored as one transaction over all their tables.
+// Rows of a client's transaction: gathered on the main thread, stored as one transaction over all their tables. Rows of
+// COPY that are too many for the memory are in parts already, which no table names before the transaction commits.
 
 import type { Clock } from '../base/clock.js'
 import { ResourceError, SqlError } from '../base/errors.js'
 import { demandRight } from '../base/rights.js'
-import type { Description, ParsedStatement, Receipt, RowTransaction, Session, TableShape } from '../engine.js'
+import type {
+  CsvLoad,
+  Description,
+  ParsedStatement,
+  Receipt,
+  RowTransaction,
+  Session,
+  TableShape,
+  TransactionMark,
+} from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows } from '../pg/binary-rows.js'
 import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
 import { decodeParameter } from '../pg/decode-value.js'
 import { ownRows } from '../pg/own-rows.js'
-import { type Mark, RowCollector } from '../pg/row-collector.js'
+import { RowCollector } from '../pg/row-collector.js'
 import { type BindContext, bindContext } from '../sql/bind/bind-context.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import type { Catalog, Parameter } from '../sql/catalog.js'
@@ -67,6 +77,7 @@ const knownTargets = new WeakMap<Insert, InsertTargets>()
 class LocalTransaction implements RowTransaction {
   readonly #options: RowTransactionOptions
   readonly #collector = new RowCollector()
+  #loads: { readonly load: CsvLoad; readonly rows: number }[] = []
   /** Of the last statement, good within one epoch. */
   #last: { readonly statement: Insert; readonly epoch: number; readonly targets: InsertTargets } | null = null
 
@@ -75,7 +86,11 @@ class LocalTransaction implements RowTransaction {
   }
 
   get rows(): number {
-    return this.#collector.rows
+    return this.#collector.rows + this.adopted
+  }
+
+  get adopted(): number {
+    return this.#loads.reduce((sum, { rows }) => sum + rows, 0)
   }
 
   get bytes(): number {
@@ -120,20 +135,42 @@ class LocalTransaction implements RowTransaction {
     return ownRows(version, batches)
   }
 
-  mark(): Mark {
-    return this.#collector.mark()
+  adopt(load: CsvLoad, rows: number): void {
+    this.#loads.push({ load, rows })
   }
 
-  backTo(mark: Mark): void {
+  mark(): TransactionMark {
+    return { ...this.#collector.mark(), loads: this.#loads.length }
+  }
+
+  backTo(mark: TransactionMark): void {
+    this.#closeLoads(this.#collector.isAfter(mark) ? mark.loads : 0)
     this.#collector.backTo(mark)
   }
 
   clear(): void {
+    this.#closeLoads(0)
     this.#collector.clear()
+  }
+
+  /** Those from the index on. */
+  #closeLoads(index: number): void {
+    for (const { load } of this.#loads.splice(index)) load.close().catch(() => {})
+  }
+
+  async #commitLoads(): Promise<void> {
+    const loads = this.#loads
+    this.#loads = []
+    try {
+      for (const { load } of loads) await load.commit()
+    } finally {
+      for (const { load } of loads) load.close().catch(() => {})
+    }
   }
 
   async commit(): Promise<Receipt | null> {
     const tables = this.#collector.take()
+    if (this.#loads.length > 0) await this.#commitLoads()
     if (tables.length === 0) return null
     return this.#options.store(tables.map(({ tableId, packed, rows }) => ({ tableId, rows, columns: [], packed })))
   }

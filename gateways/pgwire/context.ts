@@ -6,10 +6,10 @@ import type {
   BoundParameters,
   Description,
   Engine,
-  Mark,
   ParsedStatement,
   RowTransaction,
   Session,
+  TransactionMark,
 } from '../../engine/engine.js'
 import type { Authenticator } from '../common/auth.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
@@ -97,13 +97,15 @@ export interface PgSession extends PgServices {
   /** Rows that wait for COMMIT, or outside of a transaction for the next statement that is no INSERT, or Sync. */
   readonly transaction: RowTransaction
   /** Of the transaction, oldest first. */
-  savepoints: { readonly name: string; readonly mark: Mark }[]
+  savepoints: { readonly name: string; readonly mark: TransactionMark }[]
   /** Behind the rows of the last Sync that has not been answered; null: there is none. */
-  synced: Mark | null
+  synced: TransactionMark | null
   /** Fill the answers of those Syncs. */
   readonly unanswered: ((message: Uint8Array) => void)[]
   /** Rows of the transaction are stored already. */
   isSplit: boolean
+  /** A statement of the transaction has taken effect at once. */
+  tookEffect: boolean
   /** After an error of the extended protocol: everything up to Sync is passed over. */
   skipping: boolean
   /** Of the statement that runs: a cancel request or the end of the connection aborts it. */

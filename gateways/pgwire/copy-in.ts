@@ -1,10 +1,11 @@
-// COPY .. FROM STDIN: CopyData messages become columns of the session's transaction. Texts are decoded on a query thread,
-// block by block, while the next block arrives; the binary form is read here.
+// COPY .. FROM STDIN: CopyData messages become columns of the session's transaction. Texts are decoded on a query thread;
+// when they are many, they become parts that nobody sees before the transaction commits: so a COPY of any size is stored
+// whole or not at all. The binary form is read here.
 //
 //   CopyData => 'd' length bytes (cut anywhere)      CopyDone => 'c'      CopyFail => 'f' reason
 
 import { RowError } from '../../engine/base/errors.js'
-import type { CsvBatch, CsvDecoding, ParsedStatement, TableShape } from '../../engine/engine.js'
+import type { CsvBatch, CsvDecoding, CsvShape, ParsedStatement, TableShape } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
 import { type CopyOptions, copyOptions } from './copy-options.js'
 import type { Message } from './inbound.js'
@@ -17,6 +18,8 @@ import { boundRows } from './transaction.js'
 type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
 
 const blockBytes = 512 * 1024
+/** Less than it goes through the log. */
+const loadBytesMin = 16 * 1024 * 1024
 const codes = { data: 100, done: 99, fail: 102, flush: 72, sync: 83 } as const
 
 /** Takes chunks of any size; `end` answers the rows. */
@@ -103,19 +106,94 @@ function failed(message: Message): PgError {
 // TEXT AND CSV ------------------------------------------------------------------------------------------------------
 
 function textSink(pg: PgSession, table: TableShape, columns: readonly Column[], options: CopyOptions): Sink {
-  const decoding: CsvDecoding = pg.engine.csv({
+  const shape: CsvShape = {
     delimiter: options.delimiter.charCodeAt(0),
     columns: columns.map(({ name, type }) => ({ name, type, pattern: null })),
     timestamp: columns.findIndex(({ name }) => name === table.timestamp),
     header: options.header,
     copyText: options.format === 'text',
     nullText: options.nullText,
-  })
+  }
+  // Parts can't replace rows, and arrays are not decoded into them.
+  if (table.dedup || columns.some(({ type }) => type.name === 'ARRAY')) return blockSink(pg, table, columns, shape)
+  return new GrowingSink(
+    () => blockSink(pg, table, columns, shape),
+    () => loadSink(pg, table, columns, shape),
+  )
+}
+
+/** Keeps what arrives until it is known whether it is much. */
+class GrowingSink implements Sink {
+  readonly #small: () => Sink
+  readonly #large: () => Sink
+  #sink: Sink | null = null
+  #chunks: Buffer[] = []
+  #bytes = 0
+
+  constructor(small: () => Sink, large: () => Sink) {
+    this.#small = small
+    this.#large = large
+  }
+
+  take(chunk: Buffer): Promise<void> | null {
+    if (this.#sink !== null) return this.#sink.take(chunk)
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    return this.#bytes < loadBytesMin ? null : this.#pass(this.#large())
+  }
+
+  async end(): Promise<number> {
+    if (this.#sink === null) await this.#pass(this.#small())
+    return (this.#sink as unknown as Sink).end()
+  }
+
+  close(): void {
+    this.#sink?.close()
+  }
+
+  async #pass(sink: Sink): Promise<void> {
+    this.#sink = sink
+    for (const chunk of this.#chunks.splice(0)) await sink.take(chunk)
+  }
+}
+
+/** Decoded rows wait in the session. */
+function blockSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
+  const decoding = pg.engine.csv(shape)
   const blocks = new TextBlocks(decoding, async (batch) => {
     keep(pg, table, columns, batch)
     await boundRows(pg)
   })
   return { take: (chunk) => blocks.take(chunk), end: () => blocks.end(), close: () => decoding.close() }
+}
+
+/** Decoded rows become parts. */
+function loadSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
+  let rows = 0
+  let adopted = false
+  const load = pg.engine.load({
+    ...{ tableId: table.id, shape, columnIds: columns.map(({ id }) => id), blockBytes },
+    onDecoded: (decoded, rejects) => {
+      refuse(rejects)
+      rows += decoded
+    },
+  })
+  return {
+    take: (chunk) => load.write(chunk),
+    end: async () => {
+      await load.end()
+      if (rows > 0) pg.transaction.adopt(load, rows)
+      adopted = rows > 0
+      return rows
+    },
+    close: () => {
+      if (!adopted) load.close().catch(() => {})
+    },
+  }
+}
+
+function refuse([reject]: CsvBatch['rejects']): void {
+  if (reject !== undefined) throw new RowError(`${reject.reason} [line=${reject.line}]`, reject.line)
 }
 
 function keep(
@@ -124,8 +202,7 @@ function keep(
   columns: readonly Column[],
   { rows, columns: values, rejects }: CsvBatch,
 ): void {
-  const [reject] = rejects
-  if (reject !== undefined) throw new RowError(`${reject.reason} [line=${reject.line}]`, reject.line)
+  refuse(rejects)
   if (rows === 0) return
   const packed = {
     rows,

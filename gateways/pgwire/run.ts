@@ -22,7 +22,7 @@ import { RowCursor, type Rows } from './row-cursor.js'
 import { runSessionStatement } from './session-statements.js'
 import { boundBySql, type ExecuteStatement } from './sql-prepare.js'
 import { PgError } from './sqlstate.js'
-import { boundRows, settle, settleRows } from './transaction.js'
+import { boundRows, settleRows } from './transaction.js'
 
 type CopyStatement = Extract<ParsedStatement['statement'], { kind: 'copy' }>
 
@@ -46,6 +46,8 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
     throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
   }
   if (statement.kind === 'insert' && statement.source.kind === 'rows') return insertRows(pg, parsed, options)
+  const unread = statement.kind === 'declare cursor' && pg.status === 'T' ? settleRows(pg, parsed) : null
+  if (unread !== null) return unread.then(() => runStatement(pg, parsed, options))
   const own = runSessionStatement(pg, statement) ?? runCursorStatement(pg, parsed, options)
   if (own !== null) return own
   if (statement.kind === 'execute') return runPrepared(pg, statement, options)
@@ -56,7 +58,7 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
 }
 
 async function copy(pg: PgSession, parsed: ParsedStatement, statement: CopyStatement): Promise<string> {
-  if (pg.status === 'I') await settle(pg)
+  if (pg.status === 'I' || statement.direction === 'to') await settleRows(pg, parsed)
   if (statement.direction === 'to') return copyOut(pg, parsed, statement)
   demandRight(pg.session, 'write', statement.position)
   return copyIn(pg, statement)
@@ -113,6 +115,7 @@ export async function runInEngine(
     throw new PgError('0A000', 'cached plan must not change result type')
   }
   if (result.kind === 'plan') throw new PgError('XX000', 'a plan was not asked for')
+  pg.tookEffect = pg.status === 'T'
   log(pg, parsed, begunMs)
   return tagOf(result.tag, result.rows)
 }

@@ -214,6 +214,7 @@ function openSession(
     synced: null,
     unanswered: [],
     isSplit: false,
+    tookEffect: false,
     statements: new Map(),
     lastBound: null,
     portals: new Map(),

@@ -16,8 +16,11 @@ import { noticeResponse, readyForQuery } from './messages.js'
 import { closePortals } from './portals.js'
 import { PgError } from './sqlstate.js'
 
-/** About what one frame of the log takes with ease. A transaction that outgrows it is stored in parts. */
+/** About what one frame of the log takes with ease. Rows of INSERT that outgrow it are stored before COMMIT. */
 const transactionBytesMax = 32 * 1024 * 1024
+
+/** More rows than this are not read by the transaction's own statements: they are stored before. */
+const ownRowsMax = 200_000
 
 type Transaction = Extract<ParsedStatement['statement'], { kind: 'transaction' }>
 
@@ -79,8 +82,10 @@ export function boundRows(pg: PgSession): Promise<void> | null {
 /** Before a statement that is no INSERT. Null when there is nothing to wait for. */
 export function settleRows(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
   if (pg.status === 'I') return settle(pg)
-  if (pg.transaction.rows === 0) return null
-  if (!changesTables.has(statement.kind)) return null
+  const { rows, adopted } = pg.transaction
+  if (rows === 0) return null
+  const isUnread = readsTables.has(statement.kind) && (adopted > 0 || rows > ownRowsMax)
+  if (!isUnread && !changesTables.has(statement.kind)) return null
   warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
   pg.savepoints = []
@@ -98,6 +103,10 @@ const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set
   ...(['update', 'delete', 'truncate', 'alter table', 'drop table', 'drop all tables', 'rename table'] as const),
 ])
 
+const readsTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
+  ...(['query', 'insert', 'copy', 'explain', 'declare cursor'] as const),
+])
+
 export async function runTransaction(pg: PgSession, { action, name }: Transaction): Promise<string> {
   switch (action) {
     case 'begin':
@@ -110,6 +119,7 @@ export async function runTransaction(pg: PgSession, { action, name }: Transactio
     case 'rollback':
       if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
       if (pg.isSplit) warn(pg, '01000', 'rows of the transaction that were stored before stay')
+      if (pg.tookEffect) warn(pg, '01000', 'only rows of INSERT .. VALUES and COPY are taken back')
       await end(pg)
       pg.transaction.clear()
       return 'ROLLBACK'
@@ -145,6 +155,7 @@ async function end(pg: PgSession): Promise<void> {
   pg.status = 'I'
   pg.savepoints = []
   pg.isSplit = false
+  pg.tookEffect = false
   await closeCursors(pg, ({ hold }) => !hold)
   await closePortals(pg)
 }

@@ -9,6 +9,7 @@ import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 // @ts-expect-error it has no types
 import Cursor from 'pg-cursor'
+import QueryStream from 'pg-query-stream'
 import postgres from 'postgres'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
@@ -226,4 +227,66 @@ test('a portal keeps its place between statements', async () => {
   expect(await first.read(2)).toEqual([{ x: 1 }, { x: 2 }])
   expect(await first.read(9)).toEqual([{ x: 3 }, { x: 4 }, { x: 5 }])
   await client.query('commit')
+})
+
+test('a transaction reads its own rows, in the order of the table; nobody else does', async () => {
+  await client.query("insert into a values ('2024-01-01T00:00:02Z', 'x', 2, 2)")
+  await client.query('begin')
+  await client.query(insertA, ['2024-01-01T00:00:03Z', 'y', 3, 3])
+  await client.query('insert into a (ts, s) values ($1, $2)', ['2024-01-01T00:00:01Z', null])
+  const read = async (by: pg.Client): Promise<unknown[]> => (await by.query('select s, v, n from a')).rows
+  const stored = { s: 'x', v: 2, n: 2 }
+  expect(await read(client)).toEqual([{ s: null, v: null, n: null }, stored, { s: 'y', v: 3, n: 3 }])
+  expect(await read(other)).toEqual([stored])
+  expect((await client.query('select n from a where s = $1 and v > 2.5', ['y'])).rows).toEqual([{ n: 3 }])
+  expect((await client.query('select s, v from a latest on ts partition by s')).rowCount).toBe(3)
+  expect((await client.query('select sum(n) n from (select n from a union all select v::int n from b)')).rows).toEqual([
+    { n: '5' },
+  ])
+  await client.query('savepoint one')
+  await client.query(insertA, ['2024-01-01T00:00:04Z', 'z', 4, 4])
+  expect(await count('a', client)).toBe(4)
+  await client.query('rollback to savepoint one')
+  expect(await count('a', client)).toBe(3)
+  await client.query('rollback')
+  expect([await count('a', client), await count('a')]).toEqual([1, 1])
+})
+
+/** Lines of a COPY that is too large for the log. */
+function manyLines(rows: number): string[] {
+  const symbol = 'x'.repeat(4096)
+  return Array.from(
+    { length: rows },
+    (_, row) => `2024-01-01 00:00:00.${String(row).padStart(6, '0')}\t${symbol}\t1\t${row}\n`,
+  )
+}
+
+test('a COPY of any size is stored whole or not at all', { timeout: 60_000 }, async () => {
+  const lines = manyLines(5000)
+  const copy = (data: readonly string[]): Promise<void> =>
+    pipeline(Readable.from([data.join('')]), client.query(copyFrom('copy a from stdin')))
+  await client.query('begin')
+  await copy(lines)
+  expect(await count('a')).toBe(0)
+  await client.query('rollback')
+  expect(await count('a')).toBe(0)
+  await expect(copy([...lines, 'nonsense\tx\t1\t1\n'])).rejects.toThrow('line=5001')
+  expect(await count('a')).toBe(0)
+  await client.query('begin')
+  await copy(lines)
+  await client.query(insertA, ['2024-01-02', 'y', 3, 3])
+  await client.query('commit')
+  expect(await count('a')).toBe(5001)
+  expect((await other.query('select sum(n) n from a')).rows).toEqual([{ n: String((4999 * 5000) / 2 + 3) }])
+})
+
+test('a stream of rows, as pg-query-stream has it', async () => {
+  const values: number[] = []
+  const stream = client.query(new QueryStream('select x from long_sequence(1000) where x > $1', [10], { batchSize: 7 }))
+  for await (const { x } of stream) {
+    values.push(Number(x))
+    if (values.length === 500) break
+  }
+  expect(values).toEqual(Array.from({ length: 500 }, (_, index) => index + 11))
+  expect(await count('a')).toBe(0)
 })
