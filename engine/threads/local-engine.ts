@@ -55,6 +55,7 @@ import {
   copyFile,
   demandCancel,
   insertAll,
+  isPlain,
   isWhole,
   type Planned,
   selectColumns,
@@ -302,9 +303,7 @@ export class LocalEngine implements Engine {
     this.#own = options.session.protocol === 'internal'
     const { parsed } = options
     const whole = parsed === undefined || isWhole(parsed)
-    const { transaction } = options.session
-    const plain = options.parameters.length === 0 && (transaction === undefined || transaction.rows === 0)
-    const cacheable = plain && whole && !this.#own
+    const cacheable = isPlain(options) && whole && !this.#own
     // Names of columns depend on the protocol.
     const key = options.session.protocol === 'pg' ? `pg ${sql}` : sql
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined

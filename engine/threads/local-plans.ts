@@ -133,3 +133,11 @@ export function tellNewTables(
     if (origin !== 'internal') observer.tableCreated(schema.name, origin)
   }
 }
+
+/** Its plan depends on nothing but its text and the catalog. */
+export function isPlain({
+  parameters,
+  session,
+}: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly unknown[] }): boolean {
+  return parameters.length === 0 && (session.transaction === undefined || session.transaction.rows === 0)
+}
