@@ -302,8 +302,7 @@ export class LocalEngine implements Engine {
     const { view, queries } = this.#options
     this.#own = options.session.protocol === 'internal'
     const { parsed } = options
-    const whole = parsed === undefined || isWhole(parsed)
-    const cacheable = isPlain(options) && whole && !this.#own
+    const cacheable = isPlain(options) && (parsed === undefined || isWhole(parsed)) && !this.#own
     // Names of columns depend on the protocol.
     const key = options.session.protocol === 'pg' ? `pg ${sql}` : sql
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
