@@ -1,6 +1,6 @@
 // Text of timestamps and dates. Forms read: a year and any further part of
 //
-//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]]]]][Z | (+|-)HH[:mm] | (+|-)HHmm]
+//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]]]]][ ][Z | (+|-)HH[:mm] | (+|-)HHmm]
 //
 // A form that stops early stands for its first instant (`parseTimestamp`) or for the whole span (`parseSpan`).
 // Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
@@ -25,7 +25,7 @@ export interface TimeSpan {
 }
 
 const pattern =
-  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d))?))?(Z|[+-]\d{2}(?::?\d{2})?)?$/
+  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d))?))? ?(Z|[+-]\d{2}(?::?\d{2})?)?$/
 
 /** The instant at which the named span begins; null when the text is no timestamp. */
 export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null {
