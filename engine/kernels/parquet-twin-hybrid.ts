@@ -71,6 +71,22 @@ interface Values {
   readonly width: number
 }
 
+interface Run {
+  readonly packed: boolean
+  readonly rows: number
+  readonly bytes: number
+}
+
+/** The header of a run, of which `left` rows count; null for bytes that no encoder writes. */
+function runAt(view: DataView, input: { at: number }, end: number, bits: number, left: number): Run | null {
+  const header = getVarint(view, input, end)
+  const size = Math.floor(header / 2)
+  const packed = header % 2 === 1
+  const bytes = packed ? size * bits : (bits + 7) >>> 3
+  if (header < 0 || size === 0 || input.at + bytes > end) return null
+  return { packed, rows: Math.min(packed ? size * 8 : size, left), bytes }
+}
+
 /** Each index replaced by its value; 0, or -1 for bytes that no encoder writes. */
 export function decodeIndexed(
   view: DataView,
@@ -84,18 +100,55 @@ export function decodeIndexed(
   const input = { at: source }
   let done = 0
   while (done < count) {
-    const header = getVarint(view, input, end)
-    const size = Math.floor(header / 2)
-    const bytes = header % 2 === 1 ? size * bits : (bits + 7) >>> 3
-    if (header < 0 || size === 0 || input.at + bytes > end) return -1
-    if (header % 2 === 0 && size > count - done) return -1
-    const n = header % 2 === 1 ? Math.min(size * 8, count - done) : size
-    for (let i = 0; i < n; i++) {
-      const index = bitsAt(view, input.at, header % 2 === 1 ? i * bits : 0, bits)
+    const begin = input.at
+    const run = runAt(view, input, end, bits, count - done)
+    if (run === null) return -1
+    if (!run.packed && runSize(view, begin, end) > count - done) return -1
+    for (let i = 0; i < run.rows; i++) {
+      const index = bitsAt(view, input.at, run.packed ? i * bits : 0, bits)
       if (index >= values.entries) return -1
       copyValue(view, values.dictionary + index * values.width, values.width, target + done++ * values.width)
     }
-    input.at += bytes
+    input.at += run.bytes
+  }
+  return 0
+}
+
+function runSize(view: DataView, at: number, end: number): number {
+  return Math.floor(getVarint(view, { at }, end) / 2)
+}
+
+interface Picks {
+  readonly index: number
+  readonly first: number
+  readonly picked: number
+}
+
+export function pickIndexed(
+  view: DataView,
+  { source, end }: Bytes,
+  count: number,
+  bits: number,
+  values: Values,
+  { index, first, picked }: Picks,
+  target: number,
+): number {
+  if (bits > 32) return -1
+  const input = { at: source }
+  let before = 0
+  let done = 0
+  while (done < picked) {
+    const run = runAt(view, input, end, bits, count - before)
+    if (run === null || run.rows === 0) return -1
+    for (; done < picked; done++) {
+      const row = first + view.getUint32(index + done * 4, true) - before
+      if (row < 0 || row >= run.rows) break
+      const entry = bitsAt(view, input.at, run.packed ? row * bits : 0, bits)
+      if (entry >= values.entries) return -1
+      copyValue(view, values.dictionary + entry * values.width, values.width, target + done * values.width)
+    }
+    input.at += run.bytes
+    before += run.rows
   }
   return 0
 }

@@ -4,7 +4,7 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { nullKinds, type ParquetKernel, rangeKinds, widenKinds } from './parquet.js'
 import { deltaDecode, deltaEncode } from './parquet-twin-delta.js'
 import { dictionaryTwin } from './parquet-twin-dictionary.js'
-import { decodeIndexed, packIndexes } from './parquet-twin-hybrid.js'
+import { decodeIndexed, packIndexes, pickIndexed } from './parquet-twin-hybrid.js'
 import { lz4Compress, lz4Decompress } from './parquet-twin-lz4.js'
 import { snappyLiterals } from './parquet-twin-snappy.js'
 
@@ -76,6 +76,16 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
     packIndexes: (values, count, width, target) => packIndexes(view, values, count, width, target),
     decodeIndexed: (source, bytes, count, bits, dictionary, entries, width, target) =>
       decodeIndexed(view, { source, end: source + bytes }, count, bits, { dictionary, entries, width }, target),
+    pickIndexed: (source, bytes, count, bits, dictionary, entries, width, index, first, picked, target) =>
+      pickIndexed(
+        view,
+        { source, end: source + bytes },
+        count,
+        bits,
+        { dictionary, entries, width },
+        { index, first, picked },
+        target,
+      ),
     deltaEncode32: (values, count, target) => deltaEncode(view, values, count, 32, target),
     deltaEncode64: (values, count, target) => deltaEncode(view, values, count, 64, target),
     deltaDecode32: (source, bytes, count, target) => deltaDecode(view, source, bytes, count, 32, target),

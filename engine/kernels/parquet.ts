@@ -83,6 +83,20 @@ export interface ParquetKernel {
     width: number,
     target: number,
   ): number
+  /** What decodeIndexed gives for the rows first + index[i] only (u32, `picked` of them, ascending); 0 or -1. */
+  pickIndexed(
+    source: number,
+    bytes: number,
+    count: number,
+    bits: number,
+    dictionary: number,
+    entries: number,
+    width: number,
+    index: number,
+    first: number,
+    picked: number,
+    target: number,
+  ): number
   /** DELTA_BINARY_PACKED in blocks of 128; answers bytes, at most 5 or 9 a value and 32. */
   deltaEncode32(values: number, count: number, target: number): number
   deltaEncode64(values: number, count: number, target: number): number

@@ -50,6 +50,9 @@ export interface ChunkKey {
 /** The page number under which a column's dictionary is cached. */
 export const dictionaryPage = 0xffff_ffff
 
+/** Added to the number of a page whose values are cached as they are packed in the file. */
+export const packedPages = 0x8000_0000
+
 /** Gets room for a chunk's data and fills it; `needs`: data of a pinned chunk that this one points into, or 0. */
 export interface ChunkLoader {
   load(room: (bytes: number) => number): { readonly needs: number }
@@ -154,6 +157,16 @@ export class ChunkCache {
     if (!ready) return 0
     Atomics.add(this.u32, this.base + counts.hits, 1)
     return this.dataOf(found)
+  }
+
+  /** Whether the chunk is there and ready; it may go at any time. */
+  has(key: ChunkKey): boolean {
+    const shard = shardOf(key)
+    this.lock(shard)
+    const found = this.find(shard, key)
+    const ready = found >= 0 && this.get(found, word.state) === states.ready
+    this.unlock(shard)
+    return ready
   }
 
   /** Takes the address of a chunk's data. */

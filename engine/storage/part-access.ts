@@ -38,6 +38,13 @@ export interface PartAccess {
   pin(part: PartHandle, columnId: number, page: number): number
   /** Takes what pin() answered, 0 included. */
   unpin(address: number): void
+  /**
+   * For few rows of a page: address of its values as they are packed in the file, for pick(); unpin it like a page. 0 when
+   * the page is decoded already or can only be read as a whole: pin() it then.
+   */
+  pinPacked(part: PartHandle, columnId: number, page: number): number
+  /** Values of the rows first + index[i] (u32, `count` of them, ascending), in memory layout. */
+  pick(packed: number, index: number, first: number, count: number, target: number): void
   /** The zone map of a column that has one (integers, timestamps, floating point, symbols by null count only). */
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined
   /** Forgets the handles of parts that no version names any more. Their cached pages age out. */

@@ -86,6 +86,26 @@ export function decodePage(
   }
 }
 
+/** The values of a page without NULLs as the dictionary's numbers in the file; undefined for pages of other kinds. */
+export function packedValues(
+  { scratch }: DecodeTools,
+  mapping: ColumnMapping,
+  page: RawPage,
+  rows: number,
+): { readonly address: number; readonly bytes: number; readonly bits: number } | undefined {
+  if (page.place.encoding !== encodings.dictionary) return undefined
+  const levels = mapping.optional ? readLevels(scratch.memory.u8, page, rows) : { present: rows, bytes: 0 }
+  if (levels.present !== rows || page.bytes <= levels.bytes) return undefined
+  const at = page.address + levels.bytes
+  return { address: at + 1, bytes: page.bytes - levels.bytes - 1, bits: scratch.memory.u8[at] as number }
+}
+
+/** Whether a dictionary holds the values as they lie in memory. */
+export function isPickable({ conversion, diskBytes, memoryBytes }: ColumnMapping): boolean {
+  const direct = conversion === 'none' || conversion === 'symbol' || conversion === 'text'
+  return direct && (diskBytes <= 0 || diskBytes === memoryBytes) && memoryBytes >= 4
+}
+
 interface Levels {
   readonly present: number
   /** Address of one bit per row, 1 = present; only when some are and some are not. */

@@ -2,16 +2,26 @@
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../base/assert.js'
+import { CorruptionError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
 import { rangeKinds } from '../kernels/parquet.js'
 import type { Allocator } from '../memory/budgets.js'
 import { budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { type ChunkCache, dictionaryPage } from './chunk-cache.js'
+import { type ChunkCache, dictionaryPage, packedPages } from './chunk-cache.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
 import type { PageStatistics, PartAccess, PartHandle } from './part-access.js'
-import { type DecodedDictionary, type DecodeTools, damaged, decodedBytes, decodePage, readPage } from './part-decode.js'
+import {
+  type DecodedDictionary,
+  type DecodeTools,
+  damaged,
+  decodedBytes,
+  decodePage,
+  isPickable,
+  packedValues,
+  readPage,
+} from './part-decode.js'
 import { boundsAt, nullsAt, type PartColumn, type PartIndex, pageAt, readPartIndex } from './part-index.js'
 import { Scratch } from './part-scratch.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
@@ -23,7 +33,7 @@ export interface PartAccessOptions {
   readonly memory: SharedMemory
   readonly allocator: Allocator
   readonly kernel: ParquetKernel
-  readonly cache: Pick<ChunkCache, 'pin' | 'unpin' | 'reserve'>
+  readonly cache: Pick<ChunkCache, 'pin' | 'has' | 'unpin' | 'reserve'>
 }
 
 /** Opened parts that a thread remembers. */
@@ -83,6 +93,39 @@ class PartReader implements PartAccess {
 
   unpin(address: number): void {
     if (address !== 0) this.cache.unpin(address)
+  }
+
+  pinPacked(part: PartHandle, columnId: number, page: number): number {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const mapping = opened.mappings.get(columnId)
+    if (column === undefined || mapping === undefined || !isPickable(mapping)) return 0
+    if (column.metadata.dictionary === null || (mapping.optional && nullsAt(column, page) > 0)) return 0
+    const key = { partId: opened.descriptor.id, columnId, page }
+    if (this.cache.has(key)) return 0
+    const load = (room: (bytes: number) => number) => this.loadPacked(opened, column, columnId, page, room)
+    return this.cache.pin({ ...key, page: page + packedPages }, { load })
+  }
+
+  pick(packed: number, index: number, first: number, count: number, target: number): void {
+    const { u32 } = this.memory
+    const word = packed >>> 2
+    const dictionary = u32[word + 3] as number
+    const done = this.tools.kernel.pickIndexed(
+      packed + packedHeaderBytes,
+      u32[word + 2] as number,
+      u32[word] as number,
+      u32[word + 1] as number,
+      dictionary + dictionaryHeaderBytes,
+      u32[dictionary >>> 2] as number,
+      u32[word + 4] as number,
+      index,
+      first,
+      count,
+      target,
+    )
+    if (done !== 0)
+      throw new CorruptionError('the values of a page are unreadable', 'a page in the chunk cache', packed)
   }
 
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined {
@@ -149,6 +192,37 @@ class PartReader implements PartAccess {
     return { needs: 0 }
   }
 
+  /** The chunk is {rows, bits, bytes, address of the dictionary's chunk, bytes of a value (u32 each), to 64} and the values. */
+  private loadPacked(
+    opened: OpenedPart,
+    column: PartColumn,
+    columnId: number,
+    page: number,
+    room: (bytes: number) => number,
+  ): { needs: number } {
+    const mapping = opened.mappings.get(columnId) as ColumnMapping
+    const dictionary = this.pinDictionary(opened, column, columnId, mapping)
+    const { codec, encoding } = column.metadata
+    const file = this.files.open(opened.path, 'read')
+    try {
+      const place = { ...pageAt(column, page), file, codec, encoding }
+      const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
+      const values = packedValues(this.tools, mapping, readPage(this.tools, place), rows)
+      if (values === undefined) throw damaged(place, 'a page is of another kind than its part says')
+      const data = room(packedHeaderBytes + values.bytes)
+      const { u8, u32 } = this.memory
+      const width = mapping.diskBytes > 0 ? mapping.diskBytes : mapping.memoryBytes
+      u32.set([rows, values.bits, values.bytes, dictionary.data, width], data >>> 2)
+      u8.copyWithin(data + packedHeaderBytes, values.address, values.address + values.bytes)
+    } catch (error) {
+      this.cache.unpin(dictionary.data)
+      throw error
+    } finally {
+      file.close()
+    }
+    return { needs: dictionary.data }
+  }
+
   /** A dictionary's chunk is {count u32, 0 to 64 bytes} and its values. */
   private pinDictionary(
     opened: OpenedPart,
@@ -212,3 +286,4 @@ class PartReader implements PartAccess {
 }
 
 const dictionaryHeaderBytes = 64
+const packedHeaderBytes = 64

@@ -323,6 +323,51 @@ export function decodeIndexed(source: usize, bytes: i32, count: i32, bits: i32, 
   return indexedOf(source, end, count, bits, dictionary, <u32>entries, 32, target)
 }
 
+@inline
+function pickOf(source: usize, end: usize, count: u32, bits: i32, dictionary: usize, entries: u32, width: usize, index: usize, first: u32, picked: u32, target: usize): i32 {
+  const mask = bits == 32 ? 0xffffffff : (<u64>1 << <u64>bits) - 1
+  const last = index + (<usize>picked << 2)
+  // Rows before the run.
+  let before: u32 = 0
+  while (index < last) {
+    let header: u32 = 0
+    let shift: u32 = 0
+    for (;;) {
+      if (source >= end || shift > 28) return -1
+      const byte = <u32>load<u8>(source++)
+      header |= (byte & 127) << shift
+      if (byte < 128) break
+      shift += 7
+    }
+    const packed = (header & 1) != 0
+    const size = header >> 1
+    const bytes = packed ? <u64>size * <u64>bits : <u64>((bits + 7) >> 3)
+    const rows = <u32>min<u64>(packed ? <u64>size * 8 : <u64>size, <u64>(count - before))
+    if (rows == 0 || <u64>source + bytes > <u64>end) return -1
+    for (; index < last; index += 4) {
+      const row = first + load<u32>(index) - before
+      if (row >= rows) break
+      const bit = packed ? <u64>row * <u64>bits : 0
+      const entry = (load<u64>(source + <usize>(bit >> 3)) >> (bit & 7)) & mask
+      if (entry >= <u64>entries) return -1
+      lookUp(<u32>entry, dictionary, width, target)
+      target += width
+    }
+    source += <usize>bytes
+    before += rows
+  }
+  return 0
+}
+
+export function pickIndexed(source: usize, bytes: i32, count: i32, bits: i32, dictionary: usize, entries: i32, width: i32, index: usize, first: i32, picked: i32, target: usize): i32 {
+  const end = source + <usize>bytes
+  if (bits > 32) return -1
+  if (width == 4) return pickOf(source, end, count, bits, dictionary, <u32>entries, 4, index, first, picked, target)
+  if (width == 8) return pickOf(source, end, count, bits, dictionary, <u32>entries, 8, index, first, picked, target)
+  if (width == 16) return pickOf(source, end, count, bits, dictionary, <u32>entries, 16, index, first, picked, target)
+  return pickOf(source, end, count, bits, dictionary, <u32>entries, 32, index, first, picked, target)
+}
+
 // ---- DELTA_BINARY_PACKED: blocks of 128 in 4 miniblocks ----
 
 @inline

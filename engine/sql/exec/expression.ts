@@ -17,6 +17,8 @@ import { compileFloor } from './expression-floor.js'
 import { compileLoop } from './expression-loops.js'
 import { compileTextMatch } from './expression-texts.js'
 import { compileTimePart } from './expression-times.js'
+import type { QuerySpace } from './query-space.js'
+import { matchEntries, wantedTexts } from './symbol-matches.js'
 import { TextHeap } from './text-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from './values.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
@@ -120,12 +122,23 @@ export interface SymbolPredicate {
   tableFor(dictionary: number, count: number): number
 }
 
+/** Of a query: several kernels ask for the same one. */
+const predicates = new WeakMap<QuerySpace, Map<Expression, SymbolPredicate | undefined>>()
+
 /** undefined: the expression is not of that kind. */
 export function symbolPredicate(expression: Expression, context: ExecContext): SymbolPredicate | undefined {
+  const known = predicates.get(context.space) ?? new Map<Expression, SymbolPredicate | undefined>()
+  predicates.set(context.space, known)
+  if (!known.has(expression)) known.set(expression, newPredicate(expression, context))
+  return known.get(expression)
+}
+
+function newPredicate(expression: Expression, context: ExecContext): SymbolPredicate | undefined {
   if (expression.kind !== 'call' || expression.type.name !== 'BOOLEAN') return undefined
   const [column, ...others] = columnsOf(expression)
   if (column === undefined || others.length > 0 || !isSymbolTree(expression) || !isPure(expression)) return undefined
   const evaluate = compileExpression(expression, context.evaluation)
+  const wanted = wantedTexts(expression)
   const row: Value[] = []
   const answer = (value: Value): number => {
     row[column] = value
@@ -139,7 +152,8 @@ export function symbolPredicate(expression: Expression, context: ExecContext): S
     if (from > 0) context.memory.u8.copyWithin(address, known.address, known.address + from + 1)
     else context.memory.u8[address] = answer(null)
     const textOf = context.texts.of(dictionary)
-    for (let id = from; id < count; id++) context.memory.u8[address + 1 + id] = answer(textOf(id))
+    if (wanted !== undefined) matchEntries(context.memory, dictionary, from, count, wanted, address + 1)
+    else for (let id = from; id < count; id++) context.memory.u8[address + 1 + id] = answer(textOf(id))
     known = { dictionary, count, address }
     return address
   }

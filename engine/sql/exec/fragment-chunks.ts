@@ -19,6 +19,7 @@ import type { DenseQuery } from './fragment-aggregate.js'
 import { covers, type Piece } from './pieces.js'
 import { SliceReader } from './scan-slices.js'
 import type { ChunkWorker } from './share.js'
+import { type SparseRows, sparseRows } from './sparse-rows.js'
 import type { Vector } from './vector.js'
 import { orderedView } from './view-piece.js'
 
@@ -59,6 +60,8 @@ export class DenseChunks implements ChunkWorker {
   /** State of the search for first rows. */
   readonly #firstState: number
   readonly #typeOf: (columnId: number) => DataType
+  /** null: the filter leaves too many rows for it, or there is none. */
+  readonly #sparse: SparseRows | null
   readonly #spare: number[] = []
   /** By start of the bucket, of the current chunk. */
   readonly #slots = new Map<bigint, ChunkSlot>()
@@ -78,6 +81,7 @@ export class DenseChunks implements ChunkWorker {
     this.#firstBlock = context.space.keep(firsts.blockBytes)
     this.#firstState = keys.length === 0 ? 0 : context.space.keep(firsts.stateBytes(groups))
     this.#unseen = this.#allGroups()
+    this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null)
     const { columns } = scan.snapshot.version.schema
     this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
     for (const [code, block] of [[fragment, this.#block] as const, [firsts, this.#firstBlock] as const]) {
@@ -93,6 +97,7 @@ export class DenseChunks implements ChunkWorker {
     this.#slots.clear()
     this.#slot = null
     if (again) this.#unseen = this.#allGroups()
+    this.#sparse?.begin()
     this.#chunk = chunk
     this.#next = chunk * chunkPieces
     this.#end = Math.min(pieces.length, this.#next + chunkPieces)
@@ -157,9 +162,14 @@ export class DenseChunks implements ChunkWorker {
       for (const { from, to } of this.#reader.slices(view)) {
         for (let row = from; row < to; row += pageRowsMax) {
           const rows = Math.min(pageRowsMax, to - row)
+          const first = (firstRows[at] as number) + row
+          const few = this.#sparse?.select(this.#reader, view, row, rows) ?? null
+          if (few !== null) {
+            if (few.rows > 0) visit(few.vectors, few.rows, first, buckets === null ? 0 : few.times(timestampId))
+            continue
+          }
           const vectors = this.#reader.vectors(view, row, inputs.columns, true)
-          const ts = buckets === null ? 0 : view.column(timestampId) + row * 8
-          visit(vectors, rows, (firstRows[at] as number) + row, ts)
+          visit(vectors, rows, first, buckets === null ? 0 : view.column(timestampId) + row * 8)
         }
       }
     } finally {

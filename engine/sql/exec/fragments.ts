@@ -8,10 +8,13 @@ import { type DataType, widthOf } from '../../types/column-types.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { type SymbolPredicate, symbolPredicate } from './expression.js'
+import { entryOf, wantedTexts } from './symbol-matches.js'
 import type { Vector } from './vector.js'
 
 /** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
 const lookupEntriesMax = 65_536
+
+const plainInt: DataType = { name: 'INT', a: 0, b: 0 }
 
 export class FragmentInputs {
   /** Types of the used columns, in the fragment's order. */
@@ -63,7 +66,7 @@ export class FragmentInputs {
   }
 
   #use(column: number, type: DataType): number {
-    const known = this.columns.indexOf(column)
+    const known = this.columns.findIndex((used, index) => used === column && this.types[index]?.name === type.name)
     if (known >= 0) return known
     this.types.push(type)
     return this.columns.push(column) - 1
@@ -73,9 +76,22 @@ export class FragmentInputs {
     const predicate = symbolPredicate(expression, this.#context)
     if (predicate === undefined) return null
     const dictionary = this.#dictionaryOf(predicate.column)
-    if (dictionary === 0 || dictionaryCount(this.#context.memory, dictionary) > lookupEntriesMax) return null
+    const count = dictionary === 0 ? 0 : dictionaryCount(this.#context.memory, dictionary)
+    if (dictionary === 0 || count > lookupEntriesMax) return null
+    const [text, ...more] = wantedTexts(expression) ?? []
+    const id = text === undefined || more.length > 0 ? -1 : entryOf(this.#context.memory, dictionary, count, text)
+    if (id >= 0) return this.#equals(predicate.column, id, expression.type)
     const column = this.#use(predicate.column, { name: 'SYMBOL', a: 0, b: 0 })
     return { kind: 'lookup', column, table: this.#predicates.push(predicate) - 1, type: expression.type }
+  }
+
+  /** Ids compare as integers, several at once; a lookup takes them one by one. */
+  #equals(column: number, id: number, type: DataType): FragmentExpression {
+    const args: FragmentExpression[] = [
+      { kind: 'column', index: this.#use(column, plainInt), type: plainInt },
+      { kind: 'constant', value: id, type: plainInt },
+    ]
+    return { kind: 'call', name: '=', args, type }
   }
 
   #call({ name, args, type }: Extract<Expression, { kind: 'call' }>): FragmentExpression | null {

@@ -24,6 +24,11 @@ export interface Piece {
   /** Address of the column's first value, 0 when every value is null. Pinned until release. */
   column(columnId: number): number
   release(): void
+  /**
+   * Few values of a column: those of the rows first + index[i] (u32, `count` of them, ascending) go to the target. False,
+   * and nothing is written, when the column has to be read as a whole.
+   */
+  pick(columnId: number, index: number, first: number, count: number, target: number): boolean
   /** NULLs of the column where they are known without reading it. */
   nulls(columnId: number): number | undefined
   /** Least and greatest value of the column where they are known without reading it. */
@@ -110,6 +115,7 @@ function partRun(
 
 function pagePiece(partAccess: PartAccess, handle: PartHandle, page: number, timed: boolean): Piece {
   const pinned = new Map<number, number>()
+  const packed = new Map<number, number>()
   return {
     source: handle.descriptor.id,
     index: page,
@@ -126,6 +132,13 @@ function pagePiece(partAccess: PartAccess, handle: PartHandle, page: number, tim
       pinned.set(columnId, address)
       return address
     },
+    pick: (columnId, index, first, count, target) => {
+      if (pinned.has(columnId)) return false
+      const values = packed.get(columnId) ?? partAccess.pinPacked(handle, columnId, page)
+      packed.set(columnId, values)
+      if (values !== 0) partAccess.pick(values, index, first, count, target)
+      return values !== 0
+    },
     nulls: (columnId) => partAccess.statistics(handle, columnId, page)?.nulls,
     bounds: (columnId) => {
       const { min, max } = partAccess.statistics(handle, columnId, page) ?? {}
@@ -133,7 +146,9 @@ function pagePiece(partAccess: PartAccess, handle: PartHandle, page: number, tim
     },
     release: () => {
       for (const address of pinned.values()) partAccess.unpin(address)
+      for (const address of packed.values()) partAccess.unpin(address)
       pinned.clear()
+      packed.clear()
     },
   }
 }
@@ -180,6 +195,7 @@ function blockPiece(
     superseded: Atomics.load(memory.u32, word + 9),
     visibleRows,
     column: (columnId) => blockColumn(memory, block, columnId),
+    pick: () => false,
     nulls: () => undefined,
     bounds: () => undefined,
     release: () => {},

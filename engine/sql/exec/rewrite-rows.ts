@@ -88,6 +88,8 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
       if (own.delete(address)) space.give(address)
       else parts.unpin(address)
     },
+    pinPacked: (part, columnId, page) => (columnId === rowNumberId ? 0 : parts.pinPacked(part, columnId, page)),
+    pick: (packed, index, first, count, target) => parts.pick(packed, index, first, count, target),
     statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
     forget: () => {},
     close: () => {},

@@ -9,9 +9,9 @@ import { type DataType, widthOf } from '../../types/column-types.js'
 import type { TimeRange } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { Piece } from './pieces.js'
-import { compileFilter } from './row-filter.js'
+import { compileFilter, type FilterInput, type RowFilter } from './row-filter.js'
 import { type MergedRows, mergeRows } from './scan-merge.js'
-import type { ScanShape } from './scan-slices.js'
+import { type ScanShape, sparseShare } from './scan-slices.js'
 import { Gathered } from './selection.js'
 import { type Stream, streamsOf } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
@@ -29,14 +29,16 @@ export function orderedScanOperator(
 ): Operator {
   const shape = withTimestamp(wanted)
   const width = wanted.columnIds.length
-  const merge = new StreamMerge(context, shape, descending, skips)
+  const simple = shape.ranges === null || shape.ranges.length === 1
+  const own = shape.filter === null ? null : compileFilter(context, shape.filter, filterInput(shape))
+  const merge = new StreamMerge(context, shape, { descending, skips, filter: simple ? own : null })
   context.onEnd(() => merge.close())
-  const filter = restriction(context, shape)
+  const filter = restriction(context, shape, own)
   const gathered = new Gathered(context, shape.types)
   const index = context.space.take(batchRowsMax * 4)
   const pull = (): Pull => {
     const batch = merge.pull()
-    if (!isBatch(batch) || filter === null) return batch
+    if (!isBatch(batch) || filter === null || merge.filtered) return batch
     const count = filter(batch, index)
     if (count === 0) return 'working'
     const { rows, vectors } = count === batch.rows ? batch : gathered.gather(batch.vectors, index, count)
@@ -55,12 +57,12 @@ function withTimestamp(shape: ScanShape): ScanShape {
 }
 
 /** Row numbers by the filter, and by the ranges where there are several (their outer bounds hold already). */
-function restriction(context: ExecContext, shape: ScanShape): ((batch: Batch, out: number) => number) | null {
+function restriction(
+  context: ExecContext,
+  shape: ScanShape,
+  filter: RowFilter | null,
+): ((batch: Batch, out: number) => number) | null {
   const { ranges } = shape
-  const dictionaries = new Map(shape.snapshot.version.dictionaries)
-  const dictionaryOf = (column: number): number => dictionaries.get(shape.columnIds[column] as number) ?? 0
-  const filter =
-    shape.filter === null ? null : compileFilter(context, shape.filter, { types: shape.types, dictionaryOf })
   if (ranges === null || ranges.length === 1) {
     return filter === null ? null : ({ rows, vectors }, out) => filter.select(vectors, rows, out)
   }
@@ -80,6 +82,11 @@ function restriction(context: ExecContext, shape: ScanShape): ((batch: Batch, ou
   }
 }
 
+function filterInput({ snapshot, columnIds, types }: ScanShape): FilterInput {
+  const dictionaries = new Map(snapshot.version.dictionaries)
+  return { types, dictionaryOf: (column) => dictionaries.get(columnIds[column] as number) ?? 0 }
+}
+
 function inRanges(ranges: readonly TimeRange[], value: bigint): boolean {
   return ranges.some(({ lo, hi }) => value >= lo && value <= hi)
 }
@@ -92,7 +99,17 @@ interface Merging {
   next: number
 }
 
+interface MergeOptions {
+  readonly descending: boolean
+  readonly skips: (piece: Piece) => boolean
+  /** For rows that go out without a merge: their other columns are touched only where a row passed. */
+  readonly filter: RowFilter | null
+}
+
 class StreamMerge {
+  /** Whether the last batch has been through the filter. */
+  filtered = false
+
   readonly #context: ExecContext
   readonly #shape: ScanShape
   readonly #descending: boolean
@@ -106,9 +123,14 @@ class StreamMerge {
   #stretch: { readonly stream: Stream; rows: number } | null = null
   readonly #out: number[] = []
   readonly #reversed: number
+  readonly #filter: RowFilter | null
+  /** Row numbers that passed the filter. */
+  readonly #passed: number
 
-  constructor(context: ExecContext, shape: ScanShape, descending: boolean, skips: (piece: Piece) => boolean) {
+  constructor(context: ExecContext, shape: ScanShape, { descending, skips, filter }: MergeOptions) {
     this.#skips = skips
+    this.#filter = filter
+    this.#passed = filter === null ? 0 : context.space.take(batchRowsMax * 4)
     this.#context = context
     this.#shape = shape
     this.#descending = descending
@@ -125,6 +147,7 @@ class StreamMerge {
   }
 
   pull(): Pull {
+    this.filtered = false
     if (this.#merging !== null) return this.#mergedBatch(this.#merging)
     if (this.#stretch !== null) return this.#stretchBatch(this.#stretch)
     return this.#step() ? 'working' : null
@@ -286,9 +309,46 @@ class StreamMerge {
     stretch.rows -= rows
     const piece = stretch.stream.piece as Piece
     const first = stretch.stream.take(rows)
+    if (this.#filter !== null) {
+      const passed = this.#passing(this.#filter, piece, first, rows)
+      if (passed < rows) return this.#passedBatch(piece, first, passed, rows)
+      this.filtered = true
+    }
     if (this.#descending) this.#reverse(rows)
     const vectors = this.#types.map((type, column) => this.#stretchColumn(piece, first, rows, type, column))
     return { rows, vectors }
+  }
+
+  #passing(filter: RowFilter, piece: Piece, first: number, rows: number): number {
+    const vectors: Vector[] = []
+    for (const column of filter.columns) vectors[column] = this.#plainColumn(piece, first, column)
+    return filter.select(vectors, rows, this.#passed)
+  }
+
+  #passedBatch(piece: Piece, first: number, count: number, rows: number): Pull {
+    if (count === 0) return 'working'
+    const sparse = !this.#descending && count * sparseShare <= rows
+    const { u32 } = this.#context.memory
+    if (this.#descending) u32.subarray(this.#passed >>> 2, (this.#passed >>> 2) + count).reverse()
+    this.filtered = true
+    const vectors = this.#types.map((type, column): Vector => {
+      const address = this.#output(column)
+      const dictionary = this.#dictionaries[column] as number
+      const columnId = this.#columnIds[column] as number
+      if (sparse && piece.pick(columnId, this.#passed, first, count, address)) return { type, address, dictionary }
+      const plain = this.#plainColumn(piece, first, column)
+      this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#passed, count, address)
+      return { type, address, dictionary }
+    })
+    return { rows: count, vectors }
+  }
+
+  /** As it lies in the piece. */
+  #plainColumn(piece: Piece, first: number, column: number): Vector {
+    const type = this.#types[column] as DataType
+    const source = piece.column(this.#columnIds[column] as number)
+    const address = source === 0 ? this.#context.space.nulls(type) : source + first * widthOf(type)
+    return { type, address, dictionary: this.#dictionaries[column] as number }
   }
 
   #reverse(rows: number): void {
@@ -298,13 +358,10 @@ class StreamMerge {
   }
 
   #stretchColumn(piece: Piece, first: number, rows: number, type: DataType, column: number): Vector {
-    const source = piece.column(this.#columnIds[column] as number)
-    const width = widthOf(type)
-    const dictionary = this.#dictionaries[column] as number
-    if (source === 0) return { type, address: this.#context.space.nulls(type), dictionary }
-    if (!this.#descending) return { type, address: source + first * width, dictionary }
+    const plain = this.#plainColumn(piece, first, column)
+    if (!this.#descending) return plain
     const address = this.#output(column)
-    this.#context.kernels.sort.gather(width, source + first * width, this.#reversed, rows, address)
-    return { type, address, dictionary }
+    this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#reversed, rows, address)
+    return { ...plain, address }
   }
 }

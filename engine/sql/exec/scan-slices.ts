@@ -31,6 +31,9 @@ export function scanShape(context: ExecContext, plan: Extract<Plan, { kind: 'sca
   }
 }
 
+/** With fewer selected rows than one in so many, values are picked from pages instead of decoding them. */
+export const sparseShare = 16
+
 /** Rows [from, to) of a piece. */
 export interface Slice {
   readonly from: number
@@ -87,6 +90,10 @@ export class SliceReader {
     return vectors
   }
 
+  dictionaryOf(column: number): number {
+    return this.#dictionaries[column] as number
+  }
+
   #vector(piece: Piece, from: number, column: number, pages: boolean): Vector {
     const { space } = this.#context
     const type = this.#shape.types[column] as DataType
@@ -105,8 +112,19 @@ export class SliceReader {
     if (this.#filter === null && mask === 0) return { rows, vectors: this.vectors(piece, from, null) }
     const count = this.#select(piece, from, rows, mask)
     if (count === 0) return null
-    const vectors = this.vectors(piece, from, null)
-    return count === rows ? { rows, vectors } : this.#gathered.gather(vectors, this.#index, count)
+    if (count === rows) return { rows, vectors: this.vectors(piece, from, null) }
+    if (count * sparseShare > rows) return this.#gathered.gather(this.vectors(piece, from, null), this.#index, count)
+    return { rows: count, vectors: this.#shape.types.map((_, column) => this.#sparse(piece, from, column, count)) }
+  }
+
+  /** A column of the selected rows: picked out of its page where that need not be decoded for it. */
+  #sparse(piece: Piece, from: number, column: number, count: number): Vector {
+    const type = this.#shape.types[column] as DataType
+    const address = this.#gathered.room(column)
+    if (piece.pick(this.#shape.columnIds[column] as number, this.#index, from, count, address)) {
+      return { type, address, dictionary: this.#dictionaries[column] as number }
+    }
+    return this.#gathered.column(this.#vector(piece, from, column, false), column, this.#index, count)
   }
 
   #select(piece: Piece, from: number, rows: number, mask: number): number {

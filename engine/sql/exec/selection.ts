@@ -31,16 +31,20 @@ export class Gathered {
 
   /** Rows named by u32 row numbers at `index`. What entries point at is not copied. */
   gather(vectors: readonly Vector[], index: number, rows: number): Batch {
-    return { rows, vectors: vectors.map((vector, column) => this.#column(vector, column, index, rows)) }
+    return { rows, vectors: vectors.map((vector, column) => this.column(vector, column, index, rows)) }
   }
 
-  #column(vector: Vector, column: number, index: number, rows: number): Vector {
-    const { kernels, space } = this.#context
-    const type = this.#types[column] as DataType
-    const width = widthOf(type)
-    if (this.#addresses[column] === 0) this.#addresses[column] = space.take(batchRowsMax * width)
-    const address = this.#addresses[column] as number
-    kernels.sort.gather(width, vector.address, index, rows, address)
+  column(vector: Vector, column: number, index: number, rows: number): Vector {
+    const address = this.room(column)
+    const width = widthOf(this.#types[column] as DataType)
+    this.#context.kernels.sort.gather(width, vector.address, index, rows, address)
     return { type: vector.type, address, dictionary: vector.dictionary }
+  }
+
+  /** Where a column's chosen values lie. */
+  room(column: number): number {
+    const width = widthOf(this.#types[column] as DataType)
+    if (this.#addresses[column] === 0) this.#addresses[column] = this.#context.space.take(batchRowsMax * width)
+    return this.#addresses[column] as number
   }
 }

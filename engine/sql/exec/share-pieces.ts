@@ -55,6 +55,7 @@ function alike(piece: Piece, list: PieceList, at: number): Piece {
       return piece.superseded
     },
     column: (columnId) => piece.column(columnId),
+    pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
     nulls: (columnId) => piece.nulls(columnId),
     bounds: (columnId) => piece.bounds(columnId),
     release: () => piece.release(),

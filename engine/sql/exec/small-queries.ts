@@ -202,12 +202,17 @@ class Arena implements Allocator {
 }
 
 /** The cache for attempts: what is in it, and nothing else. */
-export function readyChunks(cache: ChunkCache): Pick<ChunkCache, 'pin' | 'unpin' | 'reserve'> {
+export function readyChunks(cache: ChunkCache): Pick<ChunkCache, 'pin' | 'has' | 'unpin' | 'reserve'> {
   return {
     pin: (key) => {
       const data = cache.pinReady(key)
       if (data === 0) throw elsewhere
       return data
+    },
+    has: (key) => {
+      const data = cache.pinReady(key)
+      if (data !== 0) cache.unpin(data)
+      return data !== 0
     },
     unpin: (data) => cache.unpin(data),
     reserve: () => {
@@ -228,6 +233,8 @@ function openedTwice(access: PartAccess): PartAccess {
     },
     pin: (part, columnId, page) => access.pin(part, columnId, page),
     unpin: (address) => access.unpin(address),
+    pinPacked: (part, columnId, page) => access.pinPacked(part, columnId, page),
+    pick: (packed, index, first, count, target) => access.pick(packed, index, first, count, target),
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
     forget: (partIds) => access.forget(partIds),
     close: () => access.close(),

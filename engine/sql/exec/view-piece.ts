@@ -70,5 +70,5 @@ function gatheredPiece(
     space.give(order)
     piece.release()
   }
-  return { ...piece, rows, sorted: true, superseded: 0, column, release }
+  return { ...piece, rows, sorted: true, superseded: 0, column, pick: () => false, release }
 }

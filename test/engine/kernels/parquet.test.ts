@@ -101,6 +101,15 @@ test('packed indexes come back as dictionary values', () => {
         expect(alike(outB, () => values.length * width, decode)).toBe(0)
         const wanted = values.map((value) => bytesAt(extra + value * width, width)).join('')
         expect(bytesAt(outB, values.length * width)).toBe(wanted)
+        const rows = values.flatMap((_, row) => (row >= 3 && row % 7 === 3 ? [row] : []))
+        rows.forEach((row, i) => view.setUint32(source + i * 4, row - 3, true))
+        const pick = (kernel: typeof wasm) =>
+          kernel.pickIndexed(
+            ...([work, bytes, values.length, bits, extra, entries, width, source, 3, rows.length, outB] as const),
+          )
+        expect(alike(outB, () => rows.length * width, pick)).toBe(0)
+        const picked = rows.map((row) => bytesAt(extra + (values[row] as number) * width, width)).join('')
+        expect(bytesAt(outB, rows.length * width)).toBe(picked)
       }
     }),
     { numRuns: 300 },
@@ -414,8 +423,10 @@ test('garbage in place of packed indexes and deltas is refused, never read beyon
       fc.nat(500),
       (bytes, bits, count) => {
         memory.u8.set(bytes, source)
+        memory.u32.set([0, 9, 70], extra >>> 2)
         const calls: ((kernel: typeof wasm) => number)[] = [
           (kernel) => kernel.decodeIndexed(source, bytes.length, count, bits, work, 50, 8, outA),
+          (kernel) => kernel.pickIndexed(source, bytes.length, count, bits, work, 50, 8, extra, 0, 3, outA),
           (kernel) => kernel.deltaDecode64(source, bytes.length, count, outA),
           (kernel) => kernel.plainTextEntries(source, bytes.length, count, outA),
         ]

@@ -59,6 +59,8 @@ export const noParts: PartAccess = {
   },
   pin: () => 0,
   unpin: () => {},
+  pinPacked: () => 0,
+  pick: () => {},
   statistics: () => undefined,
   forget: () => {},
   close: () => {},

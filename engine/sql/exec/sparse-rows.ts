@@ -1,0 +1,112 @@
+// Rows of a piece that a selective filter leaves, for generated aggregation: the filter's columns are read as a whole,
+// values of the others are picked from their pages. Whether it is worth it depends on the rows of the chunk alone, so the
+// same chunk gives the same bits.
+
+import { pageRowsMax } from '../../base/limits.js'
+import type { SelectFragment } from '../../kernels/jit/jit.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from './context.js'
+import { columnsOf } from './expression.js'
+import { FragmentInputs } from './fragments.js'
+import type { Piece } from './pieces.js'
+import { type ScanShape, type SliceReader, sparseShare } from './scan-slices.js'
+import type { Vector } from './vector.js'
+
+const timestampType: DataType = { name: 'TIMESTAMP', a: 0, b: 0 }
+
+export interface FewRows {
+  readonly rows: number
+  readonly vectors: readonly Vector[]
+  /** Address of their timestamps. */
+  times(timestampId: number): number
+}
+
+/** null: there is no filter, it cannot be generated, or nothing but its own columns is read. */
+export function sparseRows(
+  context: ExecContext,
+  inputs: FragmentInputs,
+  scan: ScanShape,
+  timed: boolean,
+): SparseRows | null {
+  const { filter } = scan
+  if (filter === null || context.jit === null) return null
+  const own = columnsOf(filter)
+  if (!timed && inputs.columns.every((column) => own.includes(column))) return null
+  const dictionaries = new Map(scan.snapshot.version.dictionaries)
+  const asked = new FragmentInputs(context, (column) => dictionaries.get(scan.columnIds[column] as number) ?? 0)
+  const predicate = asked.expression(filter)
+  if (predicate === null || asked.columns.length === 0) return null
+  const fragment = context.jit.select({ columns: asked.types, predicate, output: 'rows' })
+  return fragment === null ? null : new SparseRows(context, scan, inputs.columns, asked, fragment)
+}
+
+export class SparseRows {
+  readonly #context: ExecContext
+  readonly #scan: ScanShape
+  readonly #columns: readonly number[]
+  readonly #asked: FragmentInputs
+  readonly #fragment: SelectFragment
+  readonly #block: number
+  readonly #index: number
+  /** Where the picked values of each column go. */
+  readonly #areas = new Map<number, number>()
+  #dense = false
+
+  constructor(
+    context: ExecContext,
+    scan: ScanShape,
+    columns: readonly number[],
+    asked: FragmentInputs,
+    fragment: SelectFragment,
+  ) {
+    this.#context = context
+    this.#scan = scan
+    this.#columns = columns
+    this.#asked = asked
+    this.#fragment = fragment
+    this.#block = context.space.keep(fragment.blockBytes)
+    this.#index = context.space.keep((pageRowsMax + 16) * 4)
+    fragment.writeConstants(this.#block)
+    asked.bindLookups(fragment, this.#block)
+  }
+
+  /** A chunk begins. */
+  begin(): void {
+    this.#dense = false
+  }
+
+  /** null: too many rows are left, here or in an earlier piece of the chunk. */
+  select(reader: SliceReader, piece: Piece, from: number, rows: number): FewRows | null {
+    if (this.#dense) return null
+    this.#asked.bind(this.#fragment, this.#block, reader.vectors(piece, from, this.#asked.columns, true))
+    const count = this.#fragment.run(this.#block, rows, this.#index, 0)
+    this.#dense = count * sparseShare > rows
+    if (this.#dense) return null
+    const vectors: Vector[] = []
+    if (count > 0)
+      for (const column of this.#columns) vectors[column] = this.#column(reader, piece, from, column, count)
+    const times = (timestampId: number): number => this.#pick(piece, from, timestampId, timestampType, count)
+    return { rows: count, vectors, times }
+  }
+
+  #column(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
+    const columnId = this.#scan.columnIds[column] as number
+    const type = this.#scan.types[column] as DataType
+    const address = this.#pick(piece, from, columnId, type, count)
+    if (address === 0) return reader.vectors(piece, from, [column], true)[column] as Vector
+    return { type, address, dictionary: reader.dictionaryOf(column) }
+  }
+
+  /** 0: the piece has no such column. */
+  #pick(piece: Piece, from: number, columnId: number, type: DataType, count: number): number {
+    const width = widthOf(type)
+    const { space, kernels } = this.#context
+    const area = this.#areas.get(columnId) ?? space.keep((pageRowsMax / sparseShare) * width + 64)
+    this.#areas.set(columnId, area)
+    if (piece.pick(columnId, this.#index, from, count, area)) return area
+    const whole = piece.column(columnId)
+    if (whole === 0) return 0
+    kernels.sort.gather(width, whole + from * width, this.#index, count, area)
+    return area
+  }
+}

@@ -1,0 +1,56 @@
+// Goal: what a selective filter leaves of a page is picked from it as the whole page would be read.
+// Method: parts with columns of every encoding that dictionaries have, with NULLs and without; conditions that leave few
+// rows, in queries of every shape that picks, beside the same conditions in a form that kernels and indexes do not know.
+
+import { expect, test } from 'vitest'
+import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { InlineEngine } from '../../../support/inline-engine.js'
+
+const rows = 4000
+
+async function filled(): Promise<InlineEngine> {
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  const engine = new InlineEngine({ files: disk.files, noMerges: true })
+  await engine.settle()
+  await engine.run(
+    'create table t (ts timestamp, host symbol, i int, l long, d double, u uuid, v varchar, s short, n int) timestamp(ts) partition by day',
+  )
+  for (let part = 0; part < 3; part++) {
+    await engine.run(
+      `insert into t select (1704067200000000 + (x + ${part * rows}) * 60000000)::timestamp, 'h' || (x % 97), (x % 50)::int, x % 11, (x % 9) / 4.0,
+       ('00000000-0000-0000-0000-00000000000' || (x % 10))::uuid, 'text ' || (x % 13), (x % 20)::short,
+       case when x % 3 = 0 then null else (x % 5)::int end from long_sequence(${rows})`,
+    )
+    await engine.run('checkpoint')
+  }
+  return engine
+}
+
+const queries = [
+  'select * from t where #',
+  'select * from t where # order by ts desc',
+  'select * from (t where #) order by l, ts',
+  'select sum(i), avg(d), max(l), count(n), min(s) from t where #',
+  'select ts, sum(i), max(d), count(n) from t where # sample by 1d',
+  'select host, l, sum(i), max(d) from t where # group by host, l order by host, l',
+  "select sum(i) from t where # and ts >= '2024-01-02T05:00' and ts < '2024-01-04T07:00'",
+  'select v, count() from t where # group by v order by v',
+]
+
+test('picked values are those of the page', async () => {
+  const engine = await filled()
+  for (const [condition, plain] of [
+    ["host = 'h7'", "host::varchar = 'h7'"],
+    ["host in ('h7', 'h9', 'none')", "host::varchar in ('h7', 'h9')"],
+    ["host = 'none'", "host::varchar = 'none'"],
+    ["host = 'h3' and i > 25", "host::varchar = 'h3' and i + 0 > 25"],
+  ] as const) {
+    for (const query of queries) {
+      const expected = await engine.rows(query.replace('#', plain))
+      expect(await engine.rows(query.replace('#', condition)), query).toEqual(expected)
+      if (query === queries[0]) expect(expected.length > 20).toBe(!condition.includes("= 'none'"))
+    }
+  }
+})
