@@ -4,14 +4,23 @@ import type { Plan } from '../plan/plan.js'
 import { helpAggregate } from './aggregate-shared.js'
 import { readsOneTable } from './build.js'
 import type { ExecContext } from './context.js'
+import { helpExport } from './encode-parquet-shared.js'
 import { helpFragment } from './fragment-operators.js'
+import type { Encoding } from './messages.js'
 import { scanShape } from './scan-slices.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 import { helpSort } from './sort-shared.js'
 
 /** undefined: this thread cannot help. */
-export function buildHelper(context: ExecContext, plan: Plan, details: ShareDetails): ChunkWorker | undefined {
+export function buildHelper(
+  context: ExecContext,
+  plan: Plan,
+  details: ShareDetails,
+  encoding: Encoding,
+): ChunkWorker | undefined {
   if (details.counts === null) {
+    if (encoding.kind === 'parquet' && (plan.kind === 'scan' || plan.kind === 'project'))
+      return helpExport(context, plan, encoding, details)
     if (plan.kind === 'sort') return helpSort(context, plan, details)
     return plan.kind === 'aggregate' ? helpAggregate(context, plan, readsOneTable(plan.input), details) : undefined
   }

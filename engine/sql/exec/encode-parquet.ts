@@ -4,29 +4,24 @@
 //   file     "PAR1" | row groups | page index | footer | footer bytes u32 | "PAR1"
 //   group    column chunks in order: dictionary page if any, data pages
 //
-// A row group ends at the rows that were asked for, or when its pages take `groupBytesMax`: the encoded pages of one
-// group are what an export holds in memory.
+// A row group ends at the rows that were asked for, or when its pages take much memory: the encoded pages of one group (of
+// a few, where threads share the work) are what an export holds.
 
-import type { Allocator } from '../../memory/budgets.js'
-import { budgets } from '../../memory/budgets.js'
 import { type ParquetTypes, parquetThrift } from '../../storage/parquet-thrift.js'
 import { type ColumnMapping, physicalTypes } from '../../storage/parquet-types.js'
 import { boundsOf, widened } from '../../storage/part-footer.js'
-import { Scratch } from '../../storage/part-scratch.js'
-import type { PlanColumn } from '../plan/plan.js'
-import { codecIds, pageCompressor } from './encode-parquet-codec.js'
-import { type ExportedChunk, type ExportedColumn, FlatColumn } from './encode-parquet-column.js'
+import type { Plan, PlanColumn } from '../plan/plan.js'
+import { codecIds } from './encode-parquet-codec.js'
+import type { ExportedChunk } from './encode-parquet-column.js'
+import { type ExportedGroup, GroupEncoder } from './encode-parquet-group.js'
 import { type IndexedChunk, pageIndex } from './encode-parquet-index.js'
-import { ListColumn } from './encode-parquet-list.js'
-import type { ExportTools } from './encode-parquet-page.js'
+import { sharedExport } from './encode-parquet-shared.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
 import type { ParquetEncoding } from './messages.js'
-import type { QuerySpace } from './query-space.js'
-import type { Batch, Vector } from './vector.js'
+import type { Batch, Operator } from './vector.js'
 
 const magic = Buffer.from('PAR1')
-const groupBytesMax = 96 * 1024 * 1024
 
 export function parquetEncoder(encoding: ParquetEncoding, options: EncoderOptions): Encoder {
   return new ParquetFile(encoding, options)
@@ -35,13 +30,12 @@ export function parquetEncoder(encoding: ParquetEncoding, options: EncoderOption
 class ParquetFile implements Encoder {
   private readonly encoding: ParquetEncoding
   private readonly options: EncoderOptions
-  private readonly columns: readonly ExportedColumn[]
+  private readonly encoder: GroupEncoder
   /** Finished bytes that have not gone to the writer yet. */
   private waiting: Uint8Array[] = []
   private written = 0
   /** Of the file, the waiting ones included. */
   private bytes = 0
-  private groupRows = 0
   private totalRows = 0
   private readonly groups: ParquetTypes.RowGroup[] = []
   private readonly indexed: IndexedChunk[] = []
@@ -50,16 +44,7 @@ class ParquetFile implements Encoder {
     const { context, columns } = options
     this.encoding = encoding
     this.options = options
-    const ownScratch = (): Scratch => new Scratch(context.memory, spaceAllocator(context.space), budgets.queries)
-    const scratch = ownScratch()
-    const kernel = context.kernels.parquet
-    const compress = pageCompressor(encoding, kernel, scratch)
-    const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress }
-    this.columns = columns.map(({ type }) =>
-      gatherFormOf(type, encoding.rawArrays) === 'list'
-        ? new ListColumn(tools, context, type.a)
-        : new FlatColumn(tools, context, type),
-    )
+    this.encoder = new GroupEncoder(encoding, context, columns, (group) => this.place(group))
   }
 
   begin(): void {
@@ -68,19 +53,17 @@ class ParquetFile implements Encoder {
     this.bytes = magic.length
   }
 
+  /** Whole tables come as groups, and their batches only count rows. */
+  operator(plan: Plan): Operator | undefined {
+    return sharedExport(this.options.context, plan, this.encoding, (group) => this.place(group))
+  }
+
   rows({ vectors }: Batch, from: number, to: number): void {
-    for (let row = from; row < to; ) {
-      const end = Math.min(to, row + this.encoding.rowGroupRows - this.groupRows)
-      for (const [index, column] of this.columns.entries()) column.append(vectors[index] as Vector, row, end)
-      this.groupRows += end - row
-      row = end
-      const full = this.groupRows >= this.encoding.rowGroupRows
-      if (full || this.columns.reduce((sum, column) => sum + column.waitingBytes, 0) > groupBytesMax) this.endGroup()
-    }
+    if (vectors.length > 0) this.encoder.rows(vectors, from, to)
   }
 
   end(): void {
-    if (this.groupRows > 0) this.endGroup()
+    this.encoder.end()
     this.waiting.push(...pageIndex(this.indexed, this.bytes))
     const footer = parquetThrift().serialize(this.footer())
     const tail = Buffer.alloc(8)
@@ -102,15 +85,14 @@ class ParquetFile implements Encoder {
     return true
   }
 
-  private endGroup(): void {
+  private place({ rows, chunks: exported }: ExportedGroup): void {
     const { types, int64 } = parquetThrift()
     const offset = this.bytes
     let rawBytes = 0
     const paged: Pick<IndexedChunk, 'pages' | 'ranges'>[] = []
-    const chunks = this.columns.map((column, index) => {
+    const chunks = exported.map((chunk, index) => {
       const before = this.bytes
-      const chunk = column.finish()
-      const placed = this.place(chunk)
+      const placed = this.placeChunk(chunk)
       rawBytes += placed.rawBytes
       const metadata = this.chunkMetadata(chunk, index, this.bytes - before, placed)
       paged.push({ ranges: chunk.ranges, pages: placed.places })
@@ -119,7 +101,7 @@ class ParquetFile implements Encoder {
     const group = new types.RowGroup({
       columns: chunks,
       total_byte_size: int64(rawBytes),
-      num_rows: int64(this.groupRows),
+      num_rows: int64(rows),
       total_compressed_size: int64(this.bytes - offset),
       file_offset: int64(offset),
       ordinal: this.groups.length & 0x7fff,
@@ -128,11 +110,10 @@ class ParquetFile implements Encoder {
     // A structure copies what it is made of.
     for (const [index, chunk] of group.columns.entries())
       this.index(chunk, index, paged[index] as (typeof paged)[number])
-    this.totalRows += this.groupRows
-    this.groupRows = 0
+    this.totalRows += rows
   }
 
-  private place({ dictionary, pages }: ExportedChunk) {
+  private placeChunk({ dictionary, pages }: ExportedChunk) {
     const dictionaryOffset = this.bytes
     let rawBytes = 0
     const put = ({ header, body, rawBytes: raw }: { header: Uint8Array; body: Uint8Array; rawBytes: number }) => {
@@ -160,7 +141,7 @@ class ParquetFile implements Encoder {
     chunk: ExportedChunk,
     index: number,
     bytes: number,
-    { dictionaryOffset, dataOffset, rawBytes }: ReturnType<ParquetFile['place']>,
+    { dictionaryOffset, dataOffset, rawBytes }: ReturnType<ParquetFile['placeChunk']>,
   ): ParquetTypes.ColumnMetaData {
     const { types, int64 } = parquetThrift()
     const column = this.options.columns[index] as PlanColumn
@@ -208,15 +189,4 @@ function statisticsOf(mapping: ColumnMapping, { ranges, nulls }: ExportedChunk):
     statistics.max_value = max
   }
   return statistics
-}
-
-/** The query's memory as an allocator: what is not freed goes back at the query's end. */
-function spaceAllocator(space: QuerySpace): Allocator {
-  return {
-    allocate: (bytes) => space.take(bytes),
-    demand: (bytes) => space.take(bytes),
-    free: (address) => space.give(address),
-    used: () => 0,
-    limit: () => Number.POSITIVE_INFINITY,
-  }
 }

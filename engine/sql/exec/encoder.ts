@@ -2,7 +2,7 @@
 
 import { encodeFlags } from '../../kernels/encode.js'
 import type { Value } from '../../types/value.js'
-import type { PlanColumn } from '../plan/plan.js'
+import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
 import { arrowEncoder } from './encode-arrow.js'
@@ -13,7 +13,7 @@ import { pgCopyEncoder } from './encode-pg-copy.js'
 import { TextRows } from './encode-text.js'
 import type { Encoding } from './messages.js'
 import { valueReader } from './values.js'
-import type { Batch } from './vector.js'
+import type { Batch, Operator } from './vector.js'
 
 export interface Encoder {
   /** Before the first row, also when there is none. */
@@ -22,6 +22,8 @@ export interface Encoder {
   rows(batch: Batch, from: number, to: number): void
   /** Behind the last row. */
   end(): void
+  /** Makes the result of the plan by itself, when all of its rows are wanted: batches without vectors count its rows. */
+  operator?(plan: Plan): Operator | undefined
   /** Writes a piece of what is finished, also behind end(); false when nothing waits. */
   drain?(): boolean
 }

@@ -128,7 +128,9 @@ export class RunningQuery {
       postRows: (rows) => this.#host.post({ kind: 'rows', queryId: this.queryId, rows }),
     })
     this.#endings.push(() => writer.abandon())
-    this.#root = buildOperator(this.#context, query.plan)
+    const { skip, rowsMax } = this.#request
+    const own = skip === 0 && rowsMax === Number.POSITIVE_INFINITY ? this.#encoder.operator?.(query.plan) : undefined
+    this.#root = own ?? buildOperator(this.#context, query.plan)
     this.#encoder.begin()
   }
 

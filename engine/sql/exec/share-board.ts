@@ -3,7 +3,8 @@
 //
 // Layout, u32 words:
 //
-//   0 next chunk | 1 chunk count | 2 lead's thread id | 3 closed (1: the lead needs nothing any more) | 16.. word of each chunk
+//   0 next chunk | 1 chunk count | 2 lead's thread id | 3 closed (1: the lead needs nothing any more)
+//   4 to 7 threads that wait until the lead merges, a bit each | 16.. word of each chunk
 //
 // The word of a chunk is one of
 //
@@ -25,6 +26,8 @@ const nextWord = 0
 const countWord = 1
 const leadWord = 2
 const closedWord = 3
+const waitingWord = 4
+const waitingWords = 4
 const merged = 1
 
 export function boardBytes(chunks: number): number {
@@ -43,10 +46,12 @@ export class ShareBoard {
   readonly #u32: Uint32Array
   readonly #base: number
   readonly #claim: number
+  readonly #threadId: number
 
   constructor({ u32 }: SharedMemory, address: number, threadId: number) {
     this.#u32 = u32
     this.#base = address >>> 2
+    this.#threadId = threadId
     this.#claim = (threadId + 1) * 2
   }
 
@@ -100,6 +105,19 @@ export class ShareBoard {
 
   isMerged(chunk: number): boolean {
     return Atomics.load(this.#u32, this.#wordOf(chunk)) === merged
+  }
+
+  /** This thread wants to be woken when the lead has merged something. */
+  awaitMerge(): void {
+    Atomics.or(this.#u32, this.#base + waitingWord + (this.#threadId >>> 5), 1 << (this.#threadId & 31))
+  }
+
+  wakeWaiting(wake: (threadId: number) => void): void {
+    for (let word = 0; word < waitingWords; word++) {
+      if (Atomics.load(this.#u32, this.#base + waitingWord + word) === 0) continue
+      const bits = Atomics.exchange(this.#u32, this.#base + waitingWord + word, 0)
+      for (let bit = 0; bit < 32; bit++) if ((bits >>> bit) & 1) wake(word * 32 + bit)
+    }
   }
 
   #replace(chunk: number, from: number, to: number): boolean {

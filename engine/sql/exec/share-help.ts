@@ -54,7 +54,7 @@ export class HelpTask {
     const { board, node, details, request } = this.#message
     const { memory, threads } = this.#host
     const plan = planNumbers(request.query)[node]
-    const worker = plan === undefined ? undefined : buildHelper(this.#context, plan, details)
+    const worker = plan === undefined ? undefined : buildHelper(this.#context, plan, details, request.encoding)
     if (threads === undefined || worker === undefined) return null
     return new HelperRun(threads, new ShareBoard(memory, board, threads.threadId), worker)
   }

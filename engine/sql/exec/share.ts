@@ -50,6 +50,8 @@ export function piecesPerChunk(
 
 /** Work on chunks as one thread does it. Results lie in shared memory until they are recycled. */
 export interface ChunkWorker {
+  /** Results that a helper keeps for the lead before it waits; as many as there are when missing. */
+  readonly heldMax?: number
   /** `again`: out of order, after later chunks perhaps. */
   begin(chunk: number, again: boolean): void
   /** One morsel; false when there is no other in the chunk. */
@@ -143,6 +145,7 @@ export class LeadRun {
     merge(result)
     if (this.#own.delete(result)) worker.recycle(result)
     this.#board.setMerged(this.#merged)
+    this.#board.wakeWaiting(this.#sharing.wake.bind(this.#sharing))
     this.#merged++
     this.#waitingSinceMs = -1
     return true
@@ -174,7 +177,7 @@ export class HelperRun {
   step(): 'working' | 'waiting' | 'done' {
     if (this.#board.closed) return 'done'
     if (this.#current < 0) {
-      this.#reclaim()
+      if (this.#holdsEnough()) return 'waiting'
       this.#current = this.#board.next()
       if (this.#current < 0) return 'waiting'
       this.#worker.begin(this.#current, false)
@@ -194,6 +197,16 @@ export class HelperRun {
     this.#board.giveUp(this.#current)
     this.#current = -1
     this.#sharing.wake(this.#board.leadThreadId)
+  }
+
+  /** Gives back what was merged; whoever still holds enough is woken at the next merge. */
+  #holdsEnough(): boolean {
+    this.#reclaim()
+    const { heldMax } = this.#worker
+    if (heldMax === undefined || this.#results.size < heldMax) return false
+    this.#board.awaitMerge()
+    this.#reclaim()
+    return this.#results.size >= heldMax
   }
 
   #reclaim(): void {

@@ -5,13 +5,14 @@
 import { describe, expect, test } from 'vitest'
 import { createAllocator } from '../../../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../../../engine/memory/budgets.js'
+import type { Encoding } from '../../../../engine/sql/exec/messages.js'
 import { QueryRole } from '../../../../engine/sql/exec/query-role.js'
 import type { FromQueryHost, ToQueryHost } from '../../../../engine/threads/messages.js'
 import { QueryDoor } from '../../../../engine/threads/query-door.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
 import { createRandom, type Random } from '../../../support/random.js'
-import { createBench, noParts, runMessage, runQuery } from './exec-support.js'
+import { createBench, noParts, type RunOptions, runMessage, runQuery } from './exec-support.js'
 import { makeDatabase, queryOfText, tablesOf } from './statement-support.js'
 
 const columns = [
@@ -25,7 +26,13 @@ const columns = [
 const bench = createBench(256)
 const database = makeDatabase(bench, [
   { name: 't', columns, generations: randomRows(createRandom(11), 45_000), timestampId: 0 },
+  { name: 'untimed', columns, generations: randomRows(createRandom(12), 9_000), timestampId: -1 },
 ])
+
+const parquet: Encoding = {
+  ...{ kind: 'parquet', codec: 'SNAPPY', level: 0, rowGroupRows: 700, pageBytes: 4096 },
+  ...{ statistics: true, version: 1, rawArrays: false },
+}
 
 function randomRows(random: Random, count: number): Value[][][] {
   const rows = Array.from({ length: count }, (_, index): Value[] => [
@@ -143,6 +150,8 @@ interface Scenario {
   readonly death?: number
   readonly sleep?: number
   readonly allocatorOf?: (threadId: number) => Allocator
+  /** Of the query. */
+  readonly options?: RunOptions
 }
 
 /** Areas that helpers took: they take some for every result. */
@@ -157,19 +166,27 @@ function plain(threadId: number): Allocator {
   return { ...allocator, demand }
 }
 
-async function runShared(sql: string, scenario: Scenario): Promise<{ rows: Value[][]; helped: number }> {
+interface Shared {
+  readonly rows: Value[][]
+  readonly bytes: Buffer
+  readonly helped: number
+}
+
+async function runShared(sql: string, scenario: Scenario): Promise<Shared> {
   const random = createRandom(scenario.seed)
   const threads = new Threads(scenario.threads, random, scenario.allocatorOf ?? plain)
   const query = queryOfText(sql, database)
   let released = false
-  const message = runMessage(query, tablesOf(query, database), {})
+  const message = runMessage(query, tablesOf(query, database), scenario.options ?? {})
   const running = threads.door.run(message, () => {
     released = true
   })
   const rows: Value[][] = []
+  const blocks: Buffer[] = []
   let over = false
   const reading = (async () => {
-    for await (const batch of running.values) rows.push(...(batch as Value[][]))
+    if (message.encoding.kind === 'values') for await (const batch of running.values) rows.push(...(batch as Value[][]))
+    else for await (const block of running.blocks) blocks.push(Buffer.from(block))
   })().finally(() => {
     over = true
   })
@@ -187,7 +204,7 @@ async function runShared(sql: string, scenario: Scenario): Promise<{ rows: Value
   }
   await reading
   while (threads.hear() || threads.ids.some((id) => threads.turn(id)));
-  return { rows, helped: threads.helped }
+  return { rows, bytes: Buffer.concat(blocks), helped: threads.helped }
 }
 
 /** The truth: nobody helps. */
@@ -262,6 +279,29 @@ describe.each(statements)('%s', (sql) => {
     for (let seed = 1; seed <= 10; seed++) {
       expect((await runShared(sql, { threads: 3, seed, allocatorOf })).rows, `seed ${seed}`).toEqual(expected)
       expect(used()).toBe(before)
+    }
+  })
+})
+
+describe.each(['select * from untimed', 'select v, d, sym from untimed'])('the Parquet file of %s', (sql) => {
+  const options = { encoding: parquet }
+  const scenarios: Record<string, Omit<Scenario, 'seed'>> = {
+    'one thread': { threads: 1 },
+    'four threads': { threads: 4 },
+    'helpers that sleep': { threads: 3, sleep: 0.02 },
+    'helpers that die': { threads: 3, death: 0.002 },
+  }
+  test.each(Object.keys(scenarios))('by %s', async (name) => {
+    // With a limit the rows are encoded as they come.
+    const expected = await runShared(sql, { threads: 1, seed: 0, options: { ...options, rowsMax: 1e9 } })
+    expect(expected.bytes.subarray(-4).toString()).toBe('PAR1')
+    const scenario = scenarios[name] as Omit<Scenario, 'seed'>
+    const before = used()
+    for (let seed = 1; seed <= 5; seed++) {
+      const { bytes, helped } = await runShared(sql, { ...scenario, seed, options })
+      expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
+      expect(helped > 0).toBe(scenario.threads > 1)
+      if (scenario.death === undefined) expect(used()).toBe(before)
     }
   })
 })

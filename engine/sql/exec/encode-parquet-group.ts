@@ -1,0 +1,168 @@
+// Row groups of an exported Parquet file while they are made, and how one that a helping thread has made reaches the lead.
+//
+// Packed groups, in shared memory: count of groups u32 | bytes of the text u32 | text (JSON, see Shape) | pages of all
+// columns one behind the other, each header before its body.
+
+import type { Allocator } from '../../memory/budgets.js'
+import { budgets } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { Scratch } from '../../storage/part-scratch.js'
+import type { PlanColumn } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import { pageCompressor } from './encode-parquet-codec.js'
+import { type ExportedChunk, type ExportedColumn, FlatColumn } from './encode-parquet-column.js'
+import { ListColumn } from './encode-parquet-list.js'
+import type { EncodedPage, ExportTools } from './encode-parquet-page.js'
+import { gatherFormOf } from './encode-parquet-types.js'
+import type { ParquetEncoding } from './messages.js'
+import type { QuerySpace } from './query-space.js'
+import type { Vector } from './vector.js'
+
+const groupBytesMax = 96 * 1024 * 1024
+
+/** A row group that is complete, column by column. */
+export interface ExportedGroup {
+  readonly rows: number
+  readonly chunks: readonly ExportedChunk[]
+}
+
+/** Makes row groups of rows that come in order. */
+export class GroupEncoder {
+  readonly #columns: readonly ExportedColumn[]
+  readonly #rowsMax: number
+  readonly #give: (group: ExportedGroup) => void
+  #rows = 0
+
+  constructor(
+    encoding: ParquetEncoding,
+    context: ExecContext,
+    columns: readonly PlanColumn[],
+    give: (group: ExportedGroup) => void,
+  ) {
+    const ownScratch = (): Scratch => new Scratch(context.memory, spaceAllocator(context.space), budgets.queries)
+    const scratch = ownScratch()
+    const kernel = context.kernels.parquet
+    const compress = pageCompressor(encoding, kernel, scratch)
+    const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress }
+    this.#rowsMax = encoding.rowGroupRows
+    this.#give = give
+    this.#columns = columns.map(({ type }) =>
+      gatherFormOf(type, encoding.rawArrays) === 'list'
+        ? new ListColumn(tools, context, type.a)
+        : new FlatColumn(tools, context, type),
+    )
+  }
+
+  rows(vectors: readonly Vector[], from: number, to: number): void {
+    for (let row = from; row < to; ) {
+      const end = Math.min(to, row + this.#rowsMax - this.#rows)
+      for (const [index, column] of this.#columns.entries()) column.append(vectors[index] as Vector, row, end)
+      this.#rows += end - row
+      row = end
+      const full = this.#rows >= this.#rowsMax
+      if (full || this.#columns.reduce((sum, column) => sum + column.waitingBytes, 0) > groupBytesMax) this.#finish()
+    }
+  }
+
+  /** The last group. */
+  end(): void {
+    if (this.#rows > 0) this.#finish()
+  }
+
+  #finish(): void {
+    const group = { rows: this.#rows, chunks: this.#columns.map((column) => column.finish()) }
+    this.#rows = 0
+    this.#give(group)
+  }
+}
+
+/** The query's memory as an allocator: what is not freed goes back at the query's end. */
+function spaceAllocator(space: QuerySpace): Allocator {
+  return {
+    allocate: (bytes) => space.take(bytes),
+    demand: (bytes) => space.take(bytes),
+    free: (address) => space.give(address),
+    used: () => 0,
+    limit: () => Number.POSITIVE_INFINITY,
+  }
+}
+
+// PACKED GROUPS -----------------------------------------------------------------------------------------------------
+
+interface PageShape extends Pick<EncodedPage, 'rawBytes' | 'rows' | 'nulls'> {
+  readonly headerBytes: number
+  readonly bodyBytes: number
+}
+
+interface ChunkShape extends Pick<ExportedChunk, 'encodings' | 'values' | 'nulls'> {
+  readonly dictionary: PageShape | null
+  readonly pages: readonly PageShape[]
+  /** Base64. */
+  readonly ranges: readonly (string | null)[]
+}
+
+interface GroupShape {
+  readonly rows: number
+  readonly chunks: readonly ChunkShape[]
+}
+
+const prefixBytes = 8
+
+export function packGroups(memory: SharedMemory, space: QuerySpace, groups: readonly ExportedGroup[]): number {
+  const text = Buffer.from(JSON.stringify(groups.map(shapeOfGroup)))
+  const parts = groups.flatMap(({ chunks }) => chunks.flatMap(partsOf))
+  const bytes = parts.reduce((sum, part) => sum + part.length, prefixBytes + text.length)
+  const address = space.take(bytes)
+  memory.u32[address >>> 2] = groups.length
+  memory.u32[(address >>> 2) + 1] = text.length
+  memory.u8.set(text, address + prefixBytes)
+  let at = address + prefixBytes + text.length
+  for (const part of parts) {
+    memory.u8.set(part, at)
+    at += part.length
+  }
+  return address
+}
+
+/** Copies: the packed groups may go. */
+export function unpackGroups({ u8, u32 }: SharedMemory, address: number): ExportedGroup[] {
+  const textBytes = u32[(address >>> 2) + 1] as number
+  let at = address + prefixBytes + textBytes
+  const text = Buffer.from(u8.subarray(at - textBytes, at)).toString('utf8')
+  const bytes = (count: number): Uint8Array => {
+    at += count
+    return u8.slice(at - count, at)
+  }
+  const page = ({ headerBytes, bodyBytes, rawBytes, rows, nulls }: PageShape): EncodedPage => {
+    return { header: bytes(headerBytes), body: bytes(bodyBytes), rawBytes, rows, nulls }
+  }
+  const chunk = ({ dictionary, pages, ranges, ...rest }: ChunkShape): ExportedChunk => ({
+    ...rest,
+    dictionary: dictionary === null ? null : page(dictionary),
+    pages: pages.map(page),
+    ranges: ranges.map((range) => (range === null ? undefined : new Uint8Array(Buffer.from(range, 'base64')))),
+  })
+  const shapes = JSON.parse(text) as GroupShape[]
+  return shapes.map(({ rows, chunks }) => ({ rows, chunks: chunks.map(chunk) }))
+}
+
+function partsOf({ dictionary, pages }: ExportedChunk): Uint8Array[] {
+  return [...(dictionary === null ? [] : [dictionary]), ...pages].flatMap(({ header, body }) => [header, body])
+}
+
+function shapeOfGroup({ rows, chunks }: ExportedGroup): GroupShape {
+  return { rows, chunks: chunks.map(shapeOfChunk) }
+}
+
+function shapeOfChunk({ dictionary, pages, ranges, encodings, values, nulls }: ExportedChunk): ChunkShape {
+  return {
+    ...{ encodings, values, nulls },
+    dictionary: dictionary === null ? null : shapeOfPage(dictionary),
+    pages: pages.map(shapeOfPage),
+    ranges: ranges.map((range) => (range === undefined ? null : Buffer.from(range).toString('base64'))),
+  }
+}
+
+function shapeOfPage({ header, body, rawBytes, rows, nulls }: EncodedPage): PageShape {
+  return { headerBytes: header.length, bodyBytes: body.length, rawBytes, rows, nulls }
+}
