@@ -90,7 +90,7 @@ function checkScale(argument: BoundArgument | undefined): void {
   const message =
     typeof scale === 'number' && scale > 76
       ? `scale exceeds maximum of 76: ${scale}`
-      : `non-negative scale required: ${String(scale)}`
+      : `non-negative scale required: ${scale === undefined ? 'it is no constant' : String(scale)}`
   throw new SqlError(message, argument?.position ?? 0)
 }
 

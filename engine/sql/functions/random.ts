@@ -47,7 +47,12 @@ function withRange(row: ScalarFunction): ScalarFunction {
     }
     if (typeof rate === 'number' && rate < 0) throw new SqlError('invalid NaN rate', args[2]?.position ?? position)
   }
-  return { ...row, check }
+  // Bounds that are no constants are seen here.
+  const evaluate: ScalarFunction['eval'] = (args, site) => {
+    if ((args[0] as number | bigint) >= (args[1] as number | bigint)) throw new SqlError('invalid range', 0)
+    return row.eval(args, site)
+  }
+  return { ...row, check, eval: evaluate }
 }
 
 /** By the size of 16 random bits. */
@@ -108,8 +113,13 @@ function randomChar(random: Random): string {
   return String.fromCharCode((random.nextPositiveInt() % 25) + 66)
 }
 
+function lengthWithin(random: Random, low: number, high: number): number {
+  if (low < 0 || low > high || high > valueBytesMax) throw new SqlError('invalid range of lengths', 0)
+  return low + (high > low ? random.nextPositiveInt() % (high - low + 1) : 0)
+}
+
 function randomText(random: Random, low: number, high: number): string {
-  const length = low + (high > low ? random.nextPositiveInt() % (high - low + 1) : 0)
+  const length = lengthWithin(random, low, high)
   let text = ''
   for (let index = 0; index < length; index++) text += randomChar(random)
   return text
@@ -128,6 +138,8 @@ function listRow(name: string, gives: ColumnType): ScalarFunction {
   }
 }
 
+const poolBytesMax = 16 * valueBytesMax
+
 /** `count` different texts, chosen once for the call. */
 function poolRow(name: string, gives: ColumnType): ScalarFunction {
   return {
@@ -140,9 +152,9 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
     eval: ([count, low, high, rate], { context, memo }) => {
       let pool = memo.get('pool') as readonly string[] | undefined
       if (pool === undefined) {
-        pool = Array.from({ length: Math.min(count as number, 1_000_000) }, () =>
-          randomText(context.random, low as number, high as number),
-        )
+        if ((count as number) < 1 || (count as number) * (high as number) > poolBytesMax)
+          throw new SqlError('there are none or too many texts to choose from', 0)
+        pool = Array.from({ length: count as number }, () => randomText(context.random, low as number, high as number))
         memo.set('pool', pool)
       }
       return skips(context.random, rate) ? null : (pool[context.random.nextPositiveInt() % pool.length] ?? null)
@@ -222,8 +234,8 @@ const others: ScalarFunction[] = [
     }),
     check: (args) => {
       const bits = args[0]?.constant
-      if (typeof bits === 'number' && (bits < 1 || bits > 60))
-        throw new SqlError('precision must be in [1..60] range', args[0]?.position ?? 0)
+      if (typeof bits !== 'number' || bits < 1 || bits > 60)
+        throw new SqlError('precision must be a constant in [1..60] range', args[0]?.position ?? 0)
     },
   },
   row('rnd_bin', [], 'BINARY', 'Random bytes.', (random) => randomBytes(random, 32)),
@@ -233,9 +245,7 @@ const others: ScalarFunction[] = [
     'BINARY',
     'Random bytes (fewest, most, null rate).',
     (random, [low, high, rate]) =>
-      skips(random, rate)
-        ? null
-        : randomBytes(random, Number(low) + (random.nextPositiveInt() % (Number(high) - Number(low) + 1))),
+      skips(random, rate) ? null : randomBytes(random, lengthWithin(random, Number(low), Number(high))),
   ),
   {
     ...row(
