@@ -1,4 +1,4 @@
-// COPY of files: CSV into a table, rows of a query into CSV or Parquet. Files lie in two directories, one for each way; a
+// COPY of files: CSV or Parquet into a table, rows of a query into CSV or Parquet. Files lie in two directories, one for each way; a
 // name cannot lead out of them, neither by `..` nor by a link. An export is written beside its name and takes it when it
 // is whole; a file that was there gives way.
 
@@ -9,7 +9,8 @@ import { SqlError } from '../engine/base/errors.js'
 import type { Copier, CopyRequest, Engine, ExecuteOptions, VirtualRelation } from '../engine/engine.js'
 import { exportOptions, importOptions } from './copy-options.js'
 import { ImportSession } from './import.js'
-import { ImportError } from './import-schema.js'
+import { ImportError, parseImportSchema } from './import-schema.js'
+import { ParquetError, type ParquetReading, readParquetFile } from './parquet-file.js'
 
 export interface CopyDirectories {
   readonly importRoot: string
@@ -36,22 +37,36 @@ async function importFile(
   request: Extract<CopyRequest, { direction: 'from' }>,
   { session, signal }: Asked,
 ): Promise<number> {
-  const { pattern, ...options } = importOptions(request)
+  const { parquet, pattern, ...options } = importOptions(request)
   const path = await existingFile(directories, request)
   const shared = { blockBytes, overwrite: false, skipExtra: false, connectionId: 0, name: request.table }
   const importing = new ImportSession({ engine, session, ...shared, ...options })
   try {
     if (pattern !== null && options.timestamp !== null)
       await importing.schema([{ name: options.timestamp, type: { name: 'TIMESTAMP', a: 0, b: 0 }, pattern }])
-    const file = createReadStream(path, { highWaterMark: blockBytes, ...(signal === null ? {} : { signal }) })
-    for await (const chunk of file) await importing.write(chunk as Buffer)
+    if (parquet) await readRows(path, importing, signal)
+    else {
+      const file = createReadStream(path, { highWaterMark: blockBytes, ...(signal === null ? {} : { signal }) })
+      for await (const chunk of file) await importing.write(chunk as Buffer)
+    }
     return (await importing.end()).rowsImported
   } catch (error) {
     if (error instanceof ImportError) throw new SqlError(error.message, request.position)
+    if (error instanceof ParquetError)
+      throw new SqlError(`Parquet file cannot be read: ${error.message} [file=${request.file}]`, request.filePosition)
     throw error
   } finally {
     await importing.close()
   }
+}
+
+/** The types are those of the file, where the table does not say others. */
+function readRows(path: string, importing: ImportSession, signal: AbortSignal | null): Promise<void> {
+  const reading: ParquetReading = {
+    columns: (columns) => importing.schema(parseImportSchema(JSON.stringify(columns))),
+    lines: (bytes) => importing.write(bytes),
+  }
+  return readParquetFile(path, reading, signal)
 }
 
 /** In the directory of imports, or of exports: what was written can be read again. */

@@ -4,6 +4,7 @@ import { SqlError } from '../engine/base/errors.js'
 import type { CopyRequest, Encoding, ParquetCodec } from '../engine/engine.js'
 
 export interface CopyImport {
+  readonly parquet: boolean
   readonly delimiter: string | null
   readonly forceHeader: boolean
   readonly noHeader: boolean
@@ -81,19 +82,21 @@ class Options {
 export function importOptions(request: CopyRequest): CopyImport {
   const options = new Options(request)
   const format = options.take('format')
-  if (format?.toLowerCase() === 'parquet' || (format === null && /\.parquet$/i.test(request.file)))
-    options.refuse('COPY FROM reads CSV files')
+  const parquet = format === null ? /\.parquet$/i.test(request.file) : format.toLowerCase() === 'parquet'
+  if (parquet && (options.has('header') || options.has('delimiter')))
+    options.refuse('HEADER and DELIMITER are for CSV files')
   const onError = (options.take('on error') ?? 'abort').toLowerCase()
   if (!['abort', 'skip_row'].includes(onError)) options.refuse('ON ERROR takes ABORT or SKIP_ROW')
   const partitionBy = options.take('partition by')?.toUpperCase() ?? null
   if (partitionBy !== null && !partitionUnits.has(partitionBy)) options.refuse('invalid partitionBy')
   const header = options.has('header') ? options.truth('header', true) : null
   const found: CopyImport = {
-    delimiter: options.delimiter(),
-    forceHeader: header === true,
+    parquet,
+    delimiter: parquet ? ',' : options.delimiter(),
+    forceHeader: parquet || header === true,
     noHeader: header === false,
     timestamp: options.take('timestamp'),
-    pattern: format === null || /^(csv|text)$/i.test(format) ? null : format,
+    pattern: format === null || /^(csv|text|parquet)$/i.test(format) ? null : format,
     partitionBy,
     skipRows: onError === 'skip_row',
   }

@@ -3,17 +3,15 @@
 //   in     Buffers of any size
 //   out    gzip, or one zstd frame for each buffer
 //   owner  the input belongs to the stage until its callback
-//
-// Where node:zlib has no zstd (before Node 22.15) a WebAssembly build of it is used, loaded at the first answer.
 
 import { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
+import { loadZstd } from './zstd.js'
 
 export type ContentCoding = 'gzip' | 'zstd'
 
 /** Text leaves faster than it is compressed well. */
 const gzipLevel = 3
-const zstdLevel = 1
 /** Shorter bodies fit a packet as they are. */
 const wholeBytesMin = 1024
 const gzipChunkBytes = 64 * 1024
@@ -45,7 +43,7 @@ function weightOf(parameters: readonly string[]): number {
 /** A whole answer; null when it is too short to gain. */
 export async function compressWhole(coding: ContentCoding | null, body: Buffer): Promise<Uint8Array | null> {
   if (coding === null || body.length < wholeBytesMin) return null
-  return coding === 'gzip' ? zlib.gzipSync(body, { level: gzipLevel }) : (await loadZstd())(body)
+  return coding === 'gzip' ? zlib.gzipSync(body, { level: gzipLevel }) : (await loadZstd()).compress(body)
 }
 
 export function compressor(coding: ContentCoding): Transform {
@@ -62,27 +60,10 @@ function zstdFrames(): Transform {
       if (compress !== null) run(compress)
       else {
         loadZstd().then((loaded) => {
-          compress = loaded
-          run(loaded)
+          compress = loaded.compress
+          run(loaded.compress)
         }, callback)
       }
     },
   })
-}
-
-let loading: Promise<Compress> | null = null
-
-function loadZstd(): Promise<Compress> {
-  loading ??= load()
-  return loading
-}
-
-async function load(): Promise<Compress> {
-  if ('zstdCompressSync' in zlib) {
-    const { zstdCompressSync } = zlib as unknown as { zstdCompressSync: (bytes: Buffer) => Buffer }
-    return zstdCompressSync
-  }
-  const { compress, init } = await import('@bokuweb/zstd-wasm')
-  await init()
-  return (bytes) => compress(bytes, zstdLevel)
 }

@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
 import { parquetReadObjects } from 'hyparquet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../engine/base/clock.js'
@@ -105,7 +106,7 @@ test.each<[string, RegExp]>([
   ["copy x from 'link/manifest'", /leads out/],
   ["copy t to 'link/out.csv'", /leads out/],
   ["copy x from 'nope.csv'", /file does not exist \[file=nope.csv\]/],
-  ["copy x from 'all.parquet'", /reads CSV/],
+  ["copy x from 'all.parquet'", /file does not exist/],
   ["copy t to 'x' with format xml", /CSV and PARQUET/],
   ["copy t to 'x' with speed 9", /unknown option of COPY \[option=speed\]/],
   ["copy t to 'x' with format parquet compression_codec zip", /invalid compression codec/],
@@ -126,4 +127,42 @@ test.each<[string, RegExp]>([
 
 test('not over HTTP', async () => {
   await expect(execute("copy t to 'x.csv'", 'http')).rejects.toThrow('COPY is not supported over HTTP')
+})
+
+test('Parquet files of others come in, whatever their codec', async () => {
+  const duckdb = await DuckDBInstance.create(':memory:')
+  const writer = await duckdb.connect()
+  for (const codec of ['uncompressed', 'snappy', 'gzip', 'zstd', 'brotli', 'lz4']) {
+    const path = join(directories.importRoot, `others-${codec}.parquet`)
+    await writer.run(`copy (
+      select '2024-01-01'::timestamp + to_microseconds(i * 1000001) ts, i::tinyint b, i * 10000000000 l, i / 4 d,
+        case when i % 3 = 1 then null when i % 3 = 2 then '' else 'a"b,' || i end s, '2020-02-03'::date dt, i % 2 = 0 t
+      from range(100) r(i)) to '${path}' (format parquet, compression ${codec}, row_group_size 60)`)
+    expect(await run(`copy "${codec}" from 'others-${codec}.parquet' timestamp 'ts'`)).toBe('COPY 100')
+    expect(
+      await run(`select count(), max(ts), sum(b), sum(l), sum(d), count(s), max(s), max(dt), count(t) from "${codec}"`),
+    ).toBe(
+      '[100,"2024-01-01T00:01:39.000099Z",4950,49500000000000,1237.5,67,"a\\"b,99","2020-02-03T00:00:00.000Z",100]',
+    )
+    expect(await run(`select count() from "${codec}" where s = ''`)).toBe('[33]')
+  }
+  writer.closeSync()
+  duckdb.closeSync()
+}, 60_000)
+
+test('rows of a Parquet file go into a table that is there, with its types', async () => {
+  await run('create table typed (s symbol, x double, ts timestamp_ns) timestamp(ts) partition by day')
+  await run("copy t to 'own.parquet'")
+  expect(await run("copy typed from 'own.parquet'")).toBe('COPY 50')
+  expect(await run('select count_distinct(s), sum(x), min(ts) from typed')).toBe(
+    '[50,1275.0,"2024-01-01T01:00:00.000000000Z"]',
+  )
+})
+
+test('what is no Parquet file, and nested columns, are refused with a reason', async () => {
+  writeFileSync(join(directories.importRoot, 'no.parquet'), 'PAR1 this is none PAR1')
+  await expect(run("copy none from 'no.parquet'")).rejects.toThrow(/Parquet file cannot be read/)
+  await run("copy (select ARRAY[1.0, 2.0] a from t) to 'nested'")
+  await expect(run("copy none from 'nested.parquet'")).rejects.toThrow(/nested types are not read \[column=a\]/)
+  await expect(run("copy none from 'nested.parquet' with header true")).rejects.toThrow(/HEADER/)
 })

@@ -1,0 +1,33 @@
+// The one place of this layer that knows a library for zstd: node:zlib where it has it (Node 22.15 and newer), else a
+// WebAssembly module that is loaded at first use.
+
+import * as zlib from 'node:zlib'
+
+/** Text leaves faster than it is compressed well. */
+const level = 1
+
+export interface Zstd {
+  compress(bytes: Uint8Array): Uint8Array
+  decompress(bytes: Uint8Array): Uint8Array
+}
+
+let loading: Promise<Zstd> | null = null
+
+export function loadZstd(): Promise<Zstd> {
+  loading ??= load()
+  return loading
+}
+
+async function load(): Promise<Zstd> {
+  if ('zstdCompressSync' in zlib) {
+    const { zstdCompressSync, zstdDecompressSync } = zlib as unknown as Record<string, (bytes: Uint8Array) => Buffer>
+    if (zstdCompressSync !== undefined && zstdDecompressSync !== undefined)
+      return { compress: zstdCompressSync, decompress: zstdDecompressSync }
+  }
+  const { compress, decompress, init } = await import('@bokuweb/zstd-wasm')
+  await init()
+  return {
+    compress: (bytes) => compress(Buffer.from(bytes), level),
+    decompress: (bytes) => decompress(Buffer.from(bytes)),
+  }
+}
