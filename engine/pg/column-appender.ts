@@ -253,7 +253,8 @@ const textOnly = { type: dataType('STRING') }
 /** Forms that are more than their text. */
 const binaryTexts: ReadonlySet<number> = new Set([
   ...[oids.time, oids.inet, oids.jsonb, oids.int2Array, oids.int4Array, oids.int8Array, oids.textArray],
-  ...[oids.varcharArray, oids.boolArray, oids.timestampArray, oids.uuidArray],
+  ...[oids.varcharArray, oids.boolArray, oids.timestampArray, oids.uuidArray, oids.timestamptzArray, oids.dateArray],
+  ...[oids.numericArray, oids.oidArray, oids.bpcharArray, oids.nameArray],
 ])
 
 const epochMicros = 946_684_800_000_000

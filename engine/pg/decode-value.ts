@@ -157,6 +157,12 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     case oids.float8Array:
     case oids.boolArray:
     case oids.timestampArray:
+    case oids.timestamptzArray:
+    case oids.dateArray:
+    case oids.numericArray:
+    case oids.oidArray:
+    case oids.bpcharArray:
+    case oids.nameArray:
     case oids.uuidArray:
     case oids.textArray:
     case oids.varcharArray:

@@ -135,11 +135,60 @@ async def with_asyncpg():
             check("asyncpg cursor", len(await cursor.fetch(30)) + len(await cursor.fetch(100)), 100)
         await connection.copy_records_to_table("py_async", records=[(when, 7)], columns=["ts", "i"])
         check("asyncpg copy", await connection.fetchval("select count() from py_async where i = 7"), 2)
+        await asyncpg_lists(connection)
         try:
             await connection.fetch("select nope from py_async")
         except asyncpg.exceptions.UndefinedColumnError:
             pass
     await pool.close()
+
+
+async def asyncpg_lists(connection):
+    """Types of lists are looked up before the first of each."""
+    where = "select count() from py_async where"
+    for kind, condition, values, wanted in (
+        ("int4", "i = any($1)", [1, 2, 3], 3),
+        ("int8", "i::long = any($1::int8[])", [1, 2], 2),
+        ("int8, not", "i::long <> all($1::int8[]) and i < 5", [1, 2], 4),
+        ("float8", "d = any($1::float8[])", [1.5, 2.5], 1),
+        ("text", "s = any($1)", ["sym", "x"], 1),
+        ("timestamp", "ts = any($1::timestamp[])", [when], 502),
+        ("uuid", "u = any($1::uuid[])", [some_id], 1),
+        ("bool", "b = any($1::bool[])", [True], 1),
+    ):
+        check(f"asyncpg list of {kind}", await connection.fetchval(f"{where} {condition}", values), wanted)
+    check("asyncpg unnest", [x for (x,) in await connection.fetch("select * from unnest($1::int8[]) as u(x)", [4, 5])], [4, 5])
+    await connection.execute("drop table if exists py_list")
+    await connection.execute("create table py_list (ts timestamp, a double[], b double[][]) timestamp(ts) partition by day")
+    square = [[1.0, 2.0], [3.0, 4.0]]
+    await connection.execute("insert into py_list values ($1, $2, $3)", when, [1.5, 2.5], square)
+    check("asyncpg arrays", tuple(await connection.fetchrow("select a, b from py_list")), ([1.5, 2.5], square))
+    async with connection.transaction():
+        await connection.execute("insert into py_list (ts) values ($1)", when)
+        check("asyncpg own rows", await connection.fetchval("select count() from py_list"), 2)
+
+
+def with_adbc():
+    """Where the package is there."""
+    try:
+        import adbc_driver_postgresql.dbapi as adbc
+        import pyarrow
+    except ImportError:
+        print("adbc: skipped, adbc_driver_postgresql or pyarrow is missing")
+        return
+    rows = pyarrow.table({"a": [1, 2, 3], "b": ["x", "y", None], "c": [1.5, None, 2.5]})
+    with adbc.connect(f"postgresql://admin:quest@{host}:{port}/qdb") as connection:
+        cursor = connection.cursor()
+        cursor.execute("drop table if exists py_adbc")
+        check("adbc ingest", cursor.adbc_ingest("py_adbc", rows, mode="create"), 3)
+        check("adbc append", cursor.adbc_ingest("py_adbc", rows, mode="append"), 3)
+        connection.commit()
+        cursor.execute("select a, b, c from py_adbc where a > $1", (2,))
+        check("adbc rows", cursor.fetch_arrow_table().to_pylist(), [{"a": 3, "b": None, "c": 2.5}] * 2)
+        check("adbc schema", connection.adbc_get_table_schema("py_adbc").names, ["a", "b", "c"])
+        objects = connection.adbc_get_objects(depth="all").read_all().to_pylist()
+        tables = [t["table_name"] for s in objects[0]["catalog_db_schemas"] for t in s["db_schema_tables"] or []]
+        check("adbc objects", "py_adbc" in tables, True)
 
 
 def with_sqlalchemy():
@@ -161,5 +210,6 @@ psycopg_copy()
 asyncio.run(psycopg_async())
 asyncio.run(with_asyncpg())
 with_sqlalchemy()
+with_adbc()
 print(f"{failures} failed")
 sys.exit(1 if failures else 0)

@@ -4,7 +4,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
-import type { AggregateCall, AggregateOrder } from '../plan/plan.js'
+import type { AggregateCall, AggregateOrder, Plan } from '../plan/plan.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { sorted, sortKey, withExtra } from './order.js'
 import type { Relation } from './scope.js'
@@ -43,7 +43,7 @@ const ofRowOrder: ReadonlySet<string> = new Set(['first', 'last', 'first_not_nul
 export function orderedInput(relation: Relation, aggregates: readonly AggregateCall[]): Relation {
   const asking = aggregates.filter(({ orderBy }) => orderBy !== undefined && orderBy.length > 0)
   const [first] = asking
-  if (first?.orderBy === undefined) return relation
+  if (first?.orderBy === undefined || isEmpty(relation.plan)) return relation
   const wanted = orderKey(first)
   for (const other of aggregates) {
     const unlike = other.orderBy !== undefined && other.orderBy.length > 0 && orderKey(other) !== wanted
@@ -57,6 +57,28 @@ export function orderedInput(relation: Relation, aggregates: readonly AggregateC
     first.orderBy.map(({ expression }) => expression),
   )
   return sorted(extended, keys)
+}
+
+/** Known to have no rows, as the catalog's relations of what does not exist here: then there is nothing to order. */
+function isEmpty(plan: Plan): boolean {
+  switch (plan.kind) {
+    case 'values':
+      return plan.rows.length === 0
+    case 'filter':
+    case 'project':
+    case 'sort':
+    case 'distinct':
+    case 'expand':
+      return isEmpty(plan.input)
+    case 'aggregate':
+      return plan.keys.length > 0 && isEmpty(plan.input)
+    case 'join': {
+      const inner = plan.join === 'inner' || plan.join === 'cross'
+      return inner ? isEmpty(plan.left) || isEmpty(plan.right) : plan.join === 'left' && isEmpty(plan.left)
+    }
+    default:
+      return false
+  }
 }
 
 function orderKey({ orderBy = [] }: AggregateCall): string {

@@ -6,7 +6,7 @@ export function quoteIdent(name: string): string {
 
 /** The parts of a written name: `"a.b".c` has two. Without quotes letters are small. */
 export function nameParts(written: string): string[] {
-  return [...written.matchAll(/"((?:[^"]|"")*)"|([^".]+)/g)].map(([, quoted, plain = '']) =>
+  return [...written.matchAll(/"((?:[^"]|"")*)"|([^".\s][^".]*)/g)].map(([, quoted, plain = '']) =>
     quoted === undefined ? plain.trim().toLowerCase() : quoted.replaceAll('""', '"'),
   )
 }
