@@ -1,7 +1,7 @@
 // Options of COPY, checked: each one is heeded or refused.
 
 import { SqlError } from '../engine/base/errors.js'
-import type { CopyRequest, Encoding, ParquetCodec } from '../engine/engine.js'
+import type { CopyRequest, Encoding, ParquetCodec, ParquetEncoding } from '../engine/engine.js'
 
 export interface CopyImport {
   readonly parquet: boolean
@@ -119,6 +119,13 @@ function csvOptions(options: Options): CopyExport {
   return { encoding: { kind: 'csv', delimiter, header: options.truth('header', true) }, extension: 'csv' }
 }
 
+function bloomOptions(options: Options): ParquetEncoding['bloom'] {
+  const falseShare = Number(options.take('bloom_filter_fpp') ?? 0.01)
+  if (!(falseShare > 0 && falseShare < 1)) return options.refuse('bloom_filter_fpp takes a number between 0 and 1')
+  const columns = options.take('bloom_filter_columns')
+  return columns === null ? null : { columns: columns.split(',').map((name) => name.trim()), falseShare }
+}
+
 function parquetOptions(options: Options): CopyExport {
   const named = (options.take('compression_codec') ?? 'SNAPPY')
     .toUpperCase()
@@ -143,6 +150,7 @@ function parquetOptions(options: Options): CopyExport {
       statistics: options.truth('statistics_enabled', true),
       version,
       rawArrays: options.truth('raw_array_encoding', false),
+      bloom: bloomOptions(options),
     },
     extension: 'parquet',
   }

@@ -4,6 +4,7 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { nullKinds, type ParquetKernel, rangeKinds, widenKinds } from './parquet.js'
 import { deltaDecode, deltaEncode } from './parquet-twin-delta.js'
 import { dictionaryTwin } from './parquet-twin-dictionary.js'
+import { hashPlain } from './parquet-twin-hash.js'
 import { decodeIndexed, packIndexes, pickIndexed } from './parquet-twin-hybrid.js'
 import { lz4Compress, lz4Decompress } from './parquet-twin-lz4.js'
 import { snappyLiterals } from './parquet-twin-snappy.js'
@@ -119,6 +120,7 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
       }
     },
     ...dictionaryTwin(view),
+    hashPlain: (values, count, width, target) => hashPlain(view, values, count, width, target),
     snappyCompress: (source, bytes, target) => snappyLiterals(u8, source, bytes, target),
     lz4Compress: (source, bytes, target, limit) => lz4Compress(u8, source, bytes, target, limit),
     lz4Decompress: (source, bytes, target, targetBytes) => lz4Decompress(u8, source, bytes, target, targetBytes),

@@ -140,6 +140,8 @@ export interface ParquetKernel {
   lz4Compress(source: number, bytes: number, target: number, limit: number, table: number): number
   /** Raw Snappy block; answers bytes, at most bytes + bytes / 6 + 32. `table`: lz4TableBytes of scratch. */
   snappyCompress(source: number, bytes: number, target: number, table: number): number
+  /** XXH64 (seed 0) of PLAIN values of so many bytes; width 0: texts behind their lengths. Writes a u64 each. */
+  hashPlain(values: number, count: number, width: number, target: number): void
   /** Answers `targetBytes`, or -1. */
   lz4Decompress(source: number, bytes: number, target: number, targetBytes: number): number
 }

@@ -96,7 +96,7 @@ function parseTimeout(header: string | undefined, defaultMs: number, sql: string
 }
 
 /** Names divided by commas, in double quotes where a name holds one; a comma at the end is forgiven. */
-function parseColumns(text: string, sql: string): string[] | null {
+export function parseColumns(text: string, sql: string): string[] | null {
   if (text === '') return null
   const names: string[] = []
   let name = ''

@@ -1,7 +1,7 @@
 // The parameters and headers of /exp, checked.
 
 import type { ParquetCodec, ParquetEncoding } from '../../engine/engine.js'
-import { type CommonRequest, ExecRequestError, flag, parseCommon } from './exec-request.js'
+import { type CommonRequest, ExecRequestError, flag, parseColumns, parseCommon } from './exec-request.js'
 import type { QueryParameters } from './query-string.js'
 
 export const exportFormats = {
@@ -112,6 +112,8 @@ const levels: Partial<Record<ParquetCodec, LevelRange>> = {
 
 const rowGroupRowsDefault = 1_048_576
 const pageBytesDefault = 1_048_576
+/** Of a Bloom filter's answers. */
+const falseShareDefault = 0.01
 
 function parseParquet(parameters: QueryParameters, sql: string): ParquetEncoding {
   const codec = parseCodec(parameters.get('compression_codec') ?? '')
@@ -124,7 +126,18 @@ function parseParquet(parameters: QueryParameters, sql: string): ParquetEncoding
     statistics: parameters.get('statistics_enabled')?.toLowerCase() !== 'false',
     version: parseVersion(parameters.get('parquet_version') ?? '', sql),
     rawArrays: flag(parameters, 'raw_array_encoding'),
+    bloom: parseBloom(parameters, sql),
   }
+}
+
+function parseBloom(parameters: QueryParameters, sql: string): ParquetEncoding['bloom'] {
+  const text = parameters.get('bloom_filter_fpp') ?? ''
+  const falseShare = text === '' ? falseShareDefault : Number(text)
+  if (!(falseShare > 0 && falseShare < 1)) {
+    throw new ExecRequestError(`invalid bloom_filter_fpp, expected a number between 0 and 1 [value=${text}]`, sql)
+  }
+  const columns = parseColumns(parameters.get('bloom_filter_columns') ?? '', sql)
+  return columns === null ? null : { columns, falseShare }
 }
 
 function parseCodec(text: string): ParquetCodec {

@@ -169,6 +169,41 @@ describe('Parquet', () => {
     }
   }
 
+  test('Bloom filters keep the values and rule others out', async () => {
+    const bloom = { bloom_filter_columns: 'x,d,sy', bloom_filter_fpp: '0.001', row_group_size: '7000' }
+    const { status, body } = await exported(sql, { fmt: 'parquet', ...bloom })
+    expect(status).toBe(200)
+    const path = join(directory, 'bloom.parquet')
+    writeFileSync(path, body)
+    const connection = await (await DuckDBInstance.create()).connect()
+    const rowsOf = async (text: string) => (await connection.runAndReadAll(text)).getRowsJson()
+    const excluded = (column: string, value: string) =>
+      rowsOf(`select bloom_filter_excludes from parquet_bloom_probe('${path}', '${column}', ${value})`)
+    const [present] = await rowsOf(`select x, d, sy from '${path}' where d is not null and sy is not null limit 1`)
+    const [x, d, sy] = present as [unknown, unknown, unknown]
+    expect((await excluded('x', `${x}::bigint`)).flat()).toContain(false)
+    expect((await excluded('d', `${d}::double`)).flat()).toContain(false)
+    expect((await excluded('sy', `'${sy}'`)).flat()).toContain(false)
+    for (const [column, value] of [
+      ['x', '-77::bigint'],
+      ['d', '-77.25::double'],
+      ['sy', "'never'"],
+    ] as const)
+      expect(new Set((await excluded(column, value)).flat())).toEqual(new Set([true]))
+    expect(await rowsOf(`select count(*) from '${path}' where x = ${x}`)).not.toEqual([['0']])
+  })
+
+  test('a Bloom filter that cannot be made is refused', async () => {
+    for (const [bloom, message] of [
+      [{ bloom_filter_columns: 'nobody' }, 'bloom filter column does not exist [column=nobody]'],
+      [{ bloom_filter_columns: 'b' }, 'a column of this type has no bloom filter [column=b, type=BOOLEAN]'],
+      [{ bloom_filter_fpp: '2' }, 'invalid bloom_filter_fpp, expected a number between 0 and 1 [value=2]'],
+    ] as const) {
+      const { status, body } = await exported(sql, { fmt: 'parquet', ...bloom })
+      expect([status, JSON.parse(body.toString()).error]).toEqual([400, message])
+    }
+  })
+
   test('every type has a value that DuckDB reads', async () => {
     const { body } = await exported('select * from kinds', { fmt: 'parquet' })
     const path = join(directory, 'kinds.parquet')

@@ -6,6 +6,7 @@
 
 export { lz4Compress, lz4Decompress } from './shared/lz4'
 export { snappyCompress } from './shared/snappy'
+export { hashPlain } from './shared/hash64'
 export { dictionaryAdd, dictionaryAddText, dictionaryRehash } from './shared/dictionary'
 
 const I64_MIN: i64 = i64.MIN_VALUE

@@ -3,6 +3,7 @@
 // A page is dictionary indexes while the dictionary pays, else plain (version 2: deltas). Dictionaries begin anew in each
 // row group; a page that its dictionary does not take ends its use for the rest of the group, as the format allows.
 
+import { xxh64 } from '../../kernels/parquet-twin-hash.js'
 import { encodings } from '../../storage/parquet-types.js'
 import { ChunkDictionary } from '../../storage/part-dictionary.js'
 import type { BodyEncoding, PageTools, PreparedPage } from '../../storage/part-page.js'
@@ -10,6 +11,7 @@ import { bodyBytesMax, encodingOfBody, writeBody, writeLevels } from '../../stor
 import type { Scratch } from '../../storage/part-scratch.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
+import type { BloomHashes } from './encode-parquet-bloom.js'
 import { createGather, type Gather, type GatheredSymbols } from './encode-parquet-gather.js'
 import { dataPage, dictionaryPage, type EncodedPage, type ExportTools } from './encode-parquet-page.js'
 import { exportMappingOf, gatherFormOf } from './encode-parquet-types.js'
@@ -25,6 +27,8 @@ export interface ExportedChunk {
   readonly nulls: number
   /** Of each page: 16 bytes {least, greatest}, undefined without present values or order. */
   readonly ranges: readonly (Uint8Array | undefined)[]
+  /** Bits of a Bloom filter. */
+  readonly bloom: Uint8Array | null
 }
 
 export interface ExportedColumn {
@@ -54,14 +58,16 @@ export class FlatColumn implements ExportedColumn {
   private indexed = 0
   /** Once a row group has found that a dictionary does not pay, the others do not try. */
   private hopeless = false
+  private readonly bloom: BloomHashes | null
   private pages: EncodedPage[] = []
   private ranges: (Uint8Array | undefined)[] = []
   private used = new Set<number>()
   private values = 0
   private nulls = 0
 
-  constructor(tools: ExportTools, context: ExecContext, type: DataType) {
+  constructor(tools: ExportTools, context: ExecContext, type: DataType, bloom: BloomHashes | null) {
     this.tools = tools
+    this.bloom = bloom
     this.own = tools.ownScratch()
     const mapping = exportMappingOf(type)
     this.page = { kernel: tools.kernel, scratch: tools.scratch, mapping }
@@ -86,7 +92,8 @@ export class FlatColumn implements ExportedColumn {
     const dictionary = this.dictionaryOfGroup()
     if (dictionary !== null) this.used.add(encodings.plain)
     const { pages, ranges, values, nulls } = this
-    const chunk = { dictionary, pages, ranges, values, nulls, encodings: [...this.used, encodings.rle] }
+    const bloom = this.bloomOfGroup()
+    const chunk = { dictionary, pages, ranges, values, nulls, bloom, encodings: [...this.used, encodings.rle] }
     this.dropDictionary()
     this.indexed = 0
     this.pages = []
@@ -115,6 +122,7 @@ export class FlatColumn implements ExportedColumn {
     const levels = page.mapping.optional ? writeLevels(scratch.memory.u8, prepared, address - 4) - 4 : 0
     const { encoding, bytes } = this.body(prepared, address + levels)
     this.note(prepared, encoding)
+    this.noteHashes(prepared)
     const made = dataPage(tools, {
       values: rows,
       nulls: rows - prepared.present,
@@ -142,6 +150,30 @@ export class FlatColumn implements ExportedColumn {
       range = scratch.memory.u8.slice(target, target + 16)
     }
     this.ranges.push(range)
+  }
+
+  /** Hashes of the page's values as PLAIN has them; symbols are hashed at the end of the row group. */
+  private noteHashes(prepared: PreparedPage): void {
+    const { bloom, page, gather } = this
+    if (bloom === null || gather.symbols !== null || prepared.present === 0) return
+    const { scratch } = this.tools
+    const { u8, u32 } = scratch.memory
+    const count = prepared.present
+    const bytes = bodyBytesMax(page.mapping, prepared.rows) + count * 4 + gather.textBytes
+    const plain = scratch.room('bloomValues', bytes)
+    if (gather.holdsTexts) plainTexts(u8, u32, prepared.values >>> 2, count, plain)
+    else writeBody(page, 'plain', prepared, plain)
+    const hashes = scratch.room('bloomHashes', count * 8)
+    this.tools.kernel.hashPlain(plain, count, gather.holdsTexts ? 0 : page.mapping.diskBytes, hashes)
+    bloom.add(scratch, hashes, count)
+  }
+
+  private bloomOfGroup(): Uint8Array | null {
+    const { bloom, dictionary } = this
+    if (bloom === null) return null
+    for (const text of this.gather.symbols?.texts ?? []) bloom.addOne(xxh64(text))
+    const inDictionary = dictionary !== null && this.indexed === this.values - this.nulls
+    return bloom.filter(inDictionary ? dictionary.count : null)
   }
 
   private body(prepared: PreparedPage, target: number): { encoding: number; bytes: number } {

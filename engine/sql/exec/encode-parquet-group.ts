@@ -9,6 +9,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { Scratch } from '../../storage/part-scratch.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
+import { BloomHashes } from './encode-parquet-bloom.js'
 import { pageCompressor } from './encode-parquet-codec.js'
 import { type ExportedChunk, type ExportedColumn, FlatColumn } from './encode-parquet-column.js'
 import { ListColumn } from './encode-parquet-list.js'
@@ -46,10 +47,10 @@ export class GroupEncoder {
     const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress }
     this.#rowsMax = encoding.rowGroupRows
     this.#give = give
-    this.#columns = columns.map(({ type }) =>
+    this.#columns = columns.map(({ type, name }) =>
       gatherFormOf(type, encoding.rawArrays) === 'list'
         ? new ListColumn(tools, context, type.a)
-        : new FlatColumn(tools, context, type),
+        : new FlatColumn(tools, context, type, bloomOf(encoding, name)),
     )
   }
 
@@ -76,6 +77,12 @@ export class GroupEncoder {
   }
 }
 
+function bloomOf({ bloom }: ParquetEncoding, name: string): BloomHashes | null {
+  return bloom?.columns.some((column) => column.toLowerCase() === name.toLowerCase()) === true
+    ? new BloomHashes(bloom.falseShare)
+    : null
+}
+
 /** The query's memory as an allocator: what is not freed goes back at the query's end. */
 function spaceAllocator(space: QuerySpace): Allocator {
   return {
@@ -97,6 +104,8 @@ interface PageShape extends Pick<EncodedPage, 'rawBytes' | 'rows' | 'nulls'> {
 interface ChunkShape extends Pick<ExportedChunk, 'encodings' | 'values' | 'nulls'> {
   readonly dictionary: PageShape | null
   readonly pages: readonly PageShape[]
+  /** Behind the pages. */
+  readonly bloomBytes: number | null
   /** Base64. */
   readonly ranges: readonly (string | null)[]
 }
@@ -136,29 +145,32 @@ export function unpackGroups({ u8, u32 }: SharedMemory, address: number): Export
   const page = ({ headerBytes, bodyBytes, rawBytes, rows, nulls }: PageShape): EncodedPage => {
     return { header: bytes(headerBytes), body: bytes(bodyBytes), rawBytes, rows, nulls }
   }
-  const chunk = ({ dictionary, pages, ranges, ...rest }: ChunkShape): ExportedChunk => ({
+  const chunk = ({ dictionary, pages, ranges, bloomBytes, ...rest }: ChunkShape): ExportedChunk => ({
     ...rest,
     dictionary: dictionary === null ? null : page(dictionary),
     pages: pages.map(page),
+    bloom: bloomBytes === null ? null : bytes(bloomBytes),
     ranges: ranges.map((range) => (range === null ? undefined : new Uint8Array(Buffer.from(range, 'base64')))),
   })
   const shapes = JSON.parse(text) as GroupShape[]
   return shapes.map(({ rows, chunks }) => ({ rows, chunks: chunks.map(chunk) }))
 }
 
-function partsOf({ dictionary, pages }: ExportedChunk): Uint8Array[] {
-  return [...(dictionary === null ? [] : [dictionary]), ...pages].flatMap(({ header, body }) => [header, body])
+function partsOf({ dictionary, pages, bloom }: ExportedChunk): Uint8Array[] {
+  const all = [...(dictionary === null ? [] : [dictionary]), ...pages].flatMap(({ header, body }) => [header, body])
+  return bloom === null ? all : [...all, bloom]
 }
 
 function shapeOfGroup({ rows, chunks }: ExportedGroup): GroupShape {
   return { rows, chunks: chunks.map(shapeOfChunk) }
 }
 
-function shapeOfChunk({ dictionary, pages, ranges, encodings, values, nulls }: ExportedChunk): ChunkShape {
+function shapeOfChunk({ dictionary, pages, ranges, bloom, encodings, values, nulls }: ExportedChunk): ChunkShape {
   return {
     ...{ encodings, values, nulls },
     dictionary: dictionary === null ? null : shapeOfPage(dictionary),
     pages: pages.map(shapeOfPage),
+    bloomBytes: bloom === null ? null : bloom.length,
     ranges: ranges.map((range) => (range === undefined ? null : Buffer.from(range).toString('base64'))),
   }
 }

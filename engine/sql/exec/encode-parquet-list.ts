@@ -49,7 +49,7 @@ export class ListColumn implements ExportedColumn {
     this.nulls = 0
     this.waitingBytes = 0
     const ranges = pages.map(() => undefined)
-    return { dictionary: null, pages, values, nulls, ranges, encodings: [encodings.plain, encodings.rle] }
+    return { dictionary: null, pages, values, nulls, ranges, bloom: null, encodings: [encodings.plain, encodings.rle] }
   }
 
   private take(value: ArrayValue | null): void {

@@ -7,9 +7,11 @@
 // A row group ends at the rows that were asked for, or when its pages take much memory: the encoded pages of one group (of
 // a few, where threads share the work) are what an export holds.
 
+import { SqlError } from '../../base/errors.js'
 import { type ParquetTypes, parquetThrift } from '../../storage/parquet-thrift.js'
 import { type ColumnMapping, physicalTypes } from '../../storage/parquet-types.js'
 import { boundsOf, widened } from '../../storage/part-footer.js'
+import { typeText } from '../../types/column-types.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import { codecIds } from './encode-parquet-codec.js'
 import type { ExportedChunk } from './encode-parquet-column.js'
@@ -44,6 +46,7 @@ class ParquetFile implements Encoder {
     const { context, columns } = options
     this.encoding = encoding
     this.options = options
+    checkBloom(encoding, columns)
     this.encoder = new GroupEncoder(encoding, context, columns, (group) => this.place(group))
   }
 
@@ -106,6 +109,7 @@ class ParquetFile implements Encoder {
       file_offset: int64(offset),
       ordinal: this.groups.length & 0x7fff,
     })
+    this.placeFilters(group, exported)
     this.groups.push(group)
     // A structure copies what it is made of.
     for (const [index, chunk] of group.columns.entries())
@@ -129,6 +133,20 @@ class ParquetFile implements Encoder {
       return { offset, bytes: this.bytes - offset, rows: page.rows, nulls: page.nulls }
     })
     return { dictionaryOffset, dataOffset, rawBytes, places }
+  }
+
+  /** Bloom filters stand behind their row group. */
+  private placeFilters({ columns }: ParquetTypes.RowGroup, exported: readonly ExportedChunk[]): void {
+    const { serialize, int64 } = parquetThrift()
+    for (const [index, { bloom }] of exported.entries()) {
+      const metadata = columns[index]?.meta_data
+      if (bloom === null || metadata === undefined) continue
+      const header = serialize(bloomHeader(bloom.length))
+      metadata.bloom_filter_offset = int64(this.bytes)
+      metadata.bloom_filter_length = header.length + bloom.length
+      this.waiting.push(header, bloom)
+      this.bytes += header.length + bloom.length
+    }
   }
 
   private index(chunk: ParquetTypes.ColumnChunk, index: number, paged: Pick<IndexedChunk, 'pages' | 'ranges'>): void {
@@ -175,6 +193,27 @@ class ParquetFile implements Encoder {
       created_by: 'penstock version 1',
       column_orders: columns.map(() => new types.ColumnOrder({ TYPE_ORDER: new types.TypeDefinedOrder() })),
     })
+  }
+}
+
+function bloomHeader(numBytes: number): ParquetTypes.BloomFilterHeader {
+  const { types } = parquetThrift()
+  return new types.BloomFilterHeader({
+    numBytes,
+    algorithm: new types.BloomFilterAlgorithm({ BLOCK: new types.SplitBlockAlgorithm() }),
+    hash: new types.BloomFilterHash({ XXHASH: new types.XxHash() }),
+    compression: new types.BloomFilterCompression({ UNCOMPRESSED: new types.Uncompressed() }),
+  })
+}
+
+/** Refuses what cannot have a filter before a byte is written. */
+function checkBloom({ bloom, rawArrays }: ParquetEncoding, columns: readonly PlanColumn[]): void {
+  for (const name of bloom?.columns ?? []) {
+    const column = columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
+    if (column === undefined) throw new SqlError(`bloom filter column does not exist [column=${name}]`, 0)
+    const { type } = column
+    if (type.name === 'BOOLEAN' || gatherFormOf(type, rawArrays) === 'list')
+      throw new SqlError(`a column of this type has no bloom filter [column=${name}, type=${typeText(type)}]`, 0)
   }
 }
 

@@ -22,6 +22,8 @@ export interface ParquetEncoding {
   readonly version: 1 | 2
   /** Arrays as bytes instead of nested lists. */
   readonly rawArrays: boolean
+  /** Columns whose row groups get a Bloom filter, with the share of false answers that is borne. */
+  readonly bloom: { readonly columns: readonly string[]; readonly falseShare: number } | null
 }
 
 /** DataRow messages of the PostgreSQL wire protocol. */

@@ -7,6 +7,7 @@ import { uncompressSync } from 'snappy'
 import { expect, test } from 'vitest'
 import { loadKernels } from '../../../engine/kernels/load.js'
 import { dictionaryStateBytes, nullKinds, rangeKinds } from '../../../engine/kernels/parquet.js'
+import { xxh64 } from '../../../engine/kernels/parquet-twin-hash.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 
 const memory = createSharedMemory(32 * 1024 * 1024)
@@ -381,6 +382,27 @@ test('Snappy: the library reads what both sides write', () => {
       }
     }),
     { numRuns: 60 },
+  )
+})
+
+test('XXH64 gives the known hashes, and the same on both sides', () => {
+  const known: [string, bigint][] = [
+    ['', 0xef46_db37_51d8_e999n],
+    ['a', 0xd24e_c4f1_a98c_6e5bn],
+    ['abc', 0x44bc_2cf5_ad77_0999n],
+  ]
+  for (const [text, hash] of known) expect(xxh64(Buffer.from(text))).toBe(hash)
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 90 }), { minLength: 1, maxLength: 20 }), (texts) => {
+      const lengths = texts.map(({ length }) => Buffer.from(Uint32Array.of(length).buffer))
+      memory.u8.set(Buffer.concat(texts.flatMap((text, index) => [lengths[index] as Buffer, text])), source)
+      for (const kernel of [wasm, twin]) {
+        kernel.hashPlain(source, texts.length, 0, work)
+        texts.forEach((text, index) => expect(memory.u64[(work >>> 3) + index]).toBe(xxh64(text)))
+        kernel.hashPlain(source, 1, 4, work)
+        expect(memory.u64[work >>> 3]).toBe(xxh64(memory.u8.slice(source, source + 4)))
+      }
+    }),
   )
 })
 
