@@ -135,7 +135,7 @@ export class ChunkCache {
       const ready = found >= 0 && this.get(found, word.state) === states.ready
       const claimed = found < 0 ? this.takeSlot(shard) : -1
       if (claimed >= 0) this.claim(shard, claimed, key)
-      if (ready || claimed >= 0) this.countPin(ready ? found : claimed)
+      if (ready || claimed >= 0) this.countPin(ready ? found : claimed, ready)
       this.unlock(shard)
       if (ready || claimed >= 0) Atomics.add(this.u32, this.base + (ready ? counts.hits : counts.misses), 1)
       if (ready) return this.dataOf(found)
@@ -152,7 +152,7 @@ export class ChunkCache {
     if (Atomics.compareExchange(this.i32, lock, 0, this.threadId + 1) !== 0) return 0
     const found = this.find(shard, key)
     const ready = found >= 0 && this.get(found, word.state) === states.ready
-    if (ready) this.countPin(found)
+    if (ready) this.countPin(found, true)
     this.unlock(shard)
     if (!ready) return 0
     Atomics.add(this.u32, this.base + counts.hits, 1)
@@ -283,7 +283,7 @@ export class ChunkCache {
   private claim(shard: number, slot: number, key: ChunkKey): void {
     const bucket = this.bucketOf(shard, key)
     this.put(slot, word.state, states.loading)
-    this.put(slot, word.asked, 1)
+    this.put(slot, word.asked, 0)
     this.put(slot, word.loader, this.threadId)
     this.put(slot, word.partLow, key.partId >>> 0)
     this.put(slot, word.partHigh, Math.floor(key.partId / 2 ** 32))
@@ -355,9 +355,10 @@ export class ChunkCache {
 
   // ---- pins and locks ----
 
-  private countPin(slot: number): void {
+  /** `again`: somebody had asked for it before. A scan of more than the cache holds must not drive all the rest out. */
+  private countPin(slot: number, again: boolean): void {
     Atomics.add(this.u32, this.at(slot) + word.pins, 1)
-    Atomics.store(this.u32, this.at(slot) + word.asked, 1)
+    if (again) Atomics.store(this.u32, this.at(slot) + word.asked, 1)
     this.u16[this.pinCounts + slot] = this.ownPins(slot) + 1
   }
 

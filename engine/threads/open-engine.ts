@@ -81,7 +81,7 @@ export interface QueryThreadOptions {
 }
 
 /** Shares of the memory in percent, in the order of the budgets; what is left serves fragmentation. */
-const sharesPercent = { memtables: 45, cache: 25, queries: 20 } as const
+const sharesPercent = { memtables: 40, cache: 34, queries: 20 } as const
 const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
 const flushBytes = 192 * MIB
