@@ -3,7 +3,8 @@
 
 import { unreachable } from '../../base/assert.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
-import type { Plan, Query, TimeRange } from '../plan/plan.js'
+import { visitExpression } from '../bind/walk-expression.js'
+import type { Expression, Plan, Query, TimeRange } from '../plan/plan.js'
 import { touches } from './pieces.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
@@ -17,6 +18,13 @@ const rangeShare = 1 / 16
 /** What a row of a sub-query's list or of an expansion may become. */
 const expansion = 8
 
+/** What makes a text or an array costs as much as so many values. */
+const longWeight = 16
+/** Longer constants are not small, whatever is done with them. */
+const textMax = 4096
+/** Functions whose result is longer than their arguments. */
+const growing = /^(lpad|rpad|repeat|replace|regexp_replace|translate|array_.*|rnd_.*|generate_.*|.*_agg|string_to_.*)$/
+
 export function workOf({ plan, subqueries }: Query, snapshots: readonly TableSnapshot[]): number {
   return subqueries.reduce((sum, subquery) => sum + planWork(subquery.plan, snapshots), planWork(plan, snapshots))
 }
@@ -24,7 +32,7 @@ export function workOf({ plan, subqueries }: Query, snapshots: readonly TableSna
 function planWork(plan: Plan, snapshots: readonly TableSnapshot[]): number {
   switch (plan.kind) {
     case 'scan':
-      return scanWork(plan, snapshots)
+      return scanWork(plan, snapshots) * (plan.filter === null ? 1 : weightOf(plan.filter))
     case 'values':
       return plan.rows.length
     case 'sequence':
@@ -34,7 +42,7 @@ function planWork(plan: Plan, snapshots: readonly TableSnapshot[]): number {
     case 'join':
       return joinWork(plan, planWork(plan.left, snapshots), planWork(plan.right, snapshots))
     case 'expand':
-      return planWork(plan.input, snapshots) * expansion
+      return planWork(plan.input, snapshots) * expansion * weightOf(plan.count)
     case 'limit':
       return limitWork(plan, snapshots)
     case 'filter':
@@ -45,15 +53,50 @@ function planWork(plan: Plan, snapshots: readonly TableSnapshot[]): number {
     case 'sort':
     case 'distinct':
     case 'window':
-      return planWork(plan.input, snapshots)
+      return planWork(plan.input, snapshots) * Math.max(1, ...expressionsOf(plan).map(weightOf))
     default:
       return unreachable(plan)
   }
 }
 
+function expressionsOf(plan: Plan): readonly Expression[] {
+  switch (plan.kind) {
+    case 'filter':
+      return [plan.predicate]
+    case 'project':
+      return plan.expressions
+    case 'aggregate':
+    case 'sample':
+      return [...plan.keys, ...plan.aggregates.flatMap(({ args }) => args)]
+    case 'window':
+      return plan.calls.flatMap(({ args, partitionBy, orderBy }) => [
+        ...[...args, ...partitionBy],
+        ...orderBy.map(({ expression }) => expression),
+      ])
+    default:
+      return []
+  }
+}
+
+/** Times a plain value. A value that an argument makes long may cost what thousands of rows do, and nobody can stop it. */
+function weightOf(expression: Expression): number {
+  let weight = 1
+  visitExpression(expression, (part) => {
+    if (part.kind === 'constant' && typeof part.value === 'string' && part.value.length > textMax)
+      weight = Number.POSITIVE_INFINITY
+    if (part.kind !== 'call') return
+    if (growing.test(part.name)) weight = Number.POSITIVE_INFINITY
+    else if (isLong(part)) weight = Math.max(weight, longWeight)
+  })
+  return weight
+}
+
+const isLong = ({ type }: Expression): boolean => ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name)
+
 /** Without keys every row meets every row. */
-function joinWork({ join, leftKeys }: PlanOf<'join'>, left: number, right: number): number {
+function joinWork({ join, leftKeys, residual }: PlanOf<'join'>, left: number, right: number): number {
   const timed = join === 'asof' || join === 'lt' || join === 'splice'
+  if (residual !== null && weightOf(residual) > 1) return Number.POSITIVE_INFINITY
   return leftKeys.length > 0 || timed ? left + right : left + right + left * right
 }
 

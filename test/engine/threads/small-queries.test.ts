@@ -35,6 +35,10 @@ const large = [
   'select count(n), max(text) from large',
   'select count() from small a cross join small b',
   'select sum(x) from long_sequence(1000000)',
+  // Few rows, and yet much work.
+  "select max(length(upper(rpad('x', 1000, 'y' || x)))) from long_sequence(50)",
+  "select sum(length(concat(rpad('x', 5000, 'y'), x))) from long_sequence(50)",
+  'select max(upper(host)) from small a cross join long_sequence(3)',
 ]
 
 let engine: InlineEngine
