@@ -5,8 +5,9 @@ import { SqlError } from '../../base/errors.js'
 import { dataType, intKinds } from '../../types/column-types.js'
 import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
-import { namespaces, ownEntries, ownerOid, relationNames, relationOid } from '../pg-catalog/entries.js'
+import { namespaces, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
 import { procedures } from '../pg-catalog/procedures.js'
+import { roleNames, roleOid } from '../pg-catalog/roles.js'
 import { allOptions, optionKey, sessionOption } from '../pg-catalog/session-options.js'
 import { pgTypes, typeOid } from '../pg-catalog/types.js'
 import type { Expression } from '../plan/plan.js'
@@ -65,7 +66,7 @@ function namesOf(kind: NamedKind, context: BindContext): ReadonlyMap<number, str
     case 'regnamespace':
       return new Map(Object.entries(namespaces).map(([name, oid]) => [oid, name]))
     case 'regrole':
-      return new Map([[ownerOid, context.evaluation.user]])
+      return roleNames(context)
     case 'regtype':
       return new Map(pgTypes.map(({ oid, sqlName }) => [oid, sqlName]))
     case 'regproc':
@@ -117,7 +118,7 @@ function numberOf(name: string, kind: NamedKind, context: BindContext): number |
     case 'regnamespace':
       return (namespaces as Readonly<Record<string, number>>)[bare]
     case 'regrole':
-      return bare === context.evaluation.user ? ownerOid : undefined
+      return roleOid(bare, context)
     case 'regproc':
       return procedures().find((procedure) => procedure.name.toLowerCase() === bare.replace(/\(.*/, '').toLowerCase())
         ?.oid
@@ -209,8 +210,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   to_regrole: { counts: [1], bind: toNamed('regrole') },
   pg_get_userbyid: {
     counts: [1],
-    bind: ([role], _call, context) =>
-      lookedUp('role_name', role as Expression, new Map([[ownerOid, context.evaluation.user]]), context),
+    bind: ([role], _call, context) => lookedUp('role_name', role as Expression, roleNames(context), context),
   },
   pg_get_viewdef: { counts: [1, 2], bind: viewText },
   pg_relation_size: { counts: [1, 2], bind: relationSize },

@@ -14,6 +14,7 @@ import {
 } from './entries.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
+import { roleRecords, userRecords } from './roles.js'
 import { settingRecords } from './session-options.js'
 import { pgRangeRecords, pgTypeRecord, pgTypes } from './types.js'
 
@@ -44,10 +45,10 @@ export const pgRows: Readonly<Record<string, Rows>> = {
       says === null ? [] : [{ objoid: oid, classoid: 1255, description: says }],
     ),
   pg_database: ({ evaluation }) => [databaseRecord(evaluation.user)],
-  pg_roles: ({ evaluation }) => [roleRecord(evaluation.user)],
-  pg_authid: ({ evaluation }) => [roleRecord(evaluation.user)],
-  pg_user: ({ evaluation }) => [userRecord(evaluation.user)],
-  pg_shadow: ({ evaluation }) => [userRecord(evaluation.user)],
+  pg_roles: roleRecords,
+  pg_authid: roleRecords,
+  pg_user: userRecords,
+  pg_shadow: userRecords,
   pg_settings: ({ evaluation }) => settingRecords(evaluation),
   pg_tables: ({ evaluation, ...context }) =>
     everyEntry({ evaluation, ...context }, 'table').map(({ name, schema }) => ({
@@ -165,25 +166,6 @@ function databaseRecord(user: string): RowRecord {
     datlocprovider: 'c',
     datacl: `{=Tc/${user},${user}=CTc/${user}}`,
   }
-}
-
-function roleRecord(user: string): RowRecord {
-  return {
-    rolname: user,
-    rolsuper: true,
-    rolinherit: true,
-    rolcreaterole: false,
-    rolcreatedb: false,
-    rolcanlogin: true,
-    rolconnlimit: -1,
-    rolpassword: '********',
-    rolbypassrls: true,
-    oid: ownerOid,
-  }
-}
-
-function userRecord(user: string): RowRecord {
-  return { usename: user, usesysid: ownerOid, usesuper: true, usebypassrls: true, passwd: '********' }
 }
 
 function collation(oid: number, name: string, provider: string, encoding: number): RowRecord {
