@@ -1,10 +1,12 @@
-// Scans and group-bys over parts, beside DuckDB on the same rows (read from our own files into a native table).
+// Scans and group-bys over parts, beside DuckDB on the same rows (read from our own files into a native table) and beside
+// the same kernels over arrays in memory (resident.ts).
 // Constants vary from run to run, so that no result cache can help. Figures: milliseconds, the worst of the runs.
 
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { Client } from 'undici'
 import type { Peer } from './peers.js'
+import { residentArrays } from './resident.js'
 import { loadOnce } from './suite-lines.js'
 
 interface ScanQuery {
@@ -51,14 +53,21 @@ export async function scans(peer: Peer, options: ScanOptions, print: (line: stri
   await loadOnce(peer, 'trades', 't', options.rows, 400_000)
   await exec(client, 'checkpoint')
   const reference = options.duckdb ? await loadDuckdb(client, peer.root, [{ name: 't', rows: options.rows }]) : null
+  const resident = await residentArrays()
   for (const query of queries) {
     const ours = await worst(options.runs, (n) => exec(client, query.ours(n)))
     const theirs = reference === null ? Number.NaN : await worst(options.runs, (n) => reference(query.duckdb(n)))
-    print(
-      `${query.name.padEnd(32)} ours ${ours.toFixed(1).padStart(8)} ms   duckdb ${theirs.toFixed(1).padStart(8)} ms   ratio ${(ours / theirs).toFixed(2)}`,
-    )
+    const arrays = (await resident.measure(query.name, options.rows, options.runs)) ?? Number.NaN
+    const columns = [`ours ${milliseconds(ours)}`, `duckdb ${milliseconds(theirs)}`, `arrays ${milliseconds(arrays)}`]
+    const ratios = `ratio ${(ours / theirs).toFixed(2)}, to the arrays ${(ours / arrays).toFixed(2)}`
+    print(`${query.name.padEnd(32)} ${columns.join('   ')}   ${ratios}`)
   }
+  await resident.close()
   await client.close()
+}
+
+function milliseconds(value: number): string {
+  return `${value.toFixed(1).padStart(8)} ms`
 }
 
 export async function exec(client: Client, sql: string): Promise<string> {
@@ -98,14 +107,24 @@ export async function loadDuckdb(
   for (const { name, rows } of tables) {
     const known = await connection.runAndReadAll(`select count(*) from ${name}`).catch(() => null)
     if (Number(known?.getRows()[0]?.[0]) === rows) continue
-    const { dataset } = JSON.parse(await exec(client, `select file from table_parts('${name}')`)) as {
-      dataset: [string][]
-    }
-    const list = dataset.map(([file]) => `'${join(root, 'db', file)}'`).join(', ')
-    await connection.run(
-      `create or replace table ${name} as select * from read_parquet([${list}]) order by timestamp; checkpoint`,
-    )
+    const copy = (files: string): Promise<unknown> =>
+      connection.run(`create or replace table ${name} as select * from read_parquet([${files}]) order by timestamp`)
+    await copy(await partFiles(client, root, name)).catch(() => partFiles(client, root, name).then(copy))
+    await connection.run('checkpoint')
   }
   // Fetched whole, without making JavaScript's values of it.
   return (sql) => connection.runAndReadAll(sql)
+}
+
+/** The parts of a table once no merge replaces them any more. */
+async function partFiles(client: Client, root: string, table: string): Promise<string> {
+  for (let known = ''; ; ) {
+    const { dataset } = JSON.parse(await exec(client, `select file from table_parts('${table}')`)) as {
+      dataset: [string][]
+    }
+    const files = dataset.map(([file]) => `'${join(root, 'db', file)}'`).join(', ')
+    if (files === known) return files
+    known = files
+    await new Promise((resolve) => setTimeout(resolve, 2000))
+  }
 }
