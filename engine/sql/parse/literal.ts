@@ -42,7 +42,9 @@ export function intervalOfText(text: string): { readonly digits: string; readonl
 export function numberLiteral(cursor: Cursor): Literal {
   const text = tokenText(cursor)
   const position = cursor.start
-  if (isDigits(text)) return { kind: 'integer', position, text, digits: text, long: false }
+  const plain = plainForm(text)
+  if (plain === 'integer') return { kind: 'integer', position, text, digits: text, long: false }
+  if (plain === 'decimal') return { kind: 'float', position, text, digits: text, value: Number(text), single: false }
   if (/^0x/i.test(text)) return hexLiteral(text, position)
   const match = /^(\d[\d_]*)?(\.[\d_]*)?([eE][+-]?[\d_]+)?([a-zA-Z]*)$/.exec(text)
   if (match === null) throw new SqlError(`invalid constant: ${text}`, position)
@@ -61,12 +63,16 @@ export function numberLiteral(cursor: Cursor): Literal {
   throw new SqlError(`invalid constant: ${text}`, position)
 }
 
-function isDigits(text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code < 48 || code > 57) return false
+/** Digits, or digits with a point: nearly all numbers. Anything else is looked at closely. */
+function plainForm(text: string): 'integer' | 'decimal' | 'other' {
+  let points = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === 46) points++
+    else if (code < 48 || code > 57) return 'other'
   }
-  return true
+  if (points === 0) return 'integer'
+  return points === 1 && text.length > 1 ? 'decimal' : 'other'
 }
 
 /** Whole bytes, at most 32 of them. */
