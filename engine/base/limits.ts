@@ -32,6 +32,8 @@ export const sqlDepthMax = 200
 export const sqlSourcesMax = 5000
 /** Parts of a statement once its variables are written out. */
 export const sqlPartsMax = 200_000
+/** Expressions of one SELECT or GROUP BY. */
+export const sqlColumnsMax = 5_000
 /** Elements of one IN list or VALUES list. */
 export const sqlListMax = 1_000_000
 /** Bytes of one slot handed from the main thread to the writer. */

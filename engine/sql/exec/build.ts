@@ -26,7 +26,7 @@ import { scanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
 import { sortOperator } from './sort.js'
 import { sharedSort } from './sort-shared.js'
-import type { Operator } from './vector.js'
+import { batchRowsMax, type Operator } from './vector.js'
 import { windowOperator } from './window.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
@@ -53,7 +53,11 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'project':
       return (
         seededRows(context, plan) ??
-        projectOperator(seeded(context, plan.input), buildOperator(context, plan.input), plan.expressions)
+        projectOperator(
+          narrowed(seeded(context, plan.input), plan.input),
+          buildOperator(context, plan.input),
+          plan.expressions,
+        )
       )
     case 'aggregate':
       return buildAggregate(context, plan)
@@ -85,6 +89,13 @@ function seeded(context: ExecContext, input: Plan): ExecContext {
   if (input.kind !== 'sequence' || input.seed === null) return context
   const random = createRandom(input.seed[0], input.seed[1])
   return { ...context, evaluation: { ...context.evaluation, random } }
+}
+
+/** Statements of thousands of expressions come over one row or a few: their vectors are no longer than that. */
+function narrowed(context: ExecContext, input: Plan): ExecContext {
+  const rows = input.kind === 'values' ? input.rows.length : input.kind === 'sequence' ? Number(input.count) : Infinity
+  const rowsMax = Math.ceil((rows + 1) / 64) * 64
+  return rowsMax < batchRowsMax ? { ...context, rowsMax } : context
 }
 
 /**

@@ -18,7 +18,7 @@ export function compileGenerated(expression: Expression, context: ExecContext): 
   if (fragment === null) return undefined
   const block = space.keep(fragment.blockBytes)
   const { type } = expression
-  const address = space.take(batchRowsMax * widthOf(type))
+  const address = space.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
   fragment.writeConstants(block)
   fragment.setOutput(block, 0, address)
   return ({ rows, vectors }) => {

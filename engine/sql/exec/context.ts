@@ -23,6 +23,8 @@ export interface ExecContext {
   readonly symbols: Symbols
   /** Generated kernels; null when the query must go without. */
   readonly jit: Jit | null
+  /** Rows of a batch at most, where the input is known to be short; else batchRowsMax. */
+  readonly rowsMax?: number
   /** Of EXPLAIN. */
   readonly profile?: Profile
   /** Other threads that may help; none where it is missing. */

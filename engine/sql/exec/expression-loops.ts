@@ -31,7 +31,7 @@ export function compileLoop(expression: Expression, context: ExecContext): Vecto
   const truth = type.name === 'BOOLEAN' ? truthOf(expression, inputs) : undefined
   const number = small.has(type.name) ? numberOf(expression, inputs) : undefined
   if (truth === undefined && number === undefined) return undefined
-  const address = space.take(batchRowsMax * widthOf(type))
+  const address = space.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
   const put = number === undefined ? undefined : writerOf(memory, type, address, number)
   return ({ rows, vectors }) => {
     vectors.forEach((vector: Vector | undefined, index) => {

@@ -81,10 +81,11 @@ function repeatedValue(value: Value, type: DataType, context: ExecContext): Vect
   const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
   if (value === null) return { type, address: space.nulls(type), dictionary }
   const width = widthOf(type)
-  const address = space.take(batchRowsMax * width)
+  const rowsMax = context.rowsMax ?? batchRowsMax
+  const address = space.take(rowsMax * width)
   writeValue({ memory, heap: new TextHeap(space), symbols }, type, address, 0, value)
-  for (let filled = 1; filled < batchRowsMax; filled *= 2) {
-    memory.u8.copyWithin(address + filled * width, address, address + Math.min(filled, batchRowsMax - filled) * width)
+  for (let filled = 1; filled < rowsMax; filled *= 2) {
+    memory.u8.copyWithin(address + filled * width, address, address + Math.min(filled, rowsMax - filled) * width)
   }
   return { type, address, dictionary }
 }
@@ -95,7 +96,7 @@ function compileRows(expression: Expression, context: ExecContext): VectorEvalua
   const { type } = expression
   const evaluate = compileExpression(expression, evaluation)
   const columns = columnsOf(expression)
-  const address = space.take(batchRowsMax * widthOf(type))
+  const address = space.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
   const heap = new TextHeap(space)
   const target: WriteTarget = { memory, heap, symbols }
   const variable = isVariable(type)

@@ -336,7 +336,7 @@ const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) =>
 })
 
 const negatedArray: ScalarFunction = {
-  name: '-',
+  name: 'negate',
   takes: ['ARRAY'],
   gives: 'FIRST',
   says: 'Every element with the other sign.',

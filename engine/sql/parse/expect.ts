@@ -84,11 +84,11 @@ function tableName(path: readonly string[], position: number, quoted: boolean): 
 }
 
 /** `item, item, ...` with a limit on their number. */
-export function parseList<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item): Item[] {
+export function parseList<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item, max = sqlListMax): Item[] {
   const items = [parseItem(cursor)]
   while (cursor.word === ',') {
     advance(cursor)
-    if (items.length === sqlListMax) throw new SqlError(`list is too long [max=${sqlListMax}]`, cursor.start)
+    if (items.length === max) throw new SqlError(`list is too long [max=${max}]`, cursor.start)
     items.push(parseItem(cursor))
   }
   return items

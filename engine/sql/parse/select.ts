@@ -1,6 +1,7 @@
 // SELECT and its implicit forms: the list of items, then the clauses from FROM to PIVOT in their order.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlColumnsMax } from '../../base/limits.js'
 import type { Expression, Name, Query, Select, SelectItem, TableSource } from './ast.js'
 import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
@@ -60,7 +61,7 @@ function parseDistinctOn(cursor: Cursor): Expression[] {
 function parseItems(cursor: Cursor): SelectItem[] {
   if (cursor.kind === 'end' || cursor.word === ')') throw new SqlError('[distinct] column expected', cursor.start)
   if (cursor.word === 'from') throw new SqlError('column expression expected', cursor.start)
-  return parseList(cursor, parseItem)
+  return parseList(cursor, parseItem, sqlColumnsMax)
 }
 
 function parseItem(cursor: Cursor): SelectItem {
@@ -182,7 +183,7 @@ export function parseCondition(cursor: Cursor): Expression {
 export function parseGroupBy(cursor: Cursor): Expression[] {
   advance(cursor)
   demand(cursor, 'by')
-  return parseList(cursor, (inner) => parseExpression(inner, 0, 'literal expected'))
+  return parseList(cursor, (inner) => parseExpression(inner, 0, 'literal expected'), sqlColumnsMax)
 }
 
 /** `window w as (..), v as (..)` */

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { SqlError } from '../../../../engine/base/errors.js'
-import { sqlChainMax, sqlDepthMax } from '../../../../engine/base/limits.js'
+import { sqlChainMax, sqlColumnsMax, sqlDepthMax } from '../../../../engine/base/limits.js'
 import { parseScript, parseStatement } from '../../../../engine/sql/parse/parse.js'
 import { createRandom, type Random } from '../../../support/random.js'
 
@@ -94,6 +94,10 @@ describe('any text', () => {
     expect(() => parseStatement(`select 1${' union select 1'.repeat(sqlChainMax + 1)}`)).toThrow(
       'too many set operations',
     )
+    const columns = (count: number) => Array.from({ length: count }, () => '1').join()
+    expect(() => parseStatement(`select ${columns(sqlColumnsMax + 1)}`)).toThrow('list is too long')
+    expect(() => parseStatement(`select 1 group by ${columns(sqlColumnsMax + 1)}`)).toThrow('list is too long')
+    parseStatement(`select ${columns(sqlColumnsMax)}`)
     parseStatement(`select ${'('.repeat(sqlDepthMax - 5)}1${')'.repeat(sqlDepthMax - 5)}`)
     parseStatement(`select f(${Array.from({ length: 10_000 }, () => '1 + 2').join()})`)
   })
