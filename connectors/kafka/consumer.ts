@@ -5,13 +5,13 @@ export interface TopicPartition {
   readonly partition: number
 }
 
-/** As kafkajs hands records on: offsets and times are decimal texts. */
+/** As kafkajs hands records on: offsets and times are numbers, or decimal texts. */
 export interface FetchedRecord {
   readonly key: Uint8Array | null
   readonly value: Uint8Array | null
-  readonly offset: string
+  readonly offset: string | number
   /** Milliseconds. */
-  readonly timestamp: string
+  readonly timestamp: string | number
 }
 
 export interface FetchedBatch extends TopicPartition {

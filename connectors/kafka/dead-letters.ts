@@ -43,7 +43,7 @@ export class DeadLetters {
       headers: {
         '__connect.errors.topic': place.topic,
         '__connect.errors.partition': String(place.partition),
-        '__connect.errors.offset': record.offset,
+        '__connect.errors.offset': String(record.offset),
         '__connect.errors.connector.name': this.#options.name,
         '__connect.errors.exception.message': reason,
       },

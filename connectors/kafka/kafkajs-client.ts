@@ -4,15 +4,9 @@
 // are used up it has failed, and the connector makes another consumer after a while. What it logs goes into our log, a
 // message that repeats itself once in ten minutes.
 
+import { createRequire } from 'node:module'
 import { checkServerIdentity } from 'node:tls'
-import kafkajs, {
-  type Admin,
-  type Batch,
-  type KafkaConfig,
-  type Consumer as KafkaConsumer,
-  type LogEntry,
-  type Producer,
-} from 'kafkajs'
+import type { Admin, Batch, KafkaConfig, Consumer as KafkaConsumer, LogEntry, Producer } from 'kafkajs'
 import type { Log } from '../../engine/base/log.js'
 import { lz4Codec, snappyCodec, zstdCodec } from './codecs.js'
 import type {
@@ -24,9 +18,10 @@ import type {
   FetchedRecord,
   TopicPartition,
 } from './consumer.js'
+import { decodeRecord } from './kafkajs-records.js'
 import type { ClientOptions, TlsOptions } from './options.js'
 
-const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = kafkajs
+const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = loadKafkaJs()
 
 Object.assign(CompressionCodecs, {
   [CompressionTypes.Snappy]: () => snappyCodec,
@@ -38,6 +33,21 @@ const retry = { initialRetryTime: 300, maxRetryTime: 5000, retries: 4 }
 const connectionTimeoutMs = 5000
 const responseBytesMax = 8 * 1024 * 1024
 const repeatMs = 600_000
+
+/** With our decoder of records, which has to be there before the rest is loaded; else with its own. */
+function loadKafkaJs(): typeof import('kafkajs') {
+  const require = createRequire(import.meta.url)
+  try {
+    const path = require.resolve('kafkajs/src/protocol/recordBatch/record/v0/decoder')
+    require(path)
+    const loaded = require.cache[path]
+    if (loaded !== undefined) loaded.exports = decodeRecord
+  } catch (error) {
+    // Another version may keep it elsewhere: slower, with the same records.
+    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
+  }
+  return require('kafkajs') as typeof import('kafkajs')
+}
 
 /** Takes what kafkajs logs. */
 export type ClientLog = (entry: LogEntry) => void

@@ -159,7 +159,7 @@ export class RecordReader {
       this.#lines.cancel()
       return false
     }
-    this.#mapper.end(record.timestamp)
+    this.#mapper.end(String(record.timestamp))
     return true
   }
 

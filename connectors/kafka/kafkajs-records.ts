@@ -1,0 +1,82 @@
+// One record of a record batch, version 2 of Kafka's format, in place of the function of kafkajs that does it with four
+// big integers and two texts for each record. That took a third of the time of the connector's thread.
+//
+//   attributes i8 | timestamp delta varlong | offset delta varint | key varint, bytes | value varint, bytes | headers
+//
+// Lengths are zigzag varints, -1 for null. Headers are not read: nobody asks for them. Offsets and times are numbers:
+// below 2^53, as everywhere here.
+
+/** Of the batch, as kafkajs hands it on. */
+export interface BatchContext {
+  readonly firstOffset: string
+  readonly firstTimestamp: string
+  readonly maxTimestamp: string
+  readonly timestampType: number
+  readonly isControlBatch: boolean
+}
+
+export interface DecodedRecord {
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly offset: number
+  readonly timestamp: number
+  readonly headers: Readonly<Record<string, never>>
+  readonly isControlRecord: boolean
+  readonly batchContext: BatchContext
+}
+
+const logAppendTime = 1
+const noHeaders = Object.freeze({})
+
+let context: BatchContext | null = null
+let firstOffset = 0
+let firstTimestamp = 0
+let appendedAt = -1
+/** Behind the last varint that was read. */
+let at = 0
+
+/** `buffer` holds one record behind its length. */
+export function decodeRecord({ buffer }: { readonly buffer: Buffer }, batch: BatchContext): DecodedRecord {
+  if (batch !== context) {
+    context = batch
+    firstOffset = Number(batch.firstOffset)
+    firstTimestamp = Number(batch.firstTimestamp)
+    const isAppendTime = batch.timestampType === logAppendTime && batch.maxTimestamp !== ''
+    appendedAt = isAppendTime ? Number(batch.maxTimestamp) : -1
+  }
+  at = 1
+  const timestampDelta = varint(buffer)
+  const offset = firstOffset + varint(buffer)
+  const key = bytes(buffer)
+  const value = bytes(buffer)
+  return {
+    key,
+    value,
+    offset,
+    timestamp: appendedAt >= 0 ? appendedAt : firstTimestamp + timestampDelta,
+    headers: noHeaders,
+    isControlRecord: batch.isControlBatch,
+    batchContext: batch,
+  }
+}
+
+function bytes(buffer: Buffer): Buffer | null {
+  const length = varint(buffer)
+  if (length < 0) return null
+  const start = at
+  at += length
+  if (at > buffer.length) throw new RangeError('a record of the batch is cut off')
+  return buffer.subarray(start, at)
+}
+
+/** Zigzag, up to 64 bits; exact below 2^53. */
+function varint(buffer: Buffer): number {
+  let byte = buffer[at++] as number
+  let value = byte & 127
+  for (let scale = 128; byte > 127; scale *= 128) {
+    if (at >= buffer.length) throw new RangeError('a record of the batch is cut off')
+    byte = buffer[at++] as number
+    value += (byte & 127) * scale
+  }
+  return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+}
