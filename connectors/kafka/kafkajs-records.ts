@@ -3,8 +3,9 @@
 //
 //   attributes i8 | timestamp delta varlong | offset delta varint | key varint, bytes | value varint, bytes | headers
 //
-// Lengths are zigzag varints, -1 for null. Headers are not read: nobody asks for them. Offsets and times are numbers:
-// below 2^53, as everywhere here.
+//   headers    count varint | (key varint, bytes | value varint, bytes) ...
+//
+// Lengths are zigzag varints, -1 for null. Offsets and times are numbers: below 2^53, as everywhere here.
 
 /** Of the batch, as kafkajs hands it on. */
 export interface BatchContext {
@@ -20,13 +21,17 @@ export interface DecodedRecord {
   readonly value: Buffer | null
   readonly offset: number
   readonly timestamp: number
-  readonly headers: Readonly<Record<string, never>>
+  readonly headers: Headers
   readonly isControlRecord: boolean
   readonly batchContext: BatchContext
 }
 
+/** Several values of one name are an array, as with kafkajs. */
+type HeaderValue = Buffer | null
+type Headers = Readonly<Record<string, HeaderValue | readonly HeaderValue[]>>
+
 const logAppendTime = 1
-const noHeaders = Object.freeze({})
+const noHeaders: Headers = Object.freeze({})
 
 let context: BatchContext | null = null
 let firstOffset = 0
@@ -54,10 +59,24 @@ export function decodeRecord({ buffer }: { readonly buffer: Buffer }, batch: Bat
     value,
     offset,
     timestamp: appendedAt >= 0 ? appendedAt : firstTimestamp + timestampDelta,
-    headers: noHeaders,
+    headers: headersOf(buffer),
     isControlRecord: batch.isControlBatch,
     batchContext: batch,
   }
+}
+
+function headersOf(buffer: Buffer): Headers {
+  const count = varint(buffer)
+  if (count <= 0) return noHeaders
+  const headers = new Map<string, HeaderValue[]>()
+  for (let index = 0; index < count; index++) {
+    const name = bytes(buffer)?.toString('utf8') ?? ''
+    const values = headers.get(name)
+    if (values === undefined) headers.set(name, [bytes(buffer)])
+    else values.push(bytes(buffer))
+  }
+  const single = [...headers].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? null) : values])
+  return Object.fromEntries(single) as Headers
 }
 
 function bytes(buffer: Buffer): Buffer | null {
@@ -71,12 +90,12 @@ function bytes(buffer: Buffer): Buffer | null {
 
 /** Zigzag, up to 64 bits; exact below 2^53. */
 function varint(buffer: Buffer): number {
-  let byte = buffer[at++] as number
-  let value = byte & 127
-  for (let scale = 128; byte > 127; scale *= 128) {
+  let value = 0
+  for (let scale = 1; ; scale *= 128) {
     if (at >= buffer.length) throw new RangeError('a record of the batch is cut off')
-    byte = buffer[at++] as number
+    const byte = buffer[at++] as number
     value += (byte & 127) * scale
+    if (byte < 128) break
   }
   return value % 2 === 0 ? value / 2 : -(value + 1) / 2
 }
