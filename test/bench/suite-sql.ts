@@ -83,7 +83,33 @@ export async function analytics(
   }
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length)
   print(`geometric mean ${mean.toFixed(2)}, worst ${Math.max(...ratios).toFixed(2)}`)
+  if (options.rows > 0 && options.only.test('growth')) await growth(ours, options, print)
   for (const client of clients) await client.close()
+}
+
+/** Rows of market data are 43.2 ms apart. */
+const marketStart = Date.UTC(2024, 0, 1)
+const marketStepMs = 43.2
+
+/** Cost by the rows of the time range, and by the rows that it leaves out. */
+async function growth(client: Client, { rows, runs }: SqlOptions, print: (line: string) => void): Promise<void> {
+  const at = (row: number): string => new Date(marketStart + row * marketStepMs).toISOString().slice(0, 23)
+  const timeOf = (from: number, to: number): Promise<number> => {
+    const range = `timestamp >= '${at(from)}' and timestamp < '${at(to)}'`
+    const sql = (n: number): string => `select symbol, sum(price) + ${n}, max(amount) from market where ${range}`
+    return worst(runs, (n) => exec(client, sql(n)))
+  }
+  for (const parts of [8, 4, 2, 1]) {
+    const taken = rows / parts
+    const time = await timeOf(0, taken)
+    print(`growth: ${taken / 1e6} M rows ${time.toFixed(1)} ms, ${((time / taken) * 1e6).toFixed(2)} ms a million`)
+  }
+  const few = Math.min(rows, 1_000_000)
+  for (const place of [0, 0.5, 1]) {
+    const from = Math.floor((rows - few) * place)
+    const time = await timeOf(from, from + few)
+    print(`growth: ${few / 1e6} M rows from row ${from} of ${rows} on ${time.toFixed(1)} ms`)
+  }
 }
 
 /** Prints milliseconds, with those of the processor in brackets; the ratio is to the quickest of the others. */
