@@ -168,7 +168,7 @@ function smallAt(view: DataView, values: number, index: number, kind: number): n
 
 function textTwin(
   view: DataView,
-): Pick<ParquetKernel, 'textLengths' | 'textBytes' | 'textEntries' | 'plainTextEntries'> {
+): Pick<ParquetKernel, 'textLengths' | 'textBytes' | 'plainTexts' | 'textEntries' | 'plainTextEntries'> {
   const u8 = new Uint8Array(view.buffer)
   return {
     textLengths: (entries, count, target) => {
@@ -188,6 +188,17 @@ function textTwin(
         u8.copyWithin(out, from, from + length)
         out += length
       }
+    },
+    plainTexts: (entries, count, target) => {
+      let out = target
+      for (let i = 0; i < count; i++) {
+        const from = view.getUint32(entries + i * 8, true)
+        const length = view.getInt32(entries + i * 8 + 4, true)
+        view.setInt32(out, length, true)
+        u8.copyWithin(out + 4, from, from + length)
+        out += 4 + length
+      }
+      return out - target
     },
     textEntries: (lengths, count, base, bytes, target) => {
       let at = base

@@ -112,6 +112,8 @@ export interface ParquetKernel {
   textLengths(entries: number, count: number, target: number): number
   /** The texts of the entries, one behind the other. */
   textBytes(entries: number, count: number, target: number): void
+  /** The same as PLAIN has them, each behind its length; answers their bytes. */
+  plainTexts(entries: number, count: number, target: number): number
   /** Entries over texts that lie one behind the other from `base`; 0, or -1 when the lengths do not add up to `bytes`. */
   textEntries(lengths: number, count: number, base: number, bytes: number, target: number): number
   /** Entries over PLAIN texts; 0 or -1. */

@@ -667,6 +667,20 @@ export function textBytes(entries: usize, count: i32, target: usize): void {
   }
 }
 
+export function plainTexts(entries: usize, count: i32, target: usize): i32 {
+  let at = target
+  for (let i: usize = 0; i < <usize>count; i++) {
+    const from = <usize>load<u32>(entries + (i << 3))
+    const length = <usize>load<u32>(entries + (i << 3), 4)
+    store<u32>(at, <u32>length)
+    at += 4
+    if (length <= 16) v128.store(at, v128.load(from))
+    else memory.copy(at, from, length)
+    at += length
+  }
+  return <i32>(at - target)
+}
+
 export function textEntries(lengths: usize, count: i32, base: usize, bytes: i32, target: usize): i32 {
   let at: u64 = <u64>base
   const end: u64 = <u64>base + <u64>bytes

@@ -322,6 +322,11 @@ test('text: lengths, bytes, entries and dictionaries', () => {
           return 0
         },
       )
+      alike(
+        outA,
+        () => total + n * 4,
+        (kernel) => kernel.plainTexts(source, n, outA),
+      )
       const rebuild = (kernel: typeof wasm) => kernel.textEntries(extra, n, work, total, outB)
       expect(alike(outB, () => n * 8, rebuild)).toBe(0)
       expect(bytesAt(outB, n * 8)).toBe(bytesAt(source, n * 8))
