@@ -65,6 +65,7 @@ import {
   tellNewTables,
   validationOf,
   visibleTo,
+  withoutRows,
 } from './local-plans.js'
 import { PlanCache } from './plan-cache.js'
 import { poolRelations } from './pool-relations.js'
@@ -187,8 +188,9 @@ export class LocalEngine implements Engine {
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
+    const own = { session: withoutRows(session), parsed }
     return describeStatement(parsed, oids, (parameters) =>
-      validationOf(this.#plan(parsed.text, { session, parameters, parsed }).planned),
+      validationOf(this.#plan(parsed.text, { ...own, parameters }).planned),
     )
   }
 
@@ -209,11 +211,8 @@ export class LocalEngine implements Engine {
   async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
     demandRoom(this.#options.memory)
     const rows = packed.reduce((sum, batch) => sum + batch.rows, 0)
-    return this.#requests.send((requestId) => ({
-      kind: 'rows',
-      requestId,
-      tables: [{ tableId, rows, columns: [], packed }],
-    }))
+    const tables = [{ tableId, rows, columns: [], packed }]
+    return this.#requests.send((requestId) => ({ kind: 'rows', requestId, tables }))
   }
 
   rejects(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {

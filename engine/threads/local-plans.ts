@@ -141,3 +141,8 @@ export function isPlain({
 }: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly unknown[] }): boolean {
   return parameters.length === 0 && (session.transaction === undefined || session.transaction.rows === 0)
 }
+
+/** What a statement is does not depend on the rows of the session's transaction. */
+export function withoutRows(session: Session): Session {
+  return session.transaction === undefined ? session : { ...session, transaction: { rows: 0, own: () => [] } }
+}

@@ -104,7 +104,7 @@ const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set
 ])
 
 const readsTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
-  ...(['query', 'insert', 'copy', 'explain', 'declare cursor'] as const),
+  ...(['query', 'insert', 'copy', 'explain', 'declare cursor', 'create table'] as const),
 ])
 
 export async function runTransaction(pg: PgSession, { action, name }: Transaction): Promise<string> {

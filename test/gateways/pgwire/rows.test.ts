@@ -290,3 +290,18 @@ test('a stream of rows, as pg-query-stream has it', async () => {
   expect(values).toEqual(Array.from({ length: 500 }, (_, index) => index + 11))
   expect(await count('a')).toBe(0)
 })
+
+test('a transaction of many rows is stored before it reads them, and says so', { timeout: 60_000 }, async () => {
+  const notices: string[] = []
+  const listen = ({ message }: { readonly message?: string | undefined }): void => void notices.push(message ?? '')
+  client.on('notice', listen)
+  await client.query('begin')
+  const lines = Array.from({ length: 260_000 }, (_, row) => `2024-01-01\tx\t1\t${row}\n`).join('')
+  await pipeline(Readable.from([lines]), client.query(copyFrom('copy a from stdin')))
+  // Described first, then run.
+  const counted = await client.query('select count() c from a where n >= $1', [10])
+  client.off('notice', listen)
+  expect(counted.rows).toEqual([{ c: '259990' }])
+  expect(notices).toEqual([expect.stringContaining('stored before this statement')])
+  await client.query('commit')
+})
