@@ -1,5 +1,5 @@
 // Analytic queries over market data and the query types of TSBS cpu-only, ours beside QuestDB and DuckDB on the same rows:
-// the full result is fetched, one run warms up, the worst of the others counts. Closes with the geometric mean of the
+// the full result is fetched, some runs warm up, the worst of the others counts. Closes with the geometric mean of the
 // ratios to the better peer.
 
 import type { Client } from 'undici'
@@ -9,7 +9,7 @@ import { usageOf } from './processes.js'
 import { marketQueries } from './sql-market.js'
 import { tsbsQueries } from './sql-tsbs.js'
 import { loadOnce } from './suite-lines.js'
-import { exec, loadDuckdb, queryClient, worst } from './suite-scan.js'
+import { exec, loadDuckdb, queryClient, warmUpRuns, worst } from './suite-scan.js'
 
 export interface SqlQuery {
   readonly name: string
@@ -124,7 +124,7 @@ async function sideBySide(
   for (const { name, run, cpu } of runners) {
     const before = cpu()
     const milliseconds = await worst(runs, (n) => run(query, n))
-    const cpuMilliseconds = ((cpu() - before) * 1000) / (runs + 1)
+    const cpuMilliseconds = ((cpu() - before) * 1000) / (runs + warmUpRuns)
     figures.push(milliseconds)
     columns.push(`${name} ${milliseconds.toFixed(1).padStart(7)} (${cpuMilliseconds.toFixed(0).padStart(5)})`)
   }
