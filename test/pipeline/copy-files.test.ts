@@ -6,31 +6,17 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { parquetReadObjects } from 'hyparquet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { systemClock } from '../../engine/base/clock.js'
 import { allRights } from '../../engine/base/rights.js'
-import { type Engine, type ExecuteOptions, openEngine } from '../../engine/engine.js'
+import type { Engine, ExecuteOptions } from '../../engine/engine.js'
 import { copyRelations, fileCopier } from '../../pipeline/ingest.js'
+import { executeOptions, openTestEngine } from '../support/test-engine.js'
 
 const home = mkdtempSync(join(tmpdir(), 'penstock-copy-'))
 const directories = { importRoot: join(home, 'import'), exportRoot: join(home, 'export') }
 let engine: Engine
 
 beforeAll(async () => {
-  engine = await openEngine({
-    directory: join(home, 'db'),
-    memoryBytes: 512 * 1024 * 1024,
-    queryThreads: 1,
-    commitMode: 'nosync',
-    syncIntervalMs: 100,
-    walBytesMax: 128 * 1024 * 1024,
-    writer: {},
-    jit: true,
-    log: () => {},
-    clock: systemClock,
-    parameters: () => [],
-    configuredUsers: [],
-    fatal: () => {},
-  })
+  engine = await openTestEngine(join(home, 'db'))
   engine.copier(fileCopier(engine, directories))
   for (const relation of copyRelations(directories)) engine.relation(relation)
   mkdirSync(directories.importRoot)
@@ -47,16 +33,10 @@ afterAll(async () => {
 
 async function execute(sql: string, protocol: 'pg' | 'http'): Promise<string> {
   const options: ExecuteOptions = {
+    ...executeOptions,
     session: { user: 'admin', protocol, readOnly: false, rights: allRights },
     encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
-    parameters: [],
-    skip: 0,
     rowsMax: 1000,
-    countAll: false,
-    columns: null,
-    timeoutMs: 0,
-    signal: null,
-    explain: false,
   }
   const result = await engine.execute(sql, options)
   if (result.kind !== 'rows') return result.kind === 'done' ? `${result.tag} ${result.rows}` : ''

@@ -4,12 +4,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../engine/base/clock.js'
 import { SqlError } from '../../engine/base/errors.js'
 import { allRights } from '../../engine/base/rights.js'
-import { type Engine, type ExecuteOptions, openEngine, type RowsResult } from '../../engine/engine.js'
+import type { Engine, ExecuteOptions, RowsResult } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'
 import { type ExecBody, TestServer } from '../support/server.js'
+import { executeOptions, openTestEngine } from '../support/test-engine.js'
 import { cellsOfRows } from './json-rows.js'
 import { cellText, type Mode, plainText, type SltAnswer } from './slt-file.js'
 
@@ -23,16 +23,9 @@ export interface SltDoor {
 }
 
 const options: ExecuteOptions = {
+  ...executeOptions,
   session: { user: 'admin', protocol: 'http', readOnly: false, rights: allRights },
   encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
-  parameters: [],
-  skip: 0,
-  rowsMax: Number.POSITIVE_INFINITY,
-  countAll: false,
-  columns: null,
-  timeoutMs: 0,
-  signal: null,
-  explain: false,
 }
 
 export interface EngineDoor extends SltDoor {
@@ -44,19 +37,9 @@ export async function engineDoor(jit: boolean): Promise<EngineDoor> {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-slt-'))
   let failure: Error | null = null
   const open = () =>
-    openEngine({
-      directory: join(directory, 'db'),
-      memoryBytes: 512 * 1024 * 1024,
+    openTestEngine(join(directory, 'db'), {
       queryThreads: 2,
-      commitMode: 'nosync',
-      syncIntervalMs: 100,
-      walBytesMax: 128 * 1024 * 1024,
-      writer: {},
       jit,
-      log: () => {},
-      clock: systemClock,
-      parameters: () => [],
-      configuredUsers: [],
       fatal: (error) => {
         failure = error
       },

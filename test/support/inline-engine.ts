@@ -3,8 +3,7 @@
 
 import type { Clock } from '../../engine/base/clock.js'
 import type { Files } from '../../engine/base/files.js'
-import { allRights } from '../../engine/base/rights.js'
-import type { ExecuteOptions, Receipt } from '../../engine/engine.js'
+import type { Receipt } from '../../engine/engine.js'
 import { loadKernels } from '../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../engine/memory/budgets.js'
@@ -27,6 +26,7 @@ import { SmallDoor } from '../../engine/threads/small-door.js'
 import type { Value } from '../../engine/types/value.js'
 import { createLogRole, type LogRole } from '../../engine/wal/log-role.js'
 import type { LogReport, LogRequest } from '../../engine/wal/types.js'
+import { executeOptions } from './test-engine.js'
 
 const MIB = 1024 * 1024
 const cacheBytes = 16 * MIB
@@ -233,17 +233,4 @@ export class InlineEngine {
     const ticket = this.engine.lines({ blocks, precision: 'n', atomic: true, skipBadLines: false, connectionId: 1 })
     return this.until(ticket.receipt)
   }
-}
-
-export const executeOptions: ExecuteOptions = {
-  session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
-  encoding: { kind: 'values' },
-  parameters: [],
-  skip: 0,
-  rowsMax: Number.POSITIVE_INFINITY,
-  countAll: false,
-  columns: null,
-  timeoutMs: 0,
-  signal: null,
-  explain: false,
 }

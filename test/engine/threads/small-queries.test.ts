@@ -5,7 +5,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { RowsResult } from '../../../engine/engine.js'
 import { budgets } from '../../../engine/memory/budgets.js'
 import { createFaultyDisk } from '../../support/faulty-files.js'
-import { executeOptions, InlineEngine } from '../../support/inline-engine.js'
+import { InlineEngine } from '../../support/inline-engine.js'
+import { executeOptions } from '../../support/test-engine.js'
 
 const tables = [
   'create table small (ts timestamp, host symbol, value double) timestamp(ts) partition by day',

@@ -10,10 +10,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../../../engine/base/clock.js'
 import { allRights } from '../../../../engine/base/rights.js'
-import { type Engine, type ExecuteOptions, openEngine } from '../../../../engine/engine.js'
+import type { Engine, ExecuteOptions } from '../../../../engine/engine.js'
 import { dataType } from '../../../../engine/types/column-types.js'
+import { executeOptions, openTestEngine } from '../../../support/test-engine.js'
 
 interface Recorded {
   readonly client: string
@@ -35,16 +35,8 @@ const ofTheGateway = new Set(['copy', 'declare cursor', 'fetch', 'close', 'prepa
 const listsFunctions = /pg_proc|routines|pg_aggregate|pg_description|functions\(\)|regproc/
 
 const options: ExecuteOptions = {
+  ...executeOptions,
   session: { user: 'admin', protocol: 'pg', readOnly: false, rights: allRights, settings: new Map(), processId: 7 },
-  encoding: { kind: 'values' },
-  parameters: [],
-  skip: 0,
-  rowsMax: Number.POSITIVE_INFINITY,
-  countAll: false,
-  columns: null,
-  timeoutMs: 0,
-  signal: null,
-  explain: false,
 }
 
 const table = `create table t (ts timestamp, s varchar, v long, d double, b boolean, u uuid, c char, f float, i int,
@@ -54,23 +46,7 @@ const directory = mkdtempSync(join(tmpdir(), 'penstock-tools-'))
 let engine: Engine
 
 beforeAll(async () => {
-  engine = await openEngine({
-    directory: join(directory, 'db'),
-    memoryBytes: 1024 * 1024 * 1024,
-    queryThreads: 1,
-    commitMode: 'nosync',
-    syncIntervalMs: 100,
-    walBytesMax: 128 * 1024 * 1024,
-    writer: {},
-    jit: true,
-    log: () => {},
-    clock: systemClock,
-    parameters: () => [],
-    configuredUsers: [],
-    fatal: (error) => {
-      throw error
-    },
-  })
+  engine = await openTestEngine(join(directory, 'db'), { memoryBytes: 1024 * 1024 * 1024 })
   await engine.execute(table, options)
   await engine.execute('create view vw as (select s, v from t)', options)
 })

@@ -1,0 +1,41 @@
+// An engine with its threads in a directory of a test, and the options that a statement of a test runs with.
+
+import { systemClock } from '../../engine/base/clock.js'
+import { allRights } from '../../engine/base/rights.js'
+import { type Engine, type EngineOptions, type ExecuteOptions, openEngine } from '../../engine/engine.js'
+
+/** What does not depend on the test: nothing is synced, nothing is told. */
+const plain: Omit<EngineOptions, 'directory'> = {
+  memoryBytes: 512 * 1024 * 1024,
+  queryThreads: 1,
+  commitMode: 'nosync',
+  syncIntervalMs: 100,
+  walBytesMax: 128 * 1024 * 1024,
+  writer: {},
+  jit: true,
+  log: () => {},
+  clock: systemClock,
+  parameters: () => [],
+  configuredUsers: [],
+  fatal: (error) => {
+    throw error
+  },
+}
+
+export function openTestEngine(directory: string, options: Partial<EngineOptions> = {}): Promise<Engine> {
+  return openEngine({ ...plain, ...options, directory })
+}
+
+/** All rows as values, of a user who may do everything. */
+export const executeOptions: ExecuteOptions = {
+  session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
+  encoding: { kind: 'values' },
+  parameters: [],
+  skip: 0,
+  rowsMax: Number.POSITIVE_INFINITY,
+  countAll: false,
+  columns: null,
+  timeoutMs: 0,
+  signal: null,
+  explain: false,
+}
