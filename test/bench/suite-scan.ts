@@ -59,7 +59,7 @@ export async function scans(peer: Peer, options: ScanOptions, print: (line: stri
     const theirs = reference === null ? Number.NaN : await worst(options.runs, (n) => reference(query.duckdb(n)))
     const arrays = (await resident.measure(query.name, options.rows, options.runs)) ?? Number.NaN
     const columns = [`ours ${milliseconds(ours)}`, `duckdb ${milliseconds(theirs)}`, `arrays ${milliseconds(arrays)}`]
-    const ratios = `ratio ${(ours / theirs).toFixed(2)}, to the arrays ${(ours / arrays).toFixed(2)}`
+    const ratios = `ratio ${measured(ours / theirs, 2)}, to the arrays ${measured(ours / arrays, 2)}`
     print(`${query.name.padEnd(32)} ${columns.join('   ')}   ${ratios}`)
   }
   await resident.close()
@@ -67,7 +67,12 @@ export async function scans(peer: Peer, options: ScanOptions, print: (line: stri
 }
 
 function milliseconds(value: number): string {
-  return `${value.toFixed(1).padStart(8)} ms`
+  return `${measured(value, 1).padStart(8)} ms`
+}
+
+/** NaN: nothing to compare with. */
+function measured(value: number, digits: number): string {
+  return Number.isNaN(value) ? '-' : value.toFixed(digits)
 }
 
 export async function exec(client: Client, sql: string): Promise<string> {

@@ -109,7 +109,7 @@ const makers: Readonly<Record<PairType, readonly Maker[]>> = {
     of('double', ['double'], 'floor($1)'),
     of('double', ['double'], 'ceil($1)'),
     of('double', ['double'], 'abs($1)'),
-    of('double', ['double'], 'round($1)'),
+    of('double', ['double'], 'round($1)', 'floor($1 + 0.5)'),
     of('double', ['double'], 'sqrt(abs($1))'),
     of('double', ['double'], 'atan($1)'),
     of('double', ['double'], 'sin($1)'),
