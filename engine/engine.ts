@@ -376,6 +376,7 @@ export interface Engine {
   /** Notes lines that were refused elsewhere, for sys.rejects. `stored`: the lines around them were kept. */
   rejects(connectionId: number, lines: readonly LineReject[], stored: boolean): void
   tableExists(name: string): boolean
+  tableNames(): string[]
   /** How far the streams of a connector are stored, durably: what was answered, and what a restart has found. */
   positions(connector: string): readonly KafkaPosition[]
   figures(): EngineFigures

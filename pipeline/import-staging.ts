@@ -57,15 +57,10 @@ export async function finishStaging(
 }
 
 /** After a start: what a crash left behind. */
-export async function recoverImports(options: StagingOptions): Promise<void> {
-  const result = await options.engine.execute(
-    'select table_name from all_tables()',
-    execution(options.session, { kind: 'values' }),
-  )
-  if (result.kind !== 'rows') return
-  const names: string[] = []
-  for await (const rows of result.values) names.push(...rows.map(([name]) => String(name)))
-  for (const name of names) {
+export async function recoverImports(
+  options: StagingOptions & { readonly engine: Pick<Engine, 'tableNames'> },
+): Promise<void> {
+  for (const name of options.engine.tableNames()) {
     if (name.startsWith(stagingPrefix)) await dropTable(options, name)
     if (!name.startsWith(readyPrefix)) continue
     const table = name.slice(readyPrefix.length)

@@ -52,3 +52,6 @@ export const insertSelectRows = 100_000
 export const resultWindowBytes = 1 * MIB
 /** How long CHECKPOINT CREATE keeps a version: a tool that was killed must not keep files for ever. */
 export const checkpointMsMax = 24 * 3600 * 1000
+
+/** Memory of a query that runs on the main thread. Pages of it that none has touched cost nothing. */
+export const smallArenaBytes = 8 * MIB

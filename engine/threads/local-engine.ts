@@ -94,6 +94,7 @@ export class LocalEngine implements Engine {
   readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
   readonly #files: { copier: Copier | null } = { copier: null }
   readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
+  readonly tableNames = (): string[] => this.#options.view.tables().map(({ schema }) => schema.name)
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
   #planned: QueryFigures | null = null

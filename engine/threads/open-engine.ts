@@ -8,18 +8,16 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Clock } from '../base/clock.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord } from '../base/errors.js'
-import { nodeFiles } from '../base/files.js'
+import { smallArenaBytes } from '../base/limits.js'
 import type { Log } from '../base/log.js'
-import { loadKernels } from '../kernels/load.js'
 import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
 import { initializeRing } from '../memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
 import type { ParameterFigures } from '../sql/catalog.js'
-import { readyChunks, SmallQueries, smallArenaBytes } from '../sql/exec/small-queries.js'
+import type { SmallQueries } from '../sql/exec/small-queries.js'
 import { ChunkCache, createChunkCache } from '../storage/chunk-cache.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
-import { createPartAccess } from '../storage/part-reader.js'
 import type { WriterSettings } from '../storage/writer-state.js'
 import type { CommitMode } from '../wal/types.js'
 import { CatalogView } from './catalog-view.js'
@@ -86,7 +84,7 @@ const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
 const flushBytes = 192 * MIB
 
-interface Prepared {
+export interface Prepared {
   readonly memory: SharedMemory
   readonly cacheAddress: number
   /** For small queries. */
@@ -111,20 +109,6 @@ function prepareMemory(bytes: number): Prepared {
   const arena = allocator.demand(smallArenaBytes, budgets.queries)
   // Made now, while nobody else wants the allocator's lock.
   return { memory, cacheAddress, arena, cache: new ChunkCache(memory, allocator, cacheAddress, threadIds.main) }
-}
-
-/** Small queries run on the main thread, which neither waits for locks nor reads pages. */
-function smallQueries({ memory, arena, cache }: Prepared, { directory, clock }: EngineOptions): SmallQueries {
-  const kernels = loadKernels(memory)
-  const partAccess = createPartAccess({
-    files: nodeFiles(),
-    directory,
-    memory,
-    allocator: createAllocator(memory, threadIds.main),
-    kernel: kernels.parquet,
-    cache: readyChunks(cache),
-  })
-  return new SmallQueries({ memory, clock, kernels, partAccess, arena })
 }
 
 function hooksOf({ reload, systemTable, observer }: EngineOptions): EngineHooks {
@@ -156,6 +140,8 @@ class EngineThreads {
   readonly #queryThreads = new Map<number, Thread<ToQueryHost>>()
   /** Who waits for the end of a thread, and which threads have ended. */
   readonly #ends = new Map<number, Deferred<void>>()
+  #small: SmallQueries | null = null
+  #smallLoading: Promise<void> | null = null
   #closing = false
 
   constructor(prepared: Prepared, options: EngineOptions) {
@@ -186,7 +172,7 @@ class EngineThreads {
       memory,
       view: this.#view,
       queries: this.#queries,
-      small: new SmallDoor({ small: () => smallQueries(prepared, options), view: this.#view, queries: this.#queries }),
+      small: new SmallDoor({ small: () => this.#smallQueries(prepared), view: this.#view, queries: this.#queries }),
       postWriter: (message) => this.#writer.post(message),
       wakeWriter: () => wake(memory, threadIds.writer),
       endThreads: () => this.#endThreads(),
@@ -198,6 +184,17 @@ class EngineThreads {
       cacheAddress,
       ...hooksOf(options),
     })
+  }
+
+  /** Loaded when the first query asks: a server that only takes rows needs none of it. Null until it is there. */
+  #smallQueries(prepared: Prepared): SmallQueries | null {
+    this.#smallLoading ??= import('./open-small.js').then(
+      ({ openSmallQueries }) => {
+        this.#small = openSmallQueries(prepared, this.#options)
+      },
+      (error: unknown) => this.#options.log('E', 'query', `small queries cannot run: ${String(error)}`),
+    )
+    return this.#small
   }
 
   #startWriter(port: MessagePort): Thread<ToWriter> {

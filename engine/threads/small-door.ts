@@ -9,16 +9,14 @@ import type { CatalogView } from './catalog-view.js'
 import type { QueryDoor, QuerySummary, RunningQuery } from './query-door.js'
 
 export interface SmallDoorOptions {
-  /** Asked at the first query: what it needs takes some milliseconds to make. */
-  readonly small: () => SmallQueries
+  /** Null: not loaded yet. */
+  readonly small: () => SmallQueries | null
   readonly view: CatalogView
   readonly queries: QueryDoor
 }
 
 export class SmallDoor {
   readonly #options: SmallDoorOptions
-  #made: SmallQueries | null = null
-
   constructor(options: SmallDoorOptions) {
     this.#options = options
   }
@@ -26,10 +24,9 @@ export class SmallDoor {
   /** Null: the query has to go to a query thread. */
   run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>): RunningQuery | null {
     const { view, queries } = this.#options
-    this.#made ??= this.#options.small()
-    const small = this.#made
+    const small = this.#options.small()
     // EXPLAIN ANALYZE tells of the threads.
-    if (request.profile !== undefined) return null
+    if (small === null || request.profile !== undefined) return null
     const { query, encoding } = request
     const snapshots = view.glance(query.tables)
     if (!small.mayRun(query, encoding, snapshots)) return null

@@ -99,6 +99,7 @@ export function fakeEngine(): FakeEngine {
     positions: () => [],
     connector: () => {},
     tableExists: () => false,
+    tableNames: () => [],
     figures: () => noFigures,
     refuseBelow: () => {},
     close: async () => {

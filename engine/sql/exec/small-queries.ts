@@ -7,6 +7,7 @@
 // Invariant: nothing of an attempt stays; bytes of its result are copies.
 
 import { errorFromRecord, errorRecord } from '../../base/errors.js'
+import { smallArenaBytes } from '../../base/limits.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
@@ -21,8 +22,6 @@ import type { QueryHost } from './query-host.js'
 import { RunningQuery } from './running-query.js'
 import { workOf } from './work-estimate.js'
 
-/** Memory of one attempt. Pages of it that no query has touched cost nothing. */
-export const smallArenaBytes = 8 * 1024 * 1024
 const workMax = 30_000
 const resultBytesMax = 256 * 1024
 /** An attempt ends after so long. */
