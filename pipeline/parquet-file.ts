@@ -1,6 +1,7 @@
 // A Parquet file as columns and blocks of CSV lines, read by a thread of its own (parquet-worker.ts).
 
 import { MessageChannel, Worker } from 'node:worker_threads'
+import { compiledModule } from '../engine/base/module-url.js'
 import type { ParquetColumn } from './parquet-text.js'
 import type { FromParquetWorker, ParquetWorkerData } from './parquet-worker.js'
 
@@ -25,7 +26,10 @@ export async function readParquetFile(
 ): Promise<void> {
   const { port1, port2 } = new MessageChannel()
   const data: ParquetWorkerData = { port: port2, path }
-  const worker = new Worker(workerUrl(), { workerData: data, transferList: [port2] })
+  const worker = new Worker(compiledModule(import.meta.url, './parquet-worker.js'), {
+    workerData: data,
+    transferList: [port2],
+  })
   const stop = (): void => void worker.terminate()
   signal?.addEventListener('abort', stop, { once: true })
   try {
@@ -52,11 +56,4 @@ function deal(
   if (message.kind === 'columns') return reading.columns(message.columns)
   const { buffer, byteOffset, byteLength } = message.bytes
   return reading.lines(Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength))
-}
-
-/** Tests run from the sources; threads come from the build. */
-function workerUrl(): URL {
-  const here = import.meta.url
-  const base = here.endsWith('.ts') ? here.replace(/\/pipeline\/[^/]*$/, '/dist/pipeline/parquet-file.js') : here
-  return new URL('./parquet-worker.js', base)
 }

@@ -6,6 +6,7 @@
 // the end (or is copied into the table that is there). An import that fails, and a crash, leave nothing behind.
 
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { compiledModule } from '../../engine/base/module-url.js'
 import type { Engine, PackedRows, Session, TableShape } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'
 import { dropTable, finishStaging, ImportError, runStatement, stagingName } from '../../pipeline/ingest.js'
@@ -93,7 +94,10 @@ export class DumpImport {
     const { tables, timestamps, partitionBy, unit, types, skipRows } = options
     const own: DumpOptions = { tables, timestamps, partitionBy, unit, types, skipRows }
     const data: DumpWorkerData = { port: port2, news: this.#news, options: own }
-    this.#worker = new Worker(workerUrl(), { workerData: data, transferList: [port2] })
+    this.#worker = new Worker(compiledModule(import.meta.url, './dump-worker.js'), {
+      workerData: data,
+      transferList: [port2],
+    })
     this.#port.on('message', (message: FromDumpWorker) => this.#receive(message))
     this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))))
     this.#worker.on('exit', () => this.#fail(new Error('the reader of the dump ended')))
@@ -279,15 +283,6 @@ export class DumpImport {
     const typed = columns.map((column) => ({ name: column.name, type: typeText(column.type) }))
     return { source, name, rowsImported: rows, timestamp, partitionBy, columns: typed }
   }
-}
-
-/** The compiled module, also under a test runner that loads TypeScript. */
-function workerUrl(): URL {
-  const here = import.meta.url
-  const base = here.endsWith('.ts')
-    ? here.replace(/\/connectors\/sqlite\/[^/]*$/, '/dist/connectors/sqlite/import.js')
-    : here
-  return new URL('./dump-worker.js', base)
 }
 
 function likeExisting(proposal: ProposedTable, table: TableShape): ProposedTable | { readonly refused: string } {

@@ -4,6 +4,7 @@
 import { MessagePort, parentPort, receiveMessageOnPort, Worker, workerData } from 'node:worker_threads'
 import { assert } from '../base/assert.js'
 import type { Log, LogLevel } from '../base/log.js'
+import { compiledModule } from '../base/module-url.js'
 import { SharedMemory } from '../memory/shared-memory.js'
 import { waitForWake, wake, wakeWord } from './wake.js'
 
@@ -46,7 +47,10 @@ export function startThread<Options, To, From>(
   peer: MessagePort | null = null,
 ): Thread<To> {
   const data: ThreadData<Options> = { memory: memory.memory, threadId, options, peer }
-  const worker = new Worker(moduleUrl(module), { workerData: data, transferList: peer === null ? [] : [peer] })
+  const worker = new Worker(compiledModule(import.meta.url, `./${module}`), {
+    workerData: data,
+    transferList: peer === null ? [] : [peer],
+  })
   let failure: Error | null = null
   worker.on('message', (message: From | LogMessage) => {
     if (isLogMessage(message)) events.log(message.level, message.logger, message.message)
@@ -70,13 +74,6 @@ export function startThread<Options, To, From>(
 
 function isLogMessage(message: unknown): message is LogMessage {
   return typeof message === 'object' && message !== null && 'kind' in message && message.kind === 'log'
-}
-
-/** Worker threads run compiled modules; under a test runner that loads TypeScript they come from the build. */
-function moduleUrl(module: string): URL {
-  const here = import.meta.url
-  const base = here.endsWith('.ts') ? here.replace(/\/engine\/threads\/[^/]*$/, '/dist/engine/threads/thread.js') : here
-  return new URL(`./${module}`, base)
 }
 
 /** What a worker is, from inside. */
