@@ -25,6 +25,9 @@ const textMax = 4096
 /** Functions whose result is longer than their arguments. */
 const growing = /^(lpad|rpad|repeat|replace|regexp_replace|translate|array_.*|rnd_.*|generate_.*|.*_agg|string_to_.*)$/
 
+/** Of expressions that were weighed: plans are kept and run again. */
+const weights = new WeakMap<Expression, number>()
+
 export function workOf({ plan, subqueries }: Query, snapshots: readonly TableSnapshot[]): number {
   return subqueries.reduce((sum, subquery) => sum + planWork(subquery.plan, snapshots), planWork(plan, snapshots))
 }
@@ -80,6 +83,8 @@ function expressionsOf(plan: Plan): readonly Expression[] {
 
 /** Times a plain value. A value that an argument makes long may cost what thousands of rows do, and nobody can stop it. */
 function weightOf(expression: Expression): number {
+  const known = weights.get(expression)
+  if (known !== undefined) return known
   let weight = 1
   visitExpression(expression, (part) => {
     if (part.kind === 'constant' && typeof part.value === 'string' && part.value.length > textMax)
@@ -88,6 +93,7 @@ function weightOf(expression: Expression): number {
     if (growing.test(part.name)) weight = Number.POSITIVE_INFINITY
     else if (isLong(part)) weight = Math.max(weight, longWeight)
   })
+  weights.set(expression, weight)
   return weight
 }
 
