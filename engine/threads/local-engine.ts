@@ -87,7 +87,6 @@ export class LocalEngine implements Engine {
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
   readonly #checkpoints: Checkpoints
-  readonly #request: WriterRequests['send'] = (message) => this.#requests.send(message)
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
   readonly connector = (connector: Connector): void => this.#connectors.add(connector)
@@ -185,7 +184,7 @@ export class LocalEngine implements Engine {
   }
 
   begin(): RowTransaction {
-    return openTransaction(this.#catalog, this.#options, this.#request)
+    return openTransaction(this.#catalog, this.#options, (message) => this.#requests.send(message))
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
