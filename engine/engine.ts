@@ -24,7 +24,15 @@ export type { HistogramFigures } from './memory/figures.js'
 export type { BoundParameters } from './pg/collect-insert.js'
 export { decodeParameter } from './pg/decode-value.js'
 export type { Mark } from './pg/row-collector.js'
-export type { Encoding, ParquetCodec, ParquetEncoding, PgEncoding } from './sql/exec/messages.js'
+export type { Encoding, PgEncoding } from './sql/exec/messages.js'
+export {
+  falseShareDefault,
+  type ParquetCodec,
+  type ParquetEncoding,
+  parquetCodec,
+  parquetDefaults,
+  parquetLevel,
+} from './sql/exec/parquet-encoding.js'
 export { type CopyResult, copyDatabase } from './storage/backup.js'
 export { type CheckFinding, type CheckResult, checkDatabase } from './storage/check.js'
 export type { LineReject, PackedColumn, PackedRows, Receipt } from './storage/messages.js'

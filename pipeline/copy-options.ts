@@ -1,7 +1,15 @@
 // Options of COPY, checked: each one is heeded or refused.
 
 import { SqlError } from '../engine/base/errors.js'
-import type { CopyRequest, Encoding, ParquetCodec, ParquetEncoding } from '../engine/engine.js'
+import {
+  type CopyRequest,
+  type Encoding,
+  falseShareDefault,
+  type ParquetEncoding,
+  parquetCodec,
+  parquetDefaults,
+  parquetLevel,
+} from '../engine/engine.js'
 
 export interface CopyImport {
   readonly parquet: boolean
@@ -19,13 +27,6 @@ export interface CopyExport {
   readonly extension: 'csv' | 'parquet'
 }
 
-const codecs: readonly ParquetCodec[] = ['NONE', 'SNAPPY', 'GZIP', 'LZ4', 'ZSTD', 'BROTLI', 'LZO']
-/** Lowest, highest and usual level of the codecs that have any. */
-const levels: Partial<Record<ParquetCodec, readonly [number, number, number]>> = {
-  GZIP: [1, 9, 6],
-  ZSTD: [1, 22, 3],
-  BROTLI: [1, 11, 4],
-}
 const partitionUnits: ReadonlySet<string> = new Set(['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'])
 
 /** Reads options one by one; what nobody has read is unknown. */
@@ -120,33 +121,29 @@ function csvOptions(options: Options): CopyExport {
 }
 
 function bloomOptions(options: Options): ParquetEncoding['bloom'] {
-  const falseShare = Number(options.take('bloom_filter_fpp') ?? 0.01)
+  const falseShare = Number(options.take('bloom_filter_fpp') ?? falseShareDefault)
   if (!(falseShare > 0 && falseShare < 1)) return options.refuse('bloom_filter_fpp takes a number between 0 and 1')
   const columns = options.take('bloom_filter_columns')
   return columns === null ? null : { columns: columns.split(',').map((name) => name.trim()), falseShare }
 }
 
 function parquetOptions(options: Options): CopyExport {
-  const named = (options.take('compression_codec') ?? 'SNAPPY')
+  const fail = (message: string): never => options.refuse(message)
+  const named = (options.take('compression_codec') ?? parquetDefaults.codec)
     .toUpperCase()
     .replace(/^UNCOMPRESSED$/, 'NONE')
     .replace('LZ4_RAW', 'LZ4')
-  const codec = codecs.find((known) => known === named)
-  if (codec === undefined)
-    return options.refuse(`invalid compression codec[${named}], expected one of: ${codecs.join(', ')}`)
-  const [low, high, initial] = levels[codec] ?? [0, 0, 0]
-  const level = options.whole('compression_level', initial)
-  if (high > 0 && (level < low || level > high))
-    return options.refuse(`${codec} compression level must be between ${low} and ${high}`)
+  const codec = parquetCodec(named, fail)
+  const level = options.has('compression_level') ? options.whole('compression_level', 0) : null
   const version = options.whole('parquet_version', 1)
   if (version !== 1 && version !== 2) return options.refuse('parquet_version takes 1 or 2')
   return {
     encoding: {
       kind: 'parquet',
       codec,
-      level: high > 0 ? level : 0,
-      rowGroupRows: options.whole('row_group_size', 1_048_576),
-      pageBytes: options.whole('data_page_size', 1_048_576),
+      level: parquetLevel(codec, level, fail),
+      rowGroupRows: options.whole('row_group_size', parquetDefaults.rowGroupRows),
+      pageBytes: options.whole('data_page_size', parquetDefaults.pageBytes),
       statistics: options.truth('statistics_enabled', true),
       version,
       rawArrays: options.truth('raw_array_encoding', false),

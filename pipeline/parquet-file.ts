@@ -35,7 +35,8 @@ export async function readParquetFile(
   try {
     await new Promise<void>((resolve, reject) => {
       worker.on('error', (error) => reject(new ParquetError(error instanceof Error ? error.message : String(error))))
-      worker.on('exit', () => reject(signal?.reason ?? new ParquetError('the reader of the file ended')))
+      // Unlike the exit of the worker, this comes behind the port's last message.
+      port1.on('close', () => reject(signal?.reason ?? new ParquetError('the reader of the file ended')))
       port1.on('message', (message: FromParquetWorker) => {
         if (message.kind === 'end') resolve()
         else if (message.kind === 'failed') reject(new ParquetError(message.message))

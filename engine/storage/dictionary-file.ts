@@ -18,6 +18,7 @@
 import { crc32 } from '../base/checksum.js'
 import { CorruptionError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
+import { nonZeroAt } from '../base/padding.js'
 import type { SyncGroup } from './sync-group.js'
 
 const magic = 0x31445350
@@ -52,19 +53,14 @@ export function readDictionaryFile(files: Files, path: string, id: DictionaryFil
   demandFormat(content, path)
   const view = new DataView(content.buffer)
   let end = headerMatches(content, view, id) ? readRecord(content, view, headerBytes, texts) : 0
-  let changed = -1
+  let changed: number | undefined
   for (let next = end; next > 0 && texts.length < count; ) {
-    if (changed < 0) changed = nonZeroAt(content, end, alignUp(end))
+    changed ??= nonZeroAt(content, end, alignUp(end))
     next = readRecord(content, view, alignUp(end), texts)
     if (next > 0) end = next
   }
   if (texts.length < count) throw new CorruptionError('the symbol dictionary is damaged', path, end)
-  return { texts, end, changedPadding: changed < 0 ? undefined : changed }
-}
-
-function nonZeroAt(content: Uint8Array, first: number, end: number): number {
-  const index = content.subarray(first, end).findIndex((byte) => byte !== 0)
-  return index < 0 ? -1 : first + index
+  return { texts, end, changedPadding: changed }
 }
 
 /** Appends entries; the group's commit makes them durable. `end` is where the last good record ends; 0: a new file. */

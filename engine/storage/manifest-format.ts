@@ -4,6 +4,7 @@ import { crc32 } from 'node:zlib'
 import { assert, unreachable } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
 import { idempotencyKeysMax } from '../base/limits.js'
+import { nonZeroAt } from '../base/padding.js'
 import { type KafkaOrigin, keyConnector } from '../wal/origin.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 
@@ -213,11 +214,6 @@ export function scanFrames(path: string, content: Uint8Array): ManifestScan {
   }
   if (durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
   return { frames, end, changedPadding: changed }
-}
-
-function nonZeroAt(bytes: Buffer, first: number, end: number): number | undefined {
-  const index = bytes.subarray(first, end).findIndex((byte) => byte !== 0)
-  return index < 0 ? undefined : first + index
 }
 
 /** Where the next write begins that must not touch the block of the byte before the position. */

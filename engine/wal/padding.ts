@@ -2,6 +2,7 @@
 // between frames. Where they are not what the writer wrote, the disk has changed them: `penstock check` reports it.
 
 import type { Files } from '../base/files.js'
+import { nonZeroAt } from '../base/padding.js'
 import { frameHeaderBytes, saltOf } from './frame.js'
 import { type SegmentExtent, SegmentReader } from './reader.js'
 import type { SegmentInventory } from './replay.js'
@@ -60,8 +61,8 @@ function changedFrames(files: Files, extent: SegmentExtent, salt: number, durabl
 function nonZero(reader: SegmentReader, lsn: Lsn, bytes: number): Lsn | undefined {
   let found: Lsn | undefined
   reader.copy(lsn, lsn + bytes, (piece, at) => {
-    const index = piece.findIndex((byte) => byte !== 0)
-    if (index >= 0) found ??= at + index
+    const index = nonZeroAt(piece, 0, piece.length)
+    if (index !== undefined) found ??= at + index
   })
   return found
 }

@@ -1,6 +1,13 @@
 // The parameters and headers of /exp, checked.
 
-import type { ParquetCodec, ParquetEncoding } from '../../engine/engine.js'
+import {
+  falseShareDefault,
+  type ParquetCodec,
+  type ParquetEncoding,
+  parquetCodec,
+  parquetDefaults,
+  parquetLevel,
+} from '../../engine/engine.js'
 import { type CommonRequest, ExecRequestError, flag, parseColumns, parseCommon } from './exec-request.js'
 import type { QueryParameters } from './query-string.js'
 
@@ -95,34 +102,14 @@ function filenameOf(text: string, format: ExportFormat, nowMs: number): string {
   return `${clean === '' ? `svc-query-${nowMs}` : clean}.${exportFormats[format].extension}`
 }
 
-const codecs: readonly ParquetCodec[] = ['NONE', 'SNAPPY', 'GZIP', 'LZ4', 'ZSTD', 'BROTLI', 'LZO']
-
-interface LevelRange {
-  readonly name: string
-  readonly min: number
-  readonly max: number
-  readonly initial: number
-}
-
-const levels: Partial<Record<ParquetCodec, LevelRange>> = {
-  GZIP: { name: 'GZIP', min: 1, max: 9, initial: 6 },
-  ZSTD: { name: 'ZSTD', min: 1, max: 22, initial: 3 },
-  BROTLI: { name: 'Brotli', min: 1, max: 11, initial: 4 },
-}
-
-const rowGroupRowsDefault = 1_048_576
-const pageBytesDefault = 1_048_576
-/** Of a Bloom filter's answers. */
-const falseShareDefault = 0.01
-
 function parseParquet(parameters: QueryParameters, sql: string): ParquetEncoding {
   const codec = parseCodec(parameters.get('compression_codec') ?? '')
   return {
     kind: 'parquet',
     codec,
     level: parseLevel(codec, parameters.get('compression_level') ?? '', sql),
-    rowGroupRows: size(parameters.get('row_group_size'), 'invalid row group size:', rowGroupRowsDefault, sql),
-    pageBytes: size(parameters.get('data_page_size'), 'invalid data page size:', pageBytesDefault, sql),
+    rowGroupRows: size(parameters.get('row_group_size'), 'invalid row group size:', parquetDefaults.rowGroupRows, sql),
+    pageBytes: size(parameters.get('data_page_size'), 'invalid data page size:', parquetDefaults.pageBytes, sql),
     statistics: parameters.get('statistics_enabled')?.toLowerCase() !== 'false',
     version: parseVersion(parameters.get('parquet_version') ?? '', sql),
     rawArrays: flag(parameters, 'raw_array_encoding'),
@@ -141,21 +128,17 @@ function parseBloom(parameters: QueryParameters, sql: string): ParquetEncoding['
 }
 
 function parseCodec(text: string): ParquetCodec {
-  if (text === '') return 'SNAPPY'
-  const codec = codecs.find((known) => known === text.toUpperCase())
-  if (codec !== undefined) return codec
-  throw new ExecRequestError(`invalid compression codec[${text}], expected one of: ${codecs.join(', ')}`, null)
+  if (text === '') return parquetDefaults.codec
+  return parquetCodec(text, (message) => {
+    throw new ExecRequestError(message, null)
+  })
 }
 
-/** 0 for codecs without levels. */
 function parseLevel(codec: ParquetCodec, text: string, sql: string): number {
-  const range = levels[codec]
   if (text !== '' && !/^-?\d{1,9}$/.test(text)) throw new ExecRequestError(`invalid compression level:${text}`, sql)
-  if (range === undefined) return 0
-  if (text === '') return range.initial
-  const level = Number(text)
-  if (level >= range.min && level <= range.max) return level
-  throw new ExecRequestError(`${range.name} compression level must be between ${range.min} and ${range.max}`, sql)
+  return parquetLevel(codec, text === '' ? null : Number(text), (message) => {
+    throw new ExecRequestError(message, sql)
+  })
 }
 
 /** Nothing and 0 mean the default. */

@@ -1,4 +1,5 @@
-// Codecs of exported Parquet pages. The only importer of zstd-wasm in the engine; it is loaded at its first page. zstd comes from node:zlib where it has it (Node 22.15 and newer).
+// Codecs of exported Parquet pages. The only importer of zstd-wasm in the engine; it is loaded at its first page. zstd comes
+// from node:zlib where it has it (Node 22.15 and newer).
 
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -7,7 +8,7 @@ import { nodeFiles } from '../../base/files.js'
 import { lzoCompress } from '../../kernels/lzo.js'
 import { lz4TableBytes, type ParquetKernel } from '../../kernels/parquet.js'
 import type { Scratch } from '../../storage/part-scratch.js'
-import type { ParquetCodec, ParquetEncoding } from './messages.js'
+import type { ParquetCodec, ParquetEncoding } from './parquet-encoding.js'
 
 /** As on disk. LZ4 is LZ4_RAW: the older one has a framing that readers disagree about. */
 export const codecIds: Readonly<Record<ParquetCodec, number>> = {

@@ -15,7 +15,7 @@ import { type ExportedChunk, type ExportedColumn, FlatColumn } from './encode-pa
 import { ListColumn } from './encode-parquet-list.js'
 import type { EncodedPage, ExportTools } from './encode-parquet-page.js'
 import { gatherFormOf } from './encode-parquet-types.js'
-import type { ParquetEncoding } from './messages.js'
+import type { ParquetEncoding } from './parquet-encoding.js'
 import type { QuerySpace } from './query-space.js'
 import type { Vector } from './vector.js'
 

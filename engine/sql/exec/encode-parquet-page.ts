@@ -9,7 +9,7 @@ import type { ParquetKernel } from '../../kernels/parquet.js'
 import { type ParquetTypes, parquetThrift } from '../../storage/parquet-thrift.js'
 import type { Scratch } from '../../storage/part-scratch.js'
 import type { PageCompressor } from './encode-parquet-codec.js'
-import type { ParquetEncoding } from './messages.js'
+import type { ParquetEncoding } from './parquet-encoding.js'
 
 export interface ExportTools {
   readonly kernel: ParquetKernel

@@ -7,7 +7,7 @@
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { type ExportedGroup, GroupEncoder, packGroups, unpackGroups } from './encode-parquet-group.js'
-import type { ParquetEncoding } from './messages.js'
+import type { ParquetEncoding } from './parquet-encoding.js'
 import { covers, type Piece } from './pieces.js'
 import type { QuerySpace } from './query-space.js'
 import { type ScanShape, SliceReader, scanShape } from './scan-slices.js'

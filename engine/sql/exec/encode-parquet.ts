@@ -20,7 +20,7 @@ import { type IndexedChunk, pageIndex } from './encode-parquet-index.js'
 import { sharedExport } from './encode-parquet-shared.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
-import type { ParquetEncoding } from './messages.js'
+import type { ParquetEncoding } from './parquet-encoding.js'
 import type { Batch, Operator } from './vector.js'
 
 const magic = Buffer.from('PAR1')

@@ -5,26 +5,9 @@ import type { ErrorRecord } from '../../base/errors.js'
 import type { TableSnapshot } from '../../storage/schema.js'
 import type { SubqueryResult } from '../functions/evaluate.js'
 import type { Query } from '../plan/plan.js'
+import type { ParquetEncoding } from './parquet-encoding.js'
 import type { NodeProfile, ProfileMode } from './profile.js'
 import type { ShareDetails } from './share.js'
-
-export type ParquetCodec = 'NONE' | 'SNAPPY' | 'GZIP' | 'LZ4' | 'ZSTD' | 'BROTLI' | 'LZO'
-
-export interface ParquetEncoding {
-  readonly kind: 'parquet'
-  readonly codec: ParquetCodec
-  /** 0 for codecs without levels. */
-  readonly level: number
-  readonly rowGroupRows: number
-  readonly pageBytes: number
-  readonly statistics: boolean
-  /** 2: pages of the second form, delta encodings. */
-  readonly version: 1 | 2
-  /** Arrays as bytes instead of nested lists. */
-  readonly rawArrays: boolean
-  /** Columns whose row groups get a Bloom filter, with the share of false answers that is borne. */
-  readonly bloom: { readonly columns: readonly string[]; readonly falseShare: number } | null
-}
 
 /** DataRow messages of the PostgreSQL wire protocol. */
 export interface PgEncoding {

@@ -1,0 +1,70 @@
+// What can be asked of an exported Parquet file, as the parameters of /exp and the options of COPY have it.
+
+export type ParquetCodec = 'NONE' | 'SNAPPY' | 'GZIP' | 'LZ4' | 'ZSTD' | 'BROTLI' | 'LZO'
+
+export interface ParquetEncoding {
+  readonly kind: 'parquet'
+  readonly codec: ParquetCodec
+  /** 0 for codecs without levels. */
+  readonly level: number
+  readonly rowGroupRows: number
+  readonly pageBytes: number
+  readonly statistics: boolean
+  /** 2: pages of the second form, delta encodings. */
+  readonly version: 1 | 2
+  /** Arrays as bytes instead of nested lists. */
+  readonly rawArrays: boolean
+  /** Columns whose row groups get a Bloom filter, with the share of false answers that is borne. */
+  readonly bloom: { readonly columns: readonly string[]; readonly falseShare: number } | null
+}
+
+/** What nobody asked for. */
+export const parquetDefaults: ParquetEncoding = {
+  kind: 'parquet',
+  codec: 'SNAPPY',
+  level: 0,
+  rowGroupRows: 1_048_576,
+  pageBytes: 1_048_576,
+  statistics: true,
+  version: 1,
+  rawArrays: false,
+  bloom: null,
+}
+
+/** Of a Bloom filter's answers. */
+export const falseShareDefault = 0.01
+
+export interface LevelRange {
+  /** As messages have it. */
+  readonly name: string
+  readonly min: number
+  readonly max: number
+  readonly initial: number
+}
+
+/** In the order of messages. */
+export const parquetCodecs: Readonly<Record<ParquetCodec, LevelRange | null>> = {
+  NONE: null,
+  SNAPPY: null,
+  GZIP: { name: 'GZIP', min: 1, max: 9, initial: 6 },
+  LZ4: null,
+  ZSTD: { name: 'ZSTD', min: 1, max: 22, initial: 3 },
+  BROTLI: { name: 'Brotli', min: 1, max: 11, initial: 4 },
+  LZO: null,
+}
+
+/** Throws an error that `fail` makes of a message when there is no such codec. */
+export function parquetCodec(text: string, fail: (message: string) => never): ParquetCodec {
+  const codec = text.toUpperCase()
+  if (Object.hasOwn(parquetCodecs, codec)) return codec as ParquetCodec
+  return fail(`invalid compression codec[${text}], expected one of: ${Object.keys(parquetCodecs).join(', ')}`)
+}
+
+/** The level that a codec works with; null: the usual one. Throws an error that `fail` makes of a message. */
+export function parquetLevel(codec: ParquetCodec, level: number | null, fail: (message: string) => never): number {
+  const range = parquetCodecs[codec]
+  if (range === null) return 0
+  const { name, min, max, initial } = range
+  if (level === null) return initial
+  return level >= min && level <= max ? level : fail(`${name} compression level must be between ${min} and ${max}`)
+}
