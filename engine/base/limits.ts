@@ -32,6 +32,9 @@ export const sqlDepthMax = 200
 export const sqlSourcesMax = 5000
 /** Parts of a statement once its variables are written out. */
 export const sqlPartsMax = 200_000
+/** Rounds of one WITH RECURSIVE, and rows that all of them give. */
+export const recursionRoundsMax = 100_000
+export const recursionRowsMax = 100_000_000
 /** Expressions of one SELECT or GROUP BY. */
 export const sqlColumnsMax = 5_000
 /** Elements of one IN list or VALUES list. */

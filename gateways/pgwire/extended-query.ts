@@ -23,7 +23,6 @@ import type { Rows } from './row-cursor.js'
 import { fieldsOf, type Outcome, runStatement } from './run.js'
 import { PgError } from './sqlstate.js'
 import { answerLater } from './transaction.js'
-import { withTypeLookup } from './type-lookup.js'
 
 const statementsMax = 10_000
 const portalsMax = 10_000
@@ -42,7 +41,7 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
   if (pg.statements.size >= statementsMax) {
     throw new PgError('53400', `too many prepared statements [max=${statementsMax}]`)
   }
-  const [statement, second] = pg.engine.parse(withTypeLookup(text))
+  const [statement, second] = pg.engine.parse(text)
   if (second !== undefined) throw new PgError('42601', 'cannot insert multiple commands into a prepared statement')
   pg.statements.set(name, { name, statement: statement ?? null, oids, description: null, memory: new BindMemory() })
   pg.out.put(parseComplete)

@@ -54,8 +54,13 @@ export function interpretQuery(query: Query, options: InterpreterOptions): Row[]
   return interpret(query.plan, options.tables, evaluation)
 }
 
-export function interpret(plan: Plan, tables: readonly TableRows[], evaluation: Evaluation): Row[] {
-  const run = (input: Plan): Row[] => interpret(input, tables, evaluation)
+export function interpret(
+  plan: Plan,
+  tables: readonly TableRows[],
+  evaluation: Evaluation,
+  working: ReadonlyMap<number, readonly Row[]> = new Map(),
+): Row[] {
+  const run = (input: Plan): Row[] => interpret(input, tables, evaluation, working)
   switch (plan.kind) {
     case 'scan':
       return scanRows(plan, tables[plan.table], evaluation)
@@ -86,6 +91,12 @@ export function interpret(plan: Plan, tables: readonly TableRows[], evaluation: 
       return distinctRows(run(plan.input))
     case 'set':
       return setRows(plan, run(plan.left), run(plan.right))
+    case 'recursive':
+      return recursiveRows(plan, run(plan.left), (rows) =>
+        interpret(plan.right, tables, evaluation, new Map(working).set(plan.id, rows)),
+      )
+    case 'working':
+      return [...(working.get(plan.id) ?? [])]
     case 'join':
       return joinRows(plan, run(plan.left), run(plan.right), evaluation)
     case 'window':
@@ -97,6 +108,24 @@ export function interpret(plan: Plan, tables: readonly TableRows[], evaluation: 
       )
     }
   }
+}
+
+function recursiveRows(
+  { all }: Extract<Plan, { kind: 'recursive' }>,
+  first: readonly Row[],
+  step: (rows: readonly Row[]) => Row[],
+): Row[] {
+  const rows: Row[] = []
+  const seen = new Set<string>()
+  const fresh = (given: readonly Row[]): Row[] =>
+    given.filter((row) => {
+      const key = rowKey(row)
+      const isKnown = seen.has(key)
+      seen.add(key)
+      return all || !isKnown
+    })
+  for (let round = fresh(first); round.length > 0; round = fresh(step(round))) rows.push(...round)
+  return rows
 }
 
 /** A seeded sequence below seeds the random functions of the projection above it. */

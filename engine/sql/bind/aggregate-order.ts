@@ -46,8 +46,8 @@ export function orderedInput(relation: Relation, aggregates: readonly AggregateC
   if (first?.orderBy === undefined || isEmpty(relation.plan)) return relation
   const wanted = orderKey(first)
   for (const other of aggregates) {
-    const unlike = other.orderBy !== undefined && other.orderBy.length > 0 && orderKey(other) !== wanted
-    if (unlike || ofRowOrder.has(other.name.toLowerCase()))
+    const isOrdered = other.orderBy !== undefined && other.orderBy.length > 0
+    if (isOrdered ? orderKey(other) !== wanted : ofRowOrder.has(other.name.toLowerCase()))
       throw new SqlError('aggregates of one query cannot have different orders', other.position)
   }
   const width = relation.plan.columns.length

@@ -8,7 +8,7 @@ import type { Catalog, Parameter } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { CommonTable } from '../parse/ast.js'
-import type { Plan } from '../plan/plan.js'
+import type { Plan, PlanColumn } from '../plan/plan.js'
 
 export interface BindContext {
   readonly sql: string
@@ -19,7 +19,7 @@ export interface BindContext {
   readonly tables: TableVersion[]
   readonly subqueries: { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
   /** WITH names in scope, innermost last. */
-  readonly commonTables: CommonTable[]
+  readonly commonTables: (CommonTable | WorkingTable)[]
   /** The wire protocol has the names and types of PostgreSQL's catalog. */
   readonly protocol: Session['protocol']
   /** Of pg_backend_pid(). */
@@ -30,9 +30,18 @@ export interface BindContext {
   readonly own: OwnRows | null
   depth: number
   /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. */
-  readonly work: { sources: number }
+  readonly work: { sources: number; recursions: number }
   /** False once a plan depends on the time, on parameters or on rows made at planning. */
   cacheable: boolean
+}
+
+/** A name of WITH RECURSIVE within its own query: the rows of the round before. */
+export interface WorkingTable {
+  readonly name: string
+  readonly id: number
+  readonly columns: readonly PlanColumn[]
+  /** Set once the query has named it. */
+  used: boolean
 }
 
 export interface BindOptions {
@@ -76,7 +85,7 @@ export function bindContext({
     subqueries: [],
     commonTables: [],
     depth: 0,
-    work: { sources: 0 },
+    work: { sources: 0, recursions: 0 },
     cacheable: parameters.length === 0,
   }
 }

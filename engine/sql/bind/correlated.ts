@@ -8,8 +8,10 @@ import { dataType } from '../../types/column-types.js'
 import { aggregatesNamed } from '../functions/all.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
-import { withoutOrder } from './aggregate-order.js'
-import { type BindContext, nested } from './bind-context.js'
+import { orderedInput, withoutOrder } from './aggregate-order.js'
+import type { BindContext } from './bind-context.js'
+import { conditions, conditionsOf, innerScope, isForeign, pairOf } from './correlated-conditions.js'
+import { withKeyColumns } from './correlated-tables.js'
 import { isLateralFunction, onlyIf, withFunction } from './expand.js'
 import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } from './expression.js'
 import { bindSource, bindSources } from './from.js'
@@ -17,8 +19,9 @@ import { joinOn, leftJoin } from './join.js'
 import { scalarCall } from './make-call.js'
 import { columnExpression, withExtra } from './order.js'
 import { bindQuery } from './query.js'
-import { findInScope, type Relation, type Scope } from './scope.js'
+import type { Relation } from './scope.js'
 import { bindSubquery } from './subquery.js'
+import { substituteDeclarations } from './substitute.js'
 import { constantOf } from './types.js'
 import { markIndex, rewriteExpression } from './walk-expression.js'
 
@@ -37,22 +40,51 @@ interface Correlation {
 }
 
 export function bindScalarQuery(query: ast.Query, scope: ExpressionScope): Expression {
+  return withTables(withKeyColumns(query, scope), scope.context, (inner) => bindScalar(inner, scope))
+}
+
+/** Binds with the WITH tables of the query in scope, so that its parts may be bound one by one. */
+function withTables(written: ast.Query, context: BindContext, bind: (query: ast.Query) => Expression): Expression {
+  const query = substituteDeclarations(written)
+  const before = context.commonTables.length
+  context.commonTables.push(...query.commonTables)
+  try {
+    return bind({ ...query, commonTables: [] })
+  } finally {
+    context.commonTables.length = before
+  }
+}
+
+function bindScalar(query: ast.Query, scope: ExpressionScope): Expression {
   if (readsOuterRows(query, scope)) return collectedRows(query, scope)
   const correlation = correlationOf(query, scope)
   if (correlation === null) return bindSubquery(query, 'scalar', scope.context)
   const [item, ...more] = select(query).items
   if (item === undefined || more.length > 0 || item.expression.kind === 'star')
     throw new SqlError('sub-query must return exactly one column', query.position)
+  checkLimit(query)
   if (correlation.mixed.length > 0 || namesOuter(query, item.expression, scope))
     return matched(query, correlation, item.expression, scope)
-  const found = joined(query, correlation, firstOf(item.expression), scope)
+  const found = joined(query, correlation, firstOf(item.expression, query), scope)
   if (!isCount(item.expression)) return found
   // No group, no row: nothing was counted.
   const none = constantOf(0n, dataType('LONG'), query.position)
   return scalarCall('coalesce', [found, none], query.position, scope.context)
 }
 
+/** It gives one value: the first. */
+function checkLimit({ limit }: ast.Query): void {
+  if (limit === null || (limit.low === null && limit.offset === null)) return
+  const { low, high, offset } = limit
+  if (low?.kind !== 'integer' || Number(low.digits) < 1 || high !== null || offset !== null)
+    throw new SqlError('LIMIT of a sub-query that names the query around it can only be a number from 1 on', limit.position)
+}
+
 export function bindExists({ query, position }: ast.Exists, scope: ExpressionScope): Expression {
+  return withTables(withKeyColumns(query, scope), scope.context, (inner) => bindExisting(inner, position, scope))
+}
+
+function bindExisting(query: ast.Query, position: number, scope: ExpressionScope): Expression {
   const correlation = correlationOf(query, scope)
   if (correlation === null)
     return scalarCall('exists', [bindSubquery(query, 'exists', scope.context)], position, scope.context)
@@ -74,8 +106,8 @@ function isCount(expression: ast.Expression): boolean {
 }
 
 /** Sub-queries without aggregate give their first row's value: more than one is the author's mistake. */
-function firstOf(expression: ast.Expression): ast.Expression {
-  return isAggregate(expression) ? expression : call('first', [expression], expression.position)
+function firstOf(expression: ast.Expression, { orderBy }: ast.Query): ast.Expression {
+  return isAggregate(expression) ? expression : { ...call('first', [expression], expression.position), orderBy }
 }
 
 function isAggregate(expression: unknown): boolean {
@@ -123,70 +155,13 @@ function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | 
     inner: pairs.map(([side]) => side),
     outer: pairs.map(([, side]) => side),
     mixed,
-    rest: allConditions(rest),
+    rest: conditionsOf(rest),
   }
 }
 
 /** `(select f(a, t.x) from s where s.id = t.id)` */
 function namesOuter(query: ast.Query, value: ast.Expression, scope: ExpressionScope): boolean {
   return isForeign(value, innerScope(select(query), scope.context), scope.columns)
-}
-
-/** The sub-query's own columns; its sources are bound again with the rest of it. */
-function innerScope(body: ast.Select, context: BindContext): Scope {
-  const trial: BindContext = { ...context, tables: [], subqueries: [], commonTables: [...context.commonTables] }
-  return nested(context, body.position, () => bindSources(body, trial)).columns
-}
-
-function conditions(where: ast.Expression): ast.Expression[] {
-  if (where.kind !== 'binary' || where.operator !== 'and') return [where]
-  return [...conditions(where.left), ...conditions(where.right)]
-}
-
-function allConditions(parts: readonly ast.Expression[]): ast.Expression | null {
-  const [first, ...rest] = parts
-  if (first === undefined) return null
-  return rest.reduce<ast.Expression>(
-    (left, right) => ({ kind: 'binary', operator: 'and', left, right, position: right.position }),
-    first,
-  )
-}
-
-/** Names a column that the sub-query lacks and the outer query has. */
-function isForeign(node: unknown, inner: Scope, outer: Scope): boolean {
-  return columnsIn(node).some((column) => !isIn(inner, column) && isIn(outer, column))
-}
-
-function columnsIn(node: unknown): ast.ColumnName[] {
-  if (typeof node !== 'object' || node === null) return []
-  if ('kind' in node && node.kind === 'column' && 'path' in node) return [node as ast.ColumnName]
-  return Object.values(node).flatMap(columnsIn)
-}
-
-function isIn(scope: Scope, column: ast.ColumnName): boolean {
-  try {
-    return findInScope(scope, column) !== undefined
-  } catch (thrown) {
-    if (thrown instanceof SqlError) return false
-    throw thrown
-  }
-}
-
-/** The sides of an equation, the sub-query's first; null for anything else. */
-function pairOf(
-  condition: ast.Expression,
-  inner: Scope,
-  outer: Scope,
-): readonly [ast.Expression, ast.Expression] | null {
-  if (condition.kind === 'binary' && condition.operator === '=') {
-    const { left, right } = condition
-    const [leftForeign, rightForeign] = [left, right].map((side) => isForeign(side, inner, outer))
-    const leftOnly = leftForeign && columnsIn(left).every((column) => !isIn(inner, column))
-    const rightOnly = rightForeign && columnsIn(right).every((column) => !isIn(inner, column))
-    if (rightOnly && !leftForeign) return [left, right]
-    if (leftOnly && !rightForeign) return [right, left]
-  }
-  return null
 }
 
 // Joining -----------------------------------------------------------------------------------------------------------
@@ -300,7 +275,7 @@ function matched(
       position: left.position,
     }),
   )
-  const on = allConditions([...equations, ...mixed])
+  const on = conditionsOf([...equations, ...mixed])
   const { plan, columns, rightStart } = leftJoin(numbered, right, on, context)
   const counted: Expression = {
     kind: 'column',
@@ -310,14 +285,15 @@ function matched(
   }
   const count: AggregateCall = { name: 'count', args: [counted], type: dataType('LONG'), position: query.position }
   const aggregates: AggregateCall[] = []
-  const written = value === null ? null : isAggregate(value) ? value : firstOf(value)
+  const written = value === null ? null : isAggregate(value) ? value : firstOf(value, query)
   const found =
     written === null
       ? marked(aggregates.push(count) - 1, count)
       : bindExpression(written, { context, columns, aggregates, windows: null })
   // A row without a match is there once, for nothing: it does not count.
   const calls = aggregates.map((aggregate) => (aggregate.args.length === 0 ? { ...aggregate, ...count } : aggregate))
-  rows.relation = regrouped(before, plan, found, calls)
+  const ordered = orderedInput({ ...numbered, plan }, calls)
+  rows.relation = regrouped(before, ordered.plan, found, calls)
   return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }
 }
 

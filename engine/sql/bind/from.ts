@@ -17,7 +17,8 @@ import { bindExpression } from './expression.js'
 import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
 import { scalarCall } from './make-call.js'
-import { bindQuery } from './query.js'
+import { bindQuery, plainRelation } from './query.js'
+import { bindRecursive } from './recursive.js'
 import { bindRowFunction } from './row-functions.js'
 import { type Relation, scopeOf } from './scope.js'
 import { bindWindowJoin } from './window-join.js'
@@ -135,8 +136,15 @@ function commonTable(name: string, context: BindContext): Relation | undefined {
   const index = context.commonTables.findLastIndex((table) => table.name.toLowerCase() === name.toLowerCase())
   const table = context.commonTables[index]
   if (table === undefined) return undefined
+  if ('used' in table) {
+    table.used = true
+    const { columns, id } = table
+    return plainRelation({ kind: 'working', columns, id })
+  }
   const hidden = context.commonTables.splice(index)
   try {
+    const recursive = bindRecursive(table, context)
+    if (recursive !== undefined) return recursive
     return withColumnNames(bindQuery(table.query, context), table.columns)
   } finally {
     context.commonTables.push(...hidden)

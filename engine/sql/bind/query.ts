@@ -18,7 +18,7 @@ import { convertTo, isUntypedNull, learnType } from './types.js'
 
 /** Column sources are null: whoever names the query sets them. */
 export function bindQuery(written: ast.Query, context: BindContext): Relation {
-  return withNames(written, context, (query) => limited(bindOrdered(query, context), query.limit, context))
+  return withNames(written, context, (query) => limitedBy(bindOrdered(query, context), query.limit, context))
 }
 
 /** Binds a query with its variables replaced and its WITH names in scope. */
@@ -61,7 +61,7 @@ export function plainRelation(plan: Plan): Relation {
   return { plan, columns: scopeOf(plan, null), timestampIndex: -1, order: 'none' }
 }
 
-function limited(relation: Relation, limit: ast.Limit | null, context: BindContext): Relation {
+export function limitedBy(relation: Relation, limit: ast.Limit | null, context: BindContext): Relation {
   if (limit === null) return relation
   const [lo, hi] = limitRange(limit, context)
   if (lo === 0 && hi === null) return relation

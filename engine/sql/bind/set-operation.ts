@@ -18,8 +18,14 @@ export function bindSetOperation(
 ): Relation {
   const [a, b] = [bindBody(left, context).plan, bindBody(right, context).plan]
   if (a.columns.length !== b.columns.length) throw new SqlError('queries have different number of columns', position)
-  const columns = a.columns.map(({ name }, index): PlanColumn => ({ name, type: typeOf(a, b, index) }))
-  return plainRelation({ kind: 'set', columns, operation, all, left: cast(a, columns), right: cast(b, columns) })
+  const columns = unitedColumns(a, b)
+  const [first, second] = [castColumns(a, columns), castColumns(b, columns)]
+  return plainRelation({ kind: 'set', columns, operation, all, left: first, right: second })
+}
+
+/** Names of the left side, types of both. */
+export function unitedColumns(left: Plan, right: Plan): PlanColumn[] {
+  return left.columns.map(({ name }, index) => ({ name, type: typeOf(left, right, index) }))
 }
 
 /** A column that is nothing but NULL takes the other side's type. */
@@ -37,7 +43,7 @@ function isNullColumn(plan: Plan, index: number): boolean {
   return expression?.kind === 'constant' && expression.value === null && expression.type.name === 'STRING'
 }
 
-function cast(plan: Plan, columns: readonly PlanColumn[]): Plan {
+export function castColumns(plan: Plan, columns: readonly PlanColumn[]): Plan {
   if (plan.columns.every((column, index) => sameType(column.type, columns[index]?.type ?? column.type))) return plan
   const expressions = plan.columns.map(({ type }, index): Expression => {
     const column: Expression = { kind: 'column', index, type, position: 0 }

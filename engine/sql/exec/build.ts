@@ -18,6 +18,7 @@ import { latestOfTable, latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
 import { reversedPlan, reverseOperator } from './limit-tail.js'
 import { projectOperator } from './project.js'
+import { recursiveOperator, workingOperator } from './recursive.js'
 import { sequenceOperator, valuesOperator } from './rows-of-values.js'
 import { sampleOperator } from './sample.js'
 import { scanOperator } from './scan.js'
@@ -75,6 +76,10 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
       return expandOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
     case 'set':
       return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
+    case 'recursive':
+      return recursiveOperator(context, plan, buildOperator)
+    case 'working':
+      return workingOperator(context, plan.id)
     case 'join':
       return joinOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
     case 'window':
@@ -93,9 +98,22 @@ function seeded(context: ExecContext, input: Plan): ExecContext {
 
 /** Statements of thousands of expressions come over one row or a few: their vectors are no longer than that. */
 function narrowed(context: ExecContext, input: Plan): ExecContext {
-  const rows = input.kind === 'values' ? input.rows.length : input.kind === 'sequence' ? Number(input.count) : Infinity
+  const rows = rowsOf(context, input)
   const rowsMax = Math.ceil((rows + 1) / 64) * 64
   return rowsMax < batchRowsMax ? { ...context, rowsMax } : context
+}
+
+function rowsOf({ working }: ExecContext, plan: Plan): number {
+  switch (plan.kind) {
+    case 'values':
+      return plan.rows.length
+    case 'sequence':
+      return Number(plan.count)
+    case 'working':
+      return working?.get(plan.id)?.rows ?? 0
+    default:
+      return Number.POSITIVE_INFINITY
+  }
 }
 
 /**

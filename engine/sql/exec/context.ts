@@ -8,6 +8,7 @@ import type { TableSnapshot } from '../../storage/schema.js'
 import type { Evaluation } from '../functions/evaluate.js'
 import type { Profile } from './profile.js'
 import type { QuerySpace } from './query-space.js'
+import type { RowStore } from './row-store.js'
 import type { Sharing } from './share.js'
 import type { Symbols, SymbolTexts } from './symbols.js'
 
@@ -25,6 +26,8 @@ export interface ExecContext {
   readonly jit: Jit | null
   /** Rows of a batch at most, where the input is known to be short; else batchRowsMax. */
   readonly rowsMax?: number
+  /** Within a WITH RECURSIVE: rows of the round before, by the plan's number. */
+  readonly working?: ReadonlyMap<number, RowStore>
   /** Of EXPLAIN. */
   readonly profile?: Profile
   /** Other threads that may help; none where it is missing. */

@@ -17,7 +17,7 @@ export function buildsLeft(context: ExecContext, { join, left, right }: JoinPlan
 
 function isUnordered(plan: Plan): boolean {
   if (plan.kind === 'filter' || plan.kind === 'project') return isUnordered(plan.input)
-  return plan.kind === 'scan' && plan.order === 'any'
+  return plan.kind === 'working' || (plan.kind === 'scan' && plan.order === 'any')
 }
 
 function rowsAtMost(context: ExecContext, plan: Plan): number {
@@ -36,6 +36,10 @@ function rowsAtMost(context: ExecContext, plan: Plan): number {
       const rows = rowsAtMost(context, plan.input)
       return plan.hi === null || plan.hi < 0 || plan.lo < 0 ? rows : Math.min(rows, plan.hi - plan.lo)
     }
+    case 'working':
+      return context.working?.get(plan.id)?.rows ?? 0
+    case 'recursive':
+      return Number.POSITIVE_INFINITY
     case 'set':
       return rowsAtMost(context, plan.left) + rowsAtMost(context, plan.right)
     case 'join':

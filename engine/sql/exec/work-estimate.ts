@@ -44,6 +44,10 @@ function planWork(plan: Plan, snapshots: readonly TableSnapshot[]): number {
       return planWork(plan.left, snapshots) + planWork(plan.right, snapshots)
     case 'join':
       return joinWork(plan, planWork(plan.left, snapshots), planWork(plan.right, snapshots))
+    case 'recursive':
+      return Number.POSITIVE_INFINITY
+    case 'working':
+      return 1
     case 'expand':
       return planWork(plan.input, snapshots) * expansion * weightOf(plan.count)
     case 'limit':

@@ -75,6 +75,8 @@ export interface CommonTable {
   readonly name: string
   readonly columns: readonly Name[]
   readonly query: Query
+  /** `with recursive`: the query may name itself behind UNION. */
+  readonly recursive: boolean
 }
 
 export interface SetOperation {

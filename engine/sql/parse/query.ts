@@ -72,9 +72,9 @@ function parseDeclaration(cursor: Cursor): Declaration {
 
 function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
   advance(cursor)
-  take(cursor, 'recursive')
+  const recursive = take(cursor, 'recursive')
   do {
-    const table = parseCommonTable(cursor)
+    const table = parseCommonTable(cursor, recursive)
     const key = table.name.toLowerCase()
     if (commonTables.some(({ name }) => name.toLowerCase() === key))
       throw new SqlError('duplicate name', table.position)
@@ -82,13 +82,13 @@ function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
   } while (take(cursor, ','))
 }
 
-function parseCommonTable(cursor: Cursor): CommonTable {
+function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
   const { position, name } = parseName(cursor, "'select', 'update' or name expected expected")
   const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
   demand(cursor, 'as', "'as' expected")
   if (take(cursor, 'not')) demand(cursor, 'materialized')
   else take(cursor, 'materialized')
-  return { position, name, columns, query: parseQueryInParentheses(cursor) }
+  return { position, name, columns, query: parseQueryInParentheses(cursor), recursive }
 }
 
 export function parseQueryInParentheses(cursor: Cursor): Query {

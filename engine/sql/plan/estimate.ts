@@ -70,6 +70,10 @@ export class Estimates {
         )
       case 'set':
         return plan.operation === 'union' ? first + second : first / 2
+      case 'recursive':
+        return first + second * 10
+      case 'working':
+        return 1
       case 'join':
         return joined(plan, first, second)
       case 'project':

@@ -188,6 +188,23 @@ export type Plan =
       readonly left: Plan
       readonly right: Plan
     }
+  /**
+   * WITH RECURSIVE: the rows of `left`, then those of `right` over the rows that the round before has given, until a round
+   * gives none. Without `all` rows that were there before do not count.
+   */
+  | {
+      readonly kind: 'recursive'
+      readonly columns: readonly PlanColumn[]
+      /** What leaves of the right side name; one number for each use of a name in the statement. */
+      readonly id: number
+      readonly all: boolean
+      readonly left: Plan
+      readonly right: Plan
+      /** Of the name, for errors. */
+      readonly position: number
+    }
+  /** Rows of the round before. */
+  | { readonly kind: 'working'; readonly columns: readonly PlanColumn[]; readonly id: number }
   /** Output: the left's columns, then the right's. Keys are pairs of input column indexes compared for equality. */
   | {
       readonly kind: 'join'

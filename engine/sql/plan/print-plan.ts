@@ -59,6 +59,10 @@ function nodeText(plan: Plan, tableName: (table: number) => string): string {
       return `Expand times: ${expressionShown(plan.count, plan.input.columns)}`
     case 'set':
       return `${plan.operation[0]?.toUpperCase() ?? ''}${plan.operation.slice(1)}${plan.all ? ' All' : ''}`
+    case 'recursive':
+      return `Recursive Union${plan.all ? ' All' : ''}`
+    case 'working':
+      return 'Rows of the round before'
     case 'join':
       return joinText(plan)
     case 'window':

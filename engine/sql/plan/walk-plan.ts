@@ -9,7 +9,9 @@ export function mapInputs(plan: Plan, map: (input: Plan) => Plan): Plan {
     case 'scan':
     case 'values':
     case 'sequence':
+    case 'working':
       return plan
+    case 'recursive':
     case 'set':
     case 'join': {
       const [left, right] = [map(plan.left), map(plan.right)]
@@ -27,7 +29,9 @@ export function inputsOf(plan: Plan): readonly Plan[] {
     case 'scan':
     case 'values':
     case 'sequence':
+    case 'working':
       return []
+    case 'recursive':
     case 'set':
     case 'join':
       return [plan.left, plan.right]

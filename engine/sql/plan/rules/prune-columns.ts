@@ -47,8 +47,10 @@ function prune(plan: Plan, wanted: Wanted): Pruned {
     case 'expand':
       return pruneExpand(plan, wanted)
     case 'sequence':
+    case 'working':
     case 'distinct':
     case 'set':
+    case 'recursive':
       return pruneWhole(plan)
   }
 }
@@ -246,9 +248,11 @@ function pruneExpand(plan: Extract<Plan, { kind: 'expand' }>, wanted: Wanted): P
 }
 
 /** Nodes whose every column matters: which rows they give depends on all. */
-function pruneWhole(plan: Extract<Plan, { kind: 'sequence' | 'distinct' | 'set' }>): Pruned {
+function pruneWhole(
+  plan: Extract<Plan, { kind: 'sequence' | 'working' | 'distinct' | 'set' | 'recursive' }>,
+): Pruned {
   const map = identity(plan.columns.length)
-  if (plan.kind === 'sequence') return { plan, map }
+  if (plan.kind === 'sequence' || plan.kind === 'working') return { plan, map }
   if (plan.kind === 'distinct') return { plan: { ...plan, input: exact(plan.input) }, map }
   return { plan: { ...plan, left: exact(plan.left), right: exact(plan.right) }, map }
 }

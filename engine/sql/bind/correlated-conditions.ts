@@ -1,0 +1,64 @@
+// Conditions of a sub-query that name the query around it: which they are, and the sides of those that compare.
+
+import { SqlError } from '../../base/errors.js'
+import type * as ast from '../parse/ast.js'
+import { type BindContext, nested } from './bind-context.js'
+import { bindSources } from './from.js'
+import { findInScope, type Scope } from './scope.js'
+
+/** The sub-query's own columns; its sources are bound again with the rest of it. */
+export function innerScope(body: ast.Select, context: BindContext): Scope {
+  const trial: BindContext = { ...context, tables: [], subqueries: [], commonTables: [...context.commonTables] }
+  return nested(context, body.position, () => bindSources(body, trial)).columns
+}
+
+export function conditions(where: ast.Expression): ast.Expression[] {
+  if (where.kind !== 'binary' || where.operator !== 'and') return [where]
+  return [...conditions(where.left), ...conditions(where.right)]
+}
+
+export function conditionsOf(parts: readonly ast.Expression[]): ast.Expression | null {
+  const [first, ...rest] = parts
+  if (first === undefined) return null
+  return rest.reduce<ast.Expression>(
+    (left, right) => ({ kind: 'binary', operator: 'and', left, right, position: right.position }),
+    first,
+  )
+}
+
+/** Names a column that the sub-query lacks and the outer query has. */
+export function isForeign(node: unknown, inner: Scope, outer: Scope): boolean {
+  return columnsIn(node).some((column) => !isIn(inner, column) && isIn(outer, column))
+}
+
+export function columnsIn(node: unknown): ast.ColumnName[] {
+  if (typeof node !== 'object' || node === null) return []
+  if ('kind' in node && node.kind === 'column' && 'path' in node) return [node as ast.ColumnName]
+  return Object.values(node).flatMap(columnsIn)
+}
+
+function isIn(scope: Scope, column: ast.ColumnName): boolean {
+  try {
+    return findInScope(scope, column) !== undefined
+  } catch (thrown) {
+    if (thrown instanceof SqlError) return false
+    throw thrown
+  }
+}
+
+/** The sides of an equation, the sub-query's first; null for anything else. */
+export function pairOf(
+  condition: ast.Expression,
+  inner: Scope,
+  outer: Scope,
+): readonly [ast.Expression, ast.Expression] | null {
+  if (condition.kind === 'binary' && condition.operator === '=') {
+    const { left, right } = condition
+    const [leftForeign, rightForeign] = [left, right].map((side) => isForeign(side, inner, outer))
+    const leftOnly = leftForeign && columnsIn(left).every((column) => !isIn(inner, column))
+    const rightOnly = rightForeign && columnsIn(right).every((column) => !isIn(inner, column))
+    if (rightOnly && !leftForeign) return [left, right]
+    if (leftOnly && !rightForeign) return [right, left]
+  }
+  return null
+}
