@@ -183,16 +183,22 @@ export class ChunkCache {
     }
   }
 
-  /** Undoes what a thread that has ended left behind: its locks, its unfinished loads, its pins. */
-  releaseThread(threadId: number): void {
+  /** Undoes what a thread that has ended left behind and others wait for: its locks and its unfinished loads. */
+  endThread(threadId: number): void {
     for (let shard = 0; shard < shardCount; shard++) {
       const lock = shardAt(this.base, shard, this.slotsPerShard)
       if (Atomics.compareExchange(this.i32, lock, threadId + 1, 0) === threadId + 1) Atomics.notify(this.i32, lock)
     }
+    this.unpinThread(threadId, true)
+  }
+
+  /** Gives back the pins of a thread that has ended, when nobody reads what it made of the pages any more. */
+  unpinThread(threadId: number, onlyLoads = false): void {
     const counts = this.u32[this.base + 16 + threadId] as number
     if (counts === 0) return
     for (let slot = 0; slot < shardCount * this.slotsPerShard; slot++) {
       const loading = this.get(slot, word.state) === states.loading && this.get(slot, word.loader) === threadId
+      if (onlyLoads && !loading) continue
       const pins = this.u16[(counts >>> 1) + slot] as number
       this.u16[(counts >>> 1) + slot] = 0
       if (pins > 0) Atomics.sub(this.u32, this.at(slot) + word.pins, pins)

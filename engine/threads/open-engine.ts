@@ -12,7 +12,9 @@ import { smallArenaBytes } from '../base/limits.js'
 import type { Log } from '../base/log.js'
 import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
+import { ledgerBytes } from '../memory/ledger.js'
 import { initializeRing } from '../memory/ring.js'
+import { threadsMax } from '../memory/layout.js'
 import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
 import type { ParameterFigures } from '../sql/catalog.js'
 import type { SmallQueries } from '../sql/exec/small-queries.js'
@@ -26,6 +28,7 @@ import type { EngineHooks } from './local-options.js'
 import type { LogThreadMessage } from './log-thread.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { QueryDoor } from './query-door.js'
+import { type Overdue, QueryWatch } from './query-watch.js'
 import { SmallDoor } from './small-door.js'
 import { startThread, type Thread } from './thread.js'
 import type { ConfiguredName } from './user-catalog.js'
@@ -34,6 +37,8 @@ import { threadIds, wake } from './wake.js'
 const MIB = 1024 * 1024
 /** How long a thread may take to end by itself. */
 const threadEndMs = 5000
+/** Query threads that were ended and whose memory is not given back yet, at most; more of them keep it. */
+const spareThreads = 4
 
 export interface EngineOptions {
   /** Directory of the data; made when missing, locked against a second server. */
@@ -76,6 +81,8 @@ export interface QueryThreadOptions {
   readonly cacheAddress: number
   /** How many query threads there are, this one included. */
   readonly queryThreads: number
+  /** Address of the list of what this thread holds, 0 = none. */
+  readonly ledger: number
 }
 
 /** Shares of the memory in percent, in the order of the budgets; what is left serves fragmentation. */
@@ -90,9 +97,11 @@ export interface Prepared {
   /** For small queries. */
   readonly arena: number
   readonly cache: ChunkCache
+  /** Lists for query threads, more than there are threads: one that was ended keeps its own for a while. */
+  readonly ledgers: number[]
 }
 
-function prepareMemory(bytes: number): Prepared {
+function prepareMemory(bytes: number, queryThreads: number): Prepared {
   const memory = createSharedMemory(bytes)
   const rest = bytes - ringBytes - ingestBytes - flushBytes
   const limits: number[] = []
@@ -108,7 +117,12 @@ function prepareMemory(bytes: number): Prepared {
   const cacheAddress = createChunkCache(memory, allocator, allocator.limit(budgets.cache))
   const arena = allocator.demand(smallArenaBytes, budgets.queries)
   // Made now, while nobody else wants the allocator's lock.
-  return { memory, cacheAddress, arena, cache: new ChunkCache(memory, allocator, cacheAddress, threadIds.main) }
+  const ledgers = Array.from({ length: queryThreads + spareThreads }, () => {
+    const address = allocator.demand(ledgerBytes, budgets.queries)
+    memory.u8.fill(0, address, address + ledgerBytes)
+    return address
+  })
+  return { memory, cacheAddress, arena, ledgers, cache: new ChunkCache(memory, allocator, cacheAddress, threadIds.main) }
 }
 
 function hooksOf({ reload, systemTable, observer }: EngineOptions): EngineHooks {
@@ -121,7 +135,7 @@ function hooksOf({ reload, systemTable, observer }: EngineOptions): EngineHooks 
 
 /** Resolves when statements may run. Rejects when the data directory cannot be opened. */
 export async function openEngine(options: EngineOptions): Promise<LocalEngine> {
-  const threads = new EngineThreads(prepareMemory(options.memoryBytes), options)
+  const threads = new EngineThreads(prepareMemory(options.memoryBytes, options.queryThreads), options)
   await threads.ready
   return threads.engine
 }
@@ -138,6 +152,14 @@ class EngineThreads {
   readonly #writer: Thread<ToWriter>
   readonly #log: Thread<LogThreadMessage>
   readonly #queryThreads = new Map<number, Thread<ToQueryHost>>()
+  /** By thread id. */
+  readonly #ledgers = new Map<number, number>()
+  readonly #freeLedgers: number[]
+  readonly #cache: ChunkCache
+  readonly #watch: QueryWatch
+  /** Queries for which threads are being ended, by thread id. */
+  readonly #stuck = new Map<number, number>()
+  #nextThreadId: number = threadIds.firstQuery - 1
   /** Who waits for the end of a thread, and which threads have ended. */
   readonly #ends = new Map<number, Deferred<void>>()
   #small: SmallQueries | null = null
@@ -148,6 +170,8 @@ class EngineThreads {
     const { memory, cacheAddress } = prepared
     this.#memory = memory
     this.#cacheAddress = cacheAddress
+    this.#cache = prepared.cache
+    this.#freeLedgers = prepared.ledgers
     this.#options = options
     this.ready = this.#ready.promise
     this.#view = new CatalogView(memory, (tableId, version) =>
@@ -157,6 +181,15 @@ class EngineThreads {
       memory,
       jobDone: (jobId, result) => this.#writer.post({ kind: 'jobDone', jobId, result }),
       jobFailed: (jobId, error) => this.#writer.post({ kind: 'jobFailed', jobId, error }),
+      threadSettled: (threadId, ledger) => {
+        this.#cache.unpinThread(threadId)
+        if (ledger !== 0) this.#freeLedgers.push(ledger)
+      },
+    })
+    this.#watch = new QueryWatch({
+      memory,
+      overdue: (graceMs) => this.#queries.overdue(graceMs),
+      end: (overdue) => this.#endStuck(overdue),
     })
     const { port1, port2 } = new MessageChannel()
     this.#log = startThread<null, LogThreadMessage, never>(
@@ -214,9 +247,13 @@ class EngineThreads {
     )
   }
 
-  #startQueryThread(threadId: number): void {
+  /** Ids are not used again soon: what a dead thread has left behind is known by its own. */
+  #startQueryThread(): void {
     const { directory, queryThreads } = this.#options
-    const threadOptions: QueryThreadOptions = { directory, queryThreads, cacheAddress: this.#cacheAddress }
+    const threadId = this.#freeThreadId()
+    const ledger = this.#freeLedgers.pop() ?? 0
+    this.#ledgers.set(threadId, ledger)
+    const threadOptions: QueryThreadOptions = { directory, queryThreads, ledger, cacheAddress: this.#cacheAddress }
     const thread = startThread<QueryThreadOptions, ToQueryHost, FromQueryHost>(
       this.#memory,
       threadId,
@@ -230,6 +267,21 @@ class EngineThreads {
     )
     this.#queryThreads.set(threadId, thread)
     this.#queries.addThread(thread)
+  }
+
+  #freeThreadId(): number {
+    do {
+      if (++this.#nextThreadId >= threadsMax) this.#nextThreadId = threadIds.firstQuery
+    } while (this.#queryThreads.has(this.#nextThreadId))
+    return this.#nextThreadId
+  }
+
+  #endStuck({ threadId, queryId }: Overdue): void {
+    const thread = this.#queryThreads.get(threadId)
+    if (thread === undefined || this.#stuck.has(threadId)) return
+    this.#options.log('W', 'query', `a query does not stop, its thread is ended [query=${queryId}, thread=${threadId}]`)
+    this.#stuck.set(threadId, queryId)
+    void thread.terminate()
   }
 
   /** For the threads without which the engine cannot go on. */
@@ -253,8 +305,7 @@ class EngineThreads {
       this.engine.receive(message)
       this.#ready.resolve()
       // Behind the writer, whose recovery the start waits for, and which needs the processors as much as they do.
-      for (let index = 0; index < this.#options.queryThreads; index++)
-        this.#startQueryThread(threadIds.firstQuery + index)
+      for (let index = 0; index < this.#options.queryThreads; index++) this.#startQueryThread()
     } else if (message.kind === 'fatal') {
       this.#fatal(errorFromRecord(message.error))
     } else {
@@ -276,15 +327,22 @@ class EngineThreads {
     this.#queryThreads.delete(threadId)
     if (this.#closing) return
     const failure = error ?? new Error('the query thread ended')
-    this.#options.log('C', 'query', `a query thread died and is replaced: ${failure.stack ?? failure.message}`)
-    breakAllocatorLock(this.#memory, threadId)
-    this.#queries.threadEnded(threadId, failure)
+    const stuck = this.#stuck.get(threadId) ?? 0
+    const ledger = this.#ledgers.get(threadId) ?? 0
+    if (stuck === 0)
+      this.#options.log('C', 'query', `a query thread died and is replaced: ${failure.stack ?? failure.message}`)
+    this.#stuck.delete(threadId)
+    this.#ledgers.delete(threadId)
     this.#ends.delete(threadId)
-    this.#startQueryThread(threadId)
+    breakAllocatorLock(this.#memory, threadId)
+    this.#cache.endThread(threadId)
+    this.#startQueryThread()
+    this.#queries.threadEnded(threadId, failure, stuck, ledger)
   }
 
   async #endThreads(): Promise<void> {
     this.#closing = true
+    this.#watch.close()
     for (const thread of this.#queryThreads.values()) thread.post({ kind: 'close' })
     this.#log.post({ kind: 'close' })
     const all = [this.#writer, this.#log, ...this.#queryThreads.values()]

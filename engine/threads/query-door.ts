@@ -6,36 +6,28 @@
 
 import { assert } from '../base/assert.js'
 import { type Deferred, deferred } from '../base/deferred.js'
-import { type ErrorRecord, errorFromRecord, errorRecord } from '../base/errors.js'
+import {
+  CancelledError,
+  type ErrorRecord,
+  errorFromRecord,
+  errorRecord,
+  ResourceError,
+  TimeoutError,
+} from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
-import type { CsvDecoding, CsvLoad, LoadOptions, ReadyRows } from '../engine.js'
+import type { CsvDecoding, CsvLoad, LoadOptions } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { FromQueryThread, RunQuery, ShareFragment } from '../sql/exec/messages.js'
-import type { NodeProfile } from '../sql/exec/profile.js'
+import type { RunQuery, ShareFragment } from '../sql/exec/messages.js'
 import type { Job, JobResult, StageWork } from '../storage/messages.js'
-import type { Value } from '../types/value.js'
 import { CsvDoor } from './csv-door.js'
 import type { LoadServices } from './load-door.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
+import { type Answer, type QuerySummary, Running, type RunningQuery } from './query-reader.js'
+import type { Overdue } from './query-watch.js'
 import type { Thread } from './thread.js'
+import { type Settled, ThreadLegacies } from './thread-legacies.js'
 
-export interface QuerySummary {
-  readonly rows: number
-  readonly cut: boolean
-  readonly executeMs: number
-  readonly profile?: readonly NodeProfile[]
-}
-
-/** A query under way, as its reader sees it. */
-export interface RunningQuery {
-  readonly queryId: number
-  readonly blocks: AsyncIterable<Uint8Array>
-  readonly values: AsyncIterable<readonly (readonly Value[])[]>
-  readonly summary: Promise<QuerySummary>
-  /** The whole result, where it is there already. */
-  readonly ready: ReadyRows | null
-  cancel(reason: string): void
-}
+export type { QuerySummary, RunningQuery }
 
 /** Who helps a query, and what waits until they are gone. */
 interface Helped {
@@ -43,12 +35,17 @@ interface Helped {
   readonly request: RunQuery
   readonly helpers: Set<Thread<ToQueryHost>>
   called: boolean
+  readonly startedMs: number
+  /** When the query was over for its reader. */
+  endedMs: number
   ended: (() => void) | null
 }
 
 interface Worker {
   readonly thread: Thread<ToQueryHost>
   readonly queries: Set<Running>
+  /** Whose result blocks are this thread's, until they have come back. */
+  readonly readers: Set<Running>
   readonly jobs: Set<number>
 }
 
@@ -56,6 +53,8 @@ export interface QueryDoorOptions {
   readonly memory: SharedMemory
   readonly jobDone: (jobId: number, result: JobResult) => void
   readonly jobFailed: (jobId: number, error: ErrorRecord) => void
+  /** Nobody needs anything of a thread that has ended. */
+  readonly threadSettled?: Settled
 }
 
 export class QueryDoor {
@@ -67,29 +66,64 @@ export class QueryDoor {
   readonly #csv = new CsvDoor()
   /** Jobs of imports, by their ids. */
   readonly #stages = new Map<number, Deferred<JobResult>>()
+  readonly #legacies: ThreadLegacies
   #nextStageId = -1
   /** Of the query that is run next. */
   nextQueryId = 1
 
   constructor(options: QueryDoorOptions) {
     this.#options = options
+    const free = (addresses: readonly number[]): void => this.#leastBusy().thread.post({ kind: 'free', addresses })
+    this.#legacies = new ThreadLegacies(options.memory, free, options.threadSettled ?? (() => {}))
   }
 
   addThread(thread: Thread<ToQueryHost>): void {
-    this.#workers.set(thread.threadId, { thread, queries: new Set(), jobs: new Set() })
+    this.#workers.set(thread.threadId, { thread, queries: new Set(), readers: new Set(), jobs: new Set() })
   }
 
-  /** A thread died: its queries fail, its jobs are reported failed. */
-  threadEnded(threadId: number, error: Error): void {
+  /**
+   * A thread died, or was ended for the query `stuck`: its queries fail, its jobs are reported failed. `ledger`: the list of
+   * what it held. There is another thread already.
+   */
+  threadEnded(threadId: number, error: Error, stuck = 0, ledger = 0): void {
     const worker = this.#workers.get(threadId)
     if (worker === undefined) return
     this.#workers.delete(threadId)
-    const record = errorRecord(error)
-    for (const running of worker.queries)
-      this.#finish(running, { kind: 'error', queryId: running.queryId, error: record })
+    const record = errorRecord(stuck === 0 ? error : lostByStuckQuery())
+    const concerned = [...this.#helped].filter(
+      ([, { lead, helpers }]) => lead === worker.thread || helpers.has(worker.thread),
+    )
+    const lent = [...worker.readers].flatMap((running) => running.held)
+    for (const running of worker.queries) {
+      const own = running.queryId === stuck ? errorRecord(this.#overdueError(running)) : record
+      this.#finish(running, { kind: 'error', queryId: running.queryId, error: own })
+    }
     this.#csv.threadEnded(worker.thread, record)
     for (const jobId of worker.jobs) this.#jobFailed(jobId, record)
     for (const queryId of [...this.#helped.keys()]) this.#helperGone(queryId, worker.thread)
+    const waitsFor = concerned.map(([queryId]) => queryId).filter((queryId) => this.#helped.has(queryId))
+    this.#legacies.add(threadId, ledger, waitsFor, lent)
+  }
+
+  /** Queries that should have ended so long ago, with the threads that may still be at them. */
+  overdue(graceMs: number): Overdue[] {
+    const now = performance.now()
+    const found: Overdue[] = []
+    for (const [queryId, { lead, helpers, request, startedMs, endedMs, ended }] of this.#helped) {
+      if (ended !== null) {
+        if (now - endedMs > graceMs) for (const { threadId } of helpers) found.push({ threadId, queryId })
+        continue
+      }
+      const cancelledMs = this.#running.get(queryId)?.cancelled?.atMs ?? Number.POSITIVE_INFINITY
+      const deadlineMs = request.timeoutMs > 0 ? startedMs + request.timeoutMs : Number.POSITIVE_INFINITY
+      if (now - Math.min(cancelledMs, deadlineMs) > graceMs) found.push({ threadId: lead.threadId, queryId })
+    }
+    return found
+  }
+
+  #overdueError({ queryId, cancelled }: Running): Error {
+    if (cancelled !== null) return new CancelledError(cancelled.reason)
+    return new TimeoutError(this.#helped.get(queryId)?.request.timeoutMs ?? 0)
   }
 
   /** `ended` is called once, behind the last block or the error. */
@@ -97,14 +131,25 @@ export class QueryDoor {
     const worker = this.#leastBusy()
     const queryId = this.nextQueryId++
     const message: RunQuery = { kind: 'run', queryId, ...request }
-    const helped: Helped = { lead: worker.thread, request: message, helpers: new Set(), called: false, ended: null }
-    const post = (note: ToQueryHost): void => worker.thread.post(note)
+    const helped: Helped = {
+      ...{ lead: worker.thread, request: message, helpers: new Set(), called: false },
+      ...{ startedMs: performance.now(), endedMs: 0, ended: null },
+    }
+    const post = (note: ToQueryHost): void => this.#postLead(worker, note, running)
     const running = new Running(queryId, this.#options.memory, post, () => this.#dismiss(queryId, helped, ended))
     this.#running.set(queryId, running)
     this.#helped.set(queryId, helped)
     worker.queries.add(running)
+    worker.readers.add(running)
     worker.thread.post(message)
     return running
+  }
+
+  /** Blocks of a thread that has ended are given back by another one. */
+  #postLead(worker: Worker, note: ToQueryHost, running: Running): void {
+    if (running.settled) worker.readers.delete(running)
+    if (this.#workers.get(worker.thread.threadId) === worker) worker.thread.post(note)
+    else if (note.kind === 'release') this.#leastBusy().thread.post({ kind: 'free', addresses: [note.address] })
   }
 
   /** False when no such query runs. */
@@ -167,6 +212,7 @@ export class QueryDoor {
 
   #dismiss(queryId: number, helped: Helped, ended: () => void): void {
     helped.ended = ended
+    helped.endedMs = performance.now()
     for (const thread of helped.helpers) thread.post({ kind: 'dismiss', queryId })
     if (helped.helpers.size === 0) this.#unshare(queryId, helped)
   }
@@ -180,6 +226,7 @@ export class QueryDoor {
   #unshare(queryId: number, { lead, called, ended }: Helped): void {
     this.#helped.delete(queryId)
     if (called) lead.post({ kind: 'unshared', queryId })
+    this.#legacies.queryOver(queryId)
     ended?.()
   }
 
@@ -229,6 +276,7 @@ export class QueryDoor {
     this.#running.delete(running.queryId)
     for (const { queries } of this.#workers.values()) queries.delete(running)
     running.deliver(message)
+    for (const { readers } of this.#workers.values()) if (running.settled) readers.delete(running)
   }
 
   /** Another one than `but`, where there is one. */
@@ -243,114 +291,10 @@ export class QueryDoor {
   }
 }
 
-function load(worker: Worker): number {
-  return worker.queries.size + worker.jobs.size
+function lostByStuckQuery(): Error {
+  return new ResourceError('the query thread was ended because another query did not stop; run the statement again')
 }
 
-/** What a lead tells a query's reader. */
-type Answer = Exclude<FromQueryThread, { kind: 'share' | 'dismissed' }>
-type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' }>
-
-class Running implements RunningQuery {
-  readonly queryId: number
-  readonly ready = null
-  readonly summary: Promise<QuerySummary>
-  readonly #memory: SharedMemory
-  readonly #post: (message: ToQueryHost) => void
-  readonly #ended: () => void
-  readonly #waiting: Delivered[] = []
-  readonly #settle = deferred<QuerySummary>()
-  #over: 'no' | 'yes' | Error = 'no'
-  #news: (() => void) | null = null
-  /** Address of the block that the reader looks at, 0 = none. */
-  #lent = 0
-
-  constructor(queryId: number, memory: SharedMemory, post: (message: ToQueryHost) => void, ended: () => void) {
-    this.queryId = queryId
-    this.#memory = memory
-    this.#post = post
-    this.#ended = ended
-    this.summary = this.#settle.promise
-    this.summary.catch(() => {})
-  }
-
-  deliver(message: Answer): void {
-    switch (message.kind) {
-      case 'block':
-      case 'rows':
-        this.#waiting.push(message)
-        break
-      case 'end':
-        this.#over = 'yes'
-        this.#settle.resolve(message)
-        break
-      case 'error':
-        this.#over = errorFromRecord(message.error)
-        this.#settle.reject(this.#over)
-        break
-    }
-    if (this.#over !== 'no') this.#ended()
-    this.#news?.()
-  }
-
-  cancel(reason: string): void {
-    if (this.#over === 'no') this.#post({ kind: 'cancel', queryId: this.queryId, reason })
-  }
-
-  get blocks(): AsyncIterable<Uint8Array> {
-    return this.#iterate((message) => {
-      assert(message.kind === 'block', 'this encoding sends blocks')
-      this.#lent = message.address
-      return this.#memory.u8.subarray(message.address, message.address + message.bytes)
-    })
-  }
-
-  get values(): AsyncIterable<readonly (readonly Value[])[]> {
-    return this.#iterate((message) => {
-      assert(message.kind === 'rows', 'this encoding sends values')
-      return message.rows as readonly (readonly Value[])[]
-    })
-  }
-
-  /** A reader that leaves early cancels the query; blocks that nobody will read are given back. */
-  async *#iterate<T>(open: (message: Delivered) => T): AsyncGenerator<T> {
-    try {
-      for (;;) {
-        const message = await this.#next()
-        if (message === null) return
-        yield open(message)
-        this.#giveBack()
-      }
-    } finally {
-      this.#giveBack()
-      this.cancel('the reader went away')
-      this.#drain()
-    }
-  }
-
-  async #next(): Promise<Delivered | null> {
-    for (;;) {
-      const message = this.#waiting.shift()
-      if (message !== undefined) return message
-      if (this.#over === 'yes') return null
-      if (this.#over !== 'no') throw this.#over
-      await new Promise<void>((resolve) => {
-        this.#news = resolve
-      })
-      this.#news = null
-    }
-  }
-
-  #giveBack(): void {
-    if (this.#lent === 0) return
-    this.#post({ kind: 'release', queryId: this.queryId, address: this.#lent })
-    this.#lent = 0
-  }
-
-  #drain(): void {
-    for (const message of this.#waiting.splice(0)) {
-      if (message.kind === 'block') this.#post({ kind: 'release', queryId: this.queryId, address: message.address })
-    }
-    if (this.#over === 'no') this.#news = () => this.#drain()
-  }
+function load(worker: Worker): number {
+  return worker.queries.size + worker.jobs.size
 }

@@ -5,10 +5,12 @@ import { systemClock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
+import { Ledger, recorded } from '../memory/ledger.js'
 import { QueryRole } from '../sql/exec/query-role.js'
 import { ChunkCache } from '../storage/chunk-cache.js'
 import { pageCodecDefault } from '../storage/part-job.js'
 import { createPartAccess } from '../storage/part-reader.js'
+import { noteActivity } from './activity.js'
 import { CsvRole, isCsvMessage } from './csv-role.js'
 import { JobRunner } from './job-runner.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
@@ -26,15 +28,16 @@ const inviteAfterMs = 0.3
 
 const context = workerContext<QueryThreadOptions, ToQueryHost, FromQueryHost>()
 const { memory, threadId, options, post } = context
-const allocator = createAllocator(memory, threadId)
+const plain = createAllocator(memory, threadId)
+const allocator = options.ledger === 0 ? plain : recorded(plain, new Ledger(memory, options.ledger))
 const kernels = loadKernels(memory)
 const files = nodeFiles()
-const cache = new ChunkCache(memory, allocator, options.cacheAddress, threadId)
+const cache = new ChunkCache(memory, plain, options.cacheAddress, threadId)
 const partAccess = createPartAccess({
   files,
   directory: options.directory,
   memory,
-  allocator,
+  allocator: plain,
   kernel: kernels.parquet,
   cache,
 })
@@ -45,6 +48,7 @@ const queries = new QueryRole({
   partAccess,
   clock: systemClock,
   post,
+  working: noteActivity(memory, threadId),
   threads: {
     threadId,
     helpers: options.queryThreads - 1,
@@ -62,7 +66,7 @@ const tools = {
   parts: partAccess,
 }
 const jobs = new JobRunner(tools, post)
-const csv = new CsvRole({ memory, allocator, kernels }, post)
+const csv = new CsvRole({ memory, allocator: plain, kernels }, post)
 let closing = false
 
 runWorker<ToQueryHost>(context, receive, step, untilNextMs)

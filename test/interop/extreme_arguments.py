@@ -51,6 +51,23 @@ class Server:
             raise
 
 
+# One call of it works for minutes, and nobody can ask it to stop.
+STUCK = "select sum(length(replace(lpad(x::string, 4000000, 'a'), 'b', 'c'))) from long_sequence(100000)"
+
+
+def stuck_query(server):
+    """A deadline holds for a query that never looks at the clock; its thread is replaced and its memory comes back."""
+    begin = time.time()
+    connection = http.client.HTTPConnection(server.address, timeout=ANSWER_SECONDS)
+    path = "/exec?" + urllib.parse.urlencode({"query": STUCK})
+    connection.request("GET", path, headers={"Statement-Timeout": "100"})
+    answer = json.loads(connection.getresponse().read())
+    seconds = time.time() - begin
+    assert "timeout" in answer.get("error", "").lower() and seconds < ANSWER_SECONDS, (answer, seconds)
+    assert server.ask("select sum(x) from long_sequence(5000000)")["dataset"] == [[12500002500000]]
+    print(f"a query that does not stop was ended after {seconds:.1f} s")
+
+
 def main():
     server = Server(f"127.0.0.1:{sys.argv[1]}")
     choice = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
@@ -82,6 +99,7 @@ def main():
                 answered += error == ""
                 if any(word in error for word in ODD):
                     failures.append(f"{query}: {error}")
+    stuck_query(server)
     print(f"{asked} statements over {len(functions)} functions, {answered} with rows, slowest {slowest[0]:.2f} s {slowest[1]}")
     for failure in failures:
         print(f"FAILED {failure}")

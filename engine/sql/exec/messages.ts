@@ -91,6 +91,8 @@ export type ToQueryThread =
   | { readonly kind: 'unshared'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
   | { readonly kind: 'release'; readonly queryId: number; readonly address: number }
+  /** What a thread held that has ended. */
+  | { readonly kind: 'free'; readonly addresses: readonly number[] }
 
 export type FromQueryThread =
   | {

@@ -34,6 +34,8 @@ export interface QueryHost {
   readonly jit: Jit
   readonly clock: Clock
   readonly post: (message: FromQueryThread) => void
+  /** Hears the number of the query before every slice of work at it, and 0 behind it. */
+  readonly working?: (queryId: number) => void
   /** Missing: every query runs on its thread alone. */
   readonly threads?: HelperThreads
 }

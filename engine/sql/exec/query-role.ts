@@ -58,6 +58,9 @@ export class QueryRole {
       case 'release':
         this.#release(message.queryId, message.address)
         return
+      case 'free':
+        for (const address of message.addresses) this.#host.allocator.free(address)
+        return
       case 'help':
         this.#help.push(new HelpTask(this.#host, message))
         return
@@ -103,10 +106,13 @@ export class QueryRole {
 
   /** Tasks take turns. */
   #stepHelp(): boolean {
-    const { clock } = this.#host
+    const { clock, working } = this.#host
     for (const task of this.#help) {
-      if (!task.step()) continue
-      for (const start = clock.monotonicMs(); clock.monotonicMs() - start < sliceMs && task.step(); );
+      working?.(task.queryId)
+      const worked = task.step()
+      for (const start = clock.monotonicMs(); worked && clock.monotonicMs() - start < sliceMs && task.step(); );
+      working?.(0)
+      if (!worked) continue
       this.#help = [...this.#help.filter((other) => other !== task), task]
       return true
     }
@@ -119,7 +125,8 @@ export class QueryRole {
 
   /** False when the query only waits for another thread. */
   #run(query: RunningQuery): boolean {
-    const { clock } = this.#host
+    const { clock, working } = this.#host
+    working?.(query.queryId)
     const start = clock.monotonicMs()
     let worked = false
     try {
@@ -138,6 +145,8 @@ export class QueryRole {
       this.#end(query)
       this.#host.post({ kind: 'error', queryId: query.queryId, error: errorRecord(error) })
       return true
+    } finally {
+      working?.(0)
     }
     query.usedMs += clock.monotonicMs() - start
     this.#turns = [...this.#turns.filter((other) => other !== query), query]

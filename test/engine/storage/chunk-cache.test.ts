@@ -98,7 +98,8 @@ test('pins, loads and locks of a dead thread are given back', () => {
   const stuck: ChunkLoader = {
     load: () => {
       interrupted = true
-      alive.releaseThread(0)
+      alive.endThread(0)
+      alive.unpinThread(0)
       const data = alive.pin(key(700), loaderOf(memory, 64, 700, loads))
       expect(memory.u32[data >>> 2]).toBe(700)
       alive.unpin(data)

@@ -1,0 +1,90 @@
+// What one thread holds of the shared memory, written down in the shared memory: a thread that is ended amid its work gives
+// nothing back, so somebody else does it by this list.
+//
+// Layout, u32 words: 0 number of entries | 1 unused | then slots of addresses, 0 = empty (open addressing, linear probing,
+// entries behind a removed one move up). Only the thread itself writes while it lives; a full list takes no more.
+
+import { type Allocator, budgets } from './budgets.js'
+import type { SharedMemory } from './shared-memory.js'
+
+const headerWords = 2
+const slots = 1 << 15
+const entriesMax = slots / 2
+export const ledgerBytes = (headerWords + slots) * 4
+
+export class Ledger {
+  readonly #u32: Uint32Array
+  readonly #base: number
+
+  constructor({ u32 }: SharedMemory, address: number) {
+    this.#u32 = u32
+    this.#base = address >>> 2
+  }
+
+  clear(): void {
+    this.#u32.fill(0, this.#base, this.#base + headerWords + slots)
+  }
+
+  addresses(): number[] {
+    const first = this.#base + headerWords
+    return [...this.#u32.subarray(first, first + slots)].filter((address) => address !== 0)
+  }
+
+  add(address: number): void {
+    if ((this.#u32[this.#base] as number) >= entriesMax) return
+    let slot = slotOf(address)
+    while (this.#at(slot) !== 0) slot = (slot + 1) & (slots - 1)
+    this.#put(slot, address)
+    this.#u32[this.#base] = (this.#u32[this.#base] as number) + 1
+  }
+
+  /** Of addresses that are not listed nothing happens. */
+  remove(address: number): void {
+    let slot = slotOf(address)
+    for (; this.#at(slot) !== address; slot = (slot + 1) & (slots - 1)) if (this.#at(slot) === 0) return
+    this.#put(slot, 0)
+    this.#u32[this.#base] = (this.#u32[this.#base] as number) - 1
+    this.#closeGap(slot)
+  }
+
+  /** Entries behind the gap that would not be found any more move into it. */
+  #closeGap(empty: number): void {
+    let gap = empty
+    for (let slot = (gap + 1) & (slots - 1); this.#at(slot) !== 0; slot = (slot + 1) & (slots - 1)) {
+      const wanted = slotOf(this.#at(slot))
+      if (((slot - wanted) & (slots - 1)) < ((slot - gap) & (slots - 1))) continue
+      this.#put(gap, this.#at(slot))
+      this.#put(slot, 0)
+      gap = slot
+    }
+  }
+
+  #at(slot: number): number {
+    return this.#u32[this.#base + headerWords + slot] as number
+  }
+
+  #put(slot: number, address: number): void {
+    this.#u32[this.#base + headerWords + slot] = address
+  }
+}
+
+function slotOf(address: number): number {
+  return (Math.imul(address >>> 6, 0x9e37_79b1) >>> 17) & (slots - 1)
+}
+
+/** The allocator, with what it gives out of the budgets of queries and flushes written down. */
+export function recorded(allocator: Allocator, ledger: Ledger): Allocator {
+  const noted = (address: number, budget: number): number => {
+    if (address !== 0 && (budget === budgets.queries || budget === budgets.flush)) ledger.add(address)
+    return address
+  }
+  return {
+    ...allocator,
+    allocate: (bytes, budget) => noted(allocator.allocate(bytes, budget), budget),
+    demand: (bytes, budget) => noted(allocator.demand(bytes, budget), budget),
+    free: (address) => {
+      ledger.remove(address)
+      allocator.free(address)
+    },
+  }
+}

@@ -1,0 +1,153 @@
+// The result of a query as its reader sees it: blocks of the shared memory one at a time, each given back when the next is
+// asked for.
+
+import { assert } from '../base/assert.js'
+import { deferred } from '../base/deferred.js'
+import { errorFromRecord } from '../base/errors.js'
+import type { ReadyRows } from '../engine.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { FromQueryThread } from '../sql/exec/messages.js'
+import type { NodeProfile } from '../sql/exec/profile.js'
+import type { Value } from '../types/value.js'
+import type { ToQueryHost } from './messages.js'
+
+export interface QuerySummary {
+  readonly rows: number
+  readonly cut: boolean
+  readonly executeMs: number
+  readonly profile?: readonly NodeProfile[]
+}
+
+/** A query under way, as its reader sees it. */
+export interface RunningQuery {
+  readonly queryId: number
+  readonly blocks: AsyncIterable<Uint8Array>
+  readonly values: AsyncIterable<readonly (readonly Value[])[]>
+  readonly summary: Promise<QuerySummary>
+  /** The whole result, where it is there already. */
+  readonly ready: ReadyRows | null
+  cancel(reason: string): void
+}
+
+/** What a lead tells a query's reader. */
+export type Answer = Exclude<FromQueryThread, { kind: 'share' | 'dismissed' }>
+type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' }>
+
+export class Running implements RunningQuery {
+  readonly queryId: number
+  readonly ready = null
+  readonly summary: Promise<QuerySummary>
+  readonly #memory: SharedMemory
+  readonly #post: (message: ToQueryHost) => void
+  readonly #ended: () => void
+  readonly #waiting: Delivered[] = []
+  readonly #settle = deferred<QuerySummary>()
+  #over: 'no' | 'yes' | Error = 'no'
+  #news: (() => void) | null = null
+  /** Address of the block that the reader looks at, 0 = none. */
+  #lent = 0
+  /** When it was cancelled, and why. */
+  cancelled: { readonly atMs: number; readonly reason: string } | null = null
+
+  constructor(queryId: number, memory: SharedMemory, post: (message: ToQueryHost) => void, ended: () => void) {
+    this.queryId = queryId
+    this.#memory = memory
+    this.#post = post
+    this.#ended = ended
+    this.summary = this.#settle.promise
+    this.summary.catch(() => {})
+  }
+
+  deliver(message: Answer): void {
+    switch (message.kind) {
+      case 'block':
+      case 'rows':
+        this.#waiting.push(message)
+        break
+      case 'end':
+        this.#over = 'yes'
+        this.#settle.resolve(message)
+        break
+      case 'error':
+        this.#over = errorFromRecord(message.error)
+        this.#settle.reject(this.#over)
+        break
+    }
+    if (this.#over !== 'no') this.#ended()
+    this.#news?.()
+  }
+
+  cancel(reason: string): void {
+    if (this.#over !== 'no') return
+    this.cancelled ??= { atMs: performance.now(), reason }
+    this.#post({ kind: 'cancel', queryId: this.queryId, reason })
+  }
+
+  /** Blocks that have not been given back. */
+  get held(): number[] {
+    const waiting = this.#waiting.flatMap((message) => (message.kind === 'block' ? [message.address] : []))
+    return this.#lent === 0 ? waiting : [...waiting, this.#lent]
+  }
+
+  /** Over, and nothing is held. */
+  get settled(): boolean {
+    return this.#over !== 'no' && this.#lent === 0 && this.#waiting.length === 0
+  }
+
+  get blocks(): AsyncIterable<Uint8Array> {
+    return this.#iterate((message) => {
+      assert(message.kind === 'block', 'this encoding sends blocks')
+      this.#lent = message.address
+      return this.#memory.u8.subarray(message.address, message.address + message.bytes)
+    })
+  }
+
+  get values(): AsyncIterable<readonly (readonly Value[])[]> {
+    return this.#iterate((message) => {
+      assert(message.kind === 'rows', 'this encoding sends values')
+      return message.rows as readonly (readonly Value[])[]
+    })
+  }
+
+  /** A reader that leaves early cancels the query; blocks that nobody will read are given back. */
+  async *#iterate<T>(open: (message: Delivered) => T): AsyncGenerator<T> {
+    try {
+      for (;;) {
+        const message = await this.#next()
+        if (message === null) return
+        yield open(message)
+        this.#giveBack()
+      }
+    } finally {
+      this.#giveBack()
+      this.cancel('the reader went away')
+      this.#drain()
+    }
+  }
+
+  async #next(): Promise<Delivered | null> {
+    for (;;) {
+      const message = this.#waiting.shift()
+      if (message !== undefined) return message
+      if (this.#over === 'yes') return null
+      if (this.#over !== 'no') throw this.#over
+      await new Promise<void>((resolve) => {
+        this.#news = resolve
+      })
+      this.#news = null
+    }
+  }
+
+  #giveBack(): void {
+    if (this.#lent === 0) return
+    this.#post({ kind: 'release', queryId: this.queryId, address: this.#lent })
+    this.#lent = 0
+  }
+
+  #drain(): void {
+    for (const message of this.#waiting.splice(0)) {
+      if (message.kind === 'block') this.#post({ kind: 'release', queryId: this.queryId, address: message.address })
+    }
+    if (this.#over === 'no') this.#news = () => this.#drain()
+  }
+}

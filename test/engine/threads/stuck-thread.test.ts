@@ -1,0 +1,99 @@
+// Goal: what a query thread held comes back after it was ended: its memory by its list, nothing that somebody still reads,
+// nothing twice; and the watch ends a thread only when it has been at an overdue query all the time.
+// Method: random takes and gives beside a set; a door over threads that never answer. The whole is tried by a server in
+// test/interop/extreme_arguments.py.
+
+import { expect, test } from 'vitest'
+import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
+import { budgets } from '../../../engine/memory/budgets.js'
+import { Ledger, ledgerBytes, recorded } from '../../../engine/memory/ledger.js'
+import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
+import { noteActivity } from '../../../engine/threads/activity.js'
+import { QueryDoor } from '../../../engine/threads/query-door.js'
+import { type Overdue, QueryWatch } from '../../../engine/threads/query-watch.js'
+
+const MIB = 1024 * 1024
+
+function heap() {
+  const memory = createSharedMemory(256 * MIB)
+  initializeHeap(memory, { limits: [MIB, MIB, MIB, 128 * MIB, MIB] })
+  const allocator = createAllocator(memory, 0)
+  const address = allocator.demand(ledgerBytes, budgets.queries)
+  memory.u8.fill(0, address, address + ledgerBytes)
+  return { memory, allocator, address, ledger: new Ledger(memory, address) }
+}
+
+test('a ledger lists what was taken and not given back', () => {
+  const { allocator, ledger } = heap()
+  const own = recorded(allocator, ledger)
+  const held = new Set<number>()
+  let state = 7
+  for (let round = 0; round < 20_000; round++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    const [first] = held
+    if (state % 3 === 0 && first !== undefined) {
+      own.free(first)
+      held.delete(first)
+    } else held.add(own.demand(64 + (state % 2000), budgets.queries))
+  }
+  expect(new Set(ledger.addresses())).toEqual(held)
+  own.free(own.demand(100, budgets.cache))
+  expect(ledger.addresses().length).toBe(held.size)
+})
+
+test('a dead thread gives everything back but what readers have', async () => {
+  const { memory, allocator, address, ledger } = heap()
+  const own = recorded(allocator, ledger)
+  const freed: number[] = []
+  const settled: number[] = []
+  const door = new QueryDoor({
+    memory,
+    jobDone: () => {},
+    jobFailed: () => {},
+    threadSettled: (threadId, list) => settled.push(threadId, list),
+  })
+  const post = (message: { kind: string; addresses?: readonly number[] }): void => {
+    if (message.kind === 'free') freed.push(...(message.addresses ?? []))
+  }
+  door.addThread({ threadId: 3, post, terminate: async () => {} })
+  const request = { query: { plan: { kind: 'values', columns: [], rows: [] } }, timeoutMs: 5 } as never
+  const read = door.run(request, () => {})
+  const stuck = door.run(request, () => {})
+  const [scratch, block] = [own.demand(5000, budgets.queries), own.demand(500, budgets.queries)]
+  door.receive(3, { kind: 'block', queryId: read.queryId, address: block, bytes: 10, rows: 1 })
+  const blocks = read.blocks[Symbol.asyncIterator]()
+  await blocks.next()
+  door.addThread({ threadId: 4, post, terminate: async () => {} })
+  door.threadEnded(3, new Error('ended'), stuck.queryId, address)
+  await expect(stuck.summary).rejects.toThrow('Query timeout')
+  await expect(read.summary).rejects.toThrow('another query did not stop')
+  expect(freed).toEqual([scratch])
+  expect(settled).toEqual([3, address])
+  await expect(blocks.next()).rejects.toThrow('another query did not stop')
+  expect(freed).toEqual([scratch, block])
+})
+
+test('the watch ends a thread that is at an overdue query from one look to the next', () => {
+  const { memory } = heap()
+  const ended: Overdue[] = []
+  let overdue: Overdue[] = []
+  const watch = new QueryWatch({ memory, overdue: () => overdue, end: (found) => ended.push(found) })
+  const working = noteActivity(memory, 5)
+  working(12)
+  watch.look()
+  watch.look()
+  expect(ended).toEqual([])
+  overdue = [{ threadId: 5, queryId: 12 }]
+  watch.look()
+  working(0)
+  working(12)
+  watch.look()
+  working(13)
+  watch.look()
+  working(12)
+  watch.look()
+  expect(ended).toEqual([])
+  watch.look()
+  expect(ended).toEqual(overdue)
+  watch.close()
+})
