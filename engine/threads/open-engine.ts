@@ -12,9 +12,9 @@ import { smallArenaBytes } from '../base/limits.js'
 import type { Log } from '../base/log.js'
 import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
+import { threadsMax } from '../memory/layout.js'
 import { ledgerBytes } from '../memory/ledger.js'
 import { initializeRing } from '../memory/ring.js'
-import { threadsMax } from '../memory/layout.js'
 import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
 import type { ParameterFigures } from '../sql/catalog.js'
 import type { SmallQueries } from '../sql/exec/small-queries.js'
@@ -122,7 +122,13 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
     memory.u8.fill(0, address, address + ledgerBytes)
     return address
   })
-  return { memory, cacheAddress, arena, ledgers, cache: new ChunkCache(memory, allocator, cacheAddress, threadIds.main) }
+  return {
+    memory,
+    cacheAddress,
+    arena,
+    ledgers,
+    cache: new ChunkCache(memory, allocator, cacheAddress, threadIds.main),
+  }
 }
 
 function hooksOf({ reload, systemTable, observer }: EngineOptions): EngineHooks {

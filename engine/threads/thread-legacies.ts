@@ -24,11 +24,7 @@ export class ThreadLegacies {
   readonly #settled: Settled
   #legacies: Legacy[] = []
 
-  constructor(
-    memory: SharedMemory,
-    free: (addresses: readonly number[]) => void,
-    settled: Settled,
-  ) {
+  constructor(memory: SharedMemory, free: (addresses: readonly number[]) => void, settled: Settled) {
     this.#memory = memory
     this.#free = free
     this.#settled = settled

@@ -77,7 +77,10 @@ function checkLimit({ limit }: ast.Query): void {
   if (limit === null || (limit.low === null && limit.offset === null)) return
   const { low, high, offset } = limit
   if (low?.kind !== 'integer' || Number(low.digits) < 1 || high !== null || offset !== null)
-    throw new SqlError('LIMIT of a sub-query that names the query around it can only be a number from 1 on', limit.position)
+    throw new SqlError(
+      'LIMIT of a sub-query that names the query around it can only be a number from 1 on',
+      limit.position,
+    )
 }
 
 export function bindExists({ query, position }: ast.Exists, scope: ExpressionScope): Expression {

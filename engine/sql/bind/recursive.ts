@@ -44,8 +44,7 @@ function recursivePlan(
     const subqueries = context.subqueries.length
     const step = nested(context, position, () => bindWith(working, right, context))
     if (!working.used) return undefined
-    if (step.columns.length !== columns.length)
-      throw new SqlError('queries have different number of columns', position)
+    if (step.columns.length !== columns.length) throw new SqlError('queries have different number of columns', position)
     if (context.subqueries.slice(subqueries).some(({ plan }) => reads(plan, id)))
       throw new SqlError('a recursive query cannot name itself in a sub-query of an expression', table.position)
     const united = unitedColumns({ ...left, columns }, step)

@@ -248,9 +248,7 @@ function pruneExpand(plan: Extract<Plan, { kind: 'expand' }>, wanted: Wanted): P
 }
 
 /** Nodes whose every column matters: which rows they give depends on all. */
-function pruneWhole(
-  plan: Extract<Plan, { kind: 'sequence' | 'working' | 'distinct' | 'set' | 'recursive' }>,
-): Pruned {
+function pruneWhole(plan: Extract<Plan, { kind: 'sequence' | 'working' | 'distinct' | 'set' | 'recursive' }>): Pruned {
   const map = identity(plan.columns.length)
   if (plan.kind === 'sequence' || plan.kind === 'working') return { plan, map }
   if (plan.kind === 'distinct') return { plan: { ...plan, input: exact(plan.input) }, map }
