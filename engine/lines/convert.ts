@@ -1,6 +1,7 @@
 // Values of line protocol into columns of every type, and the types that new columns get. One function per protocol
 // type; what a column does not take is a cast error, what does not fit it a bounds error.
 
+import { int64Max, int64Min } from '../base/int64.js'
 import { setArray, setBytes, setInteger, setNull, setNumber, type ValueSlot } from '../storage/writer-values.js'
 import { type DataType, dataType, typeText } from '../types/column-types.js'
 import { type LineEntity, type ProtocolKind, protocolTypes } from './line.js'
@@ -8,8 +9,6 @@ import { parseChar, parseDecimal, parseGeohash, parseIpv4, parseLong256, parseUu
 import { isUtf8, utf8Text } from './text.js'
 
 const decoder = new TextDecoder('latin1')
-const int64Min = -(2n ** 63n)
-const int64Max = 2n ** 63n - 1n
 
 /** Nothing is wrong. */
 const fine = ''

@@ -1,6 +1,7 @@
 // The general path of one line: checks everything first, then creates what is missing and writes the row. So a line
 // that is refused leaves nothing, not even a new column.
 
+import { int64Max } from '../base/int64.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { isColumnName, isTableName } from '../storage/names.js'
 import type { NewColumn, NewTableDefaults, WriterCatalog } from '../storage/writer-catalog.js'
@@ -11,8 +12,6 @@ import { convertTime, convertValue, newColumnType } from './convert.js'
 import type { LineEntity, ParsedLine } from './line.js'
 import { messages } from './parse-line.js'
 import type { LineTarget } from './target.js'
-
-const int64Max = 2n ** 63n - 1n
 
 export interface LineSettings {
   readonly createTables: boolean

@@ -1,5 +1,6 @@
 // Values of line protocol: what the text of a field or timestamp says, told by its last byte.
 
+import { int64Max, int64Min } from '../base/int64.js'
 import type { LineEntity, ParsedLine } from './line.js'
 
 const decoder = new TextDecoder('latin1')
@@ -7,8 +8,6 @@ const integerText = /^-?[0-9]+$/
 const floatText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/
 const long256Text = /^0[xX][0-9a-fA-F]{1,64}$/
 const decimalText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$/
-const int64Min = -(2n ** 63n)
-const int64Max = 2n ** 63n - 1n
 
 /** Sets kind and value of an unquoted field from its `text`; false when it is no value. */
 export function parseFieldText(entity: LineEntity): boolean {

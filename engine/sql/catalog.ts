@@ -3,6 +3,7 @@
 
 import type { Rights } from '../base/rights.js'
 import type { VirtualRelation } from '../engine.js'
+import type { RowTransaction } from '../memory/transactions.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
@@ -38,6 +39,8 @@ export interface TableFigures {
   readonly partitions: readonly PartitionFigures[]
   /** Entries of the dictionary of each SYMBOL column, by column id. */
   readonly symbolCounts: ReadonlyMap<number, number>
+  /** What is remembered of the last transactions of rows, by their number within the table. */
+  readonly transactions: ReadonlyMap<number, RowTransaction>
 }
 
 export interface ParameterFigures {

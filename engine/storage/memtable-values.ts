@@ -1,10 +1,9 @@
 // Fixed-width values in shared memory: filling ranges with NULL, whatever the type's sentinel is.
 
 import { unreachable } from '../base/assert.js'
+import { int64Min } from '../base/int64.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type DataType, storageOf } from '../types/column-types.js'
-
-const int64Min = -(2n ** 63n)
 
 /** Writes NULL (BOOLEAN false, BYTE, SHORT and CHAR 0) into rows `from` to `to` of the column at the address. */
 export function fillNull(memory: SharedMemory, type: DataType, address: number, from: number, to: number): void {

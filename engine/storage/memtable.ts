@@ -11,6 +11,7 @@
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
+import { int64Max, int64Min } from '../base/int64.js'
 import { pageRowsMax } from '../base/limits.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -24,8 +25,6 @@ const directoryFirst = 8
 const paddingBytes = 64
 const heapBytesFirst = 1024
 const heapBytesMax = 1024 * 1024
-const int64Min = -(2n ** 63n)
-const int64Max = 2n ** 63n - 1n
 
 interface Block {
   readonly address: number

@@ -4,6 +4,7 @@
 //   NONE, or no designated timestamp: default
 
 import { assert, unreachable } from '../base/assert.js'
+import { int64Max, int64Min } from '../base/int64.js'
 import type { PartitionUnit, TableSchema } from './schema.js'
 
 export const partitionDefault = 'default'
@@ -15,9 +16,7 @@ export interface Partition {
   readonly to: bigint
 }
 
-const int64Minimum = -(2n ** 63n)
-const int64Maximum = 2n ** 63n - 1n
-const everything: Partition = { name: partitionDefault, from: int64Minimum, to: int64Maximum }
+const everything: Partition = { name: partitionDefault, from: int64Min, to: int64Max }
 
 /** Units of the designated timestamp in a second: a million, or a thousand million for TIMESTAMP_NS. */
 export function timestampsPerSecond(schema: TableSchema): bigint {
@@ -80,8 +79,8 @@ function floorDivide(value: bigint, divisor: bigint): bigint {
 }
 
 function clip(value: bigint): bigint {
-  if (value < int64Minimum) return int64Minimum
-  return value > int64Maximum ? int64Maximum : value
+  if (value < int64Min) return int64Min
+  return value > int64Max ? int64Max : value
 }
 
 /** Days from Monday. Day 0, 1970-01-01, was a Thursday. */

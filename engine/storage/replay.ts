@@ -9,6 +9,7 @@
 
 import { assert } from '../base/assert.js'
 import { CorruptionError, ResourceError } from '../base/errors.js'
+import { noteTransaction } from '../memory/transactions.js'
 import { isVariable, widthOf } from '../types/column-types.js'
 import { decodeRows, type NewSymbols, type RowsColumn, type TableRows } from '../wal/frame-rows.js'
 import { frameKinds, type WalFrame } from '../wal/types.js'
@@ -177,6 +178,8 @@ export class Replay {
     }
     this.rows += rows.rowCount
     table.transaction = rows.transaction
+    const { tableId, transaction, rowCount, minTimestamp: minTs, maxTimestamp: maxTs } = rows
+    noteTransaction(this.options.memory, { tableId, transaction, rows: rowCount, micros: 0, minTs, maxTs })
     generation.maxTxn = rows.transaction
     generation.firstLsn = Math.min(generation.firstLsn, frame.lsn)
     generation.lastLsn = frame.endLsn

@@ -11,6 +11,8 @@
 //      may be in memory and in the log alone.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
+import { int64Max, int64Min } from '../base/int64.js'
+import { noteTransaction } from '../memory/transactions.js'
 import { partIdsPerFlush, type ToWriter } from './messages.js'
 import type { PartDescriptor } from './schema.js'
 import { BatchHeap } from './writer-batch.js'
@@ -106,5 +108,13 @@ function name(state: WriterState, table: WriterTable, parts: readonly PartDescri
   const own = parts.map((part) => ({ ...part, minTxn: transaction, maxTxn: transaction }))
   replaceParts(state, table, [], own)
   table.transaction = transaction
-  for (const { maxTs } of own) if (maxTs > table.newestTs) table.newestTs = maxTs
+  let [rows, minTs, maxTs] = [0, int64Max, int64Min]
+  for (const part of own) {
+    rows += part.rows
+    if (part.minTs < minTs) minTs = part.minTs
+    if (part.maxTs > maxTs) maxTs = part.maxTs
+  }
+  if (maxTs > table.newestTs) table.newestTs = maxTs
+  const { memory, clock } = state.options
+  noteTransaction(memory, { transaction, tableId: table.schema.id, rows, micros: clock.nowMicros(), minTs, maxTs })
 }

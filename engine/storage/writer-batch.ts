@@ -7,6 +7,7 @@
 //
 // Owner: the table's line target or the transaction; memory is kept from request to request until trimmed.
 
+import { int64Max, int64Min } from '../base/int64.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../types/column-types.js'
@@ -37,9 +38,6 @@ export interface Piece {
   lastTs: bigint
   sorted: boolean
 }
-
-const int64Min = -(2n ** 63n)
-const int64Max = 2n ** 63n - 1n
 
 /** Bytes that live as long as the batch: texts that do not lie in the ring as they are to be stored. */
 export class BatchHeap {

@@ -6,6 +6,7 @@
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
 import { addFigure } from '../memory/figures.js'
+import { noteTransaction } from '../memory/transactions.js'
 import { encodeRows, type NewSymbols, type TableRows } from '../wal/frame-rows.js'
 import { noOrigin, type Origin } from '../wal/origin.js'
 import { frameKinds, type Lsn } from '../wal/types.js'
@@ -61,7 +62,7 @@ export function commitRows(
   const nowMicros = state.options.clock.nowMicros()
   for (const entry of appended) {
     noteRows(entry, firstLsn, endLsn)
-    entry.generation.memtable.mark(entry.staged.table.transaction, nowMicros)
+    remember(state, entry, nowMicros)
   }
   const renewed = new Set([...changed, ...appended.filter(({ fresh }) => fresh).map(({ staged }) => staged.table)])
   state.pending.push({
@@ -73,6 +74,21 @@ export function commitRows(
     receipts: receipts(endLsn),
   })
   return true
+}
+
+function remember({ options }: WriterState, { staged, generation }: Appended, micros: number): void {
+  const { table, pieces } = staged
+  const { transaction } = table
+  generation.memtable.mark(transaction, micros)
+  const { minTimestamp: minTs, maxTimestamp: maxTs } = timesOf(table, pieces)
+  noteTransaction(options.memory, {
+    transaction,
+    tableId: table.schema.id,
+    rows: rowsOf([staged]),
+    micros,
+    minTs,
+    maxTs,
+  })
 }
 
 function rowsOf(tables: readonly StagedTable[]): number {

@@ -1,11 +1,13 @@
-// Figures of one table for the statements that show them: rows, bounds and partitions, unflushed rows included. Computed
-// when asked: parts by their descriptors, memtables by a pass over the designated timestamps of their visible rows.
+// Figures of one table for the statements that show them: rows, bounds and partitions, unflushed rows included. Each is
+// computed when it is asked for, from the descriptors of parts and the headers of blocks; rows of a memtable are looked
+// at only where a block is seen in part, holds replaced rows, or spans partitions whose rows are to be counted.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { rememberedTransactions } from '../memory/transactions.js'
 import type { PartitionFigures, TableFigures } from '../sql/catalog.js'
 import { blockAt, blockColumn, blockCount, dictionaryCount, lastWriteMicros, visibleRows } from '../storage/layout.js'
-import { partitionNamer } from '../storage/partition.js'
-import type { GenerationRef, TableVersion } from '../storage/schema.js'
+import { partitionDefault, partitionNamer } from '../storage/partition.js'
+import type { TableVersion } from '../storage/schema.js'
 import type { CatalogView } from './catalog-view.js'
 
 interface Bounds {
@@ -17,23 +19,73 @@ interface Bounds {
 
 export function tableFigures(memory: SharedMemory, view: CatalogView, tableId: number): TableFigures {
   const version = view.byId(tableId)
-  if (version === undefined) return noFigures
-  const partitions = partitionsOf(memory, version)
-  const all = [...partitions.values()]
-  const lastWrite = Math.max(0, ...version.generations.map(({ address }) => lastWriteMicros(memory, address)))
-  return {
-    rows: all.reduce((sum, { rows }) => sum + rows, 0),
-    minTs: all.reduce((least, { minTs }) => lesser(least, minTs), null as bigint | null),
-    maxTs: all.reduce((most, { maxTs }) => greater(most, maxTs), null as bigint | null),
-    lastWriteMicros: lastWrite === 0 ? null : lastWrite,
-    visibleTxn: view.visibleTransaction(version),
-    changesAfterTxn: view.changesAfterTxn(tableId),
-    rewrites: version.rewrites ?? 0,
-    pendingRows: version.generations.reduce((sum, { address }) => sum + visibleRows(memory, address), 0),
-    partitions: named(partitions),
-    symbolCounts: new Map(
-      version.dictionaries.map(([columnId, address]) => [columnId, dictionaryCount(memory, address)]),
-    ),
+  return version === undefined ? noFigures : new FiguresOfTable(memory, view, version)
+}
+
+class FiguresOfTable implements TableFigures {
+  readonly #memory: SharedMemory
+  readonly #view: CatalogView
+  readonly #version: TableVersion
+  #all: Bounds | undefined
+  #partitions: PartitionFigures[] | undefined
+
+  constructor(memory: SharedMemory, view: CatalogView, version: TableVersion) {
+    this.#memory = memory
+    this.#view = view
+    this.#version = version
+  }
+
+  get rows(): number {
+    return this.#bounds.rows
+  }
+
+  get minTs(): bigint | null {
+    return this.#bounds.minTs
+  }
+
+  get maxTs(): bigint | null {
+    return this.#bounds.maxTs
+  }
+
+  get lastWriteMicros(): number | null {
+    const { generations } = this.#version
+    const micros = Math.max(0, ...generations.map(({ address }) => lastWriteMicros(this.#memory, address)))
+    return micros === 0 ? null : micros
+  }
+
+  get visibleTxn(): number {
+    return this.#view.visibleTransaction(this.#version)
+  }
+
+  get changesAfterTxn(): readonly number[] {
+    return this.#view.changesAfterTxn(this.#version.schema.id)
+  }
+
+  get rewrites(): number {
+    return this.#version.rewrites ?? 0
+  }
+
+  get pendingRows(): number {
+    return this.#version.generations.reduce((sum, { address }) => sum + visibleRows(this.#memory, address), 0)
+  }
+
+  get partitions(): readonly PartitionFigures[] {
+    this.#partitions ??= named(partitionsOf(this.#memory, this.#version))
+    return this.#partitions
+  }
+
+  get symbolCounts(): ReadonlyMap<number, number> {
+    const { dictionaries } = this.#version
+    return new Map(dictionaries.map(([columnId, address]) => [columnId, dictionaryCount(this.#memory, address)]))
+  }
+
+  get transactions(): TableFigures['transactions'] {
+    return rememberedTransactions(this.#memory, this.#version.schema.id)
+  }
+
+  get #bounds(): Bounds {
+    this.#all ??= boundsOfAll(this.#memory, this.#version)
+    return this.#all
   }
 }
 
@@ -48,6 +100,7 @@ const noFigures: TableFigures = {
   pendingRows: 0,
   partitions: [],
   symbolCounts: new Map(),
+  transactions: new Map(),
 }
 
 function named(partitions: ReadonlyMap<string, Bounds>): PartitionFigures[] {
@@ -57,57 +110,90 @@ function named(partitions: ReadonlyMap<string, Bounds>): PartitionFigures[] {
 function partitionsOf(memory: SharedMemory, version: TableVersion): Map<string, Bounds> {
   const partitions = new Map<string, Bounds>()
   const timed = version.schema.timestampId >= 0
-  for (const part of version.parts) {
-    const bounds = boundsOf(partitions, part.partition)
-    bounds.rows += part.rows
-    bounds.bytes += part.bytes
-    if (timed) widen(bounds, part.minTs, part.maxTs)
+  for (const part of version.parts) addPart(boundsOf(partitions, part.partition), part, timed)
+  const nameOf = timed ? partitionNamer(version.schema) : () => partitionDefault
+  for (const block of visibleBlocks(memory, version)) {
+    const [name, last] = block.bounds === null ? [] : [nameOf(block.bounds.minTs), nameOf(block.bounds.maxTs)]
+    if (name !== undefined && name === last) addWhole(boundsOf(partitions, name), block)
+    else addRows(memory, block, (ts) => boundsOf(partitions, nameOf(ts)))
   }
-  for (const generation of version.generations) addGeneration(memory, version, generation, partitions)
   return partitions
 }
 
-function addGeneration(
-  memory: SharedMemory,
-  version: TableVersion,
-  generation: GenerationRef,
-  partitions: Map<string, Bounds>,
-): void {
-  const { schema } = version
-  const nameOf = partitionNamer(schema)
-  const visible = visibleRows(memory, generation.address)
-  let left = visible
-  for (let index = 0; index < blockCount(memory, generation.address) && left > 0; index++) {
-    const block = blockAt(memory, generation.address, index)
-    const rows = Math.min(left, memory.u32[(block + 8) >>> 2] as number)
-    left -= rows
-    if (schema.timestampId < 0) boundsOf(partitions, 'default').rows += rows
-    else {
-      const marks = memory.u32[(block + 36) >>> 2] as number
-      // Rows that a visible row of a DEDUP table has replaced are nobody's.
-      const isDead =
-        marks === 0
-          ? () => false
-          : (row: number) => {
-              const mark = Atomics.load(memory.u32, (marks >>> 2) + row)
-              return mark > 0 && mark - 1 < visible
-            }
-      addRows(memory.i64, blockColumn(memory, block, schema.timestampId) >>> 3, { rows, isDead }, nameOf, partitions)
+function boundsOfAll(memory: SharedMemory, version: TableVersion): Bounds {
+  const all = noBounds()
+  for (const part of version.parts) addPart(all, part, version.schema.timestampId >= 0)
+  for (const block of visibleBlocks(memory, version)) {
+    if (block.bounds === null) addRows(memory, block, () => all)
+    else addWhole(all, block)
+  }
+  return all
+}
+
+function addPart(bounds: Bounds, part: TableVersion['parts'][number], timed: boolean): void {
+  bounds.rows += part.rows
+  bounds.bytes += part.bytes
+  if (timed) widen(bounds, part.minTs, part.maxTs)
+}
+
+/** Rows of a memtable, as a reader sees them. */
+interface VisibleBlock {
+  readonly rows: number
+  /** Where the designated timestamps lie; null without such a column. */
+  readonly timestamps: number | null
+  /** Of all the rows; null where the rows themselves must be asked. */
+  readonly bounds: { readonly minTs: bigint; readonly maxTs: bigint } | null
+  /** A visible row has replaced this one. */
+  readonly isDead: ((row: number) => boolean) | null
+}
+
+function* visibleBlocks(memory: SharedMemory, { schema, generations }: TableVersion): Generator<VisibleBlock> {
+  const { u32, i64 } = memory
+  const timed = schema.timestampId >= 0
+  for (const { address } of generations) {
+    const visible = visibleRows(memory, address)
+    let left = visible
+    for (let index = 0; index < blockCount(memory, address) && left > 0; index++) {
+      const block = blockAt(memory, address, index)
+      const written = u32[(block + 8) >>> 2] as number
+      const rows = Math.min(left, written)
+      left -= rows
+      const marks = u32[(block + 36) >>> 2] as number
+      const isWhole = timed && rows === written && marks === 0
+      const bounds = { minTs: i64[(block + 16) >>> 3] as bigint, maxTs: i64[(block + 24) >>> 3] as bigint }
+      yield {
+        rows,
+        timestamps: timed ? blockColumn(memory, block, schema.timestampId) : null,
+        bounds: isWhole ? bounds : null,
+        isDead: marks === 0 ? null : deadRows(u32, marks, visible),
+      }
     }
   }
 }
 
-function addRows(
-  i64: BigInt64Array,
-  first: number,
-  { rows, isDead }: { readonly rows: number; readonly isDead: (row: number) => boolean },
-  nameOf: (ts: bigint) => string,
-  partitions: Map<string, Bounds>,
-): void {
+function deadRows(u32: Uint32Array, marks: number, visible: number): (row: number) => boolean {
+  return (row) => {
+    const mark = Atomics.load(u32, (marks >>> 2) + row)
+    return mark > 0 && mark - 1 < visible
+  }
+}
+
+function addWhole(into: Bounds, { rows, bounds }: VisibleBlock): void {
+  into.rows += rows
+  if (bounds !== null) widen(into, bounds.minTs, bounds.maxTs)
+}
+
+function addRows({ i64 }: SharedMemory, block: VisibleBlock, boundsAt: (ts: bigint) => Bounds): void {
+  const { rows, timestamps, isDead } = block
+  if (timestamps === null) {
+    boundsAt(0n).rows += rows
+    return
+  }
+  const first = timestamps >>> 3
   for (let row = 0; row < rows; row++) {
-    if (isDead(row)) continue
+    if (isDead?.(row)) continue
     const ts = i64[first + row] as bigint
-    const bounds = boundsOf(partitions, nameOf(ts))
+    const bounds = boundsAt(ts)
     bounds.rows += 1
     widen(bounds, ts, ts)
   }
@@ -116,9 +202,13 @@ function addRows(
 function boundsOf(partitions: Map<string, Bounds>, name: string): Bounds {
   const known = partitions.get(name)
   if (known !== undefined) return known
-  const bounds: Bounds = { rows: 0, bytes: 0, minTs: null, maxTs: null }
+  const bounds = noBounds()
   partitions.set(name, bounds)
   return bounds
+}
+
+function noBounds(): Bounds {
+  return { rows: 0, bytes: 0, minTs: null, maxTs: null }
 }
 
 function widen(bounds: Bounds, minTs: bigint, maxTs: bigint): void {

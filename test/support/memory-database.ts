@@ -298,6 +298,7 @@ function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
     symbolCounts: new Map(
       schema.columns.filter(({ type }) => type.name === 'SYMBOL').map(({ id }) => [id, distinctTexts(rows, id)]),
     ),
+    transactions: new Map(),
   }
 }
 

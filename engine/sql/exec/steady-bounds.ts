@@ -1,7 +1,6 @@
 // Bounds of the timestamps that share a value (a part, a bucket) with one of them.
 
-const int64Min = -(2n ** 63n)
-const int64Max = 2n ** 63n - 1n
+import { int64Max, int64Min } from '../../base/int64.js'
 
 /** How NULL is stored. */
 export const nullTicks = int64Min

@@ -1,14 +1,16 @@
 // wal_transactions('t'): the transactions of a table. Those of rows are counted by storage, changes of the schema by the
 // catalog, which remembers behind which rows they came since the start; older changes stand before everything.
-// When a transaction was made is known of the last one only.
+// Time, bounds and rows are known of the last transactions (memory/transactions.ts), the time only of those since the
+// start.
 
+import type { RowTransaction } from '../../memory/transactions.js'
 import type { TableVersion } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { TableFigures } from '../catalog.js'
 import { columnList } from './relation-columns.js'
 import type { SystemRelation } from './relations.js'
-import { isWalTable } from './tables-relations.js'
+import { isWalTable, microsOf } from './tables-relations.js'
 
 const columns = columnList(
   'sequencerTxn LONG, timestamp TIMESTAMP, walId INT, segmentId INT, segmentTxn INT, structureVersion LONG, minTimestamp TIMESTAMP, maxTimestamp TIMESTAMP, rowCount LONG, alterCommandType SHORT',
@@ -35,8 +37,9 @@ export function allWalTransactions({ catalog }: BindContext): SystemRelation {
   }
 }
 
-function transactionRows({ schema }: TableVersion, figures: TableFigures): Value[][] {
-  const { changesAfterTxn, lastWriteMicros } = figures
+function transactionRows(version: TableVersion, figures: TableFigures): Value[][] {
+  const { schema } = version
+  const { changesAfterTxn, transactions } = figures
   // Where among the others a statement that rewrote rows stood is not remembered: it comes last.
   const visibleTxn = figures.visibleTxn + figures.rewrites
   const forgotten = Math.max(0, schema.version - 1 - changesAfterTxn.length)
@@ -50,18 +53,16 @@ function transactionRows({ schema }: TableVersion, figures: TableFigures): Value
     if (isChange) structure++
     else txn++
     if (total - sequence >= shownMax) continue
-    const last = !isChange && txn === visibleTxn && lastWriteMicros !== null
+    const noted = isChange ? undefined : transactions.get(txn)
     const place = isChange ? [-1, -1, -1] : [1, 0, txn - 1]
-    rows.push([
-      BigInt(sequence),
-      last ? BigInt(lastWriteMicros) : null,
-      ...place,
-      BigInt(structure),
-      null,
-      null,
-      null,
-      0,
-    ])
+    const when = noted === undefined || noted.micros === 0 ? null : BigInt(noted.micros)
+    rows.push([BigInt(sequence), when, ...place, BigInt(structure), ...extentOf(version, noted), 0])
   }
   return rows
+}
+
+/** minTimestamp, maxTimestamp, rowCount. */
+function extentOf(version: TableVersion, noted: RowTransaction | undefined): Value[] {
+  if (noted === undefined) return [null, null, null]
+  return [microsOf(version, noted.minTs), microsOf(version, noted.maxTs), BigInt(noted.rows)]
 }

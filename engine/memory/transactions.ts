@@ -1,0 +1,69 @@
+// The last transactions of rows over all tables, as wal_transactions() shows them: a ring at a fixed place of the shared
+// memory that the writer fills and the main thread looks through.
+//
+//    0  count u32       transactions noted since the start
+//   64  entries, 40 bytes each:
+//        0  transaction f64   number within the table; 0 while the entry is being written
+//        8  micros f64        wall clock, microseconds since the epoch; 0: it was made before the start
+//       16  minTs i64         of the designated timestamp, in the table's unit; no meaning without one
+//       24  maxTs i64
+//       32  tableId u32
+//       36  rows u32
+
+import { transactionsAddress } from './layout.js'
+import type { SharedMemory } from './shared-memory.js'
+
+const entriesMax = 4096
+const entryBytes = 40
+const entriesAddress = transactionsAddress + 64
+
+export interface RowTransaction {
+  /** Within its table, from 1. */
+  readonly transaction: number
+  readonly tableId: number
+  readonly rows: number
+  /** 0: unknown. */
+  readonly micros: number
+  /** Of the designated timestamp, in the table's unit; no meaning without one. */
+  readonly minTs: bigint
+  readonly maxTs: bigint
+}
+
+export function noteTransaction(memory: SharedMemory, noted: RowTransaction): void {
+  const { u32, f64, i64 } = memory
+  const count = u32[transactionsAddress >>> 2] as number
+  const entry = entriesAddress + (count % entriesMax) * entryBytes
+  f64[entry >>> 3] = 0
+  f64[(entry + 8) >>> 3] = noted.micros
+  i64[(entry + 16) >>> 3] = noted.minTs
+  i64[(entry + 24) >>> 3] = noted.maxTs
+  u32[(entry + 32) >>> 2] = noted.tableId
+  u32[(entry + 36) >>> 2] = noted.rows
+  f64[entry >>> 3] = noted.transaction
+  Atomics.store(u32, transactionsAddress >>> 2, count + 1)
+}
+
+/** What is remembered of a table's transactions, by their number. */
+export function rememberedTransactions(memory: SharedMemory, tableId: number): Map<number, RowTransaction> {
+  const found = new Map<number, RowTransaction>()
+  const count = Atomics.load(memory.u32, transactionsAddress >>> 2)
+  for (let index = Math.max(0, count - entriesMax); index < count; index++) {
+    const entry = entriesAddress + (index % entriesMax) * entryBytes
+    const seen = entryAt(memory, entry)
+    // The writer has come round: the entry is another's now.
+    if (seen.transaction === 0 || memory.f64[entry >>> 3] !== seen.transaction) continue
+    if (seen.tableId === tableId) found.set(seen.transaction, seen)
+  }
+  return found
+}
+
+function entryAt({ u32, f64, i64 }: SharedMemory, entry: number): RowTransaction {
+  return {
+    transaction: f64[entry >>> 3] as number,
+    micros: f64[(entry + 8) >>> 3] as number,
+    minTs: i64[(entry + 16) >>> 3] as bigint,
+    maxTs: i64[(entry + 24) >>> 3] as bigint,
+    tableId: u32[(entry + 32) >>> 2] as number,
+    rows: u32[(entry + 36) >>> 2] as number,
+  }
+}

@@ -1,0 +1,81 @@
+// Goal: tables(), table_partitions() and wal_transactions() show what is there, in memtables and in parts, before and
+// after a restart.
+// Method: figures beside what queries over the rows themselves say.
+
+import { expect, test } from 'vitest'
+import { createFaultyDisk } from '../../support/faulty-files.js'
+import { InlineEngine } from '../../support/inline-engine.js'
+
+const day = '2024-01-0'
+
+async function open(disk = newDisk()): Promise<InlineEngine> {
+  const engine = new InlineEngine({ files: disk.files, settings: { flushAgeMs: 1e9 } })
+  await engine.settle()
+  return engine
+}
+
+function newDisk(): ReturnType<typeof createFaultyDisk> {
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  return disk
+}
+
+const transactions = `select sequencerTxn, timestamp is not null, minTimestamp, maxTimestamp, rowCount
+  from wal_transactions('t')`
+
+test('transactions have their time, bounds and rows; after a restart those of the log have bounds and rows', async () => {
+  const disk = newDisk()
+  const engine = await open(disk)
+  await engine.run('create table t (ts timestamp, v long) timestamp(ts) partition by day wal')
+  await engine.run(`insert into t values ('${day}2', 1), ('${day}1', 2), ('${day}3', 3)`)
+  await engine.run('alter table t add column w int')
+  await engine.run(`insert into t values ('${day}5', 1, 1)`)
+  const micros = (dayOfMonth: number): bigint => BigInt(Date.UTC(2024, 0, dayOfMonth)) * 1000n
+  const change = [false, null, null, null]
+  const [first, second] = [
+    [micros(1), micros(3), 3n],
+    [micros(5), micros(5), 1n],
+  ]
+  const numbered = (rows: unknown[][]): unknown[][] => rows.map((row, index) => [BigInt(index + 1), ...row])
+  const before = numbered([[true, ...first], change, [true, ...second]])
+  expect(await engine.rows(transactions)).toEqual(before)
+  disk.crash(2)
+  // Behind which rows a change came is forgotten.
+  const after = numbered([change, [false, ...first], [false, ...second]])
+  expect(await (await open(disk)).rows(transactions)).toEqual(after)
+})
+
+test('a table in nanoseconds shows microseconds', async () => {
+  const engine = await open()
+  await engine.run('create table t (ts timestamp_ns, v long) timestamp(ts) partition by day wal')
+  await engine.run(`insert into t values ('2024-01-01T00:00:00.000001999Z', 1)`)
+  const [row] = await engine.rows(transactions)
+  expect(row?.[2]).toBe(BigInt(Date.UTC(2024, 0, 1)) * 1000n + 1n)
+})
+
+test.each([
+  ['without keys', ''],
+  ['with keys, replaced rows among them', 'dedup upsert keys(ts, k)'],
+])('rows and bounds are those of queries: %s', async (_, dedup) => {
+  const engine = await open()
+  await engine.run(`create table t (ts timestamp, k long) timestamp(ts) partition by day wal ${dedup}`)
+  const insert = (first: number, rows: number, step: number): Promise<unknown> =>
+    engine.run(`insert into t select timestamp_sequence('${day}1'::timestamp + ${first} * ${step}, ${step}), x % 3
+      from long_sequence(${rows})`)
+  for (const settled of [false, true]) {
+    await insert(0, 1000, 200_000_000)
+    await insert(500, 1000, 200_000_000)
+    await insert(3, 5, 1000)
+    if (settled) {
+      await engine.run('checkpoint')
+      await insert(100, 10, 200_000_000)
+    }
+    const [seen] = await engine.rows('select count(), min(ts), max(ts) from t')
+    const figures = 'select table_row_count, table_min_timestamp, table_max_timestamp from tables()'
+    expect(await engine.rows(figures)).toEqual([seen])
+    const days = await engine.rows(`select to_str(ts, 'yyyy-MM-dd') d, count(), min(ts), max(ts) from t order by d`)
+    const partitions = `select name, numRows, minTimestamp, maxTimestamp from table_partitions('t')`
+    expect(await engine.rows(partitions)).toEqual(days)
+  }
+})
