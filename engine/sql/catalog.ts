@@ -20,6 +20,13 @@ export interface PartitionFigures {
   readonly maxTs: bigint | null
 }
 
+export interface SchemaChange {
+  /** Transactions of rows before it. */
+  readonly afterTxn: number
+  /** Wall clock, microseconds since the epoch. */
+  readonly micros: number
+}
+
 /** What is counted about a table besides its version. */
 export interface TableFigures {
   readonly rows: number
@@ -29,8 +36,8 @@ export interface TableFigures {
   readonly lastWriteMicros: number | null
   /** The last transaction of rows that queries see. */
   readonly visibleTxn: number
-  /** Changes of the schema that are remembered, oldest first: the transactions of rows before each. Older ones are not. */
-  readonly changesAfterTxn: readonly number[]
+  /** Those that are remembered, oldest first. */
+  readonly schemaChanges: readonly SchemaChange[]
   /** UPDATE and DELETE statements since the start. */
   readonly rewrites: number
   /** Rows that are in the log and not in parts. */

@@ -6,6 +6,7 @@
 import { assert } from '../base/assert.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import type { SchemaChange } from '../sql/catalog.js'
 import { visibleRows, visibleTransaction } from '../storage/layout.js'
 import type { TableSnapshot, TableVersion } from '../storage/schema.js'
 
@@ -20,8 +21,8 @@ const changesMax = 1000
 
 interface TableState {
   current: TableVersion
-  /** Row transactions before each change of the schema, oldest first; of the last changes since the start. */
-  readonly changesAfterTxn: number[]
+  /** The last changes since the start, oldest first. */
+  readonly schemaChanges: SchemaChange[]
   /** Queries by the version that they hold. */
   readonly holders: Map<number, number>
   dropped: boolean
@@ -90,8 +91,8 @@ export class CatalogView {
     return Math.max(0, ...inMemory, ...parts.map(({ maxTxn }) => maxTxn))
   }
 
-  changesAfterTxn(tableId: number): readonly number[] {
-    return this.#byId.get(tableId)?.changesAfterTxn ?? []
+  schemaChanges(tableId: number): readonly SchemaChange[] {
+    return this.#byId.get(tableId)?.schemaChanges ?? []
   }
 
   /** The same for whoever is done with them before anything else happens on this thread. */
@@ -139,7 +140,7 @@ export class CatalogView {
     const { id, name } = version.schema
     const state = this.#byId.get(id)
     if (state === undefined) {
-      this.#byId.set(id, { current: version, changesAfterTxn: [], holders: new Map(), dropped: false })
+      this.#byId.set(id, { current: version, schemaChanges: [], holders: new Map(), dropped: false })
     } else {
       this.#byName.delete(state.current.schema.name.toLowerCase())
       if (version.schema.version !== state.current.schema.version) this.#noteChange(state)
@@ -149,9 +150,9 @@ export class CatalogView {
     this.#byName.set(name.toLowerCase(), version)
   }
 
-  #noteChange({ current, changesAfterTxn }: TableState): void {
-    changesAfterTxn.push(this.visibleTransaction(current))
-    if (changesAfterTxn.length > changesMax) changesAfterTxn.shift()
+  #noteChange({ current, schemaChanges }: TableState): void {
+    schemaChanges.push({ afterTxn: this.visibleTransaction(current), micros: Date.now() * 1000 })
+    if (schemaChanges.length > changesMax) schemaChanges.shift()
   }
 
   #drop(tableId: number): void {

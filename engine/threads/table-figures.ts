@@ -4,7 +4,7 @@
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { rememberedTransactions } from '../memory/transactions.js'
-import type { PartitionFigures, TableFigures } from '../sql/catalog.js'
+import type { PartitionFigures, SchemaChange, TableFigures } from '../sql/catalog.js'
 import { blockAt, blockColumn, blockCount, dictionaryCount, lastWriteMicros, visibleRows } from '../storage/layout.js'
 import { partitionDefault, partitionNamer } from '../storage/partition.js'
 import type { TableVersion } from '../storage/schema.js'
@@ -57,8 +57,8 @@ class FiguresOfTable implements TableFigures {
     return this.#view.visibleTransaction(this.#version)
   }
 
-  get changesAfterTxn(): readonly number[] {
-    return this.#view.changesAfterTxn(this.#version.schema.id)
+  get schemaChanges(): readonly SchemaChange[] {
+    return this.#view.schemaChanges(this.#version.schema.id)
   }
 
   get rewrites(): number {
@@ -95,7 +95,7 @@ const noFigures: TableFigures = {
   maxTs: null,
   lastWriteMicros: null,
   visibleTxn: 0,
-  changesAfterTxn: [],
+  schemaChanges: [],
   rewrites: 0,
   pendingRows: 0,
   partitions: [],

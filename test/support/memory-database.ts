@@ -291,7 +291,7 @@ function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
     maxTs: all.map(({ maxTs }) => maxTs).reduce(most, null),
     lastWriteMicros: null,
     visibleTxn: txn,
-    changesAfterTxn: [],
+    schemaChanges: [],
     rewrites: 0,
     pendingRows: 0,
     partitions: all,

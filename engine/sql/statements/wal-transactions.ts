@@ -7,7 +7,7 @@ import type { RowTransaction } from '../../memory/transactions.js'
 import type { TableVersion } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
-import type { TableFigures } from '../catalog.js'
+import type { SchemaChange, TableFigures } from '../catalog.js'
 import { columnList } from './relation-columns.js'
 import type { SystemRelation } from './relations.js'
 import { isWalTable, microsOf } from './tables-relations.js'
@@ -39,23 +39,25 @@ export function allWalTransactions({ catalog }: BindContext): SystemRelation {
 
 function transactionRows(version: TableVersion, figures: TableFigures): Value[][] {
   const { schema } = version
-  const { changesAfterTxn, transactions } = figures
+  const { schemaChanges, transactions } = figures
   // Where among the others a statement that rewrote rows stood is not remembered: it comes last.
   const visibleTxn = figures.visibleTxn + figures.rewrites
-  const forgotten = Math.max(0, schema.version - 1 - changesAfterTxn.length)
-  const changes = [...new Array<number>(forgotten).fill(0), ...changesAfterTxn]
+  const forgotten = Math.max(0, schema.version - 1 - schemaChanges.length)
+  const changes = [...new Array<SchemaChange>(forgotten).fill({ afterTxn: 0, micros: 0 }), ...schemaChanges]
   const rows: Value[][] = []
   const total = visibleTxn + changes.length
   let structure = 0
   let txn = 0
   for (let sequence = 1; sequence <= total; sequence++) {
-    const isChange = structure < changes.length && (changes[structure] as number) <= txn
-    if (isChange) structure++
+    const next = changes[structure]
+    const change = next !== undefined && next.afterTxn <= txn ? next : undefined
+    if (change !== undefined) structure++
     else txn++
     if (total - sequence >= shownMax) continue
-    const noted = isChange ? undefined : transactions.get(txn)
-    const place = isChange ? [-1, -1, -1] : [1, 0, txn - 1]
-    const when = noted === undefined || noted.micros === 0 ? null : BigInt(noted.micros)
+    const noted = change === undefined ? transactions.get(txn) : undefined
+    const place = change === undefined ? [1, 0, txn - 1] : [-1, -1, -1]
+    const micros = (change ?? noted)?.micros ?? 0
+    const when = micros === 0 ? null : BigInt(micros)
     rows.push([BigInt(sequence), when, ...place, BigInt(structure), ...extentOf(version, noted), 0])
   }
   return rows

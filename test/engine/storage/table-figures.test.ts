@@ -32,17 +32,17 @@ test('transactions have their time, bounds and rows; after a restart those of th
   await engine.run('alter table t add column w int')
   await engine.run(`insert into t values ('${day}5', 1, 1)`)
   const micros = (dayOfMonth: number): bigint => BigInt(Date.UTC(2024, 0, dayOfMonth)) * 1000n
-  const change = [false, null, null, null]
+  const change = (known: boolean): unknown[] => [known, null, null, null]
   const [first, second] = [
     [micros(1), micros(3), 3n],
     [micros(5), micros(5), 1n],
   ]
   const numbered = (rows: unknown[][]): unknown[][] => rows.map((row, index) => [BigInt(index + 1), ...row])
-  const before = numbered([[true, ...first], change, [true, ...second]])
+  const before = numbered([[true, ...first], change(true), [true, ...second]])
   expect(await engine.rows(transactions)).toEqual(before)
   disk.crash(2)
   // Behind which rows a change came is forgotten.
-  const after = numbered([change, [false, ...first], [false, ...second]])
+  const after = numbered([change(false), [false, ...first], [false, ...second]])
   expect(await (await open(disk)).rows(transactions)).toEqual(after)
 })
 
