@@ -42,6 +42,11 @@ export interface DedupTools {
   readonly schema: TableSchema
 }
 
+export interface PieceTools<Piece extends DedupPiece> {
+  /** The piece with some things told otherwise. */
+  readonly changed: (piece: Piece, changes: Partial<DedupPiece>) => Piece
+}
+
 /** Whether counts that parts and memtables tell of themselves may count a key twice. */
 export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
   if (version.schema.dedupKeys.length === 0) return false
@@ -55,7 +60,7 @@ export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
 export function withoutRepeats<Piece extends DedupPiece, Run extends DedupRun<Piece>>(
   runs: readonly Run[],
   again: () => readonly Run[],
-  tools: DedupTools,
+  tools: DedupTools & PieceTools<Piece>,
 ): Run[] {
   const meeting = overlapping(runs)
   if (meeting.size === 0) return [...runs]
@@ -93,12 +98,15 @@ function overlapping(spans: readonly Span[]): Set<number> {
   return found
 }
 
-function markedPiece<Piece extends DedupPiece>(piece: Piece, others: readonly Piece[], tools: DedupTools): Piece {
+function markedPiece<Piece extends DedupPiece>(
+  piece: Piece,
+  others: readonly Piece[],
+  tools: DedupTools & PieceTools<Piece>,
+): Piece {
   const later = others.filter((other) => meet(piece, other))
   if (later.length === 0) return piece
   let marks: { readonly address: number; readonly own: boolean } | null = null
-  return {
-    ...piece,
+  return tools.changed(piece, {
     // A mark of 1 says: replaced by the first row, which every reader of the piece sees.
     visibleRows: Math.max(1, piece.visibleRows),
     get superseded(): number {
@@ -110,7 +118,7 @@ function markedPiece<Piece extends DedupPiece>(piece: Piece, others: readonly Pi
       marks = null
       piece.release()
     },
-  }
+  })
 }
 
 /** The piece's own marks, with those of repeated rows in a copy. */

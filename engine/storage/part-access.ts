@@ -22,8 +22,7 @@ export interface PartHandle {
 export interface PageStatistics {
   readonly nulls: number
   /** Integers and timestamps as bigint, FLOAT and DOUBLE as number; undefined when unknown or all null. */
-  readonly min: bigint | number | undefined
-  readonly max: bigint | number | undefined
+  readonly bounds: { readonly min: bigint | number; readonly max: bigint | number } | undefined
 }
 
 /** One per thread. Throws CorruptionError with file and offset when what lies on disk is not what was written. */

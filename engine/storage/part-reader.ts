@@ -49,6 +49,27 @@ interface OpenedPart extends PartHandle {
   readonly mappings: Map<number, ColumnMapping>
 }
 
+/** Most callers want one or the other. */
+class PageFigures implements PageStatistics {
+  readonly #column: PartColumn
+  readonly #page: number
+  readonly #range: number
+
+  constructor(column: PartColumn, page: number, range: number) {
+    this.#column = column
+    this.#page = page
+    this.#range = range
+  }
+
+  get nulls(): number {
+    return nullsAt(this.#column, this.#page)
+  }
+
+  get bounds(): PageStatistics['bounds'] {
+    return this.#range < 0 ? undefined : boundsAt(this.#column, this.#page, this.#range)
+  }
+}
+
 class PartReader implements PartAccess {
   private readonly files: Files
   private readonly directory: string
@@ -133,8 +154,7 @@ class PartReader implements PartAccess {
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined) return undefined
-    const bounds = mapping.range < 0 ? undefined : boundsAt(column, page, mapping.range)
-    return { nulls: nullsAt(column, page), min: bounds?.min, max: bounds?.max }
+    return new PageFigures(column, page, mapping.range)
   }
 
   forget(partIds: readonly number[]): void {

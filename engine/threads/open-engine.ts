@@ -31,6 +31,7 @@ import { QueryDoor } from './query-door.js'
 import { type Overdue, QueryWatch } from './query-watch.js'
 import { SmallDoor } from './small-door.js'
 import { startThread, type Thread } from './thread.js'
+import { type SentToQueryHost, ToldVersions } from './told-versions.js'
 import type { ConfiguredName } from './user-catalog.js'
 import { threadIds, wake } from './wake.js'
 
@@ -260,7 +261,8 @@ class EngineThreads {
     const ledger = this.#freeLedgers.pop() ?? 0
     this.#ledgers.set(threadId, ledger)
     const threadOptions: QueryThreadOptions = { directory, queryThreads, ledger, cacheAddress: this.#cacheAddress }
-    const thread = startThread<QueryThreadOptions, ToQueryHost, FromQueryHost>(
+    const told = new ToldVersions()
+    const started = startThread<QueryThreadOptions, SentToQueryHost, FromQueryHost>(
       this.#memory,
       threadId,
       'query-thread.js',
@@ -271,6 +273,7 @@ class EngineThreads {
         onEnd: (error) => this.#queryThreadEnded(threadId, error),
       },
     )
+    const thread: Thread<ToQueryHost> = { ...started, post: (message) => started.post(told.sent(message)) }
     this.#queryThreads.set(threadId, thread)
     this.#queries.addThread(thread)
   }

@@ -16,6 +16,7 @@ import { JobRunner } from './job-runner.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { QueryThreadOptions } from './open-engine.js'
 import { runWorker, workerContext } from './thread.js'
+import { HeardVersions, type SentToQueryHost } from './told-versions.js'
 import { wake } from './wake.js'
 
 const idleMs = 1000
@@ -26,7 +27,7 @@ const starvedMs = 2
 /** Helpers cost about this much before they are of any use. */
 const inviteAfterMs = 0.3
 
-const context = workerContext<QueryThreadOptions, ToQueryHost, FromQueryHost>()
+const context = workerContext<QueryThreadOptions, SentToQueryHost, FromQueryHost>()
 const { memory, threadId, options, post } = context
 const plain = createAllocator(memory, threadId)
 const allocator = options.ledger === 0 ? plain : recorded(plain, new Ledger(memory, options.ledger))
@@ -67,9 +68,10 @@ const tools = {
 }
 const jobs = new JobRunner(tools, post)
 const csv = new CsvRole({ memory, allocator: plain, kernels }, post)
+const versions = new HeardVersions()
 let closing = false
 
-runWorker<ToQueryHost>(context, receive, step, untilNextMs)
+runWorker<SentToQueryHost>(context, (message) => receive(versions.whole(message)), step, untilNextMs)
 
 function untilNextMs(): number {
   if (jobs.starved) return starvedMs

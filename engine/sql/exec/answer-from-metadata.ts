@@ -21,9 +21,7 @@ interface Figures {
 
 /** undefined: rows have to be read. */
 export function metadataOperator(context: ExecContext, plan: AggregatePlan, shape: ScanShape): Operator | undefined {
-  const { timestampId } = shape.snapshot.version.schema
-  if (plan.keys.length > 0 || shape.filter !== null || mayRepeat(shape.snapshot)) return undefined
-  if (!plan.aggregates.every((call) => isKnown(call, shape.columnIds, timestampId))) return undefined
+  if (!isMetadataOnly(plan, shape)) return undefined
   const figures = figuresOf(context, shape)
   if (figures === undefined) return undefined
   const row: Value[] = plan.aggregates.map(({ name }) => {
@@ -32,6 +30,15 @@ export function metadataOperator(context: ExecContext, plan: AggregatePlan, shap
     return name === 'min' ? figures.min : figures.max
   })
   return valuesOperator(context, plan.columns, (from) => (from === 0 ? [row] : []))
+}
+
+/** Whether parts and blocks may know the answer, unless a block that is not sorted is cut by a range. */
+export function isMetadataOnly(
+  { keys, aggregates }: Pick<AggregatePlan, 'keys' | 'aggregates'>,
+  { snapshot, filter, columnIds }: Pick<ScanShape, 'snapshot' | 'filter' | 'columnIds'>,
+): boolean {
+  if (keys.length > 0 || filter !== null || mayRepeat(snapshot)) return false
+  return aggregates.every((call) => isKnown(call, columnIds, snapshot.version.schema.timestampId))
 }
 
 function isKnown({ name, args }: AggregateCall, columnIds: readonly number[], timestampId: number): boolean {

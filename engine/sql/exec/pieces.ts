@@ -63,7 +63,9 @@ export function runsOf(
 ): Run[] {
   const { schema } = snapshot.version
   const list = (): Run[] => listRuns(memory, partAccess, snapshot, ranges)
-  return schema.dedupKeys.length === 0 ? list() : withoutRepeats(list(), list, { memory, space, schema })
+  return schema.dedupKeys.length === 0
+    ? list()
+    : withoutRepeats(list(), list, { memory, space, schema, changed: changedPiece })
 }
 
 function listRuns(
@@ -107,50 +109,93 @@ function partRun(
   const timed = version.schema.timestampId >= 0
   const pieces: Piece[] = []
   for (let page = 0; page < handle.pageCount; page++) {
-    const piece = pagePiece(partAccess, handle, page, timed)
-    if (!timed || touches(ranges, piece.minTs, piece.maxTs)) pieces.push(piece)
+    const outside = timed && !touches(ranges, handle.minTs[page] as bigint, handle.maxTs[page] as bigint)
+    if (!outside) pieces.push(new PagePiece(partAccess, handle, page, timed))
   }
   return runOf(pieces, timed, -1)
 }
 
-function pagePiece(partAccess: PartAccess, handle: PartHandle, page: number, timed: boolean): Piece {
-  const pinned = new Map<number, number>()
-  const packed = new Map<number, number>()
-  return {
-    source: handle.descriptor.id,
-    index: page,
-    rows: (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number),
-    minTs: timed ? (handle.minTs[page] as bigint) : timeMin,
-    maxTs: timed ? (handle.maxTs[page] as bigint) : timeMax,
-    sorted: timed,
-    superseded: 0,
-    visibleRows: 0,
-    column: (columnId) => {
-      const known = pinned.get(columnId)
-      if (known !== undefined) return known
-      const address = partAccess.pin(handle, columnId, page)
-      pinned.set(columnId, address)
-      return address
-    },
-    pick: (columnId, index, first, count, target) => {
-      if (pinned.has(columnId)) return false
-      const values = packed.get(columnId) ?? partAccess.pinPacked(handle, columnId, page)
-      packed.set(columnId, values)
-      if (values !== 0) partAccess.pick(values, index, first, count, target)
-      return values !== 0
-    },
-    nulls: (columnId) => partAccess.statistics(handle, columnId, page)?.nulls,
-    bounds: (columnId) => {
-      const { min, max } = partAccess.statistics(handle, columnId, page) ?? {}
-      return min === undefined || max === undefined ? undefined : { min, max }
-    },
-    release: () => {
-      for (const address of pinned.values()) partAccess.unpin(address)
-      for (const address of packed.values()) partAccess.unpin(address)
-      pinned.clear()
-      packed.clear()
-    },
+/** There may be thousands in a query that reads few of them: nothing is made before it is asked for. */
+class PagePiece implements Piece {
+  readonly source: number
+  readonly index: number
+  readonly rows: number
+  readonly minTs: bigint
+  readonly maxTs: bigint
+  readonly sorted: boolean
+  readonly superseded = 0
+  readonly visibleRows = 0
+  readonly #access: PartAccess
+  readonly #handle: PartHandle
+  #pinned: Map<number, number> | null = null
+  #packed: Map<number, number> | null = null
+
+  constructor(access: PartAccess, handle: PartHandle, page: number, timed: boolean) {
+    this.source = handle.descriptor.id
+    this.index = page
+    this.rows = (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number)
+    this.minTs = timed ? (handle.minTs[page] as bigint) : timeMin
+    this.maxTs = timed ? (handle.maxTs[page] as bigint) : timeMax
+    this.sorted = timed
+    this.#access = access
+    this.#handle = handle
   }
+
+  column(columnId: number): number {
+    const known = this.#pinned?.get(columnId)
+    if (known !== undefined) return known
+    const address = this.#access.pin(this.#handle, columnId, this.index)
+    this.#pinned ??= new Map()
+    this.#pinned.set(columnId, address)
+    return address
+  }
+
+  pick(columnId: number, index: number, first: number, count: number, target: number): boolean {
+    if (this.#pinned?.has(columnId) === true) return false
+    const values = this.#packed?.get(columnId) ?? this.#access.pinPacked(this.#handle, columnId, this.index)
+    this.#packed ??= new Map()
+    this.#packed.set(columnId, values)
+    if (values !== 0) this.#access.pick(values, index, first, count, target)
+    return values !== 0
+  }
+
+  nulls(columnId: number): number | undefined {
+    return this.#access.statistics(this.#handle, columnId, this.index)?.nulls
+  }
+
+  bounds(columnId: number): { readonly min: number | bigint; readonly max: number | bigint } | undefined {
+    return this.#access.statistics(this.#handle, columnId, this.index)?.bounds
+  }
+
+  release(): void {
+    if (this.#pinned !== null) for (const address of this.#pinned.values()) this.#access.unpin(address)
+    if (this.#packed !== null) for (const address of this.#packed.values()) this.#access.unpin(address)
+    this.#pinned = null
+    this.#packed = null
+  }
+}
+
+/** The piece with some things told otherwise. */
+export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
+  const same: Piece = {
+    source: piece.source,
+    index: piece.index,
+    rows: piece.rows,
+    minTs: piece.minTs,
+    maxTs: piece.maxTs,
+    sorted: piece.sorted,
+    visibleRows: piece.visibleRows,
+    // Asked for only when the piece is read: finding rows that later runs repeat is work.
+    get superseded(): number {
+      return piece.superseded
+    },
+    column: (columnId) => piece.column(columnId),
+    pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
+    nulls: (columnId) => piece.nulls(columnId),
+    bounds: (columnId) => piece.bounds(columnId),
+    release: () => piece.release(),
+  }
+  return Object.defineProperties(same, Object.getOwnPropertyDescriptors(changes)) as Piece
 }
 
 function generationRun(

@@ -19,6 +19,8 @@ import { scanRuns } from './zones.js'
 
 /** Fewer rows than this are not worth a batch of their own while there is something to merge with. */
 const sliceRowsMin = 256
+/** Backwards, where rows are turned around and somebody often wants the newest ones only, the first batch is no larger. */
+const firstBatchRows = 256
 
 /** `skips`: pieces that need not be read, asked when their turn has come. */
 export function orderedScanOperator(
@@ -123,6 +125,8 @@ class StreamMerge {
   #stretch: { readonly stream: Stream; rows: number } | null = null
   readonly #out: number[] = []
   readonly #reversed: number
+  /** Rows of a batch at most; grows. */
+  #batchRows: number
   readonly #filter: RowFilter | null
   /** Row numbers that passed the filter. */
   readonly #passed: number
@@ -138,6 +142,7 @@ class StreamMerge {
     this.#columnIds = shape.columnIds
     this.#types = shape.types
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
+    this.#batchRows = descending && filter === null ? firstBatchRows : batchRowsMax
     this.#reversed = descending ? context.space.take(batchRowsMax * 4) : 0
   }
 
@@ -301,7 +306,8 @@ class StreamMerge {
   }
 
   #stretchBatch(stretch: { readonly stream: Stream; rows: number }): Pull {
-    const rows = Math.min(batchRowsMax, stretch.rows)
+    const rows = Math.min(this.#batchRows, stretch.rows)
+    this.#batchRows = Math.min(batchRowsMax, this.#batchRows * 2)
     if (rows === 0) {
       this.#stretch = null
       return 'working'

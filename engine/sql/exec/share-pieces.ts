@@ -2,7 +2,7 @@
 // in the same order. What the writer may have moved meanwhile (the bounds and the order of a memtable's last block) is
 // taken from the list, so that every thread treats a piece alike.
 
-import type { Piece } from './pieces.js'
+import { changedPiece, type Piece } from './pieces.js'
 
 export interface PieceList {
   readonly sources: Float64Array
@@ -42,22 +42,5 @@ function alike(piece: Piece, list: PieceList, at: number): Piece {
   const minTs = list.minTs[at] as bigint
   const maxTs = list.maxTs[at] as bigint
   if (piece.sorted === sorted && piece.minTs === minTs && piece.maxTs === maxTs) return piece
-  return {
-    source: piece.source,
-    index: piece.index,
-    rows: piece.rows,
-    minTs,
-    maxTs,
-    sorted,
-    visibleRows: piece.visibleRows,
-    // Asked for only when the piece is read: finding rows that later runs repeat is work.
-    get superseded(): number {
-      return piece.superseded
-    },
-    column: (columnId) => piece.column(columnId),
-    pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
-    nulls: (columnId) => piece.nulls(columnId),
-    bounds: (columnId) => piece.bounds(columnId),
-    release: () => piece.release(),
-  }
+  return changedPiece(piece, { minTs, maxTs, sorted })
 }

@@ -15,7 +15,7 @@ export interface StreamShape {
   readonly ranges: readonly TimeRange[] | null
   readonly typeOf: (columnId: number) => DataType
   readonly descending: boolean
-  /** Pieces that need not be read; asked before anything of the piece is. */
+  /** Pieces that need not be read; asked before anything of the piece is, perhaps again and again. Once true, always. */
   readonly skips: (piece: Piece) => boolean
 }
 
@@ -57,7 +57,12 @@ export class Stream {
   settle(): boolean {
     if (this.piece !== null && this.from < this.to) return true
     this.close()
-    return this.#next < this.#pieces.length
+    for (; this.#next < this.#pieces.length; this.#next++) {
+      const next = this.#pieces[this.#next] as Piece
+      if (!this.#shape.skips(next)) return true
+      next.release()
+    }
+    return false
   }
 
   /** The first timestamp to come in reading order; a bound of it while the piece is not open. */
@@ -79,12 +84,8 @@ export class Stream {
   /** Opens the current piece; it may turn out to have no rows for us: settle again. */
   open(): void {
     if (this.piece !== null) return
-    const { context, timestampId, typeOf, ranges, skips } = this.#shape
+    const { context, timestampId, typeOf, ranges } = this.#shape
     const next = this.#pieces[this.#next++] as Piece
-    if (skips(next)) {
-      next.release()
-      return
-    }
     const piece = orderedView(context, next, timestampId, typeOf)
     this.piece = piece
     this.from = 0

@@ -4,7 +4,7 @@
 import { sortScratchBytes } from '../../kernels/sort.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
-import type { Piece } from './pieces.js'
+import { changedPiece, type Piece } from './pieces.js'
 
 /** The piece itself when it is sorted and all of its rows live. `typeOf` answers for every column that is read. */
 export function orderedView(
@@ -70,5 +70,5 @@ function gatheredPiece(
     space.give(order)
     piece.release()
   }
-  return { ...piece, rows, sorted: true, superseded: 0, column, pick: () => false, release }
+  return changedPiece(piece, { rows, sorted: true, superseded: 0, column, pick: () => false, release })
 }

@@ -5,6 +5,7 @@ import { unreachable } from '../../base/assert.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
 import { visitExpression } from '../bind/walk-expression.js'
 import type { Expression, Plan, Query, TimeRange } from '../plan/plan.js'
+import { isMetadataOnly } from './answer-from-metadata.js'
 import { touches } from './pieces.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
@@ -13,6 +14,8 @@ type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 const partsMax = 256
 /** Each part costs at least as much as this many values. */
 const partValues = 500
+/** Rows of a block that is not sorted are looked at by a kernel: so many cost as much as a value. */
+const unsortedValues = 32
 /** A restricted timestamp leaves about this share of what lies in memory. */
 const rangeShare = 1 / 16
 /** What a row of a sub-query's list or of an expansion may become. */
@@ -52,18 +55,35 @@ function planWork(plan: Plan, snapshots: readonly TableSnapshot[]): number {
       return planWork(plan.input, snapshots) * expansion * weightOf(plan.count)
     case 'limit':
       return limitWork(plan, snapshots)
+    case 'aggregate':
+      return metadataWork(plan, snapshots) ?? planWork(plan.input, snapshots) * weightsOf(plan)
     case 'filter':
     case 'project':
-    case 'aggregate':
     case 'sample':
     case 'latest':
     case 'sort':
     case 'distinct':
     case 'window':
-      return planWork(plan.input, snapshots) * Math.max(1, ...expressionsOf(plan).map(weightOf))
+      return planWork(plan.input, snapshots) * weightsOf(plan)
     default:
       return unreachable(plan)
   }
+}
+
+/** What parts and blocks know of themselves is asked, not read; of a range's ends it has to be read. */
+function metadataWork(
+  { input, ...plan }: PlanOf<'aggregate'>,
+  snapshots: readonly TableSnapshot[],
+): number | undefined {
+  const snapshot = input.kind === 'scan' ? snapshots[input.table] : undefined
+  if (input.kind !== 'scan' || snapshot === undefined || input.ranges !== null) return undefined
+  if (!isMetadataOnly(plan, { snapshot, filter: input.filter, columnIds: input.columnIds })) return undefined
+  const inMemory = snapshot.visibleRows.reduce((sum, rows) => sum + rows, 0)
+  return snapshot.version.parts.length + inMemory / unsortedValues
+}
+
+function weightsOf(plan: Plan): number {
+  return Math.max(1, ...expressionsOf(plan).map(weightOf))
 }
 
 function expressionsOf(plan: Plan): readonly Expression[] {

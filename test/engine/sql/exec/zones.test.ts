@@ -77,7 +77,9 @@ test('pages without candidates are not among the runs', () => {
   const part = { id: 1, rows: 30, minTs: 0n, maxTs: 29n, minTxn: 1, maxTxn: 1 } as PartDescriptor
   const partAccess = {
     open: () => ({ descriptor: part, rows: 30, pageCount: 3, firstRows: [0, 10, 20, 30], minTs: [], maxTs: [] }),
-    statistics: (_part: unknown, _column: number, page: number) => ({ min: bounds[page]?.[0], max: bounds[page]?.[1] }),
+    statistics: (_part: unknown, _column: number, page: number) => ({
+      bounds: { min: bounds[page]?.[0], max: bounds[page]?.[1] },
+    }),
   }
   const version = { schema: { timestampId: -1, dedupKeys: [], columns: [] }, parts: [part], generations: [] }
   const column: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position: 0 }
