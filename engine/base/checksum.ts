@@ -7,3 +7,33 @@ import { crc32 as zlibCrc32 } from 'node:zlib'
 export function crc32(bytes: Uint8Array, seed = 0): number {
   return zlibCrc32(bytes, seed)
 }
+
+/** CRC-32 of bytes that follow each other, of the checksums of both parts and the length of the second. */
+export function joinedCrc32(first: number, second: number, secondBytes: number): number {
+  // Appending n bytes multiplies the first remainder by x^(8n) modulo the polynomial.
+  let factor = 0x80000000
+  for (let rest = secondBytes, power = 3; rest > 0; rest >>>= 1, power++) {
+    if ((rest & 1) === 1) factor = timesModulo(powers[power & 31] as number, factor)
+  }
+  return (timesModulo(factor, first) ^ second) >>> 0
+}
+
+/** Product of two polynomials, bits in reverse order, modulo that of the checksum. */
+function timesModulo(a: number, b: number): number {
+  let product = 0
+  let shifted = b
+  for (let bit = 31; bit >= 0; bit--) {
+    if (((a >>> bit) & 1) === 1) product ^= shifted
+    shifted = (shifted & 1) === 1 ? (shifted >>> 1) ^ 0xedb88320 : shifted >>> 1
+  }
+  return product >>> 0
+}
+
+/** x^(2^n) at n. */
+const powers = powersOfX()
+
+function powersOfX(): number[] {
+  const all = [0x40000000]
+  for (let last = all[0] as number; all.length < 32; all.push(last)) last = timesModulo(last, last)
+  return all
+}

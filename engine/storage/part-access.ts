@@ -4,6 +4,7 @@
 //
 // A page is the unit of caching and of work. All columns of a part have their page boundaries at the same rows.
 
+import type { StoredPage } from './part-stored.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
 
 /** An opened part. Immutable; cached per thread. */
@@ -46,6 +47,8 @@ export interface PartAccess {
   pick(packed: number, index: number, first: number, count: number, target: number): void
   /** The zone map of a column that has one (integers, timestamps, floating point, symbols by null count only). */
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined
+  /** The page as it lies in the file; undefined when the part has no such column, or this access only reads memory. */
+  stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined
   /** Forgets the handles of parts that no version names any more. Their cached pages age out. */
   forget(partIds: readonly number[]): void
   close(): void

@@ -42,9 +42,7 @@ export function damaged({ file, offset }: Pick<PageInFile, 'file' | 'offset'>, m
 export function readPage({ kernel, scratch }: DecodeTools, place: PageInFile): RawPage {
   const { memory } = scratch
   const address = scratch.room('encoded', place.bytes)
-  const body = memory.u8.subarray(address, address + place.bytes)
-  if (place.file.read(body, place.offset + place.headerBytes) < place.bytes) throw damaged(place, 'a part is cut off')
-  if (crc32(body) !== place.crc) throw damaged(place, 'the checksum of a page is wrong')
+  readBody({ scratch }, place, address)
   if (place.codec === pageCodecs.none) return { place, address, bytes: place.bytes }
   const target = scratch.room('page', place.rawBytes)
   const from = { address, bytes: place.bytes }
@@ -52,6 +50,13 @@ export function readPage({ kernel, scratch }: DecodeTools, place: PageInFile): R
     throw damaged(place, 'a page cannot be decompressed')
   }
   return { place, address: target, bytes: place.rawBytes }
+}
+
+/** The page's bytes as they lie in the file, checked, to an address. */
+export function readBody({ scratch }: Pick<DecodeTools, 'scratch'>, place: PageInFile, address: number): void {
+  const body = scratch.memory.u8.subarray(address, address + place.bytes)
+  if (place.file.read(body, place.offset + place.headerBytes) < place.bytes) throw damaged(place, 'a part is cut off')
+  if (crc32(body) !== place.crc) throw damaged(place, 'the checksum of a page is wrong')
 }
 
 /** Room for a decoded page. The target's texts follow its entries. */

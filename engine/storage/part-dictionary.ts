@@ -45,6 +45,11 @@ export class ChunkDictionary {
     return this.word(12)
   }
 
+  /** Values that were added. */
+  get added(): number {
+    return this.indexCount
+  }
+
   /** Bytes of the PLAIN dictionary page. */
   get bytes(): number {
     return this.width > 0 ? this.count * this.width : this.word(24)

@@ -127,6 +127,12 @@ export function nullsAt({ pages }: PartColumn, page: number): number {
   return pages.readUInt32LE(page * pageBytes + 24)
 }
 
+/** The page's bounds as the range kernel left them. */
+export function rangeBytesAt({ pages }: PartColumn, page: number): Uint8Array | undefined {
+  const at = page * pageBytes
+  return pages.readUInt32LE(at + 28) === 0 ? undefined : Uint8Array.from(pages.subarray(at + 32, at + 48))
+}
+
 /** The page's bounds; undefined when it has no value, or its type no bounds. */
 export function boundsAt(
   { pages }: PartColumn,

@@ -24,6 +24,7 @@ import {
 } from './part-decode.js'
 import { boundsAt, nullsAt, type PartColumn, type PartIndex, pageAt, readPartIndex } from './part-index.js'
 import { Scratch } from './part-scratch.js'
+import { type StoredOptions, type StoredPage, storedPage } from './part-stored.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
 
 export interface PartAccessOptions {
@@ -155,6 +156,31 @@ class PartReader implements PartAccess {
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined) return undefined
     return new PageFigures(column, page, mapping.range)
+  }
+
+  stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const mapping = opened.mappings.get(columnId)
+    if (column === undefined || mapping === undefined) return undefined
+    const withFile: StoredOptions['withFile'] = (read) => {
+      const file = this.files.open(opened.path, 'read')
+      try {
+        return read(file)
+      } finally {
+        file.close()
+      }
+    }
+    const dictionary: StoredOptions['dictionary'] = (use) => {
+      const { data, decoded } = this.pinDictionary(opened, column, columnId, mapping)
+      try {
+        use(decoded.address, decoded.count)
+      } finally {
+        this.cache.unpin(data)
+      }
+    }
+    const { tools } = this
+    return storedPage({ tools, index: opened.index, column, page, partId: opened.descriptor.id, withFile, dictionary })
   }
 
   forget(partIds: readonly number[]): void {

@@ -21,43 +21,130 @@ export const codecIds: Readonly<Record<ParquetCodec, number>> = {
   LZ4: 7,
 }
 
-/** Compresses bytes that lie at an address; the result belongs to the caller. */
-export type PageCompressor = (address: number, bytes: number) => Uint8Array
+/** Bytes to compress. */
+export interface Packing {
+  readonly address: number
+  readonly bytes: number
+  /** Free bytes in front of the result. */
+  readonly before: number
+  /** False: somebody has found that these bytes hold no repetitions, so that Snappy and LZ4 need not look for any. */
+  readonly gain: boolean
+}
 
+/** The result, with the bytes in front of it, lies in memory that was taken for it. */
+export type PageCompressor = (packing: Packing) => Uint8Array
+
+/** `take`: memory that lives as long as the row group. */
 export function pageCompressor(
   { codec, level }: Pick<ParquetEncoding, 'codec' | 'level'>,
   kernel: ParquetKernel,
   scratch: Scratch,
+  take: (bytes: number) => number,
 ): PageCompressor {
   const { memory } = scratch
-  const copied = (address: number, bytes: number): Uint8Array => memory.u8.slice(address, address + bytes)
+  const placed = (before: number, bytes: Uint8Array): Uint8Array => {
+    const address = take(before + bytes.length)
+    memory.u8.set(bytes, address + before)
+    return memory.u8.subarray(address, address + before + bytes.length)
+  }
+  const { head, match, foreign } = codecOf(codec, level)
+  return ({ address, bytes, before, gain }) => {
+    if (foreign !== null) return placed(before, foreign(memory.u8.slice(address, address + bytes)))
+    const pack = match === null || !gain ? null : (from: number, count: number) => match(kernel, scratch, from, count)
+    if (pack !== null && pays(pack, address, bytes)) return placed(before, pack(address, bytes))
+    const target = take(before + headBytesMax + bytes + (bytes >>> 7))
+    const start = literalHead(head, bytes)
+    memory.u8.set(start, target + before)
+    memory.u8.copyWithin(target + before + start.length, address, address + bytes)
+    return memory.u8.subarray(target, target + before + start.length + bytes)
+  }
+}
+
+/** Bytes from the middle that are compressed to see whether it pays, and by how much it has to. */
+const sampleBytes = 16 * 1024
+const gainMin = 0.85
+
+function pays(pack: (address: number, bytes: number) => Uint8Array, address: number, bytes: number): boolean {
+  if (bytes < sampleBytes * 4) return true
+  return pack(address + (bytes >>> 1), sampleBytes).length < sampleBytes * gainMin
+}
+
+interface CodecWays {
+  /** What precedes bytes that are not compressed. */
+  readonly head: 'snappy' | 'lz4' | null
+  readonly match: ((kernel: ParquetKernel, scratch: Scratch, address: number, bytes: number) => Uint8Array) | null
+  readonly foreign: ((bytes: Uint8Array) => Uint8Array) | null
+}
+
+function codecOf(codec: ParquetCodec, level: number): CodecWays {
+  const foreign = (compress: (bytes: Uint8Array) => Uint8Array): CodecWays => ({
+    head: null,
+    match: null,
+    foreign: compress,
+  })
   switch (codec) {
     case 'NONE':
-      return copied
+      return { head: null, match: null, foreign: null }
     case 'SNAPPY':
-      return (address, bytes) => snappy(kernel, scratch, address, bytes)
+      return { head: 'snappy', match: snappy, foreign: null }
+    case 'LZ4':
+      return { head: 'lz4', match: lz4, foreign: null }
     case 'GZIP':
-      return (address, bytes) => zlib.gzipSync(copied(address, bytes), { level })
-    case 'BROTLI': {
-      const params = { [zlib.constants.BROTLI_PARAM_QUALITY]: level }
-      return (address, bytes) => zlib.brotliCompressSync(copied(address, bytes), { params })
-    }
+      return foreign((bytes) => zlib.gzipSync(bytes, { level }))
+    case 'BROTLI':
+      return foreign((bytes) =>
+        zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: level } }),
+      )
     case 'ZSTD': {
       const compress = zstd()
-      return (address, bytes) => compress(copied(address, bytes), level)
+      return foreign((bytes) => zstdWhereItPays(bytes, (input) => compress(input, level)))
     }
-    case 'LZ4':
-      return (address, bytes) => lz4(kernel, scratch, address, bytes)
     case 'LZO':
-      return (address, bytes) => framedLzo(copied(address, bytes))
+      return foreign(framedLzo)
   }
+}
+
+const headBytesMax = 16
+
+/** What before plain bytes makes them a block of the codec; null where there is no such thing. */
+export function plainHead(codec: ParquetCodec, bytes: number): readonly number[] | null {
+  switch (codec) {
+    case 'NONE':
+      return []
+    case 'SNAPPY':
+      return literalHead('snappy', bytes)
+    case 'LZ4':
+      return literalHead('lz4', bytes)
+    default:
+      return null
+  }
+}
+
+function literalHead(form: CodecWays['head'], bytes: number): number[] {
+  if (form === null) return []
+  const head: number[] = []
+  if (form === 'lz4') {
+    // The literals of a last sequence.
+    head.push(Math.min(bytes, 15) << 4)
+    let rest = bytes - 15
+    for (; rest >= 255; rest -= 255) head.push(255)
+    if (rest >= 0) head.push(rest)
+    return head
+  }
+  // Their number as a varint, then the tag of a literal with its length in four bytes.
+  let rest = bytes
+  for (; rest >= 128; rest >>>= 7) head.push((rest & 127) | 128)
+  head.push(rest)
+  const last = bytes - 1
+  if (bytes > 0) head.push(63 << 2, last & 255, (last >>> 8) & 255, (last >>> 16) & 255, last >>> 24)
+  return head
 }
 
 function lz4(kernel: ParquetKernel, scratch: Scratch, address: number, bytes: number): Uint8Array {
   const limit = bytes + (bytes >>> 6) + 64
   const target = scratch.room('compressed', limit)
   const size = kernel.lz4Compress(address, bytes, target, limit, scratch.room('lz4Table', lz4TableBytes))
-  return scratch.memory.u8.slice(target, target + size)
+  return scratch.memory.u8.subarray(target, target + size)
 }
 
 /** Hadoop's framing, which Parquet's LZO means: bytes before and after compression, big-endian, then the block. */
@@ -73,7 +160,36 @@ function framedLzo(bytes: Uint8Array): Uint8Array {
 function snappy(kernel: ParquetKernel, scratch: Scratch, address: number, bytes: number): Uint8Array {
   const target = scratch.room('compressed', bytes + Math.ceil(bytes / 6) + 64)
   const size = kernel.snappyCompress(address, bytes, target, scratch.room('lz4Table', lz4TableBytes))
-  return scratch.memory.u8.slice(target, target + size)
+  return scratch.memory.u8.subarray(target, target + size)
+}
+
+/** It also finds gains that are too small for what they cost. */
+const zstdGainMin = 0.9
+const zstdBlockBytesMax = 128 * 1024
+
+function zstdWhereItPays(bytes: Uint8Array, compress: (bytes: Uint8Array) => Uint8Array): Uint8Array {
+  if (bytes.length < sampleBytes * 4) return compress(bytes)
+  const middle = bytes.length >>> 1
+  const sample = compress(bytes.subarray(middle, middle + sampleBytes))
+  return sample.length < sampleBytes * zstdGainMin ? compress(bytes) : zstdStored(bytes)
+}
+
+/** Magic, a header that says the size in four bytes, and raw blocks of at most 128 KiB, each behind type and size in 24 bits. */
+function zstdStored(bytes: Uint8Array): Uint8Array {
+  const blocks = Math.ceil(bytes.length / zstdBlockBytesMax)
+  const frame = Buffer.allocUnsafe(9 + blocks * 3 + bytes.length)
+  frame.writeUInt32LE(0xfd2fb528, 0)
+  frame.writeUInt8(0xa0, 4)
+  frame.writeUInt32LE(bytes.length, 5)
+  let at = 9
+  for (let from = 0; from < bytes.length; from += zstdBlockBytesMax) {
+    const block = bytes.subarray(from, from + zstdBlockBytesMax)
+    const last = from + block.length === bytes.length ? 1 : 0
+    frame.writeUIntLE(block.length * 8 + last, at, 3)
+    frame.set(block, at + 3)
+    at += 3 + block.length
+  }
+  return frame
 }
 
 type ZstdCompress = (bytes: Uint8Array, level: number) => Uint8Array

@@ -9,11 +9,13 @@ import { ChunkDictionary } from '../../storage/part-dictionary.js'
 import type { BodyEncoding, PageTools, PreparedPage } from '../../storage/part-page.js'
 import { bodyBytesMax, encodingOfBody, writeBody, writeLevels } from '../../storage/part-page.js'
 import type { Scratch } from '../../storage/part-scratch.js'
+import type { StoredPage } from '../../storage/part-stored.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import type { BloomHashes } from './encode-parquet-bloom.js'
 import { createGather, type Gather, type GatheredSymbols } from './encode-parquet-gather.js'
 import { dataPage, dictionaryPage, type EncodedPage, type ExportTools } from './encode-parquet-page.js'
+import { type IndexMap, passes, takeStored } from './encode-parquet-stored.js'
 import { exportMappingOf, gatherFormOf } from './encode-parquet-types.js'
 import type { Vector } from './vector.js'
 
@@ -32,6 +34,11 @@ export interface ExportedChunk {
 }
 
 export interface ExportedColumn {
+  /**
+   * Takes a whole page as it lies in a part, with the dictionary of its table's symbols; false, and nothing was taken, when
+   * its rows have to be appended.
+   */
+  takeStored(stored: StoredPage, dictionary: number): boolean
   /** Adds rows [from, to); pages may be made on the way. */
   append(vector: Vector, from: number, to: number): void
   /** The column's part of the row group; the next one begins. */
@@ -41,8 +48,10 @@ export interface ExportedColumn {
 }
 
 const dictionaryNames = ['dictionaryIndexes', 'dictionarySlots', 'dictionaryValues', 'dictionaryOffsets']
-const textLimits = { count: 2 ** 16, bytes: 1024 * 1024 }
-const fixedLimits = { count: 2 ** 15, bytes: 0 }
+/** As large as those of parts, whose dictionaries are taken. */
+const limits = { count: 2 ** 20, bytes: 4 * 1024 * 1024 }
+/** Beyond these, rows that are encoded here do not join. */
+const joinLimits = { fixedCount: 2 ** 15, textCount: 2 ** 16, textBytes: 1024 * 1024 }
 /** More distinct values than this share of the first page: the dictionary would not pay. */
 const distinctShareMax = 0.5
 /** Room for the lengths of levels before a page. */
@@ -56,8 +65,13 @@ export class FlatColumn implements ExportedColumn {
   private readonly own: Scratch
   private dictionary: ChunkDictionary | null = null
   private indexed = 0
+  /** No more values join the dictionary in this row group. */
+  private closed = false
+  /** Of the last part whose dictionary was taken: its indexes' places in the row group's. */
+  private mapped: { readonly partId: number; readonly count: number; readonly same: boolean } | null = null
   /** Once a row group has found that a dictionary does not pay, the others do not try. */
   private hopeless = false
+  private readonly type: DataType
   private readonly bloom: BloomHashes | null
   private pages: EncodedPage[] = []
   private ranges: (Uint8Array | undefined)[] = []
@@ -68,6 +82,7 @@ export class FlatColumn implements ExportedColumn {
   constructor(tools: ExportTools, context: ExecContext, type: DataType, bloom: BloomHashes | null) {
     this.tools = tools
     this.bloom = bloom
+    this.type = type
     this.own = tools.ownScratch()
     const mapping = exportMappingOf(type)
     this.page = { kernel: tools.kernel, scratch: tools.scratch, mapping }
@@ -87,6 +102,55 @@ export class FlatColumn implements ExportedColumn {
     }
   }
 
+  takeStored(stored: StoredPage, dictionary: number): boolean {
+    const { tools, page } = this
+    if (this.bloom !== null || !passes(stored, this.type, tools.encoding.pageBytes)) return false
+    if (this.gather.rows > 0) this.flush()
+    const map = stored.encoding === encodings.dictionary ? this.mapOf(stored, dictionary) : null
+    if (map === undefined) return false
+    const taken = takeStored(tools, page, stored, map)
+    this.used.add(taken.encoding)
+    this.values += stored.rows
+    this.nulls += stored.nulls
+    this.ranges.push(tools.encoding.statistics && page.mapping.range >= 0 ? stored.range : undefined)
+    this.pages.push(taken.page)
+    this.waitingBytes += taken.page.header.length + taken.page.body.length
+    return true
+  }
+
+  /** Where the entries of a part's dictionary are in the row group's: null as they were, undefined when they do not fit. */
+  private mapOf(stored: StoredPage, dictionary: number): IndexMap | null | undefined {
+    if (this.mapped?.partId !== stored.partId) {
+      this.mapped = null
+      stored.dictionary((values, count) => this.noteEntries(stored.partId, values, count, dictionary))
+    }
+    const { mapped } = this
+    if (mapped === null) return undefined
+    if (mapped.same) return null
+    const entries = this.gather.symbols?.count ?? (this.dictionary as ChunkDictionary).count
+    return { address: this.own.room('mapped', mapped.count * 4), count: mapped.count, bits: indexBits(entries) }
+  }
+
+  private noteEntries(partId: number, values: number, count: number, dictionary: number): void {
+    const { gather, own } = this
+    const target = own.room('mapped', count * 4)
+    if (gather.symbols !== null) gather.mapSymbols({ address: values, dictionary }, count, target)
+    else {
+      this.dictionary ??= this.newDictionary()
+      const first = this.dictionary.added
+      if (!this.dictionary.add(values, count)) return
+      const indexes = this.dictionary.indexesFrom(first)
+      own.memory.u8.copyWithin(target, indexes, indexes + count * 4)
+    }
+    const map = own.memory.u32.subarray(target >>> 2, (target >>> 2) + count)
+    this.mapped = { partId, count, same: map.every((to, from) => to === from) }
+  }
+
+  private newDictionary(): ChunkDictionary {
+    const width = this.gather.holdsTexts ? 0 : this.page.mapping.diskBytes
+    return new ChunkDictionary(this.tools.kernel, this.own, width, limits)
+  }
+
   finish(): ExportedChunk {
     if (this.gather.rows > 0) this.flush()
     const dictionary = this.dictionaryOfGroup()
@@ -95,6 +159,8 @@ export class FlatColumn implements ExportedColumn {
     const bloom = this.bloomOfGroup()
     const chunk = { dictionary, pages, ranges, values, nulls, bloom, encodings: [...this.used, encodings.rle] }
     this.dropDictionary()
+    this.mapped = null
+    this.closed = false
     this.indexed = 0
     this.pages = []
     this.ranges = []
@@ -178,7 +244,7 @@ export class FlatColumn implements ExportedColumn {
   private body(prepared: PreparedPage, target: number): { encoding: number; bytes: number } {
     const symbols = this.gather.symbols
     if (symbols !== null) return this.indexes(prepared.values, prepared.present, symbols.count, target)
-    const first = this.indexed
+    const first = this.dictionary?.added ?? 0
     if (this.joins(prepared)) {
       const dictionary = this.dictionary as ChunkDictionary
       return this.indexes(dictionary.indexesFrom(first), prepared.present, dictionary.count, target)
@@ -210,7 +276,7 @@ export class FlatColumn implements ExportedColumn {
     target: number,
   ): { encoding: number; bytes: number } {
     const { kernel, memory } = { kernel: this.tools.kernel, memory: this.tools.scratch.memory }
-    const bits = entries <= 2 ? 1 : 32 - Math.clz32(entries - 1)
+    const bits = indexBits(entries)
     memory.u8[target] = bits
     const bytes = kernel.packIndexes(indexes, count, bits, target + 1)
     return { encoding: encodings.dictionary, bytes: bytes + 1 }
@@ -218,21 +284,25 @@ export class FlatColumn implements ExportedColumn {
 
   /** Whether the page's values are in the dictionary now. */
   private joins({ values, present }: PreparedPage): boolean {
-    if (this.hopeless) return false
-    if (this.pages.length === 0) {
-      const width = this.gather.holdsTexts ? 0 : this.page.mapping.diskBytes
-      this.dictionary = new ChunkDictionary(this.tools.kernel, this.own, width, width === 0 ? textLimits : fixedLimits)
-    }
+    if (this.hopeless || this.closed) return false
+    if (this.dictionary === null && this.pages.length === 0) this.dictionary = this.newDictionary()
     const { dictionary } = this
-    if (dictionary === null || this.indexed !== this.values - this.nulls) return false
+    if (dictionary === null) return false
     const added = dictionary.add(values, present)
-    if (this.pages.length === 0 && (!added || dictionary.count > present * distinctShareMax)) {
+    const small = added && this.isSmall(dictionary)
+    if (this.pages.length === 0 && (!small || dictionary.count > present * distinctShareMax)) {
       this.hopeless = present > 1000
       this.dropDictionary()
       return false
     }
+    this.closed = !small
     if (added) this.indexed += present
     return added
+  }
+
+  private isSmall({ count, bytes }: ChunkDictionary): boolean {
+    if (!this.gather.holdsTexts) return count <= joinLimits.fixedCount
+    return count <= joinLimits.textCount && bytes <= joinLimits.textBytes
   }
 
   private dictionaryOfGroup(): EncodedPage | null {
@@ -261,4 +331,8 @@ export class FlatColumn implements ExportedColumn {
     this.dictionary = null
     for (const name of dictionaryNames) this.own.drop(name)
   }
+}
+
+function indexBits(entries: number): number {
+  return entries <= 2 ? 1 : 32 - Math.clz32(entries - 1)
 }

@@ -40,6 +40,8 @@ export interface Gather {
   prepare(page: PageTools): PreparedPage
   reset(): void
   groupEnded(): void
+  /** Indexes of the group's texts for ids of a dictionary (i32), of columns with symbols. */
+  mapSymbols(ids: Pick<Vector, 'address' | 'dictionary'>, count: number, target: number): void
 }
 
 export interface GatherOptions {
@@ -117,7 +119,16 @@ class FixedGather implements Gather {
     this.known.clear()
   }
 
-  private takeSymbols({ address, dictionary }: Vector, from: number, count: number, target: number): void {
+  mapSymbols(ids: Pick<Vector, 'address' | 'dictionary'>, count: number, target: number): void {
+    this.takeSymbols(ids, 0, count, target)
+  }
+
+  private takeSymbols(
+    { address, dictionary }: Pick<Vector, 'address' | 'dictionary'>,
+    from: number,
+    count: number,
+    target: number,
+  ): void {
     const { i32 } = this.options.own.memory
     let map = this.known.get(dictionary) ?? new Int32Array(0)
     const source = (address >>> 2) + from
@@ -252,6 +263,8 @@ class TextGather implements Gather {
   }
 
   groupEnded(): void {}
+
+  mapSymbols(): void {}
 }
 
 function madeBytes(type: DataType, value: Exclude<Value, null>): Uint8Array {

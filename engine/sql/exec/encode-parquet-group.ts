@@ -1,12 +1,13 @@
 // Row groups of an exported Parquet file while they are made, and how one that a helping thread has made reaches the lead.
 //
-// Packed groups, in shared memory: count of groups u32 | bytes of the text u32 | text (JSON, see Shape) | pages of all
-// columns one behind the other, each header before its body.
+// Packed groups, in shared memory: count of groups u32 | bytes of the text u32 | text (JSON, see Shape) | headers of the pages
+// of all columns and Bloom filters, one behind the other. Bodies stay where they are.
 
 import type { Allocator } from '../../memory/budgets.js'
 import { budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { Scratch } from '../../storage/part-scratch.js'
+import type { StoredPage } from '../../storage/part-stored.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { BloomHashes } from './encode-parquet-bloom.js'
@@ -25,6 +26,17 @@ const groupBytesMax = 96 * 1024 * 1024
 export interface ExportedGroup {
   readonly rows: number
   readonly chunks: readonly ExportedChunk[]
+  /** Of the bodies of its pages; null: somebody else's. Whoever is given the group frees it. */
+  readonly space: QuerySpace | null
+}
+
+/** A column of a piece, all of whose rows go into one group. */
+export interface WholeColumn {
+  readonly stored: StoredPage | undefined
+  /** Of the table's symbols. */
+  readonly dictionary: number
+  readonly rows: number
+  readonly vector: () => Vector
 }
 
 /** Makes row groups of rows that come in order. */
@@ -33,6 +45,8 @@ export class GroupEncoder {
   readonly #rowsMax: number
   readonly #give: (group: ExportedGroup) => void
   #rows = 0
+  #space: QuerySpace
+  readonly #nextSpace: () => QuerySpace
 
   constructor(
     encoding: ParquetEncoding,
@@ -43,8 +57,11 @@ export class GroupEncoder {
     const ownScratch = (): Scratch => new Scratch(context.memory, spaceAllocator(context.space), budgets.queries)
     const scratch = ownScratch()
     const kernel = context.kernels.parquet
-    const compress = pageCompressor(encoding, kernel, scratch)
-    const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress }
+    this.#nextSpace = () => context.space.child()
+    this.#space = this.#nextSpace()
+    const take = (bytes: number): number => this.#space.take(bytes)
+    const compress = pageCompressor(encoding, kernel, scratch, take)
+    const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress, take }
     this.#rowsMax = encoding.rowGroupRows
     this.#give = give
     this.#columns = columns.map(({ type, name }) =>
@@ -58,11 +75,36 @@ export class GroupEncoder {
     for (let row = from; row < to; ) {
       const end = Math.min(to, row + this.#rowsMax - this.#rows)
       for (const [index, column] of this.#columns.entries()) column.append(vectors[index] as Vector, row, end)
-      this.#rows += end - row
+      this.#ended(end - row)
       row = end
-      const full = this.#rows >= this.#rowsMax
-      if (full || this.#columns.reduce((sum, column) => sum + column.waitingBytes, 0) > groupBytesMax) this.#finish()
     }
+  }
+
+  #ended(rows: number): void {
+    this.#rows += rows
+    const full = this.#rows >= this.#rowsMax
+    if (full || this.#columns.reduce((sum, column) => sum + column.waitingBytes, 0) > groupBytesMax) this.#finish()
+  }
+
+  /** Rows that the group still has room for. */
+  get room(): number {
+    return this.#rowsMax - this.#rows
+  }
+
+  /** One column of a piece that the group has room for: its page as it is stored, or else its rows. */
+  column(index: number, { stored, dictionary, rows, vector }: WholeColumn): void {
+    const column = this.#columns[index]
+    if (stored === undefined || column?.takeStored(stored, dictionary) !== true) column?.append(vector(), 0, rows)
+  }
+
+  /** Behind the last column of such a piece. */
+  endPiece(rows: number): void {
+    this.#ended(rows)
+  }
+
+  /** Gives up the group under way. */
+  abandon(): void {
+    this.#space.freeAll()
   }
 
   /** The last group. */
@@ -71,8 +113,9 @@ export class GroupEncoder {
   }
 
   #finish(): void {
-    const group = { rows: this.#rows, chunks: this.#columns.map((column) => column.finish()) }
+    const group = { rows: this.#rows, chunks: this.#columns.map((column) => column.finish()), space: this.#space }
     this.#rows = 0
+    this.#space = this.#nextSpace()
     this.#give(group)
   }
 }
@@ -98,6 +141,7 @@ function spaceAllocator(space: QuerySpace): Allocator {
 
 interface PageShape extends Pick<EncodedPage, 'rawBytes' | 'rows' | 'nulls'> {
   readonly headerBytes: number
+  readonly body: number
   readonly bodyBytes: number
 }
 
@@ -133,7 +177,7 @@ export function packGroups(memory: SharedMemory, space: QuerySpace, groups: read
   return address
 }
 
-/** Copies: the packed groups may go. */
+/** The bodies stay where they are, until the thread that packed them is told that the groups are merged. */
 export function unpackGroups({ u8, u32 }: SharedMemory, address: number): ExportedGroup[] {
   const textBytes = u32[(address >>> 2) + 1] as number
   let at = address + prefixBytes + textBytes
@@ -142,8 +186,8 @@ export function unpackGroups({ u8, u32 }: SharedMemory, address: number): Export
     at += count
     return u8.slice(at - count, at)
   }
-  const page = ({ headerBytes, bodyBytes, rawBytes, rows, nulls }: PageShape): EncodedPage => {
-    return { header: bytes(headerBytes), body: bytes(bodyBytes), rawBytes, rows, nulls }
+  const page = ({ headerBytes, body, bodyBytes, ...rest }: PageShape): EncodedPage => {
+    return { ...rest, header: bytes(headerBytes), body: u8.subarray(body, body + bodyBytes) }
   }
   const chunk = ({ dictionary, pages, ranges, bloomBytes, ...rest }: ChunkShape): ExportedChunk => ({
     ...rest,
@@ -153,11 +197,11 @@ export function unpackGroups({ u8, u32 }: SharedMemory, address: number): Export
     ranges: ranges.map((range) => (range === null ? undefined : new Uint8Array(Buffer.from(range, 'base64')))),
   })
   const shapes = JSON.parse(text) as GroupShape[]
-  return shapes.map(({ rows, chunks }) => ({ rows, chunks: chunks.map(chunk) }))
+  return shapes.map(({ rows, chunks }) => ({ rows, chunks: chunks.map(chunk), space: null }))
 }
 
 function partsOf({ dictionary, pages, bloom }: ExportedChunk): Uint8Array[] {
-  const all = [...(dictionary === null ? [] : [dictionary]), ...pages].flatMap(({ header, body }) => [header, body])
+  const all = [...(dictionary === null ? [] : [dictionary]), ...pages].map(({ header }) => header)
   return bloom === null ? all : [...all, bloom]
 }
 
@@ -176,5 +220,5 @@ function shapeOfChunk({ dictionary, pages, ranges, bloom, encodings, values, nul
 }
 
 function shapeOfPage({ header, body, rawBytes, rows, nulls }: EncodedPage): PageShape {
-  return { headerBytes: header.length, bodyBytes: body.length, rawBytes, rows, nulls }
+  return { headerBytes: header.length, body: body.byteOffset, bodyBytes: body.length, rawBytes, rows, nulls }
 }

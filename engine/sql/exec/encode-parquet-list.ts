@@ -32,6 +32,10 @@ export class ListColumn implements ExportedColumn {
     this.dimensions = dimensions
   }
 
+  takeStored(): boolean {
+    return false
+  }
+
   append(vector: Vector, from: number, to: number): void {
     const read = valueReader(this.context.memory, this.context.texts, vector)
     for (let row = from; row < to; row++) {

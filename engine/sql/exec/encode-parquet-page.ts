@@ -19,10 +19,13 @@ export interface ExportTools {
   readonly ownScratch: () => Scratch
   readonly encoding: ParquetEncoding
   readonly compress: PageCompressor
+  /** Memory that lives as long as the row group. */
+  readonly take: (bytes: number) => number
 }
 
 export interface EncodedPage {
   readonly header: Uint8Array
+  /** In the memory of the row group. */
   readonly body: Uint8Array
   /** Of the body before compression. */
   readonly rawBytes: number
@@ -44,6 +47,8 @@ export interface DataPage {
   readonly repetitionBytes: number
   readonly definitionBytes: number
   readonly bytes: number
+  /** False: compression is known not to pay. */
+  readonly gain?: boolean
 }
 
 export function dataPage(tools: ExportTools, page: DataPage): EncodedPage {
@@ -51,11 +56,20 @@ export function dataPage(tools: ExportTools, page: DataPage): EncodedPage {
 }
 
 function firstForm({ scratch, compress }: ExportTools, page: DataPage): EncodedPage {
-  const { types } = parquetThrift()
   const { address, bytes } = lengthsBefore(scratch.memory.u8, page)
-  const body = compress(address, bytes)
+  return firstPage(page, compress({ address, bytes, before: 0, gain: page.gain !== false }), bytes)
+}
+
+/** A page of the first form whose body is ready. */
+export function firstPage(
+  page: Pick<DataPage, 'values' | 'nulls' | 'rows' | 'encoding'>,
+  body: Uint8Array,
+  rawBytes: number,
+  crc = crc32(body),
+): EncodedPage {
+  const { types } = parquetThrift()
   const header = new types.PageHeader({
-    ...sizes(types.PageType.DATA_PAGE, bytes, body),
+    ...sizes(types.PageType.DATA_PAGE, rawBytes, body, crc),
     data_page_header: new types.DataPageHeader({
       num_values: page.values,
       encoding: page.encoding as ParquetTypes.Encoding,
@@ -63,15 +77,15 @@ function firstForm({ scratch, compress }: ExportTools, page: DataPage): EncodedP
       repetition_level_encoding: types.Encoding.RLE,
     }),
   })
-  return { header: parquetThrift().serialize(header), body, rawBytes: bytes, rows: page.rows, nulls: page.nulls }
+  return { header: parquetThrift().serialize(header), body, rawBytes, rows: page.rows, nulls: page.nulls }
 }
 
-function sizes(type: ParquetTypes.PageType, rawBytes: number, body: Uint8Array) {
+function sizes(type: ParquetTypes.PageType, rawBytes: number, body: Uint8Array, crc = crc32(body)) {
   return {
     type,
     uncompressed_page_size: rawBytes,
     compressed_page_size: body.length,
-    crc: crc32(body) | 0,
+    crc: crc | 0,
   }
 }
 
@@ -95,10 +109,9 @@ function secondForm({ scratch, compress }: ExportTools, page: DataPage): Encoded
   const { types } = parquetThrift()
   const { address, bytes } = page
   const levelBytes = page.repetitionBytes + page.definitionBytes
-  const packed = compress(address + levelBytes, bytes - levelBytes)
-  const body = new Uint8Array(levelBytes + packed.length)
+  const values = { address: address + levelBytes, bytes: bytes - levelBytes }
+  const body = compress({ ...values, before: levelBytes, gain: page.gain !== false })
   body.set(scratch.memory.u8.subarray(address, address + levelBytes))
-  body.set(packed, levelBytes)
   const header = new types.PageHeader({
     ...sizes(types.PageType.DATA_PAGE_V2, bytes, body),
     data_page_header_v2: new types.DataPageHeaderV2({
@@ -117,7 +130,7 @@ function secondForm({ scratch, compress }: ExportTools, page: DataPage): Encoded
 /** The PLAIN values of a dictionary. */
 export function dictionaryPage({ compress }: ExportTools, count: number, address: number, bytes: number): EncodedPage {
   const { types } = parquetThrift()
-  const body = compress(address, bytes)
+  const body = compress({ address, bytes, before: 0, gain: true })
   const header = new types.PageHeader({
     ...sizes(types.PageType.DICTIONARY_PAGE, bytes, body),
     dictionary_page_header: new types.DictionaryPageHeader({ num_values: count, encoding: types.Encoding.PLAIN }),

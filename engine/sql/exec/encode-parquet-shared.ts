@@ -14,7 +14,7 @@ import { type ScanShape, SliceReader, scanShape } from './scan-slices.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
 import { listPieces, pickPieces } from './share-pieces.js'
 import { soloSharing } from './share-solo.js'
-import { batchRowsMax, type Operator, type Pull } from './vector.js'
+import { batchRowsMax, type Operator, type Pull, type Vector } from './vector.js'
 import { scanRuns } from './zones.js'
 
 /** Larger ones are more than a chunk should hold. */
@@ -42,7 +42,7 @@ export function sharedExport(
   const pieces = whole === undefined ? undefined : piecesInOrder(context, plan, whole.shape)
   if (whole === undefined || pieces === undefined) return undefined
   const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0)
-  if (rows <= chunkRows) return undefined
+  if (rows <= chunkRows && !pieces.some(isWorthTaking)) return undefined
   const worker = new GroupChunks(context, { ...whole, pieces, chunkRows, encoding, packed: false })
   const counted: number[] = []
   const lead = new LeadRun(context.memory, sharing, {
@@ -123,6 +123,13 @@ function piecesInOrder(context: ExecContext, plan: Plan, shape: ScanShape): Piec
   return follows ? numbered.map(({ piece }) => piece) : undefined
 }
 
+/** Smaller pages would make an export of small pages. */
+const storedRowsMin = 16_384
+
+function isWorthTaking({ source, rows }: Piece): boolean {
+  return source >= 0 && rows >= storedRowsMin
+}
+
 interface ChunkOptions extends WholeScan {
   readonly pieces: readonly Piece[]
   readonly chunkRows: number
@@ -138,7 +145,8 @@ class GroupChunks implements ChunkWorker {
   /** First row of each piece. */
   readonly #firsts: readonly number[]
   readonly #reader: SliceReader
-  readonly #results = new Map<number, QuerySpace>()
+  /** The memory of what each result names. */
+  readonly #results = new Map<number, readonly QuerySpace[]>()
   readonly #own = new Map<number, readonly ExportedGroup[]>()
   #space: QuerySpace | null = null
   #encoder: GroupEncoder | null = null
@@ -146,6 +154,8 @@ class GroupChunks implements ChunkWorker {
   #piece = 0
   #row = 0
   #rowEnd = 0
+  /** Of a piece that is taken column by column; -1 = it is not. */
+  #column = -1
 
   constructor(context: ExecContext, options: ChunkOptions) {
     this.#context = context
@@ -159,9 +169,7 @@ class GroupChunks implements ChunkWorker {
     this.#rowEnd = first
     context.onEnd(() => {
       this.#abandon()
-      for (const space of this.#results.values()) space.freeAll()
-      this.#results.clear()
-      this.#own.clear()
+      for (const result of [...this.#results.keys()]) this.recycle(result)
     })
   }
 
@@ -184,22 +192,51 @@ class GroupChunks implements ChunkWorker {
     const piece = this.#options.pieces[this.#piece]
     if (piece === undefined || this.#row >= this.#rowEnd) return false
     const from = this.#row - (this.#firsts[this.#piece] as number)
-    const count = Math.min(batchRowsMax, piece.rows - from, this.#rowEnd - this.#row)
-    this.#encoder?.rows(this.#reader.vectors(piece, from, null), 0, count)
+    if (this.#column >= 0 || (from === 0 && this.#isWhole(piece))) this.#takeColumn(piece)
+    else {
+      const count = Math.min(batchRowsMax, piece.rows - from, this.#rowEnd - this.#row)
+      this.#encoder?.rows(this.#reader.vectors(piece, from, null), 0, count)
+      this.#advance(piece, from, count)
+    }
+    return this.#row < this.#rowEnd
+  }
+
+  #isWhole(piece: Piece): boolean {
+    const room = Math.min(this.#encoder?.room ?? 0, this.#rowEnd - this.#row)
+    return isWorthTaking(piece) && piece.rows <= room
+  }
+
+  #takeColumn(piece: Piece): void {
+    const { shape } = this.#options
+    const index = Math.max(0, this.#column)
+    this.#encoder?.column(index, {
+      stored: piece.stored(shape.columnIds[index] as number),
+      dictionary: this.#reader.dictionaryOf(index),
+      rows: piece.rows,
+      vector: () => this.#reader.vectors(piece, 0, [index], true)[index] as Vector,
+    })
+    this.#column = index + 1
+    if (this.#column < shape.columnIds.length) return
+    this.#column = -1
+    this.#encoder?.endPiece(piece.rows)
+    this.#advance(piece, 0, piece.rows)
+  }
+
+  #advance(piece: Piece, from: number, count: number): void {
     this.#row += count
     if (from + count === piece.rows || this.#row === this.#rowEnd) piece.release()
     if (from + count === piece.rows) this.#piece++
-    return this.#row < this.#rowEnd
   }
 
   result(): number {
     this.#encoder?.end()
     const groups = this.#groups
+    this.#groups = []
     this.#abandon()
     const space = this.#context.space.child()
     const { memory } = this.#context
     const result = this.#options.packed ? packGroups(memory, space, groups) : space.take(64)
-    this.#results.set(result, space)
+    this.#results.set(result, [space, ...groups.flatMap(({ space: bodies }) => bodies ?? [])])
     if (!this.#options.packed) this.#own.set(result, groups)
     return result
   }
@@ -210,16 +247,19 @@ class GroupChunks implements ChunkWorker {
   }
 
   recycle(result: number): void {
-    this.#results.get(result)?.freeAll()
+    for (const space of this.#results.get(result) ?? []) space.freeAll()
     this.#results.delete(result)
     this.#own.delete(result)
   }
 
   #abandon(): void {
     this.#options.pieces[this.#piece]?.release()
+    for (const { space } of this.#groups) space?.freeAll()
+    this.#encoder?.abandon()
     this.#space?.freeAll()
     this.#space = null
     this.#encoder = null
+    this.#column = -1
     this.#groups = []
   }
 }

@@ -21,6 +21,7 @@ import { sharedExport } from './encode-parquet-shared.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
+import type { QuerySpace } from './query-space.js'
 import type { Batch, Operator } from './vector.js'
 
 const magic = Buffer.from('PAR1')
@@ -36,6 +37,8 @@ class ParquetFile implements Encoder {
   /** Finished bytes that have not gone to the writer yet. */
   private waiting: Uint8Array[] = []
   private written = 0
+  /** Memory of the groups that wait. */
+  private placed: QuerySpace[] = []
   /** Of the file, the waiting ones included. */
   private bytes = 0
   private totalRows = 0
@@ -47,7 +50,14 @@ class ParquetFile implements Encoder {
     this.encoding = encoding
     this.options = options
     checkBloom(encoding, columns)
-    this.encoder = new GroupEncoder(encoding, context, columns, (group) => this.place(group))
+    this.encoder = new GroupEncoder(encoding, context, columns, (group) => {
+      this.place(group)
+      if (group.space !== null) this.placed.push(group.space)
+    })
+    context.onEnd(() => {
+      this.encoder.abandon()
+      this.free()
+    })
   }
 
   begin(): void {
@@ -84,8 +94,14 @@ class ParquetFile implements Encoder {
       this.options.writer.flush()
       this.waiting = []
       this.written = 0
+      this.free()
     }
     return true
+  }
+
+  private free(): void {
+    for (const space of this.placed) space.freeAll()
+    this.placed = []
   }
 
   private place({ rows, chunks: exported }: ExportedGroup): void {

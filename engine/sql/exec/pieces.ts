@@ -8,6 +8,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type MarkSpace, withoutRepeats } from '../../storage/dedup-view.js'
 import { blockAt, blockColumn, blockCount } from '../../storage/layout.js'
 import type { PartAccess, PartHandle } from '../../storage/part-access.js'
+import type { StoredPage } from '../../storage/part-stored.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema.js'
 import type { TimeRange } from '../plan/plan.js'
 
@@ -29,6 +30,8 @@ export interface Piece {
    * and nothing is written, when the column has to be read as a whole.
    */
   pick(columnId: number, index: number, first: number, count: number, target: number): boolean
+  /** The column as it lies in a file; undefined where there is none, or rows lie otherwise. */
+  stored(columnId: number): StoredPage | undefined
   /** NULLs of the column where they are known without reading it. */
   nulls(columnId: number): number | undefined
   /** Least and greatest value of the column where they are known without reading it. */
@@ -159,6 +162,10 @@ class PagePiece implements Piece {
     return values !== 0
   }
 
+  stored(columnId: number): StoredPage | undefined {
+    return this.#access.stored(this.#handle, columnId, this.index)
+  }
+
   nulls(columnId: number): number | undefined {
     return this.#access.statistics(this.#handle, columnId, this.index)?.nulls
   }
@@ -191,6 +198,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     },
     column: (columnId) => piece.column(columnId),
     pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
+    stored: (columnId) => piece.stored(columnId),
     nulls: (columnId) => piece.nulls(columnId),
     bounds: (columnId) => piece.bounds(columnId),
     release: () => piece.release(),
@@ -241,6 +249,7 @@ function blockPiece(
     visibleRows,
     column: (columnId) => blockColumn(memory, block, columnId),
     pick: () => false,
+    stored: () => undefined,
     nulls: () => undefined,
     bounds: () => undefined,
     release: () => {},

@@ -81,6 +81,8 @@ export class LeadRun {
   readonly #own = new Set<number>()
   #current = -1
   #merged = 0
+  /** Of the chunk that was merged last, until the next step. */
+  #taken = 0
   #invited: boolean
   #startedMs = -1
   #chunkStartedMs = 0
@@ -97,6 +99,7 @@ export class LeadRun {
   }
 
   step(): 'working' | 'waiting' | 'done' {
+    this.#letGo()
     if (this.#current >= 0) return this.#morsel(this.#current)
     if (this.#merged === this.#work.chunks) {
       this.#board.close()
@@ -141,14 +144,21 @@ export class LeadRun {
   #mergeNext(): boolean {
     const result = this.#board.resultOf(this.#merged)
     if (result === 0) return false
-    const { merge, worker } = this.#work
-    merge(result)
-    if (this.#own.delete(result)) worker.recycle(result)
-    this.#board.setMerged(this.#merged)
-    this.#board.wakeWaiting(this.#sharing.wake.bind(this.#sharing))
+    this.#work.merge(result)
+    this.#taken = result
     this.#merged++
     this.#waitingSinceMs = -1
     return true
+  }
+
+  /** A result stays until the next step: what was merged may still be written from it. */
+  #letGo(): void {
+    const result = this.#taken
+    if (result === 0) return
+    this.#taken = 0
+    if (this.#own.delete(result)) this.#work.worker.recycle(result)
+    this.#board.setMerged(this.#merged - 1)
+    this.#board.wakeWaiting(this.#sharing.wake.bind(this.#sharing))
   }
 
   #outOfPatience(): boolean {

@@ -235,6 +235,7 @@ function openedTwice(access: PartAccess): PartAccess {
     pinPacked: (part, columnId, page) => access.pinPacked(part, columnId, page),
     pick: (packed, index, first, count, target) => access.pick(packed, index, first, count, target),
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
+    stored: () => undefined,
     forget: (partIds) => access.forget(partIds),
     close: () => access.close(),
   }

@@ -70,5 +70,13 @@ function gatheredPiece(
     space.give(order)
     piece.release()
   }
-  return changedPiece(piece, { rows, sorted: true, superseded: 0, column, pick: () => false, release })
+  return changedPiece(piece, {
+    rows,
+    sorted: true,
+    superseded: 0,
+    column,
+    pick: () => false,
+    stored: () => undefined,
+    release,
+  })
 }

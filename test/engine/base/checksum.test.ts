@@ -1,0 +1,11 @@
+// Goal: the checksum of two runs of bytes is that of their join, whatever their lengths.
+
+import { expect, test } from 'vitest'
+import { crc32, joinedCrc32 } from '../../../engine/base/checksum.js'
+
+test.each([0, 1, 7, 255, 256, 65_537, 1_000_003])('%s bytes behind others', (bytes) => {
+  const all = Uint8Array.from({ length: 21 + bytes }, (_, index) => (index * 197) ^ (index >>> 7))
+  const [first, second] = [all.subarray(0, 21), all.subarray(21)]
+  expect(joinedCrc32(crc32(first), crc32(second), bytes)).toBe(crc32(all))
+  expect(joinedCrc32(0, crc32(second), bytes)).toBe(crc32(second))
+})
