@@ -8,6 +8,7 @@ import type { CsvBatch, CsvReject, CsvShape } from './csv/shape.js'
 import type { budgets } from './memory/budgets.js'
 import type { Figure, HistogramFigures } from './memory/figures.js'
 import type { BinaryRows } from './pg/binary-rows.js'
+import type { BindRun, BindShape } from './pg/bind-rows.js'
 import type { BoundParameters } from './pg/collect-insert.js'
 import type { Mark } from './pg/row-collector.js'
 import type { Encoding } from './sql/exec/messages.js'
@@ -21,6 +22,7 @@ import type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
 
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
 export type { HistogramFigures } from './memory/figures.js'
+export type { BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'
 export { decodeParameter } from './pg/decode-value.js'
 export type { Mark } from './pg/row-collector.js'
@@ -280,6 +282,13 @@ export interface RowTransaction extends OwnRows {
     bound: BoundParameters | null,
     types: Description['parameters'],
   ): number
+  /**
+   * The rows of an INSERT of literals that is all of bytes [start, end), without a syntax tree; answers how many. -1, and
+   * nothing has happened: the text has to be parsed.
+   */
+  insertText(bytes: Buffer, start: number, end: number, session: Session): number
+  /** Messages of a prepared INSERT whose parameters are its values, from `start` on: engine/pg/bind-rows.ts. */
+  binds(parsed: ParsedStatement, session: Session, bytes: Buffer, start: number, shape: BindShape): BindRun
   /** Rows that are columns already; the caller has checked that the session may write. */
   add(tableId: number, rows: PackedRows, bytes: number): void
   /**

@@ -131,9 +131,8 @@ function appendLiteral(written: ast.Expression, appender: ColumnAppender): boole
   const literal = written as Plain
   switch (literal.kind) {
     case 'string': {
-      // A literal of one character is a CHAR, which converts in its own way.
-      if (literal.value.length * 3 > scratch.length || literal.value.length < 2) return false
-      return appender.text(scratch, 0, scratch.write(literal.value, 0, 'utf8'))
+      if (literal.value.length * 3 > scratch.length) return false
+      return appender.literal(scratch, 0, scratch.write(literal.value, 0, 'utf8'))
     }
     case 'integer':
       return literal.digits.length <= 15 && appender.plainNumber(Number(literal.digits))

@@ -58,6 +58,12 @@ export class ColumnAppender {
     return (this.#fixed ?? (this.#texts as TextBuilder)).bytes
   }
 
+  /** Empty again, with its room. */
+  reset(): void {
+    this.#fixed?.truncate(0)
+    this.#texts?.reset()
+  }
+
   truncate(rows: number): void {
     this.#fixed?.truncate(rows)
     this.#texts?.truncate(rows)
@@ -115,17 +121,20 @@ export class ColumnAppender {
 
   // LITERALS: false when the general way has to decide -------------------------------------------------------------
 
-  text(bytes: Buffer, start: number, end: number): boolean {
-    return this.#text(bytes, start, end, textOnly)
+  /** A literal of one character is a CHAR, which converts to numbers and times in its own way. */
+  literal(bytes: Buffer, start: number, end: number): boolean {
+    return (end - start > 1 || this.#family === 'text') && this.#text(bytes, start, end, textOnly)
   }
 
-  /** An integer up to 15 digits. */
+  /** An integer that a double holds exactly. */
   plainNumber(value: number): boolean {
-    return this.#number(value)
+    if (this.#family === 'number') return this.#number(value)
+    return value >= 0 && this.column.type.name === 'TIMESTAMP' && this.#micros(value)
   }
 
+  /** Up to 15 digits, a point among them. */
   plainDouble(value: number): boolean {
-    return this.column.type.name === 'DOUBLE' && this.#double(value)
+    return this.#family === 'number' && this.#bound === 0 && this.#double(value)
   }
 
   plainBoolean(value: boolean): boolean {

@@ -5,10 +5,14 @@ import type { PackedRows } from '../storage/messages.js'
 import { type AppenderColumn, ColumnAppender } from './column-appender.js'
 
 const batchRowsMax = 16_384
+/** A session that is quiet does not keep more. */
+const spareBytesMax = 512 * 1024
 
 /** Some rows of a table that fill the same columns. */
 export interface RowBatch {
   readonly tableId: number
+  /** Which columns it was made for. */
+  readonly made: readonly AppenderColumn[]
   readonly columns: readonly ColumnAppender[]
   rows: number
 }
@@ -36,6 +40,8 @@ export class RowCollector {
   #packedBytes = 0
   #rows = 0
   #taken = 0
+  /** Its room is used again: who inserts into a table does so again. */
+  #spare: RowBatch | null = null
 
   get rows(): number {
     return this.#rows + (this.#open?.rows ?? 0)
@@ -57,9 +63,19 @@ export class RowCollector {
       return last.batch
     }
     this.#seal()
-    const batch: RowBatch = { tableId, columns: columns.map((column) => new ColumnAppender(column)), rows: 0 }
+    const batch = this.#fresh(tableId, columns)
     this.#entries.push({ tableId, key, batch, packed: null, rows: 0, bytes: 0 })
     return batch
+  }
+
+  #fresh(tableId: number, made: readonly AppenderColumn[]): RowBatch {
+    const spare = this.#spare
+    this.#spare = null
+    if (spare?.made !== made)
+      return { tableId, made, columns: made.map((column) => new ColumnAppender(column)), rows: 0 }
+    for (const column of spare.columns) column.reset()
+    spare.rows = 0
+    return spare
   }
 
   /** Rows that are columns already. */
@@ -123,6 +139,8 @@ export class RowCollector {
 
   clear(): void {
     this.#taken++
+    const last = this.#entries.at(-1)?.batch ?? null
+    if (last !== null && bytesOf(last) <= spareBytesMax) this.#spare = last
     this.#entries = []
     this.#packedBytes = 0
     this.#rows = 0

@@ -67,14 +67,15 @@ function daysOf(year: number, month: number, day: number): number {
   return days + Math.floor((monthIndex * 153 + 2) / 5) + day - 719_469
 }
 
-/** `2024-01-02 03:04:05[.6{1,6}][Z|+00|+00:00]`, also with T, in microseconds; NaN for any other form. */
+/** `2024-01-02[ 03:04:05[.6{1,6}][Z|+00|+00:00]]`, also with T, in microseconds; NaN for any other form. */
 export function scanTimestamp(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start
-  if (length < 19 || bytes[start + 4] !== 45 || bytes[start + 7] !== 45) return Number.NaN
-  const separator = bytes[start + 10]
-  if (separator !== 32 && separator !== 84) return Number.NaN
-  if (bytes[start + 13] !== 58 || bytes[start + 16] !== 58) return Number.NaN
+  if (length < 10 || bytes[start + 4] !== 45 || bytes[start + 7] !== 45) return Number.NaN
   const days = daysOf(two(bytes, start) * 100 + two(bytes, start + 2), two(bytes, start + 5), two(bytes, start + 8))
+  if (length === 10) return days * 86_400_000_000
+  const separator = bytes[start + 10]
+  if (length < 19 || (separator !== 32 && separator !== 84)) return Number.NaN
+  if (bytes[start + 13] !== 58 || bytes[start + 16] !== 58) return Number.NaN
   const hour = two(bytes, start + 11)
   const minute = two(bytes, start + 14)
   const second = two(bytes, start + 17)

@@ -68,6 +68,11 @@ export class TextBuilder {
     for (; this.rows > rows; this.rows--) this.#run.length -= Math.max(0, this.#lengths[this.rows - 1] as number)
   }
 
+  reset(): void {
+    this.rows = 0
+    this.#run.length = 0
+  }
+
   packed(): PackedColumn {
     const bytes = Uint8Array.prototype.slice.call(this.#run.bytes, 0, this.#run.length)
     return { kind: 'texts', lengths: this.#lengths.slice(0, this.rows), bytes }
@@ -106,6 +111,13 @@ export class SymbolBuilder {
   /** Texts that no row uses any more stay: the dictionary learns them, which does no harm. */
   truncate(rows: number): void {
     this.rows = Math.min(this.rows, rows)
+  }
+
+  reset(): void {
+    this.rows = 0
+    this.#run.length = 0
+    if (this.#count > 0) this.#slots.fill(0)
+    this.#count = 0
   }
 
   packed(): PackedColumn {

@@ -55,9 +55,11 @@ import {
   copyFile,
   demandCancel,
   insertAll,
+  insertLiterals,
   isPlain,
   isWhole,
   type Planned,
+  rowsOf,
   selectColumns,
   setOption,
   storedView,
@@ -93,6 +95,7 @@ export class LocalEngine implements Engine {
   readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
   readonly #files: { copier: Copier | null } = { copier: null }
   readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
+  readonly tableExists = (name: string): boolean => !this.#hides(name) && this.#options.view.table(name) !== undefined
   readonly tableNames = (): string[] => this.#options.view.tables().map(({ schema }) => schema.name)
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
@@ -210,9 +213,7 @@ export class LocalEngine implements Engine {
 
   async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
     demandRoom(this.#options.memory)
-    const rows = packed.reduce((sum, batch) => sum + batch.rows, 0)
-    const tables = [{ tableId, rows, columns: [], packed }]
-    return this.#requests.send((requestId) => ({ kind: 'rows', requestId, tables }))
+    return this.#requests.send((requestId) => ({ kind: 'rows', requestId, tables: [rowsOf(tableId, packed)] }))
   }
 
   rejects(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {
@@ -220,12 +221,11 @@ export class LocalEngine implements Engine {
     this.#rejects.note({ connectionId }, { rejects, error }, this.#options.clock.nowMicros())
   }
 
-  tableExists(name: string): boolean {
-    return !this.#hides(name) && this.#options.view.table(name) !== undefined
-  }
-
   async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
     const start = performance.now()
+    this.#own = options.session.protocol === 'internal'
+    const literals = insertLiterals(sql, options, () => this.begin())
+    if (literals !== null) return literals.finally(() => this.#ended(options.session, sql, start))
     const { planned, cached } = this.#plan(sql, options)
     const compilerMs = performance.now() - start
     if (planned.kind === 'query') {

@@ -3,10 +3,19 @@
 import { AccessError, SqlError } from '../base/errors.js'
 import { insertSelectRows } from '../base/limits.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
-import type { Copier, CopyRequest, ExecuteOptions, ParsedStatement, Session, Validation } from '../engine.js'
+import type {
+  Copier,
+  CopyRequest,
+  DoneResult,
+  ExecuteOptions,
+  ParsedStatement,
+  RowTransaction,
+  Session,
+  Validation,
+} from '../engine.js'
 import type { StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import type { RowsInput } from '../storage/messages.js'
+import type { PackedRows, RowsInput } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import type { LocalEngineOptions } from './local-options.js'
@@ -42,6 +51,27 @@ export async function insertAll(
       inserted += await insert(transposed(target, waiting.slice(0, batchRows)))
   }
   return waiting.length === 0 ? inserted : inserted + (await insert(transposed(target, waiting)))
+}
+
+/** Stores an INSERT of literals without a syntax tree; null: the text has to be parsed. */
+export function insertLiterals(
+  sql: string,
+  options: ExecuteOptions,
+  begin: () => RowTransaction,
+): Promise<DoneResult> | null {
+  const isWhole = options.parsed === undefined && options.rowsOnly === undefined && !options.explain
+  if (!isWhole || !isPlain(options) || !/^\s*insert\s/i.test(sql)) return null
+  const start = performance.now()
+  const bytes = Buffer.from(sql, 'utf8')
+  const transaction = begin()
+  const rows = transaction.insertText(bytes, 0, bytes.length, options.session)
+  if (rows < 0) return null
+  const compilerMs = performance.now() - start
+  return transaction.commit().then(() => ({ kind: 'done', tag: 'INSERT', rows, compilerMs }))
+}
+
+export function rowsOf(tableId: number, packed: readonly PackedRows[]): RowsInput {
+  return { tableId, rows: packed.reduce((sum, batch) => sum + batch.rows, 0), columns: [], packed }
 }
 
 /** Result rows as the columns of an insert. */

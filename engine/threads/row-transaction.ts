@@ -2,7 +2,7 @@
 // COPY that are too many for the memory are in parts already, which no table names before the transaction commits.
 
 import type { Clock } from '../base/clock.js'
-import { ResourceError, SqlError } from '../base/errors.js'
+import { AccessError, ResourceError, SqlError } from '../base/errors.js'
 import { demandRight } from '../base/rights.js'
 import type {
   CsvLoad,
@@ -16,8 +16,10 @@ import type {
 } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows } from '../pg/binary-rows.js'
+import { type BindRun, type BindShape, collectBinds } from '../pg/bind-rows.js'
 import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
 import { decodeParameter } from '../pg/decode-value.js'
+import { collectLiterals, firstTuple, type InsertHead, insertHead } from '../pg/literal-rows.js'
 import { ownRows } from '../pg/own-rows.js'
 import { RowCollector } from '../pg/row-collector.js'
 import { type BindContext, bindContext } from '../sql/bind/bind-context.js'
@@ -74,6 +76,9 @@ const ownRowsMax = 250_000
 /** Of the statements that are sent again and again. */
 const knownTargets = new WeakMap<Insert, InsertTargets>()
 
+/** Of texts that are sent again and again. */
+let lastHead: InsertHead = { text: '', statement: null }
+
 class LocalTransaction implements RowTransaction {
   readonly #options: RowTransactionOptions
   readonly #collector = new RowCollector()
@@ -113,6 +118,35 @@ class LocalTransaction implements RowTransaction {
       { rows, targets: this.#targets(statement, text), bound, types, sql: text, scope },
       this.#collector,
     )
+  }
+
+  insertText(bytes: Buffer, start: number, end: number, session: Session): number {
+    const tuples = firstTuple(bytes, start, end)
+    if (tuples < 0) return -1
+    const text = bytes.toString('utf8', start, tuples)
+    const head = lastHead.text === text ? lastHead : insertHead(text)
+    lastHead = head
+    const { statement } = head
+    if (statement === null) return -1
+    try {
+      demandRight(session, 'write', statement.position)
+      return collectLiterals(bytes, tuples, end, this.#targets(statement, text), this.#collector)
+    } catch (error) {
+      if (error instanceof SqlError || error instanceof AccessError) return -1
+      throw error
+    }
+  }
+
+  binds(parsed: ParsedStatement, session: Session, bytes: Buffer, start: number, shape: BindShape): BindRun {
+    const { statement, text } = parsed
+    if (statement.kind !== 'insert') return { binds: 0, at: start, described: false }
+    try {
+      demandRight(session, 'write', statement.position)
+      return collectBinds(bytes, start, shape, this.#targets(statement, text), this.#collector)
+    } catch (error) {
+      if (error instanceof SqlError || error instanceof AccessError) return { binds: 0, at: start, described: false }
+      throw error
+    }
   }
 
   add(tableId: number, rows: PackedRows, bytes: number): void {

@@ -3,6 +3,7 @@
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
 import type {
+  BindShape,
   BoundParameters,
   Description,
   Engine,
@@ -59,6 +60,8 @@ export interface Prepared {
   /** Made when it is asked for. */
   description: Description | null
   readonly memory: BindMemory
+  /** Of an INSERT that has been executed: what a Bind that can be taken in a run looks like. */
+  shape: BindShape | null
 }
 
 /** What Bind leaves behind. */

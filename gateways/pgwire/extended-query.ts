@@ -2,6 +2,7 @@
 // something to wait for: thousands of small statements in one flush cost no turn of the event loop each.
 
 import type { Description, ParsedStatement } from '../../engine/engine.js'
+import { shapeOf } from './bind-run.js'
 import { BindMemory, readBound } from './bound-parameters.js'
 import type { PgSession, Portal, Prepared } from './context.js'
 import { closeCursors, describeOwn } from './cursors.js'
@@ -43,7 +44,14 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
   }
   const [statement, second] = pg.engine.parse(text)
   if (second !== undefined) throw new PgError('42601', 'cannot insert multiple commands into a prepared statement')
-  pg.statements.set(name, { name, statement: statement ?? null, oids, description: null, memory: new BindMemory() })
+  pg.statements.set(name, {
+    name,
+    statement: statement ?? null,
+    oids,
+    description: null,
+    memory: new BindMemory(),
+    shape: null,
+  })
   pg.out.put(parseComplete)
   return null
 }
@@ -61,6 +69,7 @@ function described(pg: PgSession, prepared: Prepared, statement: ParsedStatement
 
 /** Bind => portal statement parameters (bound-parameters.ts) */
 export function bind(pg: PgSession, reader: MessageReader): Waiting {
+  const start = reader.at
   const name = reader.text()
   const prepared = boundStatement(pg, reader)
   const before = pg.portals.get(name)
@@ -71,6 +80,8 @@ export function bind(pg: PgSession, reader: MessageReader): Waiting {
   const types = typesOf(pg, prepared, bound.count)
   if (before?.prepared === prepared && before.cursor === null) {
     Object.assign(before, { bound, types, binary, done: null })
+    // The second one of its kind: there will be more.
+    if (reuse) prepared.shape = shapeOf(prepared, before, start, reader.end)
     pg.out.put(bindComplete)
     return null
   }

@@ -82,6 +82,25 @@ export class Inbound {
     return this.#held < this.#needed
   }
 
+  /** The type of the next message, or 0 when nothing waits. */
+  get nextType(): number {
+    return this.#held === 0 || this.starting ? 0 : ((this.#chunks[0] as Buffer)[this.#at] as number)
+  }
+
+  /** The chunk that holds the next message, and where; at least one byte waits. */
+  get waiting(): { readonly bytes: Buffer; readonly at: number } {
+    return { bytes: this.#chunks[0] as Buffer, at: this.#at }
+  }
+
+  /** Whole messages of that chunk have been read up to `at`. */
+  pass(at: number): void {
+    this.#held -= at - this.#at
+    this.#needed = 5
+    this.#at = at
+    this.#leave()
+    this.#resume()
+  }
+
   /** The next message, valid until the next call; its bytes stay. Null when it is not whole yet. */
   next(): Message | null {
     const header = this.starting ? 4 : 5
@@ -110,12 +129,16 @@ export class Inbound {
     this.#at += whole
     this.#held -= whole
     this.#needed = 5
-    if (this.#at === bytes.length) {
-      this.#chunks.shift()
-      this.#at = 0
-    }
+    this.#leave()
     this.#resume()
     return message
+  }
+
+  /** A chunk that has been read is given up. */
+  #leave(): void {
+    if (this.#at < (this.#chunks[0] as Buffer).length) return
+    this.#chunks.shift()
+    this.#at = 0
   }
 
   /** Resolves at the next news: bytes, the end of the connection, or `nudge`. */

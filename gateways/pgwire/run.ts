@@ -72,11 +72,15 @@ function runPrepared(pg: PgSession, statement: ExecuteStatement, options: RunOpt
 
 function insertRows(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> | string {
   const rows = pg.transaction.insert(parsed, pg.session, options.bound, options.types)
-  pg.connection.rowsReceived += rows
-  pg.counters.queries.insert++
+  noteInserted(pg, rows)
   const tag = rows === 1 ? 'INSERT 0 1' : `INSERT 0 ${rows}`
   const stored = boundRows(pg)
   return stored === null ? tag : stored.then(() => tag)
+}
+
+export function noteInserted({ connection, counters }: PgSession, rows: number): void {
+  connection.rowsReceived += rows
+  counters.queries.insert++
 }
 
 function endsTransaction({ statement }: ParsedStatement): boolean {

@@ -3,6 +3,7 @@
 // Sync is passed over.
 
 import { NetworkError } from '../../engine/base/errors.js'
+import { takeBinds } from './bind-run.js'
 import type { PgSession } from './context.js'
 import { closeCursors } from './cursors.js'
 import { bind, close, describe, execute, parse, sync } from './extended-query.js'
@@ -33,6 +34,8 @@ const types = {
 export async function serveSession(pg: PgSession, inbound: Inbound): Promise<void> {
   try {
     for (;;) {
+      const taken = takeBinds(pg)
+      if (taken !== null) await taken.catch((error) => failExtended(pg, error))
       const message = inbound.next()
       if (message === null) {
         pg.connection.state = 'idle'

@@ -1,31 +1,53 @@
 // The simple protocol: a text of any number of statements, each answered in turn, ended by one ReadyForQuery. The first
 // error ends the text.
 
+import { NetworkError } from '../../engine/base/errors.js'
 import type { ParsedStatement } from '../../engine/engine.js'
 import { noParameters } from './bound-parameters.js'
 import type { PgSession } from './context.js'
 import { fail } from './failure.js'
-import { emptyQueryResponse, readyForQuery } from './messages.js'
+import { commandComplete, emptyQueryResponse, readyForQuery } from './messages.js'
 import type { MessageReader } from './reader.js'
-import { answer, runStatement } from './run.js'
-import { settle, storeRows } from './transaction.js'
+import { answer, noteInserted, runStatement } from './run.js'
+import { boundRows, settle, storeRows } from './transaction.js'
 
 export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise<void> {
-  const text = reader.text()
-  reader.done()
   if (pg.status === 'I') await settle(pg)
   await pg.portals.get('')?.cursor?.close()
   pg.portals.delete('')
   pg.statements.delete('')
   try {
-    const statements = pg.engine.parse(text)
-    if (statements.length === 0) pg.out.put(emptyQueryResponse)
-    for (const statement of statements) await runOne(pg, statement, statements.length === 1)
-    if (pg.status === 'I') await storeRows(pg)
+    const inserted = literalRows(pg, reader)
+    if (inserted >= 0) await storeInserted(pg, inserted)
+    else await runText(pg, reader)
   } catch (error) {
+    if (error instanceof NetworkError) throw error
     fail(pg, error)
   }
   pg.out.put(readyForQuery(pg.status))
+}
+
+async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
+  const text = reader.text()
+  reader.done()
+  const statements = pg.engine.parse(text)
+  if (statements.length === 0) pg.out.put(emptyQueryResponse)
+  for (const statement of statements) await runOne(pg, statement, statements.length === 1)
+  if (pg.status === 'I') await storeRows(pg)
+}
+
+/** The rows of a text that is one INSERT of literals; -1 for any other. */
+function literalRows(pg: PgSession, { source, at, end }: MessageReader): number {
+  if (pg.status === 'E' || source.indexOf(0, at) !== end - 1) return -1
+  return pg.transaction.insertText(source, at, end - 1, pg.session)
+}
+
+async function storeInserted(pg: PgSession, rows: number): Promise<void> {
+  noteInserted(pg, rows)
+  const stored = boundRows(pg)
+  if (stored !== null) await stored
+  if (pg.status === 'I') await storeRows(pg)
+  pg.out.put(commandComplete(`INSERT 0 ${rows}`))
 }
 
 /** The rows of a statement that is alone are stored before the client hears of them. */

@@ -20,7 +20,7 @@ import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { RowOrder, Shape } from './line-template.js'
-import { type Peer, startPenstock, startPostgresql, startQuestdb } from './peers.js'
+import { type Peer, startPenstock, startPostgresql, startQuestdb, startUnsynced } from './peers.js'
 import type { PgLoad } from './pg-load.js'
 import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
@@ -106,7 +106,12 @@ async function http(peers: readonly Peer[]): Promise<void> {
 async function pg(peers: readonly Peer[]): Promise<void> {
   const only = (values.work ?? null) as PgLoad['work'] | null
   const options = { rows: Number(values.rows), runs: Number(values.runs), points: repeats(20_000), only }
-  await pgWire(peers, options, (line) => process.stdout.write(`${line}\n`))
+  const unsynced = await startUnsynced(values.set)
+  try {
+    await pgWire([...peers, unsynced], options, (line) => process.stdout.write(`${line}\n`))
+  } finally {
+    await unsynced.end()
+  }
 }
 
 async function latency(peers: readonly Peer[]): Promise<void> {

@@ -20,9 +20,9 @@ function newRoot(name: string): string {
   return mkdtempSync(join(tmpdir(), `penstock-bench-${name}-`))
 }
 
-/** Four ports that another run of a benchmark does not use, below those that outgoing connections take. */
+/** Four ports that another run of a benchmark does not use, below those that outgoing connections take: 0, 4 or 8. */
 function ports(offset: number): [number, number, number, number] {
-  const first = 20_000 + (process.pid % 1500) * 8 + offset
+  const first = 20_000 + (process.pid % 1000) * 12 + offset
   return [first, first + 1, first + 2, first + 3]
 }
 
@@ -46,10 +46,24 @@ function rootOf(name: string, keep: string | undefined): string {
 }
 
 /** Starts our server on ports of its own; `settings` as of --set. Its root is new, or in the folder that stays. */
-export async function startPenstock(settings: readonly string[] = [], keep?: string): Promise<Peer> {
-  const root = rootOf('penstock', keep)
+export function startPenstock(settings: readonly string[] = [], keep?: string): Promise<Peer> {
+  return startOurs('penstock', 0, settings, keep)
+}
+
+/** Ours once more, which syncs nothing before it answers: so QuestDB commits. */
+export function startUnsynced(settings: readonly string[] = []): Promise<Peer> {
+  return startOurs('unsynced', 8, ['wal.commit.mode=nosync', ...settings], undefined)
+}
+
+async function startOurs(
+  name: string,
+  offset: number,
+  settings: readonly string[],
+  keep: string | undefined,
+): Promise<Peer> {
+  const root = rootOf(name, keep)
   const command = new URL('../../deploy/cli.js', import.meta.url).pathname
-  const [httpPort, linePort, healthPort, pgPort] = ports(0)
+  const [httpPort, linePort, healthPort, pgPort] = ports(offset)
   const own = [
     `http.net.bind.to=127.0.0.1:${httpPort}`,
     `line.tcp.net.bind.to=127.0.0.1:${linePort}`,
@@ -58,11 +72,7 @@ export async function startPenstock(settings: readonly string[] = [], keep?: str
   ]
   const sets = [...own, ...settings].flatMap((setting) => ['--set', setting])
   const args = [command, 'start', '-d', root, ...sets]
-  return peer(
-    await startServer('penstock', process.execPath, args, { httpPort, linePort, pgPort }),
-    root,
-    keep !== undefined,
-  )
+  return peer(await startServer(name, process.execPath, args, { httpPort, linePort, pgPort }), root, keep !== undefined)
 }
 
 /** Starts QuestDB with two workers. */

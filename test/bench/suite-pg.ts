@@ -1,5 +1,8 @@
 // The PostgreSQL wire protocol, ours beside QuestDB and PostgreSQL: rows in by every way that clients have, rows out, and
 // small questions. Rates in rows a second of wall time until a count sees every row, and of the server's processor time.
+//
+// Ours runs twice: as it comes, with every transaction synced as PostgreSQL does it, and `unsynced`, as QuestDB comes. What
+// only reads is measured once.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -31,18 +34,39 @@ export async function pgWire(
   { rows, runs, points, only }: PgSuiteOptions,
   print: (line: string) => void,
 ): Promise<void> {
-  for (const peer of peers) await fill(peer, rows)
+  const readable = peers.filter(({ server }) => server.name !== 'unsynced')
+  for (const peer of readable) await fill(peer, rows)
   for (const { work, share, reads } of works) {
     if (only !== null && only !== work) continue
     const count = work === 'points' ? points : Math.max(1000, Math.round(rows * share))
+    const rates = new Map<string, number[]>()
     for (let run = 0; run < runs; run++) {
-      for (const peer of peers) {
+      for (const peer of reads ? readable : peers) {
+        const { name, pgPort } = peer.server
         const table = reads ? 'filled' : `${work}_${run}`
         if (!reads) await create(peer, table)
-        print(await measure(peer, { port: peer.server.pgPort, table, work, rows: count }, reads))
+        const { line, rate } = await measure(peer, { port: pgPort, table, work, rows: count }, reads)
+        print(line)
+        rates.set(name, [...(rates.get(name) ?? []), rate])
       }
     }
+    for (const line of ratios(work, rates)) print(line)
   }
+}
+
+/** Medians of ours beside those of the peers. */
+function ratios(work: string, rates: ReadonlyMap<string, readonly number[]>): string[] {
+  const median = (all: readonly number[]): number => all.toSorted((x, y) => x - y)[all.length >> 1] ?? 0
+  const names = [...rates.keys()].filter((name) => median(rates.get(name) ?? []) > 0)
+  const ours: readonly string[] = names.filter((name) => name === 'penstock' || name === 'unsynced')
+  return names
+    .filter((name) => !ours.includes(name))
+    .map((peer) => {
+      const times = ours.map(
+        (name) => `${name} ${(median(rates.get(name) ?? []) / median(rates.get(peer) ?? [])).toFixed(2)}x`,
+      )
+      return `${''.padEnd(10)} ${work.padEnd(14)} ${times.join(', ')} of ${peer}`
+    })
 }
 
 async function fill(peer: Peer, rows: number): Promise<void> {
@@ -70,10 +94,10 @@ interface Figures {
   readonly cpuSeconds: number
 }
 
-async function measure(peer: Peer, load: PgLoad, reads: boolean): Promise<string> {
+async function measure(peer: Peer, load: PgLoad, reads: boolean): Promise<{ line: string; rate: number }> {
   const { server } = peer
   const head = `${server.name.padEnd(10)} ${load.work.padEnd(14)}`
-  if (load.work === 'copy' && server.name === 'questdb') return `${head} is not known to it`
+  if (load.work === 'copy' && server.name === 'questdb') return { line: `${head} is not known to it`, rate: 0 }
   let begun = 0
   let cpu = 0
   const last = await runModule('./pg-load.js', load, () => {
@@ -86,7 +110,8 @@ async function measure(peer: Peer, load: PgLoad, reads: boolean): Promise<string
   const serverCpu = usageOf(server.pid, true).cpuSeconds - cpu
   const rate = load.rows / seconds
   const each = (used: number): string => ((used / load.rows) * 1e6).toFixed(2).padStart(7)
-  return `${head} ${rate.toFixed(0).padStart(9)} /s  server ${each(serverCpu)} CPU-us each, client ${each(figures.cpuSeconds)}`
+  const usage = `server ${each(serverCpu)} CPU-us each, client ${each(figures.cpuSeconds)}`
+  return { line: `${head} ${rate.toFixed(0).padStart(9)} /s  ${usage}`, rate }
 }
 
 async function untilCounted(peer: Peer, table: string, rows: number): Promise<void> {

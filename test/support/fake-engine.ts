@@ -51,6 +51,8 @@ const noRows: ReturnType<Engine['begin']> = {
   rows: 0,
   bytes: 0,
   insert: () => 0,
+  insertText: () => -1,
+  binds: (_parsed, _session, _bytes, at) => ({ binds: 0, at, described: false }),
   add: () => {},
   adopt: () => {},
   adopted: 0,

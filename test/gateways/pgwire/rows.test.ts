@@ -124,6 +124,63 @@ test('pipelined inserts are stored, each failure takes its own', async () => {
   }
 })
 
+test('batches of one statement are answered message by message, however they are cut', async () => {
+  const raw = new RawClient(address().port)
+  await raw.logIn()
+  const rowText = (first: number): string => `($${first}, $${first + 1}, $${first + 2})`
+  raw.send('P', 'one\0insert into a (ts, s, n) values ($1, $2, $3)\0', int16(0))
+  raw.send('P', `two\0insert into a (ts, s, n) values ${rowText(1)}, ${rowText(4)}\0`, int16(0))
+  raw.send('S')
+  await raw.until('Z')
+  const value = (text: string | null): Buffer =>
+    text === null ? int32(-1) : Buffer.concat([int32(Buffer.byteLength(text)), Buffer.from(text)])
+  const bind = (name: string, rows: readonly (readonly (string | null)[])[]): Buffer =>
+    message('B', `\0${name}\0`, int16(0), int16(rows.length * 3), ...rows.flat().map(value), int16(0))
+  const row = (n: number): (string | null)[] => ['2024-01-01 00:00:00', n % 3 === 0 ? null : `s${n % 5}`, `${n}`]
+  const batch = (name: string, count: number, described: boolean, wrong: number): Buffer => {
+    const perBind = name === 'two' ? 2 : 1
+    const parts = Array.from({ length: count }, (_, n) => {
+      const rows = Array.from({ length: perBind }, (_, tuple) => row(n * perBind + tuple))
+      if (n === wrong) (rows.at(-1) as (string | null)[])[2] = 'nonsense'
+      return [bind(name, rows), ...(described ? [message('D', 'P\0')] : []), message('E', '\0', int32(0))]
+    })
+    return Buffer.concat([...parts.flat(), message('S')])
+  }
+  const answers = async (): Promise<string> => {
+    let types = ''
+    for (;;) {
+      const { type = '', body = Buffer.alloc(0) } = (await raw.next()) ?? {}
+      types += type === 'C' ? body.toString('latin1', 0, body.length - 1).replace('INSERT 0 ', '') : type
+      if (type === 'Z' || type === '') return types
+    }
+  }
+  for (const { name, described, tag } of [
+    { name: 'one', described: false, tag: '1' },
+    { name: 'one', described: true, tag: '1' },
+    { name: 'two', described: false, tag: '2' },
+  ]) {
+    const each = `2${described ? 'n' : ''}${tag}`
+    for (const pieceBytes of [1_000_000, 4096, 97]) {
+      const before = await count('a')
+      const bytes = batch(name, 120, described, -1)
+      for (let at = 0; at < bytes.length; at += pieceBytes) {
+        raw.socket.write(bytes.subarray(at, at + pieceBytes))
+        if (pieceBytes === 97) await new Promise((resolve) => setImmediate(resolve))
+      }
+      expect(await answers()).toBe(`${each.repeat(120)}Z`)
+      expect(await count('a')).toBe(before + 120 * Number(tag))
+    }
+    const before = await count('a')
+    raw.socket.write(batch(name, 50, described, 30))
+    expect(await answers()).toBe(`${each.repeat(30)}2${described ? 'n' : ''}EZ`)
+    expect(await count('a')).toBe(before)
+  }
+  const [sums] = (await client.query('select count() c, sum(n) s, count(s) named from a')).rows
+  const total = (rows: number): number => (rows * (rows - 1)) / 2
+  expect(sums).toEqual({ c: '1440', s: String(6 * total(120) + 3 * total(240)), named: String(6 * 80 + 3 * 160) })
+  raw.send('X')
+})
+
 test('thousands of Syncs that nobody waits for are all answered', async () => {
   const raw = new RawClient(address().port)
   await raw.logIn()
