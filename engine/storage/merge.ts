@@ -7,6 +7,9 @@
 // look for superseded rows in them. What is too large for one part is merged slice by slice, each a part of its own;
 // such a set waits until it has the rows of mergePartsMin commits, because every slice is written anew.
 //
+// Large parts that follow each other in time stay as they are: readers go from one to the next, and joining them would
+// save files and nothing else. Rows that come in order are so written once, when they are flushed.
+//
 // A merge takes memory from the queries' budget: the flush arena is for flushes alone, which ingest waits for.
 
 import { assert } from '../base/assert.js'
@@ -33,6 +36,8 @@ export const mergePolicy: MergePolicy = { mergeRowsMax: 1 << 22, mergePartsMin: 
 /** Parts of one merge: the job names them in 7 bits. */
 export const mergePartsMax = 100
 const sizeRatio = 1.5
+/** Parts follow each other in time when they overlap by less than this fraction (a third) of the shorter one. */
+const overlapFraction = 3n
 
 /** Parts that are worth joining, in transaction order; undefined when there are none. `busy` parts are left alone. */
 export function chooseMerge(
@@ -74,9 +79,22 @@ function chooseTier(
       rows += next.rows
       oldest--
     }
-    if (newest - oldest + 1 >= mergePartsMin) return parts.slice(oldest, newest + 1)
+    const chosen = parts.slice(oldest, newest + 1)
+    if (chosen.length >= mergePartsMin && !isSettled(chosen, mergeRowsMax / mergePartsMin / 2)) return chosen
   }
   return undefined
+}
+
+/** Whether all parts are large, and follow each other in time but for some rows of concurrent senders at their ends. */
+function isSettled(parts: readonly PartDescriptor[], rowsLarge: number): boolean {
+  return parts.every((part, index) => {
+    const before = parts[index - 1]
+    if (part.rows < rowsLarge) return false
+    if (before === undefined || part.minTs >= before.maxTs) return true
+    const spans = [before.maxTs - before.minTs, part.maxTs - part.minTs] as const
+    const shorter = spans[0] < spans[1] ? spans[0] : spans[1]
+    return (before.maxTs - part.minTs) * overlapFraction < shorter
+  })
 }
 
 /** Whether a neighbour holds rows of the same transactions. */

@@ -4,8 +4,8 @@
 import { crc32 } from 'node:zlib'
 import { assert } from '../base/assert.js'
 import type { DataType } from '../types/column-types.js'
+import { encodePageHeader, type PageHeader } from './page-header.js'
 import { compressPage, type PageCodec } from './parquet-codec.js'
-import { type ParquetTypes, parquetThrift } from './parquet-thrift.js'
 import { encodings } from './parquet-types.js'
 import { ChunkDictionary, type DictionaryLimits } from './part-dictionary.js'
 import {
@@ -102,11 +102,12 @@ function wantsDictionary({ tools: { mapping }, sorted }: ColumnJob): boolean {
   return mapping.conversion === 'text' || mapping.conversion === 'symbol' || mapping.diskBytes > 0
 }
 
-function dictionaryArguments({ tools }: ColumnJob): ConstructorParameters<typeof ChunkDictionary> {
+function dictionaryArguments({ tools, firstRows }: ColumnJob): ConstructorParameters<typeof ChunkDictionary> {
   const { kernel, scratch, mapping } = tools
-  if (mapping.conversion === 'text') return [kernel, scratch, 0, textLimits]
-  if (mapping.conversion === 'symbol') return [kernel, scratch, 4, symbolLimits]
-  return [kernel, scratch, mapping.diskBytes, fixedLimits]
+  const rows = firstRows.at(-1) as number
+  if (mapping.conversion === 'text') return [kernel, scratch, 0, textLimits, rows]
+  if (mapping.conversion === 'symbol') return [kernel, scratch, 4, symbolLimits, rows]
+  return [kernel, scratch, mapping.diskBytes, fixedLimits, rows]
 }
 
 /** What the dictionary way needs of a page after the scan. */
@@ -203,16 +204,13 @@ class ChunkOutput {
     this.codec = codec
   }
 
-  put(header: ParquetTypes.PageHeader, address: number, bytes: number): PagePlace {
+  put(header: Pick<PageHeader, 'kind' | 'values' | 'encoding'>, address: number, bytes: number): PagePlace {
     const { kernel, scratch } = this.job.tools
     const packed = compressPage(kernel, scratch, this.codec, address, bytes)
     assert(packed.bytes > 0 || bytes === 0, 'a page fits into its compression bound')
     const body = scratch.memory.u8.subarray(packed.address, packed.address + packed.bytes)
-    header.uncompressed_page_size = bytes
-    header.compressed_page_size = packed.bytes
     const crc = crc32(body)
-    header.crc = crc | 0
-    const head = parquetThrift().serialize(header)
+    const head = encodePageHeader({ ...header, rawBytes: bytes, bytes: packed.bytes, crc })
     this.rawBytes += head.length + bytes
     this.bytes += head.length + packed.bytes
     const offset = this.job.write(head, body)
@@ -220,18 +218,7 @@ class ChunkOutput {
   }
 
   putData(page: PreparedPage, encoding: number, range: Uint8Array | undefined, address: number, bytes: number): void {
-    const { types } = parquetThrift()
-    const header = new types.PageHeader({
-      type: types.PageType.DATA_PAGE,
-      uncompressed_page_size: bytes,
-      compressed_page_size: bytes,
-      data_page_header: new types.DataPageHeader({
-        num_values: page.rows,
-        encoding: encoding as ParquetTypes.Encoding,
-        definition_level_encoding: types.Encoding.RLE,
-        repetition_level_encoding: types.Encoding.RLE,
-      }),
-    })
+    const header = { kind: 'data', values: page.rows, encoding } as const
     this.pages.push({ ...this.put(header, address, bytes), nulls: page.rows - page.present, range })
   }
 }
@@ -300,18 +287,9 @@ function putDictionary(
   dictionary: ChunkDictionary,
   symbolIds: Int32Array | undefined,
 ): PagePlace {
-  const { types } = parquetThrift()
   const body =
     symbolIds === undefined ? { address: dictionary.values, bytes: dictionary.bytes } : writeSymbols(job, symbolIds)
-  const header = new types.PageHeader({
-    type: types.PageType.DICTIONARY_PAGE,
-    uncompressed_page_size: body.bytes,
-    compressed_page_size: body.bytes,
-    dictionary_page_header: new types.DictionaryPageHeader({
-      num_values: dictionary.count,
-      encoding: types.Encoding.PLAIN,
-    }),
-  })
+  const header = { kind: 'dictionary', values: dictionary.count, encoding: encodings.plain } as const
   return output.put(header, body.address, body.bytes)
 }
 

@@ -26,13 +26,16 @@ export class ChunkDictionary {
   private readonly state: number
   private countMax: number
   private textBytesMax: number
+  private readonly valuesExpected: number
   private indexCount = 0
 
-  constructor(kernel: ParquetKernel, scratch: Scratch, width: number, limits: DictionaryLimits) {
+  /** `valuesExpected`: room for so many indexes is taken at once, what comes beyond them makes it grow. */
+  constructor(kernel: ParquetKernel, scratch: Scratch, width: number, limits: DictionaryLimits, valuesExpected = 0) {
     this.kernel = kernel
     this.scratch = scratch
     this.width = width
     this.limits = limits
+    this.valuesExpected = valuesExpected
     this.countMax = Math.min(countFirst, limits.count)
     this.textBytesMax = Math.min(textBytesFirst, limits.bytes)
     this.state = scratch.room('dictionaryState', dictionaryStateBytes)
@@ -89,7 +92,7 @@ export class ChunkDictionary {
   private indexRoom(count: number): number {
     const wanted = (this.indexCount + count) * 4
     // Doubling keeps the copying linear; the scratch keeps what it has when that is enough.
-    return this.indexCount === 0 ? wanted : Math.max(wanted, this.indexCount * 8)
+    return Math.max(wanted, this.indexCount === 0 ? this.valuesExpected * 4 : this.indexCount * 8)
   }
 
   private grow(): boolean {

@@ -55,10 +55,40 @@ function storeNull(at: usize, kind: i32): void {
 }
 
 @inline
+function nulls4(at: usize, kind: i32): i32 {
+  const v = v128.load(at)
+  if (kind == 8) return i32x4.bitmask(f32x4.ne(v, v))
+  return i32x4.bitmask(i32x4.eq(v, i32x4.splat(kind == 3 ? -1 : kind == 5 ? i32.MIN_VALUE : 0)))
+}
+
+@inline
+function nulls2(at: usize, kind: i32): i32 {
+  const v = v128.load(at)
+  if (kind == 9) return i64x2.bitmask(f64x2.ne(v, v))
+  return i64x2.bitmask(i64x2.eq(v, i64x2.splat(kind == 4 ? -1 : I64_MIN)))
+}
+
+/** One bit a value for eight values of four or eight bytes, 1 = NULL. */
+@inline
+function nulls8(at: usize, width: usize, kind: i32): i32 {
+  if (width == 4) return nulls4(at, kind) | (nulls4(at + 16, kind) << 4)
+  return nulls2(at, kind) | (nulls2(at + 16, kind) << 2) | (nulls2(at + 32, kind) << 4) | (nulls2(at + 48, kind) << 6)
+}
+
+@inline
 function presenceOf(values: usize, count: i32, width: usize, kind: i32, bits: usize): i32 {
   let present = 0
   let at = values
-  for (let first = 0; first < count; first += 8) {
+  let first = 0
+  if ((width == 4 || width == 8) && kind < 10) {
+    for (; first + 8 <= count; first += 8) {
+      const byte = nulls8(at, width, kind) ^ 255
+      present += popcnt(byte)
+      store<u8>(bits + <usize>(first >> 3), <u8>byte)
+      at += width << 3
+    }
+  }
+  for (; first < count; first += 8) {
     const n = min(8, count - first)
     let byte = 0
     for (let i = 0; i < n; i++) {

@@ -377,6 +377,21 @@ test('the merge policy keeps parts few and rewrites a row a logarithmic number o
   expect(rewritten / 2_000_000).toBeLessThan(8)
 })
 
+test('large parts are joined only where their times overlap', () => {
+  const schema = schemaOf([dataType('TIMESTAMP')], { timestampId: 0 })
+  const choose = (overlap: number, rows = 1_000_000) => {
+    const parts = [1, 2, 3, 4].map((id) =>
+      partOf(id, rows, { minTs: BigInt(id * 1000 - overlap), maxTs: BigInt(id * 1000 + 1000) }),
+    )
+    return chooseMerge({ ...versionOf(schema), parts }, new Set())?.length
+  }
+  expect(choose(0)).toBe(undefined)
+  // Rows of concurrent senders.
+  expect(choose(250)).toBe(undefined)
+  expect(choose(500)).toBe(4)
+  expect(choose(0, 1000)).toBe(4)
+})
+
 test('the merge policy leaves siblings, busy parts and other partitions alone', () => {
   const schema = schemaOf([dataType('TIMESTAMP')], { timestampId: 0 })
   const choose = (parts: PartDescriptor[], busy: number[] = []) =>

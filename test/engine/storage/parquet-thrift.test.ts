@@ -2,6 +2,7 @@
 // numbers, and the compact encoding, byte for byte.
 
 import { expect, test } from 'vitest'
+import { encodePageHeader } from '../../../engine/storage/page-header.js'
 import { pageCodecs } from '../../../engine/storage/parquet-codec.js'
 import { emptyStructure, parquetThrift } from '../../../engine/storage/parquet-thrift.js'
 import { encodings, physicalTypes } from '../../../engine/storage/parquet-types.js'
@@ -49,4 +50,39 @@ test('the compact encoding, 64-bit integers included', () => {
   decode(read, serialize(index))
   expect(Number(read.page_locations[0]?.offset)).toBe(2 ** 40 + 1)
   expect(Number(read.page_locations[0]?.first_row_index)).toBe(65_536)
+})
+
+test('our own writer of page headers makes the bytes of the library', () => {
+  const { types, serialize } = parquetThrift()
+  const numbers = [0, 1, 63, 64, 127, 128, 300, 65_536, 2 ** 20, 2 ** 30, 2 ** 31 - 1]
+  for (const [n, rawBytes] of numbers.entries()) {
+    const [values, bytes, crc] = [1, 2, 3].map((step) => numbers[(n + step) % numbers.length] as number) as [
+      number,
+      number,
+      number,
+    ]
+    for (const [kind, signed] of [
+      ['data', crc],
+      ['dictionary', crc],
+      ['data', -1 - crc],
+    ] as const) {
+      const encoding = types.Encoding.RLE_DICTIONARY
+      const sizes = { uncompressed_page_size: rawBytes, compressed_page_size: bytes, crc: signed }
+      const levels = { definition_level_encoding: types.Encoding.RLE, repetition_level_encoding: types.Encoding.RLE }
+      const header =
+        kind === 'data'
+          ? {
+              type: types.PageType.DATA_PAGE,
+              data_page_header: new types.DataPageHeader({ num_values: values, encoding, ...levels }),
+            }
+          : {
+              type: types.PageType.DICTIONARY_PAGE,
+              dictionary_page_header: new types.DictionaryPageHeader({ num_values: values, encoding }),
+            }
+      const own = encodePageHeader({ kind, values, encoding, rawBytes, bytes, crc: signed >>> 0 })
+      expect(Buffer.from(own).toString('hex')).toBe(
+        serialize(new types.PageHeader({ ...sizes, ...header })).toString('hex'),
+      )
+    }
+  }
 })
