@@ -316,7 +316,7 @@ export const settingsTable = {
     initial: '4',
     min: 2,
     max: 100,
-    says: 'Parts of like size in a partition that are joined into one.',
+    says: 'Parts of like size in a partition that are joined into one, large ones only where their times overlap.',
   },
   'storage.merge.rows.max': {
     type: 'integer',
