@@ -91,9 +91,8 @@ function isSettled(parts: readonly PartDescriptor[], rowsLarge: number): boolean
     const before = parts[index - 1]
     if (part.rows < rowsLarge) return false
     if (before === undefined || part.minTs >= before.maxTs) return true
-    const spans = [before.maxTs - before.minTs, part.maxTs - part.minTs] as const
-    const shorter = spans[0] < spans[1] ? spans[0] : spans[1]
-    return (before.maxTs - part.minTs) * overlapFraction < shorter
+    const overlap = (before.maxTs - part.minTs) * overlapFraction
+    return overlap < before.maxTs - before.minTs && overlap < part.maxTs - part.minTs
   })
 }
 
