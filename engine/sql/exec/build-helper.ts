@@ -5,6 +5,8 @@ import { helpAggregate } from './aggregate-shared.js'
 import { readsOneTable } from './build.js'
 import type { ExecContext } from './context.js'
 import { helpExport } from './encode-parquet-shared.js'
+import { textFormOf } from './encode-text.js'
+import { helpText } from './encode-text-shared.js'
 import { helpFragment } from './fragment-operators.js'
 import type { Encoding } from './messages.js'
 import { scanShape } from './scan-slices.js'
@@ -21,6 +23,8 @@ export function buildHelper(
   if (details.counts === null) {
     if (encoding.kind === 'parquet' && (plan.kind === 'scan' || plan.kind === 'project'))
       return helpExport(context, plan, encoding, details)
+    if ((encoding.kind === 'csv' || encoding.kind === 'json') && details.range !== undefined)
+      return helpText(context, plan, textFormOf(encoding), details)
     if (plan.kind === 'sort') return helpSort(context, plan, details)
     return plan.kind === 'aggregate' ? helpAggregate(context, plan, readsOneTable(plan.input), details) : undefined
   }

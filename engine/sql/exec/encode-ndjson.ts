@@ -6,7 +6,7 @@ import type { Encoder, EncoderOptions } from './encoder.js'
 
 export function ndjsonEncoder(options: EncoderOptions): Encoder {
   const { context, columns, writer } = options
-  const text = new TextRows(options, encodeFlags.json | encodeFlags.lines, 0)
+  const text = new TextRows(options, { flags: encodeFlags.json | encodeFlags.lines, delimiter: 0 })
   for (const [index, { name }] of columns.entries()) {
     const label = Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`, 'utf8')
     const address = context.space.keep(label.length)

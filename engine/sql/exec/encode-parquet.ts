@@ -19,7 +19,7 @@ import { type ExportedGroup, GroupEncoder } from './encode-parquet-group.js'
 import { type IndexedChunk, pageIndex } from './encode-parquet-index.js'
 import { sharedExport } from './encode-parquet-shared.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
-import type { Encoder, EncoderOptions } from './encoder.js'
+import type { Encoder, EncoderOptions, RowWindow } from './encoder.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 import type { QuerySpace } from './query-space.js'
 import type { Batch, Operator } from './vector.js'
@@ -67,7 +67,8 @@ class ParquetFile implements Encoder {
   }
 
   /** Whole tables come as groups, and their batches only count rows. */
-  operator(plan: Plan): Operator | undefined {
+  operator(plan: Plan, { skip, rowsMax }: RowWindow): Operator | undefined {
+    if (skip > 0 || rowsMax !== Number.POSITIVE_INFINITY) return undefined
     return sharedExport(this.options.context, plan, this.encoding, (group) => this.place(group))
   }
 

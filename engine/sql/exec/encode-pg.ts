@@ -73,7 +73,7 @@ function kernelKnows({ name }: DataType, binary: boolean): boolean {
 /** `type` of the messages; the format of each column. */
 function kernelEncoder(options: EncoderOptions, type: number, formats: readonly boolean[]): Encoder {
   const { context, writer } = options
-  const rows = new TextRows(options, encodeFlags.pg, type)
+  const rows = new TextRows(options, { flags: encodeFlags.pg, delimiter: type })
   for (const [index, binary] of formats.entries()) {
     writeEncodeLabel(context.memory, rows.columns + index * encodeColumnBytes, binary ? 1 : 0, 0)
   }

@@ -1,26 +1,50 @@
 // Rows as text by the kernel: JSON, CSV or lines, window by window of the byte writer.
 
-import { encodeColumnBytes, encodeStateBytes, writeEncodeColumn, writeEncodeState } from '../../kernels/encode.js'
+import {
+  encodeColumnBytes,
+  encodeFlags,
+  encodeStateBytes,
+  writeEncodeColumn,
+  writeEncodeState,
+} from '../../kernels/encode.js'
 import type { EncoderOptions } from './encoder.js'
+import type { Encoding } from './messages.js'
 import type { Batch, Vector } from './vector.js'
 
 /** Room that is asked for when a row did not fit and the kernel does not say how much it needs. */
 const rowBytesMin = 4096
 
+export type TextOptions = Pick<EncoderOptions, 'context' | 'writer' | 'columns'>
+
+/** Flags of the kernel, and what divides the fields of CSV. */
+export interface TextForm {
+  readonly flags: number
+  readonly delimiter: number
+}
+
+export function textFormOf(encoding: Extract<Encoding, { kind: 'csv' | 'json' }>): TextForm {
+  if (encoding.kind === 'csv') return { flags: 0, delimiter: encoding.delimiter }
+  return { flags: encodeFlags.json | (encoding.quoteLargeNumbers ? encodeFlags.quoteLargeNumbers : 0), delimiter: 0 }
+}
+
 export class TextRows {
-  readonly #options: EncoderOptions
+  readonly #options: TextOptions
   readonly #flags: number
   readonly #delimiter: number
   readonly #state: number
   /** Address of the COLUMNs of the kernel. */
   readonly columns: number
-  #any = false
+  #any: boolean
+  /** Of all rows so far. */
+  bytes = 0
 
-  constructor(options: EncoderOptions, flags: number, delimiter: number) {
+  /** `any`: rows precede. */
+  constructor(options: TextOptions, { flags, delimiter }: TextForm, any = false) {
     const { space } = options.context
     this.#options = options
     this.#flags = flags
     this.#delimiter = delimiter
+    this.#any = any
     this.#state = space.keep(encodeStateBytes)
     this.columns = space.keep(Math.max(1, options.columns.length) * encodeColumnBytes)
   }
@@ -33,7 +57,9 @@ export class TextRows {
       this.#enter(row, to, vectors.length)
       const done = kernels.encode.encode(this.#state)
       const word = this.#state >>> 2
-      writer.advance(memory.u32[word + 4] as number, done)
+      const end = memory.u32[word + 4] as number
+      this.bytes += end - writer.at
+      writer.advance(end, done)
       row += done
       if (done > 0) this.#any = true
       if (row < to) writer.renew(Math.max(rowBytesMin, memory.u32[word + 8] as number))

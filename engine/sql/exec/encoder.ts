@@ -1,6 +1,5 @@
 // Result rows as their reader wants them: JSON or CSV bytes by the kernel, values, or nothing but the count.
 
-import { encodeFlags } from '../../kernels/encode.js'
 import type { Value } from '../../types/value.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { ByteWriter } from './byte-writer.js'
@@ -10,10 +9,17 @@ import { ndjsonEncoder } from './encode-ndjson.js'
 import { parquetEncoder } from './encode-parquet.js'
 import { pgEncoder } from './encode-pg.js'
 import { pgCopyEncoder } from './encode-pg-copy.js'
-import { TextRows } from './encode-text.js'
+import { type TextForm, TextRows, textFormOf } from './encode-text.js'
+import { sharedText, type TextBlock } from './encode-text-shared.js'
 import type { Encoding } from './messages.js'
 import { valueReader } from './values.js'
 import type { Batch, Operator } from './vector.js'
+
+/** Rows of a result that are wanted. */
+export interface RowWindow {
+  readonly skip: number
+  readonly rowsMax: number
+}
 
 export interface Encoder {
   /** Before the first row, also when there is none. */
@@ -22,8 +28,11 @@ export interface Encoder {
   rows(batch: Batch, from: number, to: number): void
   /** Behind the last row. */
   end(): void
-  /** Makes the result of the plan by itself, when all of its rows are wanted: batches without vectors count its rows. */
-  operator?(plan: Plan): Operator | undefined
+  /**
+   * Makes the rows of the window by itself: batches without vectors count the rows of the plan, those outside of the
+   * window, too.
+   */
+  operator?(plan: Plan, window: RowWindow): Operator | undefined
   /** Writes a piece of what is finished, also behind end(); false when nothing waits. */
   drain?(): boolean
 }
@@ -36,22 +45,12 @@ export interface EncoderOptions {
 }
 
 export function createEncoder(encoding: Encoding, options: EncoderOptions): Encoder {
-  const { writer, columns } = options
+  const { columns } = options
   switch (encoding.kind) {
-    case 'json': {
-      const flags = encodeFlags.json | (encoding.quoteLargeNumbers ? encodeFlags.quoteLargeNumbers : 0)
-      const text = new TextRows(options, flags, 0)
-      return { begin: () => {}, rows: (batch, from, to) => text.rows(batch, from, to), end: () => writer.flush() }
-    }
-    case 'csv': {
-      const text = new TextRows(options, 0, encoding.delimiter)
-      const header = encoding.header ? csvHeader(columns, encoding.delimiter) : ''
-      return {
-        begin: () => writer.text(header),
-        rows: (batch, from, to) => text.rows(batch, from, to),
-        end: () => writer.flush(),
-      }
-    }
+    case 'json':
+      return textEncoder(options, textFormOf(encoding), '')
+    case 'csv':
+      return textEncoder(options, textFormOf(encoding), encoding.header ? csvHeader(columns, encoding.delimiter) : '')
     case 'parquet':
       return parquetEncoder(encoding, options)
     case 'arrow':
@@ -66,6 +65,31 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
       return { begin: () => {}, rows: () => {}, end: () => {} }
     case 'values':
       return valuesEncoder(options)
+  }
+}
+
+function textEncoder(options: EncoderOptions, form: TextForm, header: string): Encoder {
+  const { writer, context } = options
+  const text = new TextRows(options, form)
+  /** Made by chunks of the table, in their order; they are there until they are written. */
+  const waiting: TextBlock[] = []
+  return {
+    begin: () => writer.text(header),
+    rows: (batch, from, to) => {
+      if (batch.vectors.length > 0) text.rows(batch, from, to)
+    },
+    end: () => writer.flush(),
+    operator: (plan, window) => sharedText(options, plan, { rows: text, form }, window, (block) => waiting.push(block)),
+    drain: () => {
+      const block = waiting.shift()
+      if (block === undefined) return false
+      const { address, bytes, rows } = block
+      writer.flush()
+      writer.renew(bytes)
+      context.memory.u8.copyWithin(writer.at, address, address + bytes)
+      writer.advance(writer.at + bytes, rows)
+      return true
+    },
   }
 }
 

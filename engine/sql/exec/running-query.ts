@@ -129,8 +129,7 @@ export class RunningQuery {
     })
     this.#endings.push(() => writer.abandon())
     const { skip, rowsMax } = this.#request
-    const own = skip === 0 && rowsMax === Number.POSITIVE_INFINITY ? this.#encoder.operator?.(query.plan) : undefined
-    this.#root = own ?? buildOperator(this.#context, query.plan)
+    this.#root = this.#encoder.operator?.(query.plan, { skip, rowsMax }) ?? buildOperator(this.#context, query.plan)
     this.#encoder.begin()
   }
 

@@ -16,6 +16,8 @@ export interface ShareDetails {
   readonly chunkPieces: number
   /** Values that each key can have, of dense groups; null: rows, whatever the operator makes of them. */
   readonly counts: readonly number[] | null
+  /** Rows of a table in its order that are cut into chunks; the table has `all`. */
+  readonly range?: { readonly first: number; readonly end: number; readonly all: number }
 }
 
 /** What a query thread offers to the fragments of its queries. */

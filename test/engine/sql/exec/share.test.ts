@@ -305,3 +305,25 @@ describe.each(['select * from untimed', 'select v, d, sym from untimed'])('the P
     }
   })
 })
+
+describe.each([
+  ['CSV', { encoding: { kind: 'csv', delimiter: 44, header: true } }],
+  ['a window of CSV', { encoding: { kind: 'csv', delimiter: 59, header: true }, skip: 777, rowsMax: 6000 }],
+  ['JSON', { encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }, rowsMax: 8999 }],
+] as const)('%s', (_, options) => {
+  const sql = 'select v, d, sym, i, ts from untimed'
+  test.each([{ threads: 2 }, { threads: 4 }, { threads: 3, sleep: 0.02 }, { threads: 3, death: 0.002 }])(
+    'by %o',
+    async (scenario) => {
+      const expected = await runShared(sql, { threads: 1, seed: 0, options })
+      expect(expected.bytes.length).toBeGreaterThan(100_000)
+      const before = used()
+      for (let seed = 1; seed <= 5; seed++) {
+        const { bytes, helped } = await runShared(sql, { ...scenario, seed, options })
+        expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
+        expect(helped).toBeGreaterThan(0)
+        if (!('death' in scenario)) expect(used()).toBe(before)
+      }
+    },
+  )
+})
