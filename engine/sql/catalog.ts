@@ -71,6 +71,8 @@ export interface StoredView {
 /** A query that runs now. */
 export interface QueryFigures {
   readonly queryId: number
+  /** As pg_backend_pid() says; 0 for what comes over other protocols. */
+  readonly processId: number
   readonly user: string
   readonly startMicros: number
   readonly sql: string

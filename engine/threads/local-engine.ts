@@ -52,6 +52,7 @@ import { openLoad } from './load-door.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
+  cancelAtAbort,
   copyFile,
   demandCancel,
   insertAll,
@@ -337,7 +338,7 @@ export class LocalEngine implements Engine {
     const { query, columns } = selectColumns(planned, options.columns)
     const startMs = performance.now() - compilerMs
     const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs))
-    if (running.ready === null) options.signal?.addEventListener('abort', () => running.cancel('the client went away'))
+    if (running.ready === null) cancelAtAbort(options.signal, running)
     return {
       kind: 'rows',
       columns,
@@ -385,8 +386,8 @@ export class LocalEngine implements Engine {
     return running
   }
 
-  #figuresOf(queryId: number, sql: string, { user }: Session): QueryFigures {
-    return { queryId, user, startMicros: this.#options.clock.nowMicros(), sql: shownText(sql) }
+  #figuresOf(queryId: number, sql: string, { user, processId = 0 }: Session): QueryFigures {
+    return { queryId, user, processId, startMicros: this.#options.clock.nowMicros(), sql: shownText(sql) }
   }
 
   async #carryOut(

@@ -36,6 +36,14 @@ export function copyFile(copier: Copier | null, request: CopyRequest, options: E
 /** A query that is asked for all of its rows. */
 export const allRows = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false } as const
 
+/** Whoever aborts may say why. */
+export function cancelAtAbort(signal: AbortSignal | null, running: { cancel(reason: string): void }): void {
+  signal?.addEventListener('abort', () => {
+    const reason: unknown = signal.reason
+    running.cancel(typeof reason === 'string' ? reason : 'the client went away')
+  })
+}
+
 /** Inserts rows as they come, many at a time; gives their count. */
 export async function insertAll(
   values: AsyncIterable<readonly (readonly Value[])[]>,

@@ -22,6 +22,7 @@ const connectionColumns: readonly Column<Connection>[] = [
   ['rows_rejected', 'LONG', (row) => BigInt(row.rowsRejected)],
   ['tls', 'BOOLEAN', (row) => row.tls],
   ['state', 'SYMBOL', (row) => row.state],
+  ['application', 'STRING', (row) => row.application()],
 ]
 
 const logColumns: readonly Column<ConnectionEvent>[] = [

@@ -24,6 +24,8 @@ export interface Connection {
   rowsRejected: number
   readonly tls: boolean
   state: string
+  /** What the client calls itself; '' when it doesn't. */
+  application: () => string
   /** Whether statements of the connection are traced. */
   readonly trace: { on: boolean }
 }
@@ -120,6 +122,7 @@ export class ConnectionRegistry {
       rowsCommitted: 0,
       rowsRejected: 0,
       state: 'idle',
+      application: () => '',
       trace: { on: false },
     }
   }

@@ -3,6 +3,7 @@
 export class LateSignal {
   #controller: AbortController | null = null
   #aborted = false
+  #reason: string | undefined
 
   get aborted(): boolean {
     return this.#aborted
@@ -10,12 +11,14 @@ export class LateSignal {
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
-    if (this.#aborted) this.#controller.abort()
+    if (this.#aborted) this.#controller.abort(this.#reason)
     return this.#controller.signal
   }
 
-  abort(): void {
+  /** `reason`: what the client is told, if it is still there. */
+  abort(reason?: string): void {
     this.#aborted = true
-    this.#controller?.abort()
+    this.#reason ??= reason
+    this.#controller?.abort(reason)
   }
 }

@@ -112,5 +112,5 @@ export interface PgSession extends PgServices {
   /** After an error of the extended protocol: everything up to Sync is passed over. */
   skipping: boolean
   /** Of the statement that runs: a cancel request or the end of the connection aborts it. */
-  running: Pick<AbortController, 'abort'> | null
+  running: { abort(reason?: string): void } | null
 }

@@ -194,6 +194,7 @@ function openSession(
 ): PgSession {
   const settings = new Map<string, string>()
   const transaction = services.engine.begin()
+  connection.application = () => settings.get('application_name') ?? ''
   return {
     ...services,
     ...{ options, connection, settings },
@@ -237,5 +238,6 @@ function refreshRights({ sessions, services }: Gateway): void {
 /** Nobody is told whether it did anything. */
 function cancel(sessions: Sessions, { process, secret }: CancelRequest): void {
   const session = sessions.get(process)
-  if (session !== undefined && session.secret === secret) session.pg.running?.abort()
+  if (session !== undefined && session.secret === secret)
+    session.pg.running?.abort('canceling statement due to user request')
 }

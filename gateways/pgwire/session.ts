@@ -30,6 +30,9 @@ const types = {
   copyFail: letter('f'),
 } as const
 
+/** As pg_stat_activity calls them. */
+const quietStates = { I: 'idle', T: 'idle in transaction', E: 'idle in transaction (aborted)' } as const
+
 /** Resolves when the client ends the session or has gone. Throws NetworkError when it breaks the protocol. */
 export async function serveSession(pg: PgSession, inbound: Inbound): Promise<void> {
   try {
@@ -38,7 +41,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       if (taken !== null) await taken.catch((error) => failExtended(pg, error))
       const message = inbound.next()
       if (message === null) {
-        pg.connection.state = 'idle'
+        pg.connection.state = quietStates[pg.status]
         if (pg.unanswered.length > 0) void answerSyncs(pg)
         const drained = pg.out.flush()
         if (drained !== null) await drained

@@ -291,7 +291,8 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
 function convertText(text: string, from: DataType, to: DataType): Value | undefined {
   switch (to.name) {
     case 'BOOLEAN':
-      return /^(?:true|false|t|f)$/i.test(text) ? /^t/i.test(text) : undefined
+      // As PostgreSQL: some of its clients send '1'.
+      return /^(?:true|t|yes|y|on|1)$/i.test(text) || (/^(?:false|f|no|n|off|0)$/i.test(text) ? false : undefined)
     case 'BYTE':
       return parseInteger(numberOfText(text, from) ?? '', -128, 127) ?? undefined
     case 'SHORT':

@@ -1,4 +1,5 @@
 // The tables of pg_catalog with their columns, as PostgreSQL 15 has them: facts that its clients rely on.
+// Columns that are empty for most rows are text here and not "char": a CHAR has no empty value on the wire.
 // Layout: a line `name oid kind` (r: table, v: view), then indented lines with the columns and their types.
 
 export const catalogTables = `
@@ -18,8 +19,8 @@ pg_attrdef 2604 r
   oid oid, adrelid oid, adnum int2, adbin pg_node_tree
 pg_attribute 1249 r
   attrelid oid, attname name, atttypid oid, attstattarget int4, attlen int2, attnum int2, attndims int4, attcacheoff
-  int4, atttypmod int4, attbyval bool, attalign char, attstorage char, attcompression char, attnotnull bool,
-  atthasdef bool, atthasmissing bool, attidentity char, attgenerated char, attisdropped bool, attislocal bool,
+  int4, atttypmod int4, attbyval bool, attalign char, attstorage char, attcompression text, attnotnull bool,
+  atthasdef bool, atthasmissing bool, attidentity text, attgenerated text, attisdropped bool, attislocal bool,
   attinhcount int4, attcollation oid, attacl _aclitem, attoptions _text, attfdwoptions _text, attmissingval anyarray
 pg_auth_members 1261 r
   roleid oid, member oid, grantor oid, admin_option bool

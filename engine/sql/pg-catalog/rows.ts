@@ -2,6 +2,7 @@
 
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
+import { activityRecords } from './activity-rows.js'
 import {
   type CatalogEntry,
   databaseName,
@@ -124,6 +125,9 @@ function attributeRecord(oid: number, { name, pgType, modifier, dimensions }: En
     attbyval: pgType.byValue,
     attalign: pgType.align,
     attstorage: pgType.storage,
+    attcompression: '',
+    attidentity: '',
+    attgenerated: '',
     attislocal: true,
     attcollation: pgType.collation,
   }
@@ -186,19 +190,3 @@ function statisticRecords({ oid, schema, name, kind, rows }: CatalogEntry): RowR
 }
 
 /** Connections of the wire protocol come from the gateway's relation; without it the statements that run are known. */
-function activityRecords({ catalog }: BindContext): RowRecord[] {
-  return catalog.activity().map(({ queryId, user, startMicros, sql }) => ({
-    datid: databaseOid,
-    datname: databaseName,
-    pid: queryId,
-    leader_pid: null,
-    usesysid: ownerOid,
-    usename: user,
-    query_start: BigInt(startMicros),
-    state_change: BigInt(startMicros),
-    state: 'active',
-    query_id: BigInt(queryId),
-    query: sql,
-    backend_type: 'client backend',
-  }))
-}

@@ -134,3 +134,20 @@ test('a statement is cancelled by its key', async () => {
   expect((await other.query('select 1 a')).rows).toEqual([{ a: 1 }])
   await other.end()
 })
+
+test('pg_stat_activity lists every session with what it runs', async () => {
+  const named = new pg.Client({ ...address(), application_name: 'reporting' })
+  await named.connect()
+  try {
+    await named.query('begin')
+    const { pid } = (await named.query('select pg_backend_pid() pid')).rows[0]
+    const sessions = 'select pid, state, query, usename, datname from pg_stat_activity where application_name = $1'
+    await expect
+      .poll(async () => (await client.query(sessions, ['reporting'])).rows)
+      .toEqual([{ pid, state: 'idle in transaction', query: '', usename: 'admin', datname: 'qdb' }])
+    const own = await client.query('select state, query from pg_stat_activity where pid = pg_backend_pid()')
+    expect(own.rows).toEqual([{ state: 'active', query: expect.stringContaining('pg_backend_pid()') }])
+  } finally {
+    await named.end()
+  }
+})
