@@ -39,6 +39,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^Invalid column|^column not found|^column does not exist/, '42703'],
   [/^Invalid table name or alias/, '42P01'],
   [/^Ambiguous column/, '42702'],
+  [/^column '.*' already exists|^Duplicate column/, '42701'],
   [/^invalid (table|column) name|^ ?new column name contains/, '42602'],
   [/^unknown function name|^there is no matching (function|operator)/, '42883'],
   [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],

@@ -113,7 +113,7 @@ export async function runTransaction(pg: PgSession, { action, name }: Transactio
       if (pg.status !== 'I') warn(pg, '25001', 'there is already a transaction in progress')
       else await settle(pg)
       pg.status = 'T'
-      return 'BEGIN'
+      return name === 'start' ? 'START TRANSACTION' : 'BEGIN'
     case 'commit':
       return commit(pg)
     case 'rollback':

@@ -14,6 +14,7 @@ import { bindCast } from './cast.js'
 import { shownArguments } from './catalog-calls.js'
 import { bindBetween, bindComparison, bindIn, bindQuantified } from './comparison.js'
 import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
+import { currentDate, shiftedTime } from './interval-shift.js'
 import { bindLiteral, bindParameter } from './literal.js'
 import { scalarCall } from './make-call.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
@@ -126,6 +127,8 @@ function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression 
   if (alias !== undefined) return { ...alias, position: column.position }
   const call = column.quoted || column.path.length > 1 ? undefined : wordCalls[column.path[0]?.toLowerCase() ?? '']
   if (call !== undefined) return scalarCall(call, [], column.position, scope.context)
+  const isDate = !column.quoted && column.path.length === 1 && column.path[0]?.toLowerCase() === 'current_date'
+  if (isDate) return bindExpression(currentDate(column.position), scope)
   throw columnMissing(column)
 }
 
@@ -166,6 +169,8 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
   const { operator, position } = expression
   const pairs = comparedRows(expression)
   if (pairs !== null) return bindLogic(pairs, scope)
+  const shifted = shiftedTime(expression)
+  if (shifted !== null) return bindExpression(shifted, scope)
   switch (operator) {
     case 'and':
     case 'or':

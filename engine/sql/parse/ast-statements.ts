@@ -347,7 +347,7 @@ export interface TransactionStatement {
   readonly kind: 'transaction'
   readonly position: number
   readonly action: 'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'rollback to'
-  /** Of a savepoint; else null. */
+  /** Of a savepoint; `start` of START TRANSACTION, whose tag is its own; else null. */
   readonly name: string | null
 }
 

@@ -126,3 +126,10 @@ export function demandDistinct(names: readonly { position: number; name: string 
     seen.add(key)
   }
 }
+
+const lockWords: ReadonlySet<string> = new Set(['update', 'share', 'no', 'key'])
+
+/** `for update` and its like, which end a query. */
+export function startsLocking(cursor: Cursor): boolean {
+  return cursor.word === 'for' && lockWords.has(peekWord(cursor))
+}

@@ -17,7 +17,7 @@ import type {
   Values,
 } from './ast.js'
 import { advance, at, type Cursor, descend, peekWord, tokenText } from './cursor.js'
-import { demand, parseList, parseName, parseNamesInParentheses, take } from './expect.js'
+import { demand, parseList, parseName, parseNamesInParentheses, startsLocking, take } from './expect.js'
 import { closingError, parseExpression, parseExpression0 } from './expression.js'
 import { parseImplicitSelect, parseSelect } from './select.js'
 import { parseShow } from './show.js'
@@ -138,10 +138,27 @@ export function continueQuery(
     const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
     const limit = parseLimit(cursor)
     const end = cursor.previousEnd
+    skipLocking(cursor)
     if (!setWords.has(cursor.word))
       return { kind: 'query', position, end, declarations, commonTables, body, orderBy, limit }
     const query: Query = { kind: 'query', position, end, declarations: [], commonTables: [], body, orderBy, limit }
     body = { kind: 'nested', position, query }
+  }
+}
+
+/** `for update of t nowait`: rows are not locked here. */
+function skipLocking(cursor: Cursor): void {
+  while (startsLocking(cursor)) {
+    advance(cursor)
+    if (take(cursor, 'no')) demand(cursor, 'key')
+    else take(cursor, 'key')
+    if (!take(cursor, 'share')) demand(cursor, 'update')
+    if (take(cursor, 'of')) {
+      do parseName(cursor, 'table name expected')
+      while (take(cursor, ','))
+    }
+    if (take(cursor, 'skip')) demand(cursor, 'locked')
+    else take(cursor, 'nowait')
   }
 }
 

@@ -118,7 +118,8 @@ function parseTransaction(cursor: Cursor, position: number, word: string): Trans
   }
   while (transactionModes.has(cursor.word)) advance(cursor)
   if (!atEnd(cursor)) throw unexpectedToken(cursor)
-  if (word === 'begin' || word === 'start') return statement('begin')
+  if (word === 'begin') return statement('begin')
+  if (word === 'start') return statement('begin', 'start')
   return statement(word === 'commit' || word === 'end' ? 'commit' : 'rollback')
 }
 

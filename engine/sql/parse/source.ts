@@ -21,6 +21,7 @@ import {
   parseNameOrString,
   parseNamesInParentheses,
   parseTableName,
+  startsLocking,
   take,
 } from './expect.js'
 import { isInfix } from './expression.js'
@@ -123,7 +124,7 @@ export function parseTableAlias(cursor: Cursor): Name | null {
   if (take(cursor, 'as')) return parseNameOrString(cursor, 'alias expected')
   if (cursor.kind === 'quoted' || cursor.kind === 'string') return parseNameOrString(cursor, 'alias expected')
   const { word } = cursor
-  if (cursor.kind !== 'word' || aliasReserved.has(word) || isInfix(word)) return null
+  if (cursor.kind !== 'word' || aliasReserved.has(word) || isInfix(word) || startsLocking(cursor)) return null
   if (neverNames.has(word)) throw keywordError(word, cursor.start)
   return parseName(cursor, 'alias expected')
 }
