@@ -4,7 +4,8 @@
 //   as it lies    same codec: the bytes of the page
 //   repacked      another codec: compressed anew, where the part's own codec paid
 //   reindexed     a dictionary of the row group that is not the part's: indexes are replaced
-//   unpacked      deltas become plain in files of version 1, split bytes in all: many readers do not know them
+//   unpacked      deltas become plain in files of version 1 (unless their codec is recent), split bytes in all: many readers
+//                 do not know them
 //
 // What is laid out differently in exports (encode-parquet-types.ts) is read row by row: DATE, IPv4, DECIMAL, ARRAY.
 
@@ -75,9 +76,13 @@ export function takeStored(
   return { page: made, encoding: target }
 }
 
-function targetEncoding(encoding: number, { encoding: { version } }: ExportTools): number {
+/** Whoever reads these codecs reads deltas, too. */
+const recentCodecs: ReadonlySet<string> = new Set(['ZSTD', 'LZ4'])
+
+function targetEncoding(encoding: number, { encoding: { version, codec } }: ExportTools): number {
   if (encoding === encodings.byteStreamSplit) return encodings.plain
-  return encoding === encodings.delta && version === 1 ? encodings.plain : encoding
+  const plain = version === 1 && !recentCodecs.has(codec)
+  return encoding === encodings.delta && plain ? encodings.plain : encoding
 }
 
 /** What has to precede the bytes in the part to make them a page of the export; null: something else has to be done. */
