@@ -1,12 +1,14 @@
 // The chunk cache: decoded pages of parts in shared memory, used by all query threads. A chunk is decoded once, stays
-// where it is while anybody pins it, and goes when memory is needed and nobody asked for it lately (clock).
+// where it is while anybody pins it, and goes when memory is needed and nobody asked for it lately: a clock whose hand takes
+// lives. What is dear to decode is given more of them than what is only read.
 //
 // Structure (address from createChunkCache), u32 words:
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions | 16.. address of each thread's pin counts (threadsMax)
 //   shard       (shardCount times) 0 lock (0 free, else thread id + 1) | 1 first free slot + 1 | 16.. buckets: slot + 1
-//   slot        (16 words) 0 state | 1 pins | 2 asked for lately | 3 loading thread | 4 part id low | 5 part id high |
-//               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1
+//   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
+//               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1 |
+//               11 lives that a request gives
 //   pin counts  u16 a slot: how often that thread pins it
 //
 // A chunk is 64 bytes {slot u32} and the data behind them; who pins it holds the address of the data.
@@ -35,10 +37,11 @@ const slotBytesExpected = 32 * 1024
 const waitMs = 50
 
 const states = { free: 0, loading: 1, ready: 2 } as const
-const word = { state: 0, pins: 1, asked: 2, loader: 3, partLow: 4, partHigh: 5, column: 6, page: 7, chunk: 8 } as const
+const word = { state: 0, pins: 1, lives: 2, loader: 3, partLow: 4, partHigh: 5, column: 6, page: 7, chunk: 8 } as const
 const nextWord = 9
 const counts = { hits: 3, misses: 4, evictions: 5 } as const
 const needsWord = 10
+const livesWord = 11
 
 export interface ChunkKey {
   readonly partId: number
@@ -55,8 +58,20 @@ export const packedPages = 0x8000_0000
 
 /** Gets room for a chunk's data and fills it; `needs`: data of a pinned chunk that this one points into, or 0. */
 export interface ChunkLoader {
-  load(room: (bytes: number) => number): { readonly needs: number }
+  load(room: (bytes: number) => number): { readonly needs: number; readonly cost: ChunkCost }
 }
+
+/** What making a chunk takes. */
+export type ChunkCost = keyof typeof costs
+
+/** Lives at first, and when somebody asks for the chunk again. */
+const costs = {
+  /** As it is in the file. */
+  read: { first: 0, again: 1 },
+  decode: { first: 0, again: 2 },
+  decompress: { first: 1, again: 4 },
+} as const
+const livesMax = 4
 
 /** Makes the structure, for a cache of about so many bytes. Call once; hand the address to every thread. */
 export function createChunkCache(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
@@ -219,9 +234,11 @@ export class ChunkCache {
 
   private load(shard: number, slot: number, loader: ChunkLoader): number {
     try {
-      const { needs } = loader.load((bytes) => this.roomFor(slot, bytes))
+      const { needs, cost } = loader.load((bytes) => this.roomFor(slot, bytes))
       assert(this.get(slot, word.chunk) !== 0, 'a loader asks for room')
       if (needs !== 0) this.giveAway(needs, slot)
+      this.put(slot, word.lives, costs[cost].first)
+      this.put(slot, livesWord, costs[cost].again)
     } catch (error) {
       this.uncountPin(slot)
       this.giveUp(shard, slot)
@@ -289,7 +306,7 @@ export class ChunkCache {
   private claim(shard: number, slot: number, key: ChunkKey): void {
     const bucket = this.bucketOf(shard, key)
     this.put(slot, word.state, states.loading)
-    this.put(slot, word.asked, 0)
+    this.put(slot, word.lives, 0)
     this.put(slot, word.loader, this.threadId)
     this.put(slot, word.partLow, key.partId >>> 0)
     this.put(slot, word.partHigh, Math.floor(key.partId / 2 ** 32))
@@ -326,7 +343,7 @@ export class ChunkCache {
   /** Makes room in a shard without a free slot. */
   private makeSlot(shard: number): void {
     const first = shard * this.slotsPerShard
-    for (let round = 0; round < 2; round++) {
+    for (let round = 0; round <= livesMax; round++) {
       for (let i = 0; i < this.slotsPerShard; i++) if (this.tryEvict(first + i)) return
     }
     throw new ResourceError('the chunk cache is full of pinned pages')
@@ -334,18 +351,22 @@ export class ChunkCache {
 
   private evictOne(): boolean {
     const slots = shardCount * this.slotsPerShard
-    for (let i = 0; i < 2 * slots; i++) {
+    for (let i = 0; i < (livesMax + 1) * slots; i++) {
       if (this.tryEvict(Atomics.add(this.u32, this.base + 2, 1) % slots)) return true
     }
     return false
   }
 
-  /** One touch of the clock's hand: forgives a chunk that was asked for since the last touch. */
+  /** One touch of the clock's hand: takes a life, or the chunk. */
   private tryEvict(slot: number): boolean {
     const at = this.at(slot)
     if (Atomics.load(this.u32, at + word.state) !== states.ready) return false
     if (Atomics.load(this.u32, at + word.pins) !== 0) return false
-    if (Atomics.exchange(this.u32, at + word.asked, 0) !== 0) return false
+    const lives = Atomics.load(this.u32, at + word.lives)
+    if (lives !== 0) {
+      Atomics.compareExchange(this.u32, at + word.lives, lives, lives - 1)
+      return false
+    }
     const shard = Math.floor(slot / this.slotsPerShard)
     this.lock(shard)
     const evictable = this.get(slot, word.state) === states.ready && Atomics.load(this.u32, at + word.pins) === 0
@@ -364,7 +385,7 @@ export class ChunkCache {
   /** `again`: somebody had asked for it before. A scan of more than the cache holds must not drive all the rest out. */
   private countPin(slot: number, again: boolean): void {
     Atomics.add(this.u32, this.at(slot) + word.pins, 1)
-    if (again) Atomics.store(this.u32, this.at(slot) + word.asked, 1)
+    if (again) Atomics.store(this.u32, this.at(slot) + word.lives, this.get(slot, livesWord))
     this.u16[this.pinCounts + slot] = this.ownPins(slot) + 1
   }
 

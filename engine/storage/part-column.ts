@@ -7,7 +7,7 @@ import type { DataType } from '../types/column-types.js'
 import { encodePageHeader, type PageHeader } from './page-header.js'
 import { compressPage, type PageCodec } from './parquet-codec.js'
 import { encodings } from './parquet-types.js'
-import { ChunkDictionary, type DictionaryLimits } from './part-dictionary.js'
+import { bitsFor, ChunkDictionary, type DictionaryLimits } from './part-dictionary.js'
 import {
   bestTrial,
   bodyBytesMax,
@@ -78,9 +78,9 @@ export interface WrittenColumn {
 const symbolLimits: DictionaryLimits = { count: 2 ** 31, bytes: 0 }
 const fixedLimits: DictionaryLimits = { count: 2 ** 20, bytes: 0 }
 const textLimits: DictionaryLimits = { count: 2 ** 17, bytes: 4 * 1024 * 1024 }
-/** More distinct values than this share of the first page: the dictionary of a chunk of several pages would not pay. */
-const distinctShareMax = 0.7
-/** A dictionary decodes through a look-up: it has to be smaller than the best other way by this much. */
+/** More distinct values than this share of those seen: the dictionary of a chunk of several pages would not pay. */
+const distinctShareMax = 0.9
+/** A dictionary decodes through a look-up: it has to be smaller than pages without a codec by this much. */
 const dictionaryGain = 0.9
 
 export function* writeColumn(job: ColumnJob): Generator<undefined, WrittenColumn> {
@@ -147,17 +147,35 @@ function* scanColumn(
   return { dictionary, trial }
 }
 
-/** Whether the dictionary, as far as it has grown, is still smaller than the best other encoding of the whole chunk. */
+/** Whether the dictionary will be smaller than the best other encoding of the whole chunk, as far as the pages show. */
 function pays(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, pages: readonly PreparedFigures[]): boolean {
   const first = pages[0]?.page as PreparedPage
   const last = pages.at(-1) as PreparedFigures
   const seen = last.firstIndex + last.page.present
   const complete = pages.length === job.firstRows.length - 1
-  if (!complete && pages.length === 1 && dictionary.count > first.present * distinctShareMax) return false
+  if (!complete && dictionary.count > seen * distinctShareMax) return false
   const all = complete ? seen : (seen * (job.firstRows.length - 1)) / pages.length
+  const distinct = complete ? dictionary.count : distinctOf(dictionary.count, seen, all)
+  if (distinct > dictionary.countLimit) return false
+  const grown = distinct / Math.max(1, dictionary.count)
   const other = (trial.bytes * all) / Math.max(1, first.present)
-  const mine = dictionary.bytes + (all * packedBits(job, dictionary, trial, last)) / 8
-  return mine < other * dictionaryGain || mine < 64
+  const moreBits = bitsFor(Math.round(distinct)) - dictionary.bits
+  const bits = packedBits(job, dictionary, trial, last) + moreBits
+  const mine = dictionary.bytes * grown + (all * bits) / 8
+  return mine < other * (trial.codec === 'none' ? dictionaryGain : 1) || mine < 64
+}
+
+/** How many distinct values `all` values have when the first `seen` have `distinct`, all values being equally frequent. */
+export function distinctOf(distinct: number, seen: number, all: number): number {
+  if (distinct >= seen) return all
+  let low = distinct
+  let high = Math.max(distinct, 1) * 64
+  for (let step = 0; step < 40; step++) {
+    const middle = (low + high) / 2
+    if (-middle * Math.expm1(-seen / middle) < distinct) low = middle
+    else high = middle
+  }
+  return Math.max(distinct, -high * Math.expm1(-all / high))
 }
 
 /** Bits per index of the last page, compressed if that pays; measured only when the other way compresses. */

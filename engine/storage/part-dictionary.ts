@@ -17,6 +17,11 @@ const textBytesFirst = 64 * 1024
 const growth = 4
 
 /** Owns the scratch buffers named dictionary*. One column at a time. */
+/** Bits of an index into so many values. */
+export function bitsFor(count: number): number {
+  return count <= 1 ? 0 : 32 - Math.clz32(count - 1)
+}
+
 export class ChunkDictionary {
   private readonly kernel: ParquetKernel
   private readonly scratch: Scratch
@@ -53,6 +58,11 @@ export class ChunkDictionary {
     return this.indexCount
   }
 
+  /** More of them do not go in. */
+  get countLimit(): number {
+    return this.limits.count
+  }
+
   /** Bytes of the PLAIN dictionary page. */
   get bytes(): number {
     return this.width > 0 ? this.count * this.width : this.word(24)
@@ -65,7 +75,7 @@ export class ChunkDictionary {
 
   /** Bits of an index. */
   get bits(): number {
-    return this.count <= 1 ? 0 : 32 - Math.clz32(this.count - 1)
+    return bitsFor(this.count)
   }
 
   /** Address of the index of value number `first` of all that were added. */

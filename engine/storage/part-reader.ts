@@ -9,7 +9,8 @@ import { rangeKinds } from '../kernels/parquet.js'
 import type { Allocator } from '../memory/budgets.js'
 import { budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { type ChunkCache, dictionaryPage, packedPages } from './chunk-cache.js'
+import { type ChunkCache, type ChunkCost, dictionaryPage, packedPages } from './chunk-cache.js'
+import { pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
 import type { PageStatistics, PartAccess, PartHandle } from './part-access.js'
 import {
@@ -215,7 +216,7 @@ class PartReader implements PartAccess {
     columnId: number,
     page: number,
     room: (bytes: number) => number,
-  ): { needs: number } {
+  ): { needs: number; cost: ChunkCost } {
     const mapping = opened.mappings.get(columnId)
     assert(mapping !== undefined, 'a part is opened with a version that knows its columns')
     const hasDictionary = column.metadata.dictionary !== null
@@ -232,10 +233,11 @@ class PartReader implements PartAccess {
     } finally {
       file.close()
     }
+    const cost = codec !== pageCodecs.none ? 'decompress' : encoding === encodings.plain ? 'read' : 'decode'
     // Entries point into a dictionary of texts: that stays as long as the page.
-    if (dictionary !== undefined && mapping.conversion === 'text') return { needs: dictionary.data }
+    if (dictionary !== undefined && mapping.conversion === 'text') return { needs: dictionary.data, cost }
     if (dictionary !== undefined) this.cache.unpin(dictionary.data)
-    return { needs: 0 }
+    return { needs: 0, cost }
   }
 
   /** The chunk is {rows, bits, bytes, address of the dictionary's chunk, bytes of a value (u32 each), to 64} and the values. */
@@ -245,7 +247,7 @@ class PartReader implements PartAccess {
     columnId: number,
     page: number,
     room: (bytes: number) => number,
-  ): { needs: number } {
+  ): { needs: number; cost: ChunkCost } {
     const mapping = opened.mappings.get(columnId) as ColumnMapping
     const dictionary = this.pinDictionary(opened, column, columnId, mapping)
     const { codec, encoding } = column.metadata
@@ -266,7 +268,7 @@ class PartReader implements PartAccess {
     } finally {
       file.close()
     }
-    return { needs: dictionary.data }
+    return { needs: dictionary.data, cost: codec === pageCodecs.none ? 'read' : 'decompress' }
   }
 
   /** A dictionary's chunk is {count u32, 0 to 64 bytes} and its values. */
@@ -286,7 +288,7 @@ class PartReader implements PartAccess {
         } finally {
           file.close()
         }
-        return { needs: 0 }
+        return { needs: 0, cost: 'decompress' }
       },
     })
     return { data, decoded: { address: data + dictionaryHeaderBytes, count: this.memory.u32[data >>> 2] as number } }

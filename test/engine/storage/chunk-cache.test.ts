@@ -34,7 +34,7 @@ function loaderOf(
       loads.push(value)
       const data = room(bytes)
       memory.u32.fill(value, data >>> 2, (data + bytes) >>> 2)
-      return { needs: 0 }
+      return { needs: 0, cost: 'read' }
     },
   }
 }
@@ -125,7 +125,7 @@ test('a chunk that another needs stays until that one is evicted', () => {
       const inner = cache.pin(dictionary, loaderOf(memory, 1024, needed, loads))
       const own = room(64)
       memory.u32[own >>> 2] = inner
-      return { needs: inner }
+      return { needs: inner, cost: 'read' }
     },
   })
   const churn = (from: number) => {
