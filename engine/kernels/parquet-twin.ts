@@ -109,6 +109,7 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
     },
     ...textTwin(view),
     range: (values, count, kind, target) => range(view, values, count, kind, target),
+    sum: (values, count, kind, target) => sum(view, values, count, kind, target),
     gatherBlocks: (positions, count, shift, bases, width, kind, target) => {
       for (let i = 0; i < count; i++) {
         const position = view.getUint32(positions + i * 4, true)
@@ -251,6 +252,27 @@ function range(view: DataView, values: number, count: number, kind: number, targ
   }
   storeNumber(view, target, kind, low)
   storeNumber(view, target + 8, kind, high)
+}
+
+/** In the order of the kernel, so that the bits are the same. */
+function sum(view: DataView, values: number, count: number, kind: number, target: number): void {
+  const width = kind === rangeKinds.f64 || kind === rangeKinds.i64 ? 8 : 4
+  if (kind === rangeKinds.i64 || kind === rangeKinds.i32) {
+    let total = 0n
+    for (let i = 0; i < count; i++) {
+      total +=
+        kind === rangeKinds.i64 ? view.getBigInt64(values + i * 8, true) : BigInt(view.getInt32(values + i * 4, true))
+    }
+    view.setBigInt64(target, BigInt.asIntN(64, total), true)
+    return
+  }
+  const lanes = [0, 0, 0, 0]
+  const whole = count - (count % 4)
+  for (let i = 0; i < whole; i++) lanes[i % 4] = (lanes[i % 4] as number) + numberAt(view, values + i * width, kind)
+  let rest = 0
+  for (let i = whole; i < count; i++) rest += numberAt(view, values + i * width, kind)
+  const [a, b, c, d] = lanes as [number, number, number, number]
+  view.setFloat64(target, a + c + (b + d) + rest, true)
 }
 
 function numberAt(view: DataView, at: number, kind: number): number {

@@ -120,6 +120,8 @@ export interface ParquetKernel {
   plainTextEntries(source: number, bytes: number, count: number, target: number): number
   /** Least value to `target`, greatest to `target + 8`. At least one value, no NaN. */
   range(values: number, count: number, kind: number, target: number): void
+  /** Sum to `target`: an f64 of f32 and f64, else an i64 (of i64 and i32, wraps). */
+  sum(values: number, count: number, kind: number, target: number): void
   /**
    * Value of each position: bases[position >>> shift] is its block's column (0: NULL, or zero for kind none), the rest
    * of the position the index in it.

@@ -44,6 +44,8 @@ export interface ColumnMapping {
   readonly conversion: Conversion
   /** One of rangeKinds, or -1 when pages have no range. */
   readonly range: number
+  /** Whether the part index has sums of its pages. */
+  readonly summed: boolean
 }
 
 /** Encodings of Parquet, as on disk. */
@@ -95,11 +97,17 @@ const decimalRows: Readonly<Record<number, Row>> = {
   32: ['FIXED', nullKinds.decimal32, 'reverse', -1],
 }
 
+const summedTypes: ReadonlySet<string> = new Set(['SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'])
+
 export function mappingOf(type: DataType): ColumnMapping {
   const memoryBytes = widthOf(type)
   const [physical, nullKind, conversion, range] = rowOf(type, memoryBytes)
   const optional = nullKind !== nullKinds.none
-  return { physical, memoryBytes, diskBytes: diskBytesOf(physical, memoryBytes), optional, nullKind, conversion, range }
+  const summed = summedTypes.has(type.name)
+  return {
+    ...{ physical, memoryBytes, diskBytes: diskBytesOf(physical, memoryBytes), optional, nullKind, conversion, range },
+    summed,
+  }
 }
 
 function rowOf(type: DataType, width: number): Row {

@@ -24,6 +24,8 @@ export interface PageStatistics {
   readonly nulls: number
   /** Integers and timestamps as bigint, FLOAT and DOUBLE as number; undefined when unknown or all null. */
   readonly bounds: { readonly min: bigint | number; readonly max: bigint | number } | undefined
+  /** Integers as bigint, FLOAT and DOUBLE as number; undefined when unknown, all null, or too large for 64 bits. */
+  readonly sum: bigint | number | undefined
 }
 
 /** One per thread. Throws CorruptionError with file and offset when what lies on disk is not what was written. */

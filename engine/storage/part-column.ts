@@ -3,6 +3,8 @@
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../base/assert.js'
+import { rangeKinds } from '../kernels/parquet.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
 import type { DataType } from '../types/column-types.js'
 import { encodePageHeader, type PageHeader } from './page-header.js'
 import { compressPage, type PageCodec } from './parquet-codec.js'
@@ -55,6 +57,8 @@ export interface WrittenPage extends PagePlace {
   readonly nulls: number
   /** 16 bytes {least, greatest} as the range kernel leaves them; undefined without present values or range. */
   readonly range: Uint8Array | undefined
+  /** 8 bytes as the sum kernel leaves them; undefined without present values, of types without sums, when it overflows. */
+  readonly sum: Uint8Array | undefined
 }
 
 export interface WrittenDictionary extends PagePlace {
@@ -115,7 +119,7 @@ interface PreparedFigures {
   readonly page: PreparedPage
   /** Number of present values before the page. */
   readonly firstIndex: number
-  readonly range: Uint8Array | undefined
+  readonly figures: PageFigures
 }
 
 interface Scan {
@@ -139,7 +143,7 @@ function* scanColumn(
     if (page === 0 && !forced) trial = bestTrial(tools, job.codec, prepared)
     if (dictionary === undefined) return { dictionary: undefined, trial }
     if (!dictionary.add(prepared.values, prepared.present)) return { dictionary: undefined, trial }
-    pages.push({ page: prepared, firstIndex, range: rangeOf(tools, prepared) })
+    pages.push({ page: prepared, firstIndex, figures: figuresOf(tools, prepared) })
     firstIndex += prepared.present
     if (trial !== undefined && !pays(job, dictionary, trial, pages)) return { dictionary: undefined, trial }
     yield
@@ -202,11 +206,24 @@ function readPage(job: ColumnJob, page: number, keep: boolean): PreparedPage {
   return preparePage(tools, job.read(page), rows, keep ? all + (first >>> 3) + page * 8 : all)
 }
 
-function rangeOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage): Uint8Array | undefined {
-  if (mapping.range < 0 || page.present === 0) return undefined
-  const target = scratch.room('range', 16)
+type PageFigures = Pick<WrittenPage, 'range' | 'sum'>
+
+function figuresOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage): PageFigures {
+  if (mapping.range < 0 || page.present === 0) return { range: undefined, sum: undefined }
+  const target = scratch.room('range', 24)
   kernel.range(page.values, page.present, mapping.range, target)
-  return scratch.memory.u8.slice(target, target + 16)
+  const range = scratch.memory.u8.slice(target, target + 16)
+  if (!mapping.summed || !sumFits(scratch.memory, target, page.present, mapping.range)) return { range, sum: undefined }
+  kernel.sum(page.values, page.present, mapping.range, target + 16)
+  return { range, sum: scratch.memory.u8.slice(target + 16, target + 24) }
+}
+
+/** Whether so many values between the bounds cannot exceed 64 bits. */
+function sumFits({ i64 }: SharedMemory, range: number, count: number, kind: number): boolean {
+  if (kind !== rangeKinds.i64) return true
+  const [low, high] = [i64[range >>> 3] as bigint, i64[(range >>> 3) + 1] as bigint]
+  const largest = (1n << 63n) / BigInt(count) - 1n
+  return low >= -largest && high <= largest
 }
 
 /** Collects what the footer needs while pages go to the file. */
@@ -235,9 +252,9 @@ class ChunkOutput {
     return { offset, headerBytes: head.length, bytes: packed.bytes, rawBytes: bytes, crc }
   }
 
-  putData(page: PreparedPage, encoding: number, range: Uint8Array | undefined, address: number, bytes: number): void {
+  putData(page: PreparedPage, encoding: number, figures: PageFigures, address: number, bytes: number): void {
     const header = { kind: 'data', values: page.rows, encoding } as const
-    this.pages.push({ ...this.put(header, address, bytes), nulls: page.rows - page.present, range })
+    this.pages.push({ ...this.put(header, address, bytes), nulls: page.rows - page.present, ...figures })
   }
 }
 
@@ -251,7 +268,7 @@ function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, Wr
     const levels = mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0
     const body =
       page.present > 0 || trial.encoding !== 'boolean' ? writeBody(tools, trial.encoding, page, raw + levels) : 0
-    output.putData(page, encodingOfBody[trial.encoding], rangeOf(tools, page), raw, levels + body)
+    output.putData(page, encodingOfBody[trial.encoding], figuresOf(tools, page), raw, levels + body)
     yield
   }
   const { pages, rawBytes, bytes, codec } = output
@@ -270,14 +287,13 @@ function* writeDictionaryPages(
   const output = new ChunkOutput(job, dictionaryCodec(job, dictionary, pages))
   const place = putDictionary(job, output, dictionary, symbolIds)
   yield
-  for (const figures of pages) {
-    const { page, firstIndex, range } = figures
+  for (const { page, firstIndex, figures } of pages) {
     const raw = scratch.room('raw', page.present * 4 + (page.rows >>> 3) + 1024)
     const at = raw + (mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0)
     scratch.memory.u8[at] = dictionary.bits
     const indexes = dictionary.indexesFrom(firstIndex)
     const bytes = job.tools.kernel.packIndexes(indexes, page.present, dictionary.bits, at + 1)
-    output.putData(page, encodings.dictionary, range, raw, at + 1 + bytes - raw)
+    output.putData(page, encodings.dictionary, figures, raw, at + 1 + bytes - raw)
     yield
   }
   const { rawBytes, bytes, codec } = output

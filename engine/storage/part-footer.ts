@@ -115,7 +115,7 @@ function fileMetadata(
 function metadataOf(input: FooterInput): PartMetadata {
   const { schema, partId, partition, minTxn, maxTxn, rows, columns, symbols } = input
   return {
-    format: 1,
+    format: 2,
     partId,
     ...{ table: schema.name, tableId: schema.id, schemaVersion: schema.version },
     ...{ partition, timestampId: schema.timestampId, minTxn, maxTxn, rows },

@@ -2,7 +2,7 @@
 // lies between the last column and the Parquet footer; other Parquet readers do not see it. Little-endian:
 //
 //   pages    for each column of the metadata, for each page: offset f64 | header bytes u32 | bytes u32 | raw bytes u32 |
-//            crc32 u32 | nulls u32 | has bounds u32 | least 8 | greatest 8        (48 bytes)
+//            crc32 u32 | nulls u32 | 1 has bounds, 2 has a sum u32 | least 8 | greatest 8 | sum 8        (56 bytes)
 //   rows     first row of each page u32
 //   metadata JSON text (PartMetadata)
 //   tail     pages per column u32 | metadata bytes u32 | crc32 of pages, rows and metadata u32 | "PNI1"
@@ -11,7 +11,8 @@
 // `outsideCrc` of the metadata covers all that lies outside of these in the order of the file: the magic at both ends,
 // headers of pages, column and offset indexes, the footer.
 //
-// Bounds are as the range kernel leaves them: an i32, u32, f32, i64 or f64 in 8 bytes each.
+// Bounds are as the range kernel leaves them: an i32, u32, f32, i64 or f64 in 8 bytes each; sums as the sum kernel does: an
+// f64 of floating point, else an i64 that did not overflow. Parts of format 1 have no sums: their records are 48 bytes.
 
 import { crc32 } from 'node:zlib'
 import { CorruptionError } from '../base/errors.js'
@@ -24,10 +25,12 @@ import type { ColumnSchema } from './schema.js'
 
 export const parquetMagic = 'PAR1'
 const indexMagic = 'PNI1'
-const pageBytes = 48
+const pageBytes = 56
+/** In parts of format 1. */
+const pageBytesBefore = 48
 const indexTailBytes = 16
 const parquetTailBytes = 8
-const partFormat = 1
+const partFormat = 2
 
 /** A run of i32 in the file: the table's id of each entry of a SYMBOL column's dictionary page. */
 export interface SymbolRun {
@@ -38,7 +41,7 @@ export interface SymbolRun {
 }
 
 export interface PartMetadata {
-  readonly format: 1
+  readonly format: 1 | 2
   readonly partId: number
   readonly table: string
   readonly tableId: number
@@ -92,11 +95,16 @@ export function encodePartIndex(
   return [pages, rows, text, tail]
 }
 
+const hasBounds = 1
+const hasSum = 2
+
 function putPage(target: Buffer, at: number, page: WrittenPage): number {
   target.writeDoubleLE(page.offset, at)
-  const words = [page.headerBytes, page.bytes, page.rawBytes, page.crc, page.nulls, page.range === undefined ? 0 : 1]
+  const known = (page.range === undefined ? 0 : hasBounds) + (page.sum === undefined ? 0 : hasSum)
+  const words = [page.headerBytes, page.bytes, page.rawBytes, page.crc, page.nulls, known]
   for (const [index, value] of words.entries()) target.writeUInt32LE(value, at + 8 + index * 4)
   if (page.range !== undefined) target.set(page.range, at + 32)
+  if (page.sum !== undefined) target.set(page.sum, at + 48)
   return at + pageBytes
 }
 
@@ -104,8 +112,9 @@ function putPage(target: Buffer, at: number, page: WrittenPage): number {
 export interface PartColumn {
   readonly metadata: ColumnMetadata
   readonly symbols: SymbolRun | undefined
-  /** Its page records. */
+  /** Its page records, and the bytes of one. */
   readonly pages: Buffer
+  readonly recordBytes: number
 }
 
 export interface PartIndex {
@@ -117,14 +126,22 @@ export interface PartIndex {
   readonly columns: ReadonlyMap<number, PartColumn>
 }
 
-export function pageAt({ pages }: PartColumn, page: number): PagePlace {
-  const at = page * pageBytes
+export function pageAt({ pages, recordBytes }: PartColumn, page: number): PagePlace {
+  const at = page * recordBytes
   const word = (index: number) => pages.readUInt32LE(at + 8 + index * 4)
   return { offset: pages.readDoubleLE(at), headerBytes: word(0), bytes: word(1), rawBytes: word(2), crc: word(3) }
 }
 
-export function nullsAt({ pages }: PartColumn, page: number): number {
-  return pages.readUInt32LE(page * pageBytes + 24)
+export function nullsAt({ pages, recordBytes }: PartColumn, page: number): number {
+  return pages.readUInt32LE(page * recordBytes + 24)
+}
+
+/** The sum of the page's values; undefined when it has no value, or none was written. */
+export function sumAt({ pages, recordBytes }: PartColumn, page: number, kind: number): number | bigint | undefined {
+  const at = page * recordBytes
+  if ((pages.readUInt32LE(at + 28) & hasSum) === 0) return undefined
+  const floating = kind === rangeKinds.f32 || kind === rangeKinds.f64
+  return floating ? pages.readDoubleLE(at + 48) : pages.readBigInt64LE(at + 48)
 }
 
 /** The page's bounds as the range kernel left them. */
@@ -135,12 +152,12 @@ export function rangeBytesAt({ pages }: PartColumn, page: number): Uint8Array | 
 
 /** The page's bounds; undefined when it has no value, or its type no bounds. */
 export function boundsAt(
-  { pages }: PartColumn,
+  { pages, recordBytes }: PartColumn,
   page: number,
   kind: number,
 ): { min: number | bigint; max: number | bigint } | undefined {
-  const at = page * pageBytes
-  if (pages.readUInt32LE(at + 28) === 0) return undefined
+  const at = page * recordBytes
+  if ((pages.readUInt32LE(at + 28) & hasBounds) === 0) return undefined
   return { min: rangeValue(kind, pages, at + 32), max: rangeValue(kind, pages, at + 40) }
 }
 
@@ -188,7 +205,8 @@ function readIndex(file: File, path: string): PartIndex {
   if (textBytes > tailAt) throw new CorruptionError('the index of a part is too long', path, tailAt)
   const text = readFrom(file, path, end, size, tailAt - textBytes, textBytes)
   const metadata = parseMetadata(path, text, tailAt - textBytes)
-  const bytes = metadata.columns.length * pageCount * pageBytes + pageCount * 4
+  const recordBytes = metadata.format === 1 ? pageBytesBefore : pageBytes
+  const bytes = metadata.columns.length * pageCount * recordBytes + pageCount * 4
   const offset = tailAt - textBytes - bytes
   if (offset < 4) throw new CorruptionError('the index of a part is too long', path, tailAt)
   const records = readFrom(file, path, end, size, offset, bytes)
@@ -197,7 +215,7 @@ function readIndex(file: File, path: string): PartIndex {
   }
   // A copy, so that the index does not keep all that was read.
   const place = { offset, bytes: tailAt + indexTailBytes - offset }
-  return { place, ...indexOf(metadata, pageCount, Buffer.from(records)) }
+  return { place, ...indexOf(metadata, pageCount, Buffer.from(records), recordBytes) }
 }
 
 /** Bytes of the file, from the end that was read already if they lie in it. */
@@ -217,7 +235,7 @@ function parseMetadata(path: string, text: Buffer, offset: number): PartMetadata
   try {
     const metadata = JSON.parse(text.toString('utf8')) as PartMetadata
     const format: unknown = metadata.format
-    if (format === partFormat && Array.isArray(metadata.columns)) return metadata
+    if ((format === partFormat || format === 1) && Array.isArray(metadata.columns)) return metadata
     if (typeof format === 'number') throw CorruptionError.ofFormat(format, partFormat, path, offset)
   } catch (cause) {
     if (cause instanceof CorruptionError) throw cause
@@ -226,14 +244,20 @@ function parseMetadata(path: string, text: Buffer, offset: number): PartMetadata
   throw new CorruptionError('the metadata of a part are unreadable', path, offset)
 }
 
-function indexOf(metadata: PartMetadata, pageCount: number, records: Buffer): Omit<PartIndex, 'place'> {
-  const columnBytes = pageCount * pageBytes
+function indexOf(
+  metadata: PartMetadata,
+  pageCount: number,
+  records: Buffer,
+  recordBytes: number,
+): Omit<PartIndex, 'place'> {
+  const columnBytes = pageCount * recordBytes
   const columns = new Map<number, PartColumn>()
   for (const [index, column] of metadata.columns.entries()) {
     columns.set(column.id, {
       metadata: column,
       symbols: metadata.symbols.find(({ columnId }) => columnId === column.id),
       pages: records.subarray(index * columnBytes, (index + 1) * columnBytes),
+      recordBytes,
     })
   }
   const firstRows = new Uint32Array(pageCount + 1)

@@ -23,7 +23,7 @@ import {
   packedValues,
   readPage,
 } from './part-decode.js'
-import { boundsAt, nullsAt, type PartColumn, type PartIndex, pageAt, readPartIndex } from './part-index.js'
+import { boundsAt, nullsAt, type PartColumn, type PartIndex, pageAt, readPartIndex, sumAt } from './part-index.js'
 import { Scratch } from './part-scratch.js'
 import { type StoredOptions, type StoredPage, storedPage } from './part-stored.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
@@ -65,6 +65,10 @@ class PageFigures implements PageStatistics {
 
   get nulls(): number {
     return nullsAt(this.#column, this.#page)
+  }
+
+  get sum(): PageStatistics['sum'] {
+    return sumAt(this.#column, this.#page, this.#range)
   }
 
   get bounds(): PageStatistics['bounds'] {

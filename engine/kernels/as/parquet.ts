@@ -7,6 +7,7 @@
 export { lz4Compress, lz4Decompress } from './shared/lz4'
 export { snappyCompress } from './shared/snappy'
 export { hashPlain } from './shared/hash64'
+export { sum } from './shared/sums'
 export { dictionaryAdd, dictionaryAddText, dictionaryRehash } from './shared/dictionary'
 
 const I64_MIN: i64 = i64.MIN_VALUE
@@ -305,7 +306,7 @@ function indexedOf(source: usize, end: usize, count: i32, bits: i32, dictionary:
     }
     if (header & 1) {
       const groups = header >> 1
-      if (<u64>source + <u64>groups * <u64>bits > <u64>end) return -1
+      if (groups == 0 || <u64>source + <u64>groups * <u64>bits > <u64>end) return -1
       const n = <i32>min<u64>(<u64>groups * 8, <u64>left)
       let worst: u64 = 0
       if (bits == 8) {

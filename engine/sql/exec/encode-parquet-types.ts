@@ -46,6 +46,7 @@ const days: ColumnMapping = {
   nullKind: nullKinds.i32Minimum,
   conversion: 'none',
   range: rangeKinds.i32,
+  summed: false,
 }
 
 /** Of values as they are gathered. */

@@ -16,6 +16,7 @@ import { type DataType, dataType } from '../../types/column-types.js'
 import type { Bucket, Buckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import type { DenseQuery } from './fragment-aggregate.js'
+import { type KnownPieces, knownPieces } from './known-pieces.js'
 import { covers, type Piece } from './pieces.js'
 import { SliceReader } from './scan-slices.js'
 import type { ChunkWorker } from './share.js'
@@ -62,6 +63,8 @@ export class DenseChunks implements ChunkWorker {
   readonly #typeOf: (columnId: number) => DataType
   /** null: the filter leaves too many rows for it, or there is none. */
   readonly #sparse: SparseRows | null
+  /** undefined: every piece is read. */
+  readonly #known: KnownPieces | undefined
   readonly #spare: number[] = []
   /** By start of the bucket, of the current chunk. */
   readonly #slots = new Map<bigint, ChunkSlot>()
@@ -82,6 +85,7 @@ export class DenseChunks implements ChunkWorker {
     this.#firstState = keys.length === 0 ? 0 : context.space.keep(firsts.stateBytes(groups))
     this.#unseen = this.#allGroups()
     this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null)
+    this.#known = knownPieces(context.memory, fragment, inputs, scan, keys.length)
     const { columns } = scan.snapshot.version.schema
     this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
     for (const [code, block] of [[fragment, this.#block] as const, [firsts, this.#firstBlock] as const]) {
@@ -105,11 +109,23 @@ export class DenseChunks implements ChunkWorker {
 
   step(): boolean {
     const at = this.#next++
+    if (this.#addKnown(this.#query.pieces[at] as Piece)) return this.#next < this.#end
     this.#eachStretch(at, (vectors, rows, firstRow, ts) => {
       if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#onlySlot())
       else this.#runBuckets(vectors, rows, firstRow, ts)
     })
     return this.#next < this.#end
+  }
+
+  /** Adds a piece that counts as a whole, in one bucket, by what is known of it; false when it has to be read. */
+  #addKnown(piece: Piece): boolean {
+    const { scan, buckets } = this.#query
+    if (this.#known === undefined || !covers(scan.ranges, piece.minTs, piece.maxTs)) return false
+    if (buckets !== null && piece.maxTs >= buckets.of(piece.minTs).end) return false
+    const figures = this.#known.figures(piece)
+    if (figures === undefined || piece.superseded !== 0) return false
+    this.#known.add(figures, (buckets === null ? this.#onlySlot() : this.#slotOf(piece.minTs)).state)
+    return true
   }
 
   result(): number {

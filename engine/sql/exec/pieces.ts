@@ -36,6 +36,8 @@ export interface Piece {
   nulls(columnId: number): number | undefined
   /** Least and greatest value of the column where they are known without reading it. */
   bounds(columnId: number): { readonly min: number | bigint; readonly max: number | bigint } | undefined
+  /** Sum of the column's values where it is known without reading it. */
+  sum(columnId: number): number | bigint | undefined
   /** u32 per row: index + 1 of the row that replaced it, 0 = none; 0 when the piece has no such rows. */
   readonly superseded: number
   /** Replacements at or beyond this index are not seen yet. */
@@ -174,6 +176,10 @@ class PagePiece implements Piece {
     return this.#access.statistics(this.#handle, columnId, this.index)?.bounds
   }
 
+  sum(columnId: number): number | bigint | undefined {
+    return this.#access.statistics(this.#handle, columnId, this.index)?.sum
+  }
+
   release(): void {
     if (this.#pinned !== null) for (const address of this.#pinned.values()) this.#access.unpin(address)
     if (this.#packed !== null) for (const address of this.#packed.values()) this.#access.unpin(address)
@@ -201,6 +207,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     stored: (columnId) => piece.stored(columnId),
     nulls: (columnId) => piece.nulls(columnId),
     bounds: (columnId) => piece.bounds(columnId),
+    sum: (columnId) => piece.sum(columnId),
     release: () => piece.release(),
   }
   return Object.defineProperties(same, Object.getOwnPropertyDescriptors(changes)) as Piece
@@ -252,6 +259,7 @@ function blockPiece(
     stored: () => undefined,
     nulls: () => undefined,
     bounds: () => undefined,
+    sum: () => undefined,
     release: () => {},
   }
 }

@@ -463,3 +463,33 @@ test('garbage in place of packed indexes and deltas is refused, never read beyon
     { numRuns: 300 },
   )
 })
+
+test('sums', () => {
+  const finite = fc.double({ noNaN: true, noDefaultInfinity: true })
+  fc.assert(
+    fc.property(
+      fc.array(finite, { minLength: 1, maxLength: 50 }),
+      fc.array(int64, { minLength: 1, maxLength: 50 }),
+      (doubles, longs) => {
+        const sumsOf = (kind: number, count: number): bigint[] =>
+          [wasm, twin].map((kernel) => {
+            kernel.sum(source, count, kind, outA)
+            return view.getBigInt64(outA, true)
+          })
+        const same = (kind: number, count: number): void => expect(new Set(sumsOf(kind, count)).size).toBe(1)
+        doubles.forEach((value, i) => view.setFloat64(source + i * 8, value / 64, true))
+        same(rangeKinds.f64, doubles.length)
+        doubles.forEach((value, i) => view.setFloat32(source + i * 4, value % 1e30, true))
+        same(rangeKinds.f32, doubles.length)
+        longs.forEach((value, i) => view.setBigInt64(source + i * 8, value, true))
+        const total = BigInt.asIntN(
+          64,
+          longs.reduce((sum, value) => sum + value, 0n),
+        )
+        expect(sumsOf(rangeKinds.i64, longs.length)).toEqual([total, total])
+        same(rangeKinds.i32, longs.length)
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
