@@ -150,8 +150,17 @@ const codecGain = 0.85
 /** Plain pages decode fastest: others have to be smaller by this much. */
 const encodingGain = 0.9
 
-/** The smallest way to write the page without a dictionary. */
-export function bestTrial(tools: PageTools, codec: PageCodec, page: PreparedPage): Trial {
+/** Values of a page that are tried; the window of the codec is smaller. */
+const trialValues = 16_384
+
+/** The smallest way to write the page without a dictionary, by its first values; `bytes` are of the whole page. */
+export function bestTrial(tools: PageTools, codec: PageCodec, whole: PreparedPage): Trial {
+  const present = Math.min(whole.present, trialValues)
+  const trial = bestTrialOf(tools, codec, { ...whole, rows: Math.min(whole.rows, trialValues), present })
+  return { ...trial, bytes: present === 0 ? trial.bytes : (trial.bytes / present) * whole.present }
+}
+
+function bestTrialOf(tools: PageTools, codec: PageCodec, page: PreparedPage): Trial {
   const target = tools.scratch.room('raw', bodyBytesMax(tools.mapping, page.rows) + textBytesOf(tools, page))
   let best: Trial | undefined
   for (const encoding of candidatesOf(tools.mapping)) {

@@ -1,6 +1,6 @@
 // Columns of values to text and back. The contract: engine/kernels/number.ts.
 
-import { isDigit, parseDigits, parseDouble, parseEnd, parseOk } from './shared/decimal'
+import { digitsFew, isDigit, leadingDigits, parseDigits, parseDouble, parseEnd, parseOk } from './shared/decimal'
 import { putValue, textBound, widthOf } from './shared/values'
 
 const longestText: i32 = 48
@@ -64,6 +64,12 @@ function isolate(p: usize, bytes: usize, scratch: usize): void {
   v128.store(scratch + bytes, i8x16.splat(0), 16)
 }
 
+/** Whether a byte ends every number and time: the text may be parsed where it lies when one follows. */
+@inline
+function endsText(byte: u8): bool {
+  return byte == 44 || byte == 34 || byte == 10 || byte == 13 || byte == 59 || byte == 9 || byte == 124
+}
+
 function parseFloating(kind: u32, p: usize, end: usize, at: usize): bool {
   const value = parseDouble(p)
   if (!parseOk || parseEnd != end) return false
@@ -120,13 +126,26 @@ function daysFromCivil(year: i32, month: i32, day: i32): i32 {
   return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719468
 }
 
-function parseTime(kind: u32, p: usize, end: usize, at: usize): bool {
+// The ten bytes of the last date and its days: most dates of a column repeat.
+let dateHead: u64 = 0
+let dateTail: u16 = 0
+let dateDays: i32 = 0
+
+function parseDate(p: usize): bool {
   const year = two(p) * 100 + two(p + 2)
   const month = two(p + 5)
   const day = two(p + 8)
   if (year < 1970 || year > 2261 || load<u8>(p, 4) != 45 || load<u8>(p, 7) != 45) return false
   if (month < 1 || month > 12 || day < 1 || day > 31 || day > daysInMonth(year, month)) return false
-  let seconds = <i64>daysFromCivil(year, month, day) * 86400
+  dateHead = load<u64>(p)
+  dateTail = load<u16>(p, 8)
+  dateDays = daysFromCivil(year, month, day)
+  return true
+}
+
+function parseTime(kind: u32, p: usize, end: usize, at: usize): bool {
+  if ((load<u64>(p) != dateHead || load<u16>(p, 8) != dateTail) && !parseDate(p)) return false
+  let seconds = <i64>dateDays * 86400
   let fraction: i64 = 0
   const digitsMax = kind == 6 ? 3 : kind == 7 ? 6 : 9
   p += 10
@@ -141,14 +160,19 @@ function parseTime(kind: u32, p: usize, end: usize, at: usize): bool {
     p += 9
     let digits = 0
     if (load<u8>(p) == 46) {
-      p++
+      const few = leadingDigits(load<u64>(p, 1))
+      if (few > 0 && few < 8) {
+        fraction = <i64>digitsFew(load<u64>(p, 1), few)
+        digits = <i32>few
+      }
+      p += 1 + <usize>digits
       while (isDigit(load<u8>(p))) {
         if (digits == digitsMax) return false
         fraction = fraction * 10 + <i64>(load<u8>(p) - 48)
         digits++
         p++
       }
-      if (digits == 0) return false
+      if (digits == 0 || digits > digitsMax) return false
     }
     for (; digits < digitsMax; digits++) fraction *= 10
     if (load<u8>(p) == 90) p++
@@ -215,8 +239,12 @@ export function parseColumn(kind: u32, entries: usize, rows: u32, out: usize, st
     const bytes = load<i32>(entries + (<usize>r << 3), 4)
     store<u8>(status + <usize>r, 0)
     if (bytes > 0 && bytes <= longestText) {
-      isolate(p, <usize>bytes, scratch)
-      if (parseOne(kind, scratch, scratch + <usize>bytes, at)) continue
+      let start = p
+      if (!endsText(load<u8>(p + <usize>bytes))) {
+        isolate(p, <usize>bytes, scratch)
+        start = scratch
+      }
+      if (parseOne(kind, start, start + <usize>bytes, at)) continue
     }
     putNull(kind, at)
     if (bytes < 0) continue

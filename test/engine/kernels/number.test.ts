@@ -62,6 +62,9 @@ const word = fc.oneof(
 )
 const words = fc.array(word, { minLength: rows * 4, maxLength: rows * 4, size: 'max' })
 
+/** What follows a text: at once the next one, or a byte behind which the kernel reads it in place. */
+const endings = ['', ',', '"', '\n', ';', '\t', '|', '\r']
+
 function putTexts({ memory }: Bench, texts: readonly (string | null)[]): void {
   let at = textAt
   texts.forEach((text, i) => {
@@ -70,6 +73,8 @@ function putTexts({ memory }: Bench, texts: readonly (string | null)[]): void {
     memory.u32[(entriesAt >>> 2) + i * 2] = at
     memory.i32[(entriesAt >>> 2) + i * 2 + 1] = text === null ? -1 : bytes.length
     at += bytes.length
+    memory.u8.set(Buffer.from(endings[i % endings.length] as string), at)
+    at += (endings[i % endings.length] as string).length
   })
 }
 
