@@ -304,6 +304,11 @@ export interface RowTransaction extends OwnRows {
     columns: TableShape['columns'],
     timestamp: string | null,
   ): Pick<BinaryRows, 'push' | 'end'>
+  /**
+   * Moves the rows out of the memory, into parts that nobody sees before they are committed; marks from before mean
+   * nothing any more. False: a table does not allow it, and nothing has happened.
+   */
+  spill(): Promise<boolean>
   mark(): TransactionMark
   /** Forgets what came behind the mark. */
   backTo(mark: TransactionMark): void

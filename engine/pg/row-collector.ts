@@ -52,6 +52,10 @@ export class RowCollector {
     return open === null ? this.#packedBytes : this.#packedBytes + bytesOf(open)
   }
 
+  get tableIds(): number[] {
+    return [...new Set(this.#entries.map(({ tableId }) => tableId))]
+  }
+
   get isEmpty(): boolean {
     return this.rows === 0
   }

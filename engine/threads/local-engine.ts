@@ -188,7 +188,7 @@ export class LocalEngine implements Engine {
   }
 
   begin(): RowTransaction {
-    return openTransaction(this.#catalog, this.#options, (message) => this.#requests.send(message))
+    return openTransaction(this.#catalog, this.#options, (message) => this.#requests.send(message), this)
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {

@@ -7,6 +7,7 @@ import { demandRight } from '../base/rights.js'
 import type {
   CsvLoad,
   Description,
+  Engine,
   ParsedStatement,
   Receipt,
   RowTransaction,
@@ -30,6 +31,7 @@ import { tableOf } from '../sql/statements/show.js'
 import type { PackedRows, RowsInput, ToWriter } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
+import { maySpill, SpilledRows } from './spilled-rows.js'
 import { writeRefusal } from './write-guard.js'
 
 interface RowTransactionOptions {
@@ -37,6 +39,8 @@ interface RowTransactionOptions {
   readonly table: (insert: Insert, text: string) => TableVersion
   readonly context: (parsed: ParsedStatement, session: Session, parameters: readonly Parameter[]) => ExpressionScope
   readonly store: (tables: readonly RowsInput[]) => Promise<Receipt>
+  readonly version: (tableId: number) => TableVersion | undefined
+  readonly engine: Pick<Engine, 'load'>
 }
 
 interface Surroundings {
@@ -50,6 +54,7 @@ export function openTransaction(
   catalog: Catalog,
   { memory, clock, view }: Surroundings,
   send: (message: (requestId: number) => ToWriter) => Promise<Receipt>,
+  engine: Pick<Engine, 'load'>,
 ): RowTransaction {
   const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext =>
     bindContext({ sql, catalog, parameters, nowMicros: clock.nowMicros(), user: '', ...session })
@@ -67,6 +72,8 @@ export function openTransaction(
       if (refusal !== null) throw refusal
       return send((requestId) => ({ kind: 'rows', requestId, tables }))
     },
+    version: (tableId) => catalog.tables().find(({ schema }) => schema.id === tableId),
+    engine,
   })
 }
 
@@ -83,11 +90,13 @@ class LocalTransaction implements RowTransaction {
   readonly #options: RowTransactionOptions
   readonly #collector = new RowCollector()
   #loads: { readonly load: CsvLoad; readonly rows: number }[] = []
+  readonly #spilled: SpilledRows
   /** Of the last statement, good within one epoch. */
   #last: { readonly statement: Insert; readonly epoch: number; readonly targets: InsertTargets } | null = null
 
   constructor(options: RowTransactionOptions) {
     this.#options = options
+    this.#spilled = new SpilledRows(options.engine)
   }
 
   get rows(): number {
@@ -95,7 +104,7 @@ class LocalTransaction implements RowTransaction {
   }
 
   get adopted(): number {
-    return this.#loads.reduce((sum, { rows }) => sum + rows, 0)
+    return this.#loads.reduce((sum, { rows }) => sum + rows, this.#spilled.rows)
   }
 
   get bytes(): number {
@@ -173,16 +182,40 @@ class LocalTransaction implements RowTransaction {
     this.#loads.push({ load, rows })
   }
 
+  async spill(): Promise<boolean> {
+    const versions = new Map(this.#collector.tableIds.map((tableId) => [tableId, this.#options.version(tableId)]))
+    for (const version of versions.values()) if (version === undefined || !maySpill(version)) return false
+    for (const { tableId, packed } of this.#collector.take()) {
+      await this.#spilled.add(versions.get(tableId) as TableVersion, packed)
+    }
+    return true
+  }
+
+  /** The rows by table; those of tables that have parts already follow there. */
+  async #gathered(): Promise<ReturnType<RowCollector['take']>> {
+    const tables = this.#collector.take()
+    if (this.#spilled.rows === 0) return tables
+    for (const { tableId, packed } of tables) {
+      const version = this.#spilled.has(tableId) ? this.#options.version(tableId) : undefined
+      if (version !== undefined) await this.#spilled.add(version, packed)
+    }
+    const others = tables.filter(({ tableId }) => !this.#spilled.has(tableId))
+    this.#loads.push(...(await this.#spilled.take()))
+    return others
+  }
+
   mark(): TransactionMark {
     return { ...this.#collector.mark(), loads: this.#loads.length }
   }
 
   backTo(mark: TransactionMark): void {
+    if (!this.#collector.isAfter(mark)) this.#spilled.clear()
     this.#closeLoads(this.#collector.isAfter(mark) ? mark.loads : 0)
     this.#collector.backTo(mark)
   }
 
   clear(): void {
+    this.#spilled.clear()
     this.#closeLoads(0)
     this.#collector.clear()
   }
@@ -203,7 +236,10 @@ class LocalTransaction implements RowTransaction {
   }
 
   async commit(): Promise<Receipt | null> {
-    const tables = this.#collector.take()
+    const tables = await this.#gathered().catch((error) => {
+      this.clear()
+      throw error
+    })
     if (this.#loads.length > 0) await this.#commitLoads()
     if (tables.length === 0) return null
     return this.#options.store(tables.map(({ tableId, packed, rows }) => ({ tableId, rows, columns: [], packed })))

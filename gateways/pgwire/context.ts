@@ -107,6 +107,8 @@ export interface PgSession extends PgServices {
   readonly unanswered: ((message: Uint8Array) => void)[]
   /** Rows of the transaction are stored already. */
   isSplit: boolean
+  /** Rows behind savepoints were too many to be taken back alone. */
+  lostSavepoints: boolean
   /** A statement of the transaction has taken effect at once. */
   tookEffect: boolean
   /** After an error of the extended protocol: everything up to Sync is passed over. */

@@ -215,6 +215,7 @@ function openSession(
     synced: null,
     unanswered: [],
     isSplit: false,
+    lostSavepoints: false,
     tookEffect: false,
     statements: new Map(),
     lastBound: null,

@@ -16,7 +16,7 @@ import { noticeResponse, readyForQuery } from './messages.js'
 import { closePortals } from './portals.js'
 import { PgError } from './sqlstate.js'
 
-/** About what one frame of the log takes with ease. Rows of INSERT that outgrow it are stored before COMMIT. */
+/** About what one frame of the log takes with ease. */
 const transactionBytesMax = 32 * 1024 * 1024
 
 /** More rows than this are not read by the transaction's own statements: they are stored before. */
@@ -71,12 +71,19 @@ export async function answerSyncs(pg: PgSession): Promise<void> {
 export function boundRows(pg: PgSession): Promise<void> | null {
   if (pg.transaction.bytes < transactionBytesMax) return null
   if (pg.unanswered.length > 0) return answerSyncs(pg)
+  return outgrown(pg)
+}
+
+/** Into parts that nobody sees before COMMIT; rows of a table that does not allow it are stored in pieces. */
+async function outgrown(pg: PgSession): Promise<void> {
+  pg.lostSavepoints ||= pg.savepoints.length > 0
+  pg.savepoints = []
+  if (await pg.transaction.spill()) return
   if (pg.status === 'T' && !pg.isSplit) {
     warn(pg, '01000', 'the transaction is too large to be stored at once: rows so far are stored now')
     pg.isSplit = true
   }
-  pg.savepoints = []
-  return storeRows(pg)
+  await storeRows(pg)
 }
 
 /** Before a statement that is no INSERT. Null when there is nothing to wait for. */
@@ -155,6 +162,7 @@ async function end(pg: PgSession): Promise<void> {
   pg.status = 'I'
   pg.savepoints = []
   pg.isSplit = false
+  pg.lostSavepoints = false
   pg.tookEffect = false
   await closeCursors(pg, ({ hold }) => !hold)
   await closePortals(pg)
@@ -164,9 +172,10 @@ function demandBlock(pg: PgSession, what: string): void {
   if (pg.status === 'I') throw new PgError('25P01', `${what} can only be used in transaction blocks`)
 }
 
-function savepointIndex({ savepoints, isSplit }: PgSession, name: string): number {
+function savepointIndex({ savepoints, isSplit, lostSavepoints }: PgSession, name: string): number {
   const index = savepoints.findLastIndex((savepoint) => savepoint.name === name)
   if (index >= 0) return index
   if (isSplit) throw new ResourceError(`the rows behind the savepoint are stored already [savepoint=${name}]`)
+  if (lostSavepoints) throw new ResourceError(`too many rows came behind the savepoint [savepoint=${name}]`)
   throw new PgError('3B001', `savepoint "${name}" does not exist`)
 }

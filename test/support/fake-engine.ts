@@ -52,6 +52,7 @@ const noRows: ReturnType<Engine['begin']> = {
   bytes: 0,
   insert: () => 0,
   insertText: () => -1,
+  spill: async () => true,
   binds: (_parsed, _session, _bytes, at) => ({ binds: 0, at, described: false }),
   add: () => {},
   adopt: () => {},

@@ -348,6 +348,32 @@ test('a stream of rows, as pg-query-stream has it', async () => {
   expect(await count('a')).toBe(0)
 })
 
+test('INSERTs of any size are one transaction, whole or not at all', { timeout: 60_000 }, async () => {
+  const notices: string[] = []
+  const listen = ({ message }: { readonly message?: string | undefined }): void => void notices.push(message ?? '')
+  client.on('notice', listen)
+  const text = 'tab\tand\\backslash'.padEnd(1000, '.')
+  const rows = 2000
+  const tuples = Array.from({ length: rows }, (_, n) => `('2024-01-0${1 + (n % 9)}', '${text}${n % 50}', ${n}.5, ${n})`)
+  for (const ending of ['rollback', 'commit']) {
+    await client.query('begin')
+    // 40 MiB.
+    for (let round = 0; round < 20; round++) {
+      await client.query(`insert into a (ts, s, v, n) values ${tuples.join(', ')}`)
+      await client.query("insert into b values ('2024-01-01', 1)")
+    }
+    expect([await count('a'), await count('b')]).toEqual([0, 0])
+    await client.query(ending)
+    const stored = ending === 'commit' ? 20 : 0
+    expect([await count('a'), await count('b')]).toEqual([stored * rows, stored])
+  }
+  client.off('notice', listen)
+  expect(notices).toEqual([])
+  const [sums] = (await other.query('select sum(n) n, sum(v) v, count_distinct(s) d, min(s) first from a')).rows
+  const sum = (20 * rows * (rows - 1)) / 2
+  expect(sums).toEqual({ n: String(sum), v: sum + 20 * rows * 0.5, d: '50', first: `${text}0` })
+})
+
 test('a transaction of many rows is stored before it reads them, and says so', { timeout: 60_000 }, async () => {
   const notices: string[] = []
   const listen = ({ message }: { readonly message?: string | undefined }): void => void notices.push(message ?? '')
