@@ -25,7 +25,7 @@ export interface TimeSpan {
 }
 
 const pattern =
-  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d))?))? ?(Z|[+-]\d{2}(?::?\d{2})?)?$/
+  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|[+-]\d{2}(?::?\d{2})?)?$/
 
 /** The instant at which the named span begins; null when the text is no timestamp. */
 export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null {
@@ -35,14 +35,23 @@ export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null
 export function parseSpan(text: string, unit: TimestampUnit): TimeSpan | null {
   const match = pattern.exec(text.trim())
   if (match === null) return null
-  const [, year, month, day, hour, minute, second, fraction, week, weekDay, zone] = match
+  const [, year, month, day, hour, minute, second, fraction, week, weekDay, ...more] = match
+  const [weekHour, weekMinute, weekSecond, weekFraction, zone] = more
   if (year === undefined) return null
   const offset = zoneOffsetMicros(zone)
   if (offset === null) return null
   const span =
     week === undefined
       ? calendarSpan({ year, month, day, hour, minute, second, fraction }, unit)
-      : weekSpan(Number(year), Number(week), weekDay, unit)
+      : weekSpan(
+          Number(week),
+          weekDay,
+          {
+            ...{ year, month, day, hour: weekHour },
+            ...{ minute: weekMinute, second: weekSecond, fraction: weekFraction },
+          },
+          unit,
+        )
   if (span === null) return null
   const shift = offset * ticksPerMicro(unit)
   return { lo: span.lo - shift, hi: span.hi - shift }
@@ -95,13 +104,14 @@ function spanTicks(fields: Fields, unit: TimestampUnit): bigint {
   return ticks < 1n ? 1n : ticks
 }
 
-function weekSpan(year: number, week: number, weekDay: string | undefined, unit: TimestampUnit): TimeSpan | null {
+function weekSpan(week: number, weekDay: string | undefined, fields: Fields, unit: TimestampUnit): TimeSpan | null {
   if (week < 1 || week > 53) return null
-  const first = isoYearStart(year) + (week - 1) * 7
+  const first = isoYearStart(Number(fields.year)) + (week - 1) * 7
   if (weekDay === undefined) return daySpan(first, first + 7, unit)
   const day = Number(weekDay)
   if (day < 1 || day > 7) return null
-  return daySpan(first + day - 1, first + day, unit)
+  const days = first + day - 1
+  return fields.hour === undefined ? daySpan(days, days + 1, unit) : timeSpan(days, fields, unit)
 }
 
 function zoneOffsetMicros(zone: string | undefined): bigint | null {

@@ -1,5 +1,5 @@
-// The doors by which golden SQL files reach a database: the engine in this process (its threads come from the build),
-// and /exec of a server process. Both answer in the words of slt-file.ts.
+// The doors by which golden SQL files reach a database: the engine in this process (its threads come from the build), and
+// /exec of a server process. All answer in the words of slt-file.ts. The wire protocol has its own: pg-door.ts.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,9 +15,14 @@ import { cellText, type Mode, plainText, type SltAnswer } from './slt-file.js'
 
 export interface SltDoor {
   readonly name: string
-  run(sql: string): Promise<SltAnswer>
+  /** `header`: names and types that are expected, for doors that do not hear of types. */
+  run(sql: string, header?: string): Promise<SltAnswer>
+  /** Statements that mean something else by this door. */
+  skips?(sql: string): boolean
   /** In which modes `restart` records are followed: recovery is slow, and one door knows of kernels what another does. */
   readonly restartsIn: readonly Mode[]
+  /** Where rows lie when this door is tried; all of them, where nothing is said. */
+  readonly modes?: readonly Mode[]
   restart(): Promise<void>
   close(): Promise<void>
 }
@@ -97,7 +102,7 @@ function linesOfRows(json: string): string[] {
 }
 
 /** A message of several lines stays one line of the file. */
-function errorLines(position: number, message: string): string[] {
+export function errorLines(position: number, message: string): string[] {
   return [`${position}: ${message.replaceAll('\n', '\\n')}`]
 }
 
@@ -120,6 +125,8 @@ export async function serverDoor(): Promise<SltDoor> {
       const rows = text.slice(begin, text.lastIndexOf('],"count":'))
       return { kind: 'query', lines: [headerOf(body), ...linesOfRows(rows)] }
     },
+    // Where rows lie is the engine's business, which its own doors try.
+    modes: ['in both'],
     restartsIn: ['in both'],
     restart: () => server.restart(),
     close: () => server.remove(),

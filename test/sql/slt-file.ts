@@ -150,7 +150,7 @@ function sameCell(wanted: string, found: string, type: string): boolean {
 }
 
 /** Cuts at ` | ` outside of quoted cells. */
-function splitCells(line: string): string[] {
+export function splitCells(line: string): string[] {
   return line.match(/(?:^|(?<= \| ))(?:"(?:[^"\\]|\\.)*"|.*?)(?= \| |$)/g) ?? []
 }
 

@@ -1,5 +1,6 @@
 // Goal: golden SQL files hold: every record of every .slt file below this folder gives the same answer by every door
-// (the engine with and without run-time kernels, /exec of a server), whether its rows lie in memtables, in parts, or in both.
+// (the engine with and without run-time kernels, /exec of a server and its wire protocol), whether its rows lie in memtables,
+// in parts, or in both.
 //
 // SLT_COMPLETE=1 rewrites the expectations from the first door: the diff is what reviewers read. SLT_FILE=name narrows.
 
@@ -8,6 +9,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { repositoryRoot } from '../support/source-tree.js'
 import { engineDoor, type SltDoor, serverDoor } from './doors.js'
+import { pgDoor } from './pg-door.js'
 import { difference, modes, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'
 import { run, withFixtures } from './slt-run.js'
 
@@ -22,7 +24,7 @@ const doors: SltDoor[] = []
 
 beforeAll(async () => {
   doors.push(await engineDoor(true))
-  if (!complete) doors.push(await engineDoor(false), await serverDoor())
+  if (!complete) doors.push(await engineDoor(false), await serverDoor(), await pgDoor())
 })
 
 afterAll(async () => {
@@ -43,7 +45,7 @@ for (const file of files) {
 }
 
 async function allModes(door: SltDoor, records: readonly SltRecord[], failures: Map<SltRecord, string>): Promise<void> {
-  for (const mode of modes) {
+  for (const mode of door.modes ?? modes) {
     await run(door, mode, records, (record, answer) => {
       const text = difference(record, answer)
       if (text !== null && !failures.has(record)) failures.set(record, `[${door.name}, rows ${mode}]\n${text}`)

@@ -15,6 +15,7 @@ import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from 
 import { boundArgument, convertArguments, noMatch, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { castTo, constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
 import { bindWindowCall } from './window.js'
+import { isMovingAverage } from './window-moving.js'
 
 const rowFunctions: ReadonlySet<string> = new Set([
   'tables',
@@ -36,7 +37,7 @@ const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
 export function bindCall(call: ast.Call, scope: ExpressionScope): Expression {
   const name = call.name.toLowerCase()
   if (call.over !== null) return marked(windowMark, bindWindowCall(call, scope))
-  if (windowFunctionNames.has(name)) {
+  if (windowFunctionNames.has(name) || isMovingAverage(call)) {
     throw new SqlError('window function called in non-window context, make sure to add OVER clause', call.position)
   }
   // Some names combine rows with one argument and arguments with several.

@@ -19,6 +19,7 @@ import { bindLiteral, bindParameter } from './literal.js'
 import { scalarCall } from './make-call.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
 import { constantOf, convertTo, isUntypedNull, nullAs, unify } from './types.js'
+import { withoutNot } from './without-not.js'
 
 /** Where an expression stands, and what it may use there. */
 export interface ExpressionScope {
@@ -314,7 +315,7 @@ function bindCase({ operand, branches, otherwise, position }: ast.CaseExpression
 
 /** A condition of WHERE, ON or HAVING. */
 export function bindCondition(expression: ast.Expression, scope: ExpressionScope): Expression {
-  const condition = bindExpression(expression, scope)
+  const condition = bindExpression(withoutNot(expression), scope)
   if (condition.type.name === 'BOOLEAN') return condition
   if (isUntypedNull(condition)) return nullAs(condition, dataType('BOOLEAN'), false)
   throw new SqlError('boolean expression expected', condition.position)

@@ -95,11 +95,15 @@ function nameOf({ alias, expression }: ast.SelectItem): string {
   return expression.kind === 'string' ? expression.value : expressionText(expression)
 }
 
+/** The first and the last value of a cell are those that are there. */
+const ofValues: Readonly<Record<string, string>> = { first: 'first_not_null', last: 'last_not_null' }
+
 /** Several aggregates add their names: `buy_sum(x)`, or `buy_total` with an alias. */
 function valueItem({ condition, names }: Cell, aggregate: ast.SelectItem, several: boolean): ast.SelectItem {
   const { expression, alias, position } = aggregate
   if (expression.kind !== 'call') throw new SqlError('PIVOT takes aggregates', position)
   const suffix = several || alias !== null ? [alias?.name ?? expressionText(expression)] : []
   const name = [...names, ...suffix].join('_')
-  return { position, expression: { ...expression, filter: condition }, alias: { position, name, quoted: true } }
+  const call = { ...expression, name: ofValues[expression.name.toLowerCase()] ?? expression.name, filter: condition }
+  return { position, expression: call, alias: { position, name, quoted: true } }
 }

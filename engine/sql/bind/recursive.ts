@@ -47,7 +47,7 @@ function recursivePlan(
     if (step.columns.length !== columns.length) throw new SqlError('queries have different number of columns', position)
     if (context.subqueries.slice(subqueries).some(({ plan }) => reads(plan, id)))
       throw new SqlError('a recursive query cannot name itself in a sub-query of an expression', table.position)
-    const united = unitedColumns({ ...left, columns }, step)
+    const united = unitedColumns({ ...left, columns }, step, false)
     if (united.every(({ type }, index) => sameType(type, columns[index]?.type ?? type))) {
       const [first, next] = [castColumns(left, columns), castColumns(step, columns)]
       return { kind: 'recursive', columns, id, all, left: first, right: next, position: table.position }

@@ -1,7 +1,7 @@
 // UNION, EXCEPT, INTERSECT and VALUES.
 
 import { SqlError } from '../../base/errors.js'
-import { sameType } from '../../types/column-types.js'
+import { dataType, sameType } from '../../types/column-types.js'
 import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
@@ -18,14 +18,20 @@ export function bindSetOperation(
 ): Relation {
   const [a, b] = [bindBody(left, context).plan, bindBody(right, context).plan]
   if (a.columns.length !== b.columns.length) throw new SqlError('queries have different number of columns', position)
-  const columns = unitedColumns(a, b)
+  const columns = unitedColumns(a, b, operation === 'union')
   const [first, second] = [castColumns(a, columns), castColumns(b, columns)]
   return plainRelation({ kind: 'set', columns, operation, all, left: first, right: second })
 }
 
-/** Names of the left side, types of both. */
-export function unitedColumns(left: Plan, right: Plan): PlanColumn[] {
-  return left.columns.map(({ name }, index) => ({ name, type: typeOf(left, right, index) }))
+/** Names of the left side, types of both. Symbols stay symbols where the rows of one side go through as they are. */
+export function unitedColumns(left: Plan, right: Plan, isUnion: boolean): PlanColumn[] {
+  const types = left.columns.map((_, index) => typeOf(left, right, index))
+  const isChanged =
+    isUnion || left.columns.some(({ type }, index) => !sameType(type, right.columns[index]?.type ?? type))
+  return left.columns.map(({ name }, index) => {
+    const type = types[index] ?? dataType('STRING')
+    return { name, type: isChanged && type.name === 'SYMBOL' ? dataType('STRING') : type }
+  })
 }
 
 /** A column that is nothing but NULL takes the other side's type. */

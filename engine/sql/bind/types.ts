@@ -216,7 +216,11 @@ function textWithTime(type: DataType, expression: Expression): DataType | null {
 
 /** Columns of set operations: what has no common type meets as text. */
 export function unionType(left: DataType, right: DataType): DataType {
-  return commonType(left, right) ?? dataType('STRING')
+  const common = commonType(left, right)
+  const [first, second] = [left.name, right.name]
+  const isVarchar = first === 'VARCHAR' || second === 'VARCHAR'
+  if (isVarchar && (common === null || first === 'SYMBOL' || second === 'SYMBOL')) return dataType('VARCHAR')
+  return common ?? dataType('STRING')
 }
 
 /** A text that is equal for equal expressions. */

@@ -11,6 +11,7 @@ import { aggregateCall, unknownFunction } from './call.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, noMatch } from './make-call.js'
 import { convertTo } from './types.js'
+import { bindMovingAverage, isMovingAverage } from './window-moving.js'
 
 export function bindWindowCall(
   call: ast.Call,
@@ -20,7 +21,9 @@ export function bindWindowCall(
   const { rows: _, ...withoutRows } = scope
   const inner: ExpressionScope = { ...withoutRows, windows: null }
   const window = resolveWindow(call.over as ast.WindowSpecification, scope)
-  const { name, args, type } = windowFunction(call, inner)
+  const { name, args, type } = isMovingAverage(call)
+    ? bindMovingAverage(call, window, inner)
+    : windowFunction(call, inner)
   const orderBy = window.orderBy.map(({ expression, descending }) => ({
     expression: bindExpression(expression, inner),
     descending,
@@ -63,12 +66,23 @@ function windowFunction(call: ast.Call, scope: ExpressionScope): Pick<WindowCall
     )
   }
   const aggregate = aggregateCall(call, { ...scope, aggregates: null })
+  const [argument] = aggregate.args
+  if (argument !== undefined && (aggregate.name === 'min' || aggregate.name === 'max')) {
+    const type = widened(argument.type)
+    return { name: aggregate.name, args: [convertTo(argument, type)], type }
+  }
   // Over a window, sums of integers are doubles in this dialect.
   const type =
     aggregate.name === 'sum' && isNumber(aggregate.type) && aggregate.type.name !== 'DECIMAL'
       ? dataType('DOUBLE')
       : aggregate.type
   return { name: aggregate.name, args: aggregate.args, type }
+}
+
+/** Over a window, small integers are LONG and FLOAT is DOUBLE. */
+function widened(type: DataType): DataType {
+  if (type.name === 'INT' || type.name === 'SHORT' || type.name === 'BYTE') return dataType('LONG')
+  return type.name === 'FLOAT' ? dataType('DOUBLE') : type
 }
 
 const argumentCounts: Record<string, readonly [number, number]> = {
@@ -91,10 +105,7 @@ function rankFunction(
   if (name === 'percent_rank' || name === 'cume_dist') return { name, args, type: dataType('DOUBLE') }
   const [value, offset, fallback] = args
   if (value === undefined || name === 'ntile') return { name, args, type: dataType('LONG') }
-  const type =
-    value.type.name === 'INT' || value.type.name === 'SHORT' || value.type.name === 'BYTE'
-      ? dataType('LONG')
-      : value.type
+  const type = widened(value.type)
   const rest = [
     offset === undefined ? null : convertTo(offset, dataType('LONG')),
     fallback === undefined ? null : convertTo(fallback, type),

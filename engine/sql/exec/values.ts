@@ -2,6 +2,7 @@
 // that leave as values. Hot paths read the typed arrays themselves.
 
 import { assert } from '../../base/assert.js'
+import { arrayDimensionsMax } from '../../base/limits.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { fillNull } from '../../storage/memtable-values.js'
 import { type ColumnType, type DataType, storageOf } from '../../types/column-types.js'
@@ -188,13 +189,24 @@ function decimalReader({ u64, i64 }: SharedMemory, { address, type }: Vector): V
   }
 }
 
+/** Values of parts lie where their page has them, at any address. */
 function arrayAt(memory: SharedMemory, address: number): ArrayValue {
+  if ((address & 7) !== 0) return unalignedArrayAt(memory, address)
   const word = address >>> 2
   const dimensions = memory.u32[word] as number
   const shape = Array.from(memory.u32.subarray(word + 1, word + 1 + dimensions))
   const data = (address + ((4 + dimensions * 4 + 7) & ~7)) >>> 3
   const count = shape.reduce((product, length) => product * length, 1)
   return { shape, data: memory.f64.slice(data, data + count) }
+}
+
+function unalignedArrayAt({ u8 }: SharedMemory, address: number): ArrayValue {
+  const header = u8.slice(address, address + 4 + arrayDimensionsMax * 4)
+  const [dimensions = 0, ...lengths] = new Uint32Array(header.buffer)
+  const shape = lengths.slice(0, dimensions)
+  const data = address + ((4 + dimensions * 4 + 7) & ~7)
+  const count = shape.reduce((product, length) => product * length, 1)
+  return { shape, data: new Float64Array(u8.slice(data, data + count * 8).buffer) }
 }
 
 /** Where a value of variable size goes. */

@@ -6,6 +6,7 @@ import type { WindowCall } from '../plan/plan.js'
 import { anyResult } from './window-any.js'
 import { extremeResult } from './window-extremes.js'
 import { type Frames, framesOf } from './window-frames.js'
+import { movingNames, movingResult } from './window-moving.js'
 import { type OrderKeys, WindowOrder, type Working } from './window-order.js'
 import { pickNames, pickResult } from './window-pick.js'
 import { rankNames, rankResult } from './window-rank.js'
@@ -48,7 +49,7 @@ export function* computed(rows: WindowRows, prepared: readonly Prepared[]): Work
 }
 
 function hasFrame({ name }: WindowCall): boolean {
-  return !rankNames.has(name) && name !== 'lag' && name !== 'lead'
+  return !rankNames.has(name) && !movingNames.has(name) && name !== 'lag' && name !== 'lead'
 }
 
 function* callResult(
@@ -59,6 +60,7 @@ function* callResult(
 ): Working<WindowResult> {
   const [slot = -1] = slots
   if (rankNames.has(call.name)) return yield* rankResult(order, call, slot)
+  if (movingNames.has(call.name)) return yield* movingResult(order, call, slots)
   if (pickNames.has(call.name)) return yield* pickResult(order, call, slots, frames)
   assert(frames !== null, 'an aggregate has a frame')
   if (frames.exclude === 'none') {

@@ -114,7 +114,7 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
   const [key, ...more] = order.keys.keys
   const type = call.orderBy[0]?.expression.type
   if (key === undefined || more.length > 0 || type === undefined || !isNumeric(type)) {
-    throw new SqlError('RANGE with a distance takes one ORDER BY of numbers or timestamps', call.position)
+    throw new SqlError('RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column', call.position)
   }
   const { lo, hi } = call.frame
   const peers = yield* order.peers()

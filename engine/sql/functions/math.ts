@@ -58,7 +58,7 @@ const binary: ScalarFunction[] = [
   },
 ]
 
-const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'] as const).map((type) => ({
+const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'DOUBLE', 'DECIMAL'] as const).map((type) => ({
   name: 'abs',
   takes: [type],
   gives: 'FIRST',

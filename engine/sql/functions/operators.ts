@@ -62,7 +62,12 @@ const arithmetic: readonly Arithmetic[] = [
   },
 ]
 
+/** A difference of FLOATs is a DOUBLE in this dialect. */
 function arithmeticRows(operator: Arithmetic): ScalarFunction[] {
+  return allArithmeticRows(operator).filter(({ name, gives }) => name !== '-' || gives !== 'FLOAT')
+}
+
+function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
   const { name, says, example } = operator
   return [
     {

@@ -233,10 +233,12 @@ function parseLimit(cursor: Cursor): Limit | null {
   if (cursor.word === 'fetch') return { position, low: parseFetch(cursor), high: null, offset: null }
   if (!take(cursor, 'limit')) return null
   if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';') return null
-  const low = take(cursor, 'all') ? null : parseExpression(cursor)
-  const high = take(cursor, ',') ? parseExpression(cursor) : null
+  const low = take(cursor, 'all') || at(cursor, ',') ? null : parseExpression(cursor)
+  const isRange = take(cursor, ',')
+  // A number that lacks on either side of the comma is as if there were no comma.
+  const high = isRange && !(low !== null && endsBranch(cursor)) ? parseExpression(cursor) : null
   const offset = cursor.word === 'offset' ? parseOffset(cursor) : null
-  return low === null && offset === null ? null : { position, low, high, offset }
+  return low === null && high === null && offset === null ? null : { position, low, high, offset }
 }
 
 /** `fetch first 10 rows only`: the standard's LIMIT. */

@@ -61,7 +61,14 @@ function parseDistinctOn(cursor: Cursor): Expression[] {
 function parseItems(cursor: Cursor): SelectItem[] {
   if (cursor.kind === 'end' || cursor.word === ')') throw new SqlError('[distinct] column expected', cursor.start)
   if (cursor.word === 'from') throw new SqlError('column expression expected', cursor.start)
-  return parseList(cursor, parseItem, sqlColumnsMax)
+  const items = [parseItem(cursor)]
+  while (take(cursor, ',')) {
+    // A comma in front of FROM is borne.
+    if (cursor.word === 'from') break
+    if (items.length === sqlColumnsMax) throw new SqlError(`list is too long [max=${sqlColumnsMax}]`, cursor.start)
+    items.push(parseItem(cursor))
+  }
+  return items
 }
 
 function parseItem(cursor: Cursor): SelectItem {

@@ -47,8 +47,9 @@ function parseBaseWindow(cursor: Cursor): Name | null {
 }
 
 function parsePartitionBy(cursor: Cursor): Expression[] {
+  const position = cursor.start
   advance(cursor)
-  demand(cursor, 'by')
+  if (!take(cursor, 'by')) throw new SqlError("'by' expected after 'partition'", position)
   return parseList(cursor, (inner) => parseExpression(inner, 0, 'column name expected'))
 }
 

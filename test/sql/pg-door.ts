@@ -1,0 +1,123 @@
+// The door of the PostgreSQL wire protocol, by turns with the simple and the extended protocol, and without run-time kernels.
+// Values come as texts in PostgreSQL's forms and without the types of this dialect: those are taken from what is expected
+// where the wire's type allows them, and the texts are brought into the forms of /exec.
+
+import pg from 'pg'
+import { type ColumnType, columnTypes } from '../../engine/types/column-types.js'
+import { TestServer } from '../support/server.js'
+import { errorLines, type SltDoor } from './doors.js'
+import { plainText, type SltAnswer, splitCells } from './slt-file.js'
+
+export async function pgDoor(): Promise<SltDoor> {
+  const server = new TestServer([
+    'memory.bytes=512m',
+    'wal.commit.mode=nosync',
+    'telemetry.enabled=false',
+    'query.jit.mode=off',
+  ])
+  await server.start()
+  let client = await connected(server)
+  let turn = 0
+  return {
+    name: 'wire protocol, jit off',
+    modes: ['in both'],
+    restartsIn: ['in both'],
+    skips: (sql) => otherHere.test(sql),
+    run: (sql, header) => answered(client, sql, header, turn++ % 2 === 0),
+    restart: async () => {
+      await client.end()
+      await server.restart()
+      client = await connected(server)
+    },
+    close: async () => {
+      await client.end()
+      await server.remove()
+    },
+  }
+}
+
+/** Transactions are kept here and accepted over HTTP; several statements are carried out here and refused there. */
+const otherHere = /^\s*(begin|start transaction|commit|rollback|end|discard)\b|;\s*[a-z]/i
+
+async function connected(server: TestServer): Promise<pg.Client> {
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  await client.connect()
+  return client
+}
+
+/** Numbers of the catalog are INT over HTTP. */
+const oidTypeOid = 26
+
+const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig
+
+async function answered(
+  client: pg.Client,
+  text: string,
+  header: string | undefined,
+  extended: boolean,
+): Promise<SltAnswer> {
+  try {
+    const config = { text, rowMode: 'array' as const, types: asText, ...(extended ? { values: [] } : {}) }
+    const result = (await client.query(config)) as pg.QueryArrayResult<(string | null)[]>
+    if (result.fields.length === 0) return { kind: 'ok', lines: [] }
+    const wanted = splitCells(header ?? '').map(nameAndType)
+    const types = result.fields.map(({ dataTypeID }, index) => typeOf(dataTypeID, wanted[index]?.type ?? ''))
+    const names = result.fields.map(({ name }, index) =>
+      plainText(`${nameOf(name, wanted[index]?.name ?? '')}:${types[index]}`),
+    )
+    const rows = result.rows.map((row) => row.map((cell, index) => cellOf(cell, types[index] ?? '')).join(' | '))
+    return { kind: 'query', lines: [names.join(' | '), ...rows] }
+  } catch (error) {
+    const { message, position } = error as pg.DatabaseError
+    return { kind: 'error', lines: errorLines(position === undefined ? 0 : Number(position) - 1, message) }
+  }
+}
+
+function nameAndType(cell: string): { readonly name: string; readonly type: string } {
+  const text = cell.startsWith('"') ? (JSON.parse(cell) as string) : cell
+  const colon = text.lastIndexOf(':')
+  return { name: text.slice(0, colon), type: text.slice(colon + 1) }
+}
+
+/** What only PostgreSQL's clients ask is named as PostgreSQL names it: `count` for `count()`. */
+function nameOf(name: string, wanted: string): string {
+  return wanted.startsWith(`${name}(`) ? wanted : name
+}
+
+/** The expected type, if it is sent as what has come; else the name of the wire's type. */
+function typeOf(oid: number, wanted: string): string {
+  const base = (wanted.endsWith('[]') ? 'ARRAY' : wanted.replace(/\(.*/, '')) as ColumnType
+  const isOid = base === 'INT' && oid === oidTypeOid
+  return isOid || columnTypes[base]?.pgOid === oid ? wanted : `oid ${oid}`
+}
+
+function cellOf(text: string | null, type: string): string {
+  if (text === null) return type === 'CHAR' || type === 'LONG256' ? '""' : 'NULL'
+  if (type.endsWith('[]')) return arrayOf(text)
+  switch (type) {
+    case 'BOOLEAN':
+      return text === 't' ? 'true' : 'false'
+    case 'TIMESTAMP':
+    case 'TIMESTAMP_NS':
+    case 'DATE':
+      return timeOf(text, { TIMESTAMP: 6, TIMESTAMP_NS: 9, DATE: 3 }[type])
+    case 'DOUBLE':
+    case 'FLOAT':
+      return /^-?(NaN|Infinity)$/.test(text) ? 'NULL' : text
+    case 'BINARY':
+      return 'NULL'
+    default:
+      return plainText(text)
+  }
+}
+
+function arrayOf(text: string): string {
+  return text.replaceAll('{', '[').replaceAll('}', ']').replaceAll('NULL', 'null').replaceAll('NaN', 'null')
+}
+
+/** `2024-01-01 10:00:00.5` is `2024-01-01T10:00:00.500000Z`. */
+function timeOf(text: string, digits: number): string {
+  const [seconds = '', fraction = ''] = text.replace(' ', 'T').replace(/\+00$/, '').split('.')
+  return `${seconds}.${fraction.padEnd(digits, '0').slice(0, digits)}Z`
+}
