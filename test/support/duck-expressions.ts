@@ -194,7 +194,8 @@ const makers: Readonly<Record<PairType, readonly Maker[]>> = {
     },
     of('truth', ['truth', 'truth'], '($1 and $2)'),
     of('truth', ['truth', 'truth'], '($1 or $2)'),
-    of('truth', ['truth'], '(not ($1))'),
+    // As a condition it would turn the comparisons within it round: see test/sql/dialect/conditions.slt.
+    of('truth', ['truth'], '((not ($1)) = true)', '(not ($1))'),
     (source) => pair('truth', [leaf(source, source.random.pick(comparable))], '$1 is null'),
     (source) => pair('truth', [leaf(source, source.random.pick(comparable))], '$1 is not null'),
     of('truth', ['int'], '$1 in (1, 3, 5, -7)', 'coalesce($1 in (1, 3, 5, -7), false)'),

@@ -60,10 +60,16 @@ export function conjuncts(condition: Expression): Expression[] {
 
 /** The opposite of `conjuncts`; null for none. */
 export function allOf(conditions: readonly Expression[]): Expression | null {
-  const [first, ...rest] = conditions
-  if (first === undefined) return null
-  return rest.reduce(
-    (sum, next) => ({ kind: 'call', name: 'and', args: [sum, next], type: first.type, position: next.position }),
-    first,
-  )
+  return conditions.length === 0 ? null : joinedBy(conditions, 0, conditions.length)
 }
+
+/** Chains of a few lean to the left, as they are written; thousands become a balanced tree. */
+function joinedBy(conditions: readonly Expression[], from: number, to: number): Expression {
+  const last = conditions[to - 1] as Expression
+  if (to - from === 1) return last
+  const middle = to - from <= leaningMax ? to - 1 : (from + to) >>> 1
+  const args = [joinedBy(conditions, from, middle), joinedBy(conditions, middle, to)]
+  return { kind: 'call', name: 'and', args, type: last.type, position: last.position }
+}
+
+const leaningMax = 16

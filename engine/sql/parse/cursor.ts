@@ -6,7 +6,7 @@
 //      `cursor.word === 'select'` is true for the keyword only, never for a quoted name or a string.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlDepthMax, statementCharactersMax } from '../../base/limits.js'
+import { sqlDepthMax, sqlTermsMax, statementCharactersMax } from '../../base/limits.js'
 
 export type TokenKind =
   | 'end'
@@ -38,6 +38,8 @@ export interface Cursor {
   previousEnd: number
   /** Levels of nesting that are open now. */
   depth: number
+  /** Terms of AND and OR and branches of CASE so far. */
+  terms: number
   /** Operators on top of each other in what is parsed of the innermost open expression: the height of its tree. */
   height: number
   /** `?` parameters met so far. */
@@ -59,11 +61,18 @@ export function openCursor(text: string): Cursor {
     escaped: false,
     previousEnd: 0,
     depth: 0,
+    terms: 0,
     height: 0,
     parameters: 0,
   }
   advance(cursor)
   return cursor
+}
+
+/** Another term of AND or OR, or a branch of CASE. */
+export function countTerm(cursor: Cursor): void {
+  if (++cursor.terms > sqlTermsMax)
+    throw new SqlError(`statement has too many conditions [max=${sqlTermsMax}]`, cursor.start)
 }
 
 /** Enters a level of nesting; the caller leaves it with `cursor.depth--`. */

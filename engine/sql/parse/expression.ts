@@ -10,7 +10,7 @@
 import { SqlError } from '../../base/errors.js'
 import { sqlChainMax } from '../../base/limits.js'
 import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from './ast.js'
-import { advance, at, type Cursor, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
+import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
@@ -226,6 +226,7 @@ function parseLogical(
   while (cursor.word === word) {
     positions.push(cursor.start)
     const at = cursor.start
+    countTerm(cursor)
     advance(cursor)
     operands.push(parseRight(cursor, word, power, at))
   }

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
-import { advance, type Cursor, descend, peekWord, quotedValue, tokenText } from './cursor.js'
+import { advance, type Cursor, countTerm, descend, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, parseNameOrString, take, unexpectedToken } from './expect.js'
 import { closingError, isInfix, link, notPower, parseExpression, parseExpression0, signPower } from './expression.js'
 import { geohashLiteral, numberLiteral } from './literal.js'
@@ -226,6 +226,7 @@ function parseCase(cursor: Cursor): Expression {
   const operand = cursor.word === 'when' ? null : parseExpression(cursor, 0, 'missing arguments')
   const branches: CaseExpression['branches'][number][] = []
   while (take(cursor, 'when')) {
+    countTerm(cursor)
     const when = parseExpression(cursor, 0, 'missing arguments')
     if (cursor.kind === 'end') throw unbalanced()
     demand(cursor, 'then', "'then' expected")

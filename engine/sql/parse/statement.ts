@@ -51,6 +51,7 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
 ])
 
 export function parseOneStatement(cursor: Cursor): Statement {
+  cursor.terms = 0
   if (cursor.kind === 'word' && !isTableOnly(cursor)) {
     const parser = parsers.get(cursor.word)
     if (parser !== undefined) return parser(cursor)

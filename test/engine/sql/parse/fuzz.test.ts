@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { SqlError } from '../../../../engine/base/errors.js'
-import { sqlChainMax, sqlColumnsMax, sqlDepthMax } from '../../../../engine/base/limits.js'
+import { sqlChainMax, sqlColumnsMax, sqlDepthMax, sqlTermsMax } from '../../../../engine/base/limits.js'
 import { parseScript, parseStatement } from '../../../../engine/sql/parse/parse.js'
 import { createRandom, type Random } from '../../../support/random.js'
 
@@ -91,6 +91,9 @@ describe('any text', () => {
       'nested too deeply',
     )
     expect(() => parseStatement(`select 1${' + 1'.repeat(sqlChainMax + 1)}`)).toThrow('expression is too long')
+    const terms = sqlTermsMax + 2
+    expect(() => parseStatement(`select true${' or true'.repeat(terms)}`)).toThrow('too many conditions')
+    expect(() => parseStatement(`select case${' when a then 1'.repeat(terms)} end`)).toThrow('too many conditions')
     expect(() => parseStatement(`select 1${' union select 1'.repeat(sqlChainMax + 1)}`)).toThrow(
       'too many set operations',
     )
@@ -112,8 +115,11 @@ describe('time', () => {
     ],
     ['joins', (n: number) => `select * from t${' join u on (a)'.repeat(n)}`],
     [
-      'an OR chain',
-      (n: number) => `select * from t where ${Array.from({ length: n }, (_, i) => `a = ${i}`).join(' or ')}`,
+      'OR chains',
+      (n: number) =>
+        `select * from t where ${Array.from({ length: 10_000 }, (_, i) => `a = ${i}`).join(' or ')};`.repeat(
+          n / 10_000,
+        ),
     ],
     [
       'columns',
