@@ -135,7 +135,14 @@ function limitWork({ input, lo, hi }: PlanOf<'limit'>, snapshots: readonly Table
   const all = planWork(input, snapshots)
   const last = lo < 0 ? (hi ?? 0) : (hi ?? Number.POSITIVE_INFINITY)
   if ((lo < 0 && last > 0) || !streams(input)) return all
-  return Math.min(all, Math.max(Math.abs(lo), Math.abs(last)) * Math.max(1, input.columns.length))
+  const rows = Math.max(Math.abs(lo), Math.abs(last)) * Math.max(1, input.columns.length)
+  return Math.min(all, rows + partsOf(input, snapshots) * partValues)
+}
+
+/** Parts that are opened for the first row. */
+function partsOf(plan: Plan, snapshots: readonly TableSnapshot[]): number {
+  if (plan.kind === 'project') return partsOf(plan.input, snapshots)
+  return plan.kind === 'scan' ? (snapshots[plan.table]?.version.parts.length ?? 0) : 0
 }
 
 function streams(plan: Plan): boolean {
