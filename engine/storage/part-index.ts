@@ -145,9 +145,9 @@ export function sumAt({ pages, recordBytes }: PartColumn, page: number, kind: nu
 }
 
 /** The page's bounds as the range kernel left them. */
-export function rangeBytesAt({ pages }: PartColumn, page: number): Uint8Array | undefined {
-  const at = page * pageBytes
-  return pages.readUInt32LE(at + 28) === 0 ? undefined : Uint8Array.from(pages.subarray(at + 32, at + 48))
+export function rangeBytesAt({ pages, recordBytes }: PartColumn, page: number): Uint8Array | undefined {
+  const at = page * recordBytes
+  return (pages.readUInt32LE(at + 28) & hasBounds) === 0 ? undefined : Uint8Array.from(pages.subarray(at + 32, at + 48))
 }
 
 /** The page's bounds; undefined when it has no value, or its type no bounds. */

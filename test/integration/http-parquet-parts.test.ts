@@ -100,6 +100,22 @@ describe('pages of parts', () => {
     expect(await digest(await exported('stored', { data_page_size: '100000' }))).toEqual(wanted)
   })
 
+  test('statistics and the page index tell what the values are', async () => {
+    for (const version of ['1', '2']) {
+      const path = await exported('stored', { parquet_version: version, row_group_size: '100000' })
+      for (const name of ['i', 'l', 'd', 'h']) {
+        const [told] = await rowsOf(
+          `select min(stats_min_value::double), max(stats_max_value::double), sum(stats_null_count::bigint)
+           from parquet_metadata('${path}') where path_in_schema = '${name}'`,
+        )
+        const value = `${name}::double`
+        const [found] = await rowsOf(`select min(${value}), max(${value}), count(*) - count(${name}) from '${path}'`)
+        expect(told?.map(Number)).toEqual(found?.map(Number))
+      }
+      expect(await rowsOf(`select count(*) from '${path}' where i = 77`)).toEqual([[`${rows / 100}`]])
+    }
+  })
+
   test('texts are taken as they lie, deltas only in version 2', async () => {
     const encodings = async (version: string, name: string): Promise<string> => {
       const path = await exported('stored', { parquet_version: version })

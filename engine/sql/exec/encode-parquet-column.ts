@@ -47,6 +47,15 @@ export interface ExportedColumn {
   readonly waitingBytes: number
 }
 
+interface MappedEntries {
+  readonly partId: number
+  readonly count: number
+  /** Every index stays as it is. */
+  readonly same: boolean
+  /** False: the row group's dictionary has no room for them. */
+  readonly fits: boolean
+}
+
 const dictionaryNames = ['dictionaryIndexes', 'dictionarySlots', 'dictionaryValues', 'dictionaryOffsets']
 /** As large as those of parts, whose dictionaries are taken. */
 const limits = { count: 2 ** 20, bytes: 4 * 1024 * 1024 }
@@ -68,7 +77,7 @@ export class FlatColumn implements ExportedColumn {
   /** No more values join the dictionary in this row group. */
   private closed = false
   /** Of the last part whose dictionary was taken: its indexes' places in the row group's. */
-  private mapped: { readonly partId: number; readonly count: number; readonly same: boolean } | null = null
+  private mapped: MappedEntries | null = null
   /** Once a row group has found that a dictionary does not pay, the others do not try. */
   private hopeless = false
   private readonly type: DataType
@@ -125,7 +134,7 @@ export class FlatColumn implements ExportedColumn {
       stored.dictionary((values, count) => this.noteEntries(stored.partId, values, count, dictionary))
     }
     const { mapped } = this
-    if (mapped === null) return undefined
+    if (mapped === null || !mapped.fits) return undefined
     if (mapped.same) return null
     const entries = this.gather.symbols?.count ?? (this.dictionary as ChunkDictionary).count
     return { address: this.own.room('mapped', mapped.count * 4), count: mapped.count, bits: indexBits(entries) }
@@ -136,14 +145,19 @@ export class FlatColumn implements ExportedColumn {
     const target = own.room('mapped', count * 4)
     if (gather.symbols !== null) gather.mapSymbols({ address: values, dictionary }, count, target)
     else {
+      const unused = this.dictionary === null
       this.dictionary ??= this.newDictionary()
       const first = this.dictionary.added
-      if (!this.dictionary.add(values, count)) return
+      if (!this.dictionary.add(values, count)) {
+        if (unused) this.dropDictionary()
+        this.mapped = { partId, count, same: false, fits: false }
+        return
+      }
       const indexes = this.dictionary.indexesFrom(first)
       own.memory.u8.copyWithin(target, indexes, indexes + count * 4)
     }
     const map = own.memory.u32.subarray(target >>> 2, (target >>> 2) + count)
-    this.mapped = { partId, count, same: map.every((to, from) => to === from) }
+    this.mapped = { partId, count, same: map.every((to, from) => to === from), fits: true }
   }
 
   private newDictionary(): ChunkDictionary {
