@@ -69,9 +69,10 @@ export function openCursor(text: string): Cursor {
   return cursor
 }
 
-/** Another term of AND or OR, or a branch of CASE. */
-export function countTerm(cursor: Cursor): void {
-  if (++cursor.terms > sqlTermsMax)
+/** Another term of AND or OR, or a branch of CASE, which counts as two. */
+export function countTerm(cursor: Cursor, weight = 1): void {
+  cursor.terms += weight
+  if (cursor.terms > sqlTermsMax)
     throw new SqlError(`statement has too many conditions [max=${sqlTermsMax}]`, cursor.start)
 }
 

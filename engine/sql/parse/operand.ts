@@ -226,7 +226,7 @@ function parseCase(cursor: Cursor): Expression {
   const operand = cursor.word === 'when' ? null : parseExpression(cursor, 0, 'missing arguments')
   const branches: CaseExpression['branches'][number][] = []
   while (take(cursor, 'when')) {
-    countTerm(cursor)
+    countTerm(cursor, 2)
     const when = parseExpression(cursor, 0, 'missing arguments')
     if (cursor.kind === 'end') throw unbalanced()
     demand(cursor, 'then', "'then' expected")
