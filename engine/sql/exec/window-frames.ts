@@ -113,9 +113,10 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
   const { u32, f64 } = memory
   const [key, ...more] = order.keys.keys
   const type = call.orderBy[0]?.expression.type
-  if (key === undefined || more.length > 0 || type === undefined || !isNumeric(type)) {
+  if (key === undefined || more.length > 0 || type === undefined) {
     throw new SqlError('RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column', call.position)
   }
+  if (!isNumeric(type)) throw new SqlError('RANGE with offset needs numbers or times to order by', call.position)
   const { lo, hi } = call.frame
   const peers = yield* order.peers()
   const values = yield* orderedValues(order, key.index, true)
