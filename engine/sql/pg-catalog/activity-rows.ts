@@ -3,7 +3,7 @@
 
 import type { BindContext } from '../bind/bind-context.js'
 import type { QueryFigures } from '../catalog.js'
-import { databaseName, databaseOid, ownerOid } from './entries.js'
+import { databaseName, databaseOid, ownerOid } from './database.js'
 import type { RowRecord } from './rows.js'
 
 export function activityRecords({ catalog }: BindContext): RowRecord[] {

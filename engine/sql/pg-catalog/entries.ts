@@ -8,10 +8,6 @@ import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
 import { type PgType, pgTypeOf, typeModifier } from './types.js'
 
-/** Oid of the one role, the owner of everything. */
-export const ownerOid = 10
-export const databaseOid = 1
-export const databaseName = 'qdb'
 /** Oids of tables and views: their ids behind this. */
 const firstOid = 16_384
 

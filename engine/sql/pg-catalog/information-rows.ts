@@ -3,7 +3,8 @@
 
 import { typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { type CatalogEntry, databaseName, namespaces, ownEntries, systemEntries } from './entries.js'
+import { databaseName } from './database.js'
+import { type CatalogEntry, namespaces, ownEntries, systemEntries } from './entries.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import type { RowRecord } from './rows.js'

@@ -2,7 +2,7 @@
 // the owner; the others are numbered in the order of their names.
 
 import type { BindContext } from '../bind/bind-context.js'
-import { ownerOid } from './entries.js'
+import { ownerOid } from './database.js'
 import type { RowRecord } from './rows.js'
 
 interface Role {

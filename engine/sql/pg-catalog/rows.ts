@@ -3,16 +3,8 @@
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { activityRecords } from './activity-rows.js'
-import {
-  type CatalogEntry,
-  databaseName,
-  databaseOid,
-  type EntryColumn,
-  namespaces,
-  ownEntries,
-  ownerOid,
-  systemEntries,
-} from './entries.js'
+import { databaseName, databaseOid, ownerOid } from './database.js'
+import { type CatalogEntry, type EntryColumn, namespaces, ownEntries, systemEntries } from './entries.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import { roleRecords, userRecords } from './roles.js'
