@@ -6,23 +6,13 @@ import { dataType } from '../../types/column-types.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
 import { isNumber, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { timeUnitOf } from '../parse/literal.js'
 import type { Expression, WindowCall } from '../plan/plan.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, noMatch } from './make-call.js'
 import { constantOf, convertTo, isUntypedNull } from './types.js'
 
 const doubleType = dataType('DOUBLE')
-
-const units: Readonly<Record<string, Parameters<typeof ticksPerUnit>[0]>> = {
-  nanosecond: 'n',
-  microsecond: 'U',
-  millisecond: 'T',
-  second: 's',
-  minute: 'm',
-  hour: 'h',
-  day: 'd',
-  week: 'w',
-}
 
 export function isMovingAverage(call: ast.Call): boolean {
   return call.name.toLowerCase() === 'avg' && (call.args.length === 3 || call.args.length === 4)
@@ -54,18 +44,19 @@ export function bindMovingAverage(
   const time = bindExpression(first.expression, scope)
   if (!isTime(time.type) || more.length > 0)
     throw new SqlError('avg() over time requires ORDER BY of a timestamp', call.position)
-  const ticks = ticksPerUnit(units[word] ?? 's', time.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
+  const ticks = ticksPerUnit(word, time.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
   const span = constant((number * Number(ticks)) / (time.type.name === 'DATE' ? 1000 : 1))
   return { name: 'moving_avg_time', args: [...(double ?? []), time, span, ...(volumes ?? [])], type: doubleType }
 }
 
-function kindOf(kind: Expression): string {
+function kindOf(kind: Expression): 'alpha' | 'period' | ast.TimeUnit {
   if (isUntypedNull(kind)) throw new SqlError('kind parameter cannot be null', kind.position)
   if (!isConstant(kind)) throw new SqlError('kind parameter must be a constant', kind.position)
   const word = isText(kind.type) || kind.type.name === 'CHAR' ? String(kind.value).toLowerCase() : ''
-  const unit = word.replace(/s$/, '')
   if (word === 'alpha' || word === 'period') return word
-  if (Object.hasOwn(units, unit)) return unit
+  const unit = word.length > 1 ? timeUnitOf(word) : undefined
+  // Months and years have no fixed length.
+  if (unit !== undefined && unit !== 'M' && unit !== 'y') return unit
   throw new SqlError(
     "invalid kind parameter: expected 'alpha', 'period', or a time unit (second, minute, hour, day, week)",
     kind.position,
