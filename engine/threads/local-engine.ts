@@ -47,6 +47,7 @@ import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
 import { explainedOf, explainLines } from './explain.js'
+import { HiddenTables } from './hidden-tables.js'
 import { LineDoor } from './line-door.js'
 import { openLoad } from './load-door.js'
 import type { LocalEngineOptions } from './local-options.js'
@@ -96,7 +97,8 @@ export class LocalEngine implements Engine {
   readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
   readonly #files: { copier: Copier | null } = { copier: null }
   readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
-  readonly tableExists = (name: string): boolean => !this.#hides(name) && this.#options.view.table(name) !== undefined
+  readonly tableExists = (name: string): boolean =>
+    !this.#hidden.hides(name) && this.#options.view.table(name) !== undefined
   readonly tableNames = (): string[] => this.#options.view.tables().map(({ schema }) => schema.name)
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
@@ -104,8 +106,7 @@ export class LocalEngine implements Engine {
   /** Who asks the catalog. */
   #asking: Session | null = null
   readonly #catalog: Catalog
-  /** The statement that is being planned is the server's own. */
-  #own = false
+  readonly #hidden: HiddenTables
   /** Tables that statements under way make, and whose sessions ask for them. */
   readonly #making = new Map<string, Session['protocol']>()
   #closing: Promise<void> | null = null
@@ -113,6 +114,7 @@ export class LocalEngine implements Engine {
   constructor(options: LocalEngineOptions) {
     const { memory, view, clock } = options
     this.#options = options
+    this.#hidden = new HiddenTables(options)
     this.#requests = new WriterRequests(options.postWriter)
     this.#checkpoints = new Checkpoints(this.#requests, clock)
     this.#lines = new LineDoor({
@@ -128,9 +130,9 @@ export class LocalEngine implements Engine {
       store: (bytes) => this.#requests.send((requestId) => ({ kind: 'users', requestId, bytes })),
     })
     this.#catalog = {
-      table: (name) => (this.#hides(name) ? undefined : tableOnly(view.table(name))),
+      table: (name) => (this.#hidden.hides(name) ? undefined : tableOnly(view.table(name))),
       tables: () =>
-        view.tables().filter((version) => tableOnly(version) !== undefined && !this.#hides(version.schema.name)),
+        view.tables().filter((version) => tableOnly(version) !== undefined && !this.#hidden.hides(version.schema.name)),
       droppable: (name) => options.systemTable?.(name.toLowerCase()) === undefined,
       figures: (tableId) => tableFigures(memory, view, tableId),
       relation: (name) => this.#relations.get(name.toLowerCase()),
@@ -147,10 +149,6 @@ export class LocalEngine implements Engine {
     }
     const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
     for (const relation of own) this.relation(relation)
-  }
-
-  #hides(name: string): boolean {
-    return !this.#own && this.#options.systemTable?.(name.toLowerCase()) === 'hidden'
   }
 
   figures(): EngineFigures {
@@ -224,7 +222,7 @@ export class LocalEngine implements Engine {
 
   async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
     const start = performance.now()
-    this.#own = options.session.protocol === 'internal'
+    this.#hidden.seenBy(options.session)
     const literals = insertLiterals(sql, options, () => this.begin())
     if (literals !== null) return literals.finally(() => this.#ended(options.session, sql, start))
     const { planned, cached } = this.#plan(sql, options)
@@ -300,9 +298,9 @@ export class LocalEngine implements Engine {
     options: Pick<ExecuteOptions, 'session' | 'parsed'> & { readonly parameters: readonly Parameter[] },
   ): { planned: PlannedStatement; cached: boolean } {
     const { view, queries } = this.#options
-    this.#own = options.session.protocol === 'internal'
+    this.#hidden.seenBy(options.session)
     const { parsed } = options
-    const cacheable = isPlain(options) && (parsed === undefined || isWhole(parsed)) && !this.#own
+    const cacheable = isPlain(options) && (parsed === undefined || isWhole(parsed)) && !this.#hidden.own
     // Names of columns depend on the protocol.
     const key = options.session.protocol === 'pg' ? `pg ${sql}` : sql
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
