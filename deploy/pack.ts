@@ -15,12 +15,8 @@ import { type OutputChunk, rolldown } from 'rolldown'
 const programs: readonly string[] = [
   'deploy/cli',
   ...['engine/threads/query-thread', 'engine/threads/writer-thread', 'engine/threads/log-thread'],
-  ...[
-    'gateways/min-http/worker',
-    'connectors/kafka/worker',
-    'connectors/sqlite/dump-worker',
-    'pipeline/parquet-worker',
-  ],
+  ...['gateways/min-http/worker', 'connectors/kafka/worker', 'connectors/sqlite/dump-worker'],
+  'pipeline/parquet-worker',
 ]
 
 const dist = dirname(dirname(fileURLToPath(import.meta.url)))

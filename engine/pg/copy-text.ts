@@ -6,6 +6,7 @@ import type { PackedRows } from '../storage/messages.js'
 import { liveColumns, type TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
+import { escapeCopyField } from './copy-escapes.js'
 import { wireForm } from './encode-value.js'
 import { ownRows } from './own-rows.js'
 
@@ -42,8 +43,6 @@ function textOf(type: DataType): (value: Value) => string {
   const form = wireForm(type, false)
   return (value) => {
     const text = form(value)
-    return text === null ? nullText : String(text).replace(/[\\\t\n\r]/g, (special) => escapes[special] ?? special)
+    return text === null ? nullText : escapeCopyField(String(text), '\t')
   }
 }
-
-const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }

@@ -12,11 +12,10 @@ import { parseStatement } from '../sql/parse/parse.js'
 import type { InsertTargets } from './collect-insert.js'
 import type { ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'
+import { digitsExact, powersOfTen } from './scan-text.js'
 
 const headBytesMax = 64 * 1024
-const digitsExact = 15
 const quote = 39
-const powersOfTen = Float64Array.from({ length: digitsExact + 1 }, (_, exponent) => 10 ** exponent)
 
 /** What stands before the tuples. */
 export interface InsertHead {

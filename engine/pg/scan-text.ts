@@ -2,9 +2,10 @@
 // everything else NaN is answered, and the general conversion decides.
 
 const digitZero = 48
-const digitsExact = 15
+/** A number of so many digits is exact as a double. */
+export const digitsExact = 15
 
-const powersOfTen = Float64Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
+export const powersOfTen = Float64Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
 
 /** A whole number of up to 15 digits; NaN for anything else. */
 export function scanInteger(bytes: Uint8Array, start: number, end: number): number {

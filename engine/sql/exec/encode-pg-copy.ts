@@ -5,6 +5,7 @@
 //   csv      RFC 4180 with quotes where they are needed, also around what would read as NULL, and a newline
 //   binary   as DataRow
 
+import { escapeCopyField } from '../../pg/copy-escapes.js'
 import { wireForm } from '../../pg/encode-value.js'
 import { binaryCopyRows, copyData, putMessage } from './encode-pg.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
@@ -17,7 +18,8 @@ export function pgCopyEncoder(encoding: PgCopyEncoding, options: EncoderOptions)
   const { context, columns, writer } = options
   const end = (): void => writer.flush()
   if (encoding.format === 'binary') return { begin: () => {}, rows: binaryCopyRows(options), end }
-  const field = encoding.format === 'csv' ? csvField(encoding) : textField(encoding)
+  const field =
+    encoding.format === 'csv' ? csvField(encoding) : (text: string) => escapeCopyField(text, encoding.delimiter)
   const forms = columns.map(({ type }) => wireForm(type, false))
   const put = (fields: readonly (string | null)[], rows: number): void => {
     const line = fields.map((text) => (text === null ? encoding.nullText : field(text))).join(encoding.delimiter)
@@ -56,22 +58,5 @@ function csvField({ delimiter, nullText }: PgCopyEncoding): (text: string) => st
   return (text) => {
     const quoted = text === nullText || text.includes(delimiter) || /["\n\r]/.test(text) || text === '\\.'
     return quoted ? `"${text.replaceAll('"', '""')}"` : text
-  }
-}
-
-const letters: Readonly<Record<string, string>> = {
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-  '\\': '\\\\',
-}
-
-function textField({ delimiter }: PgCopyEncoding): (text: string) => string {
-  return (text) => {
-    const escaped = text.replace(/[\b\f\n\r\t\v\\]/g, (character) => letters[character] ?? character)
-    return delimiter === '\t' ? escaped : escaped.replaceAll(delimiter, `\\${delimiter}`)
   }
 }
