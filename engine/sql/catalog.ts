@@ -1,8 +1,8 @@
 // What the SQL front end sees of the database: plain data and look-ups, handed in by the engine for one statement.
 // All names are looked up without case. The figures are those of the newest published versions.
 
+import type { VirtualRelation } from '../api/statements.js'
 import type { Rights } from '../base/rights.js'
-import type { VirtualRelation } from '../engine.js'
 import type { RowTransaction } from '../memory/transactions.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'

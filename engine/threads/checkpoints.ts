@@ -1,9 +1,9 @@
 // CHECKPOINT, CHECKPOINT CREATE and CHECKPOINT RELEASE, and `checkpoint_status()`: whether a version of all tables is kept
 // on the disk for somebody who copies it.
 
+import type { VirtualRelation } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
 import { checkpointMsMax } from '../base/limits.js'
-import type { VirtualRelation } from '../engine.js'
 import type { WriterRequests } from './writer-requests.js'
 
 /** What the writer is told. */

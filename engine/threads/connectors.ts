@@ -1,7 +1,7 @@
 // The connectors that SQL can pause and resume, by name.
 
+import type { Connector } from '../api/engine.js'
 import { SqlError } from '../base/errors.js'
-import type { Connector } from '../engine.js'
 import type { Planned } from './local-plans.js'
 
 export class Connectors {

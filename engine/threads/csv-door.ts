@@ -1,10 +1,10 @@
 // CSV files as the main thread sees them: each has a query thread of its own choice and one block under way.
 
+import type { CsvDecoding, CsvLoad, LoadOptions, TableShape } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvBatch, CsvShape } from '../csv/shape.js'
-import type { CsvDecoding, CsvLoad, LoadOptions, TableShape } from '../engine.js'
 import { liveColumns, type TableSchema } from '../storage/schema.js'
 import { Load, type LoadMessage, type LoadServices } from './load-door.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'

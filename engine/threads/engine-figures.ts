@@ -1,7 +1,7 @@
 // The engine's figures, gathered from the shared memory when somebody asks: a pass over plain numbers, whatever the
 // number of tables.
 
-import type { EngineFigures } from '../engine.js'
+import type { EngineFigures } from '../api/engine.js'
 import { allocationCounts, createAllocator } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
 import { commitSeconds, type Figure, figureOf, figures } from '../memory/figures.js'

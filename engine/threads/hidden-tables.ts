@@ -1,6 +1,6 @@
 // Tables of the server's own that a setting hides: none but the server's statements see them, while they are planned.
 
-import type { Session } from '../engine.js'
+import type { Session } from '../api/session.js'
 import type { EngineHooks } from './local-options.js'
 
 export class HiddenTables {

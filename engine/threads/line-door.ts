@@ -1,11 +1,12 @@
 // Line protocol on its way to the writer: requests are served in their order, block by block, through the ingest ring.
 // A full ring is the flow control: `taken` resolves only when the request's last byte has been copied.
 
+import type { LineRequest, LineTicket } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
-import type { LineRequest, LineTicket, Receipt } from '../engine.js'
 import { lineFlags, precisionCodes, type RingHeader, ringKinds, ringRoom, ringWrite } from '../memory/ring.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import type { Receipt } from '../storage/messages.js'
 import { packOrigin } from '../storage/origins.js'
 import { writeRefusal } from './write-guard.js'
 

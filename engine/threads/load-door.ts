@@ -6,13 +6,13 @@
 //
 // Backpressure: the decoder lends no more blocks while generations wait to be written.
 
+import type { CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvReject, StagedGeneration } from '../csv/shape.js'
 import { stageHeadroomBytes } from '../csv/stage.js'
 import { Utf8Check } from '../csv/utf8.js'
-import type { CsvLoad, LoadOptions } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { JobResult, Receipt, StageWork, ToWriter } from '../storage/messages.js'
 import type { PartDescriptor } from '../storage/schema.js'

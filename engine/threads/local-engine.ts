@@ -1,35 +1,26 @@
 // The engine on the main thread: it owns the threads, the catalog view and everything that waits for an answer, and
 // carries out what the SQL front end planned. It never blocks and takes no lock.
 
+import type { Connector, Engine, EngineFigures, RowTransaction } from '../api/engine.js'
+import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
+import type { Session } from '../api/session.js'
+import type {
+  Copier,
+  Description,
+  DoneResult,
+  ExecuteOptions,
+  ParsedStatement,
+  RowsResult,
+  StatementResult,
+  Validation,
+  VirtualRelation,
+} from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import { errorRecord, SqlError } from '../base/errors.js'
 import { resultWindowBytes } from '../base/limits.js'
 import { demandRight } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
-import type {
-  Connector,
-  Copier,
-  CsvDecoding,
-  CsvLoad,
-  CsvShape,
-  Description,
-  DoneResult,
-  Engine,
-  EngineFigures,
-  ExecuteOptions,
-  KafkaPosition,
-  LineRequest,
-  LineTicket,
-  LoadOptions,
-  ParsedStatement,
-  RowsResult,
-  RowTransaction,
-  Session,
-  StatementResult,
-  TableShape,
-  Validation,
-  VirtualRelation,
-} from '../engine.js'
+import type { CsvShape } from '../csv/shape.js'
 import { setFigure } from '../memory/figures.js'
 import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import type { ProfileMode } from '../sql/exec/profile.js'
@@ -42,6 +33,7 @@ import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
 import { dataType } from '../types/column-types.js'
+import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'

@@ -1,8 +1,8 @@
 // What the engine on the main thread is made of.
 
+import type { EngineObserver } from '../api/engine.js'
 import type { Clock } from '../base/clock.js'
 import type { Log } from '../base/log.js'
-import type { EngineObserver } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { ParameterFigures } from '../sql/catalog.js'
 import type { ToWriter } from '../storage/messages.js'

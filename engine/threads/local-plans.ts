@@ -1,18 +1,11 @@
 // What the engine on the main thread makes of plans: rows for an insert, a choice of columns, views of the catalog.
 
+import type { RowTransaction } from '../api/engine.js'
+import type { Session } from '../api/session.js'
+import type { Copier, CopyRequest, DoneResult, ExecuteOptions, ParsedStatement, Validation } from '../api/statements.js'
 import { AccessError, SqlError } from '../base/errors.js'
 import { insertSelectRows } from '../base/limits.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
-import type {
-  Copier,
-  CopyRequest,
-  DoneResult,
-  ExecuteOptions,
-  ParsedStatement,
-  RowTransaction,
-  Session,
-  Validation,
-} from '../engine.js'
 import type { StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, RowsInput } from '../storage/messages.js'

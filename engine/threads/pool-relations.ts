@@ -1,6 +1,6 @@
 // reader_pool() and writer_pool(): tables that statements read now, and tables whose rows are not all in parts.
 
-import type { VirtualRelation } from '../engine.js'
+import type { VirtualRelation } from '../api/statements.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { lastWriteMicros } from '../storage/layout.js'
 import type { CatalogView } from './catalog-view.js'

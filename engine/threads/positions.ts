@@ -1,6 +1,7 @@
 // How far connectors have stored their streams, as the main thread knows it: from the writer's start, then from receipts.
 
-import type { KafkaPosition, Receipt } from '../engine.js'
+import type { Receipt } from '../storage/messages.js'
+import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import { keyConnector } from '../wal/origin.js'
 
 export class Positions {

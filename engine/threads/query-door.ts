@@ -4,6 +4,7 @@
 // When a query's lead calls for help, every other thread hears of it. At the query's end they are dismissed; until all of
 // them have answered (or died) what they may look at stays: the query's snapshot and the lead's boards.
 
+import type { CsvDecoding, CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import {
@@ -15,7 +16,6 @@ import {
   TimeoutError,
 } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
-import type { CsvDecoding, CsvLoad, LoadOptions } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { RunQuery, ShareFragment } from '../sql/exec/messages.js'
 import type { Job, JobResult, StageWork } from '../storage/messages.js'

@@ -1,10 +1,10 @@
 // The result of a query as its reader sees it: blocks of the shared memory one at a time, each given back when the next is
 // asked for.
 
+import type { ReadyRows } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import { deferred } from '../base/deferred.js'
 import { errorFromRecord } from '../base/errors.js'
-import type { ReadyRows } from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { FromQueryThread } from '../sql/exec/messages.js'
 import type { NodeProfile } from '../sql/exec/profile.js'

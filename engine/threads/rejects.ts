@@ -1,7 +1,10 @@
 // sys.rejects: the last lines that were refused, with their reason. A bounded ring in memory; older ones make room.
 
-import type { KafkaPosition, LineRequest, Receipt, VirtualRelation } from '../engine.js'
+import type { LineRequest } from '../api/ingest.js'
+import type { VirtualRelation } from '../api/statements.js'
+import type { Receipt } from '../storage/messages.js'
 import type { Value } from '../types/value.js'
+import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 
 const rejectsMax = 10_000
 

@@ -1,20 +1,13 @@
 // Rows of a client's transaction: gathered on the main thread, stored as one transaction over all their tables. Rows of
 // COPY that are too many for the memory are in parts already, which no table names before the transaction commits.
 
+import type { Engine, RowTransaction, TransactionMark } from '../api/engine.js'
+import type { CsvLoad, TableShape } from '../api/ingest.js'
+import type { Session } from '../api/session.js'
+import type { Description, ParsedStatement } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
 import { AccessError, ResourceError, SqlError } from '../base/errors.js'
 import { demandRight } from '../base/rights.js'
-import type {
-  CsvLoad,
-  Description,
-  Engine,
-  ParsedStatement,
-  Receipt,
-  RowTransaction,
-  Session,
-  TableShape,
-  TransactionMark,
-} from '../engine.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows } from '../pg/binary-rows.js'
 import { type BindRun, type BindShape, collectBinds } from '../pg/bind-rows.js'
@@ -28,7 +21,7 @@ import type { ExpressionScope } from '../sql/bind/expression.js'
 import type { Catalog, Parameter } from '../sql/catalog.js'
 import type { Insert } from '../sql/parse/ast.js'
 import { tableOf } from '../sql/statements/show.js'
-import type { PackedRows, RowsInput, ToWriter } from '../storage/messages.js'
+import type { PackedRows, Receipt, RowsInput, ToWriter } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import { maySpill, SpilledRows } from './spilled-rows.js'

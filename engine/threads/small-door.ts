@@ -1,7 +1,7 @@
 // The way of small queries: on the main thread, when the snapshots of their tables say that it is worth it. Such a query is
 // over before anything else happens, so it holds no snapshot, and its result is there as a whole.
 
-import type { ReadyRows } from '../engine.js'
+import type { ReadyRows } from '../api/statements.js'
 import type { RunQuery } from '../sql/exec/messages.js'
 import type { SmallQueries, SmallResult } from '../sql/exec/small-queries.js'
 import type { Value } from '../types/value.js'

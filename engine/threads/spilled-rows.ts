@@ -1,8 +1,9 @@
 // Rows of a transaction that outgrew the memory: they are parts already, which no table names before the transaction
 // commits. One load for each table, open until then.
 
+import type { Engine } from '../api/engine.js'
+import type { CsvLoad } from '../api/ingest.js'
 import { RowError } from '../base/errors.js'
-import type { CsvLoad, Engine } from '../engine.js'
 import { copyShape, copyTexts } from '../pg/copy-text.js'
 import type { PackedRows } from '../storage/messages.js'
 import { liveColumns, type TableVersion } from '../storage/schema.js'

@@ -3,11 +3,11 @@
 // Changes follow each other. The new list is with the writer, which makes it durable, before anybody sees it.
 
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import type { StoredUser, UserDirectory } from '../api/session.js'
 import type { Clock } from '../base/clock.js'
 import { SqlError } from '../base/errors.js'
 import { makeVerifier, type PasswordVerifier, parseVerifier, verifierText } from '../base/password.js'
 import { noRights, type Right, type Rights } from '../base/rights.js'
-import type { StoredUser, UserDirectory } from '../engine.js'
 import type { CredentialFigures, UserFigures } from '../sql/catalog.js'
 import type { Name, UserChange } from '../sql/parse/ast.js'
 import { encodeUsers, type PublicKey, type UserRecord } from '../storage/users.js'

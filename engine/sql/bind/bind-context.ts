@@ -1,8 +1,8 @@
 // What binding one statement shares: the catalog, the tables and sub-queries that it found, parameters, time.
 
+import type { OwnRows, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlSourcesMax } from '../../base/limits.js'
-import type { OwnRows, Session } from '../../engine.js'
 import type { TableVersion } from '../../storage/schema.js'
 import type { Catalog, Parameter } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'

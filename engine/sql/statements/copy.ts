@@ -1,8 +1,8 @@
 // COPY between a table or a query and a file: described for the layer that knows files of other forms. COPY over the
 // connection itself belongs to the wire protocol, which takes it before it gets here.
 
+import type { CopyRequest } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
-import type { CopyRequest } from '../../engine.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindQuery } from '../bind/query.js'
 import type * as ast from '../parse/ast.js'

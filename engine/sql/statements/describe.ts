@@ -1,8 +1,8 @@
 // What a statement is before its parameters have values: each stands in it as a NULL that learns the type that is wanted.
 
+import type { Description, ParsedStatement, Validation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
 import { parametersMax } from '../../base/limits.js'
-import type { Description, ParsedStatement, Validation } from '../../engine.js'
 import { arrayOidOf, typeOfOid } from '../../pg/oids.js'
 import { columnTypes, type DataType, dataType } from '../../types/column-types.js'
 import type { Parameter } from '../catalog.js'

@@ -1,7 +1,7 @@
 // The door of the SQL front end: one statement's text becomes data that the engine carries out.
 
+import type { OwnRows, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
-import type { OwnRows, Session } from '../../engine.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { type BindContext, bindContext } from '../bind/bind-context.js'

@@ -1,6 +1,6 @@
 // What planning a statement yields: plain data that the engine carries out.
 
-import type { CopyRequest, ResultColumn } from '../../engine.js'
+import type { CopyRequest, ResultColumn } from '../../api/statements.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/messages.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Name, UserChange } from '../parse/ast.js'

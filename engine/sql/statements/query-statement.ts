@@ -1,6 +1,6 @@
 // From a bound relation to a query that is ready to run.
 
-import type { ResultColumn } from '../../engine.js'
+import type { ResultColumn } from '../../api/statements.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { asShown } from '../bind/catalog-calls.js'
 import { columnExpression } from '../bind/order.js'

@@ -1,0 +1,142 @@
+// What the engine offers to those who hold it, and what they may ask to be told.
+
+import type { CsvShape } from '../csv/shape.js'
+import type { budgets } from '../memory/budgets.js'
+import type { Figure, HistogramFigures } from '../memory/figures.js'
+import type { BinaryRows } from '../pg/binary-rows.js'
+import type { BindRun, BindShape } from '../pg/bind-rows.js'
+import type { BoundParameters } from '../pg/collect-insert.js'
+import type { Mark } from '../pg/row-collector.js'
+import type { CacheCounts } from '../storage/chunk-cache.js'
+import type { LineReject, PackedRows, Receipt } from '../storage/messages.js'
+import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
+import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
+import type { OwnRows, Session, UserDirectory } from './session.js'
+import type {
+  Copier,
+  Description,
+  ExecuteOptions,
+  ParsedStatement,
+  StatementResult,
+  Validation,
+  VirtualRelation,
+} from './statements.js'
+
+/** Who else wants to know what happens; called on the main thread, must neither throw nor take long. */
+export interface EngineObserver {
+  /** `origin`: the protocol of the session whose statement made it, or `ilp`. */
+  tableCreated(name: string, origin: Session['protocol'] | 'ilp'): void
+  /** A statement that was carried out has ended, well or not; not called for sessions of the server's own. */
+  statementEnded(session: Session, sql: string, micros: number): void
+}
+
+/** What there is to show of the engine; counts since the start. */
+export interface EngineFigures {
+  readonly counts: Readonly<Record<Figure, number>>
+  readonly commitSeconds: HistogramFigures
+  /** Bytes by budget. */
+  readonly memory: Readonly<Record<keyof typeof budgets, { readonly used: number; readonly limit: number }>>
+  readonly allocations: number
+  readonly frees: number
+  readonly cache: CacheCounts
+  readonly tables: number
+  /** Queries that run. */
+  readonly queries: number
+  /** Snapshots of tables that statements hold. */
+  readonly readers: number
+  /** Snapshots that were forgotten without being given back. */
+  readonly readerLeaks: number
+}
+
+/** Something that brings rows by itself: `ALTER CONNECTOR <name> PAUSE` and `RESUME` reach it. */
+export interface Connector {
+  readonly name: string
+  pause(): Promise<void>
+  resume(): Promise<void>
+}
+
+export interface TransactionMark extends Mark {
+  readonly loads: number
+}
+
+/** Rows that are gathered until they are stored as one transaction, over any number of tables. */
+export interface RowTransaction extends OwnRows {
+  /** About what the rows take. */
+  readonly bytes: number
+  /** The rows of INSERT .. VALUES, all or none; answers how many. Throws like execute. */
+  insert(
+    parsed: ParsedStatement,
+    session: Session,
+    bound: BoundParameters | null,
+    types: Description['parameters'],
+  ): number
+  /**
+   * The rows of an INSERT of literals that is all of bytes [start, end), without a syntax tree; answers how many. -1, and
+   * nothing has happened: the text has to be parsed.
+   */
+  insertText(bytes: Buffer, start: number, end: number, session: Session): number
+  /** Messages of a prepared INSERT whose parameters are its values, from `start` on: engine/pg/bind-rows.ts. */
+  binds(parsed: ParsedStatement, session: Session, bytes: Buffer, start: number, shape: BindShape): BindRun
+  /** Rows that are columns already; the caller has checked that the session may write. */
+  add(tableId: number, rows: PackedRows, bytes: number): void
+  /**
+   * Rows of a load that has ended and is not committed: `commit` commits it, whatever forgets its rows closes it. Such
+   * rows cannot be read before.
+   */
+  adopt(load: CsvLoad, rows: number): void
+  /** Rows that were adopted. */
+  readonly adopted: number
+  /** Rows in the binary form of COPY; the caller has checked that the session may write. */
+  binaryRows(
+    tableId: number,
+    columns: TableShape['columns'],
+    timestamp: string | null,
+  ): Pick<BinaryRows, 'push' | 'end'>
+  /**
+   * Moves the rows out of the memory, into parts that nobody sees before they are committed; marks from before mean
+   * nothing any more. False: a table does not allow it, and nothing has happened.
+   */
+  spill(): Promise<boolean>
+  mark(): TransactionMark
+  /** Forgets what came behind the mark. */
+  backTo(mark: TransactionMark): void
+  clear(): void
+  /** Stores what was gathered; null when there was nothing. Empty afterwards, whatever becomes of it. */
+  commit(): Promise<Receipt | null>
+}
+
+export interface Engine {
+  /** Names who carries out COPY of files; without it COPY is refused. */
+  copier(copier: Copier): void
+  readonly users: UserDirectory
+  /** Hands lines to the writer. Calls are served in their order; a request's blocks are never mixed with another's. */
+  lines(request: LineRequest): LineTicket
+  /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row was sent. */
+  execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
+  /** Parses and plans a statement without running it; columns are null when it has no rows. Throws like execute. */
+  validate(sql: string, session: Session): Validation
+  /** Divides a text into its statements; empty ones are left out. Throws SqlError. */
+  parse(text: string): readonly ParsedStatement[]
+  /** `oids`: PostgreSQL's types of $1, $2, ...; 0 where nobody has said. Throws like execute. */
+  describe(statement: ParsedStatement, session: Session, oids: readonly number[]): Description
+  begin(): RowTransaction
+  relation(relation: VirtualRelation): void
+  connector(connector: Connector): void
+  /** Undefined when no such table exists. */
+  table(name: string): TableShape | undefined
+  csv(shape: CsvShape): CsvDecoding
+  load(options: LoadOptions): CsvLoad
+  /** Stores rows as one transaction; resolves when they are as durable as the commit mode says. */
+  rows(tableId: number, rows: readonly PackedRows[]): Promise<Receipt>
+  /** Notes lines that were refused elsewhere, for sys.rejects. `stored`: the lines around them were kept. */
+  rejects(connectionId: number, lines: readonly LineReject[], stored: boolean): void
+  tableExists(name: string): boolean
+  tableNames(): string[]
+  /** How far the streams of a connector are stored, durably: what was answered, and what a restart has found. */
+  positions(connector: string): readonly KafkaPosition[]
+  figures(): EngineFigures
+  /** Writes are refused while the file system has less room. */
+  refuseBelow(freeBytes: number): void
+  /** Resolves when everything acknowledged is durable and all threads have ended. */
+  close(): Promise<void>
+}

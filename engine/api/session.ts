@@ -1,0 +1,54 @@
+// Who runs statements, and the users there are.
+
+import type { KeyObject } from 'node:crypto'
+import type { PasswordVerifier } from '../base/password.js'
+import type { Rights } from '../base/rights.js'
+import type { TableVersion } from '../storage/schema.js'
+import type { Value } from '../types/value.js'
+
+/** Who runs statements: its rights, its settings and what it may see. One per connection (or per HTTP request). */
+export interface Session {
+  readonly user: string
+  readonly protocol: 'http' | 'pg' | 'internal'
+  /** The way in takes no changes, whoever asks. */
+  readonly readOnly: boolean
+  /** Why, if it is not the server that takes no changes. */
+  readonly readOnlyReason?: string
+  readonly rights: Rights
+  /** `SET query.trace = true` turns it on, for as long as the connection lives; absent: it cannot be turned on. */
+  readonly trace?: { on: boolean }
+  /** What SET has set, by name in lower case: SHOW, current_setting() and pg_settings read it, set_config() writes it. */
+  readonly settings?: Map<string, string>
+  /** Of the connection, for pg_backend_pid(). */
+  readonly processId?: number
+  /** Its rows are read by the session's statements as if they were stored. */
+  readonly transaction?: OwnRows
+}
+
+/** Rows that a session has sent and nobody else sees. */
+export interface OwnRows {
+  readonly rows: number
+  /** Of one table, in their order; values by column. Throws ResourceError when there are too many. */
+  own(version: TableVersion): readonly (readonly Value[])[]
+}
+
+/** A user that SQL made and that may log in. */
+export interface StoredUser {
+  readonly user: string
+  readonly rights: Rights
+  /** Null: this user has no password. */
+  readonly verifier: PasswordVerifier | null
+}
+
+/** The users that SQL made; what is asked for is looked up at once. */
+export interface UserDirectory {
+  /** Grows with every change: what was remembered about users before it is stale. */
+  readonly epoch: number
+  user(name: string): StoredUser | undefined
+  /** Whom a bearer token belongs to, if it is still good. */
+  byToken(token: string): StoredUser | undefined
+  /** Whom a key of line protocol belongs to, and with what its signatures are checked. */
+  byLineKey(keyId: string): { readonly user: StoredUser; readonly key: KeyObject } | undefined
+  /** Called after every change: who is connected may have lost a right. */
+  onChange(listener: () => void): void
+}
