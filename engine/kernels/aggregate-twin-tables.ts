@@ -6,7 +6,14 @@ import { type AggregateKernel, tableFullId } from './aggregate.js'
 
 type TableKernel = Pick<
   AggregateKernel,
-  'combineIds' | 'pairIds' | 'fillWithin' | 'numberKeys8' | 'numberKeys16' | 'numberTexts' | 'rehashKeys'
+  | 'combineIds'
+  | 'pairIds'
+  | 'fillWithin'
+  | 'numberKeys8'
+  | 'numberKeys16'
+  | 'numberTexts'
+  | 'numberCodes'
+  | 'rehashKeys'
 >
 
 export function tableTwin(memory: SharedMemory): TableKernel {
@@ -39,6 +46,10 @@ export function tableTwin(memory: SharedMemory): TableKernel {
       numberKeys(memory, table, mask, rows, ids, (r) => ({ at: keys + r * 16, bytes: 16, entry: 0 }), 16),
     numberTexts: (table, entries, mask, rows, ids) =>
       numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entries + r * 8), 0),
+    numberCodes: (table, codes, entries, _idsByCode, mask, rows, ids) => {
+      const entryOf = (row: number): number => entries + (memory.u32[(codes >>> 2) + row] as number) * 8
+      return numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entryOf(r)), 0)
+    },
     rehashKeys: () => undefined,
   }
 }

@@ -85,6 +85,19 @@ export interface AggregateKernel {
   numberKeys16(table: number, keys: number, mask: number, rows: number, ids: number): number
   /** Text entries {address u32, bytes i32}; NULL (bytes -1) is a key as well. New keys' bytes are copied to the heap. */
   numberTexts(table: number, entries: number, mask: number, rows: number, ids: number): number
+  /**
+   * The same for texts that are given by code (u32): `entries` by code, `idsByCode` (u32) 0 where a code has not been
+   * asked yet, else its number + 1.
+   */
+  numberCodes(
+    table: number,
+    codes: number,
+    entries: number,
+    idsByCode: number,
+    mask: number,
+    rows: number,
+    ids: number,
+  ): number
   /** Enters the table's keys into its new, zeroed slots. width: 8, 16, or 0 for text. */
   rehashKeys(table: number, width: number): void
 }

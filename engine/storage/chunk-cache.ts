@@ -56,6 +56,9 @@ export const dictionaryPage = 0xffff_ffff
 /** Added to the number of a page whose values are cached as they are packed in the file. */
 export const packedPages = 0x8000_0000
 
+/** Added to the number of a page whose texts are cached as numbers of their dictionary. */
+export const codePages = 0x4000_0000
+
 /** Gets room for a chunk's data and fills it; `needs`: data of a pinned chunk that this one points into, or 0. */
 export interface ChunkLoader {
   load(room: (bytes: number) => number): { readonly needs: number; readonly cost: ChunkCost }

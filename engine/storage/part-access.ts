@@ -28,6 +28,17 @@ export interface PageStatistics {
   readonly sum: bigint | number | undefined
 }
 
+/** Texts of a page, each distinct one once. */
+export interface CodedPage {
+  readonly data: number
+  /** Address of a u32 per row: 0 is NULL, n the n-th text of the dictionary. */
+  readonly codes: number
+  /** Address of the entries {address u32, bytes i32} by code, that of NULL first. */
+  readonly entries: number
+  /** Entries. */
+  readonly count: number
+}
+
 /** One per thread. Throws CorruptionError with file and offset when what lies on disk is not what was written. */
 export interface PartAccess {
   /** Reads the footer at the first call. Columns are read as `version.schema` types them. */
@@ -47,6 +58,11 @@ export interface PartAccess {
   pinPacked(part: PartHandle, columnId: number, page: number): number
   /** Values of the rows first + index[i] (u32, `count` of them, ascending), in memory layout. */
   pick(packed: number, index: number, first: number, count: number, target: number): void
+  /**
+   * A page of texts as numbers of their column's dictionary in the part; undefined when it has none. Stays valid until
+   * unpin() of `data`.
+   */
+  pinCodes(part: PartHandle, columnId: number, page: number): CodedPage | undefined
   /** The zone map of a column that has one (integers, timestamps, floating point, symbols by null count only). */
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined
   /** The page as it lies in the file; undefined when the part has no such column, or this access only reads memory. */

@@ -5,14 +5,14 @@ import { assert } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
-import { rangeKinds } from '../kernels/parquet.js'
+import { nullKinds, rangeKinds } from '../kernels/parquet.js'
 import type { Allocator } from '../memory/budgets.js'
 import { budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { type ChunkCache, type ChunkCost, dictionaryPage, packedPages } from './chunk-cache.js'
+import { type ChunkCache, type ChunkCost, codePages, dictionaryPage, packedPages } from './chunk-cache.js'
 import { pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
-import type { PageStatistics, PartAccess, PartHandle } from './part-access.js'
+import type { CodedPage, PageStatistics, PartAccess, PartHandle } from './part-access.js'
 import {
   type DecodedDictionary,
   type DecodeTools,
@@ -155,6 +155,19 @@ class PartReader implements PartAccess {
       throw new CorruptionError('the values of a page are unreadable', 'a page in the chunk cache', packed)
   }
 
+  pinCodes(part: PartHandle, columnId: number, page: number): CodedPage | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const mapping = opened.mappings.get(columnId)
+    if (column === undefined || mapping?.conversion !== 'text' || column.metadata.dictionary === null) return undefined
+    const key = { partId: opened.descriptor.id, columnId, page: page + codePages }
+    const data = this.cache.pin(key, { load: (room) => this.loadCodes(opened, column, columnId, page, room) })
+    const { u32 } = this.memory
+    const dictionary = u32[data >>> 2] as number
+    const entries = dictionary + dictionaryHeaderBytes - 8
+    return { data, codes: data + packedHeaderBytes, entries, count: (u32[dictionary >>> 2] as number) + 1 }
+  }
+
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)
@@ -275,7 +288,39 @@ class PartReader implements PartAccess {
     return { needs: dictionary.data, cost: codec === pageCodecs.none ? 'read' : 'decompress' }
   }
 
-  /** A dictionary's chunk is {count u32, 0 to 64 bytes} and its values. */
+  /** The chunk is {address of the dictionary's chunk u32, to 64} and the codes. */
+  private loadCodes(
+    opened: OpenedPart,
+    column: PartColumn,
+    columnId: number,
+    page: number,
+    room: (bytes: number) => number,
+  ): { needs: number; cost: ChunkCost } {
+    const mapping = opened.mappings.get(columnId) as ColumnMapping
+    const { data, decoded } = this.pinDictionary(opened, column, columnId, mapping)
+    const numbers = { address: decoded.address + decoded.count * 8, count: decoded.count }
+    const { codec, encoding } = column.metadata
+    const file = this.files.open(opened.path, 'read')
+    try {
+      const raw = readPage(this.tools, { ...pageAt(column, page), file, codec, encoding })
+      const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
+      const target = room(packedHeaderBytes + rows * 4)
+      const codes: ColumnMapping = { ...mapping, conversion: 'none', memoryBytes: 4, nullKind: nullKinds.i32Zero }
+      decodePage(this.tools, codes, raw, numbers, rows, target + packedHeaderBytes)
+      this.memory.u32[target >>> 2] = data
+    } catch (error) {
+      this.cache.unpin(data)
+      throw error
+    } finally {
+      file.close()
+    }
+    return { needs: data, cost: codec === pageCodecs.none ? 'decode' : 'decompress' }
+  }
+
+  /**
+   * A dictionary's chunk is {count u32, 0 to 64 bytes} and its values. Of texts there is an entry of NULL before the
+   * others, and behind them the numbers from 1 on, whose pages of codes are decoded as pages of values are.
+   */
   private pinDictionary(
     opened: OpenedPart,
     column: PartColumn,
@@ -326,14 +371,18 @@ class PartReader implements PartAccess {
     if (!text && raw.bytes !== count * mapping.diskBytes) {
       throw damaged(place, 'a dictionary has another size')
     }
-    const valueBytes = text ? count * 8 : 0
+    const valueBytes = text ? count * 12 : 0
     const data = room(dictionaryHeaderBytes + valueBytes + raw.bytes)
     const values = data + dictionaryHeaderBytes
     this.memory.u32[data >>> 2] = count
     this.memory.u8.copyWithin(values + valueBytes, raw.address, raw.address + raw.bytes)
-    if (text && this.tools.kernel.plainTextEntries(values + valueBytes, raw.bytes, count, values) !== 0) {
+    if (!text) return
+    if (this.tools.kernel.plainTextEntries(values + valueBytes, raw.bytes, count, values) !== 0) {
       throw damaged(place, 'a dictionary has texts of other lengths')
     }
+    this.memory.i32.set([0, -1], (values - 8) >>> 2)
+    const numbers = (values + count * 8) >>> 2
+    for (let number = 0; number < count; number++) this.memory.u32[numbers + number] = number + 1
   }
 }
 

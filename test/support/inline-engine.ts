@@ -44,6 +44,8 @@ export interface InlineOptions {
   readonly startMicros?: number
   /** Small queries are not handed over. */
   readonly small?: boolean
+  /** Whether queries have generated code; yes, when missing. */
+  readonly jit?: boolean
 }
 
 export class InlineEngine {
@@ -114,7 +116,7 @@ export class InlineEngine {
         queries,
         clock,
         log,
-        jit: true,
+        jit: options.jit ?? true,
         cacheAddress,
         small: options.small === true ? this.#smallDoor(files, clock, cacheAddress) : null,
       },

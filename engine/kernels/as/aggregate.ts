@@ -604,6 +604,50 @@ export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32
   return r
 }
 
+/** The id + 1 of a text, which becomes a key if it is none; 0 when there is no room for it. */
+function idOfText(table: usize, entry: usize): u32 {
+  const slots = <usize>load<u32>(table)
+  const slotMask = load<u32>(table, 4)
+  const n = load<u32>(table, 8)
+  const p = <usize>load<u32>(entry)
+  const bytes = load<i32>(entry, 4)
+  const hash = textHash(p, bytes)
+  let slot = slots + (<usize>(hash & slotMask) << 4)
+  for (;;) {
+    const id = load<u32>(slot, 4)
+    if (id == 0) break
+    if (load<u32>(slot) == hash && load<i32>(slot, 12) == bytes)
+      if (bytes <= 0 || sameBytes(<usize>load<u32>(slot, 8), p, bytes)) return id
+    slot = slots + ((slot - slots + 16) & ((<usize>slotMask << 4) | 15))
+  }
+  const kept = <usize>load<u32>(table, 16) + (<usize>n << 3)
+  if (n >= load<u32>(table, 12) || !keepText(table, kept, p, bytes)) return 0
+  store<u32>(slot, hash)
+  store<u32>(slot, n + 1, 4)
+  store<u64>(slot, load<u64>(kept), 8)
+  store<u32>(table, n + 1, 8)
+  return n + 1
+}
+
+export function numberCodes(table: usize, codes: usize, entries: usize, idsByCode: usize, mask: usize, rows: u32, ids: usize): u32 {
+  for (let r: u32 = 0; r < rows; r++) {
+    const row = <usize>r
+    if (mask != 0 && load<u8>(mask + row) == 0) {
+      store<u32>(ids + (row << 2), none)
+      continue
+    }
+    const code = <usize>load<u32>(codes + (row << 2))
+    let id = load<u32>(idsByCode + (code << 2))
+    if (id == 0) {
+      id = idOfText(table, entries + (code << 3))
+      if (id == 0) return r
+      store<u32>(idsByCode + (code << 2), id)
+    }
+    store<u32>(ids + (row << 2), id - 1)
+  }
+  return rows
+}
+
 export function rehashKeys(table: usize, width: u32): void {
   const slots = <usize>load<u32>(table)
   const slotMask = load<u32>(table, 4)

@@ -2,6 +2,7 @@
 //
 //   columns and constants   no work per row
 //   one symbol column       evaluated once per dictionary entry, then looked up by id
+//   one column of texts     the same where the texts are coded (coded-texts.ts)
 //   typed loops             arithmetic, comparison and logic of small numbers (expression-loops.ts)
 //   rows                    the interpreter of sql/functions, value by value: right for everything
 //
@@ -9,8 +10,10 @@
 
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import { visitExpression } from '../bind/walk-expression.js'
 import { compileExpression, scalarOf } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
+import { oncePerText } from './coded-texts.js'
 import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
 import { compileFloor } from './expression-floor.js'
@@ -36,17 +39,38 @@ export function compileVector(expression: Expression, context: ExecContext): Vec
       const value = compileExpression(expression, context.evaluation)([])
       return constantVector(value, expression.type, context)
     }
-    case 'call':
-      return (
-        compileSymbolPredicate(expression, context) ??
-        compileFloor(expression, context, (part) => compileVector(part, context)) ??
-        compileTimePart(expression, context, (part) => compileVector(part, context)) ??
-        compileTextMatch(expression, context, (part) => compileVector(part, context)) ??
-        compileGenerated(expression, context) ??
-        compileLoop(expression, context) ??
-        compileRows(expression, context)
-      )
+    case 'call': {
+      const column = textColumnOf(expression)
+      const evaluate = compileCall(expression, context)
+      return column < 0 ? evaluate : oncePerText(context, expression.type, column, evaluate)
+    }
   }
+}
+
+function compileCall(expression: Extract<Expression, { kind: 'call' }>, context: ExecContext): VectorEvaluator {
+  const compile = (part: Expression): VectorEvaluator => compileVector(part, context)
+  return (
+    compileSymbolPredicate(expression, context) ??
+    compileFloor(expression, context, compile) ??
+    compileTimePart(expression, context, compile) ??
+    compileTextMatch(expression, context, compile) ??
+    compileGenerated(expression, context) ??
+    compileLoop(expression, context) ??
+    compileRows(expression, context)
+  )
+}
+
+/** The one column of an expression that may be asked once for each different text; -1: it is none. */
+function textColumnOf(expression: Expression): number {
+  if (isVariable(expression.type)) return -1
+  let column = -1
+  let texts = true
+  visitExpression(expression, (part) => {
+    if (part.kind !== 'column') return
+    texts &&= (column < 0 || column === part.index) && (part.type.name === 'VARCHAR' || part.type.name === 'STRING')
+    column = part.index
+  })
+  return texts && column >= 0 && isPure(expression) ? column : -1
 }
 
 /** The columns that an expression reads, ascending. */

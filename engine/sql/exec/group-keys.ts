@@ -6,6 +6,7 @@
 
 import { dictionaryCount } from '../../storage/layout.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
+import { codedTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
 import { type Coder, keyCoder, plainDoubles } from './key-codes.js'
 import { KeyTable } from './key-table.js'
@@ -94,9 +95,14 @@ export class GroupKeys implements Grouping {
     this.#noteNew({ rows, vectors: keys })
   }
 
-  #assignOwn({ type, address }: Vector, rows: number, mask: number): void {
-    if (type.name === 'DOUBLE') plainDoubles(this.#context, address, rows, this.#pairs)
-    this.#last.number(type.name === 'DOUBLE' ? this.#pairs : address, mask, rows, this.ids)
+  #assignOwn(vector: Vector, rows: number, mask: number): void {
+    const { type } = vector
+    if (storageOf(type) === 'entry') {
+      this.#last.numberTexts(vector, mask, rows, this.ids)
+      return
+    }
+    if (type.name === 'DOUBLE') plainDoubles(this.#context, vector.address, rows, this.#pairs)
+    this.#last.number(type.name === 'DOUBLE' ? this.#pairs : vector.address, mask, rows, this.ids)
   }
 
   #pairAndNumber(high: number | null, table: KeyTable, rows: number, mask: number): void {
@@ -145,11 +151,17 @@ function keepKeys(
   index: number,
   rows: number,
 ): void {
-  const vectors = batch.vectors.map((vector, column) => {
+  const vectors = batch.vectors.map((vector, column): Vector => {
     const width = widthOf(types[column] as DataType)
     const address = space.take(rows * width)
-    kernels.sort.gather(width, vector.address, index, rows, address)
-    return { ...vector, address }
+    const texts = codedTexts(vector)
+    if (texts !== undefined) {
+      const codes = space.take(rows * 4)
+      kernels.sort.gather(4, texts.codes, index, rows, codes)
+      kernels.sort.gather(8, texts.entries, codes, rows, address)
+      space.give(codes)
+    } else kernels.sort.gather(width, vector.address, index, rows, address)
+    return { type: vector.type, address, dictionary: vector.dictionary }
   })
   store.append({ rows, vectors })
   for (const { address } of vectors) space.give(address)

@@ -46,7 +46,7 @@ export function keyCoder(context: ExecContext, type: DataType): Coder {
       return wideCoder(context)
     case 'entry': {
       const table = new KeyTable(context, 0)
-      return ({ address }, mask, rows, out) => table.number(address, mask, rows, out)
+      return (vector, mask, rows, out) => table.numberTexts(vector, mask, rows, out)
     }
   }
 }

@@ -1,13 +1,17 @@
 // A TABLE of kernels/aggregate that grows: numbers keys of 8 or 16 bytes, or texts, in order of appearance.
 
 import { tableBytes, writeKeyTable } from '../../kernels/aggregate.js'
+import { type CodedTexts, codedTexts, sameTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import type { Vector } from './vector.js'
 
 /** Bytes of a key; 0 = texts. */
 export type KeyWidth = 0 | 8 | 16
 
 const slotsFirst = 1024
 const heapBytesFirst = 16 * 1024
+/** So many codes a row are not worth a table of their numbers. */
+const codesPerRow = 32
 
 export class KeyTable {
   readonly #context: ExecContext
@@ -18,6 +22,11 @@ export class KeyTable {
   #keys: number
   /** Bytes of texts: heaps stay where they are, only the last one is filled. */
   #heapBytes = heapBytesFirst
+
+  /** Texts whose codes have numbers: u32 by code, 0 = not asked yet, else the number + 1. */
+  #coded: CodedTexts | null = null
+  #idsByCode = 0
+  #codesMax = 0
 
   constructor(context: ExecContext, width: KeyWidth) {
     const { space, memory } = context
@@ -51,6 +60,46 @@ export class KeyTable {
       done += kernel(this.#table, from, mask === 0 ? 0 : mask + done, rows - done, ids + done * 4)
       if (done < rows) this.#grow(keys + done * this.#keyBytes)
     }
+  }
+
+  /** Numbers texts; where they are coded, each different one of a dictionary is looked for once. */
+  numberTexts(vector: Vector, mask: number, rows: number, ids: number): void {
+    const texts = codedTexts(vector)
+    if (texts === undefined || !this.#knows(texts, rows)) {
+      this.number(vector.address, mask, rows, ids)
+      return
+    }
+    const { kernels, memory } = this.#context
+    const { codes, entries } = texts
+    for (let done = 0; done < rows; ) {
+      const rest = mask === 0 ? 0 : mask + done
+      const from = codes + done * 4
+      done += kernels.aggregate.numberCodes(
+        this.#table,
+        from,
+        entries,
+        this.#idsByCode,
+        rest,
+        rows - done,
+        ids + done * 4,
+      )
+      if (done < rows) this.#grow(entries + (memory.u32[(codes >>> 2) + done] as number) * 8)
+    }
+  }
+
+  /** Whether there are numbers by code of these texts, or a few rows are worth that there will be. */
+  #knows(texts: CodedTexts, rows: number): boolean {
+    if (sameTexts(texts, this.#coded)) return true
+    if (rows * codesPerRow < texts.count) return false
+    const { space, memory } = this.#context
+    if (this.#codesMax < texts.count) {
+      if (this.#idsByCode !== 0) space.give(this.#idsByCode)
+      this.#idsByCode = space.take(texts.count * 4)
+      this.#codesMax = texts.count
+    }
+    memory.u8.fill(0, this.#idsByCode, this.#idsByCode + texts.count * 4)
+    this.#coded = texts
+    return true
   }
 
   get #keyBytes(): number {

@@ -7,10 +7,11 @@ import { pageRowsMax } from '../../base/limits.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type MarkSpace, withoutRepeats } from '../../storage/dedup-view.js'
 import { blockAt, blockColumn, blockCount } from '../../storage/layout.js'
-import type { PartAccess, PartHandle } from '../../storage/part-access.js'
+import type { CodedPage, PartAccess, PartHandle } from '../../storage/part-access.js'
 import type { StoredPage } from '../../storage/part-stored.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema.js'
 import type { TimeRange } from '../plan/plan.js'
+import type { CodedTexts } from './coded-texts.js'
 
 export interface Piece {
   /** Which piece of the table this is: the part's id or -1 - the generation's, and the page's or block's number there. */
@@ -30,6 +31,8 @@ export interface Piece {
    * and nothing is written, when the column has to be read as a whole.
    */
   pick(columnId: number, index: number, first: number, count: number, target: number): boolean
+  /** A column of texts as numbers of distinct ones; undefined where they are not kept so. Pinned until release. */
+  texts(columnId: number): CodedTexts | undefined
   /** The column as it lies in a file; undefined where there is none, or rows lie otherwise. */
   stored(columnId: number): StoredPage | undefined
   /** NULLs of the column where they are known without reading it. */
@@ -134,6 +137,7 @@ class PagePiece implements Piece {
   readonly #handle: PartHandle
   #pinned: Map<number, number> | null = null
   #packed: Map<number, number> | null = null
+  #coded: Map<number, CodedPage> | null = null
 
   constructor(access: PartAccess, handle: PartHandle, page: number, timed: boolean) {
     this.source = handle.descriptor.id
@@ -164,6 +168,14 @@ class PagePiece implements Piece {
     return values !== 0
   }
 
+  texts(columnId: number): CodedTexts | undefined {
+    const page = this.#coded?.get(columnId) ?? this.#access.pinCodes(this.#handle, columnId, this.index)
+    if (page === undefined) return undefined
+    this.#coded ??= new Map()
+    this.#coded.set(columnId, page)
+    return { codes: page.codes, entries: page.entries, count: page.count, owner: this.#handle, columnId }
+  }
+
   stored(columnId: number): StoredPage | undefined {
     return this.#access.stored(this.#handle, columnId, this.index)
   }
@@ -183,6 +195,8 @@ class PagePiece implements Piece {
   release(): void {
     if (this.#pinned !== null) for (const address of this.#pinned.values()) this.#access.unpin(address)
     if (this.#packed !== null) for (const address of this.#packed.values()) this.#access.unpin(address)
+    if (this.#coded !== null) for (const { data } of this.#coded.values()) this.#access.unpin(data)
+    this.#coded = null
     this.#pinned = null
     this.#packed = null
   }
@@ -204,6 +218,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     },
     column: (columnId) => piece.column(columnId),
     pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
+    texts: (columnId) => piece.texts(columnId),
     stored: (columnId) => piece.stored(columnId),
     nulls: (columnId) => piece.nulls(columnId),
     bounds: (columnId) => piece.bounds(columnId),
@@ -256,6 +271,7 @@ function blockPiece(
     visibleRows,
     column: (columnId) => blockColumn(memory, block, columnId),
     pick: () => false,
+    texts: () => undefined,
     stored: () => undefined,
     nulls: () => undefined,
     bounds: () => undefined,

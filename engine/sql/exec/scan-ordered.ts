@@ -7,6 +7,7 @@
 
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { TimeRange } from '../plan/plan.js'
+import { codedColumn } from './coded-texts.js'
 import type { ExecContext } from './context.js'
 import type { Piece } from './pieces.js'
 import { compileFilter, type FilterInput, type RowFilter } from './row-filter.js'
@@ -352,7 +353,10 @@ class StreamMerge {
   /** As it lies in the piece. */
   #plainColumn(piece: Piece, first: number, column: number): Vector {
     const type = this.#types[column] as DataType
-    const source = piece.column(this.#columnIds[column] as number)
+    const columnId = this.#columnIds[column] as number
+    const coded = codedColumn(piece, columnId, type, first)
+    if (coded !== undefined) return coded
+    const source = piece.column(columnId)
     const address = source === 0 ? this.#context.space.nulls(type) : source + first * widthOf(type)
     return { type, address, dictionary: this.#dictionaries[column] as number }
   }

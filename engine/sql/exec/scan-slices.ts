@@ -5,6 +5,7 @@ import { assert } from '../../base/assert.js'
 import type { TableSnapshot } from '../../storage/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { Expression, Plan, PlanColumn, TimeRange } from '../plan/plan.js'
+import { codedColumn } from './coded-texts.js'
 import type { ExecContext } from './context.js'
 import { covers, type Piece } from './pieces.js'
 import { compileFilter, type RowFilter } from './row-filter.js'
@@ -97,7 +98,10 @@ export class SliceReader {
   #vector(piece: Piece, from: number, column: number, pages: boolean): Vector {
     const { space } = this.#context
     const type = this.#shape.types[column] as DataType
-    const address = piece.column(this.#shape.columnIds[column] as number)
+    const columnId = this.#shape.columnIds[column] as number
+    const coded = codedColumn(piece, columnId, type, from)
+    if (coded !== undefined) return coded
+    const address = piece.column(columnId)
     return {
       type,
       address: address === 0 ? (pages ? space.pageOfNulls(type) : space.nulls(type)) : address + from * widthOf(type),

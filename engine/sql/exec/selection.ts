@@ -2,6 +2,7 @@
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
+import { codedTexts, codedVector } from './coded-texts.js'
 import type { ExecContext } from './context.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
@@ -22,11 +23,14 @@ export class Gathered {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #addresses: number[]
+  /** Where the chosen codes of texts lie. */
+  readonly #codes: number[]
 
   constructor(context: ExecContext, types: readonly DataType[]) {
     this.#context = context
     this.#types = types
     this.#addresses = types.map(() => 0)
+    this.#codes = types.map(() => 0)
   }
 
   /** Rows named by u32 row numbers at `index`. What entries point at is not copied. */
@@ -37,14 +41,27 @@ export class Gathered {
   column(vector: Vector, column: number, index: number, rows: number): Vector {
     const address = this.room(column)
     const width = widthOf(this.#types[column] as DataType)
-    this.#context.kernels.sort.gather(width, vector.address, index, rows, address)
+    const { sort } = this.#context.kernels
+    const texts = codedTexts(vector)
+    if (texts !== undefined) {
+      const codes = this.#room(this.#codes, column, 4)
+      sort.gather(4, texts.codes, index, rows, codes)
+      return codedVector(vector.type, { ...texts, codes }, () => {
+        sort.gather(8, texts.entries, codes, rows, address)
+        return address
+      })
+    }
+    sort.gather(width, vector.address, index, rows, address)
     return { type: vector.type, address, dictionary: vector.dictionary }
   }
 
   /** Where a column's chosen values lie. */
   room(column: number): number {
-    const width = widthOf(this.#types[column] as DataType)
-    if (this.#addresses[column] === 0) this.#addresses[column] = this.#context.space.take(batchRowsMax * width)
-    return this.#addresses[column] as number
+    return this.#room(this.#addresses, column, widthOf(this.#types[column] as DataType))
+  }
+
+  #room(rooms: number[], column: number, width: number): number {
+    if (rooms[column] === 0) rooms[column] = this.#context.space.take(batchRowsMax * width)
+    return rooms[column] as number
   }
 }

@@ -234,6 +234,7 @@ function openedTwice(access: PartAccess): PartAccess {
     unpin: (address) => access.unpin(address),
     pinPacked: (part, columnId, page) => access.pinPacked(part, columnId, page),
     pick: (packed, index, first, count, target) => access.pick(packed, index, first, count, target),
+    pinCodes: (part, columnId, page) => access.pinCodes(part, columnId, page),
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
     stored: () => undefined,
     forget: (partIds) => access.forget(partIds),

@@ -76,6 +76,7 @@ function gatheredPiece(
     superseded: 0,
     column,
     pick: () => false,
+    texts: () => undefined,
     stored: () => undefined,
     release,
   })

@@ -155,6 +155,59 @@ describe('aggregate kernel', () => {
     )
   })
 
+  test('numbers coded texts as it numbers the texts, like its twin, and goes on where there was no room', () => {
+    const texts = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 20 })
+    const rowsOf = fc.array(fc.nat(1000), { maxLength: 120, size: 'max' })
+    const [entriesAt, codesAt, knownAt] = [outAt, outAt + 1024, outAt + 4096]
+    fc.assert(
+      fc.property(texts, rowsOf, masks, fc.integer({ min: 1, max: 30 }), (list, picks, mask, countMax) => {
+        const codes = picks.map((pick) => pick % list.length)
+        const rows = codes.length
+        const at = mask === null ? 0 : maskAt
+        for (const { memory, kernels } of pair) {
+          memory.u8.set(mask ?? [], maskAt)
+          memory.u8.fill(0, tableAt, tableAt + 262144)
+          memory.u8.fill(0, outAt, outAt + 8192)
+          list.forEach((v, i) => {
+            const bytes = Buffer.from('k'.repeat(v) + v)
+            memory.u8.set(bytes, outAt + 65536 + i * 64)
+            memory.u32[(entriesAt >>> 2) + i * 2] = outAt + 65536 + i * 64
+            memory.i32[(entriesAt >>> 2) + i * 2 + 1] = i === 0 ? -1 : v === 4 ? 0 : bytes.length
+          })
+          codes.forEach((code, i) => {
+            memory.u32[(codesAt >>> 2) + i] = code
+            memory.u8.copyWithin(valuesAt + i * 8, entriesAt + code * 8, entriesAt + code * 8 + 8)
+          })
+          const asked = (coded: boolean, ids: number): number[] => {
+            memory.u8.fill(0, slotsAt, slotsAt + 8192)
+            const [slots, keys, heap, heapBytes, slotCount] = [slotsAt, keysAt, heapAt, 65536, 64]
+            writeKeyTable(memory, tableAt, { slots, slotCount, countMax, keys, heap, heapBytes })
+            const number = (first: number): number => {
+              const rest = at === 0 ? 0 : at + first
+              return coded
+                ? kernels.aggregate.numberCodes(
+                    ...([tableAt, codesAt + first * 4, entriesAt, knownAt, rest] as const),
+                    ...([rows - first, ids + first * 4] as const),
+                  )
+                : kernels.aggregate.numberTexts(tableAt, valuesAt + first * 8, rest, rows - first, ids + first * 4)
+            }
+            const first = number(0)
+            memory.u32[(tableAt + 4) >>> 2] = 511
+            memory.u32[(tableAt + 12) >>> 2] = 250
+            memory.u8.fill(0, slotsAt, slotsAt + 8192)
+            kernels.aggregate.rehashKeys(tableAt, 0)
+            return [first, number(first), memory.u32[(tableAt + 8) >>> 2] as number]
+          }
+          expect(asked(true, idsAt)).toEqual(asked(false, outAt + 12288))
+          const ids = (from: number): Uint8Array => memory.u8.slice(from, from + rows * 4)
+          expect(ids(idsAt)).toEqual(ids(outAt + 12288))
+        }
+        expect(sameBytes(both, idsAt, rows * 4)).toBe(true)
+      }),
+      { numRuns: 300, seed },
+    )
+  })
+
   test('pairs ids, and fills rows within bounds, like its twin', () => {
     const times = fc.array(fc.bigInt({ min: -20n, max: 20n }), { maxLength: 200, size: 'max' })
     const bound = fc.bigInt({ min: -20n, max: 20n })

@@ -61,6 +61,7 @@ export const noParts: PartAccess = {
   unpin: () => {},
   pinPacked: () => 0,
   pick: () => {},
+  pinCodes: () => undefined,
   stored: () => undefined,
   statistics: () => undefined,
   forget: () => {},
