@@ -4,9 +4,8 @@ import type { OwnRows, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlSourcesMax } from '../../base/limits.js'
 import type { TableVersion } from '../../storage/schema.js'
-import type { Catalog, Parameter } from '../catalog.js'
+import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'
-import { createRandom } from '../functions/random-generator.js'
 import type { CommonTable } from '../parse/ast.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 
@@ -15,6 +14,8 @@ export interface BindContext {
   readonly catalog: Catalog
   readonly parameters: readonly Parameter[]
   readonly evaluation: EvaluationContext
+  /** Columns of a view by its query; none when that does not bind any more. */
+  readonly viewColumns: (view: StoredView) => readonly PlanColumn[]
   /** The tables in the order in which scans name them: Query.tables has their ids. */
   readonly tables: TableVersion[]
   readonly subqueries: { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
@@ -42,52 +43,6 @@ export interface WorkingTable {
   readonly columns: readonly PlanColumn[]
   /** Set once the query has named it. */
   used: boolean
-}
-
-export interface BindOptions {
-  readonly sql: string
-  readonly catalog: Catalog
-  readonly parameters: readonly Parameter[]
-  readonly nowMicros: number
-  readonly user: string
-  /** What reload_config() does. */
-  readonly reload?: () => boolean
-  readonly protocol?: Session['protocol']
-  readonly settings?: Session['settings']
-  readonly processId?: number | undefined
-  readonly transaction?: OwnRows | undefined
-}
-
-export function bindContext({
-  sql,
-  catalog,
-  parameters,
-  nowMicros,
-  user,
-  settings,
-  reload,
-  ...rest
-}: BindOptions): BindContext {
-  const now = BigInt(nowMicros)
-  return {
-    sql,
-    catalog,
-    parameters,
-    evaluation: {
-      ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },
-      ...(reload === undefined ? {} : { reload }),
-    },
-    protocol: rest.protocol ?? 'http',
-    processId: rest.processId ?? 0,
-    session: settings,
-    own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
-    tables: [],
-    subqueries: [],
-    commonTables: [],
-    depth: 0,
-    work: { sources: 0, recursions: 0 },
-    cacheable: parameters.length === 0,
-  }
 }
 
 /** Runs one level of a nested query. */

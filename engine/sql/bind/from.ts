@@ -2,15 +2,14 @@
 
 import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableVersion } from '../../storage/schema.js'
-import type { Catalog, StoredView } from '../catalog.js'
+import type { StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/all.js'
 import { isTime } from '../functions/convert.js'
-import type { EvaluationContext } from '../functions/function-types.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
-import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import type { Expression, Plan } from '../plan/plan.js'
 import { systemRelation } from '../statements/relations.js'
-import { type BindContext, bindContext, nested, tableIndex } from './bind-context.js'
+import { type BindContext, nested, tableIndex } from './bind-context.js'
 import { unknownFunction } from './call.js'
 import { functionRelation, isExpander } from './expand.js'
 import { bindExpression } from './expression.js'
@@ -161,23 +160,8 @@ function inView(view: StoredView, position: number, context: BindContext): Relat
   }
 }
 
-/** Columns of a view by its query; none when that does not bind any more. */
-export function viewColumns(
-  view: StoredView,
-  catalog: Catalog,
-  { nowMicros, user }: EvaluationContext,
-): readonly PlanColumn[] {
-  try {
-    const context = bindContext({ sql: view.sql, catalog, parameters: [], nowMicros: Number(nowMicros), user })
-    return viewRelation(view.sql, context).plan.columns
-  } catch (thrown) {
-    if (thrown instanceof SqlError) return []
-    throw thrown
-  }
-}
-
 /** Bound by its own text and without the names of WITH around it; tables and sub-queries are the statement's. */
-function viewRelation(sql: string, context: BindContext): Relation {
+export function viewRelation(sql: string, context: BindContext): Relation {
   const statement = parseStatement(sql)
   if (statement.kind !== 'query') throw new SqlError('a view must be a query', 0)
   const inner: BindContext = { ...context, sql, commonTables: [] }

@@ -3,7 +3,6 @@
 import { liveColumns } from '../../storage/schema.js'
 import type { DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { viewColumns } from '../bind/from.js'
 import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
 import { type PgType, pgTypeOf, typeModifier } from './types.js'
@@ -39,7 +38,7 @@ export interface EntryColumn {
 }
 
 /** Tables and views of the database. */
-export function ownEntries({ catalog, evaluation }: BindContext): CatalogEntry[] {
+export function ownEntries({ catalog, viewColumns }: BindContext): CatalogEntry[] {
   const tables = catalog.tables().map(
     ({ schema, parts }): CatalogEntry => ({
       oid: firstOid + schema.id,
@@ -58,7 +57,7 @@ export function ownEntries({ catalog, evaluation }: BindContext): CatalogEntry[]
       schema: 'public',
       name: view.name,
       kind: 'view',
-      columns: viewColumns(view, catalog, evaluation).map(ownColumn),
+      columns: viewColumns(view).map(ownColumn),
       rows: 0,
       bytes: 0,
       sql: view.sql,

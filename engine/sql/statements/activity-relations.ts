@@ -1,9 +1,8 @@
 // What runs now, and the views of the catalog.
 
 import type { BindContext } from '../bind/bind-context.js'
-import { viewColumns } from '../bind/from.js'
+import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
-import type { SystemRelation } from './relations.js'
 
 export function activityRelation({ catalog }: BindContext): SystemRelation {
   return {
@@ -19,14 +18,14 @@ export function activityRelation({ catalog }: BindContext): SystemRelation {
 }
 
 /** A view whose query no longer binds (a table of it is gone) is invalid until it does. */
-export function viewsRelation({ catalog, evaluation }: BindContext): SystemRelation {
+export function viewsRelation({ catalog, viewColumns }: BindContext): SystemRelation {
   return {
     columns: columnList(
       'view_name STRING, view_sql STRING, view_table_dir_name STRING, invalidation_reason STRING, view_status STRING, view_status_update_time TIMESTAMP',
     ),
     rows: () =>
       catalog.views().map((view) => {
-        const valid = viewColumns(view, catalog, evaluation).length > 0
+        const valid = viewColumns(view).length > 0
         const reason = valid ? null : 'the query of the view does not compile'
         return [view.name, view.sql, `${view.name}~${view.id}`, reason, valid ? 'valid' : 'invalid', null]
       }),

@@ -1,8 +1,8 @@
 // Relations that exist for tools: their columns are right, and there is nothing to show in them here. What other layers
 // know better they register with the engine under the same name, which wins.
 
+import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
-import type { SystemRelation } from './relations.js'
 
 const lists: Record<string, string> = {
   reader_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, current_txn LONG',

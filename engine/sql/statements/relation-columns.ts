@@ -1,9 +1,20 @@
-// Lists of columns in one line: `name STRING, rows LONG, [extra] INT`.
+// Relations of the system, and lists of their columns in one line: `name STRING, rows LONG, [extra] INT`.
 
 import { assert } from '../../base/assert.js'
 import { type ColumnType, columnTypes, type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import type { RelationColumn } from './relations.js'
+
+export interface RelationColumn {
+  readonly name: string
+  readonly type: DataType
+  /** Not part of `*`. */
+  readonly hidden?: true
+}
+
+export interface SystemRelation {
+  readonly columns: readonly RelationColumn[]
+  readonly rows: () => readonly (readonly Value[])[]
+}
 
 export function columnList(text: string): RelationColumn[] {
   return text.split(',').map((entry) => {

@@ -2,12 +2,11 @@
 // and their order are what clients of this dialect know.
 
 import { SqlError } from '../../base/errors.js'
-import type { DataType } from '../../types/column-types.js'
-import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { catalogRelation } from '../pg-catalog/relations.js'
 import { activityRelation, viewsRelation } from './activity-relations.js'
 import { emptyRelations } from './empty-relations.js'
+import type { SystemRelation } from './relation-columns.js'
 import { columnsRelation, partitionsRelation, partsRelation } from './table-relations.js'
 import {
   isWalTable,
@@ -18,18 +17,6 @@ import {
 } from './tables-relations.js'
 import { allWalTransactions, walTransactionsRelation } from './wal-transactions.js'
 import { functionsRelation, keywordsRelation, pgKeywordsRelation } from './word-relations.js'
-
-export interface RelationColumn {
-  readonly name: string
-  readonly type: DataType
-  /** Not part of `*`. */
-  readonly hidden?: true
-}
-
-export interface SystemRelation {
-  readonly columns: readonly RelationColumn[]
-  readonly rows: () => readonly (readonly Value[])[]
-}
 
 export interface RelationRequest {
   readonly schema: string | null

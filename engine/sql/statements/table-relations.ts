@@ -5,8 +5,8 @@ import { typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { sizePretty } from '../functions/math.js'
+import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
-import type { SystemRelation } from './relations.js'
 import { microsOf } from './tables-relations.js'
 
 /** What CREATE TABLE takes when nothing is said. */

@@ -4,8 +4,8 @@ import type { TableVersion } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { TableFigures } from '../catalog.js'
+import type { SystemRelation } from './relation-columns.js'
 import { columnList, rowOf } from './relation-columns.js'
-import type { SystemRelation } from './relations.js'
 
 const tablesColumns = columnList(
   `id INT, table_name STRING, designatedTimestamp STRING, partitionBy STRING, walEnabled BOOLEAN, dedup BOOLEAN, ttlValue INT,

@@ -3,8 +3,8 @@
 import { SqlError } from '../../base/errors.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { Name } from '../parse/ast.js'
+import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
-import type { SystemRelation } from './relations.js'
 
 export function usersRelation({ catalog }: BindContext): SystemRelation {
   const columns = 'name STRING, enabled BOOLEAN, read BOOLEAN, write BOOLEAN, admin BOOLEAN, source STRING'

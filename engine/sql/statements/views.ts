@@ -3,7 +3,8 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/messages.js'
-import { type BindContext, bindContext } from '../bind/bind-context.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { bindContext } from '../bind/new-context.js'
 import { bindQuery } from '../bind/query.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'

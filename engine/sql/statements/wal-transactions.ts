@@ -8,8 +8,8 @@ import type { TableVersion } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { SchemaChange, TableFigures } from '../catalog.js'
+import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
-import type { SystemRelation } from './relations.js'
 import { isWalTable, microsOf } from './tables-relations.js'
 
 const columns = columnList(

@@ -4,8 +4,8 @@ import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { aggregateFunctions, scalarFunctions, signatureText, windowFunctionNames } from '../functions/all.js'
 import { pgRelations } from '../pg-catalog/catalog.js'
+import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
-import type { SystemRelation } from './relations.js'
 
 /** Conditions that tell rows apart by place or address. */
 const predicates: ReadonlySet<string> = new Set(['<<', '<<=', '>>', '>>=', 'within', 'within_box', 'within_radius'])

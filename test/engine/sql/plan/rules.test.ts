@@ -2,7 +2,7 @@
 // and as the rules left it; single rules are checked on the plans that they are made for.
 
 import { describe, expect, test } from 'vitest'
-import { bindContext } from '../../../../engine/sql/bind/bind-context.js'
+import { bindContext } from '../../../../engine/sql/bind/new-context.js'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'
 import { keyText } from '../../../../engine/sql/functions/compare.js'
 import { parseStatement } from '../../../../engine/sql/parse/parse.js'

@@ -1,0 +1,68 @@
+// The context in which one statement is bound.
+
+import type { OwnRows, Session } from '../../api/session.js'
+import { SqlError } from '../../base/errors.js'
+import type { Catalog, Parameter, StoredView } from '../catalog.js'
+import { createRandom } from '../functions/random-generator.js'
+import type { PlanColumn } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { viewRelation } from './from.js'
+
+export interface BindOptions {
+  readonly sql: string
+  readonly catalog: Catalog
+  readonly parameters: readonly Parameter[]
+  readonly nowMicros: number
+  readonly user: string
+  /** What reload_config() does. */
+  readonly reload?: () => boolean
+  readonly protocol?: Session['protocol']
+  readonly settings?: Session['settings']
+  readonly processId?: number | undefined
+  readonly transaction?: OwnRows | undefined
+}
+
+export function bindContext({
+  sql,
+  catalog,
+  parameters,
+  nowMicros,
+  user,
+  settings,
+  reload,
+  ...rest
+}: BindOptions): BindContext {
+  const now = BigInt(nowMicros)
+  return {
+    sql,
+    catalog,
+    viewColumns: (view) => viewColumns(view, { catalog, nowMicros, user }),
+    parameters,
+    evaluation: {
+      ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },
+      ...(reload === undefined ? {} : { reload }),
+    },
+    protocol: rest.protocol ?? 'http',
+    processId: rest.processId ?? 0,
+    session: settings,
+    own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
+    tables: [],
+    subqueries: [],
+    commonTables: [],
+    depth: 0,
+    work: { sources: 0, recursions: 0 },
+    cacheable: parameters.length === 0,
+  }
+}
+
+function viewColumns(
+  { sql }: StoredView,
+  options: Pick<BindOptions, 'catalog' | 'nowMicros' | 'user'>,
+): readonly PlanColumn[] {
+  try {
+    return viewRelation(sql, bindContext({ sql, parameters: [], ...options })).plan.columns
+  } catch (thrown) {
+    if (thrown instanceof SqlError) return []
+    throw thrown
+  }
+}
