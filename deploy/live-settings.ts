@@ -3,8 +3,9 @@
 
 import type { Log } from '../engine/base/log.js'
 import { checkSecurity } from './security.js'
+import type { SettingRow } from './setting-row.js'
 import { type LoadedSettings, loadSettings, type SettingsSources } from './settings.js'
-import { type SettingRow, settingsTable } from './settings-table.js'
+import { settingsTable } from './settings-table.js'
 
 export type Loaded = LoadedSettings<typeof settingsTable>
 

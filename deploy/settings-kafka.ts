@@ -1,7 +1,7 @@
 // Settings of one Kafka connector: `kafka.<name>.<key>`. Any number of connectors may stand in a configuration. Keys are
 // those of QuestDB's Kafka connector and of Kafka's own clients where the option is the same.
 
-import type { SettingsTable } from './settings-table.js'
+import type { SettingsTable } from './setting-row.js'
 
 const MIB = 1024 ** 2
 

@@ -1,6 +1,6 @@
 // The settings of security: users, rights, keys, certificates. A part of the one table of settings.
 
-import type { SettingsTable } from './settings-table.js'
+import type { SettingsTable } from './setting-row.js'
 
 export const securitySettings = {
   'http.user': {

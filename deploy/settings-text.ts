@@ -1,7 +1,8 @@
 // Texts that derive from the table of settings: docs/settings.md and the sample conf/server.conf of a new root folder.
 
+import type { SettingRow, SettingsTable } from './setting-row.js'
 import { environmentName, type FamilyName, families } from './settings.js'
-import { type SettingRow, type SettingsTable, settingsTable } from './settings-table.js'
+import { settingsTable } from './settings-table.js'
 import { expectation } from './settings-values.js'
 
 const introduction = `# Settings

@@ -1,7 +1,7 @@
 // Values of settings: from text to what the program uses. Sizes are written `2m`, durations `5m` or `300ms`.
 
 import { type BindAddress, parseBindAddress } from '../gateways/common/bind-address.js'
-import type { SettingRow, SettingsTable } from './settings-table.js'
+import type { SettingRow, SettingsTable } from './setting-row.js'
 
 type ValueOf<Row extends SettingRow> = Row['type'] extends 'boolean'
   ? boolean

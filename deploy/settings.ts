@@ -10,8 +10,9 @@
 // orchestrators put variables of such names (PENSTOCK_PORT, PENSTOCK_SERVICE_HOST) into every container.
 
 import { readFileSync } from 'node:fs'
+import type { SettingRow, SettingsTable } from './setting-row.js'
 import { kafkaSettings } from './settings-kafka.js'
-import { type SettingRow, type SettingsTable, settingsTable } from './settings-table.js'
+import { settingsTable } from './settings-table.js'
 import { expectation, parseSetting, type SettingsOf, type SettingValue } from './settings-values.js'
 
 export type Settings = SettingsOf<typeof settingsTable>

@@ -12,7 +12,7 @@ import type { Scratch } from '../storage/part-scratch.js'
 import { type ColumnType, type DataType, widthOf } from '../types/column-types.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { parseField } from './convert.js'
-import type { CsvScan } from './scan.js'
+import type { CsvScan } from './scan-state.js'
 import type { CsvColumn, CsvReject, CsvShape } from './shape.js'
 import { storeField } from './store.js'
 

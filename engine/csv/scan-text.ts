@@ -1,7 +1,7 @@
 // Fields of PostgreSQL's text form of COPY: no quotes; a backslash makes a byte part of the value (\t, \n, \\, \101,
 // \x41), \N is NULL, a line \. is the end. Entries are as scan.ts has them; values are made in place.
 
-import { type CsvScan, extraFields, isNullText, missingFields } from './scan.js'
+import { type CsvScan, extraFields, isNullText, missingFields } from './scan-state.js'
 import type { CsvReject } from './shape.js'
 
 const backslash = 92

@@ -4,51 +4,14 @@
 // Entries lie column by column: column c, row r at entries + (c * rowsMax + r) * 8. Doubled quotes are made single in
 // place, and only when the record is complete: an incomplete one is scanned again with what follows.
 
-import { type CsvKernel, csvOutcomes, readCsvScan, writeCsvScan } from '../kernels/csv.js'
-import type { SharedMemory } from '../memory/shared-memory.js'
+import { csvOutcomes, readCsvScan, writeCsvScan } from '../kernels/csv.js'
+import { type CsvScan, extraFields, isNullText, missingFields } from './scan-state.js'
 import { scanTextRecords } from './scan-text.js'
-import type { CsvReject, CsvShape } from './shape.js'
+import type { CsvReject } from './shape.js'
 
 const quote = 34
 const lineFeed = 10
 const carriageReturn = 13
-
-/** Whether a field without quotes stands for NULL. */
-export function isNullText({ memory, nullText }: CsvScan, start: number, length: number): boolean {
-  if (nullText === undefined || nullText.length !== length) return false
-  for (let byte = 0; byte < length; byte++) if (memory.u8[start + byte] !== nullText[byte]) return false
-  return true
-}
-
-export interface CsvScan {
-  readonly memory: SharedMemory
-  readonly kernel: CsvKernel
-  /** Address of the kernel's structure. */
-  readonly state: number
-  readonly delimiter: number
-  readonly columns: number
-  readonly rowsMax: number
-  /** Address of the entries. */
-  readonly entries: number
-  /** Address of the line of each row, u32. */
-  readonly lines: number
-  readonly copyText?: boolean
-  /** UTF-8 of what stands for NULL; absent: the empty field does. */
-  readonly nullText?: Uint8Array
-  /** Address of the next record; moved. */
-  at: number
-  /** Line of the next record; moved. */
-  line: number
-}
-
-/** What of the shape of a file its scan needs. */
-export function scanOptions({
-  delimiter,
-  copyText = false,
-  nullText = '',
-}: CsvShape): Pick<CsvScan, 'delimiter' | 'copyText' | 'nullText'> {
-  return nullText === '' ? { delimiter, copyText } : { delimiter, copyText, nullText: Buffer.from(nullText, 'utf8') }
-}
 
 /**
  * Takes complete records up to `end`; `last`: nothing follows. Answers the rows; rejects go to the list. The kernel takes
@@ -90,8 +53,6 @@ function skipEmptyLine(scan: CsvScan, end: number, last: boolean): boolean {
   return empty
 }
 
-export const extraFields = 'the line has more values than the file has columns'
-export const missingFields = 'the line has fewer values than the file has columns'
 const unclosed = 'a quote is not closed'
 const behindQuote = 'text behind a closing quote'
 

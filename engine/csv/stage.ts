@@ -14,7 +14,8 @@ import { blockHeaderBytes, generationBytes } from '../storage/layout.js'
 import { Scratch } from '../storage/part-scratch.js'
 import { type DataType, widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
-import { type CsvScan, scanOptions, scanRecords } from './scan.js'
+import { scanRecords } from './scan.js'
+import { type CsvScan, scanOptions } from './scan-state.js'
 import type { CsvReject, CsvShape, StagedGeneration } from './shape.js'
 
 /** Before the bytes of a block of input: what a record may have begun with in the block before. */

@@ -3,7 +3,7 @@
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { dictionaryEntry } from '../storage/layout.js'
 import { type EncodeKind, encodeColumnBytes, encodeKinds } from './encode.js'
-import { renderFixed } from './encode-twin.js'
+import { renderFixed } from './encode-values-twin.js'
 
 const epochMicros = 946_684_800_000_000n
 const longMin = -0x8000_0000_0000_0000n

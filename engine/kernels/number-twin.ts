@@ -4,7 +4,7 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { parseIpv4, parseUuid } from '../types/text.js'
 import { daysFromCivil, daysInMonth } from '../types/timestamp-calendar.js'
 import { type EncodeKind, encodeKinds } from './encode.js'
-import { renderFixed } from './encode-twin.js'
+import { renderFixed } from './encode-values-twin.js'
 import type { NumberKernel } from './number.js'
 
 const longMin = -0x8000_0000_0000_0000n

@@ -29,8 +29,8 @@ import {
   resetPiece,
 } from './writer-batch.js'
 import type { WriterCatalog } from './writer-catalog.js'
-import type { LoggedChange } from './writer-changes.js'
 import { noteSchemaChange } from './writer-commit.js'
+import type { LoggedChange } from './writer-schema.js'
 import type { WriterOptions } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 

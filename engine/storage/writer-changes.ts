@@ -2,7 +2,7 @@
 // has acknowledged the frame. Results are logged, never statements: the payload is the new schema.
 
 import { errorRecord, ResourceError, SqlError } from '../base/errors.js'
-import { frameKinds, type Lsn } from '../wal/types.js'
+import type { Lsn } from '../wal/types.js'
 import type { Manifest, ManifestRecord } from './manifest.js'
 import type { SchemaChange } from './messages.js'
 import { isTableName } from './names.js'
@@ -10,21 +10,15 @@ import { removeTableFiles } from './recovery-orphans.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 import { changeSchema } from './schema-change.js'
 import { noteSchemaChange } from './writer-commit.js'
-import { discardParts, flushTable, freeGeneration } from './writer-flush.js'
+import { discardParts, freeGeneration } from './writer-flush.js'
 import { settleDebts } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
 import { whenUnpinned } from './writer-pin.js'
 import { rewriteParts, whenUntouched } from './writer-rewrite.js'
+import { logChange, replaceSchema } from './writer-schema.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 import { changeColumnType } from './writer-type.js'
-
-/** What a ddl frame, or the ddl list of a rows frame, says. */
-export type LoggedChange =
-  | { readonly kind: 'schema'; readonly schema: TableSchema }
-  | { readonly kind: 'drop'; readonly tableId: number }
-  /** Rows up to the transaction are gone. */
-  | { readonly kind: 'truncate'; readonly tableId: number; readonly transaction: number }
 
 /** Does the change; every outcome ends in a receipt. A table that is being rewritten must be left alone until then. */
 export function applyChange(state: WriterState, requestId: number, change: SchemaChange): void {
@@ -111,30 +105,6 @@ function createTable(
   enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
 }
 
-/** Without a request nobody is answered. */
-export function replaceSchema(
-  state: WriterState,
-  requestId: number | null,
-  table: WriterTable,
-  schema: TableSchema,
-): void {
-  if (schema === table.schema) {
-    if (requestId !== null) enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
-    return
-  }
-  const holder = state.catalog.find(schema.name)
-  if (holder !== undefined && holder !== table) throw SqlError.tableExists(0)
-  const firstLsn = state.wal.headLsn
-  const endLsn = logChange(state, { kind: 'schema', schema })
-  const keysChanged = schema.dedupKeys.join() !== table.schema.dedupKeys.join()
-  state.catalog.replaceSchema(table, schema)
-  noteSchemaChange(table, firstLsn)
-  // The index of a generation knows one set of keys.
-  if (keysChanged) flushTable(state, table)
-  const receipts = requestId === null ? [] : [receiptOf(requestId, { lsn: endLsn })]
-  enqueue(state, { versions: [table.nextVersion()], receipts })
-}
-
 function dropTable(state: WriterState, requestId: number, table: WriterTable): void {
   const endLsn = logChange(state, { kind: 'drop', tableId: table.id })
   state.catalog.remove(table)
@@ -196,8 +166,3 @@ function removal(
 }
 
 /** Appends the frame; throws ResourceError when the log takes nothing now. */
-function logChange(state: WriterState, change: LoggedChange): Lsn {
-  const endLsn = state.wal.append(frameKinds.ddl, [new TextEncoder().encode(JSON.stringify(change))])
-  state.lastEndLsn = endLsn
-  return endLsn
-}

@@ -2,16 +2,11 @@
 // with a start as in tick.ts, and lists of ranges: intersection, union, complement. Ranges are inclusive.
 
 import { longMax, longMin } from './number.js'
-import { tickSpans } from './tick.js'
+import { type Range, tickSpans } from './tick.js'
 import { formatTimestamp, parseTimestamp } from './timestamp.js'
 import type { TimestampUnit } from './timestamp-calendar.js'
 import { addUnits, isTimeUnit, type TimeUnit } from './timestamp-floor.js'
 import type { IntervalValue } from './value.js'
-
-export interface Range {
-  readonly lo: bigint
-  readonly hi: bigint
-}
 
 /** Timestamps that exist: NULL is the smallest integer. */
 export const allOfTime: Range = { lo: longMin + 1n, hi: longMax }

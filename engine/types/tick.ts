@@ -9,7 +9,6 @@
 //
 // A zone may stand with a single alternative (`T[09:30@Asia/Tokyo,14:00]`) or behind all of them.
 
-import type { Range } from './interval.js'
 import { parseSpan } from './timestamp.js'
 import {
   floorDivide,
@@ -21,6 +20,12 @@ import {
 } from './timestamp-calendar.js'
 import { addUnits, isTimeUnit } from './timestamp-floor.js'
 import { fromZone, type TimeZone, timeZone, toZone } from './timestamp-zone.js'
+
+/** Timestamps from `lo` to `hi`, both included. */
+export interface Range {
+  readonly lo: bigint
+  readonly hi: bigint
+}
 
 export interface TickContext {
   readonly unit: TimestampUnit

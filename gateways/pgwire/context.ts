@@ -17,11 +17,10 @@ import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { BindMemory } from './bound-parameters.js'
-import type { SqlCursor } from './cursors.js'
 import type { Inbound } from './inbound.js'
 import type { TransactionStatus } from './messages.js'
 import type { Outbound } from './outbound.js'
-import type { Rows } from './row-cursor.js'
+import type { RowCursor, Rows } from './row-cursor.js'
 
 export type PgAuthentication = 'cleartext' | 'md5' | 'scram-sha-256'
 
@@ -48,6 +47,20 @@ export interface PgServices {
   readonly counters: GatewayCounters
   readonly clock: Clock
   readonly log: Log
+}
+
+/** What DECLARE leaves behind. */
+export interface SqlCursor {
+  readonly name: string
+  readonly query: ParsedStatement
+  readonly bound: BoundParameters
+  readonly types: Description['parameters']
+  readonly scroll: boolean
+  readonly hold: boolean
+  rows: RowCursor | null
+  /** Rows before the next one. */
+  at: number
+  ended: boolean
 }
 
 /** What Parse leaves behind. */

@@ -1,8 +1,8 @@
 // Cursors of SQL: DECLARE, FETCH, MOVE, CLOSE. A cursor's query begins at its first FETCH, which says whether values are
 // text or binary; going backwards begins it again. It ends with its transaction, unless it was declared WITH HOLD.
 
-import type { BoundParameters, Description, ParsedStatement } from '../../engine/engine.js'
-import type { PgSession } from './context.js'
+import type { Description, ParsedStatement } from '../../engine/engine.js'
+import type { PgSession, SqlCursor } from './context.js'
 import type { Outbound } from './outbound.js'
 import type { RowCursor, Rows, SentRows } from './row-cursor.js'
 import { type RunOptions, runInEngine } from './run.js'
@@ -10,19 +10,6 @@ import { PgError } from './sqlstate.js'
 
 type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
-
-export interface SqlCursor {
-  readonly name: string
-  readonly query: ParsedStatement
-  readonly bound: BoundParameters
-  readonly types: Description['parameters']
-  readonly scroll: boolean
-  readonly hold: boolean
-  rows: RowCursor | null
-  /** Rows before the next one. */
-  at: number
-  ended: boolean
-}
 
 /** Null: the statement is not about cursors. */
 export function runCursorStatement(

@@ -3,8 +3,9 @@
 
 import { expect, test } from 'vitest'
 import { LiveSettings } from '../../deploy/live-settings.js'
+import type { SettingRow } from '../../deploy/setting-row.js'
 import { loadSettings } from '../../deploy/settings.js'
-import { type SettingRow, settingsTable } from '../../deploy/settings-table.js'
+import { settingsTable } from '../../deploy/settings-table.js'
 import { parseSetting } from '../../deploy/settings-values.js'
 
 const rows = Object.entries<SettingRow>(settingsTable)

@@ -1,7 +1,8 @@
 // Comparisons, membership and the logic of BOOLEAN, which has no NULL. NULL equals NULL; it is neither less nor greater
 // than anything; `<>` is the plain opposite of `=`. The binder brings both sides to one type (text types mix).
 
-import { contains, type Range } from '../../types/interval.js'
+import { contains } from '../../types/interval.js'
+import type { Range } from '../../types/tick.js'
 import type { IntervalValue, Value } from '../../types/value.js'
 import { compareValues, equalValues, keyText } from './compare.js'
 import { isText } from './convert.js'

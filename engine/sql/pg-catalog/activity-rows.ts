@@ -3,8 +3,8 @@
 
 import type { BindContext } from '../bind/bind-context.js'
 import type { QueryFigures } from '../catalog.js'
+import type { RowRecord } from './catalog.js'
 import { databaseName, databaseOid, ownerOid } from './database.js'
-import type { RowRecord } from './rows.js'
 
 export function activityRecords({ catalog }: BindContext): RowRecord[] {
   const running = catalog.activity()

@@ -2,6 +2,7 @@
 // information-rows.ts; a relation that is named in neither has none here.
 
 import { type DataType, dataType, intKinds, listKinds } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
 import { catalogTables } from './catalog-tables.js'
 import { catalogViews } from './catalog-views.js'
 import { informationViews } from './information-views.js'
@@ -23,6 +24,9 @@ export interface PgRelation {
   readonly kind: 'table' | 'view'
   readonly columns: readonly PgColumn[]
 }
+
+/** A row by the names of its columns. */
+export type RowRecord = Readonly<Record<string, Value>>
 
 const parse = (schema: PgSchema, text: string): PgRelation[] =>
   text

@@ -3,11 +3,11 @@
 
 import { typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
+import type { RowRecord } from './catalog.js'
 import { databaseName } from './database.js'
 import { type CatalogEntry, namespaces, ownEntries, systemEntries } from './entries.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
-import type { RowRecord } from './rows.js'
 import { formatType, type PgType } from './types.js'
 
 type Rows = (context: BindContext) => readonly RowRecord[]

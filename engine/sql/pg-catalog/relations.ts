@@ -8,10 +8,11 @@ import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { RelationColumn, SystemRelation } from '../statements/relation-columns.js'
 import { columnList, nothing } from '../statements/relation-columns.js'
+import type { RowRecord } from './catalog.js'
 import { type PgRelation, pgRelation, systemColumns } from './catalog.js'
 import { informationRows, ownColumnRecords } from './information-rows.js'
 import { recordedCatalog, recordedInformation } from './recorded-columns.js'
-import { pgRows, type RowRecord } from './rows.js'
+import { pgRows } from './rows.js'
 import { ownTypeRecords } from './types.js'
 
 export interface CatalogRequest {

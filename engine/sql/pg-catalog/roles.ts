@@ -2,8 +2,8 @@
 // the owner; the others are numbered in the order of their names.
 
 import type { BindContext } from '../bind/bind-context.js'
+import type { RowRecord } from './catalog.js'
 import { ownerOid } from './database.js'
-import type { RowRecord } from './rows.js'
 
 interface Role {
   readonly oid: number

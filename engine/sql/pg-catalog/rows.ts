@@ -1,8 +1,8 @@
 // Rows of pg_catalog: what the catalog holds, as tools of the PostgreSQL world read it. Columns are in catalog.ts.
 
-import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { activityRecords } from './activity-rows.js'
+import type { RowRecord } from './catalog.js'
 import { databaseName, databaseOid, ownerOid } from './database.js'
 import { type CatalogEntry, type EntryColumn, namespaces, ownEntries, systemEntries } from './entries.js'
 import { once } from './once.js'
@@ -11,7 +11,6 @@ import { roleRecords, userRecords } from './roles.js'
 import { settingRecords } from './session-options.js'
 import { pgRangeRecords, pgTypeRecord, pgTypes } from './types.js'
 
-export type RowRecord = Readonly<Record<string, Value>>
 type Rows = (context: BindContext) => readonly RowRecord[]
 
 const encodingUtf8 = 6

@@ -1,7 +1,8 @@
 // Rule: conditions on a scan's designated timestamp become ranges of time, exactly, and leave the filter.
 
 import type { TableVersion } from '../../../storage/schema.js'
-import { allOfTime, complement, intersect, normalise, type Range, unite } from '../../../types/interval.js'
+import { allOfTime, complement, intersect, normalise, unite } from '../../../types/interval.js'
+import type { Range } from '../../../types/tick.js'
 import type { IntervalValue } from '../../../types/value.js'
 import { allOf, conjuncts } from '../../bind/walk-expression.js'
 import type { Expression, Plan } from '../plan.js'
