@@ -2,6 +2,7 @@
 
 import type { Log } from '../engine/base/log.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
+import { relaxCollector } from './collector.js'
 import { LiveSettings } from './live-settings.js'
 import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
@@ -51,6 +52,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   try {
     const { openEngine } = await import('../engine/engine.js')
     const server = await startServer({ root: folder.path, version, live, log, fatal, openEngine })
+    relaxCollector()
     watchErrors(server, log)
     watchSignals(server, logging, lock.release)
     process.on('SIGHUP', () => void live.reload())
