@@ -19,6 +19,8 @@ export const unfinishedSuffix = '.new'
 
 /** Zeros per step and sync of a preparation: about 3 ms. */
 const pieceBytes = 4 * 1024 * 1024
+/** The same small memory again and again stays in the processor's cache. */
+const zeros = new Uint8Array(64 * 1024)
 
 export interface LogRole {
   step(): 'worked' | 'idle'
@@ -106,7 +108,7 @@ function continuePreparation(files: Files, preparation: Preparation): boolean {
   const { request, file } = preparation
   const piece = Math.min(pieceBytes, request.bytes - preparation.done)
   if (piece > 0) {
-    file.write([new Uint8Array(piece)], preparation.done)
+    file.write(zeroChunks(piece), preparation.done)
     file.sync()
     preparation.done += piece
   }
@@ -115,6 +117,12 @@ function continuePreparation(files: Files, preparation: Preparation): boolean {
   files.rename(request.path + unfinishedSuffix, request.path)
   files.syncDirectory(request.directory)
   return true
+}
+
+function zeroChunks(bytes: number): Uint8Array[] {
+  const chunks: Uint8Array[] = []
+  for (let left = bytes; left > 0; left -= zeros.length) chunks.push(zeros.subarray(0, Math.min(left, zeros.length)))
+  return chunks
 }
 
 function abandon(files: Files, preparation: Preparation | undefined): void {

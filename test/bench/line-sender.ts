@@ -3,7 +3,6 @@
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { Pool } from 'undici'
 import { type LineTemplate, lineTemplate, type RowOrder, type Shape, stampRows } from './line-template.js'
 
 export interface SenderOptions {
@@ -19,13 +18,14 @@ export interface SenderOptions {
   readonly startSeconds: number
 }
 
-/** A batch is sent by copying: the template's bytes change under the next stamps while a socket still holds the last. */
+/** The next rows of the template, as they lie there unless a socket might still hold them when they are stamped again. */
 function batch(template: LineTemplate, options: SenderOptions, first: number, count: number): Buffer {
   const from = first % template.rows
   const to = Math.min(template.rows, from + count)
   stampRows(template, options.startSeconds, first - from, from, to)
   const start = from === 0 ? 0 : (template.stamps[from - 1] as number) + 20
-  return Buffer.from(template.bytes.subarray(start, (template.stamps[to - 1] as number) + 20))
+  const bytes = template.bytes.subarray(start, (template.stamps[to - 1] as number) + 20)
+  return template.rows >= 2 * options.connections * options.batchRows ? bytes : Buffer.from(bytes)
 }
 
 interface Cursor {
@@ -54,11 +54,35 @@ async function sendTcp(template: LineTemplate, options: SenderOptions, cursor: C
   await once(socket, 'close')
 }
 
-async function sendHttp(template: LineTemplate, options: SenderOptions, cursor: Cursor, pool: Pool): Promise<void> {
+/** One request after the other over a kept connection. Written by hand: a client takes more than the rows do. */
+async function sendHttp(template: LineTemplate, options: SenderOptions, cursor: Cursor): Promise<void> {
+  const socket: Socket = connect(options.port, '127.0.0.1')
+  socket.setNoDelay(true)
+  await once(socket, 'connect')
+  socket.once('end', closedEarly)
   for (let bytes = nextBatch(template, options, cursor); bytes !== null; bytes = nextBatch(template, options, cursor)) {
-    const { statusCode, body } = await pool.request({ path: '/write', method: 'POST', body: bytes })
-    const text = await body.text()
-    if (statusCode !== 204) throw new Error(`the server answered ${statusCode}: ${text}`)
+    socket.cork()
+    socket.write(`POST /write HTTP/1.1\r\nHost: 127.0.0.1:${options.port}\r\nContent-Length: ${bytes.length}\r\n\r\n`)
+    socket.write(bytes)
+    socket.uncork()
+    await untilStored(socket)
+  }
+  socket.off('end', closedEarly)
+  socket.end()
+  await once(socket, 'close')
+}
+
+function closedEarly(): never {
+  throw new Error('the server closed a connection')
+}
+
+/** An answer 204 has no body. */
+async function untilStored(socket: Socket): Promise<void> {
+  let answer = ''
+  while (!answer.endsWith('\r\n\r\n')) {
+    const [chunk] = (await once(socket, 'data')) as [Buffer]
+    answer += chunk.toString('latin1')
+    if (!answer.startsWith('HTTP/1.1 204')) throw new Error(`the server answered: ${answer}`)
   }
 }
 
@@ -72,18 +96,16 @@ async function main(): Promise<void> {
     42,
   )
   const cursor: Cursor = { next: 0, bytes: 0 }
-  const pool = new Pool(`http://127.0.0.1:${options.port}`, { connections: options.connections })
   process.stdout.write('ready\n')
   const cpu = process.cpuUsage()
   const start = performance.now()
   const send = options.protocol === 'tcp' ? sendTcp : sendHttp
-  await Promise.all(Array.from({ length: options.connections }, () => send(template, options, cursor, pool)))
+  await Promise.all(Array.from({ length: options.connections }, () => send(template, options, cursor)))
   const { user, system } = process.cpuUsage(cpu)
   const seconds = (performance.now() - start) / 1000
   process.stdout.write(
     `${JSON.stringify({ rows: options.rows, bytes: cursor.bytes, seconds, cpuSeconds: (user + system) / 1e6 })}\n`,
   )
-  await pool.close()
 }
 
 await main()

@@ -1,5 +1,6 @@
 // Line-protocol load that costs its sender almost nothing: a block of lines is made once, then sent again and again with
-// new timestamps written over the old digits.
+// new timestamps written over the old digits; where a pass takes whole seconds, over those of the seconds alone. It
+// takes about 10 ns a row.
 //
 // Shapes (both common in this field):
 //   cpu     20 columns besides the timestamp: 10 tags and 10 numbers (5 integers, 5 doubles) of 4,000 hosts, one row a
@@ -16,8 +17,10 @@ export interface LineTemplate {
   readonly bytes: Buffer
   /** Offset of each row's first timestamp digit; 19 digits and a newline follow. */
   readonly stamps: Uint32Array
-  /** How far each row lies behind its place in time, in nanoseconds. */
-  readonly delays: Float64Array
+  /** When each row of the first pass happened, in nanoseconds from the start. */
+  readonly nanos: Float64Array
+  /** The same in whole seconds, downwards. The digits behind them are in the lines already. */
+  readonly seconds: Int32Array
   readonly rows: number
   /** Nanoseconds between rows. */
   readonly stepNanos: number
@@ -142,18 +145,24 @@ const stepNanosByShape: Record<Shape, number> = {
 export function lineTemplate(shape: Shape, table: string, rows: number, order: RowOrder, seed: number): LineTemplate {
   const line = lineMakers[shape](table, seed)
   const random = randomNumbers(seed + 1)
+  const stepNanos = stepNanosByShape[shape]
   const stamps = new Uint32Array(rows)
-  const delays = new Float64Array(rows)
+  const nanos = new Float64Array(rows)
+  const seconds = new Int32Array(rows)
   const pieces: Buffer[] = []
   let offset = 0
   for (let row = 0; row < rows; row++) {
-    const piece = Buffer.from(`${line(row)}0000000000000000000\n`)
+    const at = row * stepNanos - delayOf(order, random)
+    const second = Math.floor(at / nanosPerSecond)
+    const fraction = String(Math.floor(at - second * nanosPerSecond)).padStart(9, '0')
+    const piece = Buffer.from(`${line(row)}0000000000${fraction}\n`)
     stamps[row] = offset + piece.length - 20
     offset += piece.length
-    delays[row] = delayOf(order, random)
+    nanos[row] = at
+    seconds[row] = second
     pieces.push(piece)
   }
-  return { bytes: Buffer.concat(pieces), stamps, delays, rows, stepNanos: stepNanosByShape[shape] }
+  return { bytes: Buffer.concat(pieces), stamps, nanos, seconds, rows, stepNanos }
 }
 
 function delayOf(order: RowOrder, random: () => number): number {
@@ -164,19 +173,45 @@ function delayOf(order: RowOrder, random: () => number): number {
 
 /** Writes the timestamps of rows from (inclusive) to (exclusive) for the pass that begins at row `first` of the load. */
 export function stampRows(template: LineTemplate, startSeconds: number, first: number, from: number, to: number): void {
-  const { bytes, stamps, delays, stepNanos } = template
+  const { bytes, stamps, nanos, seconds, stepNanos } = template
+  const passNanos = first * stepNanos
+  const passSeconds = passNanos / nanosPerSecond
+  if (Number.isInteger(passSeconds)) {
+    const base = startSeconds + passSeconds
+    for (let row = from; row < to; row++) writeSeconds(bytes, stamps[row] as number, base + (seconds[row] as number))
+    return
+  }
   for (let row = from; row < to; row++) {
-    const nanos = (first + row) * stepNanos - (delays[row] as number)
-    const seconds = Math.floor(nanos / nanosPerSecond)
-    const at = stamps[row] as number
-    writeDigits(bytes, at, 10, startSeconds + seconds)
-    writeDigits(bytes, at + 10, 9, Math.floor(nanos - seconds * nanosPerSecond))
+    const at = passNanos + (nanos[row] as number)
+    const second = Math.floor(at / nanosPerSecond)
+    writeSeconds(bytes, stamps[row] as number, startSeconds + second)
+    writeFraction(bytes, (stamps[row] as number) + 10, Math.floor(at - second * nanosPerSecond))
   }
 }
 
-function writeDigits(bytes: Buffer, at: number, digits: number, value: number): void {
+/** The digits of 0 to 99999, five bytes each. */
+const digits = Buffer.from(Array.from({ length: 100_000 }, (_, value) => String(value).padStart(5, '0')).join(''))
+
+/** Ten digits. */
+function writeSeconds(bytes: Buffer, at: number, value: number): void {
+  const high = Math.floor(value / 100_000)
+  writeFive(bytes, at, high)
+  writeFive(bytes, at + 5, value - high * 100_000)
+}
+
+function writeFive(bytes: Buffer, at: number, value: number): void {
+  const from = value * 5
+  bytes[at] = digits[from] as number
+  bytes[at + 1] = digits[from + 1] as number
+  bytes[at + 2] = digits[from + 2] as number
+  bytes[at + 3] = digits[from + 3] as number
+  bytes[at + 4] = digits[from + 4] as number
+}
+
+/** Nine digits. */
+function writeFraction(bytes: Buffer, at: number, value: number): void {
   let rest = value
-  for (let index = at + digits - 1; index >= at; index--) {
+  for (let index = at + 8; index >= at; index--) {
     const tenth = Math.floor(rest / 10)
     bytes[index] = 48 + (rest - tenth * 10)
     rest = tenth
