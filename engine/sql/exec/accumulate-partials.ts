@@ -1,8 +1,8 @@
 // Cells of groups (kernel-states.ts) as states that threads hand to each other: how two cells become one.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { type PartialStates, partialBytes } from './accumulate.js'
 import type { ExecContext } from './context.js'
+import { type PartialStates, partialBytes } from './group-states.js'
 
 /** Growing cells, one per group. */
 export interface GroupCells {

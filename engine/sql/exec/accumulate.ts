@@ -7,33 +7,9 @@ import { aggregateOf, callSite } from '../functions/evaluate.js'
 import type { AggregateCall } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
+import type { GroupStates } from './group-states.js'
 import { kernelStates } from './kernel-states.js'
 import { valueReader } from './values.js'
-import type { Batch } from './vector.js'
-
-/** States of one aggregate call, one per group. */
-export interface GroupStates {
-  /** Adds the rows of a batch; ids are group numbers (u32 at the address), 0 = all rows belong to group 0. */
-  add(batch: Batch, ids: number, groups: number): void
-  /** Value of a group; of a group that no row reached, the value over nothing. */
-  result(group: number): Value
-  /** The value over nothing. */
-  empty(): Value
-  /** Forgets all groups. */
-  reset(): void
-  /** Missing: other threads cannot help with it. */
-  readonly partial?: PartialStates
-}
-
-/** States of some rows as 16 bytes a group, in shared memory: they are added to those of other rows. */
-export interface PartialStates {
-  /** Writes the states of the groups that are named. */
-  save(groups: readonly number[], out: number): void
-  /** Adds saved states to the groups at `ids` (u32); `groups` of them are known. */
-  merge(from: number, rows: number, ids: number, groups: number): void
-}
-
-export const partialBytes = 16
 
 export function createStates(context: ExecContext, calls: readonly AggregateCall[]): GroupStates[] {
   return calls.map((call) => kernelStates(context, call) ?? interpretedStates(context, call))

@@ -6,11 +6,12 @@
 // aggregate, one aggregate after the other.
 
 import type { Plan } from '../plan/plan.js'
-import { createStates, type GroupStates, type PartialStates, partialBytes } from './accumulate.js'
+import { createStates } from './accumulate.js'
 import { type AggregateShape, ResultColumns } from './aggregate.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import { createGrouping, type Grouping } from './group-keys.js'
+import { type GroupStates, type PartialStates, partialBytes } from './group-states.js'
 import { scanShape } from './scan-slices.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
 import { batchOf, columnsBytes, rowsAt, writeColumns } from './share-columns.js'

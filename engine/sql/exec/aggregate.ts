@@ -3,10 +3,11 @@
 
 import { widthOf } from '../../types/column-types.js'
 import type { AggregateCall, Expression, PlanColumn } from '../plan/plan.js'
-import { createStates, type GroupStates } from './accumulate.js'
+import { createStates } from './accumulate.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
 import { createGrouping } from './group-keys.js'
+import type { GroupStates } from './group-states.js'
 import { TextHeap } from './text-heap.js'
 import { writeValue } from './values.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'

@@ -1,18 +1,9 @@
-// Result rows as their reader wants them: JSON or CSV bytes by the kernel, values, or nothing but the count.
+// What turns result rows into what their reader wants; create-encoder.ts makes them.
 
 import type { Value } from '../../types/value.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
-import { arrowEncoder } from './encode-arrow.js'
-import { ndjsonEncoder } from './encode-ndjson.js'
-import { parquetEncoder } from './encode-parquet.js'
-import { pgEncoder } from './encode-pg.js'
-import { pgCopyEncoder } from './encode-pg-copy.js'
-import { type TextForm, TextRows, textFormOf } from './encode-text.js'
-import { sharedText, type TextBlock } from './encode-text-shared.js'
-import type { Encoding } from './messages.js'
-import { valueReader } from './values.js'
 import type { Batch, Operator } from './vector.js'
 
 /** Rows of a result that are wanted. */
@@ -42,71 +33,4 @@ export interface EncoderOptions {
   readonly writer: ByteWriter
   readonly columns: readonly PlanColumn[]
   readonly postRows: (rows: readonly (readonly Value[])[]) => void
-}
-
-export function createEncoder(encoding: Encoding, options: EncoderOptions): Encoder {
-  const { columns } = options
-  switch (encoding.kind) {
-    case 'json':
-      return textEncoder(options, textFormOf(encoding), '')
-    case 'csv':
-      return textEncoder(options, textFormOf(encoding), encoding.header ? csvHeader(columns, encoding.delimiter) : '')
-    case 'parquet':
-      return parquetEncoder(encoding, options)
-    case 'arrow':
-      return arrowEncoder(options)
-    case 'ndjson':
-      return ndjsonEncoder(options)
-    case 'pg':
-      return pgEncoder(encoding, options)
-    case 'pgCopy':
-      return pgCopyEncoder(encoding, options)
-    case 'count':
-      return { begin: () => {}, rows: () => {}, end: () => {} }
-    case 'values':
-      return valuesEncoder(options)
-  }
-}
-
-function textEncoder(options: EncoderOptions, form: TextForm, header: string): Encoder {
-  const { writer, context } = options
-  const text = new TextRows(options, form)
-  /** Made by chunks of the table, in their order; they are there until they are written. */
-  const waiting: TextBlock[] = []
-  return {
-    begin: () => writer.text(header),
-    rows: (batch, from, to) => {
-      if (batch.vectors.length > 0) text.rows(batch, from, to)
-    },
-    end: () => writer.flush(),
-    operator: (plan, window) => sharedText(options, plan, { rows: text, form }, window, (block) => waiting.push(block)),
-    drain: () => {
-      const block = waiting.shift()
-      if (block === undefined) return false
-      const { address, bytes, rows } = block
-      writer.flush()
-      writer.renew(bytes)
-      context.memory.u8.copyWithin(writer.at, address, address + bytes)
-      writer.advance(writer.at + bytes, rows)
-      return true
-    },
-  }
-}
-
-function csvHeader(columns: readonly PlanColumn[], delimiter: number): string {
-  const names = columns.map(({ name }) => `"${name.replaceAll('"', '""')}"`)
-  return `${names.join(String.fromCharCode(delimiter))}\r\n`
-}
-
-function valuesEncoder({ context, postRows }: EncoderOptions): Encoder {
-  return {
-    begin: () => {},
-    rows: (batch, from, to) => {
-      const readers = batch.vectors.map((vector) => valueReader(context.memory, context.texts, vector))
-      const rows: Value[][] = []
-      for (let index = from; index < to; index++) rows.push(readers.map((read) => read(index)))
-      postRows(rows)
-    },
-    end: () => {},
-  }
 }

@@ -8,10 +8,10 @@ import { type DataType, storageOf } from '../../types/column-types.js'
 import { longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import type { AggregateCall } from '../plan/plan.js'
-import type { GroupStates, PartialStates } from './accumulate.js'
 import { addFloats, addIntegers, partialCells, widenFloats, widenIntegers } from './accumulate-partials.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
+import type { GroupStates, PartialStates } from './group-states.js'
 import type { Vector } from './vector.js'
 
 /** undefined: no kernel does this. */

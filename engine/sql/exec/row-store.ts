@@ -1,23 +1,34 @@
 // Rows that an operator keeps: growing columns in shared memory. Texts are copied into the store's heap; symbols of
 // different dictionaries are brought into the query's own.
 
+import type { Kernels } from '../../kernels/load.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
-import type { ExecContext } from './context.js'
+import type { QuerySpace } from './query-space.js'
+import type { Symbols } from './symbols.js'
 import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 const rowsFirst = 256
 
+/** Of the query. */
+interface Home {
+  readonly memory: SharedMemory
+  readonly space: QuerySpace
+  readonly kernels: Kernels
+  readonly symbols: Symbols
+}
+
 export class RowStore {
   rows = 0
-  readonly #context: ExecContext
+  readonly #context: Home
   readonly #types: readonly DataType[]
   readonly #addresses: number[]
   readonly #dictionaries: number[]
   #heap: TextHeap
   #capacity = 0
 
-  constructor(context: ExecContext, types: readonly DataType[]) {
+  constructor(context: Home, types: readonly DataType[]) {
     this.#context = context
     this.#types = types
     this.#addresses = types.map(() => 0)
@@ -147,7 +158,7 @@ export class RowStore {
 }
 
 /** Copies what the entries point at and turns them to the copies. */
-export function copyTexts({ memory }: ExecContext, heap: TextHeap, address: number, rows: number): void {
+export function copyTexts({ memory }: Home, heap: TextHeap, address: number, rows: number): void {
   const { u32, i32 } = memory
   const first = address >>> 2
   for (let word = first; word < first + rows * 2; word += 2) {

@@ -5,11 +5,12 @@
 // are kept until the end, because every group has a row in every bucket (sample-fill.ts).
 
 import type { Value } from '../../types/value.js'
-import { createStates, type GroupStates } from './accumulate.js'
+import { createStates } from './accumulate.js'
 import { type Bucket, type Buckets, createBuckets, type SamplePlan } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import { createGrouping, type Grouping } from './group-keys.js'
+import type { GroupStates } from './group-states.js'
 import { sliceBatch } from './limit.js'
 import { valuesOperator } from './rows-of-values.js'
 import { type FilledGroups, filledRows } from './sample-fill.js'

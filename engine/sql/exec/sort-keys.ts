@@ -6,7 +6,7 @@ import { type DataType, type StorageKind, storageOf } from '../../types/column-t
 import { compareText } from '../functions/compare.js'
 import type { SortKey } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { textAt } from './values.js'
+import { textAt } from './text-at.js'
 import type { Vector } from './vector.js'
 
 /** Writes one word per row to out (i64). */

@@ -4,8 +4,8 @@
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { dictionaryBytes, dictionaryChunkFirst, dictionaryCount, dictionaryEntry } from '../../storage/layout.js'
 import type { QuerySpace } from './query-space.js'
+import { textAt } from './text-at.js'
 import { TextHeap } from './text-heap.js'
-import { textAt } from './values.js'
 
 /** Texts of dictionaries' entries, decoded at first use. */
 export class SymbolTexts {

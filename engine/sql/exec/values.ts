@@ -9,6 +9,7 @@ import { type ColumnType, type DataType, storageOf } from '../../types/column-ty
 import { intMin, longMin } from '../../types/number.js'
 import type { ArrayValue, IntervalValue, Value } from '../../types/value.js'
 import type { Symbols, SymbolTexts } from './symbols.js'
+import { textAt } from './text-at.js'
 import type { TextHeap } from './text-heap.js'
 import type { Vector } from './vector.js'
 
@@ -121,21 +122,6 @@ const readers: Record<ColumnType, ReaderOf> = {
 
 function nanAsNull(value: number): number | null {
   return Number.isNaN(value) ? null : value
-}
-
-const buffers = new WeakMap<SharedMemory, Buffer>()
-
-/** The whole memory as a Buffer: decodes text without a copy. */
-export function bufferOf(memory: SharedMemory): Buffer {
-  const known = buffers.get(memory)
-  if (known !== undefined) return known
-  const made = Buffer.from(memory.memory.buffer)
-  buffers.set(memory, made)
-  return made
-}
-
-export function textAt(memory: SharedMemory, address: number, bytes: number): string {
-  return bufferOf(memory).toString('utf8', address, address + bytes)
 }
 
 const wideNull = 1n << 63n

@@ -2,7 +2,7 @@
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { storageOf, widthOf } from '../../types/column-types.js'
-import { bufferOf } from './values.js'
+import { bufferOf } from './text-at.js'
 import type { Vector } from './vector.js'
 
 export type SameValues = (row: number, other: number) => boolean
