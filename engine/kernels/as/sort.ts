@@ -264,13 +264,44 @@ export function orderWords(kind: u32, values: usize, rows: usize, missing: i64, 
   for (let r: usize = 0; r < rows; r++) store<i64>(out + (r << 3), wordAt(kind, values, r, missing, nullWord) ^ turn)
 }
 
-export function rowsWithin(kind: u32, values: usize, rows: usize, missing: i64, nullWord: i64, turn: i64, bound: i64, out: usize): u32 {
-  let n: usize = 0
-  for (let r: usize = 0; r < rows; r++) {
+/** The number whose word it is. */
+@inline
+function ofDoubleWord(word: i64): f64 {
+  return reinterpret<f64>(word ^ ((word >> 63) & i64.MAX_VALUE))
+}
+
+@inline
+function withinAt(kind: u32, values: usize, r: usize, end: usize, missing: i64, nullWord: i64, turn: i64, bound: i64, out: usize, n: usize): usize {
+  for (; r < end; r++) {
     store<u32>(out + (n << 2), <u32>r)
     n += usize((wordAt(kind, values, r, missing, nullWord) ^ turn) <= bound)
   }
-  return <u32>n
+  return n
+}
+
+/** Of a bound that few rows are within: eight at once are seen to be beyond it. */
+function doublesWithin(values: usize, rows: usize, nullWord: i64, turn: i64, bound: i64, out: usize): usize {
+  const limit = f64x2.splat(ofDoubleWord(bound ^ turn))
+  const nulls = i64x2.splat((nullWord ^ turn) <= bound ? -1 : 0)
+  const descending = i64x2.splat(turn)
+  let n: usize = 0
+  let r: usize = 0
+  for (; r + 8 <= rows; r += 8) {
+    let any = i64x2.splat(0)
+    for (let i: usize = 0; i < 4; i++) {
+      const v = v128.load(values + (r << 3) + (i << 4))
+      any = v128.or(any, v128.bitselect(f64x2.ge(v, limit), f64x2.le(v, limit), descending))
+      any = v128.or(any, v128.and(f64x2.ne(v, v), nulls))
+    }
+    if (v128.any_true(any)) n = withinAt(0, values, r, r + 8, 0, nullWord, turn, bound, out, n)
+  }
+  return withinAt(0, values, r, rows, 0, nullWord, turn, bound, out, n)
+}
+
+export function rowsWithin(kind: u32, values: usize, rows: usize, missing: i64, nullWord: i64, turn: i64, bound: i64, out: usize): u32 {
+  const number = ofDoubleWord(bound ^ turn)
+  if (kind == 0 && number == number) return <u32>doublesWithin(values, rows, nullWord, turn, bound, out)
+  return <u32>withinAt(kind, values, 0, rows, missing, nullWord, turn, bound, out, 0)
 }
 
 export function identity(rows: usize, out: usize): void {

@@ -32,6 +32,16 @@ export function scanShape(context: ExecContext, plan: Extract<Plan, { kind: 'sca
   }
 }
 
+/** Rows that an operator above can use at all, known better and better while the scan goes on. */
+export interface WantedRows {
+  /** Columns of the scan that tell. */
+  readonly columns: readonly number[]
+  /** Whether no row of the piece is wanted. */
+  skips(piece: Piece): boolean
+  /** Writes ascending row numbers (u32) of the wanted rows; returns how many, -1 when all are. */
+  select(vectors: readonly Vector[], rows: number, out: number): number
+}
+
 /** With fewer selected rows than one in so many, values are picked from pages instead of decoding them. */
 export const sparseShare = 16
 
@@ -47,10 +57,12 @@ export class SliceReader {
   readonly #dictionaries: readonly number[]
   readonly #filter: RowFilter | null
   readonly #gathered: Gathered
+  readonly #wanted: WantedRows | null
   readonly #index: number
   readonly #mask: number
+  #kept = 0
 
-  constructor(context: ExecContext, shape: ScanShape) {
+  constructor(context: ExecContext, shape: ScanShape, wanted: WantedRows | null = null) {
     this.#context = context
     this.#shape = shape
     const dictionaries = new Map(shape.snapshot.version.dictionaries)
@@ -63,6 +75,7 @@ export class SliceReader {
             dictionaryOf: (column) => this.#dictionaries[column] as number,
           })
     this.#gathered = new Gathered(context, shape.types)
+    this.#wanted = wanted
     this.#index = context.space.take(batchRowsMax * 4)
     this.#mask = context.space.take(batchRowsMax)
   }
@@ -113,12 +126,34 @@ export class SliceReader {
   read(piece: Piece, from: number, to: number): Batch | null {
     const rows = to - from
     const mask = this.#rowMask(piece, from, rows)
-    if (this.#filter === null && mask === 0) return { rows, vectors: this.vectors(piece, from, null) }
-    const count = this.#select(piece, from, rows, mask)
+    const whole = this.#filter === null && mask === 0
+    const found = whole ? rows : this.#select(piece, from, rows, mask)
+    const count = this.#wanted === null || found === 0 ? found : this.#narrow(this.#wanted, piece, from, rows, found)
     if (count === 0) return null
     if (count === rows) return { rows, vectors: this.vectors(piece, from, null) }
     if (count * sparseShare > rows) return this.#gathered.gather(this.vectors(piece, from, null), this.#index, count)
     return { rows: count, vectors: this.#shape.types.map((_, column) => this.#sparse(piece, from, column, count)) }
+  }
+
+  /** Of the rows found, all or those of the index, the wanted ones; returns how many. */
+  #narrow(wanted: WantedRows, piece: Piece, from: number, rows: number, found: number): number {
+    if (found === rows) {
+      const count = wanted.select(this.vectors(piece, from, wanted.columns), rows, this.#index)
+      return count < 0 ? rows : count
+    }
+    const vectors: Vector[] = []
+    for (const column of wanted.columns) {
+      vectors[column] =
+        found * sparseShare > rows
+          ? this.#gathered.column(this.#vector(piece, from, column, false), column, this.#index, found)
+          : this.#sparse(piece, from, column, found)
+    }
+    if (this.#kept === 0) this.#kept = this.#context.space.take(batchRowsMax * 4)
+    const count = wanted.select(vectors, found, this.#kept)
+    if (count < 0) return found
+    // In place: the row kept as the n-th is the n-th or a later one of those found.
+    this.#context.kernels.sort.gather(4, this.#index, this.#kept, count, this.#index)
+    return count
   }
 
   /** A column of the selected rows: picked out of its page where that need not be decoded for it. */

@@ -2,13 +2,18 @@
 
 import type { ExecContext } from './context.js'
 import type { Piece } from './pieces.js'
-import { type ScanShape, type Slice, SliceReader } from './scan-slices.js'
+import { type ScanShape, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 import { scanRuns } from './zones.js'
 
 /** `chosen`: pieces to read instead of all of the snapshot's. */
-export function scanOperator(context: ExecContext, shape: ScanShape, chosen: readonly Piece[] | null = null): Operator {
-  const reader = new SliceReader(context, shape)
+export function scanOperator(
+  context: ExecContext,
+  shape: ScanShape,
+  chosen: readonly Piece[] | null = null,
+  wanted: WantedRows | null = null,
+): Operator {
+  const reader = new SliceReader(context, shape, wanted)
   let pieces = chosen
   let slices: Slice[] = []
   let nextPiece = 0
@@ -25,7 +30,7 @@ export function scanOperator(context: ExecContext, shape: ScanShape, chosen: rea
     pieces ??= scanRuns(context, shape).flatMap((run) => run.pieces)
     current = pieces[nextPiece++] ?? null
     if (current === null) return false
-    slices = reader.slices(current)
+    slices = wanted?.skips(current) === true ? [] : reader.slices(current)
     nextRow = slices[0]?.from ?? 0
     return true
   }

@@ -9,7 +9,7 @@ import type { Piece } from './pieces.js'
 import { projectOperator } from './project.js'
 import type { QuerySpace } from './query-space.js'
 import { scanOperator } from './scan.js'
-import { type ScanShape, scanShape } from './scan-slices.js'
+import { type ScanShape, scanShape, type WantedRows } from './scan-slices.js'
 import { type ChunkWorker, piecesPerChunk, type ShareDetails } from './share.js'
 import { pickPieces } from './share-pieces.js'
 import { soloSharing } from './share-solo.js'
@@ -34,14 +34,19 @@ export function sharedScan(plan: Plan): ScanPlan | undefined {
 }
 
 /** The plan's operators over chosen pieces of its table. */
-export function rowsOf(context: ExecContext, plan: Plan, pieces: readonly Piece[]): Operator {
+export function rowsOf(
+  context: ExecContext,
+  plan: Plan,
+  pieces: readonly Piece[],
+  wanted: WantedRows | null = null,
+): Operator {
   switch (plan.kind) {
     case 'filter':
-      return filterOperator(context, rowsOf(context, plan.input, pieces), plan.columns, plan.predicate)
+      return filterOperator(context, rowsOf(context, plan.input, pieces, wanted), plan.columns, plan.predicate)
     case 'project':
-      return projectOperator(context, rowsOf(context, plan.input, pieces), plan.expressions)
+      return projectOperator(context, rowsOf(context, plan.input, pieces, wanted), plan.expressions)
     default:
-      return scanOperator(context, scanShape(context, plan as ScanPlan), pieces)
+      return scanOperator(context, scanShape(context, plan as ScanPlan), pieces, wanted)
   }
 }
 
@@ -50,8 +55,9 @@ export interface ChunkedPieces {
   readonly chunkPieces: number
 }
 
-export function chunkedPieces(context: ExecContext, scan: ScanShape): ChunkedPieces {
-  const pieces = piecesOf(context, scan)
+/** `chosen`: pieces of the scan that matter, instead of all. */
+export function chunkedPieces(context: ExecContext, scan: ScanShape, chosen?: readonly Piece[]): ChunkedPieces {
+  const pieces = chosen ?? piecesOf(context, scan)
   return { pieces, chunkPieces: piecesPerChunk(context.sharing ?? soloSharing(context.space), pieces) }
 }
 
@@ -65,12 +71,14 @@ export function chunkedAsTold(
   return picked === undefined ? undefined : { pieces: picked, chunkPieces }
 }
 
-function piecesOf(context: ExecContext, scan: ScanShape): Piece[] {
+/** In the order of the rows. */
+export function piecesOf(context: ExecContext, scan: ScanShape): Piece[] {
   return scanRuns(context, scan).flatMap((run) => run.pieces)
 }
 
 /** What becomes of the rows of a chunk. */
 export interface ChunkRows {
+  readonly wanted?: WantedRows | null
   add(batch: Batch): void
   /** Address of the result, in the space of the context that it was made with. */
   result(): number
@@ -106,8 +114,9 @@ export class RowChunks implements ChunkWorker {
     this.#space = space
     const onEnd = (release: () => void): number => this.#endings.push(release)
     const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
-    const input = rowsOf(context, this.#input, pieces.slice(chunk * chunkPieces, (chunk + 1) * chunkPieces))
-    this.#rows = { input, collected: this.#collect(context) }
+    const collected = this.#collect(context)
+    const chosen = pieces.slice(chunk * chunkPieces, (chunk + 1) * chunkPieces)
+    this.#rows = { input: rowsOf(context, this.#input, chosen, collected.wanted), collected }
   }
 
   step(): boolean {

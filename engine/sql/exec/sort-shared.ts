@@ -5,13 +5,14 @@
 
 import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { scanShape } from './scan-slices.js'
+import { type ScanShape, scanShape } from './scan-slices.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
 import { batchOf, columnsBytes, rowsAt, writeColumns } from './share-columns.js'
 import { listPieces } from './share-pieces.js'
-import { type ChunkedPieces, chunkedAsTold, chunkedPieces, RowChunks, sharedScan } from './share-rows.js'
+import { type ChunkedPieces, chunkedAsTold, chunkedPieces, piecesOf, RowChunks, sharedScan } from './share-rows.js'
 import { soloSharing } from './share-solo.js'
 import { type Bound, SortedRows } from './sort.js'
+import { topPieces, wantedRows } from './top-rows.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 
 type SortPlan = Extract<Plan, { kind: 'sort' }>
@@ -23,15 +24,17 @@ const limitMax = 10_000
 export function sharedSort(context: ExecContext, plan: SortPlan): Operator | undefined {
   const scan = sharedScan(plan.input)
   if (scan === undefined || plan.limit === null || plan.limit > limitMax) return undefined
-  const chunked = chunkedPieces(context, scanShape(context, scan))
+  const shape = scanShape(context, scan)
+  const top = topPieces(context, plan, shape, piecesOf(context, shape))
+  const chunked = chunkedPieces(context, shape, top.pieces)
   const { pieces, chunkPieces } = chunked
-  if (pieces.length <= chunkPieces) return undefined
+  if (pieces.length <= chunkPieces && top.word === null) return undefined
   const { memory } = context
   const types = plan.columns.map(({ type }) => type)
   const rows = new SortedRows(context, plan)
   const lead = new LeadRun(memory, context.sharing ?? soloSharing(context.space), {
     plan,
-    worker: workerOf(context, plan, chunked),
+    worker: workerOf(context, plan, shape, chunked, { word: top.word }),
     chunks: Math.ceil(pieces.length / chunkPieces),
     details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null }),
     merge: (result) => {
@@ -53,16 +56,24 @@ export function sharedSort(context: ExecContext, plan: SortPlan): Operator | und
 /** What a helper does for it. */
 export function helpSort(context: ExecContext, plan: SortPlan, details: ShareDetails): ChunkWorker | undefined {
   const scan = sharedScan(plan.input)
-  const chunked = scan === undefined ? undefined : chunkedAsTold(context, scanShape(context, scan), details)
-  return chunked === undefined ? undefined : workerOf(context, plan, chunked)
+  if (scan === undefined) return undefined
+  const shape = scanShape(context, scan)
+  const chunked = chunkedAsTold(context, shape, details)
+  return chunked === undefined ? undefined : workerOf(context, plan, shape, chunked, { word: null })
 }
 
 /** A row that the first rows of one chunk rule out is out in the next ones, too. */
-function workerOf(context: ExecContext, plan: SortPlan, chunked: ChunkedPieces): RowChunks {
-  const bound: Bound = { word: null }
+function workerOf(
+  context: ExecContext,
+  plan: SortPlan,
+  scan: ScanShape,
+  chunked: ChunkedPieces,
+  bound: Bound,
+): RowChunks {
   return new RowChunks(context, plan.input, chunked, (own) => {
     const rows = new SortedRows(own, plan, bound)
     return {
+      wanted: wantedRows(own, plan, scan, bound),
       add: (batch) => rows.add(batch),
       result: () => {
         rows.prune()
