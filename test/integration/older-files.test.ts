@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TestServer } from '../support/server.js'
+import { command, TestServer } from '../support/server.js'
 import { repositoryRoot } from '../support/source-tree.js'
 
 const server = new TestServer()
@@ -57,7 +57,6 @@ test('it goes on: changed, joined with new rows, and read again after a restart'
   await server.restart()
   expect(await rowOf(figures)).toEqual(after)
   await server.end()
-  const command = join(repositoryRoot, 'deploy/penstock.js')
   const { status, stdout } = spawnSync(process.execPath, [command, 'check', '-d', server.root], { encoding: 'utf8' })
   expect({ status, stdout }).toMatchObject({ status: 0 })
 })

@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { repositoryRoot } from './source-tree.js'
 
 /** Tests run beside the build, compiled ones in it. */
-const command = ['dist/deploy/cli.js', 'deploy/cli.js'].map((path) => join(repositoryRoot, path)).find(existsSync) ?? ''
+export const command =
+  ['dist/deploy/cli.js', 'deploy/cli.js'].map((path) => join(repositoryRoot, path)).find(existsSync) ?? ''
 const listeners = ['http.net.bind.to', 'http.min.net.bind.to', 'line.tcp.net.bind.to', 'pg.net.bind.to']
 
 export interface Answer {
