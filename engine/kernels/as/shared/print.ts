@@ -63,6 +63,19 @@ export function putSigned(v: i64, o: usize): usize {
   return putUnsigned(<u64>v, o)
 }
 
+const tens = memory.data<u64>([
+  1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000,
+  10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+  10000000000000000000,
+])
+
+/** The same without branches: the digits of doubles are 15, 16 or 17, nobody can tell. */
+@inline
+function digitCountEven(v: u64): i32 {
+  const n = ((64 - <i32>clz<u64>(v)) * 1233) >> 12
+  return n + i32(v >= load<u64>(tens + (<usize>n << 3)))
+}
+
 /** The last `width` digits of v, zero padded, width <= 8. */
 @inline
 function putPadded(v: u32, width: usize, o: usize): usize {
@@ -70,9 +83,9 @@ function putPadded(v: u32, width: usize, o: usize): usize {
   return o + width
 }
 
-/** d * 10^e, d without trailing zeros: plain from 0.001 up to 10^7, else with an exponent. */
+/** d * 10^e, 0 < d < 10^17 without trailing zeros: plain from 0.001 up to 10^7, else with an exponent. */
 function putDecimal(d: u64, e: i32, o: usize): usize {
-  const n = digitCount(d)
+  const n = digitCountEven(d)
   const exponent = n + e - 1
   if (exponent >= 7 || exponent < -3) {
     // The digits go one place to the right; the first one comes back in front of the point.
@@ -84,38 +97,51 @@ function putDecimal(d: u64, e: i32, o: usize): usize {
     store<u8>(o++, 69)
     return putSigned(exponent, o)
   }
-  if (exponent < 0) {
-    store<u64>(o, 0x303030302e30)
-    return putUnsigned(d, o + 1 - <usize>exponent)
-  }
-  o = putUnsigned(d, o)
   if (e >= 0) {
+    o = putUnsigned(d, o)
     store<u64>(o, 0x3030303030303030)
     o += <usize>e
     store<u16>(o, 0x302e)
     return o + 2
   }
-  const fraction = <usize>-e
-  const tail = v128.load(o - fraction)
-  store<u8>(o - fraction, 46)
-  v128.store(o - fraction + 1, tail)
-  return o + 1
+  // Seventeen digits from the first one on; those behind the last one are nobody's.
+  const all = d * load<u64>(tens + (<usize>(17 - n) << 3))
+  const leading = <u32>(all / 1000000000)
+  const rest = <u32>(all - <u64>leading * 1000000000)
+  const digits = eightDigits(leading)
+  if (exponent < 0) {
+    store<u64>(o, 0x303030302e30)
+    o -= <usize>exponent
+    putBehind(digits, rest, o)
+    return o + <usize>n + 1
+  }
+  putBehind(digits, rest, o)
+  // At most seven digits and the point go before them.
+  const whole = <u64>(exponent + 1) << 3
+  const mask = (<u64>1 << whole) - 1
+  store<u64>(o, (digits & mask) | (<u64>46 << whole) | ((digits & ~mask) << 8))
+  return o + <usize>n + 1
 }
 
+/** Eight digits and nine more, from o + 1 on. */
 @inline
-function roundToOdd(high: u64, low: u64, cp: u64): u64 {
-  const x1 = mulHigh(low, cp)
-  let y0 = high * cp
-  let y1 = mulHigh(high, cp)
-  y0 += x1
-  y1 += u64(y0 < x1)
-  return y1 | u64(y0 > 1)
+function putBehind(digits: u64, rest: u32, o: usize): void {
+  const tenth = rest / 10
+  store<u64>(o, digits, 1)
+  store<u64>(o, eightDigits(tenth), 9)
+  store<u8>(o, 48 + <u8>(rest - tenth * 10), 17)
 }
 
-/** Without trailing zeros. */
+/** d / 10 where 10 divides d, else something larger than any such quotient. */
+@inline
+function exactTenth(d: u64): u64 {
+  return rotr<u64>(d * 0xcccccccccccccccd, 1)
+}
+
+/** Without trailing zeros; d > 0. */
 function putTrimmed(d: u64, e: i32, o: usize): usize {
-  while (d % 10 == 0) {
-    d /= 10
+  for (let tenth = exactTenth(d); tenth <= 0x1999999999999999; tenth = exactTenth(d)) {
+    d = tenth
     e++
   }
   return putDecimal(d, e, o)
@@ -153,26 +179,41 @@ export function putDouble(x: f64, o: usize): usize {
   const power = powersOfTen + (<usize>(292 - k) << 4)
   const high = load<u64>(power)
   const low = load<u64>(power, 8)
-  const lower = roundToOdd(high, low, (4 * c - 2 + u64(narrow)) << h) + odd
-  const middle = roundToOdd(high, low, (4 * c) << h)
-  const upper = roundToOdd(high, low, (4 * c + 2) << h) - odd
-  return putShortest(lower, middle, upper, k, o)
+  // The product for the middle has 192 bits; a bound lies a power of two times the power of ten from it. What is kept
+  // of each is rounded to odd.
+  const middle = (4 * c) << h
+  const m0 = low * middle
+  const m1 = high * middle + mulHigh(low, middle)
+  const m2 = mulHigh(high, middle) + u64(m1 < high * middle)
+  const up = h + 1
+  const u0 = low << up
+  const u1 = (high << up) | (low >> (64 - up))
+  const p1 = m1 + u1
+  const upper1 = p1 + u64(m0 + u0 < u0)
+  const upper = m2 + (high >> (64 - up)) + u64(p1 < u1) + u64(upper1 < p1)
+  const down = up - u64(narrow)
+  const l1 = (high << down) | (low >> (64 - down))
+  const q1 = m1 - l1
+  const borrow = u64(m0 < low << down)
+  const lower = m2 - (high >> (64 - down)) - u64(m1 < l1) - u64(q1 < borrow)
+  return putShortest((lower | u64(q1 - borrow > 1)) + odd, m2 | u64(m1 > 1), (upper | u64(upper1 > 1)) - odd, k, o)
 }
 
-/** The shortest decimal between the bounds (in quarters), nearest to the middle. */
+/**
+ * The shortest decimal between the bounds (in quarters), nearest to the middle. Selected without branches: whether a digit
+ * less will do is as good as random.
+ */
+@inline
 function putShortest(lower: u64, middle: u64, upper: u64, k: i32, o: usize): usize {
   const s = middle >> 2
-  if (s >= 10) {
-    const tenth = s / 10
-    const under = lower <= 40 * tenth
-    const over = 40 * tenth + 40 <= upper
-    if (under != over) return putTrimmed(tenth + u64(over), k + 1, o)
-  }
-  const under = lower <= 4 * s
+  const tenth = s / 10
+  const overTenth = 40 * tenth + 40 <= upper
+  const shorter = s >= 10 && (lower <= 40 * tenth) != overTenth
   const over = 4 * s + 4 <= upper
-  if (under != over) return putTrimmed(s + u64(over), k, o)
   const half = 4 * s + 2
-  return putTrimmed(s + u64(middle > half || (middle == half && (s & 1) != 0)), k, o)
+  const nearer = u64(middle > half) | (u64(middle == half) & s)
+  const step = select<u64>(u64(over), nearer & 1, (lower <= 4 * s) != over)
+  return putTrimmed(select<u64>(tenth + u64(overTenth), s + step, shorter), k + i32(shorter), o)
 }
 
 @inline
@@ -245,25 +286,43 @@ function putDay(day: i64, o: usize): usize {
   return o
 }
 
+// Where the day of the last timestamp begins, and how long it is, in its ticks.
+let dayFrom: i64 = 0
+let dayTicks: i64 = 0
+
+// The second of the day of the last timestamp, as `hh:mm:ss`.
+let secondCached: u32 = 0xffffffff
+let clockCached: u64 = 0
+
 /** `2024-01-02T03:04:05.678901Z`; digits is 3, 6 or 9 and ticksPerSecond the power of ten of it. */
 @inline
 export function putTime(ticks: i64, ticksPerSecond: i64, digits: usize, o: usize): usize {
   const ticksPerDay = ticksPerSecond * 86400
-  const day = floorDivide(ticks, ticksPerDay)
-  const rest = ticks - day * ticksPerDay
-  if (day == dayCached) {
+  let rest = ticks - dayFrom
+  if (ticks >= dayFrom && ticksPerDay == dayTicks && <u64>rest < <u64>ticksPerDay) {
     store<u64>(o, dayLow)
     store<u32>(o, dayHigh, 8)
     o += 11
-  } else o = putDay(day, o)
-  const second = <u32>(rest / ticksPerSecond)
+  } else {
+    const day = floorDivide(ticks, ticksPerDay)
+    rest = ticks - day * ticksPerDay
+    o = putDay(day, o)
+    dayFrom = ticks - rest
+    // The first day of all begins before the first timestamp.
+    dayTicks = day == dayCached && dayFrom <= ticks ? ticksPerDay : 0
+  }
+  const second = digits == 6 ? (<u32>(rest >> 6)) / 15625 : <u32>(rest / ticksPerSecond)
   const fraction = <u32>(rest - <i64>second * ticksPerSecond)
-  const minute = second / 60
-  const hour = minute / 60
-  // hh:mm:ss of eight digits spread over one word
-  store<u64>(o, eightDigits(hour * 1000000 + (minute - hour * 60) * 1000 + (second - minute * 60)) | 0)
-  store<u8>(o, 58, 2)
-  store<u8>(o, 58, 5)
+  if (second != secondCached) {
+    const minute = second / 60
+    const hour = minute / 60
+    // hh:mm:ss of eight digits spread over one word
+    store<u64>(o, eightDigits(hour * 1000000 + (minute - hour * 60) * 1000 + (second - minute * 60)))
+    store<u8>(o, 58, 2)
+    store<u8>(o, 58, 5)
+    secondCached = second
+    clockCached = load<u64>(o)
+  } else store<u64>(o, clockCached)
   store<u8>(o, 46, 8)
   o += 9
   if (digits == 9) {
