@@ -4,8 +4,9 @@
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
+/** The first block is small, for readers who wait; each later one twice as large, because blocks cost something, too. */
 const blockBytesFirst = 16 * 1024
-const blockBytes = 128 * 1024
+const blockBytesMax = 512 * 1024
 
 export interface ByteSink {
   /** A new block of at least so many bytes. */
@@ -24,11 +25,14 @@ export class ByteWriter {
   readonly #sink: ByteSink
   #start = 0
   #rows = 0
-  #blocks = 0
+  readonly #blockBytesMax: number
+  #blockBytes = blockBytesFirst
 
-  constructor(memory: SharedMemory, sink: ByteSink) {
+  /** Blocks are at most a quarter of the window, so that some are on their way while another one is filled. */
+  constructor(memory: SharedMemory, sink: ByteSink, windowBytes = Number.POSITIVE_INFINITY) {
     this.#memory = memory
     this.#sink = sink
+    this.#blockBytesMax = Math.max(blockBytesFirst, Math.min(blockBytesMax, Math.floor(windowBytes / 4)))
   }
 
   /** Room for so many bytes behind what is there, or in a new block. */
@@ -39,7 +43,8 @@ export class ByteWriter {
   /** Posts what there is and begins a new block of at least so many bytes. */
   renew(bytes: number): void {
     this.flush()
-    const size = Math.max(bytes, this.#blocks++ === 0 ? blockBytesFirst : blockBytes)
+    const size = Math.max(bytes, this.#blockBytes)
+    this.#blockBytes = Math.min(this.#blockBytes * 2, this.#blockBytesMax)
     this.#start = this.#sink.open(size)
     this.end = this.#start + size
     this.at = this.#start

@@ -117,11 +117,12 @@ export class RunningQuery {
   #begin(): void {
     const { memory } = this.#host
     const { encoding, query } = this.#request
-    const writer = new ByteWriter(memory, {
-      open: (bytes) => this.#host.allocator.demand(bytes + 64, budgets.queries),
-      drop: (address) => this.#host.allocator.free(address),
-      close: (address, bytes, rows) => this.#post(address, bytes, rows),
-    })
+    const sink = {
+      open: (bytes: number) => this.#host.allocator.demand(bytes + 64, budgets.queries),
+      drop: (address: number) => this.#host.allocator.free(address),
+      close: (address: number, bytes: number, rows: number) => this.#post(address, bytes, rows),
+    }
+    const writer = new ByteWriter(memory, sink, this.#request.windowBytes)
     this.#encoder = createEncoder(encoding, {
       context: this.#context,
       writer,
