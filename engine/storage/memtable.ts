@@ -25,6 +25,8 @@ const directoryFirst = 8
 const paddingBytes = 64
 const heapBytesFirst = 1024
 const heapBytesMax = 1024 * 1024
+/** Texts up to this length are copied byte by byte. */
+const loopBytesMax = 32
 
 interface Block {
   readonly address: number
@@ -225,8 +227,11 @@ export class Memtable {
       if (bytes < 0) continue
       if (this.heapNext + bytes > this.heapEnd && !this.addHeap(bytes)) return false
       const source = u32[word] as number
-      u8.copyWithin(this.heapNext, source, source + bytes)
-      u32[word] = this.heapNext
+      const target = this.heapNext
+      // A call for a few bytes takes longer than the bytes.
+      if (bytes > loopBytesMax) u8.copyWithin(target, source, source + bytes)
+      else for (let index = 0; index < bytes; index++) u8[target + index] = u8[source + index] as number
+      u32[word] = target
       // Arrays hold doubles: every value begins at a multiple of 8.
       this.heapNext += (bytes + 7) & ~7
     }

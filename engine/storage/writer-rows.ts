@@ -21,6 +21,8 @@ import type { WriterTable } from './writer-table.js'
 import { newSlot, setArrayValue, setBytes, setInteger, setNumber, storeSlot, type ValueSlot } from './writer-values.js'
 
 const pieceRowsMax = 8192
+/** High halves of times below 2^53. */
+const exactHighMax = 2 ** 21
 const encoder = new TextEncoder()
 
 /** Staged rows of one request, and how to give their memory back. */
@@ -116,10 +118,34 @@ function checkTimestamps(memory: SharedMemory, table: WriterTable, piece: Piece)
   if (timestampId < 0) return
   const column = piece.columns.get(timestampId)
   if (column === undefined) throw new SqlError('designated timestamp is missing', 0)
+  if (noteTimes(memory, column.address >>> 2, piece)) return
   for (let row = 0; row < piece.rows; row++) {
     const ts = memory.i64[(column.address >>> 3) + row] as bigint
     if (ts === -(2n ** 63n)) throw new SqlError('designated timestamp column cannot be NULL', 0)
     if (ts < 0n) throw new SqlError('designated timestamp before 1970-01-01 is not allowed', 0)
     noteTimestamp(piece, ts)
   }
+}
+
+/** Notes times that doubles hold exactly, all of them or none: a bigint for each costs ten times as much. */
+function noteTimes({ i32, u32 }: SharedMemory, word: number, piece: Piece): boolean {
+  let last = -1
+  let min = Number.POSITIVE_INFINITY
+  let max = -1
+  let sorted = true
+  for (let row = 0; row < piece.rows; row++) {
+    const high = i32[word + row * 2 + 1] as number
+    if (high < 0 || high >= exactHighMax) return false
+    const ts = high * 2 ** 32 + (u32[word + row * 2] as number)
+    if (ts < last) sorted = false
+    last = ts
+    if (ts < min) min = ts
+    if (ts > max) max = ts
+  }
+  if (piece.rows === 0) return true
+  piece.sorted = sorted
+  piece.lastTs = BigInt(last)
+  piece.minTs = BigInt(min)
+  piece.maxTs = BigInt(max)
+  return true
 }
