@@ -30,7 +30,7 @@ export type {
 } from './api/statements.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
 export type { HistogramFigures } from './memory/figures.js'
-export type { BindShape } from './pg/bind-rows.js'
+export type { BindRun, BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'
 export { decodeParameter } from './pg/decode-value.js'
 export type { Mark } from './pg/row-collector.js'

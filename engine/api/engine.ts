@@ -76,7 +76,14 @@ export interface RowTransaction extends OwnRows {
    */
   insertText(bytes: Buffer, start: number, end: number, session: Session): number
   /** Messages of a prepared INSERT whose parameters are its values, from `start` on: engine/pg/bind-rows.ts. */
-  binds(parsed: ParsedStatement, session: Session, bytes: Buffer, start: number, shape: BindShape): BindRun
+  binds(
+    parsed: ParsedStatement,
+    session: Session,
+    bytes: Buffer,
+    start: number,
+    shape: BindShape,
+    syncs: boolean,
+  ): BindRun
   /** Rows that are columns already; the caller has checked that the session may write. */
   add(tableId: number, rows: PackedRows, bytes: number): void
   /**

@@ -1,9 +1,9 @@
 // Runs of Bind and Execute of one prepared INSERT, as drivers send batches: when all that differs from the last Bind are
 // the values, these go from the messages into the columns of the transaction without anything in between.
 //
-//   run      (bind describe? execute)*
+//   run      (bind describe? execute sync?)*       all alike
 //   bind     'B' length prefix (bytes:int32 value)* suffix       prefix and suffix as the last Bind had them
-//   describe 'D' 6 'P' \0      execute  'E' 9 \0 rows:int32      of the portal without a name
+//   describe 'D' 6 'P' \0      execute  'E' 9 \0 rows:int32      of the portal without a name      sync  'S' 4
 //
 // A run ends before the first message that is not whole, differs, or holds a value that is refused: that one goes the
 // long way, which tells what is wrong.
@@ -32,33 +32,43 @@ export interface BindRun {
   readonly at: number
   /** Each had a Describe. */
   readonly described: boolean
+  /** Each had a Sync behind it. */
+  readonly synced: boolean
 }
 
 const executeBytes = 10
 const describeBytes = 7
+const syncBytes = 5
 
-/** Takes what is whole of the messages from `start` on. */
+/** Takes what is whole of the messages from `start` on; `syncs`: Sync messages, too. */
 export function collectBinds(
   bytes: Buffer,
   start: number,
   shape: BindShape,
+  syncs: boolean,
   targets: InsertTargets,
   collector: RowCollector,
 ): BindRun {
   let at = start
   let binds = 0
   let described = false
+  let synced = false
   for (; ; binds++) {
     const bindEnd = endOfBind(bytes, at, shape.prefix)
     if (bindEnd < 0) break
     const describes = isDescribe(bytes, bindEnd)
     if (binds > 0 && describes !== described) break
     const execute = describes ? bindEnd + describeBytes : bindEnd
-    if (!isExecute(bytes, execute) || !collectBind(bytes, at, bindEnd, shape, targets, collector)) break
+    if (!isExecute(bytes, execute)) break
+    const end = execute + executeBytes
+    const ends = syncs && isSync(bytes, end)
+    if (binds > 0 && ends !== synced) break
+    if (!collectBind(bytes, at, bindEnd, shape, targets, collector)) break
     described = describes
-    at = execute + executeBytes
+    synced = ends
+    at = ends ? end + syncBytes : end
   }
-  return { binds, at, described }
+  return { binds, at, described, synced }
 }
 
 /** -1: the message is not whole or another one. */
@@ -78,6 +88,10 @@ function isDescribe(bytes: Buffer, at: number): boolean {
 function isExecute(bytes: Buffer, at: number): boolean {
   if (at + executeBytes > bytes.length || bytes[at] !== 69) return false
   return int32At(bytes, at + 1) === 9 && bytes[at + 5] === 0
+}
+
+function isSync(bytes: Buffer, at: number): boolean {
+  return at + syncBytes <= bytes.length && bytes[at] === 83 && int32At(bytes, at + 1) === 4
 }
 
 /** The rows of one message, all or none. */

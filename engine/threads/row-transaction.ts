@@ -140,14 +140,22 @@ class LocalTransaction implements RowTransaction {
     }
   }
 
-  binds(parsed: ParsedStatement, session: Session, bytes: Buffer, start: number, shape: BindShape): BindRun {
+  binds(
+    parsed: ParsedStatement,
+    session: Session,
+    bytes: Buffer,
+    start: number,
+    shape: BindShape,
+    syncs: boolean,
+  ): BindRun {
     const { statement, text } = parsed
-    if (statement.kind !== 'insert') return { binds: 0, at: start, described: false }
+    const none = { binds: 0, at: start, described: false, synced: false }
+    if (statement.kind !== 'insert') return none
     try {
       demandRight(session, 'write', statement.position)
-      return collectBinds(bytes, start, shape, this.#targets(statement, text), this.#collector)
+      return collectBinds(bytes, start, shape, syncs, this.#targets(statement, text), this.#collector)
     } catch (error) {
-      if (error instanceof SqlError || error instanceof AccessError) return { binds: 0, at: start, described: false }
+      if (error instanceof SqlError || error instanceof AccessError) return none
       throw error
     }
   }

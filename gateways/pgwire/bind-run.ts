@@ -1,11 +1,12 @@
-// Batches of a prepared INSERT: what waits of Bind and Execute like the last ones goes into the session's rows at once
-// (engine/pg/bind-rows.ts), and the answers leave as one. Everything else is handled message by message.
+// Batches of a prepared INSERT: what waits of Bind and Execute like the last ones, also with a Sync behind each, goes into
+// the session's rows at once (engine/pg/bind-rows.ts), and the answers leave as one. Everything else is handled message by message.
 
-import type { BindShape, ParsedStatement } from '../../engine/engine.js'
-import type { PgSession, Portal, Prepared } from './context.js'
-import { bindComplete, commandComplete, noData } from './messages.js'
+import type { BindRun, BindShape, BoundParameters, Description, ParsedStatement } from '../../engine/engine.js'
+import { noParameters } from './bound-parameters.js'
+import type { PgSession, Prepared } from './context.js'
+import { bindComplete, commandComplete, noData, readyForQuery } from './messages.js'
 import type { Waiting } from './portals.js'
-import { boundRows } from './transaction.js'
+import { answerLater, boundRows } from './transaction.js'
 
 const bindType = 66
 const answersAtOnce = 64
@@ -23,12 +24,16 @@ export function tuplesOf({ statement }: ParsedStatement): number {
   return inOrder ? rows.length : 0
 }
 
-/** What the next Bind of the statement has to be like; null when it is not for a run. */
-export function shapeOf(prepared: Prepared, portal: Portal, start: number, end: number): BindShape | null {
-  const { statement } = prepared
+/** What the next Bind of the statement has to be like, to the portal without a name; null when it is not for a run. */
+export function shapeOf(
+  { statement }: Prepared,
+  bound: BoundParameters,
+  types: Description['parameters'],
+  start: number,
+  end: number,
+): BindShape | null {
   const tuples = statement === null ? 0 : tuplesOf(statement)
-  const { bound, types } = portal
-  if (tuples === 0 || bound.count === 0 || bound.count !== types.length || portal.name !== '') return null
+  if (tuples === 0 || bound.count === 0 || bound.count !== types.length) return null
   const last = bound.count - 1
   const { bytes, starts, ends } = bound
   const behind = Math.max(ends[last] as number, starts[last] as number)
@@ -43,34 +48,58 @@ export function shapeOf(prepared: Prepared, portal: Portal, start: number, end: 
 
 /** Takes as many messages as are like the last ones. */
 export function takeBinds(pg: PgSession): Waiting {
-  const { lastBound, inbound } = pg
+  const { lastBound, inbound, portals } = pg
   const shape = lastBound?.shape ?? null
   if (lastBound === null || shape === null || lastBound.statement === null) return null
   if (inbound.nextType !== bindType || pg.skipping || pg.status === 'E') return null
-  const portal = pg.portals.get('')
-  if (portal?.prepared !== lastBound || portal.cursor !== null || pg.statements.get(lastBound.name) !== lastBound) {
-    return null
-  }
+  const portal = portals.get('')
+  if (pg.statements.get(lastBound.name) !== lastBound) return null
+  if (portal !== undefined && (portal.prepared !== lastBound || portal.cursor !== null)) return null
+  // Sync outside of a transaction closes the portals: one without a name has nothing to close.
+  const syncs = pg.status === 'T' || portals.size === (portal === undefined ? 0 : 1)
   const { bytes, at } = inbound.waiting
-  const run = pg.transaction.binds(lastBound.statement, pg.session, bytes, at, shape)
+  const run = pg.transaction.binds(lastBound.statement, pg.session, bytes, at, shape, syncs)
   if (run.binds === 0) return null
   inbound.pass(run.at)
   const tag = `INSERT 0 ${shape.tuples}`
-  portal.done = tag
+  if (run.synced && pg.status === 'I') portals.clear()
+  else portals.set('', { ...executed, prepared: lastBound, done: tag })
   pg.connection.rowsReceived += run.binds * shape.tuples
   pg.counters.queries.insert += run.binds
-  putAnswers(pg, tag, run.described, run.binds)
+  putAnswers(pg, tag, run)
   return boundRows(pg)
 }
 
-let known = { tag: '', described: false, one: Buffer.alloc(0), many: Buffer.alloc(0) }
+/** A portal whose rows are taken. */
+const executed = { name: '', bound: noParameters, types: [], binary: [], cursor: null }
 
-function putAnswers({ out }: PgSession, tag: string, described: boolean, count: number): void {
-  if (known.tag !== tag || known.described !== described) {
-    const one = Buffer.concat([bindComplete, ...(described ? [noData] : []), commandComplete(tag)])
-    known = { tag, described, one, many: Buffer.concat(Array.from({ length: answersAtOnce }, () => one)) }
+interface Answers {
+  readonly tag: string
+  readonly described: boolean
+  /** With the answer to Sync. */
+  readonly ready: boolean
+  readonly one: Buffer
+  readonly many: Buffer
+}
+
+let known: Answers = { tag: '', described: false, ready: false, one: Buffer.alloc(0), many: Buffer.alloc(0) }
+
+function answersOf(tag: string, described: boolean, ready: boolean): Answers {
+  if (known.tag !== tag || known.described !== described || known.ready !== ready) {
+    const end = ready ? [readyForQuery('T')] : []
+    const one = Buffer.concat([bindComplete, ...(described ? [noData] : []), commandComplete(tag), ...end])
+    known = { tag, described, ready, one, many: Buffer.concat(Array.from({ length: answersAtOnce }, () => one)) }
   }
-  let left = count
-  for (; left >= answersAtOnce; left -= answersAtOnce) out.put(known.many)
-  for (; left > 0; left--) out.put(known.one)
+  return known
+}
+
+function putAnswers(pg: PgSession, tag: string, { binds, described, synced }: BindRun): void {
+  const { one, many } = answersOf(tag, described, synced && pg.status === 'T')
+  if (synced && pg.status === 'I') {
+    answerLater(pg, binds, one)
+    return
+  }
+  let left = binds
+  for (; left >= answersAtOnce; left -= answersAtOnce) pg.out.put(many)
+  for (; left > 0; left--) pg.out.put(one)
 }

@@ -73,8 +73,17 @@ export interface Prepared {
   /** Made when it is asked for. */
   description: Description | null
   readonly memory: BindMemory
-  /** Of an INSERT that has been executed: what a Bind that can be taken in a run looks like. */
+  /** Of an INSERT that has been bound before: what a Bind that can be taken in a run looks like. */
   shape: BindShape | null
+  isRepeated: boolean
+}
+
+/** Syncs of one kind that have not been answered. */
+export interface UnansweredSyncs {
+  readonly fill: (message: Uint8Array) => void
+  readonly count: number
+  /** What is answered before each one. */
+  readonly head: Uint8Array
 }
 
 /** What Bind leaves behind. */
@@ -116,8 +125,7 @@ export interface PgSession extends PgServices {
   savepoints: { readonly name: string; readonly mark: TransactionMark }[]
   /** Behind the rows of the last Sync that has not been answered; null: there is none. */
   synced: TransactionMark | null
-  /** Fill the answers of those Syncs. */
-  readonly unanswered: ((message: Uint8Array) => void)[]
+  readonly unanswered: UnansweredSyncs[]
   /** Rows of the transaction are stored already. */
   isSplit: boolean
   /** Rows behind savepoints were too many to be taken back alone. */

@@ -51,6 +51,7 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
     description: null,
     memory: new BindMemory(),
     shape: null,
+    isRepeated: false,
   })
   pg.out.put(parseComplete)
   return null
@@ -78,10 +79,11 @@ export function bind(pg: PgSession, reader: MessageReader): Waiting {
   const reuse = name === '' && prepared.statement?.statement.kind === 'insert'
   const { bound, binary } = readBound(reader.source, reader.at, reader.end, prepared.memory, reuse)
   const types = typesOf(pg, prepared, bound.count)
+  // The second one of its kind: there will be more.
+  if (reuse && prepared.isRepeated) prepared.shape = shapeOf(prepared, bound, types, start, reader.end)
+  prepared.isRepeated = true
   if (before?.prepared === prepared && before.cursor === null) {
     Object.assign(before, { bound, types, binary, done: null })
-    // The second one of its kind: there will be more.
-    if (reuse) prepared.shape = shapeOf(prepared, before, start, reader.end)
     pg.out.put(bindComplete)
     return null
   }

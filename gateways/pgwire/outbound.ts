@@ -13,6 +13,8 @@ const placesMax = 4096
 
 interface Place {
   bytes: Uint8Array | null
+  /** About; of bytes that are not known yet. */
+  readonly expected: number
 }
 
 export class Outbound {
@@ -44,11 +46,12 @@ export class Outbound {
     this.#bytes += message.length
   }
 
-  /** Keeps a place; the function that is answered fills it. */
-  place(): (message: Uint8Array) => void {
+  /** Keeps a place for about so many bytes; the function that is answered fills it. */
+  place(expected: number): (message: Uint8Array) => void {
     this.#write()
-    const place: Place = { bytes: null }
+    const place: Place = { bytes: null, expected }
     this.#queue.push(place)
+    this.#queuedBytes += expected
     return (message) => {
       place.bytes = message
       this.#advance()
@@ -120,7 +123,7 @@ export class Outbound {
 
   #send(bytes: Uint8Array): void {
     if (this.#queue.length > 0) {
-      this.#queue.push({ bytes })
+      this.#queue.push({ bytes, expected: bytes.length })
       this.#queuedBytes += bytes.length
       return
     }
@@ -133,7 +136,7 @@ export class Outbound {
     const ready = this.#queue.splice(0, empty < 0 ? this.#queue.length : empty)
     const bytes = Buffer.concat(ready.map((place) => place.bytes as Uint8Array))
     if (bytes.length > 0) {
-      this.#queuedBytes = Math.max(0, this.#queuedBytes - bytes.length)
+      this.#queuedBytes -= ready.reduce((sum, { expected }) => sum + expected, 0)
       this.sent += bytes.length
       this.#socket.write(bytes)
     }

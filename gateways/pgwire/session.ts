@@ -44,7 +44,11 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
         pg.connection.state = quietStates[pg.status]
         if (pg.unanswered.length > 0) void answerSyncs(pg)
         const drained = pg.out.flush()
-        if (drained !== null) await drained
+        if (drained !== null) {
+          // What has come meanwhile woke nobody.
+          await drained
+          continue
+        }
         if (inbound.ended) return
         await inbound.wait()
         pg.registry.touch(pg.connection)

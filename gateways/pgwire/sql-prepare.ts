@@ -14,7 +14,8 @@ export function prepareBySql(pg: PgSession, { name, statementText }: PrepareStat
   if (pg.statements.has(name)) throw new PgError('42P05', `prepared statement "${name}" already exists`)
   const [statement] = pg.engine.parse(statementText)
   if (statement === undefined) throw new PgError('42601', 'an empty statement cannot be prepared')
-  pg.statements.set(name, { name, statement, oids: [], description: null, memory: new BindMemory(), shape: null })
+  const fresh = { oids: [], description: null, memory: new BindMemory(), shape: null, isRepeated: false }
+  pg.statements.set(name, { name, statement, ...fresh })
   return 'PREPARE'
 }
 

@@ -46,10 +46,12 @@ export async function storeRows(pg: PgSession): Promise<void> {
   }
 }
 
-/** Keeps the place of an answer to Sync. */
-export function answerLater(pg: PgSession): void {
+const noBytes = Buffer.alloc(0)
+
+/** Keeps the place of answers to so many Syncs, each behind the head. */
+export function answerLater(pg: PgSession, count = 1, head: Uint8Array = noBytes): void {
   pg.synced = pg.transaction.mark()
-  pg.unanswered.push(pg.out.place())
+  pg.unanswered.push({ fill: pg.out.place((head.length + readyForQuery('I').length) * count), count, head })
 }
 
 /** Stores the rows of all Syncs that have not been answered, and answers them. Never rejects. */
@@ -64,7 +66,13 @@ export async function answerSyncs(pg: PgSession): Promise<void> {
     answer = Buffer.concat([failureMessage(pg, error), answer])
   }
   // From the last to the first: so they leave in one write.
-  for (const fill of answers.reverse()) fill(answer)
+  for (const { fill, count, head } of answers.reverse()) {
+    fill(count === 1 && head.length === 0 ? answer : repeated(Buffer.concat([head, answer]), count))
+  }
+}
+
+function repeated(bytes: Buffer, count: number): Buffer {
+  return Buffer.allocUnsafe(bytes.length * count).fill(bytes)
 }
 
 /** Rows have been gathered: stores them in parts when they are too many. Null when there is nothing to wait for. */

@@ -35,7 +35,9 @@ export async function pgWire(
   print: (line: string) => void,
 ): Promise<void> {
   const readable = peers.filter(({ server }) => server.name !== 'unsynced')
-  for (const peer of readable) await fill(peer, rows)
+  if (works.some(({ work, reads }) => reads && (only === null || only === work))) {
+    for (const peer of readable) await fill(peer, rows)
+  }
   for (const { work, share, reads } of works) {
     if (only !== null && only !== work) continue
     const count = work === 'points' ? points : Math.max(1000, Math.round(rows * share))

@@ -53,7 +53,7 @@ const noRows: ReturnType<Engine['begin']> = {
   insert: () => 0,
   insertText: () => -1,
   spill: async () => true,
-  binds: (_parsed, _session, _bytes, at) => ({ binds: 0, at, described: false }),
+  binds: (_parsed, _session, _bytes, at) => ({ binds: 0, at, described: false, synced: false }),
   add: () => {},
   adopt: () => {},
   adopted: 0,
