@@ -41,8 +41,8 @@ export const sqlColumnsMax = 5_000
 export const sqlListMax = 1_000_000
 /** Bytes of one slot handed from the main thread to the writer. */
 export const ingestBlockBytesMax = 1 * MIB
-/** Terms of AND and OR in one statement; a branch of CASE counts as two. More of them overflow generated functions and stacks. */
-export const sqlTermsMax = 2_000
+/** Terms of AND and OR in one statement; a branch of CASE counts as two. */
+export const sqlTermsMax = 50_000
 /** Links of one chain of other operators (`a + b + c ...`) or of set operations. */
 export const sqlChainMax = 1_000
 /** Tables that one line-protocol request may create. */

@@ -1,7 +1,7 @@
 // Writes the instructions of one WebAssembly function, in the order in which they run, and encodes modules. The instruction
 // set is in opcodes.ts; assembler.ts gives it a form that code generators can speak.
 
-import { assert } from '../../base/assert.js'
+import { unsupported } from './fragment.js'
 import {
   type LaneOperation,
   laneOpcodes,
@@ -45,7 +45,7 @@ export interface CodeWriter {
 const typeCodes: Record<ValueType, number> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b }
 const noResult = 0x40
 const end = 0x0b
-/** Indexes take at most two bytes. */
+/** Indexes take at most two bytes. What needs more is no function for a kernel. */
 const localsMax = 16_000
 
 export function codeWriter(params: readonly ValueType[], results: readonly ValueType[]): CodeWriter {
@@ -65,7 +65,7 @@ export function codeWriter(params: readonly ValueType[], results: readonly Value
     params,
     results,
     local: (type) => {
-      assert(locals.length < localsMax, 'a generated function has too many variables')
+      if (locals.length >= localsMax) unsupported('too many variables')
       return params.length + locals.push(type) - 1
     },
     get: (local) => {

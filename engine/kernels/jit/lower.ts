@@ -33,7 +33,12 @@ export interface Parameters {
   readonly constants: Uint8Array[]
   /** The caller's numbers of lookup tables. */
   readonly lookups: number[]
+  /** Parts lowered so far. */
+  parts?: number
 }
+
+/** Parts of one fragment. Larger ones take a long time to compile, and more variables than a function may have. */
+export const fragmentPartsMax = 3_000
 
 const kinds: Partial<Record<ColumnType, readonly [Kind, Missing]>> = {
   BOOLEAN: ['mask', 'never'],
@@ -72,6 +77,8 @@ export function literal(value: boolean): Node {
 
 /** The node of an expression; throws Unsupported. */
 export function lower(expression: FragmentExpression, parameters: Parameters): Node {
+  parameters.parts = (parameters.parts ?? 0) + 1
+  if (parameters.parts > fragmentPartsMax) return unsupported('a large expression')
   switch (expression.kind) {
     case 'column':
       return columnNode(expression.index, parameters)
@@ -144,6 +151,7 @@ const membersMax = 16
 
 function lowerCall(name: string, args: Args, type: DataType, parameters: Parameters): Node {
   if (name === 'between') return lowerBetween(args, parameters)
+  if ((name === 'in' || name === 'in_values') && args.length > membersMax + 1) return unsupported('a long list')
   const nodes = args.map((arg) => lower(arg, parameters))
   if (comparisons.has(name)) return compare(name, nodes)
   switch (name) {
@@ -234,7 +242,7 @@ function within(subject: Node, low: Node, high: Node): Node {
 }
 
 function lowerIn([subject, ...members]: readonly Node[]): Node {
-  if (subject === undefined || members.length > membersMax) return unsupported('a long list')
+  if (subject === undefined) return unsupported('no subject')
   return members.map((member) => compare('=', [subject, member])).reduce((a, b) => logic('or', a, b), literal(false))
 }
 

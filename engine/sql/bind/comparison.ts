@@ -280,12 +280,18 @@ function quantifiedElements(
   })
 }
 
+/** Longer lists are those of IN. */
+const eachMax = 16
+
 /** `a = any(b, c)` is `a = b or a = c`, `a < all(b, c)` is `a < b and a < c`. */
 function bindEach(
   { operator, quantifier, left, position }: ast.QuantifiedExpression,
   elements: readonly ast.Expression[],
   scope: ExpressionScope,
 ): Expression {
+  const negated = operator === '<>' && quantifier === 'all'
+  if (elements.length > eachMax && (negated || (operator === '=' && quantifier === 'any')))
+    return bindIn({ kind: 'in', position, negated, operand: left, set: elements, bare: false }, scope)
   const neutral: ast.Expression = { kind: 'boolean', position, value: quantifier === 'all' }
   const whole = elements
     .map((right): ast.Expression => ({ kind: 'binary', operator, left, right, position }))

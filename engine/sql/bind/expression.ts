@@ -7,6 +7,7 @@ import { dataType } from '../../types/column-types.js'
 import { typeName } from '../functions/compare.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, WindowCall } from '../plan/plan.js'
+import { gatherAlternatives } from './alternatives.js'
 import { bindArray, bindField, bindSubscript } from './array.js'
 import type { BindContext } from './bind-context.js'
 import { bindCall } from './call.js'
@@ -229,22 +230,30 @@ function negated(operator: string, expression: ast.BinaryExpression, scope: Expr
 
 /** A chain of one operator becomes one list, so that a thousand of them need no thousand levels. */
 function bindLogic(expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
-  const operands: ast.Expression[] = []
-  let left: ast.Expression = expression
-  while (left.kind === 'binary' && left.operator === expression.operator) {
-    operands.push(left.right)
-    left = left.left
-  }
-  operands.push(left)
-  const values = operands.reverse().map((operand) => bindExpression(operand, scope))
+  const values = chained(expression, expression.operator).map((operand) => bindExpression(operand, scope))
   if (isUnknown(expression.operator, values)) return constantOf(null, dataType('STRING'), expression.position)
   const bound = values.map(booleanOperand)
-  return bound
-    .slice(1)
-    .reduce(
-      (sum, next) => scalarCall(expression.operator, [sum, next], expression.position, scope.context),
-      bound[0] as Expression,
-    )
+  return joined(expression, expression.operator === 'or' ? gatherAlternatives(bound) : bound, scope)
+}
+
+/** The operands of a chain from left to right, however it is nested. */
+function chained(expression: ast.Expression, operator: ast.BinaryOperator): ast.Expression[] {
+  const operands: ast.Expression[] = []
+  const open = [expression]
+  for (let part = open.pop(); part !== undefined; part = open.pop()) {
+    if (part.kind === 'binary' && part.operator === operator) open.push(part.right, part.left)
+    else operands.push(part)
+  }
+  return operands
+}
+
+/** Long chains become balanced trees, which nobody who walks them overflows the stack with. */
+function joined(chain: ast.BinaryExpression, values: readonly Expression[], scope: ExpressionScope): Expression {
+  const join = (left: Expression, right: Expression): Expression =>
+    scalarCall(chain.operator, [left, right], chain.position, scope.context)
+  if (values.length <= 8) return values.slice(1).reduce(join, values[0] as Expression)
+  const middle = values.length >>> 1
+  return join(joined(chain, values.slice(0, middle), scope), joined(chain, values.slice(middle), scope))
 }
 
 /** NULL literals among constants that do not decide: `true and null`. */

@@ -8,6 +8,7 @@
 //
 // Generated kernels take over whole trees where they can (compiled-expression.ts).
 
+import { fragmentPartsMax } from '../../kernels/jit/lower.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { visitExpression } from '../bind/walk-expression.js'
@@ -55,6 +56,7 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
     compileTimePart(expression, context, compile) ??
     compileTextMatch(expression, context, compile) ??
     compileGenerated(expression, context) ??
+    compileHalves(expression, context) ??
     compileLoop(expression, context) ??
     compileRows(expression, context)
   )
@@ -71,6 +73,37 @@ function textColumnOf(expression: Expression): number {
     column = part.index
   })
   return texts && column >= 0 && isPure(expression) ? column : -1
+}
+
+/** AND and OR of more than a kernel holds: both sides on their own, as often as it takes. */
+function compileHalves(call: Extract<Expression, { kind: 'call' }>, context: ExecContext): VectorEvaluator | undefined {
+  const [left, right] = call.args
+  const isLogic = call.name === 'and' || call.name === 'or'
+  if (context.jit === null || !isLogic || left === undefined || right === undefined) return undefined
+  if (partsOf(call, fragmentPartsMax) <= fragmentPartsMax) return undefined
+  const [first, second] = [compileVector(left, context), compileVector(right, context)]
+  const { memory, space } = context
+  const address = space.take(context.rowsMax ?? batchRowsMax)
+  return (batch) => {
+    const [a, b] = [first(batch).address, second(batch).address]
+    const { u8 } = memory
+    if (call.name === 'and')
+      for (let row = 0; row < batch.rows; row++) u8[address + row] = (u8[a + row] as number) & (u8[b + row] as number)
+    else
+      for (let row = 0; row < batch.rows; row++) u8[address + row] = (u8[a + row] as number) | (u8[b + row] as number)
+    return { type: call.type, address, dictionary: 0 }
+  }
+}
+
+/** Calls, columns and constants of an expression; counting ends soon after `max`. */
+function partsOf(expression: Expression, max: number): number {
+  let parts = 1
+  if (expression.kind === 'call')
+    for (const argument of expression.args) {
+      if (parts > max) break
+      parts += partsOf(argument, max - parts)
+    }
+  return parts
 }
 
 /** The columns that an expression reads, ascending. */

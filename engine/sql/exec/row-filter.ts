@@ -23,12 +23,15 @@ export interface FilterInput {
   readonly dictionaryOf: (column: number) => number
 }
 
+/** Conditions that are tried one by one: each is compiled for it. */
+const quickMax = 200
+
 export function compileFilter(context: ExecContext, predicate: Expression, input: FilterInput): RowFilter {
   const columns = columnsOf(predicate)
   const quick: Expression[] = []
   const slow: Expression[] = []
   for (const part of conjuncts(predicate)) {
-    if (context.jit !== null && generated(context, part, input) !== null) quick.push(part)
+    if (context.jit !== null && quick.length < quickMax && generated(context, part, input) !== null) quick.push(part)
     else slow.push(part)
   }
   // `and` is true only when all parts are: their order does not matter but for errors, which generated code has none of.

@@ -86,6 +86,8 @@ function compileCall(call: Call, evaluation: Evaluation): Evaluator {
       return compileCast(call, evaluation)
     case 'in_list':
       return compileInList(call, evaluation)
+    case 'in':
+      return compileMembers(call, evaluation)
     case 'exists':
       return compileFirst(call, evaluation)
     case 'and':
@@ -130,6 +132,21 @@ function compileInList(call: Call, evaluation: Evaluation): Evaluator {
   }
 }
 
+/** The members are constants: a set, made at the first row. */
+function compileMembers(call: Call, evaluation: Evaluation): Evaluator {
+  const source = compileFirst(call, evaluation)
+  let members: ReadonlySet<unknown> | null = null
+  return (row) => {
+    members ??= new Set(call.args.slice(1).map((member) => memberKey(compileExpression(member, evaluation)([]))))
+    return members.has(memberKey(source(row)))
+  }
+}
+
+/** Values of one type: sets tell numbers and texts apart as `=` does. */
+function memberKey(value: Value): unknown {
+  return typeof value === 'object' && value !== null ? keyText(value) : value
+}
+
 function compileLogic(call: Call, evaluation: Evaluation): Evaluator {
   const parts = call.args.map((argument) => compileExpression(argument, evaluation))
   if (call.name === 'and') return (row) => parts.every((part) => part(row) === true)
@@ -140,11 +157,40 @@ function compileCase(call: Call, evaluation: Evaluation): Evaluator {
   const parts = call.args.map((argument) => compileExpression(argument, evaluation))
   const otherwise = parts.length % 2 === 1 ? parts[parts.length - 1] : undefined
   const missing = nullOf(call.type)
+  const jump = jumpOf(call)
+  if (jump !== null) {
+    return (row) => {
+      const index = jump.results.get(memberKey(row[jump.column] ?? null))
+      return (index === undefined ? otherwise : parts[index])?.(row) ?? missing
+    }
+  }
   return (row) => {
     for (let index = 0; index + 1 < parts.length; index += 2)
       if (parts[index]?.(row) === true) return parts[index + 1]?.(row) ?? missing
     return otherwise === undefined ? missing : otherwise(row)
   }
+}
+
+/** Fewer branches are tried one after the other. */
+const jumpMin = 16
+
+/** Of a CASE that compares one column with constants, by `=`: where the result for a value is among the arguments. */
+function jumpOf({ args }: Call): { readonly column: number; readonly results: ReadonlyMap<unknown, number> } | null {
+  if (args.length < jumpMin * 2) return null
+  const results = new Map<unknown, number>()
+  let column = -1
+  for (let index = 0; index + 1 < args.length; index += 2) {
+    const condition = args[index]
+    if (condition?.kind !== 'call' || condition.name !== '=') return null
+    const [left, right] = condition.args
+    const [subject, value] = left?.kind === 'column' ? [left, right] : [right, left]
+    if (subject?.kind !== 'column' || value?.kind !== 'constant') return null
+    if (column >= 0 && subject.index !== column) return null
+    column = subject.index
+    const key = memberKey(value.value)
+    if (!results.has(key)) results.set(key, index + 1)
+  }
+  return { column, results }
 }
 
 function compileCoalesce(call: Call, evaluation: Evaluation): Evaluator {
