@@ -127,10 +127,23 @@ function marked(
 function bindAggregate(call: ast.Call, scope: ExpressionScope): Expression {
   if (scope.aggregates === null) throw new SqlError('Aggregate function cannot be passed as an argument', call.position)
   const aggregate = aggregateCall(call, { ...scope, aggregates: null, windows: null })
-  const key = aggregateKey(aggregate)
-  let index = scope.aggregates.findIndex((other) => aggregateKey(other) === key)
-  if (index < 0) index = scope.aggregates.push(aggregate) - 1
+  const index = placeOf(aggregate, scope.aggregates)
   return marked(aggregateMark, { index, type: aggregate.type, position: call.position })
+}
+
+/** Where the aggregates of a list are, by their keys: a list may have thousands. */
+const places = new WeakMap<AggregateCall[], Map<string, number>>()
+
+function placeOf(aggregate: AggregateCall, aggregates: AggregateCall[]): number {
+  const known = places.get(aggregates) ?? new Map<string, number>()
+  places.set(aggregates, known)
+  // Others may have been added without this function.
+  for (let index = known.size; index < aggregates.length; index++)
+    known.set(aggregateKey(aggregates[index] as AggregateCall), index)
+  const key = aggregateKey(aggregate)
+  const place = known.get(key) ?? aggregates.push(aggregate) - 1
+  known.set(key, place)
+  return place
 }
 
 function aggregateKey({ name, args, orderBy = [] }: AggregateCall): string {

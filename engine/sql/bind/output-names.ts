@@ -18,22 +18,23 @@ export interface NamingRules {
   readonly forDrivers: boolean
 }
 
+interface Spelling extends NamingRules {
+  /** The statement has what is named as it is written. */
+  readonly respelt: boolean
+}
+
 export function outputNames(items: readonly NamedItem[], rules: NamingRules): string[] {
+  const respelt = /::\s*float\b|<>/i.test(rules.sql)
   const taken = new Set<string>()
   const counts = new Map<string, number>()
   return items.map((item) => {
-    const name = uniqueName(item, taken, counts, rules)
+    const name = uniqueName(item, taken, counts, { ...rules, respelt })
     taken.add(name.toLowerCase())
     return name
   })
 }
 
-function uniqueName(
-  item: NamedItem,
-  taken: ReadonlySet<string>,
-  counts: Map<string, number>,
-  rules: NamingRules,
-): string {
+function uniqueName(item: NamedItem, taken: ReadonlySet<string>, counts: Map<string, number>, rules: Spelling): string {
   if (item.alias !== null) {
     if (taken.has(item.alias.name.toLowerCase()))
       throw new SqlError(`Duplicate column [name=${item.alias.name}]`, item.alias.position)
@@ -53,10 +54,10 @@ function uniqueName(
 /** Of an expression without alias. */
 const shownCharactersMax = 64
 
-function writtenName(expression: Expression, { sql, forDrivers }: NamingRules): string {
+function writtenName(expression: Expression, { sql, forDrivers, respelt }: Spelling): string {
   if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
   if (forDrivers && expression.kind === 'call' && isOfDrivers(expression)) return expression.name.toLowerCase()
-  const text = expressionText(asWritten(expression, sql))
+  const text = expressionText(respelt ? asWritten(expression, sql) : expression)
   return text.includes('.') ? `"${text.slice(0, shownCharactersMax - 3)}"` : text.slice(0, shownCharactersMax)
 }
 
@@ -69,7 +70,6 @@ function isOfDrivers({ name, args, over }: Extract<Expression, { kind: 'call' }>
 
 /** `x::float` is a cast to DOUBLE and is named so; `<>` is named as it is written. */
 function asWritten(expression: Expression, sql: string): Expression {
-  if (!/::\s*float\b|<>/i.test(sql)) return expression
   return JSON.parse(JSON.stringify(expression), (_key, value: unknown) => {
     if (isUnequal(value) && sql.startsWith('<>', value.position)) return { ...value, operator: writtenUnequal }
     if (!isCast(value) || value.type.name !== 'float' || !sql.startsWith('::', value.position)) return value

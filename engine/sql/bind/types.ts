@@ -223,8 +223,18 @@ export function unionType(left: DataType, right: DataType): DataType {
   return common ?? dataType('STRING')
 }
 
+const keys = new WeakMap<Expression, string>()
+
 /** A text that is equal for equal expressions. */
 export function expressionKey(expression: Expression): string {
+  const known = keys.get(expression)
+  if (known !== undefined) return known
+  const key = keyText(expression)
+  keys.set(expression, key)
+  return key
+}
+
+function keyText(expression: Expression): string {
   return JSON.stringify(expression, (name, value: unknown) => {
     if (name === 'position') return undefined
     if (typeof value === 'bigint') return `${value}n`

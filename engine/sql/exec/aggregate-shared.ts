@@ -26,6 +26,7 @@ import {
   sharedScan,
 } from './share-rows.js'
 import { soloSharing } from './share-solo.js'
+import { eachPiece, shortContext } from './short-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
@@ -71,7 +72,7 @@ export function sharedAggregate(context: ExecContext, plan: AggregatePlan, dense
   const pull = (): Pull => {
     if (stage !== 'over') return advance()
     const { grouping } = total
-    const rows = Math.min(batchRowsMax, total.count - next)
+    const rows = Math.min(output.rowsMax, total.count - next)
     if (rows <= 0) return null
     const from = next
     next += rows
@@ -96,7 +97,7 @@ export function helpAggregate(
 /** Only sums, counts, means and extremes of numbers can be added up. */
 function isMergeable(context: ExecContext, plan: AggregatePlan): boolean {
   const space = context.space.child()
-  const states = createStates({ ...context, space }, plan.aggregates)
+  const states = createStates({ ...context, space, rowsMax: 64 }, plan.aggregates)
   space.freeAll()
   return states.every(({ partial }) => partial !== undefined)
 }
@@ -136,10 +137,11 @@ class Groups implements ChunkRows {
     const { keys, aggregates } = shape
     this.#context = context
     this.#shape = shape
+    const own = shortContext(context, aggregates.length)
     this.#keys = keys.map((key) => compileVector(key, context))
     const types = keys.map(({ type }) => type)
     this.grouping = keys.length > 0 ? createGrouping(context, types, dense) : null
-    this.states = createStates(context, aggregates)
+    this.states = createStates(own, aggregates)
     this.#zeros = keys.length > 0 ? 0 : context.space.take(batchRowsMax * 4)
     if (this.#zeros !== 0) context.memory.u8.fill(0, this.#zeros, this.#zeros + batchRowsMax * 4)
   }
@@ -158,7 +160,9 @@ class Groups implements ChunkRows {
       this.#keys.map((evaluate) => evaluate(batch)),
       batch.rows,
     )
-    for (const state of this.states) state.add(batch, this.#ids, this.#size)
+    eachPiece(batch, this.states.length, (piece, from) => {
+      for (const state of this.states) state.add(piece, this.#ids + from * 4, this.#size)
+    })
   }
 
   result(): number {

@@ -8,9 +8,10 @@ import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
 import { createGrouping } from './group-keys.js'
 import type { GroupStates } from './group-states.js'
+import { rowsFor } from './short-batches.js'
 import { TextHeap } from './text-heap.js'
 import { writeValue } from './values.js'
-import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
+import { type Batch, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
 export interface AggregateShape {
   readonly columns: readonly PlanColumn[]
@@ -49,7 +50,7 @@ export function aggregateOperator(
       return 'working'
     }
     const total = groups === null ? 1 : groups.count
-    const rows = Math.min(batchRowsMax, total - next)
+    const rows = Math.min(output.rowsMax, total - next)
     if (rows <= 0) return null
     const from = next
     next += rows
@@ -61,6 +62,8 @@ export function aggregateOperator(
 
 /** Turns states into vectors, behind vectors of keys. */
 export class ResultColumns {
+  /** Rows of one batch at most. */
+  readonly rowsMax: number
   readonly #context: ExecContext
   readonly #columns: readonly PlanColumn[]
   readonly #states: readonly GroupStates[]
@@ -71,7 +74,8 @@ export class ResultColumns {
     this.#context = context
     this.#columns = shape.columns.slice(shape.columns.length - states.length)
     this.#states = states
-    this.#addresses = this.#columns.map(({ type }) => context.space.take(batchRowsMax * widthOf(type)))
+    this.rowsMax = rowsFor(shape.columns.length)
+    this.#addresses = this.#columns.map(({ type }) => context.space.take(this.rowsMax * widthOf(type)))
     this.#heap = new TextHeap(context.space)
   }
 

@@ -25,6 +25,7 @@ import { scanOperator } from './scan.js'
 import { orderedScanOperator } from './scan-ordered.js'
 import { scanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
+import { shortBatches, shortContext } from './short-batches.js'
 import { sortOperator } from './sort.js'
 import { sharedSort } from './sort-shared.js'
 import { batchRowsMax, type Operator } from './vector.js'
@@ -55,8 +56,8 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
       return (
         seededRows(context, plan) ??
         projectOperator(
-          narrowed(seeded(context, plan.input), plan.input),
-          buildOperator(context, plan.input),
+          shortContext(narrowed(seeded(context, plan.input), plan.input), plan.expressions.length),
+          shortBatches(buildOperator(context, plan.input), plan.expressions.length),
           plan.expressions,
         )
       )
@@ -177,7 +178,9 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const dense = readsOneTable(input)
   const shared = sharedAggregate(context, plan, dense)
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
-  return noted(context, 'hash table', aggregateOperator(context, buildOperator(context, input), plan, dense))
+  const work = plan.keys.length + plan.aggregates.length
+  const rows = shortBatches(buildOperator(context, input), work)
+  return noted(context, 'hash table', aggregateOperator(shortContext(context, work), rows, plan, dense))
 }
 
 function noted(context: ExecContext, kernel: string, operator: Operator): Operator {
@@ -190,11 +193,9 @@ function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
   const shape = input.kind === 'scan' ? scanShape(context, input) : null
   const fused = shape === null ? undefined : sampleFragmentOperator(context, plan, shape)
   if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
-  return noted(
-    context,
-    'hash table',
-    sampleOperator(context, buildOperator(context, input), plan, readsOneTable(input)),
-  )
+  const work = plan.keys.length + plan.aggregates.length
+  const rows = shortBatches(buildOperator(context, input), work)
+  return noted(context, 'hash table', sampleOperator(shortContext(context, work), rows, plan, readsOneTable(input)))
 }
 
 function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {

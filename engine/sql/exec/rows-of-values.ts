@@ -4,6 +4,7 @@ import { widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
+import { rowsFor } from './short-batches.js'
 import { TextHeap } from './text-heap.js'
 import { writeValue } from './values.js'
 import { batchRowsMax, type Operator, type Vector } from './vector.js'
@@ -24,7 +25,7 @@ export function valuesOperator(
   const heap = new TextHeap(space)
   let vectors: readonly Vector[] | null = null
   let next = 0
-  const rowsMax = Math.max(1, Math.min(total, batchRowsMax))
+  const rowsMax = Math.max(1, Math.min(total, rowsFor(columns.length)))
   return {
     pull: () => {
       const chunk = rows(next, rowsMax)
