@@ -307,6 +307,11 @@ class StreamMerge {
   }
 
   #stretchBatch(stretch: { readonly stream: Stream; rows: number }): Pull {
+    // Rows that have gone out may have shown that the rest of their piece is not wanted.
+    if (stretch.rows > 0 && this.#skips(stretch.stream.piece as Piece)) {
+      stretch.stream.take(stretch.rows)
+      stretch.rows = 0
+    }
     const rows = Math.min(this.#batchRows, stretch.rows)
     this.#batchRows = Math.min(batchRowsMax, this.#batchRows * 2)
     if (rows === 0) {
