@@ -39,7 +39,7 @@ const steadyOver: Record<string, SampleInterval['unit']> = {
 
 const int32Min = -0x8000_0000
 
-interface Part {
+export interface TimePart {
   readonly unit: SampleInterval['unit']
   readonly time: Expression
   /** The call over a single column that holds the timestamp. */
@@ -72,7 +72,8 @@ export function compileTimePart(
   }
 }
 
-function timePart(call: Call): Part | undefined {
+/** undefined: the call asks for no part of a timestamp. */
+export function timePart(call: Call): TimePart | undefined {
   const [first, second] = call.args
   if (first === undefined || call.args.length > 2) return undefined
   const argument = (time: Expression): Expression => ({
@@ -91,7 +92,8 @@ function timePart(call: Call): Part | undefined {
   return unit && { unit, time: second, call: { ...call, args: [first, argument(second)] } }
 }
 
-function partEvaluator({ call }: Part, context: ExecContext): (ts: bigint) => number {
+/** The part that holds a timestamp, int32Min for none. */
+export function partEvaluator({ call }: TimePart, context: ExecContext): (ts: bigint) => number {
   const evaluate = compileExpression(call, context.evaluation)
   const row: Value[] = []
   return (ts) => {

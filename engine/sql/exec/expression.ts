@@ -2,7 +2,7 @@
 //
 //   columns and constants   no work per row
 //   one symbol column       evaluated once per dictionary entry, then looked up by id
-//   one column of texts     the same where the texts are coded (coded-texts.ts)
+//   one column of texts     the same where the texts are coded (text-answers.ts)
 //   typed loops             arithmetic, comparison and logic of small numbers (expression-loops.ts)
 //   rows                    the interpreter of sql/functions, value by value: right for everything
 //
@@ -14,7 +14,6 @@ import type { Value } from '../../types/value.js'
 import { visitExpression } from '../bind/walk-expression.js'
 import { compileExpression, scalarOf } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
-import { oncePerText } from './coded-texts.js'
 import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
 import { compileFloor } from './expression-floor.js'
@@ -23,6 +22,7 @@ import { compileTextMatch } from './expression-texts.js'
 import { compileTimePart } from './expression-times.js'
 import type { QuerySpace } from './query-space.js'
 import { matchEntries, wantedTexts } from './symbol-matches.js'
+import { oncePerText } from './text-answers.js'
 import { TextHeap } from './text-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from './values.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'

@@ -14,7 +14,7 @@ import type { AggregateCall, Expression, Plan } from '../plan/plan.js'
 import type { Bucket, Buckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
-import { bucketCount, type DenseKey, denseKey, floorBuckets } from './fragment-keys.js'
+import { type BucketKey, bucketCount, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
 import { FragmentInputs } from './fragments.js'
 import type { Piece, Run } from './pieces.js'
 import type { ScanShape } from './scan-slices.js'
@@ -173,8 +173,9 @@ interface Grouping {
   readonly keys: readonly DenseKey[]
   readonly groups: number
   readonly buckets: Buckets | null
-  /** Where the bucket stands among the keys; -1 when it is none of them. */
+  /** Where a key that goes by bucket stands among the keys; -1 when none does. */
   readonly bucketPlace: number
+  readonly keyOf: BucketKey['keyOf']
 }
 
 function groupingOf(
@@ -187,20 +188,23 @@ function groupingOf(
   const keys: DenseKey[] = []
   let { buckets } = query
   let bucketPlace = -1
+  let keyOf: BucketKey['keyOf'] = (start) => start
   for (const [place, key] of query.keys.entries()) {
     const dense = denseKey({ context, shape, inputs }, key)
-    const floor = dense === undefined && buckets === null ? floorBuckets(shape, key) : undefined
+    const timed = dense === undefined && buckets === null ? bucketKey({ context, shape, inputs }, key) : undefined
     if (dense !== undefined) keys.push({ ...dense, place, count: counts?.[keys.length] ?? dense.count })
-    else if (floor === undefined) return undefined
+    else if (timed === undefined) return undefined
     else {
-      buckets = floor
+      buckets = timed.buckets
+      keyOf = timed.keyOf
       bucketPlace = place
     }
   }
-  return { keys, groups: keys.reduce((product, { count }) => product * count, 1), buckets, bucketPlace }
+  return { keys, groups: keys.reduce((product, { count }) => product * count, 1), buckets, bucketPlace, keyOf }
 }
 
 interface Slot {
+  /** The first one of those that share the slot. */
   readonly bucket: Bucket | null
   readonly total: number
 }
@@ -209,7 +213,8 @@ class DenseAggregation implements FragmentRun {
   readonly #context: ExecContext
   readonly #query: DenseQuery
   readonly #lead: LeadRun
-  readonly #slots = new Map<bigint, Slot>()
+  /** By the value of the key that goes by bucket. */
+  readonly #slots = new Map<Value, Slot>()
   readonly #firstRows = new Map<number, number>()
 
   constructor(context: ExecContext, plan: Plan, query: DenseQuery) {
@@ -231,11 +236,13 @@ class DenseAggregation implements FragmentRun {
   }
 
   *slots(): Iterable<FragmentSlot> {
-    const ordered = [...this.#slots].sort(([a], [b]) => (a < b ? -1 : 1))
+    const ordered = [...this.#slots.values()].sort((a, b) =>
+      (a.bucket?.start ?? 0n) < (b.bucket?.start ?? 0n) ? -1 : 1,
+    )
     const groups = this.groups()
     const { countWord, recordWords } = countsOf(this.#query)
     const { u32 } = this.#context.memory
-    for (const [, { bucket, total }] of ordered) {
+    for (const { bucket, total } of ordered) {
       const present = groups.filter((group) => u32[(total >>> 2) + group * recordWords + countWord] !== 0)
       const all = this.#query.keys.length === 0 && bucket === null ? [0] : present
       if (all.length === 0) continue
@@ -244,7 +251,7 @@ class DenseAggregation implements FragmentRun {
   }
 
   keysOf(group: number, bucket: Bucket | null): readonly Value[] {
-    const { keys, bucketPlace } = this.#query
+    const { keys, bucketPlace, keyOf } = this.#query
     let rest = group
     const values: Value[] = []
     for (const { count, valueAt, place } of keys) {
@@ -252,7 +259,7 @@ class DenseAggregation implements FragmentRun {
       rest = (rest - part) / count
       values[place] = valueAt(part)
     }
-    if (bucketPlace >= 0) values[bucketPlace] = bucket?.start ?? null
+    if (bucketPlace >= 0) values[bucketPlace] = bucket === null ? null : keyOf(bucket.start)
     return values
   }
 
@@ -262,13 +269,13 @@ class DenseAggregation implements FragmentRun {
   }
 
   #slotOf(bucket: Bucket | null): Slot {
-    const start = bucket?.start ?? 0n
-    const known = this.#slots.get(start)
+    const { fragment, groups, keyOf } = this.#query
+    const value = bucket === null ? null : keyOf(bucket.start)
+    const known = this.#slots.get(value)
     if (known !== undefined) return known
-    const { fragment, groups } = this.#query
     const slot = { bucket, total: this.#context.space.keep(fragment.stateBytes(groups)) }
     fragment.init(slot.total, groups)
-    this.#slots.set(start, slot)
+    this.#slots.set(value, slot)
     return slot
   }
 

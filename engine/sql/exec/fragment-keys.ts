@@ -9,9 +9,12 @@ import type { Expression } from '../plan/plan.js'
 import { type Buckets, calendarBuckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { constantInterval } from './expression-floor.js'
+import { partEvaluator, timePart } from './expression-times.js'
 import type { FragmentInputs } from './fragments.js'
 import type { Run } from './pieces.js'
 import type { ScanShape } from './scan-slices.js'
+
+type Call = Extract<Expression, { kind: 'call' }>
 
 export interface DenseKey {
   /** Which of the keys of the result this is. */
@@ -52,15 +55,36 @@ function symbolKey({ context, shape, inputs }: KeySource, expression: Expression
   }
 }
 
-/** timestamp_floor('1h', ts) over the designated timestamp. */
-export function floorBuckets({ columnIds, snapshot }: ScanShape, expression: Expression): Buckets | undefined {
-  if (expression.kind !== 'call' || expression.args.length !== 2) return undefined
-  const interval = constantInterval(expression.name, expression.args[0])
-  const time = expression.args[1]
+/** A key that holds throughout a bucket of time. */
+export interface BucketKey {
+  readonly buckets: Buckets
+  /** The key's value; several buckets may have the same. */
+  readonly keyOf: (start: bigint) => Value
+}
+
+/** timestamp_floor('1h', ts), hour(ts) and their like over the designated timestamp. */
+export function bucketKey(source: KeySource, expression: Expression): BucketKey | undefined {
+  if (expression.kind !== 'call') return undefined
+  return floorKey(source, expression) ?? partKey(source, expression)
+}
+
+function floorKey({ shape }: KeySource, { name, args }: Call): BucketKey | undefined {
+  const [unit, time, ...more] = args
+  const interval = more.length === 0 && time !== undefined ? constantInterval(name, unit) : null
+  if (interval === null || !isOwnTime(shape, time)) return undefined
+  return { buckets: calendarBuckets(interval, time.type.name as TimestampUnit), keyOf: (start) => start }
+}
+
+function partKey({ context, shape }: KeySource, call: Call): BucketKey | undefined {
+  const part = call.type.name === 'INT' ? timePart(call) : undefined
+  if (part === undefined || !isOwnTime(shape, part.time)) return undefined
+  const unit = part.time.type.name as TimestampUnit
+  return { buckets: calendarBuckets({ count: 1, unit: part.unit }, unit), keyOf: partEvaluator(part, context) }
+}
+
+function isOwnTime({ columnIds, snapshot }: ScanShape, time: Expression | undefined): time is Expression {
   const { timestampId } = snapshot.version.schema
-  if (interval === null || time?.kind !== 'column' || timestampId < 0) return undefined
-  if (columnIds[time.index] !== timestampId) return undefined
-  return calendarBuckets(interval, time.type.name as TimestampUnit)
+  return time?.kind === 'column' && timestampId >= 0 && columnIds[time.index] === timestampId
 }
 
 /** About how many buckets the rows of the runs can have. */

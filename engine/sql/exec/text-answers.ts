@@ -1,0 +1,83 @@
+// Expressions over one column of coded texts: asked once for each distinct text, then found by number.
+
+import { type DataType, widthOf } from '../../types/column-types.js'
+import { type CodedTexts, codedTexts, sameTexts } from './coded-texts.js'
+import type { ExecContext } from './context.js'
+import { type Batch, batchRowsMax, type Vector } from './vector.js'
+
+type Evaluator = (batch: Batch) => Vector
+
+/** So many rows for one entry are asked before all entries are. */
+const entriesPerRow = 4
+
+/** What `evaluate` makes of one column of texts, made once for each distinct text where that is less work. */
+export function oncePerText(context: ExecContext, type: DataType, column: number, evaluate: Evaluator): Evaluator {
+  const { space, kernels } = context
+  const width = widthOf(type)
+  const answers = new TextAnswers(context, type, column, evaluate)
+  let out = 0
+  return (batch) => {
+    const vector = batch.vectors[column] as Vector
+    const texts = codedTexts(vector)
+    if (texts === undefined || !answers.readyFor(vector.type, texts, batch.rows)) return evaluate(batch)
+    if (out === 0) out = space.take((context.rowsMax ?? batchRowsMax) * width)
+    kernels.sort.gather(width, answers.table, texts.codes, batch.rows, out)
+    return { type, address: out, dictionary: answers.dictionary }
+  }
+}
+
+class TextAnswers {
+  table = 0
+  /** Of answers that are symbols. */
+  dictionary = 0
+  readonly #context: ExecContext
+  readonly #type: DataType
+  readonly #column: number
+  readonly #evaluate: Evaluator
+  #of: CodedTexts | null = null
+  #bytes = 0
+  #rows = 0
+  #state: 'waiting' | 'ready' | 'failed' = 'waiting'
+
+  constructor(context: ExecContext, type: DataType, column: number, evaluate: Evaluator) {
+    this.#context = context
+    this.#type = type
+    this.#column = column
+    this.#evaluate = evaluate
+  }
+
+  readyFor(type: DataType, texts: CodedTexts, rows: number): boolean {
+    if (!sameTexts(texts, this.#of)) {
+      this.#of = texts
+      this.#rows = 0
+      this.#state = 'waiting'
+    }
+    this.#rows += rows
+    if (this.#state === 'waiting' && this.#rows * entriesPerRow >= texts.count) this.#fill(type, texts)
+    return this.#state === 'ready'
+  }
+
+  #fill(type: DataType, { entries, count }: CodedTexts): void {
+    const { space, memory } = this.#context
+    const width = widthOf(this.#type)
+    if (this.#bytes < count * width) {
+      if (this.table !== 0) space.give(this.table)
+      this.#bytes = count * width
+      this.table = space.take(this.#bytes + 64)
+    }
+    const vectors: Vector[] = []
+    try {
+      for (let from = 0; from < count; from += batchRowsMax) {
+        const rows = Math.min(batchRowsMax, count - from)
+        vectors[this.#column] = { type, address: entries + from * 8, dictionary: 0 }
+        const { address, dictionary } = this.#evaluate({ rows, vectors })
+        memory.u8.copyWithin(this.table + from * width, address, address + rows * width)
+        this.dictionary = dictionary
+      }
+      this.#state = 'ready'
+    } catch {
+      // A text that no asked row has may be one that the expression fails at.
+      this.#state = 'failed'
+    }
+  }
+}
