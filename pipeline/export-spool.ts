@@ -1,13 +1,9 @@
-// A result that must be complete before its first byte leaves: kept in memory while it is small, else in a file of the
-// directory for temporary files. The file has no name any more once it is open, so that nothing is left behind.
+// A result that must be complete before its first byte leaves: kept in memory while it is small, else in a file.
 
-import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { SpoolFile } from './spool-file.js'
 
 /** Results up to this size stay in memory. */
 const memoryBytesMax = 1024 * 1024
-const readBytes = 256 * 1024
 
 export interface SpooledFile {
   readonly bytes: number
@@ -17,8 +13,6 @@ export interface SpooledFile {
   readonly close: () => Promise<void>
 }
 
-let nextNumber = 1
-
 /** Takes all blocks; rejects with what ends them, or with the error of the disk. */
 export async function spoolBlocks(
   blocks: AsyncIterable<Uint8Array>,
@@ -27,16 +21,20 @@ export async function spoolBlocks(
 ): Promise<SpooledFile> {
   const kept: Buffer[] = []
   let bytes = 0
-  let file: FileHandle | null = null
+  let file: SpoolFile | null = null
   try {
     for await (const block of blocks) {
       signal.throwIfAborted()
       if (file === null && bytes + block.length > memoryBytesMax) {
-        file = await unnamedFile(directory)
-        await writeAll(file, Buffer.concat(kept.splice(0)), 0)
+        file = await SpoolFile.open(directory)
+        for (const part of kept.splice(0)) await file.append(part)
       }
       if (file === null) kept.push(Buffer.from(block))
-      else await writeAll(file, block, bytes)
+      else {
+        await file.append(block)
+        // The block is the next one's when this turn ends.
+        await file.flush()
+      }
       bytes += block.length
     }
   } catch (error) {
@@ -45,28 +43,9 @@ export async function spoolBlocks(
   }
   if (file === null) return { bytes, read: () => inMemory(kept), close: async () => {} }
   const opened = file
-  return { bytes, read: () => fromFile(opened), close: () => opened.close() }
-}
-
-async function unnamedFile(directory: string): Promise<FileHandle> {
-  await mkdir(directory, { recursive: true })
-  const path = join(directory, `export-${process.pid}-${nextNumber++}.tmp`)
-  const file = await open(path, 'wx+')
-  await unlink(path)
-  return file
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let at = 0; at < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position + at)
-    at += bytesWritten
-  }
+  return { bytes, read: () => opened.read(), close: () => opened.close() }
 }
 
 async function* inMemory(kept: readonly Buffer[]): AsyncGenerator<Uint8Array> {
   yield* kept
-}
-
-function fromFile(file: FileHandle): AsyncIterable<Uint8Array> {
-  return createReadStream('', { fd: file.fd, autoClose: false, start: 0, highWaterMark: readBytes })
 }

@@ -8,6 +8,9 @@
 // table that is made for the file is one of its own until then, which takes the name. Rows of a table that replaces
 // repeated keys cannot be parts: they go to a table of its own that is copied, or, when bad rows are skipped, to the table
 // in bounded transactions.
+//
+// A large file whose types are guessed is written to a temporary file on its way: a type that turns out too narrow late,
+// or a schema that comes behind the rows, has all of it decoded again. On a full disk it goes on without.
 
 import { ResourceError } from '../engine/base/errors.js'
 import type {
@@ -27,6 +30,7 @@ import { readSample, type Sample, sampleBytesMax } from './csv-sample.js'
 import { createStatement, type ImportPlan, planImport, shapeOfPlan } from './import-plan.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
+import { SpoolFile } from './spool-file.js'
 
 const keptBytesMax = 24 * 1024 * 1024
 const transactionBytes = 8 * 1024 * 1024
@@ -52,6 +56,8 @@ export interface ImportOptions {
   readonly delimiter: string | null
   /** Bytes that are decoded at one time. */
   readonly blockBytes: number
+  /** For a temporary file; without one, types of large files do not widen. */
+  readonly spoolDirectory?: string
 }
 
 export interface ImportResult {
@@ -93,6 +99,12 @@ export class ImportSession {
   #staging: string | null = null
   /** Where the rows go when the file is large. */
   #load: CsvLoad | null = null
+  /** All bytes of a large file, while it may have to be decoded again. */
+  #spool: SpoolFile | null = null
+  /** A type of the load under way turned out too narrow. */
+  #outgrown = false
+  /** Rejected lines up to this one have been noted. */
+  #notedLine = 0
   #notes: LineReject[] = []
   #imported = 0
   #rejected = 0
@@ -107,12 +119,13 @@ export class ImportSession {
   async schema(schema: readonly SchemaColumn[]): Promise<void> {
     this.#schema = schema
     if (this.#plan === null || schema.length === 0) return
-    if (this.#kept === null) throw new ImportError('the schema has to come before so large a file')
-    await this.#again(false)
+    if (this.#kept !== null) return this.#again(false)
+    if (this.#spool === null) throw new ImportError('the schema has to come before so large a file')
+    await this.#reload(this.#spool)
   }
 
   async write(chunk: Buffer): Promise<void> {
-    if (this.#load !== null) return this.#load.write(chunk)
+    if (this.#load !== null) return this.#writeLarge(this.#load, chunk)
     this.#chunks.push(chunk)
     this.#chunkBytes += chunk.length
     if (this.#chunkBytes >= this.#options.blockBytes) await this.#take(this.#nextBlock(), false)
@@ -123,14 +136,15 @@ export class ImportSession {
     if (this.#load === null) await this.#take(this.#nextBlock(), true)
     const plan = this.#plan
     if (plan === null) throw new ImportError('the file has no lines')
-    if (this.#load !== null) await this.#endLoad(this.#load)
+    if (this.#load !== null) await this.#endLoad()
     else if (this.#target === null) await this.#openTarget(plan, false)
     await this.#flush()
     await this.#sending
     if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan.columns)
     this.#staging = null
     this.#note(true)
-    return this.#result(plan)
+    // Types may have been widened by the last lines.
+    return this.#result(this.#plan ?? plan)
   }
 
   /** Gives everything back; call once, at the end, whatever it was. */
@@ -138,6 +152,7 @@ export class ImportSession {
     this.#decoding?.close()
     this.#decoding = null
     await this.#load?.close()
+    await this.#spool?.close()
     await this.#sending.catch(() => {})
     if (this.#staging !== null) await dropTable(this.#options, this.#staging)
   }
@@ -163,36 +178,86 @@ export class ImportSession {
     }
   }
 
-  /** The file is large: its types are settled, and its rows go out from here on. */
+  /** The file is large: its rows go out from here on. */
   async #beginLarge(plan: ImportPlan, kept: readonly Buffer[]): Promise<void> {
-    const { engine, name, overwrite, skipRows, blockBytes } = this.#options
+    const { engine, name, overwrite, skipRows } = this.#options
     const existing = overwrite ? undefined : engine.table(name)
     this.#kept = null
     if (existing?.dedup === true || plan.columns.some(({ type }) => type.name === 'ARRAY')) {
       await this.#openTarget(plan, !skipRows)
       return
     }
+    if (existing === undefined && plan.columns.some(({ guessed }) => guessed)) await this.#openSpool()
+    await this.#openLoad(plan, existing === undefined)
+    for (const block of kept) await this.#writeLarge(this.#load as unknown as CsvLoad, block)
+  }
+
+  async #openSpool(): Promise<void> {
+    const { spoolDirectory } = this.#options
+    if (spoolDirectory === undefined) return
+    this.#spool = await SpoolFile.open(spoolDirectory).catch(() => null)
+  }
+
+  async #openLoad(plan: ImportPlan, staged: boolean): Promise<void> {
+    const { engine, blockBytes } = this.#options
     this.#held = []
     this.#forgetRows()
     this.#decoding?.close()
     this.#decoding = null
-    await this.#openTarget(plan, existing === undefined)
+    await this.#openTarget(plan, staged)
     const { columns } = this.#plan as unknown as ImportPlan
     const columnIds = columns.map(({ columnId }) => columnId)
     const { id: tableId } = this.#target as unknown as TableShape
+    this.#outgrown = false
     this.#load = engine.load({
       ...{ tableId, shape: shapeOfPlan(plan), columnIds, blockBytes },
       onDecoded: (rows, rejects) => {
         this.#imported += rows
-        for (const reject of rejects) this.#refuse(reject)
+        for (const reject of rejects) {
+          if (this.#widen(reject)) this.#outgrown = true
+          else if (!this.#outgrown) this.#refuse(reject)
+        }
       },
     })
-    for (const block of kept) await this.#load.write(block)
   }
 
-  async #endLoad(load: CsvLoad): Promise<void> {
-    await load.end()
-    if (this.#imported > 0) await load.commit()
+  async #writeLarge(load: CsvLoad, chunk: Buffer): Promise<void> {
+    await this.#spool?.append(chunk).catch(() => this.#closeSpool())
+    await load.write(chunk)
+    if (this.#outgrown) await this.#reload(this.#spool)
+  }
+
+  async #closeSpool(): Promise<void> {
+    const spool = this.#spool
+    this.#spool = null
+    await spool?.close()
+  }
+
+  /** Loads all of the file so far with what is known now. */
+  async #reload(spool: SpoolFile | null): Promise<void> {
+    if (spool === null) throw new ResourceError('the disk has no room for a file that must be read again')
+    await spool.flush()
+    do {
+      await this.#load?.close()
+      this.#load = null
+      if (this.#staging !== null) await dropTable(this.#options, this.#staging)
+      this.#staging = null
+      this.#begin(this.#sample as Sample)
+      await this.#openLoad(this.#plan as unknown as ImportPlan, true)
+      for await (const chunk of spool.read()) {
+        if (this.#outgrown) break
+        await (this.#load as unknown as CsvLoad).write(chunk)
+      }
+    } while (this.#outgrown)
+  }
+
+  async #endLoad(): Promise<void> {
+    await this.#load?.end()
+    while (this.#outgrown) {
+      await this.#reload(this.#spool)
+      await this.#load?.end()
+    }
+    if (this.#imported > 0) await this.#load?.commit()
   }
 
   #readSample(block: Buffer, last: boolean): Sample | null {
@@ -249,7 +314,7 @@ export class ImportSession {
   }
 
   #widen({ column }: CsvReject): boolean {
-    if (this.#kept === null || column < 0) return false
+    if ((this.#kept === null && this.#spool === null) || column < 0) return false
     const planned = this.#plan?.columns[column]
     if (planned === undefined || !planned.guessed) return false
     if (planned.name === this.#plan?.timestamp) return false
@@ -278,8 +343,9 @@ export class ImportSession {
     const { skipExtra, skipRows, name } = this.#options
     const columnName = this.#plan?.columns[column]?.name ?? ''
     const skipped = skipRows || (extra && skipExtra)
-    this.#notes.push({ line, message: reason, table: name })
-    if (!skipped || this.#kept === null || this.#notes.length > notesMax) this.#note(skipped)
+    if (line > this.#notedLine) this.#notes.push({ line, message: reason, table: name })
+    const settled = this.#kept === null && this.#spool === null
+    if (!skipped || settled || this.#notes.length > notesMax) this.#note(skipped)
     if (!skipped) throw new ImportError(`line ${line}${columnName === '' ? '' : `, column ${columnName}`}: ${reason}`)
     this.#rejected++
     if (column >= 0) this.#errors.set(column, (this.#errors.get(column) ?? 0) + 1)
@@ -289,7 +355,9 @@ export class ImportSession {
   /** Tells sys.rejects. */
   #note(stored: boolean): void {
     const { engine, connectionId } = this.#options
-    if (this.#notes.length > 0) engine.rejects(connectionId, this.#notes.splice(0), stored)
+    if (this.#notes.length === 0) return
+    this.#notedLine = Math.max(this.#notedLine, this.#notes.at(-1)?.line ?? 0)
+    engine.rejects(connectionId, this.#notes.splice(0), stored)
   }
 
   /** Makes the table that takes the rows, if there is none. */

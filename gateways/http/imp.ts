@@ -127,6 +127,7 @@ async function importBody(
             ...importOptions,
             ...{ engine, session: importing(own), connectionId: connection.id, name: checkTableName(table) },
             blockBytes: options.receiveBufferBytes,
+            spoolDirectory: options.exportDirectory,
           })
           await session.schema(schema)
           await readInto(session, stream)

@@ -284,13 +284,34 @@ describe('imports', () => {
     const whole = await imported(`ts,v,t\n${rows}\n`, { name: 'large' })
     expect(whole.body).toMatchObject({ rowsImported: 450_000, timestamp: 'ts', partitionBy: 'DAY' })
     expect(await server.rows('select count(), sum(v) from large')).toEqual([[450_000, 101_249_775_000]])
-    const broken = await imported(`ts,v,t\n${rows}\n2024-01-01T00:00:00.000000Z,oops,t\n`, { name: 'large2' })
+    const broken = await imported(`ts,v,t\n${rows}\noops,1,t\n`, { name: 'large2' })
     expect(broken.status).toBe(400)
     expect(
       await server.rows(
         `select table_name from tables() where table_name like '%large2%' or table_name like '\\_\\_%'`,
       ),
     ).toEqual([])
+  }, 60_000)
+
+  test('types of a large file widen behind its first 24 MiB, and a schema may follow it', async () => {
+    const rows = Array.from({ length: 500_000 }, (_, row) => `${row},${row % 7},${'t'.repeat(40)}`).join('\n')
+    const { status, body } = await imported(
+      `v,k,t\n${rows}\n0.5,none,t\n1,2,t,extra\n`,
+      { name: 'late', atomicity: 'skipRow' },
+      '[{"name":"t","type":"STRING"}]',
+    )
+    expect(status, JSON.stringify(body)).toBe(200)
+    expect(body).toMatchObject({ rowsImported: 500_001, rowsRejected: 1 })
+    expect(await server.rows(`select type from table_columns('late')`)).toEqual([['DOUBLE'], ['VARCHAR'], ['STRING']])
+    expect(await server.rows('select sum(v), max(k) from late')).toEqual([[124_999_750_000.5, 'none']])
+    const form = new FormData()
+    form.set('data', new Blob([`v,k,t\n${rows}\n`]), 'data.csv')
+    form.set('schema', '[{"name":"k","type":"SYMBOL"}]')
+    const query = 'fmt=json&name=after'
+    const answer = await fetch(`http://${server.address('http')}/imp?${query}`, { method: 'POST', body: form })
+    expect(answer.status, await answer.text()).toBe(200)
+    expect(await server.rows(`select type from table_columns('after')`)).toEqual([['INT'], ['SYMBOL'], ['VARCHAR']])
+    expect(await server.rows('select count(), count_distinct(k) from after')).toEqual([[500_000, 7]])
   }, 60_000)
 
   test('a large file joins the rows of a table as one transaction, and stays through a crash', async () => {

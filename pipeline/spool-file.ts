@@ -1,0 +1,70 @@
+// Bytes that must be read again, or later, in a file of the directory for temporary files. The file has no name any more
+// once it is open, so that nothing is left behind.
+
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const readBytes = 256 * 1024
+/** Small chunks are gathered: a write costs something, however short it is. */
+const writeBytes = 1024 * 1024
+
+let nextNumber = 1
+
+export class SpoolFile {
+  readonly #file: FileHandle
+  #waiting: Uint8Array[] = []
+  #waitingBytes = 0
+  #written = 0
+
+  private constructor(file: FileHandle) {
+    this.#file = file
+  }
+
+  static async open(directory: string): Promise<SpoolFile> {
+    await mkdir(directory, { recursive: true })
+    const path = join(directory, `spool-${process.pid}-${nextNumber++}.tmp`)
+    const file = await open(path, 'wx+')
+    await unlink(path)
+    return new SpoolFile(file)
+  }
+
+  get bytes(): number {
+    return this.#written + this.#waitingBytes
+  }
+
+  /** Keeps the chunk until it is written: nobody may change it. Rejects with the error of the disk. */
+  async append(chunk: Uint8Array): Promise<void> {
+    this.#waiting.push(chunk)
+    this.#waitingBytes += chunk.length
+    if (this.#waitingBytes >= writeBytes) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const { bytesWritten } = await this.#file.writev(this.#waiting, this.#written)
+      this.#written += bytesWritten
+      this.#waitingBytes -= bytesWritten
+      this.#forget(bytesWritten)
+    }
+  }
+
+  /** All bytes that were flushed, from the first one on. */
+  read(): AsyncIterable<Uint8Array> {
+    return createReadStream('', {
+      ...{ fd: this.#file.fd, autoClose: false, highWaterMark: readBytes },
+      ...{ start: 0, end: this.#written - 1 },
+    })
+  }
+
+  /** Gives everything back; call once, when nobody reads any more. */
+  async close(): Promise<void> {
+    await this.#file.close()
+  }
+
+  #forget(written: number): void {
+    let rest = written
+    while (this.#waiting[0] !== undefined && this.#waiting[0].length <= rest) rest -= this.#waiting.shift()?.length ?? 0
+    if (rest > 0 && this.#waiting[0] !== undefined) this.#waiting[0] = this.#waiting[0].subarray(rest)
+  }
+}
