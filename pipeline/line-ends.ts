@@ -1,27 +1,34 @@
 // Where lines of line protocol end. A newline ends a line unless a backslash hides it (a text of several lines), or it
-// lies inside a binary value of protocol version 2:
+// lies inside a binary value of protocol version 2 or 3:
 //
 //   double   '=' '=' 0x10 | 8 bytes
 //   array    '=' '=' 0x0E | element type u8 (10 = double) | dimensions u8 | a u32 length for each | the doubles
+//   decimal  '=' '=' 0x17 | scale u8 | bytes u8 | the unscaled number, most significant byte first
 //
 // (The first '=' divides name and value, the second says "binary".) Text has no bytes below 0x20 but line ends and tabs,
-// so looking for the type byte is as fast as memchr, and only blocks that hold an array, a mark within the 11 bytes
-// before their last newline or a backslash right before it take the careful path.
+// so looking for the type byte is as fast as memchr, and only blocks that hold an array, the mark of a value that may
+// reach their last newline or a backslash right before it take the careful path.
 
 const newline = 0x0a
 const equals = 0x3d
 const backslash = 0x5c
 const doubleMark = 0x10
 const arrayMark = 0x0e
+const decimalMark = 0x17
 const markBytes = 3
 const doubleBytes = 8
+/** Of a decimal with its scale and length. */
+const decimalBytesMax = 257
 
 /** Position behind the last complete line of the bytes, which begin at a line's start; 0 when no line is complete. */
 export function lastLineEnd(bytes: Buffer): number {
   const at = bytes.lastIndexOf(newline)
   if (at < 0) return 0
   const doubtful =
-    bytes[at - 1] === backslash || markNear(bytes, at) || nextMark(bytes, arrayMark, 0) < Number.POSITIVE_INFINITY
+    bytes[at - 1] === backslash ||
+    markNear(bytes, at, doubleMark, doubleBytes) ||
+    markNear(bytes, at, decimalMark, decimalBytesMax) ||
+    nextMark(bytes, arrayMark, 0) < Number.POSITIVE_INFINITY
   return doubtful ? walkLines(bytes, bytes.length) : at + 1
 }
 
@@ -30,13 +37,10 @@ export function firstLineEnd(bytes: Buffer, atLeast: number): number {
   return walkLines(bytes, atLeast)
 }
 
-/** Whether the newline may lie inside a double; it does not when the mark is part of an earlier double's bytes. */
-function markNear(bytes: Buffer, at: number): boolean {
-  const from = Math.max(2, at - doubleBytes)
-  for (let mark = from; mark < at; mark++) {
-    if (bytes[mark] === doubleMark && bytes[mark - 1] === equals && bytes[mark - 2] === equals) return true
-  }
-  return false
+/** Whether the newline may lie inside such a value; it does not when the mark is part of an earlier value's bytes. */
+function markNear(bytes: Buffer, at: number, type: number, bytesMax: number): boolean {
+  const from = Math.max(2, at - bytesMax)
+  return from < at && nextMark(bytes.subarray(0, at), type, from) < Number.POSITIVE_INFINITY
 }
 
 /** Position of the type byte of the next mark at or behind `from`; infinity when there is none. */
@@ -53,13 +57,15 @@ function walkLines(bytes: Buffer, enough: number): number {
   let from = 0
   let double = -1
   let array = -1
+  let decimal = -1
   while (end < enough) {
     const at = bytes.indexOf(newline, from)
     if (at < 0) break
     // Looked for again only when passed: each byte is searched once for each kind of mark.
     if (double < from) double = nextMark(bytes, doubleMark, from)
     if (array < from) array = nextMark(bytes, arrayMark, from)
-    const value = Math.min(double, array)
+    if (decimal < from) decimal = nextMark(bytes, decimalMark, from)
+    const value = Math.min(double, array, decimal)
     if (value > at) {
       if (!isHidden(bytes, from, at)) end = at + 1
       from = at + 1
@@ -82,6 +88,7 @@ function isHidden(bytes: Buffer, from: number, newlineAt: number): boolean {
 /** Position behind the binary value whose type byte is at `mark`; beyond the bytes when it is not complete. */
 function behindValue(bytes: Buffer, mark: number): number {
   if (bytes[mark] === doubleMark) return mark + 1 + doubleBytes
+  if (bytes[mark] === decimalMark) return mark + markBytes + (bytes[mark + 2] ?? bytes.length)
   const dimensions = bytes[mark + 2]
   if (dimensions === undefined) return bytes.length + 1
   const data = mark + markBytes + dimensions * 4

@@ -120,7 +120,7 @@ function orCast(value: number | bigint | undefined, slot: ValueSlot): Outcome {
 
 function fromDecimalText(text: string, type: DataType, slot: ValueSlot): Outcome {
   const value = parseDecimal(text, type.a, type.b)
-  if (value === undefined) return parseDecimal(text, 100, 100) === undefined ? castError : boundsError
+  if (value === undefined) return parseDecimal(text, 1000, 200) === undefined ? castError : boundsError
   setInteger(slot, value)
   return fine
 }

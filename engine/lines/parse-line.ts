@@ -3,6 +3,7 @@
 //
 // Pure: knows no tables. Messages are those of the field, clients match on them.
 
+import { formatDecimal } from '../types/number.js'
 import { addEntity, type LineEntity, type ParsedLine } from './line.js'
 import { parseFieldText, parseTimestampText } from './parse-value.js'
 import { copyUnescaped, textOf } from './text.js'
@@ -20,6 +21,9 @@ const backslash = 92
 /** Binary values behind `name==`: the type byte. */
 const binaryDouble = 16
 const binaryArray = 14
+const binaryDecimal = 23
+const decimalScaleMax = 76
+const decimalBytesMax = 32
 const arrayOfDoubles = 10
 
 export const messages = {
@@ -159,7 +163,10 @@ function parseQuoted(cursor: Cursor, entity: LineEntity): string {
   return messages.fieldInvalid(entity.name, '')
 }
 
-/** `=` type byte value: an IEEE double, or an array {element type u8, dimensions u8, lengths u32.., doubles}. */
+/**
+ * `=` type byte value: an IEEE double, an array {element type u8, dimensions u8, lengths u32.., doubles}, or a decimal
+ * {scale u8, bytes u8, unscaled number, big-endian}.
+ */
 function parseBinary(cursor: Cursor, entity: LineEntity): string {
   const { bytes, end } = cursor
   const view = new DataView(bytes.buffer, bytes.byteOffset)
@@ -173,6 +180,8 @@ function parseBinary(cursor: Cursor, entity: LineEntity): string {
     valueEnd = at + 8
   } else if (type === binaryArray && at + 2 <= end && bytes[at] === arrayOfDoubles) {
     valueEnd = arrayAt(view, at + 1, end, entity)
+  } else if (type === binaryDecimal && at + 2 <= end) {
+    valueEnd = decimalAt(bytes, at, end, entity)
   }
   cursor.at = valueEnd
   if (valueEnd === 0 || !isValueEnd(cursor)) {
@@ -199,6 +208,19 @@ function arrayAt(view: DataView, at: number, end: number, entity: LineEntity): n
   entity.kind = 'array'
   entity.text = new Uint8Array(view.buffer, view.byteOffset + values, count * 8)
   return values + count * 8
+}
+
+/** The end of the decimal whose scale is at `at`; 0 when it does not hold together. One without bytes is NULL. */
+function decimalAt(bytes: Uint8Array, at: number, end: number, entity: LineEntity): number {
+  const scale = bytes[at] as number
+  const length = bytes[at + 1] as number
+  const valueEnd = at + 2 + length
+  if (scale > decimalScaleMax || length > decimalBytesMax || valueEnd > end) return 0
+  entity.kind = length === 0 ? 'empty' : 'decimal'
+  let value = 0n
+  for (let index = at + 2; index < valueEnd; index++) value = (value << 8n) | BigInt(bytes[index] as number)
+  entity.text = new TextEncoder().encode(formatDecimal(BigInt.asIntN(length * 8, value), scale))
+  return valueEnd
 }
 
 /** The cursor is at the space before the timestamp. */

@@ -9,8 +9,8 @@ import { reply, replyEmpty, replyJson, replyText } from './replies.js'
 import { readBody } from './request-body.js'
 import { PreferencesConflict } from './settings-store.js'
 
-/** Protocol versions of the line protocol: 1 is text, 2 has binary doubles and arrays. */
-const lineVersions = [1, 2]
+/** Protocol versions of the line protocol: 1 is text, 2 has binary doubles and arrays, 3 decimals. */
+const lineVersions = [1, 2, 3]
 
 /** Clients of the line protocol look for a version of at least 2 here. */
 const influxVersion = 'v2.7.4'

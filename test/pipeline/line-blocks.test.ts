@@ -1,7 +1,7 @@
 // Goal: however a byte stream is cut into chunks, the lines come out whole, complete and in order, also when binary
 // values hold newlines; blocks keep their size; a slow reader stops the writer.
 //
-// Method: random lines (text, binary doubles and arrays, made to hold newlines and marks) are joined, cut at random
+// Method: random lines (text, binary doubles, arrays and decimals, made to hold newlines and marks) are joined, cut at random
 // places, sent through the stage, and each block is compared with the known line ends. fast-check prints its seed.
 
 import { Readable } from 'node:stream'
@@ -22,8 +22,11 @@ const array = fc
     const head = Buffer.from([0x61, 0x3d, 0x3d, 0x0e, 10, 2, rows, 0, 0, 0, columns, 0, 0, 0])
     return Buffer.concat([head, Buffer.alloc(rows * columns * 8, fill)])
   })
+const decimal = fc
+  .array(fc.constantFrom(0x0a, 0x17, 0x10, 0x3d, 0x00, 0x41), { maxLength: 32 })
+  .map((bytes) => Buffer.concat([Buffer.from([0x64, 0x3d, 0x3d, 0x17, 10, bytes.length]), Buffer.from(bytes)]))
 const text = fc.string({ maxLength: 30 }).map((value) => Buffer.from(`t="${value.replaceAll('\n', '')}"`))
-const line = fc.array(fc.oneof(text, double, array), { minLength: 1, maxLength: 4 }).map((fields) => {
+const line = fc.array(fc.oneof(text, double, array, decimal), { minLength: 1, maxLength: 4 }).map((fields) => {
   const parts = fields.flatMap((field) => [field, Buffer.from(',')]).slice(0, -1)
   return Buffer.concat([Buffer.from('m '), ...parts, Buffer.from(' 1\n')])
 })
@@ -134,6 +137,12 @@ test('a newline within a double or an array ends no line', () => {
   expect(lastLineEnd(inDouble)).toBe(inDouble.indexOf(' 1\n') + 3)
   const inArray = Buffer.from('m a==\x0e\n\x01\x02\0\0\0\n\n\n\n\n\n\n\n\n\n\n', 'latin1')
   expect(lastLineEnd(inArray)).toBe(0)
+})
+
+test('a newline within a decimal ends no line, nor does its scale or its length', () => {
+  const row = 'm d==\x17\n\n\n\n\n\n\n\n\n\n\n\n 1\n'
+  expect(lastLineEnd(Buffer.from(row, 'latin1'))).toBe(row.length)
+  for (let cut = 6; cut < row.length; cut++) expect(lastLineEnd(Buffer.from(row.slice(0, cut), 'latin1'))).toBe(0)
 })
 
 test('a mark within the bytes of a double is none', () => {

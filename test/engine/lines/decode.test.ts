@@ -249,6 +249,44 @@ describe.each(paths)('%s path', (path) => {
     )
   })
 
+  test('binary decimals', () => {
+    const harness = lineHarness(path)
+    const id = { dropped: false } as const
+    harness.catalog.add({
+      id: 7,
+      name: 'm',
+      version: 1,
+      columns: [
+        { ...id, id: 0, name: 'de', type: dataType('DECIMAL', 18, 4) },
+        { ...id, id: 1, name: 'ts', type: dataType('TIMESTAMP') },
+      ],
+      timestampId: 1,
+      partitionBy: 'DAY',
+      bypassWal: false,
+      dedupKeys: [],
+      ttl: null,
+      maxUncommittedRows: 1,
+      o3MaxLagMicros: 1,
+      createdMicros: 0,
+    })
+    const row = (...bytes: number[]) =>
+      Buffer.concat([Buffer.from('m de==\x17', 'latin1'), Buffer.from(bytes), Buffer.from(` ${ts}\n`)])
+    // As clients send -123.456, 1e5 and NULL; and one whose bytes are newlines.
+    const rows = [row(3, 3, 0xfe, 0x1d, 0xc0), row(0, 3, 1, 0x86, 0xa0), row(0, 0), row(2, 2, 10, 10)]
+    expect(harness.decode(Buffer.concat([...rows, ...rows])).tables['m']?.slice(4)).toEqual([
+      { de: -1234560n, ts: micros },
+      { de: 1_000_000_000n, ts: micros },
+      { de: -(2n ** 63n), ts: micros },
+      { de: 257000n, ts: micros },
+    ])
+    expect(harness.decode(row(0, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0)).error).toBe(
+      'table: m, column: de; line protocol value: 18446744073709551616 is out bounds of column type: DECIMAL(18,4)',
+    )
+    const broken = 'Could not parse entire line, field value is invalid. Field: de; value: '
+    expect(harness.decode(row(77, 1, 1)).error).toBe(broken)
+    expect(harness.decode(row(0, 33)).error).toBe(broken)
+  })
+
   test('an atomic request that fails leaves no column', () => {
     const harness = lineHarness(path)
     harness.decode(`t v=1i ${ts}\n`)

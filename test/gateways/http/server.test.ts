@@ -29,7 +29,7 @@ test.each([
 test('/settings names the versions of the line protocol', async () => {
   const text = await (await fetch(`${gateway.url}/settings`)).text()
   const settings = JSON.parse(text)
-  expect(settings.config['line.proto.support.versions']).toEqual([1, 2])
+  expect(settings.config['line.proto.support.versions']).toEqual([1, 2, 3])
 })
 
 test('/metrics counts', async () => {
