@@ -2,11 +2,11 @@
 // name cannot lead out of them, neither by `..` nor by a link. An export is written beside its name and takes it when it
 // is whole; a file that was there gives way.
 
-import { createReadStream, readdirSync, statSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
 import { SqlError } from '../engine/base/errors.js'
-import type { Copier, CopyRequest, Engine, ExecuteOptions, VirtualRelation } from '../engine/engine.js'
+import type { Copier, CopyRequest, Engine, ExecuteOptions } from '../engine/engine.js'
 import { exportOptions, importOptions } from './copy-options.js'
 import { ImportSession } from './import.js'
 import { ImportError, parseImportSchema } from './import-schema.js'
@@ -143,45 +143,4 @@ async function writeFile(path: string, blocks: AsyncIterable<Uint8Array>): Promi
   } finally {
     await file.close()
   }
-}
-
-// What is there -----------------------------------------------------------------------------------------------------
-
-/** import_files() and export_files(). */
-export function copyRelations({ importRoot, exportRoot }: CopyDirectories): VirtualRelation[] {
-  return [filesRelation('import_files', importRoot), filesRelation('export_files', exportRoot)]
-}
-
-function filesRelation(name: string, root: string): VirtualRelation {
-  return {
-    name,
-    columns: [
-      { name: 'path', type: 'VARCHAR' },
-      { name: 'diskSize', type: 'LONG' },
-      { name: 'diskSizeHuman', type: 'STRING' },
-      { name: 'modifiedTime', type: 'DATE' },
-    ],
-    rows: () =>
-      filesBelow(root).map((path) => {
-        const { size, mtimeMs } = statSync(path)
-        return [relative(root, path), BigInt(size), humanSize(size), BigInt(Math.floor(mtimeMs))]
-      }),
-  }
-}
-
-function filesBelow(root: string): string[] {
-  try {
-    return readdirSync(root, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
-      .map((entry) => join(entry.parentPath, entry.name))
-      .sort()
-  } catch {
-    return []
-  }
-}
-
-function humanSize(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  const unit = bytes === 0 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
-  return `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit] ?? ''}`
 }

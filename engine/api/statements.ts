@@ -91,7 +91,9 @@ export type StatementResult = RowsResult | DoneResult | PlanResult
 export interface VirtualRelation {
   readonly name: string
   readonly columns: readonly { readonly name: string; readonly type: ColumnType }[]
-  readonly rows: () => readonly (readonly Value[])[]
+  /** Called with one text, which it must have: `files('a')`. */
+  readonly takesText?: true
+  readonly rows: (text?: string) => readonly (readonly Value[])[]
 }
 
 export interface Validation {

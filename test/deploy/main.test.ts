@@ -44,7 +44,7 @@ function portOf({ listeners }: Server, name: string): number {
 test('all listeners serve one engine', async () => {
   const { server, engine } = await open([])
   expect(engine.relations.map(({ name }) => name)).toEqual([
-    ...['import_files', 'export_files'],
+    ...['import_files', 'export_files', 'files', 'glob'],
     ...['sys.connections', 'sys.connection_log', 'memory_metrics'],
   ])
   const base = `http://127.0.0.1:${portOf(server, 'http')}`

@@ -146,3 +146,20 @@ test('what is no Parquet file, and nested columns, are refused with a reason', a
   await expect(run("copy none from 'nested.parquet'")).rejects.toThrow(/nested types are not read \[column=a\]/)
   await expect(run("copy none from 'nested.parquet' with header true")).rejects.toThrow(/HEADER/)
 })
+
+test('files and glob list what COPY can read, and nothing else', async () => {
+  mkdirSync(join(directories.importRoot, 'lists'))
+  writeFileSync(join(directories.importRoot, 'lists', 'one.csv'), 'a\n1\n')
+  writeFileSync(join(directories.importRoot, 'lists', 'two.txt'), 'a\n12\n')
+  expect(await run("select path, diskSize, diskSizeHuman from files('lists')")).toBe(
+    '["one.csv",4,"4.0 B"],["two.txt",5,"5.0 B"]',
+  )
+  expect(await run("select path from glob('lists/*.csv')")).toBe('["lists/one.csv"]')
+  expect(await run("select path from import_files() where path like 'lists/%'")).toBe(
+    '["lists/one.csv"],["lists/two.txt"]',
+  )
+  expect(await run("select count() from files('/')")).toBe('[0]')
+  expect(await run("select count() from files('../db')")).toBe('[0]')
+  await expect(run('select * from files()')).rejects.toThrow('files() takes one text')
+  await expect(run("select * from import_files('a')")).rejects.toThrow('import_files() takes no arguments')
+})

@@ -186,6 +186,11 @@ interface SystemSource {
 function systemSource({ alias, ...request }: SystemSource, context: BindContext): Relation | undefined {
   const { schema, name } = request
   const registered = context.catalog.relation(schema === null ? name : `${schema}.${name}`)
+  if (registered !== undefined && request.args.length !== (registered.takesText ? 1 : 0))
+    throw new SqlError(
+      registered.takesText ? `${name}() takes one text` : `${name}() takes no arguments`,
+      request.position,
+    )
   const relation = registered ?? systemRelation({ ...request, context })
   if (relation === undefined) return undefined
   context.cacheable = false
@@ -193,7 +198,7 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
     name: column.name,
     type: typeof column.type === 'string' ? { name: column.type, a: 0, b: 0 } : column.type,
   }))
-  const plan: Plan = { kind: 'values', columns, rows: relation.rows() }
+  const plan: Plan = { kind: 'values', columns, rows: relation.rows(request.args[0]) }
   const scope = scopeOf(plan, alias).map((column, index) => {
     const written = relation.columns[index]
     return written !== undefined && 'hidden' in written ? { ...column, hidden: true as const } : column
@@ -209,7 +214,11 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
   const alias = source.alias?.name ?? call.name
   if (expands(source, args)) return functionRelation(source, context)
   const rows = schema === null || schema === 'pg_catalog' ? bindRowFunction(call, args, context) : undefined
-  if (rows !== undefined) return ofFunction(named(rows, alias))
+  if (rows !== undefined) {
+    // As in PostgreSQL, the alias names the column of an array's elements, too.
+    const isArray = call.name.toLowerCase() === 'unnest' && source.alias !== null
+    return ofFunction(isArray ? withColumnNames(named(rows, alias), [source.alias]) : named(rows, alias))
+  }
   const texts = args.map((argument) => {
     if (argument.kind !== 'constant' || argument.value === null) return undefined
     return String(argument.value)

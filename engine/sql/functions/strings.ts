@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { SqlError } from '../../base/errors.js'
+import { matchesGlob } from '../../base/glob.js'
 import { valueBytesMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -364,4 +365,12 @@ export const stringFunctions: readonly ScalarFunction[] = [
   ...matches,
   ...joins,
   ...codes,
+  {
+    name: 'glob',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'BOOLEAN',
+    says: 'Whether a text fits a pattern of file names: `*` is any text, `?` one character, `[a-c]` and `[!a-c]` sets.',
+    example: ["glob('trades.csv', '*.csv')", 'true'],
+    eval: ([text, pattern]) => matchesGlob(String(text), String(pattern)),
+  },
 ]

@@ -46,7 +46,28 @@ export function parseCreate(cursor: Cursor): Statement {
     for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
     if (take(cursor, 'table')) return parseCreateTable(cursor, position, batch)
   }
+  refuseOther(cursor)
   throw new SqlError(orReplace ? "'view' expected" : "'atomic' or 'table' or 'batch' expected", cursor.start)
+}
+
+const others: Readonly<Record<string, string>> = {
+  schema: 'there is one schema, public; others cannot be made',
+  database: 'there is one database, others cannot be made',
+  extension: 'extensions are not supported',
+  index: 'indexes are not needed: pages of parts keep their bounds. ALTER COLUMN .. ADD INDEX is accepted for symbols',
+  unique: 'unique indexes are not supported, DEDUP UPSERT KEYS keeps one row for each key',
+  sequence: 'sequences are not supported',
+  function: 'functions cannot be made with SQL',
+  procedure: 'procedures cannot be made with SQL',
+  trigger: 'triggers are not supported',
+  type: 'types cannot be made with SQL',
+  domain: 'types cannot be made with SQL',
+}
+
+/** What PostgreSQL makes and this server does not. */
+function refuseOther({ word, start }: Cursor): void {
+  const message = others[word]
+  if (message !== undefined) throw new SqlError(message, start)
 }
 
 export function takeIfNotExists(cursor: Cursor): boolean {

@@ -184,10 +184,23 @@ function readWord(cursor: Cursor, start: number): void {
     cursor.start = start
     return
   }
+  if (position === start + 1 && (text.charCodeAt(start) | 32) === 117 && isUnicodeText(text, position)) {
+    const quote = text.charCodeAt(position + 1)
+    readQuotes(cursor, position + 1, quote, quote === 39 ? 'string' : 'quoted', false)
+    cursor.escaped = true
+    cursor.start = start
+    return
+  }
   cursor.kind = 'word'
   cursor.end = position
   const word = text.slice(start, position)
   cursor.word = upper ? word.toLowerCase() : word
+}
+
+/** Behind the letter of `U&'d\0061t\+000061'` and `U&"..."`. */
+function isUnicodeText(text: string, position: number): boolean {
+  const quote = text.charCodeAt(position + 1)
+  return text.charCodeAt(position) === 38 && (quote === 39 || quote === 34)
 }
 
 /** Digits, one dot, an exponent; then letters up to the end of the word (a suffix or a unit, judged by the parser). */
@@ -317,6 +330,7 @@ export function tokenText(cursor: Cursor): string {
 /** The characters that a string or quoted name stands for. */
 export function quotedValue(cursor: Cursor): string {
   const { text, start, end } = cursor
+  if (cursor.escaped && text[start + 1] === '&') return unicodeText(cursor, text.slice(start + 3, end - 1))
   if (cursor.escaped && cursor.kind === 'string') return unescaped(text.slice(start + 2, end - 1))
   const inner = text.slice(start + 1, end - 1)
   if (!cursor.doubled) return inner
@@ -335,6 +349,19 @@ function unescaped(text: string): string {
     if (octal !== undefined) return codePoint(Number.parseInt(octal, 8))
     return escapes[character] ?? character
   })
+}
+
+/** Code points as four digits behind a backslash, or six behind a backslash and a plus. */
+function unicodeText({ text, start, end }: Cursor, inner: string): string {
+  const quote = text[end - 1] as string
+  return inner
+    .replaceAll(quote + quote, quote)
+    .replace(/\\(?:([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6})|(\\)|)/g, (_match, short, long, backslash) => {
+      if (backslash !== undefined) return '\\'
+      const digits: string | undefined = short ?? long
+      if (digits === undefined) throw new SqlError('invalid Unicode escape, \\XXXX or \\+XXXXXX expected', start)
+      return codePoint(Number.parseInt(digits, 16))
+    })
 }
 
 function codePoint(code: number): string {

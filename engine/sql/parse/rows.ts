@@ -45,6 +45,7 @@ export function parseInsert(
   const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
   demandDistinct(columns)
   const source = parseInsertSource(cursor, columns.length > 0)
+  refuseTail(cursor)
   return { kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag }
 }
 
@@ -58,7 +59,7 @@ export function parseBatch(cursor: Cursor): { batch: Expression | null; o3MaxLag
 function parseInsertSource(cursor: Cursor, named: boolean): Insert['source'] {
   const { word, start } = cursor
   if (word === 'values') return parseInsertRows(cursor)
-  if (word === 'select' || word === '(' || word === 'declare') return parseQuery(cursor)
+  if (take(cursor, 'table') || ['select', '(', 'declare', 'with'].includes(word)) return parseQuery(cursor)
   if (cursor.kind === 'end')
     throw new SqlError(named ? "'select' or 'values' expected" : "'(' or 'select' expected", start)
   throw new SqlError(
@@ -71,6 +72,7 @@ function parseInsertRows(cursor: Cursor): InsertRows {
   const position = cursor.start
   advance(cursor)
   const rows = parseList(cursor, parseInsertRow)
+  refuseTail(cursor)
   if (cursor.kind !== 'end' && cursor.word !== ';') throw new SqlError("',' expected", cursor.start)
   return { kind: 'rows', position, rows }
 }
@@ -105,6 +107,8 @@ export function parseUpdate(
     ' in SET clause',
   )
   const { from, joins } = parseFrom(cursor)
+  const where = parseWhere(cursor)
+  refuseTail(cursor)
   return {
     kind: 'update',
     position,
@@ -115,7 +119,7 @@ export function parseUpdate(
     assignments,
     from,
     joins,
-    where: parseWhere(cursor),
+    where,
   }
 }
 
@@ -133,5 +137,18 @@ export function parseDelete(cursor: Cursor): Delete {
   demand(cursor, 'from')
   const table = parseTableName(cursor)
   const alias = parseTableAlias(cursor)
-  return { kind: 'delete', position, table, alias, where: parseWhere(cursor) }
+  const where = parseWhere(cursor)
+  refuseTail(cursor)
+  return { kind: 'delete', position, table, alias, where }
+}
+
+/** Clauses of PostgreSQL that change what a statement answers or does. */
+function refuseTail(cursor: Cursor): void {
+  if (cursor.word === 'returning')
+    throw new SqlError('RETURNING is not supported, ask for the rows with a query', cursor.start)
+  if (cursor.word === 'on')
+    throw new SqlError(
+      'ON CONFLICT is not supported, tables with DEDUP UPSERT KEYS replace rows of equal keys',
+      cursor.start,
+    )
 }

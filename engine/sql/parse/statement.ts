@@ -43,6 +43,7 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
   ['snapshot', parseCheckpoint],
   ['cancel', parseCancel],
   ['copy', parseCopy],
+  ['table', parseTable],
   ['prepare', parsePrepare],
   ['execute', parseExecute],
   ['backup', parseBackup],
@@ -148,6 +149,12 @@ function parseExplainOptions(cursor: Cursor, options: { analyze: boolean; format
     if (option === 'analyze') options.analyze = value !== 'false' && value !== 'off'
   } while (take(cursor, ','))
   demand(cursor, ')')
+}
+
+/** `table t limit 3`: what stands behind the word is a query without SELECT. */
+function parseTable(cursor: Cursor): Statement {
+  advance(cursor)
+  return parseQuery(cursor, 'table name expected')
 }
 
 function parsePrepare(cursor: Cursor): Prepare {

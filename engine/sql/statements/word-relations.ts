@@ -12,8 +12,8 @@ const predicates: ReadonlySet<string> = new Set(['<<', '<<=', '>>', '>>=', 'with
 
 /** Functions that stand in FROM. */
 const cursors =
-  `all_tables checkpoint_status export_files functions generate_series import_files keywords long_sequence materialized_views
-  memory_metrics pg_get_keywords query_activity reader_pool table_columns table_partitions table_parts table_storage tables
+  `_pg_expandarray all_tables checkpoint_status export_files files functions generate_series glob import_files keywords long_sequence materialized_views
+  information_schema.questdb_columns memory_metrics pg_get_keywords query_activity reader_pool table_columns table_partitions table_parts table_storage tables
   unnest views wal_tables wal_transactions writer_pool`.split(/\s+/)
 
 export function functionsRelation(): SystemRelation {

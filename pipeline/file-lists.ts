@@ -1,0 +1,66 @@
+// The files that COPY reads and has written, as relations: import_files(), export_files(), files('folder') and
+// glob('pattern'). Names are those that COPY takes; nothing outside of its two directories is shown.
+
+import { readdirSync, statSync } from 'node:fs'
+import { join, relative, resolve, sep } from 'node:path'
+import { matchesGlob } from '../engine/base/glob.js'
+import type { VirtualRelation } from '../engine/engine.js'
+import type { CopyDirectories } from './copy-files.js'
+
+export function copyRelations({ importRoot, exportRoot }: CopyDirectories): VirtualRelation[] {
+  const both = (): string[] => [...new Set([...filesBelow(importRoot), ...filesBelow(exportRoot)])]
+  const nameOf = (path: string): string => relative(path.startsWith(importRoot + sep) ? importRoot : exportRoot, path)
+  return [
+    { name: 'import_files', columns, rows: () => filesBelow(importRoot).map((path) => fileRow(path, nameOf(path))) },
+    { name: 'export_files', columns, rows: () => filesBelow(exportRoot).map((path) => fileRow(path, nameOf(path))) },
+    {
+      name: 'files',
+      columns,
+      takesText: true,
+      rows: (folder = '') =>
+        [importRoot, exportRoot].flatMap((root) => {
+          const inside = resolve(root, folder)
+          const isHere = inside === resolve(root) || inside.startsWith(resolve(root) + sep)
+          return isHere ? filesBelow(inside).map((path) => fileRow(path, relative(inside, path))) : []
+        }),
+    },
+    {
+      name: 'glob',
+      columns,
+      takesText: true,
+      rows: (pattern = '') =>
+        both()
+          .filter((path) => matchesGlob(nameOf(path), pattern))
+          .map((path) => fileRow(path, nameOf(path))),
+    },
+  ]
+}
+
+const columns: VirtualRelation['columns'] = [
+  { name: 'path', type: 'VARCHAR' },
+  { name: 'diskSize', type: 'LONG' },
+  { name: 'diskSizeHuman', type: 'STRING' },
+  { name: 'modifiedTime', type: 'DATE' },
+]
+
+function fileRow(path: string, name: string): ReturnType<VirtualRelation['rows']>[number] {
+  const { size, mtimeMs } = statSync(path)
+  return [name, BigInt(size), humanSize(size), BigInt(Math.floor(mtimeMs))]
+}
+
+function filesBelow(root: string): string[] {
+  try {
+    return readdirSync(root, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort()
+  } catch {
+    return []
+  }
+}
+
+function humanSize(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  const unit = bytes === 0 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
+  return `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit] ?? ''}`
+}
