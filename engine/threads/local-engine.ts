@@ -481,7 +481,12 @@ export class LocalEngine implements Engine {
     options: ExecuteOptions,
   ): Promise<number> {
     const running = this.#run(sql, planned.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
-    return insertAll(running.values, planned, (rows) => this.#insert([rows]))
+    const { into } = options
+    return insertAll(running.values, planned, async (rows) => {
+      if (into === undefined) return this.#insert([rows])
+      await into(rows)
+      return rows.rows
+    })
   }
 
   writerEnded(): void {

@@ -57,9 +57,14 @@ export interface SqlCursor {
   readonly types: Description['parameters']
   readonly scroll: boolean
   readonly hold: boolean
+  /** Values are binary where FETCH does not say. */
+  readonly binary: boolean
   rows: RowCursor | null
-  /** Rows before the next one. */
+  /** Of those rows. */
+  passed: number
+  /** The row on which it stands, counted from 1; 0: before the first one. */
   at: number
+  /** It stands behind the last row, which is `at`. */
   ended: boolean
 }
 

@@ -10,6 +10,9 @@ export interface SentRows {
   readonly exhausted: boolean
 }
 
+/** Where rows go. */
+export type RowTarget = Pick<Outbound, 'put' | 'block'>
+
 /** Rows that a statement gives. */
 export interface Rows {
   readonly columns: readonly ResultColumn[]
@@ -52,7 +55,7 @@ export class RowCursor implements Rows {
   }
 
   /** `out` null passes over the rows. */
-  async send(out: Outbound | null, rowsMax: number): Promise<SentRows> {
+  async send(out: RowTarget | null, rowsMax: number): Promise<SentRows> {
     let rows = 0
     while (rows < rowsMax) {
       const next = this.#next()
@@ -89,7 +92,7 @@ export class RowCursor implements Rows {
 }
 
 /** Small blocks are copied to what else waits, so that a small answer is one write. */
-async function sendBlock(out: Outbound, block: Uint8Array): Promise<void> {
+async function sendBlock(out: RowTarget, block: Uint8Array): Promise<void> {
   if (block.length > smallBytes) await out.block(block)
   else out.put(block)
 }

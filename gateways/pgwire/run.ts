@@ -96,6 +96,8 @@ export async function runInEngine(
   pg.running = running
   const begunMs = pg.clock.monotonicMs()
   const { binary } = options
+  // Rows of INSERT .. SELECT wait for COMMIT like those of INSERT .. VALUES.
+  const gathers = pg.status === 'T' && parsed.statement.kind === 'insert'
   const result = await pg.engine.execute(parsed.text, {
     session: pg.session,
     parsed,
@@ -110,7 +112,12 @@ export async function runInEngine(
       return running.signal
     },
     explain: false,
+    ...(gathers ? { into: (rows) => gather(pg, rows) } : {}),
   })
+  if (gathers && result.kind === 'done') {
+    noteInserted(pg, result.rows)
+    return tagOf(result.tag, result.rows)
+  }
   count(pg, result)
   if (result.kind === 'rows') {
     const cursor = new RowCursor(result, binary)
@@ -122,6 +129,11 @@ export async function runInEngine(
   pg.tookEffect = pg.status === 'T'
   log(pg, parsed, begunMs)
   return tagOf(result.tag, result.rows)
+}
+
+async function gather(pg: PgSession, rows: Parameters<PgSession['transaction']['gather']>[0]): Promise<void> {
+  pg.transaction.gather(rows)
+  await boundRows(pg)
 }
 
 function parametersOf({ bound, types }: RunOptions): ExecuteOptions['parameters'] {

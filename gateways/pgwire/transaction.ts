@@ -19,6 +19,9 @@ import { PgError } from './sqlstate.js'
 /** About what one frame of the log takes with ease. */
 const transactionBytesMax = 32 * 1024 * 1024
 
+/** What one frame of the log takes: rows that cannot become parts are one frame. */
+const frameBytesMax = 56 * 1024 * 1024
+
 /** More rows than this are not read by the transaction's own statements: they are stored before. */
 const ownRowsMax = 200_000
 
@@ -82,15 +85,29 @@ export function boundRows(pg: PgSession): Promise<void> | null {
   return outgrown(pg)
 }
 
-/** Into parts that nobody sees before COMMIT; rows of a table that does not allow it are stored in pieces. */
+/**
+ * Into parts that nobody sees before COMMIT. A table may not allow it: then a transaction is refused when it is too large
+ * for the log, and what needs none is stored in pieces.
+ */
 async function outgrown(pg: PgSession): Promise<void> {
-  pg.lostSavepoints ||= pg.savepoints.length > 0
-  pg.savepoints = []
-  if (await pg.transaction.spill()) return
-  if (pg.status === 'T' && !pg.isSplit) {
-    warn(pg, '01000', 'the transaction is too large to be stored at once: rows so far are stored now')
-    pg.isSplit = true
+  const { transaction } = pg
+  if (await transaction.spill()) {
+    pg.lostSavepoints ||= pg.savepoints.length > 0
+    pg.savepoints = []
+    return
   }
+  if (transaction.bytes < frameBytesMax) return
+  if (pg.status === 'T') {
+    throw new PgError(
+      '54000',
+      `the transaction is too large for tables with DEDUP, arrays or BINARY [bytes=${transaction.bytes}, max=${frameBytesMax}]`,
+    )
+  }
+  warn(
+    pg,
+    '01000',
+    'rows for a table with DEDUP, arrays or BINARY are too many for one transaction: they are stored in pieces',
+  )
   await storeRows(pg)
 }
 
@@ -134,7 +151,7 @@ export async function runTransaction(pg: PgSession, { action, name }: Transactio
     case 'rollback':
       if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
       if (pg.isSplit) warn(pg, '01000', 'rows of the transaction that were stored before stay')
-      if (pg.tookEffect) warn(pg, '01000', 'only rows of INSERT .. VALUES and COPY are taken back')
+      if (pg.tookEffect) warn(pg, '01000', 'only rows of INSERT and COPY are taken back')
       await end(pg)
       pg.transaction.clear()
       return 'ROLLBACK'

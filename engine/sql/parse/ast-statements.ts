@@ -370,6 +370,7 @@ export interface DeclareCursor {
   readonly name: string
   readonly scroll: boolean
   readonly hold: boolean
+  readonly binary: boolean
   readonly query: Query
 }
 

@@ -144,15 +144,15 @@ const transactionModes: ReadonlySet<string> = new Set([
 /** `declare c [binary] [insensitive] [no] scroll cursor [with hold] for select ..` */
 function parseDeclareCursor(cursor: Cursor, position: number): DeclareCursor {
   const { name } = parseName(cursor, 'cursor or variable name expected')
-  take(cursor, 'binary')
+  const binary = take(cursor, 'binary')
   if (!take(cursor, 'insensitive')) take(cursor, 'asensitive')
-  const no = take(cursor, 'no')
-  const scroll = take(cursor, 'scroll') && !no
+  const scroll = !take(cursor, 'no')
+  if (!take(cursor, 'scroll') && !scroll) throw new SqlError('scroll expected', cursor.start)
   demand(cursor, 'cursor')
   const hold = take(cursor, 'with')
   if (hold || take(cursor, 'without')) demand(cursor, 'hold')
   demand(cursor, 'for')
-  return { kind: 'declare cursor', position, name, scroll, hold, query: parseQuery(cursor) }
+  return { kind: 'declare cursor', position, name, scroll, hold, binary, query: parseQuery(cursor) }
 }
 
 /** `fetch c`, `fetch 10 from c`, `fetch forward all in c`, `fetch next from c` */

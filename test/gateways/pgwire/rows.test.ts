@@ -285,7 +285,40 @@ test('cursors of SQL', async () => {
   expect(await fetched('fetch absolute 2 from c')).toEqual([2])
   expect(await fetched('fetch all from c')).toEqual([3, 4, 5, 6, 7, 8, 9, 10])
   expect(await fetched('fetch 1 from c')).toEqual([])
+  // As PostgreSQL answers, one after the other.
+  for (const [sql, rows] of [
+    ['fetch backward 3 from c', [10, 9, 8]],
+    ['fetch relative -2 from c', [6]],
+    ['fetch forward 0 from c', [6]],
+    ['fetch last from c', [10]],
+    ['fetch absolute -3 from c', [8]],
+    ['fetch -2 from c', [7, 6]],
+    ['fetch next from c', [7]],
+    ['fetch backward all from c', [6, 5, 4, 3, 2, 1]],
+    ['fetch prior from c', []],
+    ['fetch 2 from c', [1, 2]],
+    ['fetch absolute 20 from c', []],
+    ['fetch prior from c', [10]],
+    ['fetch absolute 0 from c', []],
+    ['fetch relative 3 from c', [3]],
+  ] as const) {
+    expect([sql, await fetched(sql)]).toEqual([sql, rows])
+  }
+  const moved = async (sql: string): Promise<number | null> => (await client.query(sql)).rowCount
+  expect([await moved('move backward 2 from c'), await moved('move all in c'), await moved('move 0 in c')]).toEqual([
+    2, 9, 0,
+  ])
+  expect([await moved('move backward all in c'), await moved('move absolute 4 in c')]).toEqual([10, 1])
+  expect(await fetched('fetch next from c')).toEqual([5])
   await client.query('close c')
+  await client.query('declare n no scroll cursor for select x::int x from long_sequence(3)')
+  expect(await fetched('fetch 2 from n')).toEqual([1, 2])
+  await expect(client.query('fetch prior from n')).rejects.toMatchObject({ code: '55000' })
+  await client.query('rollback')
+  await client.query('begin')
+  await client.query('declare b binary cursor for select 258::int x')
+  const { rows, fields } = await client.query('fetch all from b')
+  expect([rows, fields.map(({ format }) => format)]).toEqual([[{ x: 258 }], ['binary']])
   await expect(client.query('fetch 1 from c')).rejects.toMatchObject({ code: '34000' })
   await client.query('rollback')
   await expect(client.query('declare d cursor for select 1')).rejects.toMatchObject({ code: '25P01' })
@@ -338,6 +371,48 @@ function manyLines(rows: number): string[] {
     (_, row) => `2024-01-01 00:00:00.${String(row).padStart(6, '0')}\t${symbol}\t1\t${row}\n`,
   )
 }
+
+test('INSERT .. SELECT is part of its transaction', async () => {
+  await client.query("insert into b values ('2024-01-01', 5), ('2024-01-02', 6)")
+  await client.query('begin')
+  expect((await client.query('insert into a (ts, s, n) select ts, v::string, v::int from b')).rowCount).toBe(2)
+  await client.query('savepoint p')
+  expect((await client.query('insert into a (ts, s, n) select ts, s, n + 10 from a where n = $1', [6])).rowCount).toBe(
+    1,
+  )
+  expect((await client.query('select s, n from a order by n')).rows).toEqual([
+    { s: '5', n: 5 },
+    { s: '6', n: 6 },
+    { s: '6', n: 16 },
+  ])
+  expect(await count('a')).toBe(0)
+  await client.query('rollback to p')
+  await client.query('commit')
+  expect(await count('a')).toBe(2)
+  await client.query('begin')
+  await client.query('insert into a (ts, s, n) select ts, s, n from a')
+  await client.query('rollback')
+  expect(await count('a')).toBe(2)
+  await client.query('begin')
+  await expect(client.query('insert into a (ts) select null::timestamp')).rejects.toMatchObject({ code: '23502' })
+  await client.query('rollback')
+})
+
+test('a transaction that cannot be stored whole is refused', { timeout: 60_000 }, async () => {
+  await client.query(
+    'create table if not exists longs (ts timestamp, s varchar) timestamp(ts) partition by day dedup upsert keys(ts)',
+  )
+  const insert = "insert into longs select x::timestamp, lpad('x', 1_000_000, 'y') from long_sequence"
+  await client.query('begin')
+  await client.query(`${insert}(10)`)
+  await expect(client.query(`${insert}(80)`)).rejects.toMatchObject({ code: '54000' })
+  expect((await client.query('commit')).command).toBe('ROLLBACK')
+  expect(await count('longs')).toBe(0)
+  await client.query('begin')
+  await client.query(`${insert}(36)`)
+  await client.query('commit')
+  expect(await count('longs')).toBe(36)
+})
 
 test('a COPY of any size is stored whole or not at all', { timeout: 60_000 }, async () => {
   const lines = manyLines(5000)

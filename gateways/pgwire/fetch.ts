@@ -1,0 +1,212 @@
+// FETCH and MOVE. A cursor stands before the first row, on a row, or behind the last one. Its rows are read forward only:
+// going back begins the query again. Rows that are wanted backward are gathered first, and sent from the last to the
+// first.
+
+import type { ParsedStatement } from '../../engine/engine.js'
+import type { PgSession, SqlCursor } from './context.js'
+import type { Outbound } from './outbound.js'
+import type { RowCursor, Rows, RowTarget, SentRows } from './row-cursor.js'
+import { type RunOptions, runInEngine } from './run.js'
+import { PgError } from './sqlstate.js'
+
+type Fetch = Extract<ParsedStatement['statement'], { kind: 'fetch' }>
+
+/** Of rows that are gathered. */
+const gatheredBytesMax = 64 * 1024 * 1024
+
+/** Where to go, and how many rows to take from there. */
+interface Route {
+  /** Rows before the first one that is taken. */
+  readonly from: number
+  readonly count: number
+  /** The last row comes first; the cursor stands there behind the fetch. */
+  readonly backwardTo: number | null
+}
+
+export async function fetch(
+  pg: PgSession,
+  cursor: SqlCursor,
+  statement: Fetch,
+  options: RunOptions,
+): Promise<Rows | string> {
+  const binary = cursor.binary && options.binary.length === 0 ? [true] : options.binary
+  const way: Way = { pg, cursor, binary }
+  const { from, count, backwardTo } = await routeOf(way, statement)
+  if (statement.move && backwardTo !== null) {
+    if (count > 0 && !cursor.scroll) throw onlyForward()
+    Object.assign(cursor, { at: backwardTo, ended: false })
+    return `MOVE ${count}`
+  }
+  const rows = await seek(way, from)
+  const taken = backwardTo === null ? new ForwardRows(way, rows, count) : await gather(way, rows, count, backwardTo)
+  if (!statement.move) return taken
+  return `MOVE ${(await taken.send(null, Number.POSITIVE_INFINITY)).rows}`
+}
+
+interface Way {
+  readonly pg: PgSession
+  readonly cursor: SqlCursor
+  readonly binary: readonly boolean[]
+}
+
+async function routeOf(way: Way, { direction, rows }: Fetch): Promise<Route> {
+  const { cursor } = way
+  const count = rows ?? Number.POSITIVE_INFINITY
+  // Behind the last row is one place more.
+  const place = cursor.at + (cursor.ended ? 1 : 0)
+  if (direction === 'absolute') {
+    if (count >= 0) return oneRow(count)
+    await seek(way, Number.POSITIVE_INFINITY)
+    return oneRow(cursor.at + 1 + count)
+  }
+  if (count === 0) return cursor.ended ? { from: cursor.at, count: 0, backwardTo: null } : oneRow(cursor.at)
+  if (direction === 'relative') return oneRow(place + count)
+  if (direction === 'forward' ? count > 0 : count < 0) {
+    return { from: cursor.at, count: Math.abs(count), backwardTo: null }
+  }
+  const first = Math.max(1, place - Math.abs(count))
+  return { from: first - 1, count: Math.max(0, place - first), backwardTo: Math.max(0, place - Math.abs(count)) }
+}
+
+/** The row of that number; none before the first. */
+function oneRow(number: number): Route {
+  return { from: Math.max(0, number - 1), count: number < 1 ? 0 : 1, backwardTo: null }
+}
+
+/** Stands behind so many rows, or behind all. */
+async function seek({ pg, cursor, binary }: Way, place: number): Promise<RowCursor> {
+  const otherForm = cursor.rows !== null && !sameForm(cursor.rows.binary, binary)
+  const back = place < cursor.passed
+  if (back && !cursor.scroll) throw onlyForward()
+  if (back || otherForm) {
+    await cursor.rows?.close()
+    cursor.rows = null
+  }
+  if (cursor.rows === null) {
+    cursor.rows = await open(pg, cursor, binary)
+    cursor.passed = 0
+  }
+  const { rows } = cursor
+  if (place < cursor.at || place > cursor.at) cursor.ended = false
+  cursor.at = place
+  if (place > cursor.passed) {
+    const sent = await rows.send(null, place - cursor.passed)
+    cursor.passed += sent.rows
+    if (sent.exhausted) cursor.ended = true
+    cursor.at = cursor.passed
+  }
+  return rows
+}
+
+function onlyForward(): PgError {
+  return new PgError('55000', 'cursor can only scan forward')
+}
+
+function sameForm(left: readonly boolean[], right: readonly boolean[]): boolean {
+  return left.length === right.length && left.every((binary, index) => binary === right[index])
+}
+
+async function open(pg: PgSession, cursor: SqlCursor, binary: readonly boolean[]): Promise<RowCursor> {
+  const { bound, types, query } = cursor
+  const opened = await runInEngine(pg, query, { bound, types, binary, columns: null })
+  if (typeof opened === 'string') throw new PgError('42P11', 'a cursor needs a query')
+  return opened
+}
+
+/** As many rows of a cursor as one FETCH wants. */
+class ForwardRows implements Rows {
+  readonly tag = 'FETCH'
+  readonly columns: Rows['columns']
+  readonly binary: Rows['binary']
+  readonly #cursor: SqlCursor
+  readonly #rows: RowCursor
+  #left: number
+
+  constructor({ cursor }: Way, rows: RowCursor, count: number) {
+    this.columns = rows.columns
+    this.binary = rows.binary
+    this.#cursor = cursor
+    this.#rows = rows
+    this.#left = count
+  }
+
+  async send(out: Outbound | null, rowsMax: number): Promise<SentRows> {
+    const cursor = this.#cursor
+    const count = Math.min(rowsMax, this.#left)
+    if (cursor.ended || count === 0) return { rows: 0, exhausted: cursor.ended || this.#left === 0 }
+    const { rows, exhausted } = await this.#rows.send(out, count)
+    cursor.passed += rows
+    cursor.at = cursor.passed
+    cursor.ended = exhausted
+    this.#left -= rows
+    return { rows, exhausted: exhausted || this.#left === 0 }
+  }
+
+  /** The cursor stays. */
+  async close(): Promise<void> {}
+}
+
+async function gather({ cursor }: Way, rows: RowCursor, count: number, backwardTo: number): Promise<BackwardRows> {
+  if (count > 0 && !cursor.scroll) throw onlyForward()
+  const gathered = new GatheredRows()
+  if (count > 0) cursor.passed += (await rows.send(gathered, count)).rows
+  cursor.at = backwardTo
+  cursor.ended = false
+  return new BackwardRows(rows, gathered.blocks)
+}
+
+class GatheredRows implements RowTarget {
+  readonly blocks: Buffer[] = []
+  #bytes = 0
+
+  put(rows: Uint8Array): void {
+    this.#bytes += rows.length
+    if (this.#bytes > gatheredBytesMax) throw new PgError('54000', 'too many rows are wanted backward at once')
+    this.blocks.push(Buffer.from(rows))
+  }
+
+  async block(rows: Uint8Array): Promise<void> {
+    this.put(rows)
+  }
+}
+
+/** Gathered DataRow messages, the last one first. */
+class BackwardRows implements Rows {
+  readonly tag = 'FETCH'
+  readonly columns: Rows['columns']
+  readonly binary: Rows['binary']
+  readonly #blocks: Buffer[]
+  /** Of the last block, in order. */
+  #messages: Buffer[] = []
+
+  constructor({ columns, binary }: RowCursor, blocks: Buffer[]) {
+    this.columns = columns
+    this.binary = binary
+    this.#blocks = blocks
+  }
+
+  async send(out: Outbound | null, rowsMax: number): Promise<SentRows> {
+    let rows = 0
+    for (; rows < rowsMax; rows++) {
+      if (this.#messages.length === 0) this.#messages = messagesOf(this.#blocks.pop())
+      const message = this.#messages.pop()
+      if (message === undefined) return { rows, exhausted: true }
+      out?.put(message)
+      if (out?.full === true) await out.flush()
+    }
+    return { rows, exhausted: this.#messages.length === 0 && this.#blocks.length === 0 }
+  }
+
+  async close(): Promise<void> {}
+}
+
+function messagesOf(block: Buffer | undefined): Buffer[] {
+  const messages: Buffer[] = []
+  if (block === undefined) return messages
+  for (let at = 0; at < block.length; ) {
+    const end = at + 1 + block.readInt32BE(at + 1)
+    messages.push(block.subarray(at, end))
+    at = end
+  }
+  return messages
+}
