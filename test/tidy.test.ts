@@ -11,8 +11,6 @@ import { filesBelow, parseSource, readText, type SourceFile, topLevelNames } fro
 const exceptions: readonly string[] = [
   'circle engine/sql/exec/fragment-aggregate.ts',
   'circle engine/sql/functions/all.ts',
-  'circle engine/storage/writer-carry.ts',
-  'circle engine/threads/open-engine.ts',
   'circle gateways/pgwire/copy-in.ts',
   'depth engine/kernels/as/shared',
   'depth engine/sql/plan/rules',

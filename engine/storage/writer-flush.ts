@@ -20,7 +20,7 @@ import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
 import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
-import { enqueue, type FlushWaiter, type RunningJob, type WriterState } from './writer-state.js'
+import { enqueue, type Flushed, type FlushWaiter, type RunningJob, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** Jobs under way at once: query threads have queries to run, too. */
@@ -148,13 +148,6 @@ export function postJob(state: WriterState, running: RunningJob): void {
   const jobId = state.nextJobId++
   state.jobs.set(jobId, running)
   state.options.post({ kind: 'job', jobId, job: running.job })
-}
-
-/** A generation that a query thread has written as parts. */
-export interface Flushed {
-  readonly table: WriterTable
-  readonly generation: Generation
-  readonly parts: readonly PartDescriptor[]
 }
 
 /** All that have come together are named by one record of the manifest. */

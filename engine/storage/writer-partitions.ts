@@ -6,8 +6,8 @@
 import { errorRecord, FileError, SqlError } from '../base/errors.js'
 import { partitionFinder, timestampsPerSecond } from './partition.js'
 import type { DetachedPart, PartDescriptor, TableSchema } from './schema.js'
-import { beginRewrite, endRewrite, type Rewriting, replaceParts } from './writer-rewrite.js'
-import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
+import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 type Operation = 'drop' | 'detach' | 'attach'

@@ -14,15 +14,6 @@ import type { KafkaOrigin } from '../wal/origin.js'
 import { flushTable, whenFlushed, writeAllNames } from './writer-flush.js'
 import { putOff } from './writer-manifest.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
-import type { Generation } from './writer-table.js'
-
-export interface Pin {
-  readonly sinceMs: number
-  /** Put off until the release. */
-  readonly removals: (() => void)[]
-  /** What is flushed before the snapshot; null when that is written. */
-  cut: ReadonlySet<Generation> | null
-}
 
 /** Answered when the snapshot is durable. A version that is pinned already is replaced by the one of now. */
 export function pinVersion(state: WriterState, requestId: number): void {

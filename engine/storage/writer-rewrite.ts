@@ -18,23 +18,8 @@ import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, postJob, whenFlushed } from './writer-flush.js'
 import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
-import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
-
-/** A rewrite under way. */
-export interface Rewriting {
-  readonly table: WriterTable
-  readonly program: RewriteProgram | null
-  /** Schema of the new parts, at the time of the job. */
-  readonly schema: () => TableSchema
-  /** Parts that the job looks at. */
-  readonly parts: () => readonly PartDescriptor[]
-  /** The job is done; no new symbols are wanted any more. */
-  readonly written: (result: JobResult) => void
-  readonly failed: (error: ErrorRecord) => void
-  /** Changes of the table that wait. */
-  readonly waiting: (() => void)[]
-}
 
 /** Runs the change now, or when the rewrite of the table that is under way has ended. */
 export function whenUntouched(state: WriterState, table: WriterTable, change: () => void): void {

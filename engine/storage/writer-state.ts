@@ -20,13 +20,10 @@ import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
 import type { Manifest, ManifestOptions, ManifestRecord } from './manifest.js'
 import type { Memtable } from './memtable.js'
 import { type chooseMerge, type MergePolicy, mergePolicy } from './merge.js'
-import type { FromWriter, Job, LineReject, Receipt } from './messages.js'
+import type { FromWriter, Job, JobResult, LineReject, Receipt, RewriteProgram } from './messages.js'
 import type { Origins } from './origins.js'
-import type { TableVersion } from './schema.js'
+import type { PartDescriptor, TableSchema, TableVersion } from './schema.js'
 import type { WriterCatalog } from './writer-catalog.js'
-import type { Flushed } from './writer-flush.js'
-import type { Pin } from './writer-pin.js'
-import type { Rewriting } from './writer-rewrite.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 export interface WriterSettings extends MergePolicy {
@@ -107,6 +104,37 @@ export interface RunningJob {
   readonly table: WriterTable
   /** Of a flush. */
   readonly generation?: Generation
+}
+
+/** A generation that a query thread has written as parts. */
+export interface Flushed {
+  readonly table: WriterTable
+  readonly generation: Generation
+  readonly parts: readonly PartDescriptor[]
+}
+
+/** A snapshot that is held for a copy. */
+export interface Pin {
+  readonly sinceMs: number
+  /** Put off until the release. */
+  readonly removals: (() => void)[]
+  /** What is flushed before the snapshot; null when that is written. */
+  cut: ReadonlySet<Generation> | null
+}
+
+/** A rewrite under way. */
+export interface Rewriting {
+  readonly table: WriterTable
+  readonly program: RewriteProgram | null
+  /** Schema of the new parts, at the time of the job. */
+  readonly schema: () => TableSchema
+  /** Parts that the job looks at. */
+  readonly parts: () => readonly PartDescriptor[]
+  /** The job is done; no new symbols are wanted any more. */
+  readonly written: (result: JobResult) => void
+  readonly failed: (error: ErrorRecord) => void
+  /** Changes of the table that wait. */
+  readonly waiting: (() => void)[]
 }
 
 export interface WriterState {

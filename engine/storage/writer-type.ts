@@ -16,9 +16,9 @@ import { type DataType, sameType } from '../types/column-types.js'
 import type { JobResult, RewriteProgram } from './messages.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
-import { beginRewrite, endRewrite, postRewrite, type Rewriting, replaceParts } from './writer-rewrite.js'
+import { beginRewrite, endRewrite, postRewrite, replaceParts } from './writer-rewrite.js'
 import { replaceSchema } from './writer-schema.js'
-import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 /** Rounds without a pause. */

@@ -230,7 +230,8 @@ class EngineThreads {
   #smallQueries(prepared: Prepared): SmallQueries | null {
     this.#smallLoading ??= import('./open-small.js').then(
       ({ openSmallQueries }) => {
-        this.#small = openSmallQueries(prepared, this.#options)
+        const { directory, clock } = this.#options
+        this.#small = openSmallQueries({ ...prepared, directory, clock })
       },
       (error: unknown) => this.#options.log('E', 'query', `small queries cannot run: ${String(error)}`),
     )

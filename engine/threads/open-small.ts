@@ -1,19 +1,28 @@
 // What small queries need on the main thread: kernels, and parts of which only cached pages are read. A module of its own,
 // so that it is loaded when somebody asks.
 
+import type { Clock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
 import { readyChunks, SmallQueries } from '../sql/exec/small-queries.js'
+import type { ChunkCache } from '../storage/chunk-cache.js'
 import { createPartAccess } from '../storage/part-reader.js'
-import type { EngineOptions, Prepared } from './open-engine.js'
 import { threadIds } from './wake.js'
 
+interface SmallOptions {
+  readonly memory: SharedMemory
+  /** Address of the memory that the queries have. */
+  readonly arena: number
+  readonly cache: ChunkCache
+  /** The database directory. */
+  readonly directory: string
+  readonly clock: Clock
+}
+
 /** Small queries run on the main thread, which neither waits for locks nor reads pages. */
-export function openSmallQueries(
-  { memory, arena, cache }: Prepared,
-  { directory, clock }: Pick<EngineOptions, 'directory' | 'clock'>,
-): SmallQueries {
+export function openSmallQueries({ memory, arena, cache, directory, clock }: SmallOptions): SmallQueries {
   const kernels = loadKernels(memory)
   const partAccess = createPartAccess({
     files: nodeFiles(),
