@@ -63,6 +63,11 @@ export interface PartAccess {
    * unpin() of `data`.
    */
   pinCodes(part: PartHandle, columnId: number, page: number): CodedPage | undefined
+  /**
+   * Decodes a page of few different values of four bytes to the target, which has room for a page and what pin() promises
+   * behind it: packed it takes a fraction of the cache. False, and nothing is written: pin() it.
+   */
+  unpack(part: PartHandle, columnId: number, page: number, target: number): boolean
   /** The zone map of a column that has one (integers, timestamps, floating point, symbols by null count only). */
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined
   /** The page as it lies in the file; undefined when the part has no such column, or this access only reads memory. */

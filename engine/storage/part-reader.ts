@@ -168,6 +168,27 @@ class PartReader implements PartAccess {
     return { data, codes: data + packedHeaderBytes, entries, count: (u32[dictionary >>> 2] as number) + 1 }
   }
 
+  unpack(part: PartHandle, columnId: number, page: number, target: number): boolean {
+    const opened = part as OpenedPart
+    const mapping = opened.mappings.get(columnId)
+    const entries = opened.index.columns.get(columnId)?.metadata.dictionary?.count ?? 0
+    if (mapping?.memoryBytes !== 4 || entries === 0 || entries > unpackedEntriesMax) return false
+    const packed = this.pinPacked(part, columnId, page)
+    if (packed === 0) return false
+    const { u32 } = this.memory
+    const word = packed >>> 2
+    const [rows, bits, bytes, dictionary] = [u32[word], u32[word + 1], u32[word + 2], u32[word + 3]] as Packed
+    const values = dictionary + dictionaryHeaderBytes
+    const count = u32[dictionary >>> 2] as number
+    const { kernel } = this.tools
+    const done = kernel.decodeIndexed(packed + packedHeaderBytes, bytes, rows, bits, values, count, 4, target)
+    this.cache.unpin(packed)
+    if (done !== 0) {
+      throw new CorruptionError('the values of a page are unreadable', 'a page in the chunk cache', packed)
+    }
+    return true
+  }
+
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)
@@ -386,5 +407,9 @@ class PartReader implements PartAccess {
   }
 }
 
+type Packed = [rows: number, bits: number, bytes: number, dictionary: number]
+
+/** Indexes of so many entries are unpacked about as fast as their values are read from memory. */
+const unpackedEntriesMax = 256
 const dictionaryHeaderBytes = 64
 const packedHeaderBytes = 64

@@ -4,6 +4,9 @@
 //
 // Every buffer is readable for 64 bytes behind its end; targets are writable for 64 bytes behind theirs.
 
+import { copyOne } from './shared/copy'
+import { putVarint } from './shared/varint'
+export { decodeIndexed, packIndexes, pickIndexed } from './shared/hybrid'
 export { lz4Compress, lz4Decompress } from './shared/lz4'
 export { snappyCompress } from './shared/snappy'
 export { hashPlain } from './shared/hash64'
@@ -125,18 +128,6 @@ export function presence(values: usize, count: i32, kind: i32, bits: usize): i32
 }
 
 @inline
-function copyOne(target: usize, source: usize, width: usize): void {
-  if (width == 8) store<u64>(target, load<u64>(source))
-  else if (width == 4) store<u32>(target, load<u32>(source))
-  else if (width == 1) store<u8>(target, load<u8>(source))
-  else if (width == 2) store<u16>(target, load<u16>(source))
-  else {
-    v128.store(target, v128.load(source))
-    if (width == 32) v128.store(target, v128.load(source, 16), 16)
-  }
-}
-
-@inline
 function compactOf(values: usize, count: i32, width: usize, bits: usize, target: usize): void {
   let out = target
   for (let i = 0; i < count; i++) {
@@ -209,195 +200,6 @@ export function packBooleans(values: usize, count: i32, target: usize): void {
 
 export function unpackBooleans(bits: usize, count: i32, target: usize): void {
   for (let i = 0; i < count; i++) store<u8>(target + <usize>i, (load<u8>(bits + <usize>(i >> 3)) >> <u8>(i & 7)) & 1)
-}
-
-// ---- RLE and bit packing ----
-
-@inline
-function putVarint(target: usize, value: u32): usize {
-  while (value > 127) {
-    store<u8>(target++, <u8>(value | 128))
-    value >>= 7
-  }
-  store<u8>(target, <u8>value)
-  return target + 1
-}
-
-@inline
-function packRun(values: usize, count: i32, width: i32, target: usize): usize {
-  let word: u64 = 0
-  let used: u64 = 0
-  const w = <u64>width
-  for (let i: usize = 0; i < <usize>count; i++) {
-    word |= <u64>load<u32>(values + (i << 2)) << used
-    used += w
-    if (used >= 32) {
-      store<u32>(target, <u32>word)
-      target += 4
-      word >>= 32
-      used -= 32
-    }
-  }
-  store<u32>(target, <u32>word)
-  return target + <usize>((used + 7) >> 3)
-}
-
-const RUN_MIN = 32
-
-@inline
-function putPacked(values: usize, count: i32, width: i32, target: usize): usize {
-  if (count == 0) return target
-  const groups = (count + 7) >> 3
-  const at = putVarint(target, <u32>((groups << 1) | 1))
-  const end = at + <usize>(groups * width)
-  const done = packRun(values, count, width, at)
-  if (done < end) memory.fill(done, 0, end - done)
-  return end
-}
-
-@inline
-function runLength(values: usize, from: i32, count: i32): i32 {
-  const value = load<u32>(values + (<usize>from << 2))
-  let i = from + 1
-  while (i < count && load<u32>(values + (<usize>i << 2)) == value) i++
-  return i - from
-}
-
-export function packIndexes(values: usize, count: i32, width: i32, target: usize): i32 {
-  let out = target
-  let pending = 0
-  let i = 0
-  while (i < count) {
-    // Runs begin only where a group of eight begins, counted from the start of the pending packed run.
-    const run = load<u32>(values + (<usize>i << 2)) == load<u32>(values + (<usize>min(i + RUN_MIN - 1, count - 1) << 2)) ? runLength(values, i, count) : 1
-    if (run >= RUN_MIN || (run == count - i && run > 8)) {
-      out = putPacked(values + (<usize>pending << 2), i - pending, width, out)
-      out = putVarint(out, <u32>run << 1)
-      const value = load<u32>(values + (<usize>i << 2))
-      store<u32>(out, value)
-      out += <usize>((width + 7) >> 3)
-      i += run
-      pending = i
-    } else i += 8
-  }
-  out = putPacked(values + (<usize>pending << 2), count - pending, width, out)
-  return <i32>(out - target)
-}
-
-@inline
-function lookUp(index: u32, dictionary: usize, width: usize, target: usize): void {
-  copyOne(target, dictionary + <usize>index * width, width)
-}
-
-@inline
-function indexedOf(source: usize, end: usize, count: i32, bits: i32, dictionary: usize, entries: u32, width: usize, target: usize): i32 {
-  let out = target
-  let left = count
-  const mask = bits == 32 ? 0xffffffff : (<u64>1 << <u64>bits) - 1
-  while (left > 0) {
-    let header: u32 = 0
-    let shift: u32 = 0
-    for (;;) {
-      if (source >= end || shift > 28) return -1
-      const byte = <u32>load<u8>(source++)
-      header |= (byte & 127) << shift
-      if (byte < 128) break
-      shift += 7
-    }
-    if (header & 1) {
-      const groups = header >> 1
-      if (groups == 0 || <u64>source + <u64>groups * <u64>bits > <u64>end) return -1
-      const n = <i32>min<u64>(<u64>groups * 8, <u64>left)
-      let worst: u64 = 0
-      if (bits == 8) {
-        for (let i: usize = 0; i < <usize>n; i++) {
-          const index = <u64>load<u8>(source + i)
-          worst = max(worst, index)
-          lookUp(index < <u64>entries ? <u32>index : 0, dictionary, width, out)
-          out += width
-        }
-      } else {
-        let bit: u64 = 0
-        for (let i = 0; i < n; i++) {
-          const index = (load<u64>(source + <usize>(bit >> 3)) >> (bit & 7)) & mask
-          worst = max(worst, index)
-          lookUp(index < <u64>entries ? <u32>index : 0, dictionary, width, out)
-          out += width
-          bit += <u64>bits
-        }
-      }
-      if (worst >= <u64>entries) return -1
-      source += <usize>groups * <usize>bits
-      left -= n
-    } else {
-      const run = header >> 1
-      const bytes = <usize>((bits + 7) >> 3)
-      if (source + bytes > end || run > <u32>left || run == 0) return -1
-      const index = <u32>(load<u64>(source) & mask)
-      if (index >= entries) return -1
-      source += bytes
-      for (let i: u32 = 0; i < run; i++) {
-        lookUp(index, dictionary, width, out)
-        out += width
-      }
-      left -= <i32>run
-    }
-  }
-  return 0
-}
-
-export function decodeIndexed(source: usize, bytes: i32, count: i32, bits: i32, dictionary: usize, entries: i32, width: i32, target: usize): i32 {
-  const end = source + <usize>bytes
-  if (bits > 32) return -1
-  if (width == 4) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 4, target)
-  if (width == 8) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 8, target)
-  if (width == 16) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 16, target)
-  return indexedOf(source, end, count, bits, dictionary, <u32>entries, 32, target)
-}
-
-@inline
-function pickOf(source: usize, end: usize, count: u32, bits: i32, dictionary: usize, entries: u32, width: usize, index: usize, first: u32, picked: u32, target: usize): i32 {
-  const mask = bits == 32 ? 0xffffffff : (<u64>1 << <u64>bits) - 1
-  const last = index + (<usize>picked << 2)
-  // Rows before the run.
-  let before: u32 = 0
-  while (index < last) {
-    let header: u32 = 0
-    let shift: u32 = 0
-    for (;;) {
-      if (source >= end || shift > 28) return -1
-      const byte = <u32>load<u8>(source++)
-      header |= (byte & 127) << shift
-      if (byte < 128) break
-      shift += 7
-    }
-    const packed = (header & 1) != 0
-    const size = header >> 1
-    const bytes = packed ? <u64>size * <u64>bits : <u64>((bits + 7) >> 3)
-    const rows = <u32>min<u64>(packed ? <u64>size * 8 : <u64>size, <u64>(count - before))
-    if (rows == 0 || <u64>source + bytes > <u64>end) return -1
-    for (; index < last; index += 4) {
-      const row = first + load<u32>(index) - before
-      if (row >= rows) break
-      const bit = packed ? <u64>row * <u64>bits : 0
-      const entry = (load<u64>(source + <usize>(bit >> 3)) >> (bit & 7)) & mask
-      if (entry >= <u64>entries) return -1
-      lookUp(<u32>entry, dictionary, width, target)
-      target += width
-    }
-    source += <usize>bytes
-    before += rows
-  }
-  return 0
-}
-
-export function pickIndexed(source: usize, bytes: i32, count: i32, bits: i32, dictionary: usize, entries: i32, width: i32, index: usize, first: i32, picked: i32, target: usize): i32 {
-  const end = source + <usize>bytes
-  if (bits > 32) return -1
-  if (width == 4) return pickOf(source, end, count, bits, dictionary, <u32>entries, 4, index, first, picked, target)
-  if (width == 8) return pickOf(source, end, count, bits, dictionary, <u32>entries, 8, index, first, picked, target)
-  if (width == 16) return pickOf(source, end, count, bits, dictionary, <u32>entries, 16, index, first, picked, target)
-  return pickOf(source, end, count, bits, dictionary, <u32>entries, 32, index, first, picked, target)
 }
 
 // ---- DELTA_BINARY_PACKED: blocks of 128 in 4 miniblocks ----

@@ -79,7 +79,7 @@ export class DenseChunks implements ChunkWorker {
     const { fragment, firsts, inputs, keys, scan, groups } = query
     this.#context = context
     this.#query = query
-    this.#reader = new SliceReader(context, { ...scan, filter: null })
+    this.#reader = new SliceReader(context, { ...scan, filter: null }, true)
     this.#block = context.space.keep(fragment.blockBytes)
     this.#firstBlock = context.space.keep(firsts.blockBytes)
     this.#firstState = keys.length === 0 ? 0 : context.space.keep(firsts.stateBytes(groups))

@@ -33,6 +33,8 @@ export interface Piece {
   pick(columnId: number, index: number, first: number, count: number, target: number): boolean
   /** A column of texts as numbers of distinct ones; undefined where they are not kept so. Pinned until release. */
   texts(columnId: number): CodedTexts | undefined
+  /** Writes a column of few different values to a target of a page's room; false, and nothing is written: column(). */
+  unpack(columnId: number, target: number): boolean
   /** The column as it lies in a file; undefined where there is none, or rows lie otherwise. */
   stored(columnId: number): StoredPage | undefined
   /** NULLs of the column where they are known without reading it. */
@@ -176,6 +178,11 @@ class PagePiece implements Piece {
     return { codes: page.codes, entries: page.entries, count: page.count, owner: this.#handle, columnId }
   }
 
+  unpack(columnId: number, target: number): boolean {
+    if (this.#pinned?.has(columnId) === true) return false
+    return this.#access.unpack(this.#handle, columnId, this.index, target)
+  }
+
   stored(columnId: number): StoredPage | undefined {
     return this.#access.stored(this.#handle, columnId, this.index)
   }
@@ -219,6 +226,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     column: (columnId) => piece.column(columnId),
     pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
     texts: (columnId) => piece.texts(columnId),
+    unpack: (columnId, target) => piece.unpack(columnId, target),
     stored: (columnId) => piece.stored(columnId),
     nulls: (columnId) => piece.nulls(columnId),
     bounds: (columnId) => piece.bounds(columnId),
@@ -271,6 +279,7 @@ function blockPiece(
     visibleRows,
     column: (columnId) => blockColumn(memory, block, columnId),
     pick: () => false,
+    unpack: () => false,
     texts: () => undefined,
     stored: () => undefined,
     nulls: () => undefined,

@@ -91,6 +91,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     pinPacked: (part, columnId, page) => (columnId === rowNumberId ? 0 : parts.pinPacked(part, columnId, page)),
     pick: (packed, index, first, count, target) => parts.pick(packed, index, first, count, target),
     pinCodes: (part, columnId, page) => parts.pinCodes(part, columnId, page),
+    unpack: (part, columnId, page, target) => parts.unpack(part, columnId, page, target),
     statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
     stored: () => undefined,
     forget: () => {},

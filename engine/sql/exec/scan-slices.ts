@@ -45,6 +45,10 @@ export interface WantedRows {
 /** With fewer selected rows than one in so many, values are picked from pages instead of decoding them. */
 export const sparseShare = 16
 
+const symbolBytes = 4
+/** What a reader of a page may touch behind it. */
+const readAheadBytes = 128
+
 /** Rows [from, to) of a piece. */
 export interface Slice {
   readonly from: number
@@ -58,11 +62,13 @@ export class SliceReader {
   readonly #filter: RowFilter | null
   readonly #gathered: Gathered
   readonly #wanted: WantedRows | null
+  readonly #unpacked: UnpackedColumns | null
   readonly #index: number
   readonly #mask: number
   #kept = 0
 
-  constructor(context: ExecContext, shape: ScanShape, wanted: WantedRows | null = null) {
+  /** `goesOn`: a piece is not read again once another one was, so that symbols need not be kept decoded. */
+  constructor(context: ExecContext, shape: ScanShape, goesOn = false, wanted: WantedRows | null = null) {
     this.#context = context
     this.#shape = shape
     const dictionaries = new Map(shape.snapshot.version.dictionaries)
@@ -76,6 +82,7 @@ export class SliceReader {
           })
     this.#gathered = new Gathered(context, shape.types)
     this.#wanted = wanted
+    this.#unpacked = goesOn ? new UnpackedColumns(context) : null
     this.#index = context.space.take(batchRowsMax * 4)
     this.#mask = context.space.take(batchRowsMax)
   }
@@ -114,7 +121,8 @@ export class SliceReader {
     const columnId = this.#shape.columnIds[column] as number
     const coded = codedColumn(piece, columnId, type, from)
     if (coded !== undefined) return coded
-    const address = piece.column(columnId)
+    const unpacked = type.name === 'SYMBOL' ? (this.#unpacked?.column(piece, columnId) ?? 0) : 0
+    const address = unpacked === 0 ? piece.column(columnId) : unpacked
     return {
       type,
       address: address === 0 ? (pages ? space.pageOfNulls(type) : space.nulls(type)) : address + from * widthOf(type),
@@ -202,6 +210,32 @@ export class SliceReader {
       }
     }
     return this.#mask
+  }
+}
+
+/** Columns of the last piece that were unpacked for it. */
+class UnpackedColumns {
+  readonly #context: ExecContext
+  readonly #areas = new Map<number, { address: number; readonly rows: number; piece: Piece; done: boolean }>()
+
+  constructor(context: ExecContext) {
+    this.#context = context
+  }
+
+  /** 0: the piece has the column at an address of its own. */
+  column(piece: Piece, columnId: number): number {
+    let area = this.#areas.get(columnId)
+    if (area === undefined || area.piece !== piece) {
+      if (area === undefined || area.rows < piece.rows) {
+        const { space } = this.#context
+        if (area !== undefined) space.give(area.address)
+        area = { address: space.take(piece.rows * symbolBytes + readAheadBytes), rows: piece.rows, piece, done: false }
+        this.#areas.set(columnId, area)
+      }
+      area.piece = piece
+      area.done = piece.unpack(columnId, area.address)
+    }
+    return area.done ? area.address : 0
   }
 }
 

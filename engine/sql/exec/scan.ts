@@ -13,7 +13,7 @@ export function scanOperator(
   chosen: readonly Piece[] | null = null,
   wanted: WantedRows | null = null,
 ): Operator {
-  const reader = new SliceReader(context, shape, wanted)
+  const reader = new SliceReader(context, shape, true, wanted)
   let pieces = chosen
   let slices: Slice[] = []
   let nextPiece = 0

@@ -235,6 +235,7 @@ function openedTwice(access: PartAccess): PartAccess {
     pinPacked: (part, columnId, page) => access.pinPacked(part, columnId, page),
     pick: (packed, index, first, count, target) => access.pick(packed, index, first, count, target),
     pinCodes: (part, columnId, page) => access.pinCodes(part, columnId, page),
+    unpack: (part, columnId, page, target) => access.unpack(part, columnId, page, target),
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
     stored: () => undefined,
     forget: (partIds) => access.forget(partIds),

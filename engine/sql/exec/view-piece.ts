@@ -76,6 +76,7 @@ function gatheredPiece(
     superseded: 0,
     column,
     pick: () => false,
+    unpack: () => false,
     texts: () => undefined,
     stored: () => undefined,
     release,

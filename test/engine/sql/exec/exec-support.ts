@@ -62,6 +62,7 @@ export const noParts: PartAccess = {
   pinPacked: () => 0,
   pick: () => {},
   pinCodes: () => undefined,
+  unpack: () => false,
   stored: () => undefined,
   statistics: () => undefined,
   forget: () => {},

@@ -15,13 +15,13 @@ async function filled(): Promise<InlineEngine> {
   const engine = new InlineEngine({ files: disk.files, noMerges: true })
   await engine.settle()
   await engine.run(
-    'create table t (ts timestamp, host symbol, i int, l long, d double, u uuid, v varchar, s short, n int) timestamp(ts) partition by day',
+    'create table t (ts timestamp, host symbol, i int, l long, d double, u uuid, v varchar, s short, n int, side symbol, few symbol) timestamp(ts) partition by day',
   )
   for (let part = 0; part < 3; part++) {
     await engine.run(
       `insert into t select (1704067200000000 + (x + ${part * rows}) * 60000000)::timestamp, 'h' || (x % 97), (x % 50)::int, x % 11, (x % 9) / 4.0,
        ('00000000-0000-0000-0000-00000000000' || (x % 10))::uuid, 'text ' || (x % 13), (x % 20)::short,
-       case when x % 3 = 0 then null else (x % 5)::int end from long_sequence(${rows})`,
+       case when x % 3 = 0 then null else (x % 5)::int end, 'side ' || (x % 3), case when x % 4 = 0 then null else 'f' || (x % 7) end from long_sequence(${rows})`,
     )
     await engine.run('checkpoint')
   }
@@ -37,6 +37,7 @@ const queries = [
   'select host, l, sum(i), max(d) from t where # group by host, l order by host, l',
   "select sum(i) from t where # and ts >= '2024-01-02T05:00' and ts < '2024-01-04T07:00'",
   'select v, count() from t where # group by v order by v',
+  'select side, few, sum(l), count() from t where # group by side, few order by side, few',
 ]
 
 test('picked values are those of the page', async () => {
@@ -45,6 +46,7 @@ test('picked values are those of the page', async () => {
     ["host = 'h7'", "host::varchar = 'h7'"],
     ["host in ('h7', 'h9', 'none')", "host::varchar in ('h7', 'h9')"],
     ["host = 'none'", "host::varchar = 'none'"],
+    ["side = 'side 2' and few <> 'f1'", "side::varchar = 'side 2' and few::varchar <> 'f1'"],
     ["host = 'h3' and i > 25", "host::varchar = 'h3' and i + 0 > 25"],
   ] as const) {
     for (const query of queries) {

@@ -1,0 +1,13 @@
+// One value of a fixed width.
+
+@inline
+export function copyOne(target: usize, source: usize, width: usize): void {
+  if (width == 8) store<u64>(target, load<u64>(source))
+  else if (width == 4) store<u32>(target, load<u32>(source))
+  else if (width == 1) store<u8>(target, load<u8>(source))
+  else if (width == 2) store<u16>(target, load<u16>(source))
+  else {
+    v128.store(target, v128.load(source))
+    if (width == 32) v128.store(target, v128.load(source, 16), 16)
+  }
+}

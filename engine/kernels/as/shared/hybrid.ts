@@ -1,0 +1,268 @@
+// The hybrid of runs and packed bits in which Parquet keeps numbers of a dictionary's entries.
+
+import { copyOne } from './copy'
+import { putVarint } from './varint'
+
+@inline
+function packRun(values: usize, count: i32, width: i32, target: usize): usize {
+  let word: u64 = 0
+  let used: u64 = 0
+  const w = <u64>width
+  for (let i: usize = 0; i < <usize>count; i++) {
+    word |= <u64>load<u32>(values + (i << 2)) << used
+    used += w
+    if (used >= 32) {
+      store<u32>(target, <u32>word)
+      target += 4
+      word >>= 32
+      used -= 32
+    }
+  }
+  store<u32>(target, <u32>word)
+  return target + <usize>((used + 7) >> 3)
+}
+
+const RUN_MIN = 32
+
+@inline
+function putPacked(values: usize, count: i32, width: i32, target: usize): usize {
+  if (count == 0) return target
+  const groups = (count + 7) >> 3
+  const at = putVarint(target, <u32>((groups << 1) | 1))
+  const end = at + <usize>(groups * width)
+  const done = packRun(values, count, width, at)
+  if (done < end) memory.fill(done, 0, end - done)
+  return end
+}
+
+@inline
+function runLength(values: usize, from: i32, count: i32): i32 {
+  const value = load<u32>(values + (<usize>from << 2))
+  let i = from + 1
+  while (i < count && load<u32>(values + (<usize>i << 2)) == value) i++
+  return i - from
+}
+
+export function packIndexes(values: usize, count: i32, width: i32, target: usize): i32 {
+  let out = target
+  let pending = 0
+  let i = 0
+  while (i < count) {
+    // Runs begin only where a group of eight begins, counted from the start of the pending packed run.
+    const run = load<u32>(values + (<usize>i << 2)) == load<u32>(values + (<usize>min(i + RUN_MIN - 1, count - 1) << 2)) ? runLength(values, i, count) : 1
+    if (run >= RUN_MIN || (run == count - i && run > 8)) {
+      out = putPacked(values + (<usize>pending << 2), i - pending, width, out)
+      out = putVarint(out, <u32>run << 1)
+      const value = load<u32>(values + (<usize>i << 2))
+      store<u32>(out, value)
+      out += <usize>((width + 7) >> 3)
+      i += run
+      pending = i
+    } else i += 8
+  }
+  out = putPacked(values + (<usize>pending << 2), count - pending, width, out)
+  return <i32>(out - target)
+}
+
+@inline
+function lookUp(index: u32, dictionary: usize, width: usize, target: usize): void {
+  copyOne(target, dictionary + <usize>index * width, width)
+}
+
+/** Eight packed indexes of up to eight bits, as bytes. */
+@inline
+function spreadIndexes(packed: u64, bits: u64): u64 {
+  const b4 = bits << 2
+  const b2 = bits << 1
+  const fours: u64 = (<u64>1 << b4) - 1
+  const twos: u64 = (<u64>1 << b2) - 1
+  const ones: u64 = (<u64>1 << bits) - 1
+  const halves = (packed & fours) | (((packed >> b4) & fours) << 32)
+  const quarters = (halves & (twos * 0x0000000100000001)) | (((halves >> b2) & (twos * 0x0000000100000001)) << 16)
+  return (quarters & (ones * 0x0001000100010001)) | (((quarters >> bits) & (ones * 0x0001000100010001)) << 8)
+}
+
+/** Byte `plane` of up to 16 values of four bytes. */
+@inline
+function planeOf(dictionary: usize, entries: u32, plane: usize): v128 {
+  let bytes = i8x16.splat(0)
+  // Lane numbers are constants in the code, so a mask puts the byte into its lane.
+  for (let entry: u32 = 0; entry < 16; entry++) {
+    const byte = entry < entries ? load<u8>(dictionary + (<usize>entry << 2) + plane) : 0
+    const lane = i8x16.eq(i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), i8x16.splat(<i8>entry))
+    bytes = v128.or(bytes, v128.and(lane, i8x16.splat(<i8>byte)))
+  }
+  return bytes
+}
+
+/**
+ * Whole groups of 16 packed indexes of at most eight bits into values of four bytes: by tables in registers where there
+ * are at most 16, else by bytes. Returns how many were done; -1 when an index is too large.
+ */
+function fewIndexed(source: usize, count: i32, bits: i32, dictionary: usize, entries: u32, target: usize): i32 {
+  const rows = count & ~15
+  if (rows == 0) return 0
+  const wide = <u64>bits
+  let worst = i8x16.splat(0)
+  let out = target
+  if (entries <= 16) {
+    const t0 = planeOf(dictionary, entries, 0)
+    const t1 = planeOf(dictionary, entries, 1)
+    const t2 = planeOf(dictionary, entries, 2)
+    const t3 = planeOf(dictionary, entries, 3)
+    for (let r = 0; r < rows; r += 16) {
+      const codes = i64x2.replace_lane(i64x2.splat(spreadIndexes(load<u64>(source), wide)), 1, spreadIndexes(load<u64>(source + <usize>bits), wide))
+      source += <usize>bits << 1
+      worst = i8x16.max_u(worst, codes)
+      const p0 = i8x16.swizzle(t0, codes)
+      const p1 = i8x16.swizzle(t1, codes)
+      const p2 = i8x16.swizzle(t2, codes)
+      const p3 = i8x16.swizzle(t3, codes)
+      const low = i8x16.shuffle(p0, p1, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+      const lowEnd = i8x16.shuffle(p0, p1, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+      const high = i8x16.shuffle(p2, p3, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+      const highEnd = i8x16.shuffle(p2, p3, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+      v128.store(out, i16x8.shuffle(low, high, 0, 8, 1, 9, 2, 10, 3, 11))
+      v128.store(out, i16x8.shuffle(low, high, 4, 12, 5, 13, 6, 14, 7, 15), 16)
+      v128.store(out, i16x8.shuffle(lowEnd, highEnd, 0, 8, 1, 9, 2, 10, 3, 11), 32)
+      v128.store(out, i16x8.shuffle(lowEnd, highEnd, 4, 12, 5, 13, 6, 14, 7, 15), 48)
+      out += 64
+    }
+  } else {
+    for (let r = 0; r < rows; r += 8) {
+      const codes = spreadIndexes(load<u64>(source), wide)
+      source += <usize>bits
+      worst = i8x16.max_u(worst, i64x2.splat(codes))
+      for (let i: usize = 0; i < 8; i++) {
+        const code = <usize>((codes >> (i << 3)) & 255)
+        // A code beyond the entries is found below; what lies behind them is read, not used.
+        store<u32>(out + (i << 2), load<u32>(dictionary + (code << 2)))
+      }
+      out += 32
+    }
+  }
+  return i8x16.all_true(i8x16.lt_u(worst, i8x16.splat(<i8>entries))) || entries == 256 ? rows : -1
+}
+
+@inline
+function indexedOf(source: usize, end: usize, count: i32, bits: i32, dictionary: usize, entries: u32, width: usize, target: usize): i32 {
+  let out = target
+  let left = count
+  const mask = bits == 32 ? 0xffffffff : (<u64>1 << <u64>bits) - 1
+  while (left > 0) {
+    let header: u32 = 0
+    let shift: u32 = 0
+    for (;;) {
+      if (source >= end || shift > 28) return -1
+      const byte = <u32>load<u8>(source++)
+      header |= (byte & 127) << shift
+      if (byte < 128) break
+      shift += 7
+    }
+    if (header & 1) {
+      const groups = header >> 1
+      if (groups == 0 || <u64>source + <u64>groups * <u64>bits > <u64>end) return -1
+      const n = <i32>min<u64>(<u64>groups * 8, <u64>left)
+      let worst: u64 = 0
+      if (width == 4 && bits <= 8 && entries <= 256) {
+        const done = fewIndexed(source, n, bits, dictionary, entries, out)
+        if (done < 0) return -1
+        out += <usize>done << 2
+        let bit = <u64>done * <u64>bits
+        for (let i = done; i < n; i++) {
+          const index = (load<u64>(source + <usize>(bit >> 3)) >> (bit & 7)) & mask
+          worst = max(worst, index)
+          lookUp(index < <u64>entries ? <u32>index : 0, dictionary, width, out)
+          out += width
+          bit += <u64>bits
+        }
+      } else if (bits == 8) {
+        for (let i: usize = 0; i < <usize>n; i++) {
+          const index = <u64>load<u8>(source + i)
+          worst = max(worst, index)
+          lookUp(index < <u64>entries ? <u32>index : 0, dictionary, width, out)
+          out += width
+        }
+      } else {
+        let bit: u64 = 0
+        for (let i = 0; i < n; i++) {
+          const index = (load<u64>(source + <usize>(bit >> 3)) >> (bit & 7)) & mask
+          worst = max(worst, index)
+          lookUp(index < <u64>entries ? <u32>index : 0, dictionary, width, out)
+          out += width
+          bit += <u64>bits
+        }
+      }
+      if (worst >= <u64>entries) return -1
+      source += <usize>groups * <usize>bits
+      left -= n
+    } else {
+      const run = header >> 1
+      const bytes = <usize>((bits + 7) >> 3)
+      if (source + bytes > end || run > <u32>left || run == 0) return -1
+      const index = <u32>(load<u64>(source) & mask)
+      if (index >= entries) return -1
+      source += bytes
+      for (let i: u32 = 0; i < run; i++) {
+        lookUp(index, dictionary, width, out)
+        out += width
+      }
+      left -= <i32>run
+    }
+  }
+  return 0
+}
+
+export function decodeIndexed(source: usize, bytes: i32, count: i32, bits: i32, dictionary: usize, entries: i32, width: i32, target: usize): i32 {
+  const end = source + <usize>bytes
+  if (bits > 32) return -1
+  if (width == 4) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 4, target)
+  if (width == 8) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 8, target)
+  if (width == 16) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 16, target)
+  return indexedOf(source, end, count, bits, dictionary, <u32>entries, 32, target)
+}
+
+@inline
+function pickOf(source: usize, end: usize, count: u32, bits: i32, dictionary: usize, entries: u32, width: usize, index: usize, first: u32, picked: u32, target: usize): i32 {
+  const mask = bits == 32 ? 0xffffffff : (<u64>1 << <u64>bits) - 1
+  const last = index + (<usize>picked << 2)
+  // Rows before the run.
+  let before: u32 = 0
+  while (index < last) {
+    let header: u32 = 0
+    let shift: u32 = 0
+    for (;;) {
+      if (source >= end || shift > 28) return -1
+      const byte = <u32>load<u8>(source++)
+      header |= (byte & 127) << shift
+      if (byte < 128) break
+      shift += 7
+    }
+    const packed = (header & 1) != 0
+    const size = header >> 1
+    const bytes = packed ? <u64>size * <u64>bits : <u64>((bits + 7) >> 3)
+    const rows = <u32>min<u64>(packed ? <u64>size * 8 : <u64>size, <u64>(count - before))
+    if (rows == 0 || <u64>source + bytes > <u64>end) return -1
+    for (; index < last; index += 4) {
+      const row = first + load<u32>(index) - before
+      if (row >= rows) break
+      const bit = packed ? <u64>row * <u64>bits : 0
+      const entry = (load<u64>(source + <usize>(bit >> 3)) >> (bit & 7)) & mask
+      if (entry >= <u64>entries) return -1
+      lookUp(<u32>entry, dictionary, width, target)
+      target += width
+    }
+    source += <usize>bytes
+    before += rows
+  }
+  return 0
+}
+
+export function pickIndexed(source: usize, bytes: i32, count: i32, bits: i32, dictionary: usize, entries: i32, width: i32, index: usize, first: i32, picked: i32, target: usize): i32 {
+  const end = source + <usize>bytes
+  if (bits > 32) return -1
+  if (width == 4) return pickOf(source, end, count, bits, dictionary, <u32>entries, 4, index, first, picked, target)
+  if (width == 8) return pickOf(source, end, count, bits, dictionary, <u32>entries, 8, index, first, picked, target)
+  if (width == 16) return pickOf(source, end, count, bits, dictionary, <u32>entries, 16, index, first, picked, target)
+  return pickOf(source, end, count, bits, dictionary, <u32>entries, 32, index, first, picked, target)
+}

@@ -1,0 +1,11 @@
+// Numbers in as many groups of seven bits as they need.
+
+@inline
+export function putVarint(target: usize, value: u32): usize {
+  while (value > 127) {
+    store<u8>(target++, <u8>(value | 128))
+    value >>= 7
+  }
+  store<u8>(target, <u8>value)
+  return target + 1
+}
