@@ -13,8 +13,8 @@ import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { ChunkCache } from '../../storage/chunk-cache.js'
-import type { PartAccess } from '../../storage/part-access.js'
-import type { TableSnapshot } from '../../storage/schema.js'
+import type { PartAccess, PartHandle } from '../../storage/part-access.js'
+import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { Query } from '../plan/plan.js'
 import type { Encoding, FromQueryThread, RunQuery } from './messages.js'
@@ -28,6 +28,9 @@ const resultBytesMax = 256 * 1024
 const attemptMs = 4
 /** Plans that take longer again and again are not small, whatever the estimate says. */
 const slowMs = 1
+/** At first their code is not compiled yet. */
+const coldSlowMs = 3
+const coldRuns = 10
 /** Attempts of a plan that may be slow in a row; a busy machine may have made them so. */
 const slowMax = 3
 /** A plan that is not small is tried again after so many runs at most. */
@@ -54,6 +57,7 @@ const smallEncodings: ReadonlySet<Encoding['kind']> = new Set(['json', 'csv', 'n
 
 /** How attempts of one plan went. */
 interface AttemptRecord {
+  runs: number
   /** Slow ones or ones that came to nothing, since the last good one. */
   failures: number
   /** Runs that are handed over before the next attempt. */
@@ -66,19 +70,23 @@ const elsewhere = new Error('this query needs a thread of its own')
 export class SmallQueries {
   readonly #host: QueryHost
   readonly #arena: Arena
-  /** Of plans that failed last. */
   readonly #records = new WeakMap<Query, AttemptRecord>()
   #blocks: Buffer[] = []
   #bytes = 0
   #values: (readonly (readonly Value[])[])[] = []
   #end: SmallResult['end'] | null = null
   #running: RunningQuery | null = null
+  /** The attempt under way met a part that no query thread has opened. */
+  #unopened = false
 
   constructor({ memory, clock, kernels, partAccess, arena }: SmallQueryOptions) {
     this.#arena = new Arena(arena, smallArenaBytes)
     const post = (message: FromQueryThread): void => this.#take(message, memory)
     const jit = createJit(memory)
-    this.#host = { memory, allocator: this.#arena, kernels, partAccess: openedTwice(partAccess), jit, clock, post }
+    const parts = openedTwice(partAccess, () => {
+      this.#unopened = true
+    })
+    this.#host = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock, post }
   }
 
   /** Whether an attempt is worth it. */
@@ -93,16 +101,13 @@ export class SmallQueries {
     const { clock } = this.#host
     const start = clock.monotonicMs()
     const done = this.#attempt(request, start + attemptMs)
-    const slow = clock.monotonicMs() - start > slowMs
-    if (done === null || slow) this.#noteFailure(request.query, done === null)
-    else this.#records.delete(request.query)
+    const runs = (this.#records.get(request.query)?.runs ?? 0) + 1
+    const slow = clock.monotonicMs() - start > (runs > coldRuns ? slowMs : coldSlowMs)
+    const good = done !== null && !slow
+    const failures = good ? 0 : (this.#records.get(request.query)?.failures ?? 0) + 1
+    const rest = done === null || failures > slowMax ? failures : 0
+    this.#records.set(request.query, { runs, failures, rest: Math.min(restMax, rest) })
     return done
-  }
-
-  #noteFailure(query: Query, nothing: boolean): void {
-    const failures = (this.#records.get(query)?.failures ?? 0) + 1
-    const rest = nothing || failures > slowMax ? failures : 0
-    this.#records.set(query, { failures, rest: Math.min(restMax, rest) })
   }
 
   #attempt(request: RunQuery, deadlineMs: number): SmallResult | null {
@@ -112,12 +117,13 @@ export class SmallQueries {
       this.#running = query
       for (;;) {
         const progress = query.step()
+        if (this.#unopened) return null
         if (progress === 'ended') break
         if (progress === 'waiting' || this.#host.clock.monotonicMs() > deadlineMs) return null
       }
       return this.#result()
     } catch (error) {
-      if (error === elsewhere) return null
+      if (error === elsewhere || this.#unopened) return null
       return { blocks: [], values: [], end: errorFromRecord(errorRecord(error)) }
     } finally {
       query?.close()
@@ -131,6 +137,7 @@ export class SmallQueries {
 
   #forget(): void {
     this.#running = null
+    this.#unopened = false
     this.#blocks = []
     this.#bytes = 0
     this.#values = []
@@ -200,6 +207,11 @@ class Arena implements Allocator {
   }
 }
 
+function emptyPart(descriptor: PartDescriptor): PartHandle {
+  const none = new BigInt64Array(0)
+  return { descriptor, rows: 0, pageCount: 0, firstRows: new Uint32Array(1), minTs: none, maxTs: none }
+}
+
 /** The cache for attempts: what is in it, and nothing else. */
 export function readyChunks(cache: ChunkCache): Pick<ChunkCache, 'pin' | 'has' | 'unpin' | 'reserve'> {
   return {
@@ -220,15 +232,19 @@ export function readyChunks(cache: ChunkCache): Pick<ChunkCache, 'pin' | 'has' |
   }
 }
 
-/** A part's footer is read here only when a query thread has read it before, so that the disk is not waited for. */
-function openedTwice(access: PartAccess): PartAccess {
+/**
+ * A part's footer is read here only when a query thread has read it before, so that the disk is not waited for. Else it is
+ * empty, which `missed` hears: the attempt goes on to name the others that it asks for, and comes to nothing.
+ */
+function openedTwice(access: PartAccess, missed: () => void): PartAccess {
   const asked = new Set<number>()
   return {
     open: (part, version) => {
       if (asked.has(part.id)) return access.open(part, version)
       if (asked.size >= askedPartsMax) asked.clear()
       asked.add(part.id)
-      throw elsewhere
+      missed()
+      return emptyPart(part)
     },
     pin: (part, columnId, page) => access.pin(part, columnId, page),
     unpin: (address) => access.unpin(address),

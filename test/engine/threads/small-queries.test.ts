@@ -88,9 +88,21 @@ test('pages that nobody has read yet are left to a query thread', async () => {
   await engine.settle()
   const sql = "select n from stored where ts > '2024-05-02T12:00:00Z' and n % 10 = 0"
   expect(await isSmall(sql)).toBe(false)
-  expect(await isSmall(sql)).toBe(false)
   // The pages are in the cache, and the attempts have rested.
   for (let run = 0; run < 5 && !(await isSmall(sql)); run++);
   expect(await isSmall(sql)).toBe(true)
   expect(await engine.rows(sql)).toEqual(await handing.rows(sql))
+})
+
+test('parts that nobody has opened yet are found all at once', async () => {
+  await engine.run('create table days (ts timestamp, n long) timestamp(ts) partition by day')
+  await engine.run("insert into days select dateadd('h', x::int, '2024-05-01T00:00:00Z'), x from long_sequence(200)")
+  await engine.run('checkpoint')
+  await engine.settle()
+  const sql = 'select * from days limit -5'
+  expect(await isSmall(sql)).toBe(false)
+  let runs = 1
+  for (; runs < 4 && !(await isSmall(sql)); runs++);
+  expect(runs).toBeLessThan(4)
+  expect(await engine.rows(sql)).toEqual([196, 197, 198, 199, 200].map((n) => [expect.anything(), BigInt(n)]))
 })
