@@ -91,7 +91,8 @@ export class SmallQueries {
 
   /** Whether an attempt is worth it. */
   mayRun(query: Query, encoding: Encoding, snapshots: readonly TableSnapshot[]): boolean {
-    if (!smallEncodings.has(encoding.kind) || workOf(query, snapshots) > workMax) return false
+    if (!smallEncodings.has(encoding.kind) || workOf(query, { snapshots, memory: this.#host.memory }) > workMax)
+      return false
     const record = this.#records.get(query)
     return record === undefined || record.rest-- <= 0
   }

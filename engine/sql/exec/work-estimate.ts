@@ -2,6 +2,8 @@
 // the small ones, which are not worth handing to another thread; who guesses wrong stops when it takes too long.
 
 import { unreachable } from '../../base/assert.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { dictionaryCount } from '../../storage/layout.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
 import { visitExpression } from '../bind/walk-expression.js'
 import type { Expression, Plan, Query, TimeRange } from '../plan/plan.js'
@@ -21,6 +23,9 @@ const rangeShare = 1 / 16
 /** What a row of a sub-query's list or of an expansion may become. */
 const expansion = 8
 
+/** Rows that are read until a symbol was met, if all come equally often. */
+const rowsPerSymbol = 8
+
 /** What makes a text or an array costs as much as so many values. */
 const longWeight = 16
 /** Longer constants are not small, whatever is done with them. */
@@ -28,54 +33,57 @@ const textMax = 4096
 /** Functions whose result is longer than their arguments. */
 const growing = /^(lpad|rpad|repeat|replace|regexp_replace|translate|array_.*|rnd_.*|generate_.*|.*_agg|string_to_.*)$/
 
+interface Tables {
+  readonly snapshots: readonly TableSnapshot[]
+  readonly memory: SharedMemory
+}
+
 /** Of expressions that were weighed: plans are kept and run again. */
 const weights = new WeakMap<Expression, number>()
 
-export function workOf({ plan, subqueries }: Query, snapshots: readonly TableSnapshot[]): number {
-  return subqueries.reduce((sum, subquery) => sum + planWork(subquery.plan, snapshots), planWork(plan, snapshots))
+export function workOf({ plan, subqueries }: Query, tables: Tables): number {
+  return subqueries.reduce((sum, subquery) => sum + planWork(subquery.plan, tables), planWork(plan, tables))
 }
 
-function planWork(plan: Plan, snapshots: readonly TableSnapshot[]): number {
+function planWork(plan: Plan, tables: Tables): number {
   switch (plan.kind) {
     case 'scan':
-      return scanWork(plan, snapshots) * (plan.filter === null ? 1 : weightOf(plan.filter))
+      return scanWork(plan, tables) * (plan.filter === null ? 1 : weightOf(plan.filter))
     case 'values':
       return plan.rows.length
     case 'sequence':
       return Number(plan.count)
     case 'set':
-      return planWork(plan.left, snapshots) + planWork(plan.right, snapshots)
+      return planWork(plan.left, tables) + planWork(plan.right, tables)
     case 'join':
-      return joinWork(plan, planWork(plan.left, snapshots), planWork(plan.right, snapshots))
+      return joinWork(plan, planWork(plan.left, tables), planWork(plan.right, tables))
     case 'recursive':
       return Number.POSITIVE_INFINITY
     case 'working':
       return 1
     case 'expand':
-      return planWork(plan.input, snapshots) * expansion * weightOf(plan.count)
+      return planWork(plan.input, tables) * expansion * weightOf(plan.count)
     case 'limit':
-      return limitWork(plan, snapshots)
+      return limitWork(plan, tables)
     case 'aggregate':
-      return metadataWork(plan, snapshots) ?? planWork(plan.input, snapshots) * weightsOf(plan)
+      return metadataWork(plan, tables) ?? planWork(plan.input, tables) * weightsOf(plan)
+    case 'latest':
+      return latestWork(plan, tables)
     case 'filter':
     case 'project':
     case 'sample':
-    case 'latest':
     case 'sort':
     case 'distinct':
     case 'window':
-      return planWork(plan.input, snapshots) * weightsOf(plan)
+      return planWork(plan.input, tables) * weightsOf(plan)
     default:
       return unreachable(plan)
   }
 }
 
 /** What parts and blocks know of themselves is asked, not read; of a range's ends it has to be read. */
-function metadataWork(
-  { input, ...plan }: PlanOf<'aggregate'>,
-  snapshots: readonly TableSnapshot[],
-): number | undefined {
-  const snapshot = input.kind === 'scan' ? snapshots[input.table] : undefined
+function metadataWork({ input, ...plan }: PlanOf<'aggregate'>, tables: Tables): number | undefined {
+  const snapshot = input.kind === 'scan' ? tables.snapshots[input.table] : undefined
   if (input.kind !== 'scan' || snapshot === undefined || input.ranges !== null) return undefined
   if (!isMetadataOnly(plan, { snapshot, filter: input.filter, columnIds: input.columnIds })) return undefined
   const inMemory = snapshot.visibleRows.reduce((sum, rows) => sum + rows, 0)
@@ -131,18 +139,30 @@ function joinWork({ join, leftKeys, residual }: PlanOf<'join'>, left: number, ri
 }
 
 /** The first rows of what comes without being looked at are all that is read. */
-function limitWork({ input, lo, hi }: PlanOf<'limit'>, snapshots: readonly TableSnapshot[]): number {
-  const all = planWork(input, snapshots)
+function limitWork({ input, lo, hi }: PlanOf<'limit'>, tables: Tables): number {
+  const all = planWork(input, tables)
   const last = lo < 0 ? (hi ?? 0) : (hi ?? Number.POSITIVE_INFINITY)
   if ((lo < 0 && last > 0) || !streams(input)) return all
   const rows = Math.max(Math.abs(lo), Math.abs(last)) * Math.max(1, input.columns.length)
-  return Math.min(all, rows + partsOf(input, snapshots) * partValues)
+  return Math.min(all, rows + partsOf(input, tables) * partValues)
+}
+
+/** The walk from the newest row backwards is over when every symbol was met. */
+function latestWork({ input, keys }: PlanOf<'latest'>, tables: Tables): number {
+  const all = planWork(input, tables)
+  const [key = -1, ...more] = keys
+  if (input.kind !== 'scan' || input.filter !== null || input.ranges !== null || more.length > 0) return all
+  const columnId = input.columnIds[key]
+  const known = tables.snapshots[input.table]?.version.dictionaries.find(([id]) => id === columnId)
+  if (known === undefined) return all
+  const rows = dictionaryCount(tables.memory, known[1]) * rowsPerSymbol * input.columnIds.length
+  return Math.min(all, rows + partsOf(input, tables) * partValues)
 }
 
 /** Parts that are opened for the first row. */
-function partsOf(plan: Plan, snapshots: readonly TableSnapshot[]): number {
-  if (plan.kind === 'project') return partsOf(plan.input, snapshots)
-  return plan.kind === 'scan' ? (snapshots[plan.table]?.version.parts.length ?? 0) : 0
+function partsOf(plan: Plan, tables: Tables): number {
+  if (plan.kind === 'project') return partsOf(plan.input, tables)
+  return plan.kind === 'scan' ? (tables.snapshots[plan.table]?.version.parts.length ?? 0) : 0
 }
 
 function streams(plan: Plan): boolean {
@@ -150,8 +170,8 @@ function streams(plan: Plan): boolean {
   return plan.kind === 'scan' && plan.filter === null && plan.ranges === null
 }
 
-function scanWork(plan: PlanOf<'scan'>, snapshots: readonly TableSnapshot[]): number {
-  const snapshot = snapshots[plan.table]
+function scanWork(plan: PlanOf<'scan'>, tables: Tables): number {
+  const snapshot = tables.snapshots[plan.table]
   if (snapshot === undefined || snapshot.version.parts.length > partsMax) return Number.POSITIVE_INFINITY
   const ranges = snapshot.version.schema.timestampId < 0 ? null : plan.ranges
   const columns = Math.max(1, plan.columnIds.length)
