@@ -11,11 +11,14 @@ import { viewRelation } from './from.js'
 export interface BindOptions {
   readonly sql: string
   readonly catalog: Catalog
+  /** Values of $1, $2, ... */
   readonly parameters: readonly Parameter[]
+  /** Microseconds; what now() gives throughout the statement. */
   readonly nowMicros: number
   readonly user: string
   /** What reload_config() does. */
   readonly reload?: () => boolean
+  /** The rest of the session; HTTP without settings where it is absent. */
   readonly protocol?: Session['protocol']
   readonly settings?: Session['settings']
   readonly processId?: number | undefined

@@ -1,16 +1,14 @@
 // The door of the SQL front end: one statement's text becomes data that the engine carries out.
 
-import type { OwnRows, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindExpression } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
-import { bindContext } from '../bind/new-context.js'
+import { type BindOptions, bindContext } from '../bind/new-context.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
 import { convertTo } from '../bind/types.js'
-import type { Catalog, Parameter } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import { planAlterTable, renameTable } from './alter-table.js'
@@ -25,21 +23,7 @@ import { planDelete, planUpdate } from './rewrite.js'
 import { tableOf } from './show.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
 
-export interface PlanOptions {
-  readonly catalog: Catalog
-  /** Values of $1, $2, ... */
-  readonly parameters: readonly Parameter[]
-  /** Microseconds; what now() gives throughout the statement. */
-  readonly nowMicros: number
-  readonly user: string
-  /** What reload_config() does. */
-  readonly reload?: () => boolean
-  /** The rest of the session; HTTP without settings where it is absent. */
-  readonly protocol?: Session['protocol']
-  readonly settings?: Session['settings']
-  readonly processId?: number | undefined
-  readonly transaction?: OwnRows | undefined
-}
+export type PlanOptions = Omit<BindOptions, 'sql'>
 
 /** Parses, binds and plans. Throws SqlError. Never blocks. */
 export function planStatement(sql: string, options: PlanOptions): PlannedStatement {

@@ -2,7 +2,7 @@
 // The recorded cases of the field (statuses, lines, messages) stand here as a table.
 
 import { describe, expect, test } from 'vitest'
-import { dataType } from '../../../engine/types/column-types.js'
+import { type DataType, dataType } from '../../../engine/types/column-types.js'
 import vectors from './fixtures/client-vectors.json' with { type: 'json' }
 import { lineHarness } from './line-harness.js'
 
@@ -74,6 +74,20 @@ const errors: readonly (readonly [string, string])[] = [
   [`${long} v=1i ${ts}\n`, `table: ${long}; invalid table name`],
   [`t ${long}=1i ${ts}\n`, `table: t; invalid column name: ${long}`],
 ]
+
+/** The last column is the designated timestamp. */
+function addTable(
+  { catalog }: ReturnType<typeof lineHarness>,
+  name: string,
+  columns: readonly (readonly [string, DataType])[],
+): void {
+  catalog.add({
+    ...{ id: 7, name, version: 1, partitionBy: 'DAY', bypassWal: false, dedupKeys: [], ttl: null },
+    ...{ maxUncommittedRows: 1, o3MaxLagMicros: 1, createdMicros: 0 },
+    columns: columns.map(([column, type], id) => ({ id, name: column, type, dropped: false })),
+    timestampId: columns.length - 1,
+  })
+}
 
 describe.each(paths)('%s path', (path) => {
   test.each(values)('a field %s', (text, value) => {
@@ -200,20 +214,7 @@ describe.each(paths)('%s path', (path) => {
       ['i', dataType('INT')],
       ['ts', dataType('TIMESTAMP_NS')],
     ] as const
-    harness.catalog.add({
-      id: 7,
-      name: 'all',
-      version: 1,
-      columns: columns.map(([name, type], id) => ({ id, name, type, dropped: false })),
-      timestampId: columns.length - 1,
-      partitionBy: 'DAY',
-      bypassWal: false,
-      dedupKeys: [],
-      ttl: null,
-      maxUncommittedRows: 1,
-      o3MaxLagMicros: 1,
-      createdMicros: 0,
-    })
+    addTable(harness, 'all', columns)
     const line =
       'all by=1i,f=2i,c="x",u="11111111-2222-3333-4444-555555555555",ip="1.2.3.4",g="u33d8",l2="0xff",de=1.25d,' +
       `da=1704067200000000t,sy=12i,i=t ${ts}\n`
@@ -251,24 +252,11 @@ describe.each(paths)('%s path', (path) => {
 
   test('binary decimals', () => {
     const harness = lineHarness(path)
-    const id = { dropped: false } as const
-    harness.catalog.add({
-      id: 7,
-      name: 'm',
-      version: 1,
-      columns: [
-        { ...id, id: 0, name: 'de', type: dataType('DECIMAL', 18, 4) },
-        { ...id, id: 1, name: 'ts', type: dataType('TIMESTAMP') },
-      ],
-      timestampId: 1,
-      partitionBy: 'DAY',
-      bypassWal: false,
-      dedupKeys: [],
-      ttl: null,
-      maxUncommittedRows: 1,
-      o3MaxLagMicros: 1,
-      createdMicros: 0,
-    })
+    const columns = [
+      ['de', dataType('DECIMAL', 18, 4)],
+      ['ts', dataType('TIMESTAMP')],
+    ] as const
+    addTable(harness, 'm', columns)
     const row = (...bytes: number[]) =>
       Buffer.concat([Buffer.from('m de==\x17', 'latin1'), Buffer.from(bytes), Buffer.from(` ${ts}\n`)])
     // As clients send -123.456, 1e5 and NULL; and one whose bytes are newlines.
