@@ -5,7 +5,14 @@ import type { ServerResponse } from 'node:http'
 import { crc32 } from 'node:zlib'
 import { assert } from '../../engine/base/assert.js'
 import type { Encoding, RowsResult } from '../../engine/engine.js'
-import { type ContentCoding, chooseCoding, compressor, exportBlocks, spoolBlocks } from '../../pipeline/export.js'
+import {
+  type ContentCoding,
+  chooseCoding,
+  compressor,
+  compressWhole,
+  exportBlocks,
+  spoolBlocks,
+} from '../../pipeline/export.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './exp-request.js'
 import { begin, replyBusy } from './replies.js'
@@ -115,6 +122,7 @@ async function sendStream(
   let checksum = 0
   let rows = 0
   const ends = (): string[] => [rowsHeader, String(rows), checksumHeader, hex(checksum)]
+  const encoded = coding === null ? [] : ['Content-Encoding', coding, 'Vary', 'Accept-Encoding']
   await exportBlocks({
     blocks: result.blocks,
     head: Buffer.alloc(0),
@@ -124,12 +132,13 @@ async function sendStream(
       return exp.countOnly ? countBody(rows) : Buffer.alloc(0)
     },
     target: {
-      whole: (body) => {
-        begin(response, 200, [...fileHeaders(exp), 'Content-Length', String(body.length), ...ends()])
-        response.end(body)
+      whole: async (body) => {
+        const compressed = await compressWhole(coding, body)
+        const sent = compressed ?? body
+        const length = ['Content-Length', String(sent.length), ...(compressed === null ? [] : encoded)]
+        begin(response, 200, [...fileHeaders(exp), ...length, ...ends()]).end(sent)
       },
       begin: () => {
-        const encoded = coding === null ? [] : ['Content-Encoding', coding, 'Vary', 'Accept-Encoding']
         const trailer = ['Trailer', `${rowsHeader}, ${checksumHeader}`]
         return begin(response, 200, [...fileHeaders(exp), ...encoded, ...trailer])
       },
