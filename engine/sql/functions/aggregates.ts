@@ -96,7 +96,7 @@ function checkScale(argument: BoundArgument | undefined): void {
 
 function sumRow(
   type: ColumnType,
-  gives: ColumnType | 'FIRST',
+  gives: AggregateFunction['gives'],
   parts: Accumulator<unknown>,
   shown: boolean,
 ): AggregateFunction {
@@ -110,6 +110,11 @@ function sumRow(
   }
 }
 
+/** Sums have more digits than what is added up: 20 at least. */
+function roomySum(type: DataType | undefined): DataType {
+  return dataType('DECIMAL', (type?.a ?? 18) <= 18 ? 38 : 76, type?.b ?? 0)
+}
+
 const sums: AggregateFunction[] = [
   sumRow('SHORT', 'LONG', integerSum, false),
   sumRow('INT', 'LONG', integerSum, false),
@@ -117,7 +122,7 @@ const sums: AggregateFunction[] = [
   sumRow('FLOAT', 'FLOAT', plainSum, false),
   sumRow('DOUBLE', 'DOUBLE', plainSum, false),
   sumRow('LONG256', 'LONG256', integerSum, false),
-  sumRow('DECIMAL', 'FIRST', integerSum, false),
+  sumRow('DECIMAL', ([first]) => roomySum(first?.type), integerSum, false),
   ...['ksum', 'nsum'].map(
     (name): AggregateFunction => ({
       name,
@@ -128,22 +133,16 @@ const sums: AggregateFunction[] = [
       accumulator: exactSum,
     }),
   ),
-  {
-    name: 'avg',
-    takes: ['SHORT'],
-    gives: 'DOUBLE',
-    says: 'Mean of the values.',
-    example: null,
-    accumulator: integerAverage,
-  },
-  {
-    name: 'avg',
-    takes: ['INT'],
-    gives: 'DOUBLE',
-    says: 'Mean of the values.',
-    example: null,
-    accumulator: integerAverage,
-  },
+  ...(['SHORT', 'INT'] as const).map(
+    (type): AggregateFunction => ({
+      name: 'avg',
+      takes: [type],
+      gives: 'DOUBLE',
+      says: 'Mean of the values.',
+      example: null,
+      accumulator: integerAverage,
+    }),
+  ),
   {
     name: 'avg',
     takes: ['LONG'],

@@ -107,11 +107,15 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
 
 /** Result type of exact arithmetic: as many digits as the operation can need, up to 76. */
 function decimalResult(name: string, [left, right]: readonly BoundArgument[]): DataType {
-  const a = left?.type ?? dataType('DECIMAL', 18, 0)
-  const b = right?.type ?? a
+  const [a, b] = [digitsOf(left), digitsOf(right)]
   const scale = name === '*' ? a.b + b.b : Math.max(a.b, b.b)
   const whole = name === '*' ? a.a - a.b + b.a - b.b : Math.max(a.a - a.b, b.a - b.b) + 1
   return dataType('DECIMAL', Math.min(76, whole + scale), Math.min(76, scale))
+}
+
+/** A LONG has 19 digits. */
+function digitsOf(argument: BoundArgument | undefined): DataType {
+  return argument?.type.name === 'DECIMAL' ? argument.type : dataType('DECIMAL', 19, 0)
 }
 
 function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes, type }: CallSite): bigint | null {
@@ -143,6 +147,25 @@ const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
   example: null,
   eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
 }))
+
+/** Integers beside a decimal are exact, too; only a division may need digits without end. */
+const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name) =>
+  (
+    [
+      ['DECIMAL', 'LONG'],
+      ['LONG', 'DECIMAL'],
+    ] as const
+  ).map(
+    (takes): ScalarFunction => ({
+      name,
+      takes,
+      gives: (args) => decimalResult(name, args),
+      says: 'Exact arithmetic on a decimal and an integer.',
+      example: null,
+      eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
+    }),
+  ),
+)
 
 /** A time and a number of its own unit. */
 function timeRow(
@@ -366,6 +389,7 @@ function combineArrays(left: Value, right: Value, apply: (a: number, b: number) 
 export const operatorFunctions: readonly ScalarFunction[] = [
   ...arithmetic.flatMap(arithmeticRows),
   ...decimalRows,
+  ...decimalIntegerRows,
   ...timeRows,
   ...unaryRows,
   ...bitRows,
