@@ -1,7 +1,7 @@
 // Writes one part: an immutable Parquet file under its final unique name, synced together with its directory, so that
 // the manifest may name it; or given to a group, whose owner syncs many of them together. The rows come column by column from a RowSource in their final order.
 //
-// The pages of all columns end at the same rows: at pageRowsMax, or before a column's texts exceed 8 MiB.
+// The pages of all columns end at the same rows: a little below pageRowsMax, or before a column's texts exceed 8 MiB.
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
@@ -54,6 +54,8 @@ export interface PartInput {
 const pageTextBytesMax = valueBytesMax
 /** Rows that are looked at together when text decides where a page ends. */
 const sliceRows = 2048
+/** With what the chunk cache keeps beside it, a page of four or eight bytes a row just fills its memory. */
+const pageRowsUsual = pageRowsMax - sliceRows
 
 /** A generator: each resumption is about one page of one column of work. Removes the file when it fails. */
 export function* writePart(tools: PartTools, input: PartInput): Generator<undefined, PartDescriptor> {
@@ -171,7 +173,7 @@ function cutPages(
   }
   for (let slice = 0; slice * sliceRows < source.rows; slice++) {
     const first = slice * sliceRows
-    if (first - start >= pageRowsMax) cutAt(first)
+    if (first - start >= pageRowsUsual) cutAt(first)
     if (bytes.some((own, text) => (filled[text] as number) + (own[slice] as number) > pageTextBytesMax)) cutAt(first)
     if (bytes.some((own) => (own[slice] as number) > pageTextBytesMax)) cutSlice(tools, texts, source, first, cutAt)
     else for (const [text, own] of bytes.entries()) filled[text] = (filled[text] as number) + (own[slice] as number)
