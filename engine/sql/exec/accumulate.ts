@@ -23,12 +23,19 @@ function interpretedStates(context: ExecContext, call: AggregateCall): GroupStat
   const args = call.args.map((argument) => compileVector(argument, context))
   const { memory, texts } = context
   let states: unknown[] = []
+  const isFirst = call.name === 'first' && args.length === 1
+  const isLast = call.name === 'last' && args.length === 1
   return {
     add: (batch, ids) => {
       const readers = args.map((evaluate) => valueReader(memory, texts, evaluate(batch)))
       const values: Value[] = []
-      for (let index = 0; index < batch.rows; index++) {
+      // Of rows without keys, only the last one matters to `last`; to `first`, only the first one of a group.
+      for (let index = isLast && ids === 0 ? batch.rows - 1 : 0; index < batch.rows; index++) {
         const group = ids === 0 ? 0 : (memory.u32[(ids >>> 2) + index] as number)
+        if (isFirst && states[group] !== undefined) {
+          if (ids === 0) return
+          continue
+        }
         states[group] ??= init()
         for (let at = 0; at < readers.length; at++) values[at] = (readers[at] as (row: number) => Value)(index)
         add(states[group], values, site)
