@@ -53,6 +53,8 @@ export const newColumnsPerRequestMax = 20_000
 export const idempotencyKeysMax = 100_000
 /** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
 export const insertSelectRows = 100_000
+/** Rows of values that may wait for their reader. */
+export const resultWindowRows = 32_768
 /** Encoded bytes of a query that may wait for a reader that names no bound. */
 export const resultWindowBytes = 1 * MIB
 /** How long CHECKPOINT CREATE keeps a version: a tool that was killed must not keep files for ever. */

@@ -116,6 +116,7 @@ export class Running implements RunningQuery {
         const message = await this.#next()
         if (message === null) return
         yield open(message)
+        if (message.kind === 'rows') this.#take(message.rows.length)
         this.#giveBack()
       }
     } finally {
@@ -136,6 +137,10 @@ export class Running implements RunningQuery {
       })
       this.#news = null
     }
+  }
+
+  #take(rows: number): void {
+    if (this.#over === 'no') this.#post({ kind: 'taken', queryId: this.queryId, rows })
   }
 
   #giveBack(): void {

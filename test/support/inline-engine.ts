@@ -171,9 +171,8 @@ export class InlineEngine {
     }
     for (let message = this.#toQueries.shift(); message !== undefined; message = this.#toQueries.shift()) {
       if (message.kind === 'job') this.#jobs.add(message.jobId, message.job)
-      else if (message.kind === 'run' || message.kind === 'cancel' || message.kind === 'release') {
-        this.#queries.receive(message)
-      }
+      else if (message.kind === 'run' || message.kind === 'cancel') this.#queries.receive(message)
+      else if (message.kind === 'release' || message.kind === 'taken') this.#queries.receive(message)
       worked = true
     }
     worked = this.#queries.step() === 'worked' || worked

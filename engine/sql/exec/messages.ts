@@ -91,6 +91,8 @@ export type ToQueryThread =
   | { readonly kind: 'unshared'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
   | { readonly kind: 'release'; readonly queryId: number; readonly address: number }
+  /** So many rows of values were taken. */
+  | { readonly kind: 'taken'; readonly queryId: number; readonly rows: number }
   /** What a thread held that has ended. */
   | { readonly kind: 'free'; readonly addresses: readonly number[] }
 

@@ -58,6 +58,9 @@ export class QueryRole {
       case 'release':
         this.#release(message.queryId, message.address)
         return
+      case 'taken':
+        this.#queries.get(message.queryId)?.taken(message.rows)
+        return
       case 'free':
         for (const address of message.addresses) this.#host.allocator.free(address)
         return

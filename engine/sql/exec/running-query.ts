@@ -4,6 +4,7 @@
 // Blocks are freed when the reader releases them; everything else when the query ends.
 
 import { CancelledError, TimeoutError } from '../../base/errors.js'
+import { resultWindowRows } from '../../base/limits.js'
 import { budgets } from '../../memory/budgets.js'
 import type { Value } from '../../types/value.js'
 import { listKeys, type SubqueryResult } from '../functions/evaluate.js'
@@ -50,6 +51,8 @@ export class RunningQuery {
   #sent = 0
   #cut = false
   #waitingBytes = 0
+  /** Rows of values that the reader has not taken. */
+  #waitingRows = 0
   /** All rows are encoded; bytes may still have to leave. */
   #exhausted = false
 
@@ -76,8 +79,14 @@ export class RunningQuery {
     this.#waitingBytes -= bytes
   }
 
+  /** The reader has taken rows of values. */
+  taken(rows: number): void {
+    this.#waitingRows -= rows
+  }
+
   get parked(): boolean {
-    return this.#cancelled === null && this.#waitingBytes >= this.#request.windowBytes
+    const full = this.#waitingBytes >= this.#request.windowBytes || this.#waitingRows >= resultWindowRows
+    return this.#cancelled === null && full
   }
 
   /** One piece of work. Throws what ends the query. */
@@ -127,7 +136,10 @@ export class RunningQuery {
       context: this.#context,
       writer,
       columns: query.plan.columns,
-      postRows: (rows) => this.#host.post({ kind: 'rows', queryId: this.queryId, rows }),
+      postRows: (rows) => {
+        this.#waitingRows += rows.length
+        this.#host.post({ kind: 'rows', queryId: this.queryId, rows })
+      },
     })
     this.#endings.push(() => writer.abandon())
     const { skip, rowsMax } = this.#request

@@ -157,6 +157,7 @@ export class SmallQueries {
         return
       case 'rows':
         this.#values.push(message.rows as readonly (readonly Value[])[])
+        this.#running?.taken(message.rows.length)
         return
       case 'end':
         this.#end = message

@@ -205,7 +205,10 @@ export function runQuery(bench: Bench, query: Query, tables: readonly TestTable[
   for (;;) {
     const outcome = role.step()
     for (const message of messages.splice(0)) {
-      if (message.kind === 'rows') rows.push(...(message.rows as Value[][]))
+      if (message.kind === 'rows') {
+        rows.push(...(message.rows as Value[][]))
+        role.receive({ kind: 'taken', queryId: 1, rows: message.rows.length })
+      }
       if (message.kind === 'block') {
         text += Buffer.from(memory.u8.slice(message.address, message.address + message.bytes)).toString('utf8')
         role.receive({ kind: 'release', queryId: 1, address: message.address })
