@@ -49,6 +49,13 @@ export interface PgServices {
   readonly log: Log
 }
 
+/** Settings as they were when a transaction began. */
+export interface BlockSettings {
+  readonly before: ReadonlyMap<string, string>
+  /** Set for the transaction alone: as they were; undefined: not at all. */
+  readonly local: Map<string, string | undefined>
+}
+
 /** What DECLARE leaves behind. */
 export interface SqlCursor {
   readonly name: string
@@ -131,6 +138,8 @@ export interface PgSession extends PgServices {
   /** Behind the rows of the last Sync that has not been answered; null: there is none. */
   synced: TransactionMark | null
   readonly unanswered: UnansweredSyncs[]
+  /** Null: no transaction is open. */
+  block: BlockSettings | null
   /** Rows of the transaction are stored already. */
   isSplit: boolean
   /** Rows behind savepoints were too many to be taken back alone. */

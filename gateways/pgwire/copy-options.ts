@@ -14,8 +14,8 @@ export interface CopyOptions {
   readonly quote: string
 }
 
-/** Known, and without meaning here: texts are UTF-8, rows are stored at once. */
-const ignored: ReadonlySet<string> = new Set(['encoding', 'freeze', 'oids'])
+/** Known, and without meaning here: rows are stored at once. */
+const ignored: ReadonlySet<string> = new Set(['freeze', 'oids'])
 
 export function copyOptions({ options }: Copy): CopyOptions {
   const said = new Map<string, Copy['options'][number]>()
@@ -40,10 +40,14 @@ export function copyOptions({ options }: Copy): CopyOptions {
   if (made.quote !== '"' || textOf('escape', '"') !== '"') {
     throw new PgError('0A000', 'COPY takes the quote " only, doubled within a value', said.get('quote')?.position ?? -1)
   }
+  const encoding = textOf('encoding', 'utf8')
+  if (!/^(utf-?8|unicode|sql_ascii)$/i.test(encoding)) {
+    throw new PgError('0A000', `COPY takes UTF8 only [encoding=${encoding}]`, said.get('encoding')?.position ?? -1)
+  }
   return made
 }
 
-const known: ReadonlySet<string> = new Set(['format', 'header', 'delimiter', 'null', 'quote', 'escape'])
+const known: ReadonlySet<string> = new Set(['format', 'header', 'delimiter', 'null', 'quote', 'escape', 'encoding'])
 
 function formatOf(option: Copy['options'][number] | undefined): CopyOptions['format'] {
   const format = option?.value.toLowerCase() ?? 'text'

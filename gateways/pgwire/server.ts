@@ -214,6 +214,7 @@ function openSession(
     savepoints: [],
     synced: null,
     unanswered: [],
+    block: null,
     isSplit: false,
     lostSavepoints: false,
     tookEffect: false,

@@ -1,12 +1,14 @@
 // Statements about the session that the gateway carries out itself: transactions, settings, prepared statements.
 
 import type { ParsedStatement } from '../../engine/engine.js'
+import { followReadOnly, noteLocal, onlyReads } from './block-settings.js'
 import type { PgSession } from './context.js'
+import { closeCursors } from './cursors.js'
 import { parameterStatus } from './messages.js'
-import { applySetting, reportedSettings, resetSettings } from './settings.js'
+import { applySetting, reportedSettings, resetSettings, settingName } from './settings.js'
 import { prepareBySql } from './sql-prepare.js'
 import { PgError } from './sqlstate.js'
-import { runTransaction } from './transaction.js'
+import { runTransaction, warn } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
@@ -20,6 +22,7 @@ export function runSessionStatement(pg: PgSession, statement: Statement): Promis
       return runSet(pg, statement)
     case 'reset':
       resetSettings(pg, statement.name)
+      followReadOnly(pg)
       return 'RESET'
     case 'deallocate':
       return deallocate(pg, statement)
@@ -34,12 +37,36 @@ export function runSessionStatement(pg: PgSession, statement: Statement): Promis
   }
 }
 
-function runSet(pg: PgSession, { name, values }: Of<'set'>): string | null {
+function runSet(pg: PgSession, { name: written, values, local }: Of<'set'>): string | null {
   // `set query.trace` and the like are the engine's.
-  if (name.includes('.')) return null
+  if (written.includes('.')) return null
+  if (written === 'transaction' || written === 'session characteristics') {
+    return setModes(pg, written === 'transaction', values)
+  }
+  const name = settingName(written)
+  if (local && pg.block === null) {
+    warn(pg, '25P01', 'SET LOCAL can only be used in transaction blocks')
+    return 'SET'
+  }
+  if (local || name === 'transaction_read_only') noteLocal(pg, name)
   const changed = applySetting(pg, name, values)
-  if (changed !== null && reportedSettings.has(changed.name)) {
+  if (reportedSettings.has(changed.name)) {
     pg.out.put(parameterStatus(reportedSettings.get(changed.name) ?? changed.name, changed.value))
+  }
+  followReadOnly(pg)
+  return 'SET'
+}
+
+/** Isolation levels are taken, without effect. */
+function setModes(pg: PgSession, isBlock: boolean, values: readonly string[]): string {
+  const words = values.join(' ').toLowerCase()
+  const readOnly = /\bread only\b/.test(words) ? true : /\bread write\b/.test(words) ? false : null
+  if (isBlock && pg.block === null) warn(pg, '25P01', 'SET TRANSACTION can only be used in transaction blocks')
+  else if (readOnly !== null && isBlock) onlyReads(pg, readOnly)
+  else if (readOnly !== null) {
+    const { name, value } = applySetting(pg, 'default_transaction_read_only', [readOnly ? 'on' : 'off'])
+    pg.out.put(parameterStatus(name, value))
+    followReadOnly(pg)
   }
   return 'SET'
 }
@@ -53,12 +80,14 @@ function deallocate(pg: PgSession, { name }: Of<'deallocate'>): string {
   return 'DEALLOCATE'
 }
 
-function discard(pg: PgSession, { what }: Of<'discard'>): string {
+async function discard(pg: PgSession, { what }: Of<'discard'>): Promise<string> {
   const word = what.toLowerCase()
   if (word === 'all') {
     if (pg.status !== 'I') throw new PgError('25001', 'DISCARD ALL cannot run inside a transaction block')
     pg.statements.clear()
+    await closeCursors(pg, () => true)
     resetSettings(pg, 'all')
+    followReadOnly(pg)
   }
   return `DISCARD ${word.toUpperCase()}`
 }

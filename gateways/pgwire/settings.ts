@@ -55,17 +55,20 @@ export function reportedAtStart(pg: PgSession): Buffer[] {
   return [...reportedSettings].map(([name, shown]) => parameterStatus(shown, settingValue(pg, name)))
 }
 
-function settingValue({ settings, session }: PgSession, name: string): string {
+export function settingValue({ settings, session }: PgSession, name: string): string {
   return settings.get(name) ?? (name === 'session_authorization' ? session.user : (initial[name] ?? ''))
 }
 
-/** The setting as it is now; null when nothing is kept of it. Throws when the value cannot be taken. */
+export function settingName(written: string): string {
+  return otherNames[written] ?? written
+}
+
+/** The setting as it is now. Throws when the value cannot be taken. */
 export function applySetting(
   pg: PgSession,
-  written: string,
+  name: string,
   values: readonly string[],
-): { readonly name: string; readonly value: string } | null {
-  const name = otherNames[written] ?? written
+): { readonly name: string; readonly value: string } {
   const value = values.join(', ')
   if (isDefault(value)) {
     resetSettings(pg, name)
@@ -73,7 +76,6 @@ export function applySetting(
   }
   if (fixed.has(name)) throw new PgError('55P02', `parameter "${name}" cannot be changed`)
   const taken = checked(name, value)
-  if (taken === null) return null
   pg.settings.set(name, taken)
   return { name, value: taken }
 }
@@ -82,7 +84,7 @@ function isDefault(value: string): boolean {
   return value.toLowerCase() === 'default'
 }
 
-function checked(name: string, value: string): string | null {
+function checked(name: string, value: string): string {
   switch (name) {
     case 'client_encoding':
       return encodingOf(value)
@@ -95,9 +97,9 @@ function checked(name: string, value: string): string | null {
       return dateStyleOf(value)
     case 'timezone':
       return zoneOf(value)
-    case 'transaction':
-    case 'session characteristics as transaction':
-      return null
+    case 'default_transaction_read_only':
+    case 'transaction_read_only':
+      return flagOf(name, value)
     default:
       return value
   }
@@ -105,6 +107,12 @@ function checked(name: string, value: string): string | null {
 
 function invalid(name: string, value: string): PgError {
   return new PgError('22023', `invalid value for parameter "${name}": "${value}"`)
+}
+
+function flagOf(name: string, value: string): string {
+  if (/^(on|true|yes|1)$/i.test(value)) return 'on'
+  if (/^(off|false|no|0)$/i.test(value)) return 'off'
+  throw invalid(name, value)
 }
 
 /** Texts are UTF-8, always. Clients write it in many ways, some with quotes. */
@@ -149,8 +157,13 @@ export function resetSettings(pg: PgSession, name: string): void {
     const started = pg.started.get(key)
     if (started === undefined) pg.settings.delete(key)
     else pg.settings.set(key, started)
-    const shown = reportedSettings.get(key)
-    if (shown !== undefined && settingValue(pg, key) !== before)
-      pg.out.put(parameterStatus(shown, settingValue(pg, key)))
+    reportSetting(pg, key, before)
   }
+}
+
+/** Tells the client when the setting is not what it was. */
+export function reportSetting(pg: PgSession, name: string, before: string): void {
+  const shown = reportedSettings.get(name)
+  const value = settingValue(pg, name)
+  if (shown !== undefined && value !== before) pg.out.put(parameterStatus(shown, value))
 }

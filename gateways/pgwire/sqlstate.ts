@@ -54,14 +54,26 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/must appear in GROUP BY|HAVING needs/, '42803'],
   [/^row value count does not match|^(not enough|too many) columns selected/, '42601'],
   [/^(statement|expression|query|list|array) is (too long|nested too deeply)|^too many/, '54000'],
-  [/^query to cancel not found/, '42704'],
+  [/^query to cancel not found|^unrecognized configuration parameter|^expected 'TABLES'/, '42704'],
   [/^the table (was dropped|has changed)/, '40001'],
 ]
 
+export const readOnlyReason = 'a read-only transaction changes nothing'
+const readOnlyMessages: ReadonlySet<string> = new Set([readOnlyMessage, readOnlyReason])
+
 /** What a client is told; positions count from 1, in characters. */
 export function noticeOf(thrown: unknown): NoticeFields {
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  const message = messageOf(thrown)
   return { severity: 'ERROR', code: codeOf(thrown), message, position: positionOf(thrown) }
+}
+
+/** The words about a timeout name a header of HTTP. */
+function messageOf(thrown: unknown): string {
+  if (thrown instanceof TimeoutError) {
+    const [context = ''] = /\[.*\]$/.exec(thrown.message) ?? []
+    return `canceling statement due to statement timeout ${context}`.trimEnd()
+  }
+  return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
 function positionOf(thrown: unknown): number {
@@ -75,7 +87,7 @@ function positionOf(thrown: unknown): number {
 function codeOf(thrown: unknown): string {
   if (thrown instanceof PgError) return thrown.code
   if (thrown instanceof SqlError) return codeOfMessage(thrown.message)
-  if (thrown instanceof AccessError) return thrown.message === readOnlyMessage ? '25006' : '42501'
+  if (thrown instanceof AccessError) return readOnlyMessages.has(thrown.message) ? '25006' : '42501'
   if (thrown instanceof TimeoutError || thrown instanceof CancelledError) return '57014'
   if (thrown instanceof RowError) return '22000'
   if (thrown instanceof ResourceError) return '53200'

@@ -9,6 +9,7 @@
 
 import { ResourceError } from '../../engine/base/errors.js'
 import type { ParsedStatement } from '../../engine/engine.js'
+import { beginBlock, endBlock } from './block-settings.js'
 import type { PgSession } from './context.js'
 import { closeCursors } from './cursors.js'
 import { failureMessage } from './failure.js'
@@ -139,20 +140,24 @@ const readsTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
   ...(['query', 'insert', 'copy', 'explain', 'declare cursor', 'create table'] as const),
 ])
 
-export async function runTransaction(pg: PgSession, { action, name }: Transaction): Promise<string> {
+export async function runTransaction(pg: PgSession, statement: Transaction): Promise<string> {
+  const { action, name, readOnly } = statement
   switch (action) {
     case 'begin':
       if (pg.status !== 'I') warn(pg, '25001', 'there is already a transaction in progress')
-      else await settle(pg)
+      else {
+        await settle(pg)
+        beginBlock(pg, readOnly)
+      }
       pg.status = 'T'
       return name === 'start' ? 'START TRANSACTION' : 'BEGIN'
     case 'commit':
-      return commit(pg)
+      return commit(pg, statement)
     case 'rollback':
       if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
       if (pg.isSplit) warn(pg, '01000', 'rows of the transaction that were stored before stay')
       if (pg.tookEffect) warn(pg, '01000', 'only rows of INSERT and COPY are taken back')
-      await end(pg)
+      await end(pg, false, statement)
       pg.transaction.clear()
       return 'ROLLBACK'
     case 'savepoint':
@@ -174,17 +179,24 @@ export async function runTransaction(pg: PgSession, { action, name }: Transactio
   }
 }
 
-async function commit(pg: PgSession): Promise<string> {
+async function commit(pg: PgSession, statement: Transaction): Promise<string> {
   if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
   const failed = pg.status === 'E'
-  await end(pg)
+  await end(pg, !failed, statement)
   if (failed) pg.transaction.clear()
   else await storeRows(pg)
   return failed ? 'ROLLBACK' : 'COMMIT'
 }
 
-async function end(pg: PgSession): Promise<void> {
-  pg.status = 'I'
+/** `chain`: another one begins, of the same kind. */
+async function end(pg: PgSession, kept: boolean, { chain }: Transaction): Promise<void> {
+  if (chain && pg.status === 'I') {
+    throw new PgError('25P01', 'COMMIT AND CHAIN and ROLLBACK AND CHAIN can only be used in transaction blocks')
+  }
+  const { readOnly } = pg.session
+  pg.status = chain ? 'T' : 'I'
+  endBlock(pg, kept)
+  if (chain) beginBlock(pg, readOnly)
   pg.savepoints = []
   pg.isSplit = false
   pg.lostSavepoints = false

@@ -335,6 +335,8 @@ export interface SetOption {
   readonly name: string
   /** Texts of the values: words, strings and numbers. */
   readonly values: readonly string[]
+  /** For the transaction alone. */
+  readonly local: boolean
 }
 
 export interface ResetOption {
@@ -349,6 +351,10 @@ export interface TransactionStatement {
   readonly action: 'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'rollback to'
   /** Of a savepoint; `start` of START TRANSACTION, whose tag is its own; else null. */
   readonly name: string | null
+  /** READ ONLY or READ WRITE; null: neither is written. */
+  readonly readOnly: boolean | null
+  /** AND CHAIN. */
+  readonly chain: boolean
 }
 
 /** name null: all. */

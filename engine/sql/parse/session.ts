@@ -80,7 +80,9 @@ function parseNameOrAll(cursor: Cursor, missing: string): string | null {
 function parseSet(cursor: Cursor, position: number): SetOption {
   if (cursor.word === 'session' && peekWord(cursor) !== '=' && peekWord(cursor) !== 'to') {
     if (peekWord(cursor) !== 'characteristics' && peekWord(cursor) !== 'authorization') advance(cursor)
-  } else if (cursor.word === 'local') advance(cursor)
+  }
+  const local = cursor.word === 'local' && peekWord(cursor) !== '=' && peekWord(cursor) !== 'to'
+  if (local) advance(cursor)
   const name = parseSetName(cursor)
   if (!take(cursor, '=') && !take(cursor, 'to')) take(cursor, 'as')
   const values: string[] = []
@@ -89,7 +91,7 @@ function parseSet(cursor: Cursor, position: number): SetOption {
       values.push(cursor.kind === 'string' || cursor.kind === 'quoted' ? quotedValue(cursor) : tokenText(cursor))
     advance(cursor)
   }
-  return { kind: 'set', position, name, values }
+  return { kind: 'set', position, name, values, local }
 }
 
 function parseSetName(cursor: Cursor): string {
@@ -104,6 +106,8 @@ function parseTransaction(cursor: Cursor, position: number, word: string): Trans
     position,
     action,
     name,
+    readOnly: null,
+    chain: false,
   })
   if (word === 'savepoint') return statement('savepoint', parseName(cursor, 'savepoint name expected').name)
   if (word === 'release') {
@@ -116,11 +120,14 @@ function parseTransaction(cursor: Cursor, position: number, word: string): Trans
     take(cursor, 'savepoint')
     return statement('rollback to', parseName(cursor, 'savepoint name expected').name)
   }
-  while (transactionModes.has(cursor.word)) advance(cursor)
+  let words = ''
+  for (; transactionModes.has(cursor.word); advance(cursor)) words += ` ${cursor.word}`
   if (!atEnd(cursor)) throw unexpectedToken(cursor)
-  if (word === 'begin') return statement('begin')
-  if (word === 'start') return statement('begin', 'start')
-  return statement(word === 'commit' || word === 'end' ? 'commit' : 'rollback')
+  const readOnly = words.includes(' read only') ? true : words.includes(' read write') ? false : null
+  if (word === 'begin') return { ...statement('begin'), readOnly }
+  if (word === 'start') return { ...statement('begin', 'start'), readOnly }
+  const chain = words.includes(' and chain')
+  return { ...statement(word === 'commit' || word === 'end' ? 'commit' : 'rollback'), chain }
 }
 
 const transactionModes: ReadonlySet<string> = new Set([

@@ -3,8 +3,8 @@
 import type { Description, ParsedStatement, Validation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
 import { parametersMax } from '../../base/limits.js'
-import { arrayOidOf, typeOfOid } from '../../pg/oids.js'
-import { columnTypes, type DataType, dataType } from '../../types/column-types.js'
+import { arrayOidOf, typeOfOid, oids as wireOids } from '../../pg/oids.js'
+import { type DataType, dataType, pgOidOf } from '../../types/column-types.js'
 import type { Parameter } from '../catalog.js'
 import { isNumber, isText } from '../functions/convert.js'
 import { advance, openCursor, tokenText } from '../parse/cursor.js'
@@ -29,8 +29,9 @@ export function describeStatement(
 function described(validation: Validation, slots: readonly ParameterSlot[], oids: readonly number[]): Description {
   const parameters = slots.map(({ type, isList }, index) => {
     const found = type ?? dataType('STRING')
-    const wanted = isList === true ? arrayOidOf(found) : columnTypes[found.name].pgOid
-    return { type: isList === true ? dataType('STRING') : found, oid: oids[index] || wanted }
+    const wanted = isList === true ? arrayOidOf(found) : pgOidOf(found)
+    const read = wanted === wireOids.oid ? (typeOfOid(wanted) ?? found) : found
+    return { type: isList === true ? dataType('STRING') : read, oid: oids[index] || wanted }
   })
   return { ...validation, parameters }
 }

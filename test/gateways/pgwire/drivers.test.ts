@@ -93,6 +93,34 @@ test('a failed transaction takes nothing until it ends', async () => {
   expect((await client.query('select 1 a')).rows).toEqual([{ a: 1 }])
 })
 
+test('settings of a transaction end with it; one that only reads refuses changes', async () => {
+  const shown = async (name: string): Promise<string> =>
+    Object.values((await client.query(`show ${name}`)).rows[0] as Record<string, string>).join()
+  await client.query("set application_name = 'a'")
+  await client.query("begin; set application_name = 'b'; set local statement_timeout = '3s'")
+  expect([await shown('application_name'), await shown('statement_timeout')]).toEqual(['b', '3000'])
+  await client.query('rollback')
+  expect([await shown('application_name'), await shown('statement_timeout')]).toEqual(['a', '0'])
+  await client.query("begin; set application_name = 'b'; set local application_name = 'c'; commit")
+  expect(await shown('application_name')).toBe('b')
+  await client.query("set local application_name = 'd'; reset application_name")
+  await client.query('create table kept (ts timestamp, n int) timestamp(ts) partition by day')
+  const insert = "insert into kept values ('2024-01-01', 1)"
+  const refused = { code: '25006' }
+  await client.query('begin read only')
+  expect(await shown('transaction_read_only')).toBe('on')
+  await expect(client.query(insert)).rejects.toMatchObject(refused)
+  await client.query('rollback')
+  await client.query('set session characteristics as transaction read only')
+  await expect(client.query('drop table kept')).rejects.toMatchObject(refused)
+  await expect(client.query('insert into kept values ($1, $2)', ['2024-01-01', 1])).rejects.toMatchObject(refused)
+  await client.query(`begin read write; ${insert}; commit and chain; ${insert}; rollback`)
+  await client.query('set default_transaction_read_only = off')
+  await client.query(insert)
+  expect((await client.query('select count() c from kept')).rows).toEqual([{ c: '2' }])
+  await expect(client.query('show nonsense')).rejects.toMatchObject({ code: '42704' })
+})
+
 test('a cursor reads a part at a time, and may stop early', async () => {
   const cursor = client.query(new Cursor('select x from long_sequence(100000)'))
   expect(await cursor.read(2)).toEqual([{ x: '1' }, { x: '2' }])
