@@ -1,10 +1,33 @@
 // BYTEA in text.
 
-/** `\x0102`, or the older form with octal escapes. */
+const backslash = 0x5c
+
+/** `\x0102`, or the older form: UTF-8 with octal escapes. */
 export function byteaOf(text: string): Uint8Array {
   if (text.startsWith('\\x')) return new Uint8Array(Buffer.from(text.slice(2), 'hex'))
-  const unescaped = text.replace(/\\(\\|[0-7]{3})/g, (_, code: string) =>
-    code === '\\' ? '\\' : String.fromCharCode(Number.parseInt(code, 8)),
-  )
-  return new Uint8Array(Buffer.from(unescaped, 'latin1'))
+  const bytes = new Uint8Array(Buffer.from(text, 'utf8'))
+  if (!text.includes('\\')) return bytes
+  let length = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const octal = bytes[at] === backslash ? octalAt(bytes, at + 1) : -1
+    if (octal >= 0) {
+      bytes[length++] = octal
+      at += 3
+    } else {
+      if (bytes[at] === backslash && bytes[at + 1] === backslash) at++
+      bytes[length++] = bytes[at] as number
+    }
+  }
+  return bytes.slice(0, length)
+}
+
+/** Of three digits; -1 when there are none. */
+function octalAt(bytes: Uint8Array, at: number): number {
+  let value = 0
+  for (let index = at; index < at + 3; index++) {
+    const digit = (bytes[index] ?? 0) - 48
+    if (digit < 0 || digit > 7) return -1
+    value = value * 8 + digit
+  }
+  return value
 }

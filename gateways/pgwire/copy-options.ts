@@ -40,6 +40,9 @@ export function copyOptions({ options }: Copy): CopyOptions {
   if (made.quote !== '"' || textOf('escape', '"') !== '"') {
     throw new PgError('0A000', 'COPY takes the quote " only, doubled within a value', said.get('quote')?.position ?? -1)
   }
+  if (/^match$/i.test(textOf('header', ''))) {
+    throw new PgError('0A000', 'HEADER MATCH of COPY is not supported', said.get('header')?.position ?? -1)
+  }
   const encoding = textOf('encoding', 'utf8')
   if (!/^(utf-?8|unicode|sql_ascii)$/i.test(encoding)) {
     throw new PgError('0A000', `COPY takes UTF8 only [encoding=${encoding}]`, said.get('encoding')?.position ?? -1)
@@ -56,7 +59,7 @@ function formatOf(option: Copy['options'][number] | undefined): CopyOptions['for
 }
 
 function isTrue(value: string): boolean {
-  return /^(true|on|1|match)$/i.test(value)
+  return /^(true|on|1)$/i.test(value)
 }
 
 function delimiterOf(value: string, position: number): string {

@@ -58,6 +58,15 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^the table (was dropped|has changed)/, '40001'],
 ]
 
+/** Of COPY. */
+const rowCodes: readonly (readonly [pattern: RegExp, code: string])[] = [
+  [/^not a value of type (TIMESTAMP|DATE)/, '22007'],
+  [/^not a value of type/, '22P02'],
+  [/not valid UTF-8|encoding "UTF8"/, '22021'],
+  [/than the file has columns|a quote is not closed|field count|COPY file|unexpected EOF|invalid field size/, '22P04'],
+  [/cannot be NULL|timestamp is missing/, '23502'],
+]
+
 export const readOnlyReason = 'a read-only transaction changes nothing'
 const readOnlyMessages: ReadonlySet<string> = new Set([readOnlyMessage, readOnlyReason])
 
@@ -89,7 +98,7 @@ function codeOf(thrown: unknown): string {
   if (thrown instanceof SqlError) return codeOfMessage(thrown.message)
   if (thrown instanceof AccessError) return readOnlyMessages.has(thrown.message) ? '25006' : '42501'
   if (thrown instanceof TimeoutError || thrown instanceof CancelledError) return '57014'
-  if (thrown instanceof RowError) return '22000'
+  if (thrown instanceof RowError) return rowCodes.find(([pattern]) => pattern.test(thrown.message))?.[1] ?? '22000'
   if (thrown instanceof ResourceError) return '53200'
   if (thrown instanceof CorruptionError) return 'XX001'
   if (thrown instanceof NetworkError) return '08P01'

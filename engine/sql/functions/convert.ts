@@ -2,6 +2,7 @@
 // `convertValue` the implicit one of INSERT, comparisons and arguments (what cannot be converted is an error).
 // Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
 
+import { byteaOf } from '../../pg/bytea.js'
 import type { ColumnType, DataType } from '../../types/column-types.js'
 import { formatInterval, parseIntervalValue } from '../../types/interval.js'
 import {
@@ -255,7 +256,7 @@ const casters: Record<ColumnType, Caster> = {
   UUID: (value) => (typeof value === 'string' ? parseUuid(value) : null),
   IPv4: toIpv4,
   GEOHASH: toGeohash,
-  BINARY: (value) => (typeof value === 'string' ? new Uint8Array(Buffer.from(value)) : null),
+  BINARY: (value) => (typeof value === 'string' ? byteaOf(value) : null),
   ARRAY: toArray,
   DECIMAL: toDecimal,
   INTERVAL: (value) => (typeof value === 'string' ? parseIntervalValue(value) : null),

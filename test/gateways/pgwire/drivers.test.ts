@@ -93,6 +93,11 @@ test('a failed transaction takes nothing until it ends', async () => {
   expect((await client.query('select 1 a')).rows).toEqual([{ a: 1 }])
 })
 
+test('bytea is read from both of its forms', async () => {
+  const [row] = (await client.query("select '\\xdeAD'::bytea a, '\u00e9\\101\\\\'::bytea b")).rows
+  expect(row).toEqual({ a: Buffer.from('dead', 'hex'), b: Buffer.from('\u00e9A\\') })
+})
+
 test('settings of a transaction end with it; one that only reads refuses changes', async () => {
   const shown = async (name: string): Promise<string> =>
     Object.values((await client.query(`show ${name}`)).rows[0] as Record<string, string>).join()

@@ -245,6 +245,17 @@ test('a COPY with a bad line stores nothing and names the line', async () => {
   await expect(pipeline(Readable.from(['a']), client.query(copyFrom('copy nope from stdin')))).rejects.toMatchObject({
     code: '42P01',
   })
+  for (const [line, code] of [
+    ['2024-01-01,x', '22P02'],
+    ['x,1', '22007'],
+    ['2024-01-01', '22P04'],
+    ['2024-01-01,1,2', '22P04'],
+    ['2024-01-01,"1', '22P04'],
+  ] as const) {
+    const copied = pipeline(Readable.from([`${line}\n`]), client.query(copyFrom('copy b from stdin csv')))
+    await expect(copied).rejects.toMatchObject({ code })
+  }
+  await expect(client.query("copy b to stdout (encoding 'latin1')")).rejects.toMatchObject({ code: '0A000' })
   expect(await count('b', client)).toBe(0)
 })
 
