@@ -41,8 +41,9 @@ export function compileVector(expression: Expression, context: ExecContext): Vec
       return constantVector(value, expression.type, context)
     }
     case 'call': {
-      const column = textColumnOf(expression)
       const evaluate = compileCall(expression, context)
+      // Short batches are those of statements of thousands of expressions: a table for each would be too much.
+      const column = context.rowsMax === undefined ? textColumnOf(expression) : -1
       return column < 0 ? evaluate : oncePerText(context, expression.type, column, evaluate)
     }
   }

@@ -10,7 +10,10 @@ type Evaluator = (batch: Batch) => Vector
 /** So many rows for one entry are asked before all entries are. */
 const entriesPerRow = 4
 
-/** What `evaluate` makes of one column of texts, made once for each distinct text where that is less work. */
+/**
+ * What `evaluate` makes of one column of texts, made once for each distinct text where that is less work. It is given
+ * batches of batchRowsMax rows.
+ */
 export function oncePerText(context: ExecContext, type: DataType, column: number, evaluate: Evaluator): Evaluator {
   const { space, kernels } = context
   const width = widthOf(type)
@@ -20,7 +23,7 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
     const vector = batch.vectors[column] as Vector
     const texts = codedTexts(vector)
     if (texts === undefined || !answers.readyFor(vector.type, texts, batch.rows)) return evaluate(batch)
-    if (out === 0) out = space.take((context.rowsMax ?? batchRowsMax) * width)
+    if (out === 0) out = space.take(batchRowsMax * width)
     kernels.sort.gather(width, answers.table, texts.codes, batch.rows, out)
     return { type, address: out, dictionary: answers.dictionary }
   }
@@ -60,13 +63,14 @@ class TextAnswers {
   #fill(type: DataType, { entries, count }: CodedTexts): void {
     const { space, memory } = this.#context
     const width = widthOf(this.#type)
-    if (this.#bytes < count * width) {
-      if (this.table !== 0) space.give(this.table)
-      this.#bytes = count * width
-      this.table = space.take(this.#bytes + 64)
-    }
     const vectors: Vector[] = []
     try {
+      if (this.#bytes < count * width) {
+        if (this.#bytes > 0) space.give(this.table)
+        this.#bytes = 0
+        this.table = space.take(count * width + 64)
+        this.#bytes = count * width
+      }
       for (let from = 0; from < count; from += batchRowsMax) {
         const rows = Math.min(batchRowsMax, count - from)
         vectors[this.#column] = { type, address: entries + from * 8, dictionary: 0 }
@@ -76,7 +80,7 @@ class TextAnswers {
       }
       this.#state = 'ready'
     } catch {
-      // A text that no asked row has may be one that the expression fails at.
+      // A text that no asked row has may be one that the expression fails at; and memory may be short.
       this.#state = 'failed'
     }
   }
