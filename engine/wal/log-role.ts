@@ -12,6 +12,7 @@
 
 import { type ErrorRecord, errorRecord, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
+import { zeroChunks } from './segment.js'
 import type { LogReport, LogRequest } from './types.js'
 
 /** Of files that are not complete yet; whoever opens the log removes them. */
@@ -19,8 +20,6 @@ export const unfinishedSuffix = '.new'
 
 /** Zeros per step and sync of a preparation: about 3 ms. */
 const pieceBytes = 4 * 1024 * 1024
-/** The same small memory again and again stays in the processor's cache. */
-const zeros = new Uint8Array(64 * 1024)
 
 export interface LogRole {
   step(): 'worked' | 'idle'
@@ -117,12 +116,6 @@ function continuePreparation(files: Files, preparation: Preparation): boolean {
   files.rename(request.path + unfinishedSuffix, request.path)
   files.syncDirectory(request.directory)
   return true
-}
-
-function zeroChunks(bytes: number): Uint8Array[] {
-  const chunks: Uint8Array[] = []
-  for (let left = bytes; left > 0; left -= zeros.length) chunks.push(zeros.subarray(0, Math.min(left, zeros.length)))
-  return chunks
 }
 
 function abandon(files: Files, preparation: Preparation | undefined): void {

@@ -27,7 +27,9 @@
 // It also takes the kernel's new pages off the writer: a write of 1 MiB takes 0.16 ms where the pages are there, and 0.2
 // to 2.6 ms where the kernel must find them first. Filling 64 MiB costs 38-50 ms and as many bytes again as the log itself. So it pays when groups are small or few,
 // and would halve the ingest rate where the disk's bandwidth is the limit: a segment is filled ahead unless the last one
-// was used up faster than `fillAboveMs` (wal.ts).
+// was used up faster than `fillAboveMs` (wal.ts). A segment that was not filled ahead, as the first one after a start, is
+// filled bit by bit: a small group that would make the file longer takes 256 KiB of zeros along. Mean of 300 groups on a
+// busy disk, grows / filled whole / filled bit by bit: 4 KiB 1.65 / 1.22 / 1.30 ms, 64 KiB 2.09 / 1.31 / 1.41 ms.
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
@@ -40,6 +42,11 @@ export const segmentMagic = 0x4c575350
 export const segmentVersion = 1
 export const segmentHeaderBytes = 8192
 export const logIdBytes = 8
+
+/** What a small group takes along. */
+export const aheadBytes = 256 * 1024
+/** The same small memory again and again stays in the processor's cache. */
+const zeros = new Uint8Array(64 * 1024)
 
 const headerCopyBytes = 4096
 const headerCrcOffset = 32
@@ -108,6 +115,13 @@ export function foreignVersion(bytes: Uint8Array): number | undefined {
 /** Offset in the file of a position in the log. */
 export function offsetOf(startLsn: Lsn, lsn: Lsn): number {
   return segmentHeaderBytes + lsn - startLsn
+}
+
+/** So many zeros for one write. */
+export function zeroChunks(bytes: number): Uint8Array[] {
+  const chunks: Uint8Array[] = []
+  for (let left = bytes; left > 0; left -= zeros.length) chunks.push(zeros.subarray(0, Math.min(left, zeros.length)))
+  return chunks
 }
 
 /** Creates a segment, or takes a prepared one, and makes its name and header durable. Leaves no file when it fails. */

@@ -26,7 +26,7 @@ import {
   sealGroupFrame,
   sealPadFrame,
 } from './frame.js'
-import { offsetOf, segmentHeaderBytes, segmentPath, startSegment } from './segment.js'
+import { aheadBytes, offsetOf, segmentHeaderBytes, segmentPath, startSegment, zeroChunks } from './segment.js'
 import {
   type CommitMode,
   frameKinds,
@@ -42,6 +42,8 @@ const idleMs = 100
 /** A segment whose first half took less is used up so fast that zero-filling the next would cost more than it saves. */
 const fillAboveMs = 1000
 const retryMs = 1000
+/** Behind a group of at most so many bytes zeros are written ahead: segment.ts says what it saves. */
+const smallGroupBytes = 64 * 1024
 /** Mode async: sync earlier when so much waits. */
 const waitingBytesSync = 8 * 1024 * 1024
 
@@ -66,6 +68,8 @@ interface CurrentSegment {
   readonly startLsn: Lsn
   readonly startedMs: number
   lastSequence: number
+  /** The file has blocks of its own up to this offset. */
+  filledBytes: number
 }
 
 interface SyncOnItsWay {
@@ -120,7 +124,7 @@ export class SharedLog implements Wal {
     this.salt = saltOf(start.logId)
     this.old = [...start.old]
     const now = options.clock.monotonicMs()
-    this.current = { ...start.current, startedMs: now, lastSequence: 0 }
+    this.current = { ...start.current, startedMs: now, lastSequence: 0, filledBytes: 0 }
     this.number = start.current.number
     this.waiting = new WaitingFrames(start.headLsn)
     this.written = start.headLsn
@@ -295,8 +299,10 @@ export class SharedLog implements Wal {
   /** Writes what was collected since the last write. */
   private writeOut(): void {
     const written = this.attempt(() => {
-      const { file, startLsn } = this.segmentWithRoom()
-      file.write(this.waiting.chunks(this.written, this.headLsn), offsetOf(startLsn, this.written))
+      const segment = this.segmentWithRoom()
+      const chunks = this.waiting.chunks(this.written, this.headLsn)
+      if (this.mode === 'sync') chunks.push(...this.zerosBehind(segment))
+      segment.file.write(chunks, offsetOf(segment.startLsn, this.written))
     })
     if (!written) return
     this.written = this.headLsn
@@ -305,6 +311,16 @@ export class SharedLog implements Wal {
     this.prepareNext()
     if (this.mode === 'sync' || (this.mode === 'async' && this.waitingBytes >= waitingBytesSync)) this.requestSync()
     if (this.mode === 'nosync') this.waiting.release(this.written)
+  }
+
+  /** Zeros to be written behind the group, so that the syncs of the next small ones need not store the file's size. */
+  private zerosBehind(segment: CurrentSegment): readonly Uint8Array[] {
+    const end = offsetOf(segment.startLsn, this.headLsn)
+    if (end <= segment.filledBytes || this.headLsn - this.written > smallGroupBytes) return []
+    const room = segmentHeaderBytes + this.segmentBytes - end
+    const bytes = Math.max(0, Math.min(aheadBytes, this.segmentBytes / 8, room))
+    segment.filledBytes = end + bytes
+    return zeroChunks(bytes)
   }
 
   /** What the operating system refuses poisons. */
@@ -361,7 +377,8 @@ export class SharedLog implements Wal {
     this.number = prepared ?? this.number + 1
     const header = { number: this.number, logId: this.logId, startLsn }
     const file = startSegment(files, directory, header, prepared !== undefined)
-    return { file, number: header.number, startLsn, startedMs: clock.monotonicMs(), lastSequence: 0 }
+    const filledBytes = prepared === undefined ? 0 : file.size()
+    return { file, number: header.number, startLsn, startedMs: clock.monotonicMs(), lastSequence: 0, filledBytes }
   }
 
   /** Half full: time to have the next one made. */
