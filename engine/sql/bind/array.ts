@@ -38,6 +38,10 @@ export function bindSubscript({ operand, indexes, position }: ast.Subscript, sco
   if (indexes.length > value.type.a) throw new SqlError('too many array access arguments', position)
   if (indexes.some(({ kind }) => kind === 'slice')) return bindSlice(value, indexes, position, scope)
   const bound = indexes.map((index) => convertTo(bindExpression(index as ast.Expression, scope), indexType))
+  bound.forEach((index, dimension) => {
+    if (isConstant(index) && index.value === 0)
+      throw new SqlError(`array index must be non-zero [dim=${dimension + 1}, index=0]`, index.position)
+  })
   return scalarCall('array_element', [value, ...bound], position, scope.context)
 }
 

@@ -32,8 +32,17 @@ export function bindComparison(
     learnType(missing === right ? left : right, missing.type)
     return constantOf(operator === '<>', dataType('BOOLEAN'), position)
   }
+  if ((operator === '=' || operator === '<>') && (isNoValueOf(left, right.type) || isNoValueOf(right, left.type)))
+    return constantOf(operator === '<>', dataType('BOOLEAN'), position)
   const [a, b] = alignSides(operator, left, right, position)
   return scalarCall(operator, [a, b], position, context)
+}
+
+/** `id = 'x'` holds for no row: clients of this dialect are told so for these types, and get an error for others. */
+function isNoValueOf(literal: Expression, type: DataType): boolean {
+  if (!isConstant(literal) || typeof literal.value !== 'string' || !isText(literal.type)) return false
+  const silent = type.name === 'INT' || type.name === 'UUID' || (type.name === 'LONG' && literal.type.name === 'CHAR')
+  return silent && convertValue(literal.value, literal.type, type) === undefined
 }
 
 const neverNull: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT'])

@@ -36,7 +36,7 @@ function explicitKeys(
   names: readonly string[],
 ): Expression[] {
   const keys = groupBy.map((expression) => {
-    const position = positionOf(expression, list.columns.length)
+    const position = positionOf(expression, list.columns.length, 'GROUP BY')
     const shown = position === null ? namedItem(expression, scope, names) : position
     const bound =
       shown === null

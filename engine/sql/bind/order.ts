@@ -16,11 +16,16 @@ export function sortKey(index: number, type: DataType, { descending, nulls }: as
 }
 
 /** The output column that an ORDER BY or GROUP BY item names by position; null when it is no number. */
-export function positionOf(expression: ast.Expression, count: number): number | null {
+export function positionOf(expression: ast.Expression, count: number, clause = 'ORDER BY'): number | null {
   if (expression.kind !== 'integer') return null
   const position = Number(expression.digits)
   if (position < 1 || position > count)
-    throw new SqlError(`order column position is out of range [max=${count}]`, expression.position)
+    throw new SqlError(
+      clause === 'GROUP BY'
+        ? `GROUP BY position ${expression.digits} is not in select list`
+        : `order column position is out of range [max=${count}]`,
+      expression.position,
+    )
   return position - 1
 }
 

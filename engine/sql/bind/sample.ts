@@ -117,6 +117,7 @@ function bindAlign(align: ast.SampleAlign | null, scope: ExpressionScope): Sampl
   if (align === null) return { kind: 'calendar', zone: null, offsetMicros: 0n }
   if (align.kind === 'first observation') return { kind: 'first' }
   const zone = constantText(align.timeZone, scope)
+  if (zone === null && align.timeZone !== null) throw new SqlError('timezone must not be null', align.timeZone.position)
   const offset = constantText(align.offset, scope)
   if (zone !== null && timeZone(zone) === null)
     throw new SqlError(`invalid timezone: ${zone}`, align.timeZone?.position ?? align.position)
@@ -128,6 +129,7 @@ function bindAlign(align: ast.SampleAlign | null, scope: ExpressionScope): Sampl
 function constantText(expression: ast.Expression | null, scope: ExpressionScope): string | null {
   if (expression === null) return null
   const value = bindExpression(expression, { ...scope, columns: [] })
+  if (isUntypedNull(value)) return null
   if (!isConstant(value) || typeof value.value !== 'string')
     throw new SqlError('a constant text is expected', expression.position)
   return value.value

@@ -163,6 +163,8 @@ function boundValue(
   scope: ExpressionScope,
 ): bigint {
   const count = value === null ? null : bindExpression(value, scope)
+  if (count !== null && isConstant(count) && Number.isNaN(Number(count.value)))
+    throw new SqlError('integer expression expected', count.position)
   const number = count !== null && isConstant(count) ? BigInt(Math.trunc(Number(count.value))) : null
   if (number === null || number < 0n) throw new SqlError('frame bound must be a positive number', position)
   if (unit === null) return number

@@ -1,8 +1,4 @@
-// Expressions: a Pratt parser. Operators with their powers are here, operands in operand.ts.
-//
-// Powers, from loose to tight (the dialect's own order, not the standard's): OR, AND, NOT, equality and matching,
-// comparison, containment of addresses, IN and BETWEEN, |, ^, &, ||, shifts, + -, * / %, signs, ::, subscripts.
-// Operators of one power associate to the left.
+// Expressions: a Pratt parser. Operators are here, their powers in powers.ts, operands in operand.ts.
 //
 // AND and OR chains of any length become balanced trees; chains of other operators are limited by `sqlChainMax`, so
 // that nobody who walks a tree overflows the stack.
@@ -13,51 +9,9 @@ import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from '
 import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
+import { containmentPower, equalityPower, powers, zonePower } from './powers.js'
 import { parseQuery, startsQuery } from './query.js'
 import { parseTypeName } from './type-name.js'
-
-export const notPower = 30
-const equalityPower = 40
-const containmentPower = 60
-export const signPower = 130
-const zonePower = 135
-
-/** Of an operator between two operands. */
-const powers: ReadonlyMap<string, number> = new Map([
-  ['or', 10],
-  ['and', 20],
-  ['=', equalityPower],
-  ['<>', equalityPower],
-  ['~', equalityPower],
-  ['!~', equalityPower],
-  ['like', equalityPower],
-  ['ilike', equalityPower],
-  ['is', equalityPower],
-  ['operator', equalityPower],
-  ['<', 50],
-  ['<=', 50],
-  ['>', 50],
-  ['>=', 50],
-  ['<<=', 55],
-  ['>>=', 55],
-  ['in', containmentPower],
-  ['between', containmentPower],
-  ['within', containmentPower],
-  ['|', 70],
-  ['^', 75],
-  ['&', 80],
-  ['||', 85],
-  ['<<', 90],
-  ['>>', 90],
-  ['+', 100],
-  ['-', 100],
-  ['*', 110],
-  ['/', 110],
-  ['%', 110],
-  ['::', 140],
-  ['[', 150],
-  ['collate', 150],
-])
 
 /** An expression whose operators all bind tighter than `power`. `missing` is the message when there is none at all. */
 export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression expected'): Expression {

@@ -1,8 +1,9 @@
 // The normalised text of an expression. Result columns without an alias are named by it, so its form is a contract with
 // clients: one blank around operators, none inside parentheses, `-(a)`, `a::int`, `a in (1, 2)`, `count()`.
-// Parentheses of the text are lost, as the dialect has it: `(a + b) * c` is named `a + b * c`.
+// Parentheses stand where the operators need them: `(a + b) * c`, but `a + b + c` for `(a + b) + c`.
 
 import type { CaseExpression, Expression, Slice, TypeName } from './ast.js'
+import { powers } from './powers.js'
 
 export function expressionText(expression: Expression): string {
   switch (expression.kind) {
@@ -73,7 +74,7 @@ function compositeText(expression: Exclude<Expression, { kind: Simple }>): strin
     case 'case':
       return caseText(expression)
     case 'cast':
-      return `${expressionText(expression.operand)}::${typeText(expression.type)}`
+      return `${castOperand(expression.operand)}::${typeText(expression.type)}`
     case 'call':
       return callText(expression)
     case 'array':
@@ -107,16 +108,40 @@ function shownOperator(operator: string): string {
 }
 
 /** Chains of operators lean to the left: the loop keeps a long one off the stack. */
-function binaryText(expression: Extract<Expression, { kind: 'binary' }>): string {
+type Binary = Extract<Expression, { kind: 'binary' }>
+
+function binaryText(expression: Binary): string {
+  if (expression.operator === '||') return `concat(${concatenated(expression)})`
+  if (!isInfixText(expression)) return negatedText(expression)
   const parts: string[] = []
-  let left: Expression = expression
-  while (left.kind === 'binary' && left.operator !== '||' && !left.operator.startsWith('not ')) {
-    parts.push(`${shownOperator(left.operator)} ${expressionText(left.right)}`)
-    left = left.left
+  let outer: Binary = expression
+  for (;;) {
+    parts.push(`${shownOperator(outer.operator)} ${rightText(outer)}`)
+    const { left } = outer
+    if (isInfixText(left) && powerOf(left) >= powerOf(outer)) outer = left
+    else {
+      parts.push(isInfixText(left) ? `(${expressionText(left)})` : expressionText(left))
+      return parts.reverse().join(' ')
+    }
   }
-  if (left.kind === 'binary') parts.push(left.operator === '||' ? `concat(${concatenated(left)})` : negatedText(left))
-  else parts.push(expressionText(left))
-  return parts.reverse().join(' ')
+}
+
+/** Between its operands; others are written as calls. */
+function isInfixText(expression: Expression): expression is Binary {
+  return expression.kind === 'binary' && expression.operator !== '||' && !expression.operator.startsWith('not ')
+}
+
+function powerOf({ operator }: Binary): number {
+  return powers.get(operator) ?? 0
+}
+
+/** Operators of one power associate to the left; chains of AND and of OR are one, however they are nested. */
+function rightText({ operator, right }: Binary & { readonly right: Expression }): string {
+  const text = expressionText(right)
+  if (!isInfixText(right)) return text
+  const [outer, inner] = [powers.get(operator) ?? 0, powerOf(right)]
+  const isChain = right.operator === operator && (operator === 'and' || operator === 'or')
+  return inner > outer || isChain ? text : `(${text})`
 }
 
 function negatedText(expression: Extract<Expression, { kind: 'binary' }>): string {
@@ -192,6 +217,13 @@ function isLiteral({ kind }: Expression): boolean {
   return kind === 'string' || kind === 'integer' || kind === 'float' || kind === 'boolean' || kind === 'decimal'
 }
 
+const compound: ReadonlySet<Expression['kind']> = new Set(['unary', 'binary', 'is null', 'in', 'between', 'case'])
+
+function castOperand(operand: Expression): string {
+  const text = expressionText(operand)
+  return compound.has(operand.kind) ? `(${text})` : text
+}
+
 /** `geohash3c`, `decimal_10_2`, `double[]` */
 export function typeText({ text, parameters, unit, dimensions }: TypeName): string {
   const suffix = unit === null ? parameters.map((parameter) => `_${parameter}`).join('') : `${parameters[0]}${unit}`
@@ -201,5 +233,6 @@ export function typeText({ text, parameters, unit, dimensions }: TypeName): stri
 function indexText(index: Expression | Slice): string {
   if (index.kind !== 'slice') return expressionText(index)
   const bound = (expression: Expression | null) => (expression === null ? '' : expressionText(expression))
-  return `${bound(index.low)}:${bound(index.high)}`
+  const mark = index.low === null || index.high === null ? ':' : ' : '
+  return `${bound(index.low)}${mark}${bound(index.high)}`
 }

@@ -13,8 +13,9 @@ import type {
 } from './ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
 import { demand, parseList, parseName, take, takeTwo } from './expect.js'
-import { parseExpression, signPower } from './expression.js'
+import { parseExpression } from './expression.js'
 import { intervalOfText, timeUnitOf } from './literal.js'
+import { signPower } from './powers.js'
 
 /** `over (..)` or `over w`; the cursor is on `over`. */
 export function parseOver(cursor: Cursor): WindowSpecification {

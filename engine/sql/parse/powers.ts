@@ -1,0 +1,48 @@
+// How tight operators bind.
+//
+// Powers, from loose to tight (the dialect's own order, not the standard's): OR, AND, NOT, equality and matching,
+// comparison, containment of addresses, IN and BETWEEN, |, ^, &, ||, shifts, + -, * / %, signs, ::, subscripts.
+// Operators of one power associate to the left.
+
+export const notPower = 30
+export const equalityPower = 40
+export const containmentPower = 60
+export const signPower = 130
+export const zonePower = 135
+
+/** Of an operator between two operands. */
+export const powers: ReadonlyMap<string, number> = new Map([
+  ['or', 10],
+  ['and', 20],
+  ['=', equalityPower],
+  ['<>', equalityPower],
+  ['~', equalityPower],
+  ['!~', equalityPower],
+  ['like', equalityPower],
+  ['ilike', equalityPower],
+  ['is', equalityPower],
+  ['operator', equalityPower],
+  ['<', 50],
+  ['<=', 50],
+  ['>', 50],
+  ['>=', 50],
+  ['<<=', 55],
+  ['>>=', 55],
+  ['in', containmentPower],
+  ['between', containmentPower],
+  ['within', containmentPower],
+  ['|', 70],
+  ['^', 75],
+  ['&', 80],
+  ['||', 85],
+  ['<<', 90],
+  ['>>', 90],
+  ['+', 100],
+  ['-', 100],
+  ['*', 110],
+  ['/', 110],
+  ['%', 110],
+  ['::', 140],
+  ['[', 150],
+  ['collate', 150],
+])
