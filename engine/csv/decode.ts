@@ -71,7 +71,8 @@ export class CsvDecoder {
       if (rows < scan.rowsMax && rejects.length === 0) break
     }
     this.tail = input + bytes - scan.at
-    if (this.tail > recordBytesMax) throw new RowError('a quote is not closed', scan.line)
+    if (this.tail > recordBytesMax)
+      throw new RowError('a quote is not closed, or the row is longer than 16 MiB', scan.line)
     u8.copyWithin(input, scan.at, input + bytes)
     return batches
   }

@@ -205,7 +205,8 @@ export class CsvStager {
       if (rows < scan.rowsMax && rejects.length === 0) break
     }
     this.#tail = end - scan.at
-    if (this.#tail > recordBytesMax) throw new RowError('a quote is not closed', scan.line)
+    if (this.#tail > recordBytesMax)
+      throw new RowError('a quote is not closed, or the row is longer than 16 MiB', scan.line)
     const saved = this.#scratch.room('tail', this.#tail + 1)
     u8.copyWithin(saved, scan.at, end)
     this.#events.taken(this.#rows - before, all)
