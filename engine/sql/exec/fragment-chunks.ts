@@ -18,7 +18,7 @@ import type { ExecContext } from './context.js'
 import type { DenseQuery } from './fragment-aggregate.js'
 import { type KnownPieces, knownPieces } from './known-pieces.js'
 import { covers, type Piece } from './pieces.js'
-import { SliceReader } from './scan-slices.js'
+import { longScanPieces, SliceReader } from './scan-slices.js'
 import type { ChunkWorker } from './share.js'
 import { type SparseRows, sparseRows } from './sparse-rows.js'
 import type { Vector } from './vector.js'
@@ -79,7 +79,7 @@ export class DenseChunks implements ChunkWorker {
     const { fragment, firsts, inputs, keys, scan, groups } = query
     this.#context = context
     this.#query = query
-    this.#reader = new SliceReader(context, { ...scan, filter: null }, true)
+    this.#reader = new SliceReader(context, { ...scan, filter: null }, query.pieces.length >= longScanPieces)
     this.#block = context.space.keep(fragment.blockBytes)
     this.#firstBlock = context.space.keep(firsts.blockBytes)
     this.#firstState = keys.length === 0 ? 0 : context.space.keep(firsts.stateBytes(groups))

@@ -45,6 +45,8 @@ export interface WantedRows {
 /** With fewer selected rows than one in so many, values are picked from pages instead of decoding them. */
 export const sparseShare = 16
 
+/** A scan of fewer pieces finds them decoded when it comes again: small queries count microseconds. */
+export const longScanPieces = 16
 const symbolBytes = 4
 /** What a reader of a page may touch behind it. */
 const readAheadBytes = 128
@@ -67,7 +69,7 @@ export class SliceReader {
   readonly #mask: number
   #kept = 0
 
-  /** `goesOn`: a piece is not read again once another one was, so that symbols need not be kept decoded. */
+  /** `goesOn`: many pieces are read once each, one behind the other: symbols need not be kept decoded. */
   constructor(context: ExecContext, shape: ScanShape, goesOn = false, wanted: WantedRows | null = null) {
     this.#context = context
     this.#shape = shape

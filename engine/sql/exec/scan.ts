@@ -2,7 +2,7 @@
 
 import type { ExecContext } from './context.js'
 import type { Piece } from './pieces.js'
-import { type ScanShape, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
+import { longScanPieces, type ScanShape, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 import { scanRuns } from './zones.js'
 
@@ -13,7 +13,7 @@ export function scanOperator(
   chosen: readonly Piece[] | null = null,
   wanted: WantedRows | null = null,
 ): Operator {
-  const reader = new SliceReader(context, shape, true, wanted)
+  const reader = new SliceReader(context, shape, chosen !== null && chosen.length >= longScanPieces / 4, wanted)
   let pieces = chosen
   let slices: Slice[] = []
   let nextPiece = 0

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { createFaultyDisk } from '../../../support/faulty-files.js'
 import { InlineEngine } from '../../../support/inline-engine.js'
 
-const rows = 4000
+const rows = 2000
 
 async function filled(): Promise<InlineEngine> {
   const disk = createFaultyDisk(1)
@@ -17,9 +17,9 @@ async function filled(): Promise<InlineEngine> {
   await engine.run(
     'create table t (ts timestamp, host symbol, i int, l long, d double, u uuid, v varchar, s short, n int, side symbol, few symbol) timestamp(ts) partition by day',
   )
-  for (let part = 0; part < 3; part++) {
+  for (let part = 0; part < 6; part++) {
     await engine.run(
-      `insert into t select (1704067200000000 + (x + ${part * rows}) * 60000000)::timestamp, 'h' || (x % 97), (x % 50)::int, x % 11, (x % 9) / 4.0,
+      `insert into t select (1704067200000000 + (x + ${part * rows}) * 120000000)::timestamp, 'h' || (x % 97), (x % 50)::int, x % 11, (x % 9) / 4.0,
        ('00000000-0000-0000-0000-00000000000' || (x % 10))::uuid, 'text ' || (x % 13), (x % 20)::short,
        case when x % 3 = 0 then null else (x % 5)::int end, 'side ' || (x % 3), case when x % 4 = 0 then null else 'f' || (x % 7) end from long_sequence(${rows})`,
     )
