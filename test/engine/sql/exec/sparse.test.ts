@@ -56,3 +56,15 @@ test('picked values are those of the page', async () => {
     }
   }
 })
+
+test('symbols that a scan unpacks are those of the page', async () => {
+  const engine = await filled()
+  for (const query of [
+    'select side#, few#, sum(l), count() from t group by side#, few# order by 1, 2',
+    'select host#, sum(i), count() from t group by host# order by 1',
+    "select count(), sum(i) from t where host# = 'h7' and side# = 'side 2'",
+  ]) {
+    const unpacked = await engine.rows(query.replaceAll('#', ''))
+    expect(unpacked).toEqual(await engine.rows(query.replaceAll('#', '::varchar')))
+  }
+})
