@@ -59,7 +59,7 @@ export function parseBatch(cursor: Cursor): { batch: Expression | null; o3MaxLag
 function parseInsertSource(cursor: Cursor, named: boolean): Insert['source'] {
   const { word, start } = cursor
   if (word === 'values') return parseInsertRows(cursor)
-  if (take(cursor, 'table') || ['select', '(', 'declare', 'with'].includes(word)) return parseQuery(cursor)
+  if (take(cursor, 'table') || ['select', '(', 'declare'].includes(word)) return parseQuery(cursor)
   if (cursor.kind === 'end')
     throw new SqlError(named ? "'select' or 'values' expected" : "'(' or 'select' expected", start)
   throw new SqlError(
