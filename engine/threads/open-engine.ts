@@ -172,6 +172,7 @@ class EngineThreads {
   #small: SmallQueries | null = null
   #smallLoading: Promise<void> | null = null
   #closing = false
+  #allStarted = false
 
   constructor(prepared: Prepared, options: EngineOptions) {
     const { memory, cacheAddress } = prepared
@@ -186,6 +187,7 @@ class EngineThreads {
     )
     this.#queries = new QueryDoor({
       memory,
+      used: () => this.#startAll(),
       jobDone: (jobId, result) => this.#writer.post({ kind: 'jobDone', jobId, result }),
       jobFailed: (jobId, error) => this.#writer.post({ kind: 'jobFailed', jobId, error }),
       threadSettled: (threadId, ledger) => {
@@ -315,12 +317,25 @@ class EngineThreads {
       this.engine.receive(message)
       this.#ready.resolve()
       // Behind the writer, whose recovery the start waits for, and which needs the processors as much as they do.
-      for (let index = 0; index < this.#options.queryThreads; index++) this.#startQueryThread()
+      this.#startQueryThread()
     } else if (message.kind === 'fatal') {
       this.#fatal(errorFromRecord(message.error))
     } else {
       this.engine.receive(message)
     }
+    if (!this.#allStarted && this.#hasUserTable()) this.#startAll()
+  }
+
+  /** A server without data needs one query thread, for jobs: each takes 10 MB. */
+  #startAll(): void {
+    if (this.#allStarted || this.#closing) return
+    this.#allStarted = true
+    for (let count = this.#queryThreads.size; count < this.#options.queryThreads; count++) this.#startQueryThread()
+  }
+
+  #hasUserTable(): boolean {
+    const { systemTable } = this.#options
+    return this.#view.tables().some(({ schema }) => systemTable?.(schema.name.toLowerCase()) === undefined)
   }
 
   #fatal(error: Error): void {

@@ -51,6 +51,8 @@ interface Worker {
 
 export interface QueryDoorOptions {
   readonly memory: SharedMemory
+  /** Queries and files come: all threads are wanted. */
+  readonly used?: () => void
   readonly jobDone: (jobId: number, result: JobResult) => void
   readonly jobFailed: (jobId: number, error: ErrorRecord) => void
   /** Nobody needs anything of a thread that has ended. */
@@ -128,6 +130,7 @@ export class QueryDoor {
 
   /** `ended` is called once, behind the last block or the error. */
   run(request: Omit<RunQuery, 'kind' | 'queryId'>, ended: () => void): RunningQuery {
+    this.#options.used?.()
     const worker = this.#leastBusy()
     const queryId = this.nextQueryId++
     const message: RunQuery = { kind: 'run', queryId, ...request }
@@ -254,6 +257,7 @@ export class QueryDoor {
   }
 
   load(services: Pick<LoadServices, 'request' | 'postWriter' | 'ended'>, options: LoadOptions): CsvLoad {
+    this.#options.used?.()
     const { thread } = this.#leastBusy()
     const { memory } = this.#options
     const runStage: LoadServices['runStage'] = (work, decoder) => this.#runStage(work, decoder)
@@ -261,6 +265,7 @@ export class QueryDoor {
   }
 
   csv(shape: CsvShape): CsvDecoding {
+    this.#options.used?.()
     const { thread } = this.#leastBusy()
     return this.#csv.open(thread, shape)
   }
