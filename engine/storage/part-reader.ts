@@ -20,7 +20,9 @@ import {
   decodedBytes,
   decodePage,
   isPickable,
+  type PageInFile,
   packedValues,
+  type RawPage,
   readPage,
 } from './part-decode.js'
 import { boundsAt, nullsAt, type PartColumn, type PartIndex, pageAt, readPartIndex, sumAt } from './part-index.js'
@@ -260,17 +262,9 @@ class PartReader implements PartAccess {
     const hasDictionary = column.metadata.dictionary !== null
     const dictionary = hasDictionary ? this.pinDictionary(opened, column, columnId, mapping) : undefined
     const { codec, encoding } = column.metadata
-    const file = this.files.open(opened.path, 'read')
-    try {
-      const raw = readPage(this.tools, { ...pageAt(column, page), file, codec, encoding })
-      const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
-      decodePage(this.tools, mapping, raw, dictionary?.decoded, rows, room(decodedBytes(mapping, rows, raw)))
-    } catch (error) {
-      if (dictionary !== undefined) this.cache.unpin(dictionary.data)
-      throw error
-    } finally {
-      file.close()
-    }
+    this.takePage(opened, column, page, dictionary?.data ?? 0, (raw, rows) =>
+      decodePage(this.tools, mapping, raw, dictionary?.decoded, rows, room(decodedBytes(mapping, rows, raw))),
+    )
     const cost = codec !== pageCodecs.none ? 'decompress' : encoding === encodings.plain ? 'read' : 'decode'
     // Entries point into a dictionary of texts: that stays as long as the page.
     if (dictionary !== undefined && mapping.conversion === 'text') return { needs: dictionary.data, cost }
@@ -288,24 +282,16 @@ class PartReader implements PartAccess {
   ): { needs: number; cost: ChunkCost } {
     const mapping = opened.mappings.get(columnId) as ColumnMapping
     const dictionary = this.pinDictionary(opened, column, columnId, mapping)
-    const { codec, encoding } = column.metadata
-    const file = this.files.open(opened.path, 'read')
-    try {
-      const place = { ...pageAt(column, page), file, codec, encoding }
-      const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
-      const values = packedValues(this.tools, mapping, readPage(this.tools, place), rows)
+    this.takePage(opened, column, page, dictionary.data, (raw, rows, place) => {
+      const values = packedValues(this.tools, mapping, raw, rows)
       if (values === undefined) throw damaged(place, 'a page is of another kind than its part says')
       const data = room(packedHeaderBytes + values.bytes)
       const { u8, u32 } = this.memory
       const width = mapping.diskBytes > 0 ? mapping.diskBytes : mapping.memoryBytes
       u32.set([rows, values.bits, values.bytes, dictionary.data, width], data >>> 2)
       u8.copyWithin(data + packedHeaderBytes, values.address, values.address + values.bytes)
-    } catch (error) {
-      this.cache.unpin(dictionary.data)
-      throw error
-    } finally {
-      file.close()
-    }
+    })
+    const { codec } = column.metadata
     return { needs: dictionary.data, cost: codec === pageCodecs.none ? 'read' : 'decompress' }
   }
 
@@ -320,22 +306,36 @@ class PartReader implements PartAccess {
     const mapping = opened.mappings.get(columnId) as ColumnMapping
     const { data, decoded } = this.pinDictionary(opened, column, columnId, mapping)
     const numbers = { address: decoded.address + decoded.count * 8, count: decoded.count }
-    const { codec, encoding } = column.metadata
-    const file = this.files.open(opened.path, 'read')
-    try {
-      const raw = readPage(this.tools, { ...pageAt(column, page), file, codec, encoding })
-      const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
+    this.takePage(opened, column, page, data, (raw, rows) => {
       const target = room(packedHeaderBytes + rows * 4)
       const codes: ColumnMapping = { ...mapping, conversion: 'none', memoryBytes: 4, nullKind: nullKinds.i32Zero }
       decodePage(this.tools, codes, raw, numbers, rows, target + packedHeaderBytes)
       this.memory.u32[target >>> 2] = data
+    })
+    const { codec } = column.metadata
+    return { needs: data, cost: codec === pageCodecs.none ? 'decode' : 'decompress' }
+  }
+
+  /** Reads a page for `take`; when that fails, the pin of what the page needs is given back (0: it needs nothing). */
+  private takePage(
+    opened: OpenedPart,
+    column: PartColumn,
+    page: number,
+    pinned: number,
+    take: (raw: RawPage, rows: number, place: PageInFile) => void,
+  ): void {
+    const { codec, encoding } = column.metadata
+    const file = this.files.open(opened.path, 'read')
+    try {
+      const place = { ...pageAt(column, page), file, codec, encoding }
+      const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
+      take(readPage(this.tools, place), rows, place)
     } catch (error) {
-      this.cache.unpin(data)
+      if (pinned !== 0) this.cache.unpin(pinned)
       throw error
     } finally {
       file.close()
     }
-    return { needs: data, cost: codec === pageCodecs.none ? 'decode' : 'decompress' }
   }
 
   /**
