@@ -8,6 +8,7 @@ import type {
   Description,
   Engine,
   ParsedStatement,
+  ResultColumn,
   RowTransaction,
   Session,
   TransactionMark,
@@ -54,6 +55,17 @@ export interface BlockSettings {
   readonly before: ReadonlyMap<string, string>
   /** Set for the transaction alone: as they were; undefined: not at all. */
   readonly local: Map<string, string | undefined>
+}
+
+/** How a statement is run. */
+export interface RunOptions {
+  readonly bound: BoundParameters
+  /** Of the parameters. */
+  readonly types: Description['parameters']
+  /** As PgEncoding has it. */
+  readonly binary: readonly boolean[]
+  /** Of the columns, when the statement has been described: planning it again must give the same. */
+  readonly columns: readonly ResultColumn[] | null
 }
 
 /** What DECLARE leaves behind. */

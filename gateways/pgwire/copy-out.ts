@@ -4,7 +4,7 @@ import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
 import { copyOptions } from './copy-options.js'
 import { copyData, copyDone, copyResponse } from './messages.js'
-import { timeoutOf } from './run.js'
+import { timeoutOf } from './run-engine.js'
 import { PgError } from './sqlstate.js'
 
 type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>

@@ -2,10 +2,10 @@
 // whether values are text or binary. It ends with its transaction, unless it was declared WITH HOLD.
 
 import type { Description, ParsedStatement } from '../../engine/engine.js'
-import type { PgSession, SqlCursor } from './context.js'
+import type { PgSession, RunOptions, SqlCursor } from './context.js'
 import { fetch } from './fetch.js'
+import { closeCursors } from './portals.js'
 import type { Rows } from './row-cursor.js'
-import type { RunOptions } from './run.js'
 import { PgError } from './sqlstate.js'
 
 type Statement = ParsedStatement['statement']
@@ -93,12 +93,4 @@ async function close(pg: PgSession, { name }: Of<'close'>): Promise<string> {
     await cursor.rows?.close()
   }
   return name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR'
-}
-
-export async function closeCursors(pg: PgSession, which: (cursor: SqlCursor) => boolean): Promise<void> {
-  for (const cursor of [...pg.cursors.values()]) {
-    if (!which(cursor)) continue
-    pg.cursors.delete(cursor.name)
-    await cursor.rows?.close()
-  }
 }

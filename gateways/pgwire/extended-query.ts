@@ -5,7 +5,7 @@ import type { Description, ParsedStatement } from '../../engine/engine.js'
 import { shapeOf } from './bind-run.js'
 import { BindMemory, readBound } from './bound-parameters.js'
 import type { PgSession, Portal, Prepared } from './context.js'
-import { closeCursors, describeOwn } from './cursors.js'
+import { describeOwn } from './cursors.js'
 import {
   bindComplete,
   closeComplete,
@@ -18,7 +18,7 @@ import {
   readyForQuery,
   rowDescription,
 } from './messages.js'
-import { closePortals, type Waiting } from './portals.js'
+import { closeCursors, closePortals, type Waiting } from './portals.js'
 import type { MessageReader } from './reader.js'
 import type { Rows } from './row-cursor.js'
 import { fieldsOf, type Outcome, runStatement } from './run.js'

@@ -3,10 +3,10 @@
 // first.
 
 import type { ParsedStatement } from '../../engine/engine.js'
-import type { PgSession, SqlCursor } from './context.js'
+import type { PgSession, RunOptions, SqlCursor } from './context.js'
 import type { Outbound } from './outbound.js'
 import type { RowCursor, Rows, RowTarget, SentRows } from './row-cursor.js'
-import { type RunOptions, runInEngine } from './run.js'
+import { runInEngine } from './run-engine.js'
 import { PgError } from './sqlstate.js'
 
 type Fetch = Extract<ParsedStatement['statement'], { kind: 'fetch' }>

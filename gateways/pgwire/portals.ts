@@ -1,6 +1,6 @@
-// The portals of a session at their end.
+// The portals and the cursors of a session at their end.
 
-import type { PgSession } from './context.js'
+import type { PgSession, SqlCursor } from './context.js'
 
 /** Null: there is nothing to wait for. */
 export type Waiting = Promise<void> | null
@@ -10,4 +10,12 @@ export function closePortals(pg: PgSession): Waiting {
   for (const { cursor } of pg.portals.values()) if (cursor !== null) closing.push(cursor.close())
   pg.portals.clear()
   return closing.length === 0 ? null : Promise.all(closing).then(() => {})
+}
+
+export async function closeCursors(pg: PgSession, which: (cursor: SqlCursor) => boolean): Promise<void> {
+  for (const cursor of [...pg.cursors.values()]) {
+    if (!which(cursor)) continue
+    pg.cursors.delete(cursor.name)
+    await cursor.rows?.close()
+  }
 }

@@ -8,7 +8,8 @@ import type { PgSession } from './context.js'
 import { fail } from './failure.js'
 import { commandComplete, emptyQueryResponse, readyForQuery } from './messages.js'
 import type { MessageReader } from './reader.js'
-import { answer, noteInserted, runStatement } from './run.js'
+import { answer, runStatement } from './run.js'
+import { noteInserted } from './run-engine.js'
 import { boundRows, settle, storeRows } from './transaction.js'
 
 export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise<void> {

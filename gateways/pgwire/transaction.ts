@@ -11,10 +11,9 @@ import { ResourceError } from '../../engine/base/errors.js'
 import type { ParsedStatement } from '../../engine/engine.js'
 import { beginBlock, endBlock } from './block-settings.js'
 import type { PgSession } from './context.js'
-import { closeCursors } from './cursors.js'
 import { failureMessage } from './failure.js'
 import { noticeResponse, readyForQuery } from './messages.js'
-import { closePortals } from './portals.js'
+import { closeCursors, closePortals } from './portals.js'
 import { PgError } from './sqlstate.js'
 
 /** About what one frame of the log takes with ease. */

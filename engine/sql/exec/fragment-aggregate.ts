@@ -8,11 +8,11 @@
 // the order of the chunks: the same rows give the same bits, whoever computed a chunk.
 
 import type { FragmentAggregate, FragmentExpression } from '../../kernels/jit/fragment.js'
-import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { Value } from '../../types/value.js'
 import type { AggregateCall, Expression, Plan } from '../plan/plan.js'
 import type { Bucket, Buckets } from './buckets.js'
 import type { ExecContext } from './context.js'
+import type { DenseFragment, DenseQuery, Grouping } from './dense-query.js'
 import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
 import { type BucketKey, bucketCount, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
 import { FragmentInputs } from './fragments.js'
@@ -93,22 +93,6 @@ export function fragmentWorker(
     : new DenseChunks(context, { ...fragment, ...piecesOf(pieces, details.chunkPieces) })
 }
 
-interface DenseFragment extends Grouping {
-  readonly fragment: AggregateFragment
-  /** Finds first rows. */
-  readonly firsts: AggregateFragment
-  readonly inputs: FragmentInputs
-  readonly scan: ScanShape
-  readonly aggregates: number
-}
-
-export interface DenseQuery extends DenseFragment {
-  readonly pieces: readonly Piece[]
-  readonly chunkPieces: number
-  /** Number of each piece's first row. */
-  readonly firstRows: readonly number[]
-}
-
 /** `counts`: values of each key as the lead has counted them. */
 function denseFragment(
   context: ExecContext,
@@ -167,15 +151,6 @@ function fragmentAggregates(calls: readonly AggregateCall[], inputs: FragmentInp
     found.push({ name, arg })
   }
   return found
-}
-
-interface Grouping {
-  readonly keys: readonly DenseKey[]
-  readonly groups: number
-  readonly buckets: Buckets | null
-  /** Where a key that goes by bucket stands among the keys; -1 when none does. */
-  readonly bucketPlace: number
-  readonly keyOf: BucketKey['keyOf']
 }
 
 function groupingOf(

@@ -1,0 +1,33 @@
+// An aggregation whose groups have places of their own: what its lead and its helpers share.
+
+import type { AggregateFragment } from '../../kernels/jit/jit.js'
+import type { Buckets } from './buckets.js'
+import type { BucketKey, DenseKey } from './fragment-keys.js'
+import type { FragmentInputs } from './fragments.js'
+import type { Piece } from './pieces.js'
+import type { ScanShape } from './scan-slices.js'
+
+export interface Grouping {
+  readonly keys: readonly DenseKey[]
+  readonly groups: number
+  readonly buckets: Buckets | null
+  /** Where a key that goes by bucket stands among the keys; -1 when none does. */
+  readonly bucketPlace: number
+  readonly keyOf: BucketKey['keyOf']
+}
+
+export interface DenseFragment extends Grouping {
+  readonly fragment: AggregateFragment
+  /** Finds first rows. */
+  readonly firsts: AggregateFragment
+  readonly inputs: FragmentInputs
+  readonly scan: ScanShape
+  readonly aggregates: number
+}
+
+export interface DenseQuery extends DenseFragment {
+  readonly pieces: readonly Piece[]
+  readonly chunkPieces: number
+  /** Number of each piece's first row. */
+  readonly firstRows: readonly number[]
+}
