@@ -39,6 +39,7 @@ import {
   tlsKeys,
 } from './security.js'
 import { Telemetry } from './telemetry.js'
+import { warmUp } from './warm-up.js'
 
 export interface ServerOptions {
   readonly root: string
@@ -60,6 +61,8 @@ export interface Listener {
 }
 
 const metricsLoadMs = 2000
+/** Behind the start, before anybody has typed a query. */
+const warmUpMs = 200
 
 export interface Server {
   readonly listeners: readonly Listener[]
@@ -90,6 +93,7 @@ interface Opening extends ServerOptions {
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
   readonly metrics: MetricsSource
+  readonly systemTable: Telemetry['hooks']['systemTable']
 }
 
 async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
@@ -111,6 +115,10 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (settings['metrics.enabled']) {
     const loading = setTimeout(() => void opening.metrics.load(), metricsLoadMs).unref()
     closers.push(async () => clearTimeout(loading))
+  }
+  if (opening.engine.tableNames().some((name) => opening.systemTable(name) === undefined)) {
+    const warming = setTimeout(() => void warmUp(opening.engine).catch(() => {}), warmUpMs).unref()
+    closers.push(async () => clearTimeout(warming))
   }
   return {
     listeners: opening.listeners,
@@ -154,7 +162,8 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   await telemetry.start(engine)
   closers.push(() => telemetry.close())
   closers.push(connectors.close)
-  return { ...options, closers, listeners: [], clock, engine, registry, counters, metrics }
+  const { systemTable } = telemetry.hooks
+  return { ...options, closers, listeners: [], clock, engine, registry, counters, metrics, systemTable }
 }
 
 async function openHttp(opening: Opening): Promise<void> {

@@ -25,6 +25,7 @@ import { setFigure } from '../memory/figures.js'
 import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import type { ProfileMode } from '../sql/exec/profile.js'
 import { parseScript, parseStatement } from '../sql/parse/parse.js'
+import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
 import { describeStatement } from '../sql/statements/describe.js'
 import { explainColumns } from '../sql/statements/explain.js'
@@ -337,6 +338,7 @@ export class LocalEngine implements Engine {
       values: running.values,
       summary: running.summary,
       ready: running.ready,
+      rowsCertain: () => certainRows(query.plan, (table) => this.#catalog.figures(query.tables[table] ?? -1)),
       compilerMs,
       cached,
     }

@@ -18,6 +18,8 @@ import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './e
 import { begin, replyBusy } from './replies.js'
 import { answering, countStatement, headerText, logStatement } from './statement.js'
 
+/** An answer of so many rows is never sent in one piece. */
+const longRows = 100_000
 const rowsHeader = 'X-Row-Count'
 const checksumHeader = 'X-Checksum-CRC32'
 
@@ -111,6 +113,11 @@ function countBody(rows: number): Buffer {
   return Buffer.from(`"count"\r\n${rows}\r\n`)
 }
 
+/** Nobody has to wait to see whether the answer is short. */
+function isLong({ skip, rowsMax, countOnly }: ExpRequest, { rowsCertain }: RowsResult): boolean {
+  return !countOnly && Math.min(rowsCertain() - skip, rowsMax) >= longRows
+}
+
 /** Rows leave while they are found. Behind the first byte an error can only cut the answer off. */
 async function sendStream(
   response: ServerResponse,
@@ -144,7 +151,7 @@ async function sendStream(
       },
     },
     signal,
-    atOnce: exp.nodelay,
+    atOnce: exp.nodelay || isLong(exp, result),
     observe: (block) => {
       checksum = crc32(block, checksum)
     },

@@ -231,6 +231,7 @@ function rowsResult(
     blocks: blocks(),
     values: (async function* () {})(),
     summary,
+    rowsCertain: () => 0,
     ready: null,
     compilerMs: 0.25,
     cached: false,

@@ -42,13 +42,22 @@ function textEncoder(options: EncoderOptions, form: TextForm, header: string): E
   const text = new TextRows(options, form)
   /** Made by chunks of the table, in their order; they are there until they are written. */
   const waiting: TextBlock[] = []
+  let whole = false
   return {
-    begin: () => writer.text(header),
+    begin: () => {
+      writer.text(header)
+      // Nothing but damage can come between now and the first row: the reader need not wait for the pages to be decoded.
+      if (whole) writer.flush()
+    },
     rows: (batch, from, to) => {
       if (batch.vectors.length > 0) text.rows(batch, from, to)
     },
     end: () => writer.flush(),
-    operator: (plan, window) => sharedText(options, plan, { rows: text, form }, window, (block) => waiting.push(block)),
+    operator: (plan, window) => {
+      const operator = sharedText(options, plan, { rows: text, form }, window, (block) => waiting.push(block))
+      whole = operator !== undefined
+      return operator
+    },
     drain: () => {
       const block = waiting.shift()
       if (block === undefined) return false

@@ -155,3 +155,9 @@ function joined(plan: Extract<Plan, { kind: 'join' }>, left: number, right: numb
   if (plan.leftKeys.length === 0) return left * right * (plan.residual === null ? 1 : 1 / 3)
   return Math.max(left, right)
 }
+
+/** Rows that come whatever the values are: those of a whole table. Of other plans 0. */
+export function certainRows(plan: Plan, figures: (table: number) => TableFigures): number {
+  if (plan.kind === 'project') return certainRows(plan.input, figures)
+  return plan.kind === 'scan' && plan.filter === null && plan.ranges === null ? figures(plan.table).rows : 0
+}
