@@ -59,7 +59,10 @@ export interface RowsResult {
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
   /** Settles behind the last block. */
   readonly summary: Promise<{ readonly rows: number; readonly cut: boolean }>
-  /** As many are known to come, before skipping and limits: whoever writes a long answer need not wait for its end. */
+  /**
+   * Rows that are there to come, before skipping and limits; those count that others replace. Whoever writes a long answer
+   * need not wait to see whether it is short.
+   */
   readonly rowsCertain: () => number
   /** The whole result, where it was there at once: whoever can, takes it instead of the above. */
   readonly ready: ReadyRows | null

@@ -2,6 +2,7 @@
 
 import type { Encoding, ExecuteOptions, ReadyRows, RowsResult, Session, StatementResult } from '../../engine/engine.js'
 import { chooseCoding, compressor, compressWhole, exportBlocks } from '../../pipeline/export.js'
+import { countStatement } from '../common/count-statement.js'
 import type { LateSignal } from '../common/late-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExecBody, parseExecBody } from './exec-body.js'
@@ -9,7 +10,7 @@ import { brokenTail, doneBody, planBody, rowsHead, rowsTail } from './exec-json.
 import { type ExecRequest, parseExecRequest } from './exec-request.js'
 import { begin, contentTypes, reply, replyBusy } from './replies.js'
 import { readBody } from './request-body.js'
-import { answering, brokenAnswer, countStatement, headerText, logStatement } from './statement.js'
+import { answering, brokenAnswer, headerText, logStatement } from './statement.js'
 
 /** Behind a result that broke off, its words URL-encoded. */
 const errorTrailer = 'X-Error'
@@ -63,7 +64,7 @@ async function runStatement(
     exec.sql,
     executeOptions(context, exchange.session, exec, parameters, gone),
   )
-  countStatement(context, result)
+  countStatement(context.counters, result)
   await sendResult(context, exchange, exec, result, { begunMs, gone })
   logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs)
 }

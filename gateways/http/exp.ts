@@ -13,10 +13,11 @@ import {
   exportBlocks,
   spoolBlocks,
 } from '../../pipeline/export.js'
+import { countStatement } from '../common/count-statement.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './exp-request.js'
 import { begin, replyBusy } from './replies.js'
-import { answering, countStatement, headerText, logStatement } from './statement.js'
+import { answering, headerText, logStatement } from './statement.js'
 
 /** An answer of so many rows is never sent in one piece. */
 const longRows = 100_000
@@ -79,7 +80,7 @@ async function exportRows(
     rowsOnly: onlySelect,
     windowBytes: context.options.sendBufferBytes,
   })
-  countStatement(context, result)
+  countStatement(context.counters, result)
   assert(result.kind === 'rows', 'other statements were refused')
   result.summary.catch(() => {})
   if (exp.format === 'parquet' && !exp.nodelay) await sendCompleted(context, response, exp, result, signal)

@@ -64,18 +64,6 @@ function refuse(context: HttpContext, response: ServerResponse, sql: string | nu
   else reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
 }
 
-export function countStatement({ counters }: HttpContext, result: StatementResult): void {
-  if (result.kind === 'rows') {
-    counters.queries.select++
-    if (result.cached) counters.queryCacheHits++
-    else counters.queryCacheMisses++
-  } else if (result.kind === 'done' && result.tag === 'INSERT') {
-    counters.queries.insert++
-    counters.rowsWritten += result.rows
-  } else if (result.kind === 'done' && result.tag === 'UPDATE') counters.queries.update++
-  else counters.queries.other++
-}
-
 export function logStatement(
   { options, log }: HttpContext,
   sql: string,

@@ -1,13 +1,8 @@
 // A statement in the engine: its session, its deadline, what its answer counts for.
 
-import {
-  decodeParameter,
-  type ExecuteOptions,
-  type ParsedStatement,
-  type ResultColumn,
-  type StatementResult,
-} from '../../engine/engine.js'
+import { decodeParameter, type ExecuteOptions, type ParsedStatement, type ResultColumn } from '../../engine/engine.js'
 import { pgOidOf } from '../../engine/types/column-types.js'
+import { countStatement } from '../common/count-statement.js'
 import { LateSignal } from '../common/late-signal.js'
 import type { PgSession, RunOptions } from './context.js'
 import { RowCursor } from './row-cursor.js'
@@ -45,7 +40,7 @@ export async function runInEngine(
     noteInserted(pg, result.rows)
     return tagOf(result.tag, result.rows)
   }
-  count(pg, result)
+  countStatement(pg.counters, result)
   if (result.kind === 'rows') {
     const cursor = new RowCursor(result, binary)
     if (options.columns === null || sameColumns(result.columns, options.columns)) return cursor
@@ -91,18 +86,6 @@ export function tagOf(tag: string, rows: number): string {
 function sameColumns(left: readonly ResultColumn[], right: readonly ResultColumn[]): boolean {
   const oid = ({ type }: ResultColumn): number => pgOidOf(type)
   return left.length === right.length && left.every((column, index) => oid(column) === oid(right[index] ?? column))
-}
-
-function count({ counters }: PgSession, result: StatementResult): void {
-  if (result.kind === 'rows') {
-    counters.queries.select++
-    if (result.cached) counters.queryCacheHits++
-    else counters.queryCacheMisses++
-  } else if (result.kind === 'done' && result.tag === 'INSERT') {
-    counters.queries.insert++
-    counters.rowsWritten += result.rows
-  } else if (result.kind === 'done' && result.tag === 'UPDATE') counters.queries.update++
-  else counters.queries.other++
 }
 
 export function log({ options, log: write, clock }: PgSession, parsed: ParsedStatement, begunMs: number): void {

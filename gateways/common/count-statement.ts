@@ -1,0 +1,16 @@
+// What a statement's answer adds to the counters, whichever protocol it came by.
+
+import type { StatementResult } from '../../engine/engine.js'
+import type { GatewayCounters } from './metric.js'
+
+export function countStatement(counters: GatewayCounters, result: StatementResult): void {
+  if (result.kind === 'rows') {
+    counters.queries.select++
+    if (result.cached) counters.queryCacheHits++
+    else counters.queryCacheMisses++
+  } else if (result.kind === 'done' && result.tag === 'INSERT') {
+    counters.queries.insert++
+    counters.rowsWritten += result.rows
+  } else if (result.kind === 'done' && result.tag === 'UPDATE') counters.queries.update++
+  else counters.queries.other++
+}
