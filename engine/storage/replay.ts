@@ -13,8 +13,7 @@ import { noteTransaction } from '../memory/transactions.js'
 import { isVariable, widthOf } from '../types/column-types.js'
 import { decodeRows, type NewSymbols, type RowsColumn, type TableRows } from '../wal/frame-rows.js'
 import { frameKinds, type WalFrame } from '../wal/types.js'
-import { Memtable } from './memtable.js'
-import { DedupIndex } from './memtable-dedup.js'
+import type { Memtable } from './memtable.js'
 import type { Origins } from './origins.js'
 import type { ReplayFlush } from './replay-flush.js'
 import type { PartDescriptor } from './schema.js'
@@ -221,22 +220,7 @@ export class Replay {
     const { open } = table
     if (open !== undefined && open.memtable.rows < this.flushRows) return open
     if (open !== undefined) open.state = 'frozen'
-    const { memory, allocator, clock } = this.options
-    const memtable = new Memtable({ memory, allocator, id: this.nextGenerationId++ })
-    const keys = table.schema.dedupKeys.map((id) => ({ id, type: table.columnById(id).type }))
-    const generation: Generation = {
-      memtable,
-      dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys) : undefined,
-      state: 'open',
-      minTxn: table.transaction + 1,
-      maxTxn: table.transaction,
-      firstLsn: Number.POSITIVE_INFINITY,
-      lastLsn: 0,
-      carriedLsn: 0,
-      createdMs: clock.monotonicMs(),
-    }
-    table.generations.push(generation)
-    return generation
+    return table.addGeneration(this.nextGenerationId++, this.options.clock)
   }
 
   /**

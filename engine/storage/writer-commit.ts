@@ -3,15 +3,12 @@
 // Memtables come first because they may lack memory: then nothing has happened, and the transaction is tried again when
 // a flush has returned some. When the log refuses, the rows are taken back.
 
-import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
 import { addFigure } from '../memory/figures.js'
 import { noteTransaction } from '../memory/transactions.js'
 import { encodeRows, type NewSymbols, type TableRows } from '../wal/frame-rows.js'
 import { noOrigin, type Origin } from '../wal/origin.js'
 import { frameKinds, type Lsn } from '../wal/types.js'
-import { Memtable } from './memtable.js'
-import { DedupIndex } from './memtable-dedup.js'
 import type { Receipt } from './messages.js'
 import type { TableVersion } from './schema.js'
 import { frameColumns, type Piece, settlePiece } from './writer-batch.js'
@@ -168,24 +165,9 @@ function removeGeneration(table: WriterTable, generation: Generation): void {
 
 /** A new open generation; undefined when the memory does not suffice. */
 export function startGeneration(state: WriterState, table: WriterTable): Generation | undefined {
-  const { memory, allocator, clock } = state.options
-  assert(table.open === undefined, 'a table has one open generation')
   try {
-    const memtable = new Memtable({ memory, allocator, id: state.nextGenerationId })
+    const generation = table.addGeneration(state.nextGenerationId, state.options.clock)
     state.nextGenerationId++
-    const keys = table.schema.dedupKeys.map((id) => ({ id, type: table.columnById(id).type }))
-    const generation: Generation = {
-      memtable,
-      dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys) : undefined,
-      state: 'open',
-      minTxn: table.transaction + 1,
-      maxTxn: table.transaction,
-      firstLsn: Number.POSITIVE_INFINITY,
-      lastLsn: 0,
-      carriedLsn: 0,
-      createdMs: clock.monotonicMs(),
-    }
-    table.generations.push(generation)
     return generation
   } catch (thrown) {
     if (thrown instanceof ResourceError) return undefined

@@ -7,12 +7,13 @@
 //   3. What a version names is freed only after a later version was published and nobody holds the earlier one.
 
 import { assert } from '../base/assert.js'
+import type { Clock } from '../base/clock.js'
 import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Lsn } from '../wal/types.js'
 import { SymbolDictionary, type SymbolKernel } from './dictionary.js'
-import type { Memtable } from './memtable.js'
-import type { DedupIndex } from './memtable-dedup.js'
+import { Memtable } from './memtable.js'
+import { DedupIndex } from './memtable-dedup.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './schema.js'
 
 /** open: takes rows. frozen: waits to be flushed. flushing: a job reads it. gone: freed when that job ends. */
@@ -121,6 +122,27 @@ export class WriterTable {
     const dictionary = this.dictionaries.get(columnId)
     assert(dictionary !== undefined, 'a SYMBOL column has a dictionary')
     return dictionary
+  }
+
+  /** A new open generation. Throws ResourceError. */
+  addGeneration(id: number, clock: Clock): Generation {
+    assert(this.open === undefined, 'a table has one open generation')
+    const { memory, allocator } = this.resources
+    const memtable = new Memtable({ memory, allocator, id })
+    const keys = this.schema.dedupKeys.map((key) => ({ id: key, type: this.columnById(key).type }))
+    const generation: Generation = {
+      memtable,
+      dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys) : undefined,
+      state: 'open',
+      minTxn: this.transaction + 1,
+      maxTxn: this.transaction,
+      firstLsn: Number.POSITIVE_INFINITY,
+      lastLsn: 0,
+      carriedLsn: 0,
+      createdMs: clock.monotonicMs(),
+    }
+    this.generations.push(generation)
+    return generation
   }
 
   /** Gives every live SYMBOL column a dictionary. Throws ResourceError. */

@@ -6,7 +6,7 @@
 //   SIM_SEEDS=100000 SIM_FIRST=5000 npx vitest ...         a soak
 
 import { expect, test } from 'vitest'
-import { engineOperations } from '../support/sim-faults.js'
+import { engineOperations } from '../support/faulty-files.js'
 import { createSimMemory } from '../support/sim-host.js'
 import { newSimStats, simulate } from './sim.js'
 

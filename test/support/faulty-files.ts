@@ -26,7 +26,8 @@ import { createInode, type FaultyInode } from './faulty-inode.js'
 import { createTree, type FaultyTree } from './faulty-tree.js'
 import { createRandom, type Random } from './random.js'
 
-export const operationKinds = [
+/** What the storage engine asks of `Files`. */
+export const engineOperations = [
   'open',
   'read',
   'write',
@@ -39,9 +40,10 @@ export const operationKinds = [
   'rename',
   'size',
   'syncDirectory',
-  'freeBytes',
-  'lock',
 ] as const
+
+/** With those of the process around it. */
+export const operationKinds = [...engineOperations, 'freeBytes', 'lock'] as const
 export type OperationKind = (typeof operationKinds)[number]
 
 export interface Operation {

@@ -1,23 +1,7 @@
 // Decides, by the seed, which file operations of a life fail and at which one the machine stops.
 
-import type { Fault, FaultyDisk, Operation, OperationKind } from './faulty-files.js'
+import { engineOperations, type Fault, type FaultyDisk, type Operation, type OperationKind } from './faulty-files.js'
 import type { Random } from './random.js'
-
-/** What the storage engine asks of `Files`; the rest belongs to the process around it (lock, free bytes). */
-export const engineOperations = [
-  'open',
-  'read',
-  'write',
-  'sync',
-  'truncate',
-  'makeDirectory',
-  'list',
-  'remove',
-  'removeDirectory',
-  'rename',
-  'size',
-  'syncDirectory',
-] as const satisfies readonly OperationKind[]
 
 const rare = new Set<OperationKind>(['truncate', 'makeDirectory', 'list', 'remove', 'removeDirectory', 'rename'])
 

@@ -5,6 +5,23 @@ import { type ColumnType, type DataType, dataType } from '../../types/column-typ
 import { isText, isTime } from './convert.js'
 import type { TypePattern } from './function-types.js'
 
+/** What constant texts are read as. */
+const fromText: readonly ColumnType[] = [
+  'CHAR',
+  'DOUBLE',
+  'LONG',
+  'INT',
+  'FLOAT',
+  'SHORT',
+  'BYTE',
+  'TIMESTAMP',
+  'TIMESTAMP_NS',
+  'DATE',
+  'SYMBOL',
+  'IPv4',
+  'UUID',
+]
+
 /** What each type converts to implicitly, the nearest first. */
 const widenings: Partial<Record<ColumnType, readonly ColumnType[]>> = {
   BYTE: ['SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'],
@@ -17,39 +34,9 @@ const widenings: Partial<Record<ColumnType, readonly ColumnType[]>> = {
   TIMESTAMP_NS: ['LONG', 'TIMESTAMP', 'DATE', 'DOUBLE'],
   FLOAT: ['DOUBLE'],
   DECIMAL: ['DOUBLE'],
-  STRING: [
-    'VARCHAR',
-    'CHAR',
-    'DOUBLE',
-    'LONG',
-    'INT',
-    'FLOAT',
-    'SHORT',
-    'BYTE',
-    'TIMESTAMP',
-    'TIMESTAMP_NS',
-    'DATE',
-    'SYMBOL',
-    'IPv4',
-    'UUID',
-  ],
+  STRING: ['VARCHAR', ...fromText],
   SYMBOL: ['STRING', 'VARCHAR'],
-  VARCHAR: [
-    'STRING',
-    'CHAR',
-    'DOUBLE',
-    'LONG',
-    'INT',
-    'FLOAT',
-    'SHORT',
-    'BYTE',
-    'TIMESTAMP',
-    'TIMESTAMP_NS',
-    'DATE',
-    'SYMBOL',
-    'IPv4',
-    'UUID',
-  ],
+  VARCHAR: ['STRING', ...fromText],
   UUID: ['STRING'],
   IPv4: ['STRING', 'VARCHAR'],
   LONG256: ['STRING'],
