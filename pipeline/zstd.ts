@@ -11,6 +11,13 @@ export interface Zstd {
   decompress(bytes: Uint8Array): Uint8Array
 }
 
+/** What the types of Node 20 do not know yet. */
+interface NodeZstd {
+  zstdCompressSync(bytes: Uint8Array, options: { readonly params: Record<number, number> }): Buffer
+  zstdDecompressSync(bytes: Uint8Array): Buffer
+  readonly constants: { readonly ZSTD_c_compressionLevel: number }
+}
+
 let loading: Promise<Zstd> | null = null
 
 export function loadZstd(): Promise<Zstd> {
@@ -20,9 +27,9 @@ export function loadZstd(): Promise<Zstd> {
 
 async function load(): Promise<Zstd> {
   if ('zstdCompressSync' in zlib) {
-    const { zstdCompressSync, zstdDecompressSync } = zlib as unknown as Record<string, (bytes: Uint8Array) => Buffer>
-    if (zstdCompressSync !== undefined && zstdDecompressSync !== undefined)
-      return { compress: zstdCompressSync, decompress: zstdDecompressSync }
+    const { zstdCompressSync, zstdDecompressSync, constants } = zlib as unknown as NodeZstd
+    const params = { [constants.ZSTD_c_compressionLevel]: level }
+    return { compress: (bytes) => zstdCompressSync(bytes, { params }), decompress: zstdDecompressSync }
   }
   const { compress, decompress, init } = await import('@bokuweb/zstd-wasm')
   await init()

@@ -4,6 +4,7 @@
 import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { loadZstd } from '../../../pipeline/zstd.js'
 import { connectTo, type TestGateway, testHttp, until } from '../../support/gateway.js'
 
 let gateway: TestGateway
@@ -18,14 +19,14 @@ async function exec(query: string, headers: Record<string, string> = {}): Promis
   return { status: response.status, text: await response.text() }
 }
 
-/** Frames one after the other; the server in this process has loaded the library. */
+/** Frames one after the other. */
 async function unzstd(bytes: Buffer): Promise<Buffer> {
-  const { decompress } = await import('@bokuweb/zstd-wasm')
+  const { decompress } = await loadZstd()
   const magic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
   const starts = [0]
   for (let at = bytes.indexOf(magic, 4); at > 0; at = bytes.indexOf(magic, at + 4)) starts.push(at)
   const frames = starts.map((from, index) => bytes.subarray(from, starts[index + 1] ?? bytes.length))
-  return Buffer.concat(frames.map((frame) => Buffer.from(decompress(frame))))
+  return Buffer.concat(frames.map((frame) => decompress(frame)))
 }
 
 const columns = '"columns":[{"name":"x","type":"LONG"},{"name":"a","type":"ARRAY","dim":2,"elemType":"DOUBLE"}]'
