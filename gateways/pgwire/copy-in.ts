@@ -7,7 +7,9 @@
 import { RowError } from '../../engine/base/errors.js'
 import type { CsvBatch, CsvDecoding, CsvShape, ParsedStatement, TableShape } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
-import { type CopyOptions, copyOptions } from './copy-options.js'
+import { type CsvForm, CsvToText } from './copy-csv.js'
+import { HeaderMatch } from './copy-header.js'
+import { type CopyOptions, chosenColumns, copyOptions } from './copy-options.js'
 import type { Message } from './inbound.js'
 import { copyResponse } from './messages.js'
 import { MessageReader } from './reader.js'
@@ -106,14 +108,29 @@ function failed(message: Message): PgError {
 // TEXT AND CSV ------------------------------------------------------------------------------------------------------
 
 function textSink(pg: PgSession, table: TableShape, columns: readonly Column[], options: CopyOptions): Sink {
+  const form = formOf(options, columns)
   const shape: CsvShape = {
-    delimiter: options.delimiter.charCodeAt(0),
+    delimiter: form === null ? options.delimiter.charCodeAt(0) : 9,
     columns: columns.map(({ name, type }) => ({ name, type, pattern: null })),
     timestamp: columns.findIndex(({ name }) => name === table.timestamp),
-    header: options.header,
-    copyText: options.format === 'text',
-    nullText: options.nullText,
+    header: options.header && !options.matches,
+    copyText: options.format === 'text' || form !== null,
+    nullText: form === null ? options.nullText : '\\N',
   }
+  return adapted(options, form, shape, rowSink(pg, table, columns, shape))
+}
+
+/** Null: the engine decodes what the client sends. */
+function formOf(options: CopyOptions, columns: readonly Column[]): CsvForm | null {
+  const { format, delimiter, quote, escape, nullText, matches } = options
+  const forceNull = chosenColumns(options.forceNull, columns)
+  const forceNotNull = chosenColumns(options.forceNotNull, columns)
+  const isForced = forceNull.includes(true) || forceNotNull.includes(true)
+  if (format !== 'csv' || (quote === '"' && escape === '"' && !isForced && !matches)) return null
+  return { delimiter, quote, escape, nullText, forceNull, forceNotNull }
+}
+
+function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
   // Parts can't replace rows, and arrays are not decoded into them.
   if (table.dedup || columns.some(({ type }) => type.name === 'ARRAY')) return blockSink(pg, table, columns, shape)
   return new GrowingSink(
@@ -121,6 +138,34 @@ function textSink(pg: PgSession, table: TableShape, columns: readonly Column[], 
     () => loadSink(pg, table, columns, shape),
   )
 }
+
+/** What the client sends, made the form of the shape: texts UTF-8, rows in the text form, a header that was compared gone. */
+function adapted({ encoding, matches }: CopyOptions, form: CsvForm | null, shape: CsvShape, sink: Sink): Sink {
+  const reader = encoding?.reader() ?? null
+  const rows = form === null ? null : new CsvToText(form)
+  const header = matches ? new HeaderMatch(shape) : null
+  if (reader === null && rows === null && header === null) return sink
+  const pass = (chunk: Buffer | null): Buffer => {
+    const texts = reader === null ? (chunk ?? noBytes) : reader(chunk)
+    const lines = rows === null ? texts : rows.push(texts)
+    const whole = rows === null || chunk !== null ? lines : Buffer.concat([lines, rows.end()])
+    return header === null ? whole : header.pass(whole, chunk === null)
+  }
+  const take = (chunk: Buffer | null): Promise<void> | null => {
+    const bytes = pass(chunk)
+    return bytes.length === 0 ? null : sink.take(bytes)
+  }
+  return {
+    take,
+    end: async () => {
+      await take(null)
+      return sink.end()
+    },
+    close: () => sink.close(),
+  }
+}
+
+const noBytes = Buffer.alloc(0)
 
 /** Keeps what arrives until it is known whether it is much. */
 class GrowingSink implements Sink {

@@ -1,69 +1,149 @@
-// Options of COPY over the connection, in PostgreSQL's words.
+// Options of COPY over the connection, in PostgreSQL's words and with its errors.
 
 import type { ParsedStatement } from '../../engine/engine.js'
+import { type CopyEncoding, copyEncoding } from './copy-encodings.js'
 import { PgError } from './sqlstate.js'
 
 type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
+type Option = Copy['options'][number]
 
 export interface CopyOptions {
   readonly format: 'text' | 'csv' | 'binary'
   readonly header: boolean
+  /** The header's names have to be those of the columns. */
+  readonly matches: boolean
   readonly delimiter: string
   /** Stands for NULL. */
   readonly nullText: string
   readonly quote: string
+  readonly escape: string
+  /** Null: UTF-8. */
+  readonly encoding: CopyEncoding | null
+  readonly forceQuote: ColumnChoice
+  readonly forceNull: ColumnChoice
+  readonly forceNotNull: ColumnChoice
+}
+
+/** Names of columns. */
+export interface ColumnChoice {
+  readonly all: boolean
+  readonly names: readonly string[]
+  readonly position: number
 }
 
 /** Known, and without meaning here: rows are stored at once. */
 const ignored: ReadonlySet<string> = new Set(['freeze', 'oids'])
+const known: ReadonlySet<string> = new Set([
+  ...['format', 'header', 'delimiter', 'null', 'quote', 'escape', 'encoding'],
+  ...['force_quote', 'force_null', 'force_not_null'],
+])
 
-export function copyOptions({ options }: Copy): CopyOptions {
-  const said = new Map<string, Copy['options'][number]>()
-  for (const option of options) {
-    if (said.has(option.name)) throw new PgError('42601', 'conflicting or redundant options', option.position)
-    said.set(option.name, option)
-  }
+export function copyOptions({ options, direction }: Copy): CopyOptions {
+  const said = saidOptions(options)
   const textOf = (name: string, otherwise: string): string => said.get(name)?.value ?? otherwise
   const format = formatOf(said.get('format'))
   const csv = format === 'csv'
-  for (const [name, { position }] of said) {
-    if (known.has(name) || ignored.has(name)) continue
-    throw new PgError('0A000', `option "${name}" of COPY is not supported`, position)
-  }
+  demandFormats(said, format, direction)
+  const header = said.get('header')
+  const quote = textOf('quote', '"')
   const made: CopyOptions = {
-    format,
-    header: isTrue(textOf('header', 'false')),
-    delimiter: delimiterOf(textOf('delimiter', csv ? ',' : '\t'), said.get('delimiter')?.position ?? -1),
+    ...{ format, quote, header: headerOf(header), matches: /^match$/i.test(header?.value ?? '') },
+    delimiter: delimiterOf(textOf('delimiter', csv ? ',' : '\t'), csv, said.get('delimiter')?.position ?? -1),
     nullText: textOf('null', csv ? '' : '\\N'),
-    quote: textOf('quote', '"'),
+    escape: textOf('escape', quote),
+    encoding: copyEncoding(textOf('encoding', 'utf8'), said.get('encoding')?.position ?? -1),
+    forceQuote: choiceOf(said.get('force_quote')),
+    forceNull: choiceOf(said.get('force_null')),
+    forceNotNull: choiceOf(said.get('force_not_null')),
   }
-  if (made.quote !== '"' || textOf('escape', '"') !== '"') {
-    throw new PgError('0A000', 'COPY takes the quote " only, doubled within a value', said.get('quote')?.position ?? -1)
-  }
-  if (/^match$/i.test(textOf('header', ''))) {
-    throw new PgError('0A000', 'HEADER MATCH of COPY is not supported', said.get('header')?.position ?? -1)
-  }
-  const encoding = textOf('encoding', 'utf8')
-  if (!/^(utf-?8|unicode|sql_ascii)$/i.test(encoding)) {
-    throw new PgError('0A000', `COPY takes UTF8 only [encoding=${encoding}]`, said.get('encoding')?.position ?? -1)
+  demandDistinct(made, said)
+  if (made.matches && direction === 'to') {
+    throw new PgError('0A000', 'cannot use "match" with HEADER in COPY TO', header?.position ?? -1)
   }
   return made
 }
 
-const known: ReadonlySet<string> = new Set(['format', 'header', 'delimiter', 'null', 'quote', 'escape', 'encoding'])
+/** What is chosen of the columns, by their places. */
+export function chosenColumns(choice: ColumnChoice, columns: readonly { readonly name: string }[]): boolean[] {
+  const found = columns.map(() => choice.all)
+  for (const name of choice.names) {
+    const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase())
+    if (index < 0) throw new PgError('42P10', `column "${name}" not referenced by COPY`, choice.position)
+    found[index] = true
+  }
+  return found
+}
 
-function formatOf(option: Copy['options'][number] | undefined): CopyOptions['format'] {
+function saidOptions(options: readonly Option[]): Map<string, Option> {
+  const said = new Map<string, Option>()
+  for (const option of options) {
+    if (said.has(option.name)) throw new PgError('42601', 'conflicting or redundant options', option.position)
+    if (!known.has(option.name) && !ignored.has(option.name)) {
+      throw new PgError('0A000', `option "${option.name}" of COPY is not supported`, option.position)
+    }
+    said.set(option.name, option)
+  }
+  return said
+}
+
+function demandFormats(said: ReadonlyMap<string, Option>, format: string, direction: Copy['direction']): void {
+  for (const name of ['delimiter', 'null', 'header']) {
+    const option = said.get(name)
+    if (format !== 'binary' || option === undefined) continue
+    throw new PgError('42601', `cannot specify ${name.toUpperCase()} in BINARY mode`, option.position)
+  }
+  for (const name of ['quote', 'escape', 'force_quote', 'force_null', 'force_not_null']) {
+    const option = said.get(name)
+    if (option === undefined) continue
+    const shown = name.replaceAll('_', ' ')
+    if (format !== 'csv') throw new PgError('0A000', `COPY ${shown} available only in CSV mode`, option.position)
+    const other = name === 'force_quote' ? 'to' : name.startsWith('force') ? 'from' : direction
+    if (direction === other) continue
+    const way = other === 'to' ? 'TO' : 'FROM'
+    throw new PgError('0A000', `COPY ${shown} only available using COPY ${way}`, option.position)
+  }
+}
+
+function demandDistinct(options: CopyOptions, said: ReadonlyMap<string, Option>): void {
+  const { format, quote, escape, delimiter, nullText } = options
+  const refuse = (name: string, message: string): never => {
+    throw new PgError('22023', message, said.get(name)?.position ?? -1)
+  }
+  if (/[\r\n]/.test(nullText)) refuse('null', 'COPY null representation cannot use newline or carriage return')
+  if (format === 'binary') return
+  if (nullText.includes(delimiter)) refuse('null', 'COPY delimiter must not appear in the NULL specification')
+  if (format === 'text') return
+  if (!isByte(quote)) refuse('quote', 'COPY quote must be a single one-byte character')
+  if (!isByte(escape)) refuse('escape', 'COPY escape must be a single one-byte character')
+  if (delimiter === quote) refuse('quote', 'COPY delimiter and quote must be different')
+  if (nullText.includes(quote)) refuse('null', 'CSV quote character must not appear in the NULL specification')
+}
+
+function formatOf(option: Option | undefined): CopyOptions['format'] {
   const format = option?.value.toLowerCase() ?? 'text'
   if (format === 'text' || format === 'csv' || format === 'binary') return format
   throw new PgError('22023', `COPY format "${format}" not recognized`, option?.position ?? -1)
 }
 
-function isTrue(value: string): boolean {
-  return /^(true|on|1)$/i.test(value)
+function headerOf(option: Option | undefined): boolean {
+  if (option === undefined || /^(false|off|0)$/i.test(option.value)) return false
+  if (/^(true|on|1|match)$/i.test(option.value)) return true
+  throw new PgError('42601', 'header requires a Boolean value or "match"', option.position)
 }
 
-function delimiterOf(value: string, position: number): string {
+function isByte(value: string): boolean {
+  return /^[\x01-\x09\x0b\x0c\x0e-\x7f]$/.test(value)
+}
+
+function delimiterOf(value: string, csv: boolean, position: number): string {
   const delimiter = value === '\\t' ? '\t' : value
-  if (/^[\x20-\x7e\t]$/.test(delimiter) && !/[\\"\n\r]/.test(delimiter)) return delimiter
-  throw new PgError('22023', 'COPY delimiter must be a single one-byte character', position)
+  if (!isByte(delimiter)) throw new PgError('22023', 'COPY delimiter must be a single one-byte character', position)
+  if (csv || !/[\\.a-z0-9]/.test(delimiter)) return delimiter
+  throw new PgError('22023', `COPY delimiter cannot be "${delimiter}"`, position)
+}
+
+function choiceOf(option: Option | undefined): ColumnChoice {
+  const values = option?.values ?? []
+  const all = values.length === 1 && values[0] === '*'
+  return { all, names: all ? [] : values, position: option?.position ?? -1 }
 }

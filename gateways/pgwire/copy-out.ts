@@ -2,7 +2,7 @@
 
 import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
-import { copyOptions } from './copy-options.js'
+import { chosenColumns, copyOptions } from './copy-options.js'
 import { copyData, copyDone, copyResponse } from './messages.js'
 import { timeoutOf } from './run-engine.js'
 import { PgError } from './sqlstate.js'
@@ -14,14 +14,22 @@ const binaryTrailer = Buffer.from([0xff, 0xff])
 
 /** The tag. */
 export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement: Copy): Promise<string> {
-  const { format, delimiter, nullText, header } = copyOptions(statement)
+  const options = copyOptions(statement)
+  const { format, delimiter, nullText, header, quote, escape, encoding } = options
+  if (encoding?.write === null) throw new PgError('0A000', `COPY TO cannot write encoding "${encoding.name}"`)
   const query = queryOf(pg, parsed, statement)
+  if (options.forceQuote.names.length > 0) {
+    chosenColumns(options.forceQuote, pg.engine.describe(query, pg.session, []).columns ?? [])
+  }
   const controller = new AbortController()
   pg.running = controller
   const result = await pg.engine.execute(query.text, {
     session: pg.session,
     parsed: query,
-    encoding: { kind: 'pgCopy', format, delimiter, nullText, header },
+    encoding: {
+      ...{ kind: 'pgCopy', format, delimiter, nullText, header, quote, escape },
+      force: { all: options.forceQuote.all, names: options.forceQuote.names },
+    },
     ...{ parameters: [], skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null },
     ...{ timeoutMs: timeoutOf(pg), signal: controller.signal, explain: false },
   })
@@ -29,12 +37,14 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
   result.summary.catch(() => {})
   pg.counters.queries.select++
   const binary = format === 'binary'
+  const write = encoding?.write ?? null
   pg.out.put(copyResponse('out', binary, result.columns.length))
   let prefix = binary ? binaryHeader : null
   for await (const block of result.blocks) {
     const sent = prefix === null ? 0 : putFirstRow(pg, prefix, block)
     prefix = null
-    await pg.out.block(block.subarray(sent))
+    const messages = block.subarray(sent)
+    await pg.out.block(write === null || binary ? messages : recoded(messages, write))
   }
   if (binary) pg.out.put(copyData(prefix === null ? binaryTrailer : Buffer.concat([prefix, binaryTrailer])))
   pg.out.put(copyDone)
@@ -46,6 +56,18 @@ function putFirstRow({ out }: PgSession, header: Buffer, block: Uint8Array): num
   const bytes = 1 + new DataView(block.buffer, block.byteOffset, block.byteLength).getInt32(1)
   out.put(copyData(Buffer.concat([header, block.subarray(5, bytes)])))
   return bytes
+}
+
+/** The same messages with their rows in another encoding. */
+function recoded(block: Uint8Array, write: (utf8: Uint8Array) => Buffer): Buffer {
+  const view = new DataView(block.buffer, block.byteOffset, block.byteLength)
+  const messages: Buffer[] = []
+  for (let at = 0; at < block.length; ) {
+    const end = at + 1 + view.getInt32(at + 1)
+    messages.push(copyData(write(block.subarray(at + 5, end))))
+    at = end
+  }
+  return Buffer.concat(messages)
 }
 
 function queryOf(pg: PgSession, parsed: ParsedStatement, { source, columns }: Copy): ParsedStatement {

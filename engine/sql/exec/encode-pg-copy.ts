@@ -20,9 +20,14 @@ export function pgCopyEncoder(encoding: PgCopyEncoding, options: EncoderOptions)
   if (encoding.format === 'binary') return { begin: () => {}, rows: binaryCopyRows(options), end }
   const field =
     encoding.format === 'csv' ? csvField(encoding) : (text: string) => escapeCopyField(text, encoding.delimiter)
+  const names = new Set(encoding.force.names.map((name) => name.toLowerCase()))
+  const forced = columns.map(({ name }) => encoding.force.all || names.has(name.toLowerCase()))
   const forms = columns.map(({ type }) => wireForm(type, false))
   const put = (fields: readonly (string | null)[], rows: number): void => {
-    const line = fields.map((text) => (text === null ? encoding.nullText : field(text))).join(encoding.delimiter)
+    const texts = fields.map((text, index) =>
+      text === null ? encoding.nullText : field(text, rows > 0 && forced[index] === true),
+    )
+    const line = texts.join(encoding.delimiter)
     putMessage(context.memory, writer, lineMessage(line), rows)
   }
   return {
@@ -54,9 +59,12 @@ function lineMessage(line: string): Buffer {
   return message
 }
 
-function csvField({ delimiter, nullText }: PgCopyEncoding): (text: string) => string {
-  return (text) => {
-    const quoted = text === nullText || text.includes(delimiter) || /["\n\r]/.test(text) || text === '\\.'
-    return quoted ? `"${text.replaceAll('"', '""')}"` : text
+function csvField(encoding: PgCopyEncoding): (text: string, forced: boolean) => string {
+  const { delimiter, nullText, quote, escape } = encoding
+  return (text, forced) => {
+    const divides = text.includes(delimiter) || text.includes(quote) || /[\n\r]/.test(text)
+    if (!forced && !divides && text !== nullText && text !== '\\.') return text
+    const escaped = escape === quote ? text : text.replaceAll(escape, escape + escape)
+    return `${quote}${escaped.replaceAll(quote, escape + quote)}${quote}`
   }
 }

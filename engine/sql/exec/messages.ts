@@ -24,6 +24,11 @@ export interface PgCopyEncoding {
   readonly nullText: string
   /** A first row with the names. */
   readonly header: boolean
+  /** Of csv: around a value, and before a quote within it. */
+  readonly quote: string
+  readonly escape: string
+  /** Columns of csv whose values stand in quotes always. */
+  readonly force: { readonly all: boolean; readonly names: readonly string[] }
 }
 
 /** How rows become bytes. The gateway frames them: no envelope, header line or footer is in the blocks of json. */

@@ -76,10 +76,23 @@ function parseOption(cursor: Cursor): CopyOption {
     demand(cursor, 'by')
     return option(position, 'partition by', [parseOptionValue(cursor)])
   }
+  if (name === 'force') return parseForce(cursor, position)
   take(cursor, 'as')
   take(cursor, '=')
   if (cursor.word === '(') return option(position, name, parseValueList(cursor))
   return option(position, name, [startsValue(cursor, name) ? parseOptionValue(cursor) : 'true'])
+}
+
+/** PostgreSQL's old spelling: FORCE QUOTE a, b and FORCE NOT NULL a. */
+function parseForce(cursor: Cursor, position: number): CopyOption {
+  const name = take(cursor, 'quote') ? 'force_quote' : take(cursor, 'not') ? 'force_not_null' : 'force_null'
+  if (name !== 'force_quote') demand(cursor, 'null')
+  const values = [parseOptionValue(cursor)]
+  while (cursor.word === ',') {
+    advance(cursor)
+    values.push(parseOptionValue(cursor))
+  }
+  return option(position, name, values)
 }
 
 function option(position: number, name: string, values: readonly string[]): CopyOption {

@@ -1,0 +1,72 @@
+// Encodings of COPY: the server's texts are UTF-8; ENCODING says how those of the client are. Any of a byte each is read and
+// written; those of several bytes (by the platform's decoders) are read.
+
+import { PgError } from './sqlstate.js'
+
+export interface CopyEncoding {
+  readonly name: string
+  /** To UTF-8, of pieces that are cut anywhere. */
+  readonly reader: () => (chunk: Buffer | null) => Buffer
+  /** From UTF-8; null: it can only be read. Throws PgError for what it has no character for. */
+  readonly write: ((utf8: Uint8Array) => Buffer) | null
+}
+
+/** PostgreSQL's names, without hyphens and underlines, and how the platform calls the encoding. */
+const labels: Readonly<Record<string, string>> = {
+  ...{ latin2: 'iso-8859-2', latin3: 'iso-8859-3', latin4: 'iso-8859-4', latin6: 'iso-8859-10' },
+  ...{ latin7: 'iso-8859-13', latin8: 'iso-8859-14', latin9: 'iso-8859-15', latin10: 'iso-8859-16' },
+  ...{ iso88595: 'iso-8859-5', iso88596: 'iso-8859-6', iso88597: 'iso-8859-7', iso88598: 'iso-8859-8' },
+  ...{ win866: 'ibm866', win874: 'windows-874', win1250: 'windows-1250', win1251: 'windows-1251' },
+  ...{ win1252: 'windows-1252', win1253: 'windows-1253', win1254: 'windows-1254', win1255: 'windows-1255' },
+  ...{ win1256: 'windows-1256', win1257: 'windows-1257', win1258: 'windows-1258', koi8r: 'koi8-r', koi8u: 'koi8-u' },
+}
+
+const wideLabels: Readonly<Record<string, string>> = {
+  ...{ big5: 'big5', euccn: 'gb2312', eucjp: 'euc-jp', euckr: 'euc-kr', gb18030: 'gb18030', gbk: 'gbk' },
+  ...{ sjis: 'shift_jis', shiftjis: 'shift_jis', uhc: 'euc-kr', win949: 'euc-kr' },
+}
+
+/** Null: UTF-8. */
+export function copyEncoding(written: string, position: number): CopyEncoding | null {
+  const name = written.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+  if (/^(utf8|unicode|sqlascii)$/.test(name)) return null
+  if (/^(latin1|iso88591)$/.test(name)) return byteEncoding(written, (byte) => String.fromCharCode(byte))
+  const label = labels[name.replace(/^windows/, 'win')]
+  if (label !== undefined) {
+    const decoder = new TextDecoder(label)
+    return byteEncoding(written, (byte) => decoder.decode(Uint8Array.of(byte)))
+  }
+  const wide = wideLabels[name]
+  if (wide !== undefined) return { name: written, reader: () => wideReader(wide, written), write: null }
+  throw new PgError('22023', 'argument to option "encoding" must be a valid encoding name', position)
+}
+
+function byteEncoding(name: string, characterOf: (byte: number) => string): CopyEncoding {
+  const characters = Array.from({ length: 256 }, (_, byte) => characterOf(byte))
+  const bytes = new Map(characters.map((character, byte) => [character, byte]))
+  return {
+    name,
+    reader: () => (chunk) => Buffer.from(Array.from(chunk ?? [], (byte) => characters[byte]).join('')),
+    write: (utf8) => {
+      const text = [...Buffer.from(utf8.buffer, utf8.byteOffset, utf8.length).toString()]
+      return Buffer.from(
+        text.map((character) => {
+          const byte = bytes.get(character)
+          if (byte !== undefined) return byte
+          throw new PgError('22P05', `character "${character}" has no equivalent in encoding "${name}"`)
+        }),
+      )
+    },
+  }
+}
+
+function wideReader(label: string, name: string): (chunk: Buffer | null) => Buffer {
+  const decoder = new TextDecoder(label, { fatal: true })
+  return (chunk) => {
+    try {
+      return Buffer.from(chunk === null ? decoder.decode() : decoder.decode(chunk, { stream: true }))
+    } catch {
+      throw new PgError('22021', `invalid byte sequence for encoding "${name}"`)
+    }
+  }
+}

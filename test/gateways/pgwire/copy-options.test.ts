@@ -1,0 +1,127 @@
+// Goal: options of COPY mean what they mean to PostgreSQL: quotes, escapes, rules for NULL, headers that have to match,
+// encodings; what cannot be is refused with PostgreSQL's code. CSV becomes the text form however it is cut.
+
+import { Readable } from 'node:stream'
+import { buffer, text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import pg from 'pg'
+// @ts-expect-error it has no types
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type CsvForm, CsvToText } from '../../../gateways/pgwire/copy-csv.js'
+import { TestServer } from '../../support/server.js'
+
+const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+let client: pg.Client
+
+beforeAll(async () => {
+  await server.start()
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  await client.connect()
+  await client.query('create table c (ts timestamp, s varchar, t varchar, n int) timestamp(ts) partition by day')
+})
+
+beforeEach(async () => {
+  await client.query('truncate table c')
+})
+
+afterAll(async () => {
+  await client?.end()
+  await server.remove()
+})
+
+async function copyIn(options: string, data: string | Buffer): Promise<unknown[][]> {
+  await client.query('truncate table c')
+  const bytes = Buffer.from(data)
+  // Cut into bytes: nothing may depend on where a message ends.
+  const pieces = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))
+  await pipeline(Readable.from(pieces), client.query(copyFrom(`copy c (ts, s, t) from stdin ${options}`)))
+  return (await client.query({ text: 'select s, t from c', rowMode: 'array' })).rows
+}
+
+const copyOut = (sql: string): Promise<string> => text(client.query(copyTo(sql)))
+
+test('quotes and escapes of its own', async () => {
+  const rows = await copyIn(
+    "(format csv, quote '''', escape '\\')",
+    "2024-01-01,'a,\\'b\\\\','x\ny'\r\n2024-01-02,\"q\",c'd,'e\n2024-01-03,,''",
+  )
+  expect(rows).toEqual([
+    ["a,'b\\", 'x\ny'],
+    ['"q"', 'cd,e'],
+    [null, ''],
+  ])
+  expect(await copyOut("copy (select s, t from c limit 1) to stdout (format csv, quote '''', escape '\\')")).toBe(
+    "'a,\\'b\\\\','x\ny'\n",
+  )
+})
+
+test('rules for NULL and for quotes', async () => {
+  const csv = '2024-01-01,"",\n2024-01-02,,""\n'
+  expect(await copyIn('csv', csv)).toEqual([
+    ['', null],
+    [null, ''],
+  ])
+  expect(await copyIn('(format csv, force_null (s), force_not_null (t))', csv)).toEqual([
+    [null, ''],
+    [null, ''],
+  ])
+  expect(await copyIn("csv null 'N' force not null s, t", '2024-01-01,N,"N"\n')).toEqual([['N', 'N']])
+  await client.query("insert into c values ('2024-01-01', 'a', null, 1)")
+  const query = 'copy (select s, t, n from c where n = 1) to stdout'
+  expect(await copyOut(`${query} (format csv, force_quote *, header)`)).toBe('s,t,n\n"a",,"1"\n')
+  expect(await copyOut(`${query} csv force quote n`)).toBe('a,,"1"\n')
+})
+
+test('a header that has to match', async () => {
+  expect(await copyIn('(format csv, header match)', 'ts,s,"t"\n2024-01-01,a,b')).toEqual([['a', 'b']])
+  expect(await copyIn('(header match)', 'ts\ts\tt\n2024-01-01\ta\t\\N\n')).toEqual([['a', null]])
+  const mismatch = { code: '22P04', message: 'column name mismatch in header line field 2: got "S", expected "s"' }
+  await expect(copyIn('(format csv, header match)', 'ts,S,t\n2024-01-01,a,b\n')).rejects.toMatchObject(mismatch)
+  await expect(copyIn('csv header match', 'ts,s\n')).rejects.toThrow('wrong number of fields in header line')
+})
+
+test('encodings', async () => {
+  const latin = Buffer.from('2024-01-01\tgr\xfcn\t\xe9\n', 'latin1')
+  expect(await copyIn("(encoding 'LATIN1')", latin)).toEqual([['grün', 'é']])
+  const out = await buffer(client.query(copyTo("copy (select s, t from c) to stdout (encoding 'latin1')")))
+  expect(out.toString('latin1')).toBe('gr\xfcn\t\xe9\n')
+  await expect(copyOut("copy (select '€') to stdout (encoding 'latin1')")).rejects.toMatchObject({ code: '22P05' })
+  expect(await copyOut("copy (select 'x') to stdout (encoding 'win1252')")).toBe('x\n')
+  const japanese = Buffer.from('2024-01-01,a,\x93\xfa\x96\x7b\n', 'latin1')
+  expect(await copyIn("(format csv, encoding 'SJIS')", japanese)).toEqual([['a', '日本']])
+})
+
+test('what cannot be is refused', async () => {
+  for (const [options, code] of [
+    ["(quote '|')", '0A000'],
+    ["(format csv, quote 'ab')", '22023'],
+    ["(format csv, quote ',')", '22023'],
+    ["(format csv, null '\"')", '22023'],
+    ['(format csv, force_quote (s))', '0A000'],
+    ['(format csv, force_null (nope))', '42P10'],
+    ['(format binary, header)', '42601'],
+    ["(encoding 'nope')", '22023'],
+    ["(delimiter 'a')", '22023'],
+    ['(format csv, header 2)', '42601'],
+    ['(format csv, wings 2)', '0A000'],
+  ] as const) {
+    await expect(copyIn(options, ''), options).rejects.toMatchObject({ code })
+  }
+  await expect(copyIn("csv quote ''''", "2024-01-01,'a")).rejects.toMatchObject({ code: '22P04' })
+  expect((await client.query('select count() n from c')).rows).toEqual([{ n: '0' }])
+})
+
+test('CSV becomes the same text however it is cut', () => {
+  const form: CsvForm = {
+    ...{ delimiter: ';', quote: "'", escape: "'", nullText: '-', forceNull: [], forceNotNull: [true] },
+  }
+  const csv = Buffer.from("a;'b''c';-\r'x\r\n';-;'-'\r\n-;\\;\t\n\\.\nnothing")
+  const expected = "a\tb'c\t\\N\nx\\r\\n\t\\N\t-\n-\t\\\\\t\\t\n"
+  for (let cut = 0; cut <= csv.length; cut++) {
+    const rows = new CsvToText(form)
+    const parts = [rows.push(csv.subarray(0, cut)), rows.push(csv.subarray(cut)), rows.end()]
+    expect(Buffer.concat(parts).toString()).toBe(expected)
+  }
+})
