@@ -125,6 +125,19 @@ export interface Portal {
   done: string | null
 }
 
+/** A change that waits for COMMIT: held-changes.ts. */
+export interface HeldChange {
+  /** Came before it. */
+  readonly rows: RowTransaction
+  /** What it changes, in lower case; null: its rows may be of any table. */
+  readonly tables: ReadonlySet<string> | null
+  /** Columns that an UPDATE sets; null: it is none. */
+  readonly assigned: ReadonlySet<string> | null
+  /** Its tables are still there behind it. */
+  readonly keepsTables: boolean
+  readonly run: () => Promise<unknown>
+}
+
 /** One client. */
 export interface PgSession extends PgServices {
   readonly options: PgOptions
@@ -144,9 +157,11 @@ export interface PgSession extends PgServices {
   readonly cursors: Map<string, SqlCursor>
   status: TransactionStatus
   /** Rows that wait for COMMIT, or outside of a transaction for the next statement that is no INSERT, or Sync. */
-  readonly transaction: RowTransaction
-  /** Of the transaction, oldest first. */
-  savepoints: { readonly name: string; readonly mark: TransactionMark }[]
+  transaction: RowTransaction
+  /** What COMMIT carries out before it stores these rows, oldest first. */
+  readonly held: HeldChange[]
+  /** Of the transaction, oldest first; `held`: changes that waited. */
+  savepoints: { readonly name: string; readonly mark: TransactionMark; readonly held: number }[]
   /** Behind the rows of the last Sync that has not been answered; null: there is none. */
   synced: TransactionMark | null
   readonly unanswered: UnansweredSyncs[]

@@ -9,7 +9,7 @@ import { PgError } from './sqlstate.js'
 export interface CsvForm {
   readonly delimiter: string
   readonly quote: string
-  readonly escape: string
+  readonly quoteEscape: string
   readonly nullText: string
   /** By the place of the column: the text of NULL is NULL in quotes, too; is not NULL without them either. */
   readonly forceNull: readonly boolean[]
@@ -53,7 +53,7 @@ export class CsvToText {
     this.#nullText = Buffer.from(form.nullText)
     this.#delimiter = form.delimiter.charCodeAt(0)
     this.#quote = form.quote.charCodeAt(0)
-    this.#escape = form.escape.charCodeAt(0)
+    this.#escape = form.quoteEscape.charCodeAt(0)
   }
 
   /** The rows that are whole now. */

@@ -122,12 +122,12 @@ function textSink(pg: PgSession, table: TableShape, columns: readonly Column[], 
 
 /** Null: the engine decodes what the client sends. */
 function formOf(options: CopyOptions, columns: readonly Column[]): CsvForm | null {
-  const { format, delimiter, quote, escape, nullText, matches } = options
+  const { format, delimiter, quote, quoteEscape, nullText, matches } = options
   const forceNull = chosenColumns(options.forceNull, columns)
   const forceNotNull = chosenColumns(options.forceNotNull, columns)
   const isForced = forceNull.includes(true) || forceNotNull.includes(true)
-  if (format !== 'csv' || (quote === '"' && escape === '"' && !isForced && !matches)) return null
-  return { delimiter, quote, escape, nullText, forceNull, forceNotNull }
+  if (format !== 'csv' || (quote === '"' && quoteEscape === '"' && !isForced && !matches)) return null
+  return { delimiter, quote, quoteEscape, nullText, forceNull, forceNotNull }
 }
 
 function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {

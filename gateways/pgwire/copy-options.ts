@@ -16,7 +16,7 @@ export interface CopyOptions {
   /** Stands for NULL. */
   readonly nullText: string
   readonly quote: string
-  readonly escape: string
+  readonly quoteEscape: string
   /** Null: UTF-8. */
   readonly encoding: CopyEncoding | null
   readonly forceQuote: ColumnChoice
@@ -50,7 +50,7 @@ export function copyOptions({ options, direction }: Copy): CopyOptions {
     ...{ format, quote, header: headerOf(header), matches: /^match$/i.test(header?.value ?? '') },
     delimiter: delimiterOf(textOf('delimiter', csv ? ',' : '\t'), csv, said.get('delimiter')?.position ?? -1),
     nullText: textOf('null', csv ? '' : '\\N'),
-    escape: textOf('escape', quote),
+    quoteEscape: textOf('escape', quote),
     encoding: copyEncoding(textOf('encoding', 'utf8'), said.get('encoding')?.position ?? -1),
     forceQuote: choiceOf(said.get('force_quote')),
     forceNull: choiceOf(said.get('force_null')),
@@ -105,7 +105,7 @@ function demandFormats(said: ReadonlyMap<string, Option>, format: string, direct
 }
 
 function demandDistinct(options: CopyOptions, said: ReadonlyMap<string, Option>): void {
-  const { format, quote, escape, delimiter, nullText } = options
+  const { format, quote, quoteEscape, delimiter, nullText } = options
   const refuse = (name: string, message: string): never => {
     throw new PgError('22023', message, said.get(name)?.position ?? -1)
   }
@@ -114,7 +114,7 @@ function demandDistinct(options: CopyOptions, said: ReadonlyMap<string, Option>)
   if (nullText.includes(delimiter)) refuse('null', 'COPY delimiter must not appear in the NULL specification')
   if (format === 'text') return
   if (!isByte(quote)) refuse('quote', 'COPY quote must be a single one-byte character')
-  if (!isByte(escape)) refuse('escape', 'COPY escape must be a single one-byte character')
+  if (!isByte(quoteEscape)) refuse('escape', 'COPY escape must be a single one-byte character')
   if (delimiter === quote) refuse('quote', 'COPY delimiter and quote must be different')
   if (nullText.includes(quote)) refuse('null', 'CSV quote character must not appear in the NULL specification')
 }
@@ -132,7 +132,8 @@ function headerOf(option: Option | undefined): boolean {
 }
 
 function isByte(value: string): boolean {
-  return /^[\x01-\x09\x0b\x0c\x0e-\x7f]$/.test(value)
+  const byte = value.charCodeAt(0)
+  return value.length === 1 && byte > 0 && byte < 128 && byte !== 10 && byte !== 13
 }
 
 function delimiterOf(value: string, csv: boolean, position: number): string {

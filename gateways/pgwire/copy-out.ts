@@ -15,7 +15,7 @@ const binaryTrailer = Buffer.from([0xff, 0xff])
 /** The tag. */
 export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement: Copy): Promise<string> {
   const options = copyOptions(statement)
-  const { format, delimiter, nullText, header, quote, escape, encoding } = options
+  const { format, delimiter, nullText, header, quote, encoding } = options
   if (encoding?.write === null) throw new PgError('0A000', `COPY TO cannot write encoding "${encoding.name}"`)
   const query = queryOf(pg, parsed, statement)
   if (options.forceQuote.names.length > 0) {
@@ -27,7 +27,7 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
     session: pg.session,
     parsed: query,
     encoding: {
-      ...{ kind: 'pgCopy', format, delimiter, nullText, header, quote, escape },
+      ...{ kind: 'pgCopy', format, delimiter, nullText, header, quote, quoteEscape: options.quoteEscape },
       force: { all: options.forceQuote.all, names: options.forceQuote.names },
     },
     ...{ parameters: [], skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null },

@@ -58,7 +58,7 @@ async function gather(pg: PgSession, rows: Parameters<PgSession['transaction']['
   await boundRows(pg)
 }
 
-function parametersOf({ bound, types }: RunOptions): ExecuteOptions['parameters'] {
+export function parametersOf({ bound, types }: RunOptions): ExecuteOptions['parameters'] {
   return types.map((type, index) => {
     const end = bound.ends[index] ?? -1
     const bytes = end < 0 ? null : bound.bytes.subarray(bound.starts[index], end)

@@ -8,6 +8,7 @@ import { copyIn } from './copy-in.js'
 import { copyOut } from './copy-out.js'
 import { adaptedStatement } from './create-table.js'
 import { runCursorStatement } from './cursors.js'
+import { carryOutBefore, hold } from './held-changes.js'
 import { commandComplete, type FieldDescription, rowDescription } from './messages.js'
 import type { Rows } from './row-cursor.js'
 import { noteInserted, runInEngine } from './run-engine.js'
@@ -27,6 +28,8 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
   if (pg.status === 'E' && !endsTransaction(parsed)) {
     throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
   }
+  const before = carryOutBefore(pg, parsed)
+  if (before !== null) return before.then(() => runStatement(pg, parsed, options))
   if (statement.kind === 'insert' && statement.source.kind === 'rows') return insertRows(pg, parsed, options)
   const unread = statement.kind === 'declare cursor' && pg.status === 'T' ? settleRows(pg, parsed) : null
   if (unread !== null) return unread.then(() => runStatement(pg, parsed, options))
@@ -34,6 +37,8 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
   if (own !== null) return own
   if (statement.kind === 'execute') return runPrepared(pg, statement, options)
   if (statement.kind === 'copy' && statement.target.kind === 'connection') return copy(pg, parsed, statement)
+  const held = hold(pg, parsed, options)
+  if (held !== null) return held
   const settled = settleRows(pg, parsed)
   const adapted = adaptedStatement(pg, parsed)
   return settled === null ? runInEngine(pg, adapted, options) : settled.then(() => runInEngine(pg, adapted, options))

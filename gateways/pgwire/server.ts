@@ -211,6 +211,7 @@ function openSession(
     },
     started: new Map(),
     transaction,
+    held: [],
     savepoints: [],
     synced: null,
     unanswered: [],

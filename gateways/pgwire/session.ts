@@ -11,7 +11,7 @@ import type { Inbound, Message } from './inbound.js'
 import { closeCursors, closePortals, type Waiting } from './portals.js'
 import { MessageReader } from './reader.js'
 import { simpleQuery } from './simple-query.js'
-import { answerSyncs } from './transaction.js'
+import { answerSyncs, forgetRows } from './transaction.js'
 
 const letter = (character: string): number => character.charCodeAt(0)
 const types = {
@@ -64,7 +64,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
     }
   } finally {
     await answerSyncs(pg)
-    pg.transaction.clear()
+    forgetRows(pg)
     await closePortals(pg)
     await closeCursors(pg, () => true)
   }

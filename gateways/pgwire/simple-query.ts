@@ -39,7 +39,8 @@ async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
 
 /** The rows of a text that is one INSERT of literals; -1 for any other. */
 function literalRows(pg: PgSession, { source, at, end }: MessageReader): number {
-  if (pg.status === 'E' || source.indexOf(0, at) !== end - 1) return -1
+  if (pg.status === 'E' || pg.held.some(({ keepsTables }) => !keepsTables)) return -1
+  if (source.indexOf(0, at) !== end - 1) return -1
   return pg.transaction.insertText(source, at, end - 1, pg.session)
 }
 

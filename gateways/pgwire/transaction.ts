@@ -4,8 +4,9 @@
 // Who sends many INSERTs, each with its Sync, without waiting for the answers, is answered together: the rows are stored
 // when no further message waits, all with one sync of the log.
 //
-// Other statements take effect at once, also within BEGIN. Before one that changes what the gathered rows may be about
-// (UPDATE, ALTER, ...) these are stored, and the client is warned that ROLLBACK cannot take them back.
+// UPDATE, DELETE, TRUNCATE and DROP TABLE wait for COMMIT, too (held-changes.ts). Other statements take effect at once, also
+// within BEGIN. Before one that changes what the gathered rows may be about (ALTER, ...) these are stored, and the client is
+// warned that ROLLBACK cannot take them back.
 
 import { ResourceError } from '../../engine/base/errors.js'
 import type { ParsedStatement } from '../../engine/engine.js'
@@ -32,8 +33,8 @@ export function warn(pg: PgSession, code: string, message: string): void {
 }
 
 /** Stores what was gathered. */
-export async function storeRows(pg: PgSession): Promise<void> {
-  const { transaction, connection, counters } = pg
+export async function storeRows(pg: PgSession, transaction = pg.transaction): Promise<void> {
+  const { connection, counters } = pg
   const { rows } = transaction
   if (rows === 0) {
     transaction.clear()
@@ -47,6 +48,29 @@ export async function storeRows(pg: PgSession): Promise<void> {
     connection.rowsRejected += rows
     throw error
   }
+}
+
+/** Carries out what waits for COMMIT, each change behind the rows that came before it. */
+async function storeHeld(pg: PgSession): Promise<void> {
+  for (let change = pg.held[0]; change !== undefined; change = pg.held[0]) {
+    await storeRows(pg, change.rows)
+    await change.run()
+    pg.held.shift()
+  }
+}
+
+/** Before a statement that may read what waits. */
+export async function carryOutHeld(pg: PgSession): Promise<void> {
+  warn(pg, '01000', 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
+  pg.isSplit = true
+  pg.savepoints = []
+  await storeHeld(pg)
+}
+
+/** Forgets all rows and changes that have not been stored. */
+export function forgetRows({ held, transaction }: PgSession): void {
+  for (const { rows } of held.splice(0)) rows.clear()
+  transaction.clear()
 }
 
 const noBytes = Buffer.alloc(0)
@@ -112,8 +136,12 @@ async function outgrown(pg: PgSession): Promise<void> {
 }
 
 /** Before a statement that is no INSERT. Null when there is nothing to wait for. */
-export function settleRows(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
+export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void> | null {
+  const { statement } = parsed
   if (pg.status === 'I') return settle(pg)
+  if (pg.held.length > 0 && changesTables.has(statement.kind)) {
+    return carryOutHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
+  }
   const { rows, adopted } = pg.transaction
   if (rows === 0) return null
   const isUnread = readsTables.has(statement.kind) && (adopted > 0 || rows > ownRowsMax)
@@ -121,7 +149,7 @@ export function settleRows(pg: PgSession, { statement }: ParsedStatement): Promi
   warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
   pg.savepoints = []
-  return storeRows(pg)
+  return storeHeld(pg).then(() => storeRows(pg))
 }
 
 /** Outside of a transaction everything that came before is stored and answered. Null when it is. */
@@ -154,14 +182,14 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
       return commit(pg, statement)
     case 'rollback':
       if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
-      if (pg.isSplit) warn(pg, '01000', 'rows of the transaction that were stored before stay')
-      if (pg.tookEffect) warn(pg, '01000', 'only rows of INSERT and COPY are taken back')
+      if (pg.isSplit) warn(pg, '01000', 'what of the transaction was stored before stays')
+      if (pg.tookEffect) warn(pg, '01000', 'statements of the transaction that took effect at once are not taken back')
       await end(pg, false, statement)
-      pg.transaction.clear()
+      forgetRows(pg)
       return 'ROLLBACK'
     case 'savepoint':
       demandBlock(pg, 'SAVEPOINT')
-      pg.savepoints.push({ name: name ?? '', mark: pg.transaction.mark() })
+      pg.savepoints.push({ name: name ?? '', mark: pg.transaction.mark(), held: pg.held.length })
       return 'SAVEPOINT'
     case 'release':
       demandBlock(pg, 'RELEASE SAVEPOINT')
@@ -171,19 +199,36 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
       demandBlock(pg, 'ROLLBACK TO SAVEPOINT')
       const index = savepointIndex(pg, name ?? '')
       pg.savepoints = pg.savepoints.slice(0, index + 1)
-      pg.transaction.backTo((pg.savepoints[index] as PgSession['savepoints'][number]).mark)
+      backTo(pg, pg.savepoints[index] as PgSession['savepoints'][number])
       pg.status = 'T'
       return 'ROLLBACK'
     }
   }
 }
 
+/** Rows and changes behind the savepoint are forgotten. */
+function backTo(pg: PgSession, { mark, held }: PgSession['savepoints'][number]): void {
+  const gone = pg.held.splice(held)
+  for (const { rows } of gone.slice(1)) rows.clear()
+  const [first] = gone
+  if (first !== undefined) {
+    pg.transaction.clear()
+    pg.transaction = first.rows
+    pg.session = { ...pg.session, transaction: first.rows }
+  }
+  pg.transaction.backTo(mark)
+}
+
 async function commit(pg: PgSession, statement: Transaction): Promise<string> {
   if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
   const failed = pg.status === 'E'
   await end(pg, !failed, statement)
-  if (failed) pg.transaction.clear()
-  else await storeRows(pg)
+  try {
+    if (!failed) await storeHeld(pg)
+    if (!failed) await storeRows(pg)
+  } finally {
+    forgetRows(pg)
+  }
   return failed ? 'ROLLBACK' : 'COMMIT'
 }
 

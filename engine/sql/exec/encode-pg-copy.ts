@@ -60,11 +60,11 @@ function lineMessage(line: string): Buffer {
 }
 
 function csvField(encoding: PgCopyEncoding): (text: string, forced: boolean) => string {
-  const { delimiter, nullText, quote, escape } = encoding
+  const { delimiter, nullText, quote, quoteEscape } = encoding
   return (text, forced) => {
     const divides = text.includes(delimiter) || text.includes(quote) || /[\n\r]/.test(text)
     if (!forced && !divides && text !== nullText && text !== '\\.') return text
-    const escaped = escape === quote ? text : text.replaceAll(escape, escape + escape)
-    return `${quote}${escaped.replaceAll(quote, escape + quote)}${quote}`
+    const escaped = quoteEscape === quote ? text : text.replaceAll(quoteEscape, quoteEscape + quoteEscape)
+    return `${quote}${escaped.replaceAll(quote, quoteEscape + quote)}${quote}`
   }
 }

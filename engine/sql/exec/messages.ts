@@ -26,7 +26,7 @@ export interface PgCopyEncoding {
   readonly header: boolean
   /** Of csv: around a value, and before a quote within it. */
   readonly quote: string
-  readonly escape: string
+  readonly quoteEscape: string
   /** Columns of csv whose values stand in quotes always. */
   readonly force: { readonly all: boolean; readonly names: readonly string[] }
 }

@@ -115,7 +115,7 @@ test('what cannot be is refused', async () => {
 
 test('CSV becomes the same text however it is cut', () => {
   const form: CsvForm = {
-    ...{ delimiter: ';', quote: "'", escape: "'", nullText: '-', forceNull: [], forceNotNull: [true] },
+    ...{ delimiter: ';', quote: "'", quoteEscape: "'", nullText: '-', forceNull: [], forceNotNull: [true] },
   }
   const csv = Buffer.from("a;'b''c';-\r'x\r\n';-;'-'\r\n-;\\;\t\n\\.\nnothing")
   const expected = "a\tb'c\t\\N\nx\\r\\n\t\\N\t-\n-\t\\\\\t\\t\n"

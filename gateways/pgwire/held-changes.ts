@@ -1,0 +1,147 @@
+// UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN wait for COMMIT: ROLLBACK forgets them. Rows that came before one of
+// them are stored before it is carried out, rows that came behind it after. What an UPDATE or DELETE is going to change is
+// counted when it comes, for its tag.
+//
+// Nothing reads what waits. A statement that may be about it has it carried out before, with a warning: ROLLBACK cannot take
+// it back then. Whether it may is told by the names in its syntax tree; a statement that cannot be counted (UPDATE with
+// FROM) and all other changes of tables take effect at once.
+
+import { demandRight } from '../../engine/base/rights.js'
+import type { ParsedStatement } from '../../engine/engine.js'
+import type { HeldChange, PgSession, RunOptions } from './context.js'
+import { parametersOf, runInEngine, tagOf, timeoutOf } from './run-engine.js'
+import { PgError } from './sqlstate.js'
+import { carryOutHeld } from './transaction.js'
+
+type Statement = ParsedStatement['statement']
+type TableName = Of<'update'>['table']
+type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
+type Changes = Of<'update' | 'delete' | 'truncate' | 'drop table'>
+
+const tags = {
+  update: 'UPDATE',
+  delete: 'DELETE',
+  truncate: 'TRUNCATE TABLE',
+  'drop table': 'DROP TABLE',
+} as const satisfies Record<Changes['kind'], string>
+const heldMax = 1000
+const heldBytesMax = 32 * 1024 * 1024
+
+/** About the session, or looked at when what they name runs. */
+const unrelated: ReadonlySet<Statement['kind']> = new Set([
+  ...(['transaction', 'set', 'reset', 'deallocate', 'discard', 'prepare', 'execute', 'fetch', 'close'] as const),
+  ...(['no operation', 'empty'] as const),
+])
+
+/** Carries out what waits and may matter to the statement. Null: there is nothing. */
+export function carryOutBefore(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
+  if (pg.held.length === 0 || unrelated.has(statement.kind)) return null
+  if (!isTouched(pg.held, statement)) return null
+  return carryOutHeld(pg)
+}
+
+function isTouched(held: readonly HeldChange[], statement: Statement): boolean {
+  const names = new Set<string>()
+  gatherNames(statement, names)
+  const isInsert = statement.kind === 'insert' && statement.source.kind === 'rows'
+  return held.some(({ tables, assigned, keepsTables }) => {
+    // Its rows are stored behind it.
+    if (isInsert) return !keepsTables
+    if (tables === null || !keepsTables) return true
+    if (![...tables].some((table) => names.has(table))) return false
+    // Rows that are chosen by columns that an UPDATE leaves as they are.
+    return !isPlainUpdate(statement) || assigned === null || wherePicks(statement.where, assigned)
+  })
+}
+
+function isPlainUpdate(statement: Statement): statement is Of<'update'> {
+  if (statement.kind !== 'update') return false
+  const { from, joins, commonTables, declarations } = statement
+  return from === null && joins.length + commonTables.length + declarations.length === 0
+}
+
+function wherePicks(where: unknown, columns: ReadonlySet<string>): boolean {
+  const names = new Set<string>()
+  gatherNames(where, names)
+  return [...columns].some((column) => names.has(column)) || names.has('select')
+}
+
+/** Every text in a piece of the syntax tree: names are among them. */
+function gatherNames(node: unknown, names: Set<string>): void {
+  if (typeof node === 'string') names.add(node.toLowerCase())
+  else if (typeof node === 'object' && node !== null) for (const part of Object.values(node)) gatherNames(part, names)
+}
+
+/** Keeps the change for COMMIT; answers its tag. Null: it cannot wait. */
+export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> | null {
+  const { statement } = parsed
+  if (pg.status !== 'T' || !mayWait(statement) || pg.held.length >= heldMax || pg.transaction.adopted > 0) return null
+  if (pg.held.reduce((sum, { rows }) => sum + rows.bytes, pg.transaction.bytes) > heldBytesMax) return null
+  if (!tablesOf(statement).some(({ name }) => pg.engine.tableExists(name))) return null
+  return holding(pg, parsed, statement, options)
+}
+
+function mayWait(statement: Statement): statement is Changes {
+  if (statement.kind === 'truncate' || statement.kind === 'drop table' || statement.kind === 'delete') return true
+  return isPlainUpdate(statement)
+}
+
+async function holding(
+  pg: PgSession,
+  parsed: ParsedStatement,
+  statement: Changes,
+  options: RunOptions,
+): Promise<string> {
+  demandRight(pg.session, 'write', statement.position)
+  const oids = options.types.map(({ oid }) => oid)
+  // Binds it, so that what is wrong with it is said now.
+  pg.engine.describe(parsed, pg.session, oids)
+  const rows = 'table' in statement ? await countOf(pg, parsed, statement, options) : 0
+  const { transaction } = pg
+  const names = tablesOf(statement).map(({ name }) => name.toLowerCase())
+  pg.held.push({
+    rows: transaction,
+    tables: transaction.rows === 0 ? new Set(names) : null,
+    assigned: statement.kind === 'update' ? assignedBy(statement) : null,
+    keepsTables: statement.kind !== 'drop table',
+    run: () => runInEngine(pg, parsed, options),
+  })
+  pg.transaction = pg.engine.begin()
+  pg.session = { ...pg.session, transaction: pg.transaction }
+  return tagOf(tags[statement.kind], rows)
+}
+
+function tablesOf(statement: Changes): readonly TableName[] {
+  return 'table' in statement ? [statement.table] : statement.tables
+}
+
+function assignedBy({ assignments }: Of<'update'>): ReadonlySet<string> {
+  return new Set(assignments.map(({ column }) => column.name.toLowerCase()))
+}
+
+/** The rows that it is about, its transaction's among them. */
+async function countOf(
+  pg: PgSession,
+  parsed: ParsedStatement,
+  { table, alias, where }: Of<'update' | 'delete'>,
+  options: RunOptions,
+): Promise<number> {
+  const [counting] = pg.engine.parse('select 1')
+  const query = counting?.statement
+  if (query?.kind !== 'query' || query.body.kind !== 'select') throw new PgError('XX000', 'rows cannot be counted')
+  const { position } = table
+  const from = { kind: 'table', position, columnAliases: [], timestamp: null, table, alias } as const
+  const statement = { ...query, body: { ...query.body, from, where } }
+  // As if it were a part of the text: its plan is not that of the text.
+  const counted = { ...parsed, start: statement.position, end: statement.position, statement }
+  const running = new AbortController()
+  pg.running = running
+  const result = await pg.engine.execute(parsed.text, {
+    ...{ session: pg.session, parsed: counted, encoding: { kind: 'count' } },
+    ...{ parameters: parametersOf(options), skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
+    ...{ columns: null, timeoutMs: timeoutOf(pg), signal: running.signal, explain: false },
+  })
+  if (result.kind !== 'rows') throw new PgError('XX000', 'rows cannot be counted')
+  for await (const _ of result.blocks);
+  return (await result.summary).rows
+}

@@ -1,0 +1,137 @@
+// Goal: UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN wait for COMMIT with exact counts; ROLLBACK and ROLLBACK TO
+// forget them; rows and changes are stored in their order; what reads them has them carried out before, and says so.
+
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { TestServer } from '../../support/server.js'
+
+const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+let client: pg.Client
+let other: pg.Client
+const warnings: string[] = []
+
+beforeAll(async () => {
+  await server.start()
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  const address = { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+  client = new pg.Client(address)
+  other = new pg.Client(address)
+  await client.connect()
+  await other.connect()
+  client.on('notice', ({ message }) => warnings.push(message ?? ''))
+})
+
+beforeEach(async () => {
+  await client.query('rollback')
+  for (const table of ['h', 'k']) {
+    await client.query(`drop table if exists ${table}`)
+    await client.query(`create table ${table} (ts timestamp, id int, v int) timestamp(ts) partition by day`)
+    await client.query(
+      `insert into ${table} values ('2024-01-01', 1, 10), ('2024-01-02', 2, 20), ('2024-01-03', 3, 30)`,
+    )
+  }
+  warnings.length = 0
+})
+
+afterAll(async () => {
+  await client?.end()
+  await other?.end()
+  await server.remove()
+})
+
+async function values(by: pg.Client, table = 'h'): Promise<number[]> {
+  return (await by.query(`select v from ${table}`)).rows.map(({ v }: { v: number }) => v)
+}
+
+test('ROLLBACK forgets changes, COMMIT carries them out', async () => {
+  const changes: readonly (readonly [sql: string, command: string, count: number | null, after: number[]])[] = [
+    ['update h set v = v + 1 where id >= 2', 'UPDATE', 2, [10, 21, 31]],
+    ['delete from h where v = 21', 'DELETE', 1, [10, 31]],
+    ['truncate table h', 'TRUNCATE', null, []],
+  ]
+  for (const [sql, command, count, after] of changes) {
+    const before = await values(other)
+    for (const end of ['rollback', 'commit']) {
+      await client.query('begin')
+      expect(await client.query(sql), sql).toMatchObject({ command, rowCount: count })
+      expect(await values(other), sql).toEqual(before)
+      await client.query(end)
+      expect(await values(other), `${sql}; ${end}`).toEqual(end === 'commit' ? after : before)
+    }
+  }
+  await client.query('begin; drop table h; rollback')
+  expect(await values(other)).toEqual([])
+  await client.query('begin; drop table h; commit')
+  await expect(other.query('select * from h')).rejects.toMatchObject({ code: '42P01' })
+  expect(warnings).toEqual([])
+})
+
+test('rows and changes are stored in their order', async () => {
+  await client.query('begin')
+  await client.query("insert into h values ('2024-01-04', 4, 40)")
+  expect((await client.query('update h set v = $1 where id = $2', [41, 4])).rowCount).toBe(1)
+  await client.query("insert into h values ('2024-01-05', 4, 42)")
+  await client.query('update k set v = 0 where id = 1')
+  await client.query("insert into k values ('2024-01-05', 1, 50)")
+  await client.query('commit')
+  expect(await values(other)).toEqual([10, 20, 30, 41, 42])
+  expect(await values(other, 'k')).toEqual([0, 20, 30, 50])
+})
+
+test('updates of one table wait together when they choose rows by other columns', async () => {
+  await client.query('begin')
+  for (const id of [1, 2]) {
+    expect((await client.query('update h set v = -$1 where id = $1', [id])).rowCount).toBe(1)
+  }
+  expect(warnings).toEqual([])
+  await client.query('rollback')
+  expect(await values(other)).toEqual([10, 20, 30])
+})
+
+test('what reads a change has it carried out, and says so', async () => {
+  await client.query('begin')
+  await client.query('update h set v = 0 where id = 1')
+  expect(await values(client, 'k')).toEqual([10, 20, 30])
+  expect(warnings).toEqual([])
+  expect(await values(client)).toEqual([0, 20, 30])
+  expect(warnings).toEqual([expect.stringContaining('ROLLBACK cannot take them back')])
+  expect((await client.query('delete from h where v = 0')).rowCount).toBe(1)
+  await client.query('rollback')
+  expect(warnings.slice(1)).toEqual([expect.stringContaining('stays'), expect.stringContaining('not taken back')])
+  expect(await values(other)).toEqual([0, 20, 30])
+  await client.query('begin; drop table h; create table h (ts timestamp, v int) timestamp(ts); commit')
+  expect(await values(other)).toEqual([])
+  await client.query('begin; drop table h')
+  await expect(client.query("insert into h values ('2024-01-01', 1)")).rejects.toMatchObject({ code: '42P01' })
+})
+
+test('ROLLBACK TO forgets the changes behind its savepoint', async () => {
+  await client.query('begin')
+  await client.query('update h set v = 11 where id = 1')
+  await client.query("insert into h values ('2024-01-04', 4, 40)")
+  await client.query('savepoint a')
+  await client.query("insert into h values ('2024-01-05', 5, 50)")
+  await client.query('delete from k')
+  await client.query("insert into h values ('2024-01-06', 6, 60)")
+  await client.query('rollback to a')
+  await client.query("insert into h values ('2024-01-07', 7, 70)")
+  await client.query('commit')
+  expect(await values(other)).toEqual([11, 20, 30, 40, 70])
+  expect(await values(other, 'k')).toEqual([10, 20, 30])
+})
+
+test('what is wrong with a change is said at once', async () => {
+  for (const [sql, code] of [
+    ['update h set nope = 1', '42703'],
+    ['delete from nope', '42P01'],
+    ['update h set v = 1 where nope = 2', '42703'],
+    ['drop table nope', '42P01'],
+    ['truncate table nope', '42P01'],
+  ] as const) {
+    await client.query('begin')
+    await expect(client.query(sql), sql).rejects.toMatchObject({ code })
+    await client.query('rollback')
+  }
+  await client.query('begin read only')
+  await expect(client.query('delete from h')).rejects.toMatchObject({ code: '25006' })
+})
