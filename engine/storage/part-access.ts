@@ -68,6 +68,11 @@ export interface PartAccess {
    * behind it: packed it takes a fraction of the cache. False, and nothing is written: pin() it.
    */
   unpack(part: PartHandle, columnId: number, page: number, target: number): boolean
+  /**
+   * Decodes a page past the cache, to the room that is asked for: what is read once as a whole need not drive out what is
+   * read often. False, and nothing is written, when the cache has it or has to keep what it points into: pin() it.
+   */
+  decode(part: PartHandle, columnId: number, page: number, room: (bytes: number) => number): boolean
   /** The zone map of a column that has one (integers, timestamps, floating point, symbols by null count only). */
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined
   /** The page as it lies in the file; undefined when the part has no such column, or this access only reads memory. */

@@ -191,6 +191,16 @@ class PartReader implements PartAccess {
     return true
   }
 
+  decode(part: PartHandle, columnId: number, page: number, room: (bytes: number) => number): boolean {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const dictionaryTexts = column?.metadata.dictionary && opened.mappings.get(columnId)?.conversion === 'text'
+    if (column === undefined || dictionaryTexts) return false
+    if (this.cache.has({ partId: opened.descriptor.id, columnId, page })) return false
+    this.loadPage(opened, column, columnId, page, room)
+    return true
+  }
+
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)

@@ -1,11 +1,13 @@
-// Operator: a whole table as text, made by several threads. A chunk is so many rows of the table in their order; the lead
-// writes its own chunk at once while all before it have been written, and what other chunks gave in the order of the chunks.
+// Operator: a whole table as text, made by several threads. A chunk is so many rows of the table in their order, a page at
+// least unless its rows are long, so that one thread alone unpacks a page; the lead writes its own chunk at once while all
+// before it have been written, and what other chunks gave in the order of the chunks.
 //
 //   result   count of blocks u32 | of each: address u32, bytes u32, rows that end in it u32
 //
 // The first rows are encoded before there are chunks: they leave at once, and tell how long a row is. A thread holds a few
 // chunks that were not written yet and no more, so a slow reader stops all.
 
+import { pageRowsMax } from '../../base/limits.js'
 import type { Plan } from '../plan/plan.js'
 import { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
@@ -13,15 +15,15 @@ import { type TextForm, TextRows } from './encode-text.js'
 import type { EncoderOptions, RowWindow } from './encoder.js'
 import type { QuerySpace } from './query-space.js'
 import { type ChunkWorker, LeadRun, type ShareDetails, type Sharing } from './share.js'
-import { listPieces } from './share-pieces.js'
-import type { Operator, Pull } from './vector.js'
+import { cutRows, listPieces } from './share-pieces.js'
+import { batchRowsMax, type Operator, type Pull } from './vector.js'
 import { NumberedRows, type NumberedScan, numberedScan, wholeScanOf } from './whole-scan.js'
 
 /** Rows that the lead encodes before it shares. */
 const probeRows = 2048
-const stepRows = 2048
-const chunkBytes = 4 * 1024 * 1024
-const chunkRowsMax = 65_536
+const stepRowsMax = batchRowsMax / 2
+const chunkBytes = 8 * 1024 * 1024
+const chunkRowsMax = pageRowsMax
 const heldMax = 3
 
 /** A block of finished text. */
@@ -43,7 +45,7 @@ export function sharedText(
   const sharing = context.sharing
   const scan = sharing === undefined || sharing.helpers === 0 ? undefined : numberedScan(context, plan)
   if (sharing === undefined || scan === undefined) return undefined
-  const rows = new NumberedRows(context, scan)
+  const rows = new NumberedRows(context, scan, 'once')
   const first = Math.min(rows.count, window.skip)
   const end = Math.min(rows.count, window.skip + window.rowsMax)
   if (end - first <= probeRows + sharing.chunkRowsMin / 4) return undefined
@@ -57,12 +59,13 @@ export function sharedText(
       return { rows: told, vectors: [] }
     }
     if (lead !== null) return lead.pull()
-    if (rows.row < first + probeRows) return rows.take(Math.min(stepRows, first + probeRows - rows.row))
+    if (rows.row < first + probeRows) return rows.take(first + probeRows - rows.row)
     rows.release()
     const width = Math.max(1, text.rows.bytes / probeRows)
     const chunkRows = Math.max(1, Math.min(chunkRowsMax, sharing.chunkRowsMin, Math.floor(chunkBytes / width)))
     const range = { first: rows.row, end, all: rows.count }
-    lead = leadText(options, sharing, { plan, scan, range, chunkRows, form: text.form, live: text.rows, give })
+    const live = { text: text.rows, read: rows }
+    lead = leadText(options, sharing, { plan, scan, range, chunkRows, form: text.form, live, give })
     return 'working'
   }
   context.onEnd(() => rows.release())
@@ -75,7 +78,7 @@ interface LeadText {
   readonly range: { readonly first: number; readonly end: number; readonly all: number }
   readonly chunkRows: number
   readonly form: TextForm
-  readonly live: TextRows
+  readonly live: { readonly text: TextRows; readonly read: NumberedRows }
   readonly give: (block: TextBlock) => void
 }
 
@@ -86,7 +89,7 @@ function leadText({ context, columns }: EncoderOptions, sharing: Sharing, lead: 
   const run = new LeadRun(context.memory, sharing, {
     plan,
     worker,
-    chunks: Math.ceil((range.end - range.first) / chunkRows),
+    chunks: worker.chunks,
     details: () => ({ pieces: listPieces(scan.pieces), chunkPieces: chunkRows, counts: null, range }),
     merge: (result) => {
       for (const block of blocksOf(context, result)) give(block)
@@ -125,8 +128,8 @@ export function helpText(
 
 interface ChunkOptions extends Pick<LeadText, 'scan' | 'range' | 'chunkRows' | 'form'> {
   readonly columns: EncoderOptions['columns']
-  /** Of the lead: what writes to the reader. */
-  readonly live: TextRows | null
+  /** Of the lead: what writes to the reader, and what has read the first rows. */
+  readonly live: { readonly text: TextRows; readonly read: NumberedRows } | null
 }
 
 class TextChunks implements ChunkWorker {
@@ -136,6 +139,9 @@ class TextChunks implements ChunkWorker {
   readonly #context: ExecContext
   readonly #options: ChunkOptions
   readonly #rows: NumberedRows
+  readonly #cuts: readonly number[]
+  /** The reader's window is looked at between steps. */
+  readonly #stepRows: number
   readonly #writer: ByteWriter
   readonly #collected: TextRows
   readonly #results = new Map<number, QuerySpace>()
@@ -147,7 +153,11 @@ class TextChunks implements ChunkWorker {
   constructor(context: ExecContext, options: ChunkOptions) {
     this.#context = context
     this.#options = options
-    this.#rows = new NumberedRows(context, options.scan)
+    const { scan, range, chunkRows } = options
+    const whole = chunkRows >= pageRowsMax
+    this.#rows = (whole ? options.live?.read : undefined) ?? new NumberedRows(context, scan, whole ? 'once' : 'kept')
+    this.#stepRows = Math.max(1, Math.min(stepRowsMax, chunkRows >>> 3))
+    this.#cuts = cutRows(scan.pieces, range, chunkRows)
     this.#writer = new ByteWriter(context.memory, {
       open: (bytes) => this.#ownSpace().take(bytes),
       close: (address, bytes, rows) => this.#blocks.push({ address, bytes, rows }),
@@ -162,23 +172,24 @@ class TextChunks implements ChunkWorker {
     })
   }
 
+  get chunks(): number {
+    return this.#cuts.length - 1
+  }
+
   rowsOf(chunk: number): number {
-    const { first, end } = this.#options.range
-    const { chunkRows } = this.#options
-    return Math.min(chunkRows, end - first - chunk * chunkRows)
+    return (this.#cuts[chunk + 1] as number) - (this.#cuts[chunk] as number)
   }
 
   begin(chunk: number): void {
     this.#abandon()
-    const { range, chunkRows, live } = this.#options
-    this.#text = live !== null && chunk === this.merged ? live : this.#collected
-    const first = range.first + chunk * chunkRows
-    this.#rowEnd = first + this.rowsOf(chunk)
-    this.#rows.seek(first)
+    const { live } = this.#options
+    this.#text = live !== null && chunk === this.merged ? live.text : this.#collected
+    this.#rowEnd = this.#cuts[chunk + 1] as number
+    this.#rows.seek(this.#cuts[chunk] as number)
   }
 
   step(): boolean {
-    const batch = this.#rows.take(Math.min(stepRows, this.#rowEnd - this.#rows.row))
+    const batch = this.#rows.take(Math.min(this.#stepRows, this.#rowEnd - this.#rows.row))
     this.#text.rows(batch, 0, batch.rows)
     return this.#rows.row < this.#rowEnd
   }

@@ -79,7 +79,11 @@ export class DenseChunks implements ChunkWorker {
     const { fragment, firsts, inputs, keys, scan, groups } = query
     this.#context = context
     this.#query = query
-    this.#reader = new SliceReader(context, { ...scan, filter: null }, query.pieces.length >= longScanPieces)
+    this.#reader = new SliceReader(
+      context,
+      { ...scan, filter: null },
+      query.pieces.length >= longScanPieces ? 'long' : 'kept',
+    )
     this.#block = context.space.keep(fragment.blockBytes)
     this.#firstBlock = context.space.keep(firsts.blockBytes)
     this.#firstState = keys.length === 0 ? 0 : context.space.keep(firsts.stateBytes(groups))

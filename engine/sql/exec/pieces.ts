@@ -35,6 +35,8 @@ export interface Piece {
   texts(columnId: number): CodedTexts | undefined
   /** Writes a column of few different values to a target of a page's room; false, and nothing is written: column(). */
   unpack(columnId: number, target: number): boolean
+  /** Decodes a column to a room of the caller's, when nobody else is likely to read it; false: column(). */
+  decode(columnId: number, room: (bytes: number) => number): boolean
   /** The column as it lies in a file; undefined where there is none, or rows lie otherwise. */
   stored(columnId: number): StoredPage | undefined
   /** NULLs of the column where they are known without reading it. */
@@ -183,6 +185,11 @@ class PagePiece implements Piece {
     return this.#access.unpack(this.#handle, columnId, this.index, target)
   }
 
+  decode(columnId: number, room: (bytes: number) => number): boolean {
+    if (this.#pinned?.has(columnId) === true) return false
+    return this.#access.decode(this.#handle, columnId, this.index, room)
+  }
+
   stored(columnId: number): StoredPage | undefined {
     return this.#access.stored(this.#handle, columnId, this.index)
   }
@@ -227,6 +234,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
     texts: (columnId) => piece.texts(columnId),
     unpack: (columnId, target) => piece.unpack(columnId, target),
+    decode: (columnId, room) => piece.decode(columnId, room),
     stored: (columnId) => piece.stored(columnId),
     nulls: (columnId) => piece.nulls(columnId),
     bounds: (columnId) => piece.bounds(columnId),
@@ -280,6 +288,7 @@ function blockPiece(
     column: (columnId) => blockColumn(memory, block, columnId),
     pick: () => false,
     unpack: () => false,
+    decode: () => false,
     texts: () => undefined,
     stored: () => undefined,
     nulls: () => undefined,

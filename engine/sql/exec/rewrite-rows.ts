@@ -92,6 +92,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     pick: (packed, index, first, count, target) => parts.pick(packed, index, first, count, target),
     pinCodes: (part, columnId, page) => parts.pinCodes(part, columnId, page),
     unpack: (part, columnId, page, target) => parts.unpack(part, columnId, page, target),
+    decode: () => false,
     statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
     stored: () => undefined,
     forget: () => {},

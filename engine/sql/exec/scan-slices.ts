@@ -7,6 +7,7 @@ import { type DataType, widthOf } from '../../types/column-types.js'
 import type { Expression, Plan, PlanColumn, TimeRange } from '../plan/plan.js'
 import { codedColumn } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import { type FillColumn, PageColumns } from './page-columns.js'
 import { covers, type Piece } from './pieces.js'
 import { compileFilter, type RowFilter } from './row-filter.js'
 import { Gathered, selectRows } from './selection.js'
@@ -48,8 +49,18 @@ export const sparseShare = 16
 /** A scan of fewer pieces finds them decoded when it comes again: small queries count microseconds. */
 export const longScanPieces = 16
 const symbolBytes = 4
-/** What a reader of a page may touch behind it. */
-const readAheadBytes = 128
+
+/**
+ * How a scan reads pages. `kept`: as others may ask for them, too. `long`: many pieces one behind the other, symbols need
+ * not be kept decoded. `once`: all of every piece, and nobody else is likely to.
+ */
+export type PageReads = 'kept' | 'long' | 'once'
+
+const fills: Record<PageReads, FillColumn | null> = {
+  kept: null,
+  long: (piece, columnId, room) => piece.unpack(columnId, room(piece.rows * symbolBytes)),
+  once: (piece, columnId, room) => piece.decode(columnId, room),
+}
 
 /** Rows [from, to) of a piece. */
 export interface Slice {
@@ -64,13 +75,13 @@ export class SliceReader {
   readonly #filter: RowFilter | null
   readonly #gathered: Gathered
   readonly #wanted: WantedRows | null
-  readonly #unpacked: UnpackedColumns | null
+  readonly #own: PageColumns | null
+  readonly #once: boolean
   readonly #index: number
   readonly #mask: number
   #kept = 0
 
-  /** `goesOn`: many pieces are read once each, one behind the other: symbols need not be kept decoded. */
-  constructor(context: ExecContext, shape: ScanShape, goesOn = false, wanted: WantedRows | null = null) {
+  constructor(context: ExecContext, shape: ScanShape, reads: PageReads = 'kept', wanted: WantedRows | null = null) {
     this.#context = context
     this.#shape = shape
     const dictionaries = new Map(shape.snapshot.version.dictionaries)
@@ -84,7 +95,9 @@ export class SliceReader {
           })
     this.#gathered = new Gathered(context, shape.types)
     this.#wanted = wanted
-    this.#unpacked = goesOn ? new UnpackedColumns(context) : null
+    this.#once = reads === 'once'
+    const fill = fills[reads]
+    this.#own = fill === null ? null : new PageColumns(context, fill)
     this.#index = context.space.take(batchRowsMax * 4)
     this.#mask = context.space.take(batchRowsMax)
   }
@@ -121,10 +134,10 @@ export class SliceReader {
     const { space } = this.#context
     const type = this.#shape.types[column] as DataType
     const columnId = this.#shape.columnIds[column] as number
-    const coded = codedColumn(piece, columnId, type, from)
+    const coded = this.#once ? undefined : codedColumn(piece, columnId, type, from)
     if (coded !== undefined) return coded
-    const unpacked = type.name === 'SYMBOL' ? (this.#unpacked?.column(piece, columnId) ?? 0) : 0
-    const address = unpacked === 0 ? piece.column(columnId) : unpacked
+    const own = this.#once || type.name === 'SYMBOL' ? (this.#own?.column(piece, columnId) ?? 0) : 0
+    const address = own === 0 ? piece.column(columnId) : own
     return {
       type,
       address: address === 0 ? (pages ? space.pageOfNulls(type) : space.nulls(type)) : address + from * widthOf(type),
@@ -212,32 +225,6 @@ export class SliceReader {
       }
     }
     return this.#mask
-  }
-}
-
-/** Columns of the last piece that were unpacked for it. */
-class UnpackedColumns {
-  readonly #context: ExecContext
-  readonly #areas = new Map<number, { address: number; readonly rows: number; piece: Piece; done: boolean }>()
-
-  constructor(context: ExecContext) {
-    this.#context = context
-  }
-
-  /** 0: the piece has the column at an address of its own. */
-  column(piece: Piece, columnId: number): number {
-    let area = this.#areas.get(columnId)
-    if (area === undefined || area.piece !== piece) {
-      if (area === undefined || area.rows < piece.rows) {
-        const { space } = this.#context
-        if (area !== undefined) space.give(area.address)
-        area = { address: space.take(piece.rows * symbolBytes + readAheadBytes), rows: piece.rows, piece, done: false }
-        this.#areas.set(columnId, area)
-      }
-      area.piece = piece
-      area.done = piece.unpack(columnId, area.address)
-    }
-    return area.done ? area.address : 0
   }
 }
 

@@ -13,7 +13,8 @@ export function scanOperator(
   chosen: readonly Piece[] | null = null,
   wanted: WantedRows | null = null,
 ): Operator {
-  const reader = new SliceReader(context, shape, chosen !== null && chosen.length >= longScanPieces / 4, wanted)
+  const long = chosen !== null && chosen.length >= longScanPieces / 4
+  const reader = new SliceReader(context, shape, long ? 'long' : 'kept', wanted)
   let pieces = chosen
   let slices: Slice[] = []
   let nextPiece = 0

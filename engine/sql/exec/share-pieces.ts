@@ -44,3 +44,30 @@ function alike(piece: Piece, list: PieceList, at: number): Piece {
   if (piece.sorted === sorted && piece.minTs === minTs && piece.maxTs === maxTs) return piece
   return changedPiece(piece, { minTs, maxTs, sorted })
 }
+
+/**
+ * Cuts the rows [first, end) of the pieces, in their order, into chunks of at most so many: the first row of each, and the
+ * end. Pieces stay whole where they can; longer ones are cut evenly.
+ */
+export function cutRows(
+  pieces: readonly Pick<Piece, 'rows'>[],
+  { first, end }: { readonly first: number; readonly end: number },
+  rowsMax: number,
+): number[] {
+  const cuts = [first]
+  let cut = first
+  let pieceEnd = 0
+  for (const { rows } of pieces) {
+    const from = Math.max(first, pieceEnd)
+    pieceEnd += rows
+    const to = Math.min(end, pieceEnd)
+    if (to <= from) continue
+    if (from > cut && to - cut > rowsMax) cuts.push(from)
+    cut = cuts.at(-1) as number
+    const parts = Math.ceil((to - cut) / rowsMax)
+    for (let part = 1; part < parts; part++) cuts.push(cut + Math.floor(((to - cut) * part) / parts))
+    cut = cuts.at(-1) as number
+  }
+  if (end > first) cuts.push(end)
+  return cuts
+}

@@ -254,6 +254,7 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
     pick: (packed, index, first, count, target) => access.pick(packed, index, first, count, target),
     pinCodes: (part, columnId, page) => access.pinCodes(part, columnId, page),
     unpack: (part, columnId, page, target) => access.unpack(part, columnId, page, target),
+    decode: () => false,
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
     stored: () => undefined,
     forget: (partIds) => access.forget(partIds),

@@ -77,6 +77,7 @@ function gatheredPiece(
     column,
     pick: () => false,
     unpack: () => false,
+    decode: () => false,
     texts: () => undefined,
     stored: () => undefined,
     release,

@@ -4,7 +4,7 @@
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { covers, type Piece } from './pieces.js'
-import { type ScanShape, SliceReader, scanShape } from './scan-slices.js'
+import { type PageReads, type ScanShape, SliceReader, scanShape } from './scan-slices.js'
 import { type PieceList, pickPieces } from './share-pieces.js'
 import type { Vector } from './vector.js'
 import { scanRuns } from './zones.js'
@@ -87,8 +87,8 @@ export class NumberedRows {
   #piece = 0
   #row = 0
 
-  constructor(context: ExecContext, { shape, pieces }: NumberedScan) {
-    this.reader = new SliceReader(context, shape)
+  constructor(context: ExecContext, { shape, pieces }: NumberedScan, reads: PageReads = 'kept') {
+    this.reader = new SliceReader(context, shape, reads)
     this.#pieces = pieces
     let first = 0
     this.#firsts = pieces.map(({ rows }) => {

@@ -63,6 +63,7 @@ export const noParts: PartAccess = {
   pick: () => {},
   pinCodes: () => undefined,
   unpack: () => false,
+  decode: () => false,
   stored: () => undefined,
   statistics: () => undefined,
   forget: () => {},
