@@ -268,7 +268,10 @@ function closingQuote(text: string, from: number): number {
   return -1
 }
 
-const longSymbols = ['<<=', '>>=', '<<', '>>', '<=', '>=', '<>', '!=', '!~', '||', '::', ':=', '==', '->']
+const longSymbols = [
+  ...['<<=', '>>=', '<<', '>>', '<=', '>=', '<>', '!=', '||', '::', ':=', '==', '->'],
+  ...['!~~*', '!~~', '!~*', '!~', '~~*', '~~', '~*'],
+]
 const symbolsByCode = symbolTable()
 
 function symbolTable(): readonly (readonly string[])[] {

@@ -83,8 +83,30 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
     case 'at':
       return parseAtTimeZone(cursor, left, position)
     default:
-      return parseBinary(cursor, left, word as BinaryOperator, power, position)
+      return parseOperator(cursor, left, word, power, position)
   }
+}
+
+/** PostgreSQL's operators for what is a word here. */
+const operatorWords: ReadonlyMap<string, BinaryOperator> = new Map([
+  ['~~', 'like'],
+  ['!~~', 'not like'],
+  ['~~*', 'ilike'],
+  ['!~~*', 'not ilike'],
+])
+
+function parseOperator(cursor: Cursor, left: Expression, word: string, power: number, position: number): Expression {
+  if (word === '~*' || word === '!~*') return parseRegardlessOfCase(cursor, left, word, position)
+  return parseBinary(cursor, left, operatorWords.get(word) ?? (word as BinaryOperator), power, position)
+}
+
+/** `a ~* b` is `a ~ ('(?i)' || b)`. */
+function parseRegardlessOfCase(cursor: Cursor, left: Expression, word: '~*' | '!~*', position: number): Expression {
+  link(cursor)
+  const pattern = parseRight(cursor, word, equalityPower, position)
+  const flag: Expression = { kind: 'string', position, value: '(?i)' }
+  const right: Expression = { kind: 'binary', position, operator: '||', left: flag, right: pattern }
+  return { kind: 'binary', position, operator: word === '~*' ? '~' : '!~', left, right }
 }
 
 /** `ts at time zone 'Europe/Berlin'` is `to_timezone(ts, 'Europe/Berlin')`. */
@@ -311,7 +333,7 @@ function parseNamedOperator(cursor: Cursor, left: Expression, position: number):
   if (powers.get(operator) === undefined || cursor.kind !== 'symbol') throw unexpectedToken(cursor)
   advance(cursor)
   demand(cursor, ')')
-  return parseBinary(cursor, left, operator as BinaryOperator, equalityPower, position)
+  return parseOperator(cursor, left, operator, equalityPower, position)
 }
 
 function parseSubscript(cursor: Cursor, operand: Expression, position: number): Expression {

@@ -49,16 +49,26 @@ export function parseRename(cursor: Cursor): RenameTable {
 export function parseTruncate(cursor: Cursor): TruncateTable {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, 'table', 'TABLE expected')
+  const { start } = cursor
+  const isNamed = take(cursor, 'table')
+  if (!isNamed && (atEnd(cursor) || cursor.kind === 'symbol')) demand(cursor, 'table', 'TABLE expected')
   const ifExists = takeIfExists(cursor)
   take(cursor, 'only')
   const tables = parseList(cursor, (inner) => parseTableName(inner))
+  // PostgreSQL's tools leave the word TABLE out, and are known by what they write behind the names.
+  if (!takeTruncateMode(cursor) && !isNamed) throw new SqlError('TABLE expected', start)
   const keepSymbolMaps = take(cursor, 'keep')
   if (keepSymbolMaps) {
     demand(cursor, 'symbol')
     demand(cursor, 'maps')
   }
   return { kind: 'truncate', position, ifExists, tables, keepSymbolMaps }
+}
+
+function takeTruncateMode(cursor: Cursor): boolean {
+  const identity = take(cursor, 'restart') || take(cursor, 'continue')
+  if (identity) demand(cursor, 'identity')
+  return take(cursor, 'cascade') || take(cursor, 'restrict') || identity
 }
 
 /** The options of PostgreSQL's VACUUM are read over. */
