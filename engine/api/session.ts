@@ -19,6 +19,8 @@ export interface Session {
   readonly trace?: { on: boolean }
   /** What SET has set, by name in lower case: SHOW, current_setting() and pg_settings read it, set_config() writes it. */
   readonly settings?: Map<string, string>
+  /** set_config(): as SET does it, `local` for the transaction alone; absent: `settings` takes anything. */
+  readonly configure?: (name: string, value: string, local: boolean) => void
   /** Of the connection, for pg_backend_pid(). */
   readonly processId?: number
   /** Its rows are read by the session's statements as if they were stored. */

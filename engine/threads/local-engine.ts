@@ -70,6 +70,7 @@ import { Positions } from './positions.js'
 import type { RunningQuery } from './query-door.js'
 import { Rejects } from './rejects.js'
 import { openTransaction } from './row-transaction.js'
+import { sleepBefore } from './sleep.js'
 import { tableFigures } from './table-figures.js'
 import { UserCatalog } from './user-catalog.js'
 import { demandRoom, guardWrite } from './write-guard.js'
@@ -222,6 +223,7 @@ export class LocalEngine implements Engine {
     const compilerMs = performance.now() - start
     if (planned.kind === 'query') {
       if (planned.explained !== undefined || options.explain) return this.#explain(sql, planned, options, compilerMs)
+      if (planned.sleepMs > 0) await sleepBefore(planned.sleepMs, options)
       return this.#query(sql, planned, options, compilerMs, cached)
     }
     if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)

@@ -14,6 +14,7 @@ import { Inbound } from './inbound.js'
 import { authentication, backendKeyData, errorResponse, type NoticeFields, readyForQuery } from './messages.js'
 import { Outbound } from './outbound.js'
 import { serveSession } from './session.js'
+import { configure } from './session-statements.js'
 import { applySetting, reportedAtStart } from './settings.js'
 import { noticeOf, PgError } from './sqlstate.js'
 import { type CancelRequest, readStartUp, type StartUp } from './start-up.js'
@@ -195,7 +196,7 @@ function openSession(
   const settings = new Map<string, string>()
   const transaction = services.engine.begin()
   connection.application = () => settings.get('application_name') ?? ''
-  return {
+  const pg: PgSession = {
     ...services,
     ...{ options, connection, settings },
     ...streams,
@@ -208,6 +209,7 @@ function openSession(
       settings,
       processId: connection.id,
       transaction,
+      configure: (name, value, local) => configure(pg, name, value, local),
     },
     started: new Map(),
     transaction,
@@ -227,6 +229,7 @@ function openSession(
     skipping: false,
     running: null,
   }
+  return pg
 }
 
 /** Who has been dropped is sent away, who has other rights has them at once. */

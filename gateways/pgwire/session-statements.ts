@@ -37,6 +37,13 @@ export function runSessionStatement(pg: PgSession, statement: Statement): Promis
   }
 }
 
+/** set_config(). */
+export function configure(pg: PgSession, written: string, value: string, local: boolean): void {
+  const name = settingName(written)
+  // Without BEGIN the statement is a transaction of its own.
+  if (!local || pg.block !== null) change(pg, name, [value], local)
+}
+
 function runSet(pg: PgSession, { name: written, values, local }: Of<'set'>): string | null {
   // `set query.trace` and the like are the engine's.
   if (written.includes('.')) return null
@@ -48,13 +55,17 @@ function runSet(pg: PgSession, { name: written, values, local }: Of<'set'>): str
     warn(pg, '25P01', 'SET LOCAL can only be used in transaction blocks')
     return 'SET'
   }
+  change(pg, name, values, local)
+  return 'SET'
+}
+
+function change(pg: PgSession, name: string, values: readonly string[], local: boolean): void {
   if (local || name === 'transaction_read_only') noteLocal(pg, name)
   const changed = applySetting(pg, name, values)
   if (reportedSettings.has(changed.name)) {
     pg.out.put(parameterStatus(reportedSettings.get(changed.name) ?? changed.name, changed.value))
   }
   followReadOnly(pg)
-  return 'SET'
 }
 
 /** Isolation levels are taken, without effect. */

@@ -27,11 +27,12 @@ export interface BindContext {
   readonly processId: number
   /** Settings that set_config() changes. */
   readonly session: Session['settings']
+  readonly configure: NonNullable<Session['configure']> | null
   /** Rows of the session's transaction; null without one. */
   readonly own: OwnRows | null
   depth: number
-  /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. */
-  readonly work: { sources: number; recursions: number }
+  /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. `sleepMs`: pg_sleep(). */
+  readonly work: { sources: number; recursions: number; sleepMs: number }
   /** False once a plan depends on the time, on parameters or on rows made at planning. */
   cacheable: boolean
 }

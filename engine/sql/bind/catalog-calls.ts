@@ -193,12 +193,27 @@ const currentSetting: CatalogCall = ([name, missingOk], call, context) => {
   return constantOf(known?.value ?? null, textType, call.position)
 }
 
-const setConfig: CatalogCall = ([name, value], call, context) => {
+const setConfig: CatalogCall = ([name, value, local], call, context) => {
   const key = constantText(name, call)
   const text = constantText(value, call)
   context.cacheable = false
-  if (key !== null && text !== null) context.session?.set(optionKey(key), text)
+  const isLocal = local !== undefined && isConstant(local) && local.value === true
+  if (key !== null && text !== null) {
+    if (context.configure === null) context.session?.set(optionKey(key), text)
+    else context.configure(optionKey(key), text, isLocal)
+  }
   return constantOf(text, textType, call.position)
+}
+
+const longestSleepSeconds = 2 ** 31 / 1000 - 1
+
+/** The query begins so much later. */
+const sleep: CatalogCall = ([seconds], call, context) => {
+  context.cacheable = false
+  const value = seconds !== undefined && isConstant(seconds) ? Number(seconds.value) : Number.NaN
+  if (!(value <= longestSleepSeconds)) throw new SqlError('pg_sleep takes a number of seconds', call.position)
+  context.work.sleepMs += Math.max(0, value * 1000)
+  return constantOf('', textType, call.position)
 }
 
 const calls: Readonly<Record<string, { readonly counts: readonly number[]; readonly bind: CatalogCall }>> = {
@@ -220,6 +235,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   pg_backend_pid: { counts: [0], bind: processId },
   current_setting: { counts: [1, 2], bind: currentSetting },
   set_config: { counts: [3], bind: setConfig },
+  pg_sleep: { counts: [1], bind: sleep },
 }
 
 /** undefined when the call is none of them, or has another number of arguments. */

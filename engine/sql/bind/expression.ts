@@ -156,6 +156,9 @@ function bindUnary({ operator, operand, position }: ast.UnaryExpression, scope: 
     case '~':
       return scalarCall('~', [value], position, scope.context)
     case 'not': {
+      if (isUntypedNull(value)) {
+        return scalarCall('not', [nullAs(value, dataType('BOOLEAN'), false)], position, scope.context)
+      }
       if (value.type.name !== 'BOOLEAN') {
         throw new SqlError(
           `argument type mismatch for function \`not\` at #1 expected: BOOLEAN, actual: ${typeName(value.type)}`,

@@ -23,6 +23,7 @@ export interface BindOptions {
   readonly settings?: Session['settings']
   readonly processId?: number | undefined
   readonly transaction?: OwnRows | undefined
+  readonly configure?: Session['configure'] | undefined
 }
 
 export function bindContext({
@@ -48,12 +49,13 @@ export function bindContext({
     protocol: rest.protocol ?? 'http',
     processId: rest.processId ?? 0,
     session: settings,
+    configure: rest.configure ?? null,
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
     tables: [],
     subqueries: [],
     commonTables: [],
     depth: 0,
-    work: { sources: 0, recursions: 0 },
+    work: { sources: 0, recursions: 0, sleepMs: 0 },
     cacheable: parameters.length === 0,
   }
 }

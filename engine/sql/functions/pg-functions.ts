@@ -275,6 +275,7 @@ const ofCatalog: ScalarFunction[] = [
     'STRING',
     'Value of an option of the session; with true NULL for unknown ones.',
   ),
+  bound('pg_sleep', ['DOUBLE'], 'STRING', 'The query begins so many seconds later.'),
   bound('set_config', ['TEXT', 'TEXT', 'BOOLEAN'], 'STRING', 'Sets an option of the session; answers the value.'),
 ]
 

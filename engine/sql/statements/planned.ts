@@ -32,6 +32,8 @@ export type PlannedStatement =
       readonly tableNames: readonly string[]
       /** The same text gives the same plan while the tables that it names keep their versions. */
       readonly cacheable: boolean
+      /** pg_sleep(): it begins so much later. */
+      readonly sleepMs: number
       /** Of EXPLAIN, whose rows are words about this query; `query` then is what stands for them until it is known. */
       readonly explained?: Explained
     }

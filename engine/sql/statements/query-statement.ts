@@ -34,6 +34,7 @@ export function planRelation(
     columns,
     tableNames: names,
     cacheable: context.cacheable,
+    sleepMs: context.work.sleepMs,
     ...(explained === undefined ? {} : { explained }),
   }
 }

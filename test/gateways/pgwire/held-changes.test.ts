@@ -135,3 +135,33 @@ test('what is wrong with a change is said at once', async () => {
   await client.query('begin read only')
   await expect(client.query('delete from h')).rejects.toMatchObject({ code: '25006' })
 })
+
+test('set_config is local to its transaction, or not, and is checked as SET is', async () => {
+  const setting = async (): Promise<string> =>
+    (await client.query("select current_setting('application_name') n")).rows[0].n
+  await client.query("select set_config('application_name', 'kept', false)")
+  await client.query('begin')
+  await client.query("select set_config('application_name', 'local', true)")
+  expect(await setting()).toBe('local')
+  await client.query('commit')
+  expect(await setting()).toBe('kept')
+  await client.query("select set_config('application_name', 'alone', true)")
+  expect(await setting()).toBe('kept')
+  await client.query("begin; select set_config('application_name', 'gone', false); rollback")
+  expect(await setting()).toBe('kept')
+  const wrong = client.query("select set_config('statement_timeout', 'x', false)")
+  await expect(wrong).rejects.toMatchObject({ code: '22023' })
+})
+
+test('pg_sleep waits, and ends at its deadline', async () => {
+  const start = performance.now()
+  expect((await client.query('select pg_sleep($1) s, 1 n', [0.05])).rows).toEqual([{ s: '', n: 1 }])
+  expect(performance.now() - start).toBeGreaterThan(45)
+  await client.query('set statement_timeout = 20')
+  await expect(client.query('select pg_sleep(100)')).rejects.toMatchObject({ code: '57014' })
+  await client.query('reset statement_timeout')
+})
+
+test('a parameter behind NOT is a boolean', async () => {
+  expect((await client.query('select 1 where not $1', [false])).rowCount).toBe(1)
+})
