@@ -14,7 +14,6 @@ import type { Message } from './inbound.js'
 import { copyResponse } from './messages.js'
 import { MessageReader } from './reader.js'
 import { PgError } from './sqlstate.js'
-import { nextMessage } from './start-up.js'
 import { boundRows } from './transaction.js'
 
 type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
@@ -80,12 +79,35 @@ function columnsOf({ columns }: Copy, table: TableShape): readonly Column[] {
   return chosen
 }
 
-/** Until the client says that it is done. */
+/** Until the client says that it is done, or somebody ends it: what is sent then is passed over by the session. */
 async function receive(pg: PgSession, sink: Sink): Promise<void> {
+  const stopped: { error: PgError | null } = { error: null }
+  const stop = (reason: string): void => {
+    stopped.error = new PgError('57014', reason)
+    pg.inbound.nudge()
+  }
+  pg.running = { abort: (reason = 'canceling statement due to user request') => stop(reason) }
+  const timeoutMs = Number(pg.settings.get('statement_timeout') ?? 0)
+  const timer = timeoutMs > 0 ? setTimeout(stop, timeoutMs, 'canceling statement due to statement timeout') : null
+  try {
+    await receiveUntil(pg, sink, () => stopped.error)
+  } finally {
+    if (timer !== null) clearTimeout(timer)
+    pg.running = null
+  }
+}
+
+async function receiveUntil({ inbound }: PgSession, sink: Sink, stopped: () => PgError | null): Promise<void> {
   let failure: { readonly error: unknown } | null = null
   for (;;) {
-    const message = pg.inbound.next() ?? (await nextMessage(pg.inbound))
-    if (message === null) throw new PgError('08006', 'the connection ended within COPY')
+    const message = inbound.next()
+    const error = stopped()
+    if (error !== null) throw error
+    if (message === null) {
+      if (inbound.ended) throw new PgError('08006', 'the connection ended within COPY')
+      await inbound.wait()
+      continue
+    }
     if (message.type === codes.done) break
     if (message.type === codes.fail) throw failed(message)
     if (message.type === codes.flush || message.type === codes.sync) continue

@@ -1,6 +1,7 @@
 // Goal: options of COPY mean what they mean to PostgreSQL: quotes, escapes, rules for NULL, headers that have to match,
 // encodings; what cannot be is refused with PostgreSQL's code. CSV becomes the text form however it is cut.
 
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
@@ -13,11 +14,15 @@ import { TestServer } from '../../support/server.js'
 
 const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
 let client: pg.Client
+let host = ''
+let port = 0
 
 beforeAll(async () => {
   await server.start()
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  const [address = '', number = ''] = server.address('postgres').split(':')
+  host = address
+  port = Number(number)
+  client = new pg.Client({ host, port, user: 'admin', password: 'quest', database: 'qdb' })
   await client.connect()
   await client.query('create table c (ts timestamp, s varchar, t varchar, n int) timestamp(ts) partition by day')
 })
@@ -111,6 +116,32 @@ test('what cannot be is refused', async () => {
   }
   await expect(copyIn("csv quote ''''", "2024-01-01,'a")).rejects.toMatchObject({ code: '22P04' })
   expect((await client.query('select count() n from c')).rows).toEqual([{ n: '0' }])
+})
+
+test('COPY FROM ends at a cancel request and at its deadline', async () => {
+  for (const way of ['cancel', 'timeout'] as const) {
+    if (way === 'timeout') await client.query('set statement_timeout = 100')
+    const copying = client.query(copyFrom('copy c (ts, s) from stdin csv'))
+    const failed = new Promise((resolve) => copying.on('error', resolve))
+    copying.write('2024-01-01,a\n')
+    // As libpq does it: over a connection of its own.
+    const request = Buffer.alloc(16)
+    const { processID, secretKey } = client as unknown as { processID: number; secretKey: number }
+    for (const [at, word] of [16, 80_877_102, processID, secretKey].entries()) request.writeInt32BE(word, at * 4)
+    if (way === 'cancel') {
+      const timer = setInterval(
+        () =>
+          connect({ host, port })
+            .on('error', () => {})
+            .end(request),
+        100,
+      )
+      await failed.finally(() => clearInterval(timer))
+    }
+    expect(await failed).toMatchObject({ code: '57014' })
+    await client.query('reset statement_timeout')
+    expect((await client.query('select count() n from c')).rows).toEqual([{ n: '0' }])
+  }
 })
 
 test('CSV becomes the same text however it is cut', () => {
