@@ -32,6 +32,11 @@ export interface RunningQuery {
 /** What a lead tells a query's reader. */
 export type Answer = Exclude<FromQueryThread, { kind: 'share' | 'dismissed' }>
 type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' }>
+/** What came with the end. */
+interface Tail {
+  readonly kind: 'tail'
+  readonly bytes: Uint8Array
+}
 
 export class Running implements RunningQuery {
   readonly queryId: number
@@ -43,6 +48,7 @@ export class Running implements RunningQuery {
   readonly #waiting: Delivered[] = []
   readonly #settle = deferred<QuerySummary>()
   #over: 'no' | 'yes' | Error = 'no'
+  #tail: Tail | null = null
   #news: (() => void) | null = null
   /** Address of the block that the reader looks at, 0 = none. */
   #lent = 0
@@ -66,6 +72,7 @@ export class Running implements RunningQuery {
         break
       case 'end':
         this.#over = 'yes'
+        if (message.tail !== undefined) this.#tail = { kind: 'tail', bytes: message.tail }
         this.#settle.resolve(message)
         break
       case 'error':
@@ -96,6 +103,7 @@ export class Running implements RunningQuery {
 
   get blocks(): AsyncIterable<Uint8Array> {
     return this.#iterate((message) => {
+      if (message.kind === 'tail') return message.bytes
       assert(message.kind === 'block', 'this encoding sends blocks')
       this.#lent = message.address
       return this.#memory.u8.subarray(message.address, message.address + message.bytes)
@@ -110,7 +118,7 @@ export class Running implements RunningQuery {
   }
 
   /** A reader that leaves early cancels the query; blocks that nobody will read are given back. */
-  async *#iterate<T>(open: (message: Delivered) => T): AsyncGenerator<T> {
+  async *#iterate<T>(open: (message: Delivered | Tail) => T): AsyncGenerator<T> {
     try {
       for (;;) {
         const message = await this.#next()
@@ -126,17 +134,23 @@ export class Running implements RunningQuery {
     }
   }
 
-  async #next(): Promise<Delivered | null> {
+  async #next(): Promise<Delivered | Tail | null> {
     for (;;) {
       const message = this.#waiting.shift()
       if (message !== undefined) return message
-      if (this.#over === 'yes') return null
+      if (this.#over === 'yes') return this.#takeTail()
       if (this.#over !== 'no') throw this.#over
       await new Promise<void>((resolve) => {
         this.#news = resolve
       })
       this.#news = null
     }
+  }
+
+  #takeTail(): Tail | null {
+    const tail = this.#tail
+    this.#tail = null
+    return tail
   }
 
   #take(rows: number): void {

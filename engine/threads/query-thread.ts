@@ -26,6 +26,8 @@ const waitingMs = 5
 const starvedMs = 2
 /** Helpers cost about this much before they are of any use. */
 const inviteAfterMs = 0.3
+/** Whoever has less before him is done about when help comes. */
+const inviteForMs = 1
 
 const context = workerContext<QueryThreadOptions, SentToQueryHost, FromQueryHost>()
 const { memory, threadId, options, post } = context
@@ -54,6 +56,7 @@ const queries = new QueryRole({
     threadId,
     helpers: options.queryThreads - 1,
     inviteAfterMs,
+    inviteForMs,
     wake: (other) => wake(memory, other),
   },
 })

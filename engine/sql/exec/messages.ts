@@ -1,5 +1,6 @@
 // What the main thread and a query thread say to each other. Messages travel over a MessagePort; result bytes stay in
-// the shared memory: a block belongs to the main thread from its message on until 'release' names it.
+// the shared memory: a block belongs to the main thread from its message on until 'release' names it. The end of a result
+// that is short travels with its last message instead, because each message wakes a thread.
 
 import type { ErrorRecord } from '../../base/errors.js'
 import type { TableSnapshot } from '../../storage/schema.js'
@@ -119,6 +120,8 @@ export type FromQueryThread =
       readonly cut: boolean
       readonly executeMs: number
       readonly profile?: readonly NodeProfile[]
+      /** Bytes behind the last block: a copy, which nobody gives back. */
+      readonly tail?: Uint8Array
     }
   | { readonly kind: 'error'; readonly queryId: number; readonly error: ErrorRecord }
   | ShareFragment

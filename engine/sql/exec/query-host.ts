@@ -23,6 +23,8 @@ export interface HelperThreads {
   readonly chunkRowsMin?: number
   /** Milliseconds of work after which a fragment calls for help. */
   readonly inviteAfterMs: number
+  /** With less work than this before it a fragment goes on alone. */
+  readonly inviteForMs: number
   readonly wake: (threadId: number) => void
 }
 

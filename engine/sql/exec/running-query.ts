@@ -26,6 +26,14 @@ export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
 
 /** Rows that are encoded before the window is looked at again. */
 const encodeRows = 1024
+/** The last block goes with the last message when it is no longer. */
+const tailBytesMax = 64 * 1024
+
+interface Block {
+  readonly address: number
+  readonly bytes: number
+  readonly rows: number
+}
 
 export class RunningQuery {
   readonly queryId: number
@@ -55,6 +63,9 @@ export class RunningQuery {
   #waitingRows = 0
   /** All rows are encoded; bytes may still have to leave. */
   #exhausted = false
+  #ending = false
+  /** The block that was closed last, once no row follows: what comes behind it may be nothing but the end. */
+  #last: Block | null = null
 
   /** `outstanding`: sizes of posted blocks by address; the owner's, because blocks outlive their query. */
   constructor(host: QueryHost, request: RunQuery, outstanding: Map<number, number>) {
@@ -114,6 +125,8 @@ export class RunningQuery {
   /** Gives everything back but boards; call once, at the end, whatever it was. */
   close(): void {
     for (const release of this.#endings.splice(0)) release()
+    if (this.#last !== null) this.#host.allocator.free(this.#last.address)
+    this.#last = null
     this.#space.freeAll()
   }
 
@@ -129,7 +142,7 @@ export class RunningQuery {
     const sink = {
       open: (bytes: number) => this.#host.allocator.demand(bytes + 64, budgets.queries),
       drop: (address: number) => this.#host.allocator.free(address),
-      close: (address: number, bytes: number, rows: number) => this.#post(address, bytes, rows),
+      close: (address: number, bytes: number, rows: number) => this.#closed({ address, bytes, rows }),
     }
     const writer = new ByteWriter(memory, sink, this.#request.windowBytes)
     this.#encoder = createEncoder(encoding, {
@@ -147,10 +160,33 @@ export class RunningQuery {
     this.#encoder.begin()
   }
 
-  #post(address: number, bytes: number, rows: number): void {
+  #closed(block: Block): void {
+    this.#postLast()
+    this.#last = block
+    if (!this.#ending) this.#postLast()
+  }
+
+  #postLast(): void {
+    if (this.#last === null) return
+    const { address, bytes, rows } = this.#last
+    this.#last = null
     this.#outstanding.set(address, bytes)
     this.#waitingBytes += bytes
     this.#host.post({ kind: 'block', queryId: this.queryId, address, bytes, rows })
+  }
+
+  /** The last block as a copy, when it is short. */
+  #tail(): { readonly tail?: Uint8Array } {
+    if (this.#last === null) return {}
+    const { address, bytes } = this.#last
+    if (bytes > tailBytesMax) {
+      this.#postLast()
+      return {}
+    }
+    this.#last = null
+    const tail = this.#host.memory.u8.slice(address, address + bytes)
+    this.#host.allocator.free(address)
+    return { tail }
   }
 
   #encode(batch: Batch): Progress {
@@ -173,10 +209,14 @@ export class RunningQuery {
   }
 
   #finish(): Progress {
-    if (!this.#exhausted) this.#encoder?.end()
+    if (!this.#exhausted) {
+      this.#ending = true
+      this.#encoder?.end()
+    }
     this.#exhausted = true
     if (this.#encoder?.drain?.() === true) return 'worked'
     const { countAll } = this.#request
+    const tail = this.#tail()
     this.#host.post({
       kind: 'end',
       queryId: this.queryId,
@@ -184,6 +224,7 @@ export class RunningQuery {
       cut: this.#cut,
       executeMs: this.#host.clock.monotonicMs() - this.#startedMs,
       ...this.#profiled(),
+      ...tail,
     })
     return 'ended'
   }

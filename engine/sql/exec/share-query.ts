@@ -23,6 +23,7 @@ export class QuerySharing implements Sharing {
   readonly helpers: number
   readonly chunkRowsMin: number
   readonly inviteAfterMs: number
+  readonly inviteForMs: number
   /** Addresses of boards that helpers may look at. */
   readonly boards: number[] = []
   readonly #host: QueryHost
@@ -35,6 +36,7 @@ export class QuerySharing implements Sharing {
     this.helpers = host.threads?.helpers ?? 0
     this.chunkRowsMin = host.threads?.chunkRowsMin ?? chunkRowsUsual
     this.inviteAfterMs = host.threads?.inviteAfterMs ?? 0
+    this.inviteForMs = host.threads?.inviteForMs ?? 0
   }
 
   nowMs(): number {

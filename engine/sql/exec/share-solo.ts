@@ -9,6 +9,7 @@ export function soloSharing(space: QuerySpace): Sharing {
     helpers: 0,
     chunkRowsMin: chunkRowsUsual,
     inviteAfterMs: 0,
+    inviteForMs: 0,
     nowMs: () => 0,
     wake: () => {},
     board: (bytes) => space.keep(bytes),

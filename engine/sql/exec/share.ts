@@ -27,8 +27,10 @@ export interface Sharing {
   readonly helpers: number
   /** Chunks have about so many rows at least: a chunk costs something, too. */
   readonly chunkRowsMin: number
-  /** A fragment of a plan calls for help when it has worked so long. */
+  /** A fragment of a plan calls for help when it has worked so long, */
   readonly inviteAfterMs: number
+  /** and has so much before it: to join costs time on three threads. */
+  readonly inviteForMs: number
   nowMs(): number
   wake(threadId: number): void
   /** Memory for a board; it stays until no helper looks at it. */
@@ -87,6 +89,7 @@ export class LeadRun {
   #taken = 0
   #invited: boolean
   #startedMs = -1
+  #begun = 0
   #chunkStartedMs = 0
   #longestMs = 0
   #waitingSinceMs = -1
@@ -119,6 +122,7 @@ export class LeadRun {
     this.#chunkStartedMs = this.#sharing.nowMs()
     if (this.#startedMs < 0) this.#startedMs = this.#chunkStartedMs
     this.#waitingSinceMs = -1
+    this.#begun++
     this.#current = chunk
     this.#work.worker.begin(chunk, again)
   }
@@ -137,10 +141,14 @@ export class LeadRun {
   }
 
   #invite(): void {
-    if (this.#sharing.nowMs() - this.#startedMs < this.#sharing.inviteAfterMs) return
-    this.#invited = true
+    const { inviteAfterMs, inviteForMs } = this.#sharing
     const { chunks, plan, details } = this.#work
-    if (chunks - this.#merged > 1) this.#sharing.invite(plan, this.#address, details())
+    const workedMs = this.#sharing.nowMs() - this.#startedMs
+    // At least: the chunk under way has not taken all of its time yet.
+    const leftMs = (workedMs / this.#begun) * (chunks - this.#begun)
+    if (workedMs < inviteAfterMs || leftMs < inviteForMs) return
+    this.#invited = true
+    if (chunks > this.#begun) this.#sharing.invite(plan, this.#address, details())
   }
 
   #mergeNext(): boolean {

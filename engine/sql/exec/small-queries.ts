@@ -150,9 +150,7 @@ export class SmallQueries {
   #take(message: FromQueryThread, { u8 }: SharedMemory): void {
     switch (message.kind) {
       case 'block':
-        this.#bytes += message.bytes
-        if (this.#bytes > resultBytesMax) throw elsewhere
-        this.#blocks.push(Buffer.from(u8.subarray(message.address, message.address + message.bytes)))
+        this.#keep(u8.subarray(message.address, message.address + message.bytes))
         this.#running?.released(message.bytes)
         return
       case 'rows':
@@ -160,11 +158,18 @@ export class SmallQueries {
         this.#running?.taken(message.rows.length)
         return
       case 'end':
+        if (message.tail !== undefined) this.#keep(message.tail)
         this.#end = message
         return
       default:
         throw elsewhere
     }
+  }
+
+  #keep(bytes: Uint8Array): void {
+    this.#bytes += bytes.length
+    if (this.#bytes > resultBytesMax) throw elsewhere
+    this.#blocks.push(Buffer.from(bytes))
   }
 }
 

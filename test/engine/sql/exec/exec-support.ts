@@ -216,6 +216,7 @@ export function runQuery(bench: Bench, query: Query, tables: readonly TestTable[
       }
       if (message.kind === 'error') throw errorFromRecord(message.error)
       if (message.kind !== 'end') continue
+      text += Buffer.from(message.tail ?? []).toString('utf8')
       const usedAfter = allocator.used(budgets.queries)
       if (usedAfter !== usedBefore) throw new Error(`the query kept ${usedAfter - usedBefore} bytes`)
       return { rows, text, end: message }

@@ -45,6 +45,17 @@ function createHost(clock = { ms: 0 }) {
 const used = (): number => bench.allocator.used(budgets.queries)
 
 describe('queries share a thread', () => {
+  test('a short result comes with the end, and nothing has to be given back', () => {
+    const before = used()
+    const { messages, start, untilIdle } = createHost()
+    start(1, sequence(3n))
+    untilIdle()
+    expect(messages.map(({ kind }) => kind)).toEqual(['end'])
+    const [end] = messages
+    expect(end?.kind === 'end' && Buffer.from(end.tail ?? []).toString()).toBe('[1],[2],[3]')
+    expect(used()).toBe(before)
+  })
+
   test('a slow reader parks its own query only', () => {
     const before = used()
     const { role, messages, start, ended, release, untilIdle } = createHost()

@@ -107,7 +107,14 @@ class Threads {
         partAccess: noParts,
         clock: { nowMicros: () => 1e15, monotonicMs: () => this.tick() },
         post: (message) => this.#outbox.push({ threadId, message: structuredClone(message) }),
-        threads: { threadId, helpers: this.#count - 1, chunkRowsMin: 1000, inviteAfterMs: 0, wake: () => {} },
+        threads: {
+          threadId,
+          helpers: this.#count - 1,
+          chunkRowsMin: 1000,
+          inviteAfterMs: 0,
+          inviteForMs: 0,
+          wake: () => {},
+        },
       }),
     )
     const post = (message: ToQueryHost): number => inbox.push(structuredClone(message))
