@@ -32,6 +32,14 @@ export const sqlDepthMax = 200
 export const sqlSourcesMax = 5000
 /** Parts of a statement once its variables are written out. */
 export const sqlPartsMax = 200_000
+/** Joins of one FROM. */
+export const sqlJoinsMax = 500
+/** Queries that one WITH names. */
+export const sqlCommonTablesMax = 5_000
+/** Characters of a regular expression or of a LIKE pattern that needs one: a compiled pattern takes far more. */
+export const patternCharactersMax = 20_000
+/** Characters of texts up to which a call of constants is computed when the statement is planned. */
+export const foldedCharactersMax = 65_536
 /** Rounds of one WITH RECURSIVE, and rows that all of them give. */
 export const recursionRoundsMax = 100_000
 export const recursionRowsMax = 100_000_000
@@ -43,8 +51,10 @@ export const sqlListMax = 1_000_000
 export const ingestBlockBytesMax = 1 * MIB
 /** Terms of AND and OR in one statement; a branch of CASE counts as two. */
 export const sqlTermsMax = 50_000
-/** Links of one chain of other operators (`a + b + c ...`) or of set operations. */
+/** Links of one chain of other operators (`a + b + c ...`). */
 export const sqlChainMax = 1_000
+/** Set operations of one chain. */
+export const sqlSetOperationsMax = 4_000
 /** Tables that one line-protocol request may create. */
 export const newTablesPerRequestMax = 10_000
 /** Columns that one line-protocol request may add to existing and new tables. */

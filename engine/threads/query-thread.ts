@@ -12,6 +12,7 @@ import { pageCodecDefault } from '../storage/part-job.js'
 import { createPartAccess } from '../storage/part-reader.js'
 import { noteActivity } from './activity.js'
 import { CsvRole, isCsvMessage } from './csv-role.js'
+import { heapGuard } from './heap-guard.js'
 import { JobRunner } from './job-runner.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { QueryThreadOptions } from './open-engine.js'
@@ -52,6 +53,7 @@ const queries = new QueryRole({
   clock: systemClock,
   post,
   working: noteActivity(memory, threadId),
+  heapIsFull: heapGuard(() => systemClock.monotonicMs()),
   threads: {
     threadId,
     helpers: options.queryThreads - 1,

@@ -7,6 +7,9 @@ import { type EngineDoor, engineDoor } from './doors.js'
 const terms = 1500
 const numbers = Array.from({ length: terms }, (_, index) => index)
 
+const each = (count: number, part: (index: number) => string, between: string): string =>
+  Array.from({ length: count }, (_, index) => part(index)).join(between)
+
 /** Rows hold x = 1 to 300, v = 'v<x>', s = one of ten symbols. */
 const cases: readonly [string, string, string][] = [
   ['equalities', `select count() from t where ${numbers.map((n) => `x = ${n * 2}`).join(' or ')}`, '[150]'],
@@ -51,6 +54,37 @@ const cases: readonly [string, string, string][] = [
   ['IN', `select count() from t where x in (${numbers.map((n) => n * 2).join()})`, '[150]'],
   ['ANY of a text', `select count() from t where x = any('{${numbers.map((n) => n * 2).join()}}')`, '[150]'],
   [
+    'joins of 50 tables',
+    `select count() from ${each(50, (n) => `t t${n}${n === 0 ? '' : ` on t0.x = t${n}.x`}`, ' join ')}`,
+    '[300]',
+  ],
+  [
+    'all columns of 15 tables',
+    `select t14.v, t1.x from ${each(15, (n) => `t t${n}${n === 0 ? '' : ` on t${n - 1}.x = t${n}.x`}`, ' left join ')} where t0.x = 7`,
+    '["v7",7]',
+  ],
+  [
+    'UNION ALL of 3,000 queries',
+    `select sum(x) from (${each(3000, (n) => `select ${n} x`, ' union all ')})`,
+    '[4498500]',
+  ],
+  ['UNION of 3,000 queries', `select count() from (${each(3000, (n) => `select ${n % 7} x`, ' union ')})`, '[7]'],
+  [
+    'UNION of many types',
+    `select sum(length(x::string)) from (${each(500, (n) => `select ${n === 400 ? "'abc'" : n === 200 ? '1.5' : '10'} x`, ' union all ')})`,
+    '[1800]',
+  ],
+  [
+    'WITH of 3,000 queries',
+    `with ${each(3000, (n) => `c${n} as (select ${n} x)`, ',')} select a.x + b.x from c2999 a cross join c1 b`,
+    '[3000]',
+  ],
+  [
+    'steps without end',
+    'select sum(x) from (select generate_series x from generate_series(0.0, 1e308, 0.5) limit 3)',
+    '[1.5]',
+  ],
+  [
     'ALL of an array',
     `select count() from t where y <> all(array[${numbers.map((n) => `${n * 2}.0`).join()}])`,
     '[150]',
@@ -74,6 +108,27 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     },
     60_000,
   )
+
+  it.each([
+    ['joins', `select 1 from ${each(600, (n) => `t t${n}`, ',')}`, /too many joins \[max=500\]/],
+    ['unions', each(4100, () => 'select 1', ' union all '), /too many set operations \[max=4000\]/],
+    ['WITH', `with ${each(5001, (n) => `c${n} as (select 1)`, ',')} select 1`, /too many queries in WITH \[max=5000\]/],
+    ['a regular expression', `select count() from t where v ~ '${'x'.repeat(20_001)}'`, /pattern is too long/],
+    ['a LIKE pattern', `select count() from t where v like '${'_'.repeat(20_001)}'`, /pattern is too long/],
+    [
+      'texts that grow',
+      `select ${'replace('.repeat(20)}'aaaa'${",'a','aaaa')".repeat(20)}`,
+      /replaced text is too long/,
+    ],
+    [
+      'groups that grow',
+      "select regexp_replace(repeat('a', 1000000), '^(a+)$', '$1$1$1$1$1$1$1$1$1')",
+      /replaced text is too long/,
+    ],
+    ['joined texts', `select ${each(3, () => "repeat('a', 3000000)", '||')}`, /joined text is too long/],
+  ])('%s beyond a limit: its name and nothing else', async (_name, sql, message) => {
+    await expect(door.rows(sql)).rejects.toThrow(message)
+  })
 
   it('wide results', async () => {
     const columns = Array.from({ length: 3000 }, (_, index) => `sum(x + ${index}) c${index}`)

@@ -40,6 +40,7 @@ export interface BindContext {
 /** A name of WITH RECURSIVE within its own query: the rows of the round before. */
 export interface WorkingTable {
   readonly name: string
+  readonly key: string
   readonly id: number
   readonly columns: readonly PlanColumn[]
   /** Set once the query has named it. */

@@ -132,7 +132,8 @@ function withOwnRows(relation: Relation, version: TableVersion, context: BindCon
 
 /** A WITH name sees only the names before it, so that one may hide a table of its own name. */
 function commonTable(name: string, context: BindContext): Relation | undefined {
-  const index = context.commonTables.findLastIndex((table) => table.name.toLowerCase() === name.toLowerCase())
+  const wanted = name.toLowerCase()
+  const index = context.commonTables.findLastIndex(({ key }) => key === wanted)
   const table = context.commonTables[index]
   if (table === undefined) return undefined
   if ('used' in table) {

@@ -2,6 +2,7 @@
 // computed at once.
 
 import { SqlError } from '../../base/errors.js'
+import { foldedCharactersMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
@@ -110,9 +111,15 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
   const volatility = row.volatility ?? 'pure'
   if (volatility !== 'pure') context.cacheable = false
   if (volatility === 'row') return call
+  if (call.args.some(isLong)) return call
   if (call.args.every(isConstant))
     return constantOf(evaluateConstant(call, context.evaluation), call.type, call.position)
   return simplify(call)
+}
+
+/** What a long text takes belongs on a query thread: planning keeps all others waiting. */
+function isLong(argument: Expression): boolean {
+  return isConstant(argument) && typeof argument.value === 'string' && argument.value.length > foldedCharactersMax
 }
 
 /** `x and true`, `x or false`: what a condition keeps when one side is known. */

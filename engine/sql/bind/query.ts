@@ -25,9 +25,10 @@ export function bindQuery(written: ast.Query, context: BindContext): Relation {
 export function withNames(written: ast.Query, context: BindContext, bind: (query: ast.Query) => Relation): Relation {
   const query = substituteDeclarations(written)
   const before = context.commonTables.length
+  const known = new Set<string>()
   for (const table of query.commonTables) {
-    const known = context.commonTables.slice(before).some(({ name }) => name.toLowerCase() === table.name.toLowerCase())
-    if (known) throw new SqlError('duplicate name', table.position)
+    if (known.has(table.key)) throw new SqlError('duplicate name', table.position)
+    known.add(table.key)
     context.commonTables.push(table)
   }
   try {

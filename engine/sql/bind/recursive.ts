@@ -40,7 +40,7 @@ function recursivePlan(
   let columns = named(left.columns, table)
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const id = context.work.recursions++
-    const working: WorkingTable = { name: table.name, id, columns, used: false }
+    const working: WorkingTable = { name: table.name, key: table.key, id, columns, used: false }
     const subqueries = context.subqueries.length
     const step = nested(context, position, () => bindWith(working, right, context))
     if (!working.used) return undefined

@@ -119,7 +119,9 @@ function doubleSeries(start: Constant, end: Constant, step: Constant | undefined
   if (size === 0) throw new SqlError('step cannot be zero', step?.position ?? 0)
   const [first, last] = inOrder(Number(from.value), Number(to.value), size > 0)
   const count = Math.floor((last - first) / size + 1e-9) + 1
-  return series(type, BigInt(Math.max(0, count)), constantOf(first, type, from.position), by, context)
+  const rows = Math.min(Number(sequenceRowsMax), Math.max(0, count))
+  if (Number.isNaN(rows)) throw new SqlError('a finite number is expected', start.position)
+  return series(type, BigInt(rows), constantOf(first, type, from.position), by, context)
 }
 
 function timeSeries(

@@ -5,22 +5,61 @@ import { dataType, sameType } from '../../types/column-types.js'
 import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
+import { type BindContext, nested } from './bind-context.js'
 import { bindExpression } from './expression.js'
 import { isConstant } from './make-call.js'
 import { bindBody, plainRelation } from './query.js'
 import type { Relation } from './scope.js'
 import { castTo, constantOf, convertTo, unify, unionType } from './types.js'
 
-export function bindSetOperation(
-  { operation, all, left, right, position }: ast.SetOperation,
-  context: BindContext,
-): Relation {
+export function bindSetOperation(written: ast.SetOperation, context: BindContext): Relation {
+  const chain = unionChain(written)
+  if (chain !== null) return bindUnions(written, chain.first, chain.more, context)
+  const { operation, all, left, right, position } = written
   const [a, b] = [bindBody(left, context).plan, bindBody(right, context).plan]
   if (a.columns.length !== b.columns.length) throw new SqlError('queries have different number of columns', position)
   const columns = unitedColumns(a, b, operation === 'union')
   const [first, second] = [castColumns(a, columns), castColumns(b, columns)]
   return plainRelation({ kind: 'set', columns, operation, all, left: first, right: second })
+}
+
+type Branch = Pick<ast.SetOperation, 'right' | 'position'>
+
+/** `a union b union c ..`, all of them with ALL or none: the first branch and those behind it; null for anything else. */
+function unionChain(written: ast.SetOperation): { readonly first: ast.QueryBody; readonly more: Branch[] } | null {
+  const more: Branch[] = []
+  let first: ast.QueryBody = written
+  while (first.kind === 'set operation' && first.operation === 'union' && first.all === written.all) {
+    more.push(first)
+    first = first.left
+  }
+  return more.length > 1 ? { first, more: more.reverse() } : null
+}
+
+/** Types come about from left to right, as if each union stood alone; the plan is a tree without depth. */
+function bindUnions({ all }: ast.SetOperation, first: ast.QueryBody, more: Branch[], context: BindContext): Relation {
+  const plans = [bindBody(first, context).plan]
+  let united: Plan = plans[0] as Plan
+  for (const { right, position } of more) {
+    const plan = nested(context, position, () => bindBody(right, context).plan)
+    if (plan.columns.length !== united.columns.length)
+      throw new SqlError('queries have different number of columns', position)
+    const columns = unitedColumns(united, plan, true)
+    const isKnown = united.columns.every(({ type }, index) => sameType(type, columns[index]?.type ?? type))
+    if (!isKnown) plans.forEach((before, index) => plans.splice(index, 1, castColumns(before, columns)))
+    plans.push(castColumns(plan, columns))
+    united = { kind: 'values', columns, rows: [] }
+  }
+  const tree = unionOf(plans, united.columns, 0, plans.length)
+  return plainRelation(tree.kind === 'set' ? { ...tree, all } : tree)
+}
+
+/** Rows that come twice are dropped once, at the root. */
+function unionOf(plans: readonly Plan[], columns: readonly PlanColumn[], from: number, to: number): Plan {
+  if (to - from === 1) return plans[from] as Plan
+  const middle = (from + to + 1) >>> 1
+  const [left, right] = [unionOf(plans, columns, from, middle), unionOf(plans, columns, middle, to)]
+  return { kind: 'set', columns, operation: 'union', all: true, left, right }
 }
 
 /** Names of the left side, types of both. Symbols stay symbols where the rows of one side go through as they are. */

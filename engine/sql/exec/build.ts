@@ -5,6 +5,7 @@ import type { Value } from '../../types/value.js'
 import { compileExpression } from '../functions/evaluate.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { Expression, Plan } from '../plan/plan.js'
+import { inputsOf } from '../plan/walk-plan.js'
 import { aggregateOperator } from './aggregate.js'
 import { sharedAggregate } from './aggregate-shared.js'
 import { metadataOperator } from './answer-from-metadata.js'
@@ -25,7 +26,7 @@ import { scanOperator } from './scan.js'
 import { orderedScanOperator } from './scan-ordered.js'
 import { scanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
-import { shortBatches, shortContext } from './short-batches.js'
+import { rowsFor, shortBatches, shortContext } from './short-batches.js'
 import { sortOperator } from './sort.js'
 import { sharedSort } from './sort-shared.js'
 import { batchRowsMax, type Operator } from './vector.js'
@@ -82,12 +83,23 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'working':
       return workingOperator(context, plan.id)
     case 'join':
-      return joinOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
+      return buildJoin(context, plan)
     case 'window':
       return windowOperator(context, buildOperator(context, plan.input), plan)
     default:
       return unreachable(plan)
   }
+}
+
+/** The joins below share the memory of one: each keeps columns of its own, those of the joins below among them. */
+function buildJoin(context: ExecContext, plan: PlanOf<'join'>): Operator {
+  const own = context.joinRows === undefined ? { ...context, joinRows: rowsFor(joinedColumns(plan)) } : context
+  return joinOperator(own, buildOperator(own, plan.left), buildOperator(own, plan.right), plan)
+}
+
+function joinedColumns(plan: Plan): number {
+  const own = plan.kind === 'join' ? plan.columns.length : 0
+  return inputsOf(plan).reduce((sum, input) => sum + joinedColumns(input), own)
 }
 
 /** A seeded sequence below seeds the random functions of the projection above it. */

@@ -26,6 +26,8 @@ export interface ExecContext {
   readonly jit: Jit | null
   /** Rows of a batch at most, where the input is known to be short; else batchRowsMax. */
   readonly rowsMax?: number
+  /** Rows of a batch that a join gives at most: fewer where many joins stand on each other; else batchRowsMax. */
+  readonly joinRows?: number
   /** Within a WITH RECURSIVE: rows of the round before, by the plan's number. */
   readonly working?: ReadonlyMap<number, RowStore>
   /** Of EXPLAIN. */

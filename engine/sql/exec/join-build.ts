@@ -56,6 +56,7 @@ export function* buildListing(
     }
     yield batch === 'waiting' ? batch : 'working'
   }
+  space.give(codes)
   const { rows } = store
   if (rows === 0) return { rows, vectors: nullVectors(context, types), codeCount: 0, starts: 0, list: 0 }
   const codeCount = keys.size

@@ -35,8 +35,8 @@ export class JoinKeys {
     this.#keys = left.map((type, index) => keyCodes(context, type, right[index] as DataType))
     const sparse = this.#keys.length === 1 && this.#keys[0]?.size() === Number.POSITIVE_INFINITY
     this.#tables = this.#keys.slice(sparse ? 0 : 1).map(() => new KeyTable(context, 8))
-    this.#codes = this.#tables.length > 0 ? space.take(batchRowsMax * 4) : 0
-    this.#pairs = this.#tables.length > 0 ? space.take(batchRowsMax * 8) : 0
+    this.#codes = this.#keys.length > 1 ? space.take(batchRowsMax * 4) : 0
+    this.#pairs = this.#tables.length > 0 ? space.scratch() : 0
   }
 
   /** Codes given so far are below this. */

@@ -17,10 +17,13 @@ export interface SideRows {
 export class SideGather {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
+  readonly #rowsMax: number
   readonly #addresses: number[]
 
-  constructor(context: ExecContext, types: readonly DataType[]) {
+  /** `rowsMax`: of what is gathered at once. */
+  constructor(context: ExecContext, types: readonly DataType[], rowsMax = batchRowsMax) {
     this.#context = context
+    this.#rowsMax = rowsMax
     this.#types = types
     this.#addresses = types.map(() => 0)
   }
@@ -32,7 +35,7 @@ export class SideGather {
       if (wanted !== null && !wanted.has(column)) return vector
       const { kernels, space } = this.#context
       const width = widthOf(type)
-      if (this.#addresses[column] === 0) this.#addresses[column] = space.take(batchRowsMax * width)
+      if (this.#addresses[column] === 0) this.#addresses[column] = space.take(this.#rowsMax * width)
       const address = this.#addresses[column] as number
       if (mayLack) kernels.sort.gatherOr(width, vector.address, index, rows, space.nulls(type), address)
       else kernels.sort.gather(width, vector.address, index, rows, address)

@@ -53,7 +53,7 @@ function sideOf(
   tested: readonly number[],
 ): Side {
   const types = columns.map(({ type }) => type)
-  return { input, types, keys, gather: new SideGather(context, types), tested: new Set(tested) }
+  return { input, types, keys, gather: new SideGather(context, types, context.joinRows), tested: new Set(tested) }
 }
 
 function* hashJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Steps {
@@ -119,17 +119,20 @@ class Pairs {
   readonly #settle: number
   /** A byte per build row: it had a match. */
   readonly #marks: number
+  /** Of a batch that is given. */
+  readonly #rowsMax: number
 
   constructor(context: ExecContext, shape: PairShape, listing: Listing, keys: JoinKeys) {
-    const { space, memory } = context
+    const { space, memory, joinRows = batchRowsMax } = context
     this.#context = context
+    this.#rowsMax = joinRows
     this.#shape = shape
     this.#listing = listing
     this.#keys = keys
-    this.#test = shape.residual === null ? null : compileVector(shape.residual, context)
+    this.#test = shape.residual === null ? null : compileVector(shape.residual, { ...context, rowsMax: joinRows })
     this.#codes = space.take(batchRowsMax * 4)
-    this.#probeRows = space.take(batchRowsMax * 4)
-    this.#buildRows = space.take(batchRowsMax * 4)
+    this.#probeRows = space.take(joinRows * 4)
+    this.#buildRows = space.take(joinRows * 4)
     this.#expand = space.keep(expandStateBytes)
     this.#settle = space.keep(settleStateBytes)
     this.#marks = shape.full ? space.take(listing.rows) : 0
@@ -148,7 +151,7 @@ class Pairs {
     )
     memory.u32.fill(0, this.#expand >>> 2, (this.#expand >>> 2) + 2)
     memory.u32[this.#settle >>> 2] = 0
-    for (let found = batchRowsMax; found === batchRowsMax; ) {
+    for (let found = this.#rowsMax; found === this.#rowsMax; ) {
       found = kernels.join.expand(
         this.#expand,
         this.#codes,
@@ -159,7 +162,7 @@ class Pairs {
         mode,
         this.#probeRows,
         this.#buildRows,
-        batchRowsMax,
+        this.#rowsMax,
       )
       const kept = this.#test === null ? found : this.#tested(batch, found, this.#test)
       if (full) kernels.join.markRows(this.#buildRows, kept, this.#marks)
@@ -173,7 +176,7 @@ class Pairs {
     const { rows } = this.#listing
     const nulls = nullVectors(this.#context, this.#shape.probe.types)
     for (let from = 0; from < rows; ) {
-      const found = kernels.join.rowsMarked(this.#marks, 0, from, rows, batchRowsMax, this.#buildRows)
+      const found = kernels.join.rowsMarked(this.#marks, 0, from, rows, this.#rowsMax, this.#buildRows)
       if (found === 0) return
       from = (memory.u32[(this.#buildRows >>> 2) + found - 1] as number) + 1
       const built = this.#shape.build.gather.gather(this.#buildSide(false), found, null)

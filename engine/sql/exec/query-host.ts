@@ -38,6 +38,8 @@ export interface QueryHost {
   readonly post: (message: FromQueryThread) => void
   /** Hears the number of the query before every slice of work at it, and 0 behind it. */
   readonly working?: (queryId: number) => void
+  /** Whether values that queries keep fill the thread's heap of JavaScript; asked between slices of work. */
+  readonly heapIsFull?: () => boolean
   /** Missing: every query runs on its thread alone. */
   readonly threads?: HelperThreads
 }

@@ -2,7 +2,7 @@
 // ones take turns. A query whose reader is slow is parked until blocks come back. Queries of other threads that this one
 // helps with come after its own.
 
-import { errorRecord } from '../../base/errors.js'
+import { errorRecord, ResourceError } from '../../base/errors.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { ToQueryThread } from './messages.js'
 import type { QueryHost } from './query-host.js'
@@ -144,6 +144,8 @@ export class QueryRole {
         worked = true
         if (clock.monotonicMs() - start >= sliceMs) break
       }
+      if (worked && this.#host.heapIsFull?.() === true)
+        throw new ResourceError('out of memory: the query keeps too many values [budget=heap]')
     } catch (error) {
       this.#end(query)
       this.#host.post({ kind: 'error', queryId: query.queryId, error: errorRecord(error) })

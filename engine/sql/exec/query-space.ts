@@ -20,6 +20,7 @@ export class QuerySpace {
   readonly #nulls = new Map<string, number>()
   #chunkNext = 0
   #chunkEnd = 0
+  #scratch = 0
 
   constructor(memory: SharedMemory, allocator: Allocator) {
     this.memory = memory
@@ -55,6 +56,12 @@ export class QuerySpace {
     return address
   }
 
+  /** Eight bytes for each row of a batch, for one call: whoever is called next writes there too. */
+  scratch(): number {
+    if (this.#scratch === 0) this.#scratch = this.take(batchRowsMax * 8)
+    return this.#scratch
+  }
+
   /** A run of batchRowsMax NULLs of the type. Read only. */
   nulls(type: DataType): number {
     return this.#nullRun(type, batchRowsMax)
@@ -81,5 +88,6 @@ export class QuerySpace {
     this.#nulls.clear()
     this.#chunkNext = 0
     this.#chunkEnd = 0
+    this.#scratch = 0
   }
 }

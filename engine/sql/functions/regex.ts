@@ -2,15 +2,20 @@
 // thread. LIKE patterns are translated here too.
 
 import { RE2JS, RE2JSException } from 're2js'
+import { patternCharactersMax } from '../../base/limits.js'
 
 export interface Matcher {
   /** Whether the text contains a match. */
   test(text: string): boolean
-  replaceAll(text: string, replacement: string): string
+  /** Null when the text would have more characters than that. */
+  replaceAll(text: string, replacement: string, charactersMax: number): string | null
 }
 
 const compiled = new Map<string, Matcher>()
 const compiledMax = 500
+/** Of the patterns that are kept: a compiled one takes about a hundred bytes for each. */
+const compiledCharactersMax = 200_000
+let compiledCharacters = 0
 
 /** Throws RegexError with the place of the problem in the pattern. */
 export function compileRegex(pattern: string): Matcher {
@@ -71,8 +76,14 @@ function likeToRegex(pattern: string): string {
 function cached(key: string, make: () => RE2JS): Matcher {
   const known = compiled.get(key)
   if (known !== undefined) return known
+  if (key.length > patternCharactersMax)
+    throw new RegexError(`pattern is too long [characters=${key.length - 1}, max=${patternCharactersMax}]`, 0)
   const matcher = matcherOf(key.slice(1), make)
-  if (compiled.size >= compiledMax) compiled.clear()
+  compiledCharacters += key.length
+  if (compiled.size >= compiledMax || compiledCharacters > compiledCharactersMax) {
+    compiled.clear()
+    compiledCharacters = key.length
+  }
   compiled.set(key, matcher)
   return matcher
 }
@@ -82,11 +93,28 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
     const regex = make()
     return {
       test: (text) => regex.matcher(text).find(),
-      replaceAll: (text, replacement) => regex.matcher(text).replaceAll(replacement),
+      replaceAll: (text, replacement, charactersMax) => {
+        const roughMax = charactersMax * 8
+        if (charactersAtMost(regex, text, replacement, roughMax) > roughMax) return null
+        const replaced = regex.matcher(text).replaceAll(replacement)
+        return replaced.length > charactersMax ? null : replaced
+      },
     }
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error
     const index = problemIndex(error.message, pattern)
     throw new RegexError(problemText(error.message, pattern, index), index, { cause: error })
   }
+}
+
+/** Of a replaced text: each reference to a group gives the whole text at most. Matches are counted only when it matters. */
+function charactersAtMost(regex: RE2JS, text: string, replacement: string, charactersMax: number): number {
+  const groups = replacement.split('$').length - 1
+  const base = text.length * (groups + 1)
+  const most = base + (text.length + 1) * replacement.length
+  if (most <= charactersMax) return most
+  const matcher = regex.matcher(text)
+  let characters = base
+  while (characters <= charactersMax && matcher.find()) characters += replacement.length
+  return characters
 }

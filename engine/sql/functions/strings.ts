@@ -8,7 +8,7 @@ import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { valueText } from './convert.js'
 import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
-import { compileLike, compileRegex, RegexError } from './regex.js'
+import { compileLike, compileRegex, type Matcher, RegexError } from './regex.js'
 
 /** VARCHAR stays VARCHAR, other text becomes STRING. */
 function textOf(args: readonly BoundArgument[]): DataType {
@@ -240,7 +240,7 @@ const searches: ScalarFunction[] = [
     textOf,
     'Replaces every occurrence.',
     ["replace('aXbXc', 'X', '-')", 'a-b-c'],
-    ([a, from, to]) => (text(from) === '' ? text(a) : text(a).replaceAll(text(from), () => text(to))),
+    ([a, from, to], { position }) => replacedText(text(a), text(from), text(to), position),
   ),
   {
     ...row(
@@ -249,11 +249,39 @@ const searches: ScalarFunction[] = [
       textOf,
       'Replaces every match of a regular expression; $1 is its first group.',
       ["regexp_replace('abc', 'b+', 'x')", 'axc'],
-      ([a, pattern, to]) => compileRegex(text(pattern)).replaceAll(text(a), text(to)),
+      ([a, pattern, to], { position }) => {
+        const matcher = patternOf(() => compileRegex(text(pattern)), position)
+        const replaced = matcher.replaceAll(text(a), text(to), valueBytesMax)
+        if (replaced === null) throw tooLong('replaced', position)
+        return replaced
+      },
     ),
     check: checkRegex,
   },
 ]
+
+function tooLong(what: string, position: number): SqlError {
+  return new SqlError(`${what} text is too long [max=${valueBytesMax}]`, position)
+}
+
+function replacedText(value: string, from: string, to: string, position: number): string {
+  if (from === '') return value
+  if ((value.length / from.length) * to.length > valueBytesMax) {
+    const matches = value.split(from).length - 1
+    if (value.length + matches * (to.length - from.length) > valueBytesMax) throw tooLong('replaced', position)
+  }
+  return value.replaceAll(from, () => to)
+}
+
+/** A pattern that is no constant, or is one of LIKE, is found wrong when it is used: the statement's error as well. */
+function patternOf(compile: () => Matcher, position: number): Matcher {
+  try {
+    return compile()
+  } catch (error) {
+    if (error instanceof RegexError) throw new SqlError(error.message, position)
+    throw error
+  }
+}
 
 /** Reports a bad constant pattern at its place, before any row is read. */
 function checkRegex(args: readonly BoundArgument[]): void {
@@ -272,7 +300,7 @@ function matchRow(
   name: string,
   says: string,
   example: readonly [string, string],
-  apply: (a: string, b: string) => boolean,
+  compile: (pattern: string) => Matcher,
 ): ScalarFunction {
   return {
     name,
@@ -282,16 +310,15 @@ function matchRow(
     example,
     seesNull: true,
     ...(name === '~' ? { check: checkRegex } : {}),
-    eval: ([a, b]) => typeof a === 'string' && typeof b === 'string' && apply(a, b),
+    eval: ([a, b], { position }) =>
+      typeof a === 'string' && typeof b === 'string' && patternOf(() => compile(b), position).test(a),
   }
 }
 
 const matches: ScalarFunction[] = [
-  matchRow('~', 'Whether a regular expression matches somewhere.', ["'abc' ~ 'b'", 'true'], (a, b) =>
-    compileRegex(b).test(a),
-  ),
-  matchRow('like', 'Pattern with % and _.', ["'abc' like 'a%'", 'true'], (a, b) => compileLike(b, false).test(a)),
-  matchRow('ilike', 'As like, without case.', ["'abc' ilike 'A%'", 'true'], (a, b) => compileLike(b, true).test(a)),
+  matchRow('~', 'Whether a regular expression matches somewhere.', ["'abc' ~ 'b'", 'true'], compileRegex),
+  matchRow('like', 'Pattern with % and _.', ["'abc' like 'a%'", 'true'], (pattern) => compileLike(pattern, false)),
+  matchRow('ilike', 'As like, without case.', ["'abc' ilike 'A%'", 'true'], (pattern) => compileLike(pattern, true)),
 ]
 
 /** Text of any value for joining: NULL is the empty text, but the NULL of numbers prints as they do. */
@@ -310,8 +337,11 @@ const joins: ScalarFunction[] = [
     says: 'All values as text, one behind the other; also written `a || b`. NULL text is passed over.',
     example: ["concat('a', 1, true)", 'a1true'],
     seesNull: true,
-    eval: (args, { argTypes }) =>
-      args.map((value, index) => joinText(value, argTypes[index] ?? dataType('STRING'))).join(''),
+    eval: (args, { argTypes, position }) => {
+      const joined = args.map((value, index) => joinText(value, argTypes[index] ?? dataType('STRING'))).join('')
+      if (joined.length > valueBytesMax) throw tooLong('joined', position)
+      return joined
+    },
   },
 ]
 

@@ -73,6 +73,8 @@ export interface Declaration {
 export interface CommonTable {
   readonly position: number
   readonly name: string
+  /** The name in lower case. */
+  readonly key: string
   readonly columns: readonly Name[]
   readonly query: Query
   /** `with recursive`: the query may name itself behind UNION. */

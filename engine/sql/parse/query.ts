@@ -4,7 +4,7 @@
 // another set operation they belong to what stands before them.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlChainMax } from '../../base/limits.js'
+import { sqlCommonTablesMax, sqlSetOperationsMax } from '../../base/limits.js'
 import type {
   CommonTable,
   Declaration,
@@ -73,11 +73,13 @@ function parseDeclaration(cursor: Cursor): Declaration {
 function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
   advance(cursor)
   const recursive = take(cursor, 'recursive')
+  const known = new Set(commonTables.map(({ key }) => key))
   do {
     const table = parseCommonTable(cursor, recursive)
-    const key = table.name.toLowerCase()
-    if (commonTables.some(({ name }) => name.toLowerCase() === key))
-      throw new SqlError('duplicate name', table.position)
+    if (known.has(table.key)) throw new SqlError('duplicate name', table.position)
+    if (known.size === sqlCommonTablesMax)
+      throw new SqlError(`too many queries in WITH [max=${sqlCommonTablesMax}]`, table.position)
+    known.add(table.key)
     commonTables.push(table)
   } while (take(cursor, ','))
 }
@@ -88,7 +90,7 @@ function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
   demand(cursor, 'as', "'as' expected")
   if (take(cursor, 'not')) demand(cursor, 'materialized')
   else take(cursor, 'materialized')
-  return { position, name, columns, query: parseQueryInParentheses(cursor), recursive }
+  return { position, name, key: name.toLowerCase(), columns, query: parseQueryInParentheses(cursor), recursive }
 }
 
 export function parseQueryInParentheses(cursor: Cursor): Query {
@@ -130,7 +132,8 @@ export function continueQuery(
 ): Query {
   let body = first
   for (let links = 0; ; links++) {
-    if (links > sqlChainMax) throw new SqlError(`too many set operations [max=${sqlChainMax}]`, cursor.start)
+    if (links > sqlSetOperationsMax)
+      throw new SqlError(`too many set operations [max=${sqlSetOperationsMax}]`, cursor.start)
     if (setWords.has(cursor.word)) {
       body = parseSetOperation(cursor, body)
       continue

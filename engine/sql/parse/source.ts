@@ -1,6 +1,7 @@
 // What stands behind FROM: tables, table functions and sub-queries with their aliases, and joins.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlJoinsMax } from '../../base/limits.js'
 import type {
   Expression,
   Interval,
@@ -152,6 +153,7 @@ export function parseJoins(cursor: Cursor): Join[] {
   const joins: Join[] = []
   for (;;) {
     const position = cursor.start
+    if (joins.length > sqlJoinsMax) throw new SqlError(`too many joins [max=${sqlJoinsMax}]`, position)
     if (take(cursor, ',')) {
       joins.push(commaJoin(position, parseTableSource(cursor)))
       continue
