@@ -4,7 +4,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { SqlError } from '../../../../engine/base/errors.js'
-import { sqlChainMax, sqlColumnsMax, sqlDepthMax, sqlTermsMax } from '../../../../engine/base/limits.js'
+import {
+  sqlChainMax,
+  sqlColumnsMax,
+  sqlDepthMax,
+  sqlJoinsMax,
+  sqlSetOperationsMax,
+  sqlTermsMax,
+} from '../../../../engine/base/limits.js'
 import { parseScript, parseStatement } from '../../../../engine/sql/parse/parse.js'
 import { createRandom, type Random } from '../../../support/random.js'
 
@@ -94,7 +101,7 @@ describe('any text', () => {
     const terms = sqlTermsMax + 2
     expect(() => parseStatement(`select true${' or true'.repeat(terms)}`)).toThrow('too many conditions')
     expect(() => parseStatement(`select case${' when a then 1'.repeat(terms)} end`)).toThrow('too many conditions')
-    expect(() => parseStatement(`select 1${' union select 1'.repeat(sqlChainMax + 1)}`)).toThrow(
+    expect(() => parseStatement(`select 1${' union select 1'.repeat(sqlSetOperationsMax + 1)}`)).toThrow(
       'too many set operations',
     )
     const columns = (count: number) => Array.from({ length: count }, () => '1').join()
@@ -113,7 +120,7 @@ describe('time', () => {
       'rows',
       (n: number) => `insert into t values ${Array.from({ length: n }, (_, i) => `(${i}, 'x${i}', ${i}.5)`).join()}`,
     ],
-    ['joins', (n: number) => `select * from t${' join u on (a)'.repeat(n)}`],
+    ['joins', (n: number) => `select * from t${' join u on (a)'.repeat(sqlJoinsMax)};`.repeat(n / sqlJoinsMax)],
     [
       'OR chains',
       (n: number) =>
