@@ -102,10 +102,10 @@ const visible: ScalarFunction[] = [
 
 const definitions: ScalarFunction[] = [
   ...fixed('pg_get_partkeydef', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_get_indexdef', [['INT'], ['INT', 'INT', 'ANY']], 'STRING', notKept, null),
-  ...fixed('pg_index_column_has_property', [['INT', 'INT', 'TEXT']], 'BOOLEAN', notKept, null),
-  ...fixed('pg_index_has_property', [['INT', 'TEXT']], 'BOOLEAN', notKept, null),
-  ...fixed('pg_indexam_has_property', [['INT', 'TEXT']], 'BOOLEAN', notKept, null),
+  ...fixed('pg_get_indexdef', [['ANY'], ['ANY', 'ANY', 'ANY']], 'STRING', notKept, null),
+  ...fixed('pg_index_column_has_property', [['ANY', 'ANY', 'ANY']], 'BOOLEAN', notKept, null),
+  ...fixed('pg_index_has_property', [['ANY', 'ANY']], 'BOOLEAN', notKept, null),
+  ...fixed('pg_indexam_has_property', [['ANY', 'ANY']], 'BOOLEAN', notKept, null),
   ...fixed('pg_get_constraintdef', [['INT'], ['INT', 'ANY']], 'STRING', notKept, null),
   ...fixed('pg_get_triggerdef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
   ...fixed('pg_get_ruledef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
