@@ -3,6 +3,7 @@
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type AggregateKernel, aggregateKinds, tableFullId } from './aggregate.js'
+import { spreadTwin } from './aggregate-twin-spread.js'
 import { tableTwin } from './aggregate-twin-tables.js'
 
 const longMin = -0x8000_0000_0000_0000n
@@ -10,6 +11,7 @@ const longMin = -0x8000_0000_0000_0000n
 export function aggregateTwin(memory: SharedMemory): AggregateKernel {
   return {
     ...tableTwin(memory),
+    ...spreadTwin(memory),
     stats: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, rows, out, true),
     sum: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, rows, out, false),
     groupSums: (kind, values, ids, mask, rows, groups, sums) =>

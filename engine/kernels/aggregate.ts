@@ -39,6 +39,9 @@ export const aggregateKinds = { f64: 0, f32: 1, i64: 2, i32: 3, i16: 4, i8: 5 } 
   number
 >
 
+/** Kinds that hashKeys takes beside aggregateKinds: entries of text, values of 16 and of 32 bytes. */
+export const hashKinds = { ...aggregateKinds, entry: 6, b16: 7, b32: 8 } as const
+
 export interface AggregateKernel {
   /** Adds rows to STATS. kind: aggregateKinds. */
   stats(kind: number, values: number, mask: number, rows: number, stats: number): void
@@ -98,6 +101,16 @@ export interface AggregateKernel {
     rows: number,
     ids: number,
   ): number
+  /**
+   * Mixes a column into hashes (u32 a row): equal values give equal hashes, zeros and NaN as one value each. kind:
+   * hashKinds.
+   */
+  hashKeys(kind: number, values: number, rows: number, hashes: number): void
+  /**
+   * Row numbers by partition, the hash's bits from `shift` on: starts (u32[partitions + 1]) says where in out (u32[rows])
+   * a partition's rows begin, which come in their order.
+   */
+  spreadRows(hashes: number, rows: number, shift: number, starts: number, out: number): void
   /** Enters the table's keys into its new, zeroed slots. width: 8, 16, or 0 for text. */
   rehashKeys(table: number, width: number): void
 }

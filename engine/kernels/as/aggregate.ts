@@ -604,6 +604,77 @@ export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32
   return r
 }
 
+// --- partitions ----------------------------------------------------------------------------------------------------
+
+/** Bytes of a value as a number; one bit pattern for zero and one for NaN. */
+@inline
+function plainWord(kind: u32, p: usize): u64 {
+  if (kind == kindF64) {
+    const x = load<f64>(p)
+    return x == 0 ? 0 : x != x ? 0x7ff8000000000000 : reinterpret<u64>(x)
+  }
+  if (kind == kindF32) {
+    const x = load<f32>(p)
+    return x == 0 ? 0 : x != x ? 0x7fc00000 : <u64>reinterpret<u32>(x)
+  }
+  return kind == kindI64 ? load<u64>(p) : kind == kindI32 ? <u64>load<u32>(p) : kind == kindI16 ? <u64>load<u16>(p) : <u64>load<u8>(p)
+}
+
+@inline
+function hashColumn(kind: u32, width: usize, values: usize, rows: usize, hashes: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const at = hashes + (r << 2)
+    store<u32>(at, hash64((<u64>load<u32>(at) << 32) ^ (plainWord(kind, values + r * width) + <u64>load<u32>(at))))
+  }
+}
+
+@inline
+function hashWide(width: usize, values: usize, rows: usize, hashes: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const at = hashes + (r << 2)
+    let word: u64 = 0
+    for (let p = values + r * width; p < values + (r + 1) * width; p += 8) word = (word ^ load<u64>(p)) * 0xff51afd7ed558ccd
+    store<u32>(at, hash64((<u64>load<u32>(at) << 32) ^ word))
+  }
+}
+
+export function hashKeys(kind: u32, values: usize, rows: usize, hashes: usize): void {
+  if (kind == kindI64) hashColumn(kindI64, 8, values, rows, hashes)
+  else if (kind == kindF64) hashColumn(kindF64, 8, values, rows, hashes)
+  else if (kind == kindI32) hashColumn(kindI32, 4, values, rows, hashes)
+  else if (kind == kindF32) hashColumn(kindF32, 4, values, rows, hashes)
+  else if (kind == kindI16) hashColumn(kindI16, 2, values, rows, hashes)
+  else if (kind == 5) hashColumn(5, 1, values, rows, hashes)
+  else if (kind == 7) hashWide(16, values, rows, hashes)
+  else if (kind == 8) hashWide(32, values, rows, hashes)
+  else {
+    for (let r: usize = 0; r < rows; r++) {
+      const at = hashes + (r << 2)
+      const entry = values + (r << 3)
+      store<u32>(at, hash64((<u64>load<u32>(at) << 32) ^ <u64>textHash(<usize>load<u32>(entry), load<i32>(entry, 4))))
+    }
+  }
+}
+
+export function spreadRows(hashes: usize, rows: usize, shift: u32, starts: usize, out: usize): void {
+  const parts = <usize>1 << (32 - shift)
+  memory.fill(starts, 0, (parts + 1) << 2)
+  for (let r: usize = 0; r < rows; r++) {
+    const at = starts + (<usize>(load<u32>(hashes + (r << 2)) >> shift) << 2)
+    store<u32>(at, load<u32>(at, 4) + 1, 4)
+  }
+  for (let p: usize = 1; p <= parts; p++) store<u32>(starts + (p << 2), load<u32>(starts + (p << 2)) + load<u32>(starts + (p << 2) - 4))
+  // Each start moves to its end, and back by one place.
+  for (let r: usize = 0; r < rows; r++) {
+    const at = starts + (<usize>(load<u32>(hashes + (r << 2)) >> shift) << 2)
+    const to = load<u32>(at)
+    store<u32>(out + (<usize>to << 2), <u32>r)
+    store<u32>(at, to + 1)
+  }
+  for (let p = parts; p > 0; p--) store<u32>(starts + (p << 2), load<u32>(starts + (p << 2) - 4))
+  store<u32>(starts, 0)
+}
+
 /** The id + 1 of a text, which becomes a key if it is none; 0 when there is no room for it. */
 function idOfText(table: usize, entry: usize): u32 {
   const slots = <usize>load<u32>(table)

@@ -1,8 +1,10 @@
 // Cells of groups (kernel-states.ts) as states that threads hand to each other: how two cells become one.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Value } from '../../types/value.js'
 import type { ExecContext } from './context.js'
 import { type PartialStates, partialBytes } from './group-states.js'
+import { writeValue } from './values.js'
 
 /** Growing cells, one per group. */
 export interface GroupCells {
@@ -10,15 +12,29 @@ export interface GroupCells {
   grow(groups: number): void
 }
 
-/** Cells as partial states: as they are. `combine` takes 8-byte places. */
+export interface CellRules {
+  /** Adds a cell to another one; both are 8-byte places. */
+  readonly combine: (into: number, source: number) => void
+  readonly valueAt: (place: number) => Value
+  /** Which of a cell's doubles is the value, NaN where there is none; missing: valueAt knows. */
+  readonly doubleAt?: (place: number) => number
+  /** Cells are 64-bit integers, and the first one is the value. */
+  readonly firstIsValue?: boolean
+}
+
+/** Cells as partial states: as they are. */
 export function partialCells(
   { memory }: ExecContext,
   cells: GroupCells,
   cellBytes: number,
-  combine: (into: number, source: number) => void,
+  { combine, valueAt, doubleAt, firstIsValue }: CellRules,
 ): PartialStates {
   return {
     save: (groups, out) => {
+      if (typeof groups === 'number') {
+        saveAll(memory, cells, cellBytes, groups, out)
+        return
+      }
       let at = out
       for (const group of groups) {
         const cell = cells.address + group * cellBytes
@@ -33,6 +49,39 @@ export function partialCells(
         combine((cells.address + group * cellBytes) >>> 3, (from + row * partialBytes) >>> 3)
       }
     },
+    restore: (from, rows, first) => {
+      cells.grow(first + rows)
+      const into = cells.address + first * cellBytes
+      if (cellBytes === partialBytes) {
+        memory.u8.copyWithin(into, from, from + rows * cellBytes)
+        return
+      }
+      for (let word = 0; word < rows * 2; word++) {
+        memory.u32[(into >>> 2) + word] = memory.u32[(from >>> 2) + (word >>> 1) * 4 + (word & 1)] as number
+      }
+    },
+    finish: (from, rows, type, target, out) => {
+      const { f64, i64 } = memory
+      const first = from >>> 3
+      if (doubleAt !== undefined && type.name === 'DOUBLE') {
+        for (let row = 0; row < rows; row++) f64[(out >>> 3) + row] = doubleAt(first + row * 2)
+      } else if (firstIsValue === true && type.name === 'LONG') {
+        for (let row = 0; row < rows; row++) i64[(out >>> 3) + row] = i64[first + row * 2] as bigint
+      } else {
+        for (let row = 0; row < rows; row++) writeValue(target, type, out, row, valueAt(first + row * 2))
+      }
+    },
+  }
+}
+
+function saveAll({ u8, u32 }: SharedMemory, cells: GroupCells, cellBytes: number, count: number, out: number): void {
+  if (cellBytes === partialBytes) {
+    u8.copyWithin(out, cells.address, cells.address + count * cellBytes)
+    return
+  }
+  for (let group = 0; group < count; group++) {
+    u32[(out >>> 2) + group * 4] = u32[(cells.address >>> 2) + group * 2] as number
+    u32[(out >>> 2) + group * 4 + 1] = u32[(cells.address >>> 2) + group * 2 + 1] as number
   }
 }
 

@@ -1,52 +1,52 @@
 // Operator: groups of any keys, shared. The lead does the first chunk into its own groups. When that shows many groups for
-// its rows, partial groups would be as many as the rows, and it goes on alone; else threads make groups of the other
-// chunks, which are added in the order of the chunks: so groups come in the order of their first rows.
-//
-// Layout of a chunk's result: the keys (share-columns.ts), then from a 64-byte boundary on 16 bytes a group of each
-// aggregate, one aggregate after the other.
+// its rows, partial groups would be as many as the rows, and it begins anew with partitions (aggregate-partitioned.ts), or
+// goes on alone; else threads make groups of the other chunks (partial-groups.ts), which are added in the order of the
+// chunks: so groups come in the order of their first rows.
 
 import type { Plan } from '../plan/plan.js'
 import { createStates } from './accumulate.js'
-import { type AggregateShape, ResultColumns } from './aggregate.js'
+import { ResultColumns } from './aggregate.js'
+import { isSpreadable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
 import type { ExecContext } from './context.js'
-import { compileVector, type VectorEvaluator } from './expression.js'
-import { createGrouping, type Grouping } from './group-keys.js'
-import { type GroupStates, type PartialStates, partialBytes } from './group-states.js'
+import { PartialGroups } from './partial-groups.js'
 import { scanShape } from './scan-slices.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
-import { batchOf, columnsBytes, rowsAt, writeColumns } from './share-columns.js'
 import { listPieces } from './share-pieces.js'
-import {
-  type ChunkedPieces,
-  type ChunkRows,
-  chunkedAsTold,
-  chunkedPieces,
-  RowChunks,
-  rowsOf,
-  sharedScan,
-} from './share-rows.js'
+import { type ChunkedPieces, chunkedAsTold, chunkedPieces, RowChunks, rowsOf, sharedScan } from './share-rows.js'
 import { soloSharing } from './share-solo.js'
-import { eachPiece, shortContext } from './short-batches.js'
-import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
+import { isBatch, type Operator, type Pull } from './vector.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
-/** Partial groups are worth their merge as long as this many rows of the first chunk fell into each. */
-const rowsPerGroupMin = 8
-const groupsSmall = 1024
+/** Chunks made longer, for fewer groups in all of them, are no fewer than that. */
+const chunksMin = 4
 
-/** undefined: no other thread could help. `dense` as of aggregateOperator. */
-export function sharedAggregate(context: ExecContext, plan: AggregatePlan, dense: boolean): Operator | undefined {
+/** Different rows are groups without aggregates. */
+export function distinctGroups({ input, columns }: Extract<Plan, { kind: 'distinct' }>): AggregatePlan {
+  const keys = columns.map(({ type }, index) => ({ kind: 'column' as const, index, type, position: 0 }))
+  return { kind: 'aggregate', input, columns, keys, aggregates: [] }
+}
+
+/** undefined: no other thread could help. `dense` as of aggregateOperator; `told`: the plan of the query that it is. */
+export function sharedAggregate(
+  context: ExecContext,
+  plan: AggregatePlan,
+  dense: boolean,
+  told: Plan = plan,
+): Operator | undefined {
   const scan = sharedScan(plan.input)
   if (scan === undefined || !isMergeable(context, plan)) return undefined
   const chunked = chunkedPieces(context, scanShape(context, scan))
   const { pieces, chunkPieces } = chunked
   if (pieces.length <= chunkPieces) return undefined
-  const total = new Groups(context, plan, dense)
+  const space = context.space.child()
+  context.onEnd(() => space.freeAll())
+  const total = new PartialGroups({ ...context, space }, plan, dense)
   const output = new ResultColumns(context, plan, total.states)
   let input: Operator | null = rowsOf(context, plan.input, pieces.slice(0, chunkPieces))
   let stage: 'first' | 'alone' | 'shared' | 'over' = 'first'
   let lead: LeadRun | null = null
+  let partitioned: PartitionedGroups | null = null
   let next = 0
   const rest = { pieces: pieces.slice(chunkPieces), chunkPieces }
 
@@ -57,12 +57,17 @@ export function sharedAggregate(context: ExecContext, plan: AggregatePlan, dense
       return outcome === 'waiting' ? 'waiting' : 'working'
     }
     const batch = input?.pull() ?? null
-    if (isBatch(batch)) total.add(batch)
-    else if (batch !== null) return batch
+    if (isBatch(batch)) {
+      total.add(batch)
+      if (stage === 'first' && total.surelyMany) input = null
+    } else if (batch !== null) return batch
     else if (stage === 'alone') stage = 'over'
-    else if (total.worthSharing) {
+    else if (total.chunkTimes * chunkPieces * chunksMin <= rest.pieces.length) {
       stage = 'shared'
-      lead = leadOf(context, plan, rest, dense, total)
+      lead = leadOf(context, { plan, told }, { ...rest, chunkPieces: chunkPieces * total.chunkTimes }, dense, total)
+    } else if (!total.coded && isSpreadable(plan, pieces, dense)) {
+      space.freeAll()
+      partitioned = new PartitionedGroups(context, { plan: told, input: plan.input, shape: plan }, pieces)
     } else {
       stage = 'alone'
       input = rowsOf(context, plan.input, rest.pieces)
@@ -70,6 +75,7 @@ export function sharedAggregate(context: ExecContext, plan: AggregatePlan, dense
     return 'working'
   }
   const pull = (): Pull => {
+    if (partitioned !== null) return partitioned.pull()
     if (stage !== 'over') return advance()
     const { grouping } = total
     const rows = Math.min(output.rowsMax, total.count - next)
@@ -91,7 +97,11 @@ export function helpAggregate(
 ): ChunkWorker | undefined {
   const scan = sharedScan(plan.input)
   const chunked = scan === undefined ? undefined : chunkedAsTold(context, scanShape(context, scan), details)
-  return chunked === undefined ? undefined : workerOf(context, plan, chunked, dense)
+  if (chunked === undefined) return undefined
+  const { partitions } = details
+  return partitions === undefined
+    ? workerOf(context, plan, chunked, dense)
+    : partitionWorker(context, { plan, input: plan.input, shape: plan }, chunked, partitions)
 }
 
 /** Only sums, counts, means and extremes of numbers can be added up. */
@@ -104,14 +114,14 @@ function isMergeable(context: ExecContext, plan: AggregatePlan): boolean {
 
 function leadOf(
   context: ExecContext,
-  plan: AggregatePlan,
+  { plan, told }: { readonly plan: AggregatePlan; readonly told: Plan },
   rest: ChunkedPieces,
   dense: boolean,
-  total: Groups,
+  total: PartialGroups,
 ): LeadRun {
   const { pieces, chunkPieces } = rest
   return new LeadRun(context.memory, context.sharing ?? soloSharing(context.space), {
-    plan,
+    plan: told,
     worker: workerOf(context, plan, rest, dense),
     chunks: Math.ceil(pieces.length / chunkPieces),
     details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null }),
@@ -120,98 +130,5 @@ function leadOf(
 }
 
 function workerOf(context: ExecContext, plan: AggregatePlan, chunked: ChunkedPieces, dense: boolean): RowChunks {
-  return new RowChunks(context, plan.input, chunked, (own) => new Groups(own, plan, dense))
-}
-
-class Groups implements ChunkRows {
-  readonly grouping: Grouping | null
-  readonly states: readonly GroupStates[]
-  readonly #context: ExecContext
-  readonly #shape: AggregateShape
-  readonly #keys: readonly VectorEvaluator[]
-  /** Group numbers of rows where there are no keys. */
-  readonly #zeros: number
-  #rows = 0
-
-  constructor(context: ExecContext, shape: AggregateShape, dense: boolean) {
-    const { keys, aggregates } = shape
-    this.#context = context
-    this.#shape = shape
-    const own = shortContext(context, aggregates.length)
-    this.#keys = keys.map((key) => compileVector(key, context))
-    const types = keys.map(({ type }) => type)
-    this.grouping = keys.length > 0 ? createGrouping(context, types, dense) : null
-    this.states = createStates(own, aggregates)
-    this.#zeros = keys.length > 0 ? 0 : context.space.take(batchRowsMax * 4)
-    if (this.#zeros !== 0) context.memory.u8.fill(0, this.#zeros, this.#zeros + batchRowsMax * 4)
-  }
-
-  get count(): number {
-    return this.grouping?.count ?? 1
-  }
-
-  get worthSharing(): boolean {
-    return this.count <= Math.max(groupsSmall, this.#rows / rowsPerGroupMin)
-  }
-
-  add(batch: Batch): void {
-    this.#rows += batch.rows
-    this.#assign(
-      this.#keys.map((evaluate) => evaluate(batch)),
-      batch.rows,
-    )
-    eachPiece(batch, this.states.length, (piece, from) => {
-      for (const state of this.states) state.add(piece, this.#ids + from * 4, this.#size)
-    })
-  }
-
-  result(): number {
-    const { space } = this.#context
-    const count = this.#rows === 0 ? 0 : this.count
-    const head = this.#headBytes
-    const address = space.take(head + count * partialBytes * this.states.length)
-    const { memory } = this.#context
-    if (this.grouping === null) memory.u32[address >>> 2] = count
-    else writeColumns(this.#context, address, this.grouping.keys, this.#keys.length)
-    const ids = Array.from({ length: count }, (_, index) => this.grouping?.idAt(index) ?? 0)
-    this.#partials.forEach((partial, index) => {
-      partial.save(ids, address + head + index * count * partialBytes)
-    })
-    return address
-  }
-
-  /** Adds the result of later rows. */
-  merge(result: number): void {
-    const { memory } = this.#context
-    const count = rowsAt(memory, result)
-    const types = this.#shape.keys.map(({ type }) => type)
-    for (let from = 0; from < count; from += batchRowsMax) {
-      const rows = Math.min(batchRowsMax, count - from)
-      this.#assign(batchOf(memory, result, types, from)?.vectors ?? [], rows)
-      this.#partials.forEach((partial, index) => {
-        const at = result + this.#headBytes + (index * count + from) * partialBytes
-        partial.merge(at, rows, this.#ids, this.#size)
-      })
-    }
-  }
-
-  get #headBytes(): number {
-    return (columnsBytes(this.#keys.length) + 63) & ~63
-  }
-
-  get #partials(): PartialStates[] {
-    return this.states.flatMap(({ partial }) => (partial === undefined ? [] : [partial]))
-  }
-
-  get #ids(): number {
-    return this.grouping?.ids ?? this.#zeros
-  }
-
-  get #size(): number {
-    return this.grouping?.size ?? 1
-  }
-
-  #assign(keys: Parameters<Grouping['assign']>[0], rows: number): void {
-    this.grouping?.assign(keys, rows, 0)
-  }
+  return new RowChunks(context, plan.input, chunked, (own) => new PartialGroups(own, plan, dense))
 }

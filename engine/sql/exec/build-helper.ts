@@ -1,7 +1,7 @@
 // From a plan whose fragment another thread shares to the work on its chunks.
 
 import type { Plan } from '../plan/plan.js'
-import { helpAggregate } from './aggregate-shared.js'
+import { distinctGroups, helpAggregate } from './aggregate-shared.js'
 import { readsOneTable } from './build.js'
 import type { ExecContext } from './context.js'
 import { helpExport } from './encode-parquet-shared.js'
@@ -26,7 +26,10 @@ export function buildHelper(
     if ((encoding.kind === 'csv' || encoding.kind === 'json') && details.range !== undefined)
       return helpText(context, plan, textFormOf(encoding), details)
     if (plan.kind === 'sort') return helpSort(context, plan, details)
-    return plan.kind === 'aggregate' ? helpAggregate(context, plan, readsOneTable(plan.input), details) : undefined
+    const groups = plan.kind === 'distinct' ? distinctGroups(plan) : plan
+    return groups.kind === 'aggregate'
+      ? helpAggregate(context, groups, readsOneTable(groups.input), details)
+      : undefined
   }
   if (!('input' in plan) || plan.input.kind !== 'scan') return undefined
   return helpFragment(context, plan, scanShape(context, plan.input), details)

@@ -7,7 +7,7 @@ import { createRandom } from '../functions/random-generator.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { inputsOf } from '../plan/walk-plan.js'
 import { aggregateOperator } from './aggregate.js'
-import { sharedAggregate } from './aggregate-shared.js'
+import { distinctGroups, sharedAggregate } from './aggregate-shared.js'
 import { metadataOperator } from './answer-from-metadata.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
@@ -69,7 +69,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'latest':
       return buildLatest(context, plan)
     case 'sort':
-      return sharedSort(context, plan) ?? sortOperator(context, buildOperator(context, plan.input), plan)
+      return sharedSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan)
     case 'limit':
       return buildLimit(context, plan)
     case 'distinct':
@@ -191,8 +191,16 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const shared = sharedAggregate(context, plan, dense)
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
   const work = plan.keys.length + plan.aggregates.length
-  const rows = shortBatches(buildOperator(context, input), work)
+  const rows = shortBatches(buildWhole(context, input), work)
   return noted(context, 'hash table', aggregateOperator(shortContext(context, work), rows, plan, dense))
+}
+
+/** A plan whose rows are all wanted: different rows need not come one by one, and several threads may find them. */
+function buildWhole(context: ExecContext, plan: Plan): Operator {
+  if (plan.kind !== 'distinct') return buildOperator(context, plan)
+  const build = (): Operator =>
+    sharedAggregate(context, distinctGroups(plan), readsOneTable(plan.input), plan) ?? operatorOf(context, plan)
+  return context.profile?.watch(plan, build) ?? build()
 }
 
 function noted(context: ExecContext, kernel: string, operator: Operator): Operator {

@@ -3,6 +3,7 @@
 //   columns and constants   no work per row
 //   one symbol column       evaluated once per dictionary entry, then looked up by id
 //   one column of texts     the same where the texts are coded (text-answers.ts)
+//   lists of sub-queries    a table of whole numbers (expression-members.ts)
 //   typed loops             arithmetic, comparison and logic of small numbers (expression-loops.ts)
 //   rows                    the interpreter of sql/functions, value by value: right for everything
 //
@@ -18,6 +19,7 @@ import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
 import { compileFloor } from './expression-floor.js'
 import { compileLoop } from './expression-loops.js'
+import { compileMembers } from './expression-members.js'
 import { compileTextMatch } from './expression-texts.js'
 import { compileTimePart } from './expression-times.js'
 import type { QuerySpace } from './query-space.js'
@@ -56,6 +58,7 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
     compileFloor(expression, context, compile) ??
     compileTimePart(expression, context, compile) ??
     compileTextMatch(expression, context, compile) ??
+    compileMembers(expression, context, compile) ??
     compileGenerated(expression, context) ??
     compileHalves(expression, context) ??
     compileLoop(expression, context) ??
@@ -65,15 +68,19 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
 
 /** The one column of an expression that may be asked once for each different text; -1: it is none. */
 function textColumnOf(expression: Expression): number {
-  if (isVariable(expression.type)) return -1
+  if (isVariable(expression.type) && !isText(expression.type)) return -1
   let column = -1
   let texts = true
   visitExpression(expression, (part) => {
     if (part.kind !== 'column') return
-    texts &&= (column < 0 || column === part.index) && (part.type.name === 'VARCHAR' || part.type.name === 'STRING')
+    texts &&= (column < 0 || column === part.index) && isText(part.type)
     column = part.index
   })
   return texts && column >= 0 && isPure(expression) ? column : -1
+}
+
+function isText({ name }: DataType): boolean {
+  return name === 'VARCHAR' || name === 'STRING'
 }
 
 /** AND and OR of more than a kernel holds: both sides on their own, as often as it takes. */

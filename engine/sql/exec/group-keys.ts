@@ -39,6 +39,7 @@ export function createGrouping(context: ExecContext, types: readonly DataType[],
     : new GroupKeys(context, types)
 }
 
+/** `carried`: types of columns that come behind the keys, and are kept of each group's first row. */
 export class GroupKeys implements Grouping {
   readonly ids: number
   readonly keys: RowStore
@@ -53,10 +54,10 @@ export class GroupKeys implements Grouping {
   readonly #firstRows: number
   #count = 0
 
-  constructor(context: ExecContext, types: readonly DataType[]) {
+  constructor(context: ExecContext, types: readonly DataType[], carried: readonly DataType[] = []) {
     const { space } = context
     this.#context = context
-    this.#types = types
+    this.#types = [...types, ...carried]
     const only = types.length === 1 ? ownTable(context, types[0] as DataType) : null
     this.#coders = only === null ? types.map((type) => keyCoder(context, type)) : []
     this.#tables = only === null ? types.slice(Math.min(1, types.length - 1)).map(() => new KeyTable(context, 8)) : []
@@ -65,7 +66,7 @@ export class GroupKeys implements Grouping {
     this.#codes = space.take(batchRowsMax * 4)
     this.#pairs = space.take(batchRowsMax * 8)
     this.#firstRows = space.take(batchRowsMax * 4)
-    this.keys = new RowStore(context, types)
+    this.keys = new RowStore(context, this.#types)
   }
 
   get count(): number {
@@ -81,7 +82,7 @@ export class GroupKeys implements Grouping {
   }
 
   assign(keys: readonly Vector[], rows: number, mask = 0): void {
-    const [first, ...more] = keys as [Vector, ...Vector[]]
+    const [first, ...more] = keys.slice(0, Math.max(1, this.#coders.length)) as [Vector, ...Vector[]]
     if (this.#coders.length === 0) this.#assignOwn(first, rows, mask)
     else {
       const [coder, ...coders] = this.#coders as [Coder, ...Coder[]]

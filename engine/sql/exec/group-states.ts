@@ -1,6 +1,8 @@
 // States of aggregates by group, as operators use them.
 
+import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import type { WriteTarget } from './values.js'
 import type { Batch } from './vector.js'
 
 /** States of one aggregate call, one per group. */
@@ -19,10 +21,14 @@ export interface GroupStates {
 
 /** States of some rows as 16 bytes a group, in shared memory: they are added to those of other rows. */
 export interface PartialStates {
-  /** Writes the states of the groups that are named. */
-  save(groups: readonly number[], out: number): void
+  /** Writes the states of the groups that are named; a number names all groups below it. */
+  save(groups: readonly number[] | number, out: number): void
   /** Adds saved states to the groups at `ids` (u32); `groups` of them are known. */
   merge(from: number, rows: number, ids: number, groups: number): void
+  /** Takes saved states as those of new groups from `first` on. */
+  restore(from: number, rows: number, first: number): void
+  /** Writes the values of saved states as a column. */
+  finish(from: number, rows: number, type: DataType, target: WriteTarget, out: number): void
 }
 
 export const partialBytes = 16

@@ -140,7 +140,11 @@ class RowCounts implements GroupStates {
     this.#cells = new CellMemory(context, 8, (from, to) => {
       i64.fill(0n, (this.#cells.address >>> 3) + from, (this.#cells.address >>> 3) + to)
     })
-    this.partial = partialCells(context, this.#cells, 8, (into, source) => addIntegers(context.memory, into, source, 1))
+    this.partial = partialCells(context, this.#cells, 8, {
+      combine: (into, source) => addIntegers(context.memory, into, source, 1),
+      valueAt: (place) => i64[place] as bigint,
+      firstIsValue: true,
+    })
   }
 
   add({ rows }: { readonly rows: number }, ids: number, groups: number): void {
@@ -190,10 +194,15 @@ class Sums implements GroupStates {
       i64.fill(0n, (this.#cells.address >>> 3) + from * 2, (this.#cells.address >>> 3) + to * 2)
     })
     const { memory } = context
-    const add = this.#view.floating
+    const combine = this.#view.floating
       ? (into: number, source: number) => addFloats(memory, into, source)
       : (into: number, source: number) => addIntegers(memory, into, source, 2)
-    this.partial = partialCells(context, this.#cells, 16, add)
+    const valueAt = (place: number): Value => this.#finish(this.#view, place)
+    const doubles =
+      kind === 'f64' && finish !== countOf
+        ? { doubleAt: (place: number) => (valueAt(place) as number | null) ?? Number.NaN }
+        : {}
+    this.partial = partialCells(context, this.#cells, 16, { combine, valueAt, ...doubles })
     this.reset()
   }
 
@@ -255,7 +264,10 @@ class Extremes implements GroupStates {
     this.#cells = new CellMemory(context, 16, (from, to) => this.#clear(from, to))
     const { memory } = context
     const widen = kind === 'f64' || kind === 'f32' ? widenFloats : widenIntegers
-    this.partial = partialCells(context, this.#cells, 16, (into, source) => widen(memory, into, source))
+    this.partial = partialCells(context, this.#cells, 16, {
+      combine: (into, source) => widen(memory, into, source),
+      valueAt: (place) => this.#value(memory, place),
+    })
     this.reset()
   }
 

@@ -114,7 +114,8 @@ export class KeyTable {
     const { space, memory } = this.#context
     const bytes = this.#slotCount * this.#slotBytes
     const address = space.take(bytes)
-    memory.u8.fill(0, address, address + bytes)
+    // Shared memory is filled value by value: the wider they are, the fewer.
+    memory.i64.fill(0n, address >>> 3, (address + bytes) >>> 3)
     return address
   }
 

@@ -21,6 +21,8 @@ export interface HelperThreads {
   readonly helpers: number
   /** For tests; the same on all threads. */
   readonly chunkRowsMin?: number
+  /** As well. */
+  readonly spreadRowsMax?: number
   /** Milliseconds of work after which a fragment calls for help. */
   readonly inviteAfterMs: number
   /** With less work than this before it a fragment goes on alone. */

@@ -43,6 +43,20 @@ export class QuerySpace {
     if (this.#taken.delete(address)) this.#allocator.free(address)
   }
 
+  /** Gives back all areas but some. */
+  keepOnly(addresses: readonly number[]): void {
+    const kept = new Set(addresses)
+    for (const address of this.#taken) if (!kept.has(address)) this.give(address)
+    this.#nulls.clear()
+    this.#chunkNext = 0
+    this.#chunkEnd = 0
+  }
+
+  /** Bytes that all queries may hold together. */
+  get limit(): number {
+    return this.#allocator.limit(budgets.queries)
+  }
+
   /** Small areas that live as long as the query. */
   keep(bytes: number): number {
     if (bytes > smallBytes) return this.take(bytes)

@@ -44,6 +44,11 @@ export class RowStore {
     this.rows += batch.rows
   }
 
+  /** Areas with the bytes that entries point at. */
+  get heapAreas(): number[] {
+    return this.#heap.areas
+  }
+
   /** The column as one vector over all rows. */
   column(index: number): Vector {
     return {

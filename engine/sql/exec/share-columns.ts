@@ -21,8 +21,41 @@ export function writeColumns({ memory }: ExecContext, at: number, store: RowStor
   }
 }
 
+/** Bytes of copies of so many rows of such columns. */
+export function packedBytes(types: readonly DataType[], rows: number): number {
+  return types.reduce((sum, type) => sum + packedSpan(type, rows), 0)
+}
+
+/** The same with copies of the columns, no longer than they have to be, at `into`. */
+export function packColumns(
+  context: ExecContext,
+  at: number,
+  store: RowStore,
+  types: readonly DataType[],
+  into: number,
+): void {
+  const { u8, u32 } = context.memory
+  writeColumns(context, at, store, types.length)
+  let next = into
+  types.forEach((type, index) => {
+    const { address } = store.column(index)
+    u8.copyWithin(next, address, address + store.rows * widthOf(type))
+    u32[(at >>> 2) + 2 + index * 2] = next
+    next += packedSpan(type, store.rows)
+  })
+}
+
+function packedSpan(type: DataType, rows: number): number {
+  return (widthOf(type) * rows + 127) & ~63
+}
+
 export function rowsAt({ u32 }: SharedMemory, at: number): number {
   return u32[at >>> 2] as number
+}
+
+/** Where a column's first value lies. */
+export function columnAt({ u32 }: SharedMemory, at: number, index: number): number {
+  return u32[(at >>> 2) + 2 + index * 2] as number
 }
 
 /** Rows from one on, at most a vector's; null when there are none. Not copied. */

@@ -24,6 +24,7 @@ export class QuerySharing implements Sharing {
   readonly chunkRowsMin: number
   readonly inviteAfterMs: number
   readonly inviteForMs: number
+  readonly spreadRowsMax?: number
   /** Addresses of boards that helpers may look at. */
   readonly boards: number[] = []
   readonly #host: QueryHost
@@ -35,6 +36,7 @@ export class QuerySharing implements Sharing {
     this.threadId = host.threads?.threadId ?? 0
     this.helpers = host.threads?.helpers ?? 0
     this.chunkRowsMin = host.threads?.chunkRowsMin ?? chunkRowsUsual
+    if (host.threads?.spreadRowsMax !== undefined) this.spreadRowsMax = host.threads.spreadRowsMax
     this.inviteAfterMs = host.threads?.inviteAfterMs ?? 0
     this.inviteForMs = host.threads?.inviteForMs ?? 0
   }

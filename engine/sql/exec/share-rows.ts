@@ -88,14 +88,19 @@ export class RowChunks implements ChunkWorker {
   readonly #context: ExecContext
   readonly #input: Plan
   readonly #chunked: ChunkedPieces
-  readonly #collect: (context: ExecContext) => ChunkRows
+  readonly #collect: (context: ExecContext, chunk: number) => ChunkRows
   /** By result. */
   readonly #spaces = new Map<number, QuerySpace>()
   #space: QuerySpace | null = null
   #endings: (() => void)[] = []
   #rows: { readonly input: Operator; readonly collected: ChunkRows } | null = null
 
-  constructor(context: ExecContext, input: Plan, chunked: ChunkedPieces, collect: (context: ExecContext) => ChunkRows) {
+  constructor(
+    context: ExecContext,
+    input: Plan,
+    chunked: ChunkedPieces,
+    collect: (context: ExecContext, chunk: number) => ChunkRows,
+  ) {
     this.#context = context
     this.#input = input
     this.#chunked = chunked
@@ -114,7 +119,7 @@ export class RowChunks implements ChunkWorker {
     this.#space = space
     const onEnd = (release: () => void): number => this.#endings.push(release)
     const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
-    const collected = this.#collect(context)
+    const collected = this.#collect(context, chunk)
     const chosen = pieces.slice(chunk * chunkPieces, (chunk + 1) * chunkPieces)
     this.#rows = { input: rowsOf(context, this.#input, chosen, collected.wanted), collected }
   }

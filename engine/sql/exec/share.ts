@@ -18,6 +18,17 @@ export interface ShareDetails {
   readonly counts: readonly number[] | null
   /** Rows of a table in its order that are cut into chunks; the table has `all`. */
   readonly range?: { readonly first: number; readonly end: number; readonly all: number }
+  /** Of groups in partitions: chunks are partitions, or rows to be spread over them. */
+  readonly partitions?: PartitionDetails
+}
+
+export interface PartitionDetails {
+  /** How many rows the table has before the pieces. */
+  readonly firstRow: number
+  /** Rows that were spread, chunk by chunk: a chunk of this work is a partition; null: rows are to be spread. */
+  readonly spread: readonly number[] | null
+  /** What there is of each partition already, 0 = nothing. */
+  readonly before: readonly number[]
 }
 
 /** What a query thread offers to the fragments of its queries. */
@@ -27,6 +38,8 @@ export interface Sharing {
   readonly helpers: number
   /** Chunks have about so many rows at least: a chunk costs something, too. */
   readonly chunkRowsMin: number
+  /** Rows that are spread over partitions at once, where it is not the memory that says it. */
+  readonly spreadRowsMax?: number
   /** A fragment of a plan calls for help when it has worked so long, */
   readonly inviteAfterMs: number
   /** and has so much before it: to join costs time on three threads. */
@@ -72,6 +85,8 @@ export interface LeadWork {
   readonly details: () => ShareDetails
   /** Results come in the order of the chunks. */
   readonly merge: (result: number) => void
+  /** Results stay until they are let go one by one, and the run is closed. */
+  readonly kept?: boolean
 }
 
 /** How long the lead waits for a chunk that another thread has, beyond the time that its own longest chunk took. */
@@ -107,7 +122,7 @@ export class LeadRun {
     this.#letGo()
     if (this.#current >= 0) return this.#morsel(this.#current)
     if (this.#merged === this.#work.chunks) {
-      this.#board.close()
+      if (this.#work.kept !== true) this.#board.close()
       return 'done'
     }
     if (this.#mergeNext()) return 'working'
@@ -116,6 +131,20 @@ export class LeadRun {
     else if (this.#board.takeOver(this.#merged, this.#outOfPatience())) this.#begin(this.#merged, true)
     else return this.#board.resultOf(this.#merged) === 0 ? 'waiting' : 'working'
     return 'working'
+  }
+
+  /** The result of a chunk is not needed any more. */
+  letGo(chunk: number): void {
+    const result = this.#board.resultOf(chunk)
+    if (this.#own.delete(result)) this.#work.worker.recycle(result)
+    this.#board.setMerged(chunk)
+  }
+
+  /** No result is needed any more. */
+  close(): void {
+    for (const result of this.#own) this.#work.worker.recycle(result)
+    this.#own.clear()
+    this.#board.close()
   }
 
   #begin(chunk: number, again: boolean): void {
@@ -155,7 +184,7 @@ export class LeadRun {
     const result = this.#board.resultOf(this.#merged)
     if (result === 0) return false
     this.#work.merge(result)
-    this.#taken = result
+    if (this.#work.kept !== true) this.#taken = result
     this.#merged++
     this.#waitingSinceMs = -1
     return true

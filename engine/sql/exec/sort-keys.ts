@@ -131,16 +131,21 @@ function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: 
   const first = address >>> 2
   if (type.name === 'IPv4') return smallWords(context, rows, (row) => memory.u32[first + row] as number, 0, nullsLow)
   return (out) => {
-    const ids = new Set<number>()
-    for (let row = 0; row < rows; row++) ids.add(memory.i32[first + row] as number)
+    let highest = -1
+    for (let row = 0; row < rows; row++) highest = Math.max(highest, memory.i32[first + row] as number)
+    const seen = new Uint8Array(highest + 2)
+    for (let row = 0; row < rows; row++) seen[(memory.i32[first + row] as number) + 1] = 1
     const textOf = texts.of(vector.dictionary)
-    const ranks = new Map<number, number>()
-    const present = [...ids].filter((id) => id >= 0)
-    present.sort((a, b) => compareText(textOf(a), textOf(b)))
-    present.forEach((id, rank) => ranks.set(id, rank))
+    const present = Array.from(seen.keys()).filter((at) => at > 0 && seen[at] === 1)
+    present.sort((a, b) => compareText(textOf(a - 1), textOf(b - 1)))
+    // By id + 1: NULL is -1.
+    const ranks = new Float64Array(highest + 2)
+    ranks[0] = nullsLow ? nullLow : nullHigh
+    present.forEach((at, rank) => {
+      ranks[at] = rank
+    })
     for (let row = 0; row < rows; row++) {
-      const rank = ranks.get(memory.i32[first + row] as number) ?? (nullsLow ? nullLow : nullHigh)
-      putWord(memory.i32, (out >>> 2) + row * 2, rank)
+      putWord(memory.i32, (out >>> 2) + row * 2, ranks[(memory.i32[first + row] as number) + 1] as number)
     }
   }
 }

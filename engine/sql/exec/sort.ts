@@ -8,6 +8,7 @@ import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
 import { type KernelKey, kernelKey, sortWords } from './sort-keys.js'
+import { SymbolThreshold } from './symbol-threshold.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
 export interface SortShape {
@@ -137,6 +138,7 @@ class Threshold {
   readonly #bound: Bound
   readonly #word: number
   readonly #rows: number
+  readonly #symbols: SymbolThreshold | undefined
 
   constructor(context: ExecContext, key: SortKey, types: readonly DataType[], bound: Bound) {
     this.#bound = bound
@@ -145,11 +147,14 @@ class Threshold {
     this.#key = kernelKey(types[key.index] as DataType, key)
     this.#gathered = new Gathered(context, types)
     this.#word = context.space.take(8)
-    this.#rows = this.#key === undefined ? 0 : context.space.take((batchRowsMax + 1) * 4)
+    if (types[key.index]?.name === 'SYMBOL') this.#symbols = new SymbolThreshold(context, key)
+    const asks = this.#key !== undefined || this.#symbols !== undefined
+    this.#rows = asks ? context.space.take((batchRowsMax + 1) * 4) : 0
   }
 
   set(store: RowStore): void {
     const last = store.batchAt(store.rows - 1, store.rows)
+    if (last !== null) this.#symbols?.set(last.vectors[this.#index] as Vector)
     if (this.#key === undefined || last === null) return
     const { kind, missing, nullWord, turn } = this.#key
     const { kernels, memory } = this.#context
@@ -159,15 +164,20 @@ class Threshold {
     if (this.#bound.word === null || word < this.#bound.word) this.#bound.word = word
   }
 
+  /** How many rows may be wanted; their numbers are noted. -1 = all. */
+  #select(vector: Vector, rows: number): number {
+    if (this.#symbols !== undefined) return this.#symbols.select(vector, rows, this.#rows)
+    const { word } = this.#bound
+    if (this.#key === undefined || word === null) return -1
+    const { kind, missing, nullWord, turn } = this.#key
+    const { sort } = this.#context.kernels
+    return sort.rowsWithin(kind, vector.address, rows, missing, nullWord, turn, word, this.#rows)
+  }
+
   /** The rows that may be wanted; null when there are none. */
   filter(batch: Batch): Batch | null {
-    const { word } = this.#bound
-    if (this.#key === undefined || word === null) return batch
-    const { kind, missing, nullWord, turn } = this.#key
-    const { address } = batch.vectors[this.#index] as Vector
-    const { sort } = this.#context.kernels
-    const count = sort.rowsWithin(kind, address, batch.rows, missing, nullWord, turn, word, this.#rows)
-    if (count === batch.rows) return batch
+    const count = this.#select(batch.vectors[this.#index] as Vector, batch.rows)
+    if (count < 0 || count === batch.rows) return batch
     return count === 0 ? null : this.#gathered.gather(batch.vectors, this.#rows, count)
   }
 }

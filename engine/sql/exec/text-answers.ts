@@ -1,8 +1,10 @@
 // Expressions over one column of coded texts: asked once for each distinct text, then found by number.
 
-import { type DataType, widthOf } from '../../types/column-types.js'
-import { type CodedTexts, codedTexts, sameTexts } from './coded-texts.js'
+import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
+import { type CodedTexts, codedTexts, codedVector, sameTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import { copyTexts } from './row-store.js'
+import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 type Evaluator = (batch: Batch) => Vector
@@ -23,16 +25,28 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
     const vector = batch.vectors[column] as Vector
     const texts = codedTexts(vector)
     if (texts === undefined || !answers.readyFor(vector.type, texts, batch.rows)) return evaluate(batch)
-    if (out === 0) out = space.take(batchRowsMax * width)
-    kernels.sort.gather(width, answers.table, texts.codes, batch.rows, out)
-    return { type, address: out, dictionary: answers.dictionary }
+    const { codes, count } = texts
+    const { table, owner, dictionary } = answers
+    const gathered = (): number => {
+      if (out === 0) out = space.take(batchRowsMax * width)
+      kernels.sort.gather(width, table, codes, batch.rows, out)
+      return out
+    }
+    if (!isVariable(type)) return { type, address: gathered(), dictionary }
+    return codedVector(type, { codes, entries: table, count, owner, columnId: answerColumn }, gathered)
   }
 }
+
+/** Answers that are texts are coded as well, by the numbers of what was asked. */
+const answerColumn = -1
 
 class TextAnswers {
   table = 0
   /** Of answers that are symbols. */
   dictionary = 0
+  /** Of answers that are texts: another one with each other table. */
+  owner: object = {}
+  readonly #heap: TextHeap
   readonly #context: ExecContext
   readonly #type: DataType
   readonly #column: number
@@ -47,6 +61,7 @@ class TextAnswers {
     this.#type = type
     this.#column = column
     this.#evaluate = evaluate
+    this.#heap = new TextHeap(context.space)
   }
 
   readyFor(type: DataType, texts: CodedTexts, rows: number): boolean {
@@ -64,6 +79,8 @@ class TextAnswers {
     const { space, memory } = this.#context
     const width = widthOf(this.#type)
     const vectors: Vector[] = []
+    this.owner = {}
+    this.#heap.reset()
     try {
       if (this.#bytes < count * width) {
         if (this.#bytes > 0) space.give(this.table)
@@ -76,6 +93,7 @@ class TextAnswers {
         vectors[this.#column] = { type, address: entries + from * 8, dictionary: 0 }
         const { address, dictionary } = this.#evaluate({ rows, vectors })
         memory.u8.copyWithin(this.table + from * width, address, address + rows * width)
+        if (isVariable(this.#type)) copyTexts(this.#context, this.#heap, this.table + from * width, rows)
         this.dictionary = dictionary
       }
       this.#state = 'ready'

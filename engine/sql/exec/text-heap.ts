@@ -49,6 +49,11 @@ export class TextHeap {
     this.#next = this.#chunks[0]?.address ?? 0
   }
 
+  /** Addresses of what was taken of the space. */
+  get areas(): number[] {
+    return this.#chunks.map(({ address }) => address)
+  }
+
   free(): void {
     for (const { address } of this.#chunks) this.#space.give(address)
     this.#chunks = []

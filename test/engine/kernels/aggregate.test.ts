@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   aggregateKinds,
+  hashKinds,
   initExtremes,
   initStats,
   type NumberStorage,
@@ -88,6 +89,55 @@ describe('aggregate kernel', () => {
         },
       ),
       { numRuns: 1000, seed },
+    )
+  })
+
+  test('mixes columns into hashes and lists rows by partition like its twin', () => {
+    fc.assert(
+      fc.property(column, fc.integer({ min: 26, max: 31 }), ({ kind, values }, shift) => {
+        for (const bench of pair) {
+          const { memory, kernels } = bench
+          const rows = values.length
+          put(bench, kind, values)
+          memory.u8.fill(0, outAt, outAt + 8192)
+          kernels.aggregate.hashKeys(aggregateKinds[kind], valuesAt, rows, outAt)
+          kernels.aggregate.hashKeys(aggregateKinds[kind], valuesAt, rows, outAt)
+          kernels.aggregate.spreadRows(outAt, rows, shift, outAt + 2048, outAt + 4096)
+        }
+        expect(sameBytes(both, outAt, 8192)).toBe(true)
+      }),
+      { numRuns: 500, seed },
+    )
+  })
+
+  test('hashes texts and wide values like its twin, and zeros and NaN alike', () => {
+    const texts = fc.array(fc.option(fc.string({ maxLength: 20 })), { maxLength: 60, size: 'max' })
+    fc.assert(
+      fc.property(texts, fc.infiniteStream(fc.nat(255)), (list, bytes) => {
+        const noise = Uint8Array.from({ length: 64 * 32 }, () => bytes.next().value as number)
+        for (const { memory, kernels } of pair) {
+          memory.u8.set(noise, maskAt)
+          memory.u8.fill(0, outAt, outAt + 1024)
+          let heap = heapAt
+          list.forEach((text, row) => {
+            const encoded = Buffer.from(text ?? '')
+            memory.u8.set(encoded, heap)
+            memory.u32[(valuesAt >>> 2) + row * 2] = heap
+            memory.i32[(valuesAt >>> 2) + row * 2 + 1] = text === null ? -1 : encoded.length
+            heap += encoded.length
+          })
+          kernels.aggregate.hashKeys(hashKinds.entry, valuesAt, list.length, outAt)
+          kernels.aggregate.hashKeys(hashKinds.b16, maskAt, list.length, outAt)
+          kernels.aggregate.hashKeys(hashKinds.b32, maskAt, list.length, outAt)
+          memory.f64.set([0, -0, Number.NaN], (valuesAt >>> 3) + 512)
+          memory.u64[(valuesAt >>> 3) + 515] = 0xfff8_0000_0000_0001n
+          kernels.aggregate.hashKeys(hashKinds.f64, valuesAt + 4096, 4, outAt + 512)
+          const [zero, minus, nothing, other] = memory.u32.subarray((outAt >>> 2) + 128, (outAt >>> 2) + 132)
+          expect([minus, other]).toEqual([zero, nothing])
+        }
+        expect(sameBytes(both, outAt, 1024)).toBe(true)
+      }),
+      { numRuns: 200, seed },
     )
   })
 

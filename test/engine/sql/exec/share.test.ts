@@ -58,6 +58,11 @@ const statements = [
   'select v, sum(d), count(), min(i), max(d), avg(i) from t',
   'select i % 50 x, sum(d), count() from t',
   'select sym, i > 0 and v is not null x, sum(i), count(d) from t where i + 1 > d',
+  'select d, count(), sum(i), max(ts) from t limit 38000, 39000',
+  'select count(), sum(d), min(i) from (select distinct d, i from t)',
+  'select distinct v, sym from t order by v, sym',
+  "select concat(v, ':', i) x, sum(d), min(i), count(d) from t order by x desc limit 100",
+  'select v, sym, i, max(d) m, count() from t order by m, v, sym, i limit 50',
   "select count(), sum(d), min(ts) from t where v like '%3'",
   'select s, sum(x) from (select sym s, sum(d) x from t) group by s',
   'select ts, sym, v, d from t order by d desc, i limit 20',
@@ -111,6 +116,7 @@ class Threads {
           threadId,
           helpers: this.#count - 1,
           chunkRowsMin: 1000,
+          spreadRowsMax: 20_000,
           inviteAfterMs: 0,
           inviteForMs: 0,
           wake: () => {},
@@ -231,8 +237,8 @@ function rounded(rows: readonly (readonly Value[])[]): unknown[][] {
 
 const used = (): number => bench.allocator.used(budgets.queries)
 
-test('as many groups as rows stay with the lead', async () => {
-  const sql = 'select i, sum(d), count(), v from t'
+test('as many groups as rows stay with the lead when their symbols are made', async () => {
+  const sql = 'select cast(concat(i, v) as symbol) x, sum(d), count() from t limit 20000, 21000'
   const { rows, helped } = await runShared(sql, { threads: 2, seed: 3 })
   expect(helped).toBe(0)
   expect(rounded(rows)).toEqual(unshared(sql))

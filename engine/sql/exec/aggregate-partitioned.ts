@@ -1,0 +1,304 @@
+// Groups that are many for their rows, shared: threads spread the rows of chunks over partitions (row-partitions.ts), then
+// make the groups of whole partitions (partition-groups.ts), whose tables are small enough for a cache. Rows are taken
+// in rounds, so that no more than a part of the memory of queries holds spread rows; a round goes on with the groups of
+// the last one. Groups leave in the order of their first rows, which is that of their ranks.
+
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { Expression, Plan } from '../plan/plan.js'
+import { createStates } from './accumulate.js'
+import type { AggregateShape } from './aggregate.js'
+import type { ExecContext } from './context.js'
+import { type PartialStates, partialBytes } from './group-states.js'
+import { partialsAt } from './partial-groups.js'
+import { PartitionGroups } from './partition-groups.js'
+import type { Piece } from './pieces.js'
+import { partitionCount, RowPartitions, type SpreadShape, spreadRowBytes, spreadShape } from './row-partitions.js'
+import { type ChunkWorker, LeadRun, type PartitionDetails, piecesPerChunk, type ShareDetails } from './share.js'
+import { columnAt, rowsAt } from './share-columns.js'
+import { listPieces } from './share-pieces.js'
+import { type ChunkedPieces, RowChunks } from './share-rows.js'
+import { soloSharing } from './share-solo.js'
+import { rowsFor } from './short-batches.js'
+import { TextHeap } from './text-heap.js'
+import type { Batch, Pull, Vector } from './vector.js'
+
+/** Ranks are 32 bits. */
+const rowsMax = 2 ** 32 - 1
+const chunkRows = 1_000_000
+const chunksMin = 32
+/** Which part of the memory of queries may hold spread rows. */
+const memoryShare = 5
+
+/** `input`: the plan whose rows are grouped, over one scan; `plan`: what helpers are told to build. */
+export interface PartitionedQuery {
+  readonly plan: Plan
+  readonly input: Plan
+  readonly shape: AggregateShape
+}
+
+/** Whether every symbol among keys and arguments is a column of the table, so that ids mean the same everywhere. */
+export function isSpreadable({ keys, aggregates }: AggregateShape, pieces: readonly Piece[], dense: boolean): boolean {
+  const plain = ({ kind, type }: Expression): boolean => type.name !== 'SYMBOL' || (dense && kind === 'column')
+  const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+  return rows < rowsMax && keys.every(plain) && aggregates.every(({ args }) => args.every(plain))
+}
+
+/** What a helper does: spreads rows, or makes groups of partitions. */
+export function partitionWorker(
+  context: ExecContext,
+  { input, shape }: PartitionedQuery,
+  chunked: ChunkedPieces,
+  details: PartitionDetails,
+): ChunkWorker {
+  const spread = spreadShape(shape)
+  return details.spread === null
+    ? spreadWorker(context, input, spread, chunked, details.firstRow)
+    : new PartitionGroups(context, spread, details)
+}
+
+function spreadWorker(
+  context: ExecContext,
+  input: Plan,
+  spread: SpreadShape,
+  chunked: ChunkedPieces,
+  firstRow: number,
+): ChunkWorker {
+  const { pieces, chunkPieces } = chunked
+  return new RowChunks(context, input, chunked, (own, chunk) => {
+    const before = pieces.slice(0, chunk * chunkPieces).reduce((sum, { rows }) => sum + rows, firstRow)
+    return new RowPartitions(own, spread, before)
+  })
+}
+
+const noPieces = listPieces([])
+
+export class PartitionedGroups {
+  readonly #context: ExecContext
+  readonly #query: PartitionedQuery
+  readonly #spread: SpreadShape
+  readonly #pieces: readonly Piece[]
+  readonly #chunkPieces: number
+  readonly #roundPieces: number
+  #next = 0
+  #firstRow = 0
+  #spreading: LeadRun | null = null
+  #chunks: number[] = []
+  #grouping: LeadRun | null = null
+  /** The run that made the groups so far. */
+  #last: LeadRun | null = null
+  #groups: number[] = []
+  #output: GroupsByRank | null = null
+
+  constructor(context: ExecContext, query: PartitionedQuery, pieces: readonly Piece[]) {
+    const sharing = context.sharing ?? soloSharing(context.space)
+    this.#context = context
+    this.#query = query
+    this.#pieces = pieces
+    this.#spread = spreadShape(query.shape)
+    const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+    this.#chunkPieces = piecesPerChunk(sharing, pieces, Math.max(chunksMin, Math.ceil(rows / chunkRows)))
+    const held = context.space.limit / memoryShare / spreadRowBytes(this.#spread)
+    const roundRows = Math.min(held, sharing.spreadRowsMax ?? Number.POSITIVE_INFINITY)
+    const chunks = Math.floor((roundRows * pieces.length) / Math.max(1, rows) / this.#chunkPieces)
+    this.#roundPieces = Math.max(1, chunks) * this.#chunkPieces
+  }
+
+  pull(): Pull {
+    if (this.#output !== null) return this.#output.next()
+    if (this.#grouping !== null) return this.#advance(this.#grouping, () => this.#endRound())
+    if (this.#spreading !== null) return this.#advance(this.#spreading, () => this.#group())
+    if (this.#next < this.#pieces.length) this.#spreadNext()
+    else
+      this.#output = new GroupsByRank(
+        this.#context,
+        { ...this.#spread.shape, columns: this.#query.shape.columns },
+        this.#groups,
+      )
+    return 'working'
+  }
+
+  #advance(run: LeadRun, end: () => void): Pull {
+    const outcome = run.step()
+    if (outcome === 'done') end()
+    return outcome === 'waiting' ? 'waiting' : 'working'
+  }
+
+  #spreadNext(): void {
+    const pieces = this.#pieces.slice(this.#next, this.#next + this.#roundPieces)
+    const chunkPieces = this.#chunkPieces
+    const firstRow = this.#firstRow
+    this.#next += pieces.length
+    this.#firstRow += pieces.reduce((sum, { rows }) => sum + rows, 0)
+    this.#chunks = []
+    const { input } = this.#query
+    this.#spreading = this.#run(
+      spreadWorker(this.#context, input, this.#spread, { pieces, chunkPieces }, firstRow),
+      Math.ceil(pieces.length / chunkPieces),
+      () => ({
+        pieces: listPieces(pieces),
+        chunkPieces,
+        counts: null,
+        partitions: { firstRow, spread: null, before: [] },
+      }),
+      (result) => this.#chunks.push(result),
+    )
+  }
+
+  #group(): void {
+    const before = this.#groups
+    const partitions = { firstRow: 0, spread: this.#chunks, before }
+    const last = this.#last
+    const made: number[] = []
+    this.#groups = made
+    this.#grouping = this.#run(
+      new PartitionGroups(this.#context, this.#spread, partitions),
+      partitionCount,
+      () => ({ pieces: noPieces, chunkPieces: 1, counts: null, partitions }),
+      (result) => {
+        made.push(result)
+        // What was there before is part of the result.
+        last?.letGo(made.length - 1)
+      },
+    )
+  }
+
+  #endRound(): void {
+    this.#last?.close()
+    this.#last = this.#grouping
+    this.#grouping = null
+    this.#spreading?.close()
+    this.#spreading = null
+  }
+
+  #run(worker: ChunkWorker, chunks: number, details: () => ShareDetails, merge: (result: number) => void): LeadRun {
+    const sharing = this.#context.sharing ?? soloSharing(this.#context.space)
+    return new LeadRun(this.#context.memory, sharing, {
+      ...{ plan: this.#query.plan, worker, chunks, details, merge, kept: true },
+    })
+  }
+}
+
+/** Groups of all partitions in the order of their ranks, batch by batch. */
+class GroupsByRank {
+  readonly #context: ExecContext
+  readonly #shape: AggregateShape
+  readonly #columns: number
+  readonly #groups: readonly number[]
+  /** Of each partition: how many groups it has, how many have left, and the address of the ranks. */
+  readonly #counts: readonly number[]
+  readonly #taken: number[]
+  readonly #ranks: readonly number[]
+  readonly #rowsMax: number
+  /** By rank within a window: 0, or the partition + 1, and the row there. */
+  readonly #partitionAt: Uint8Array
+  readonly #rowAt: Uint32Array
+  readonly #runs: number
+  readonly #rows: number
+  readonly #sources: number
+  readonly #cells: number
+  readonly #addresses: readonly number[]
+  readonly #heap: TextHeap
+  readonly #partials: readonly PartialStates[]
+
+  constructor(context: ExecContext, shape: AggregateShape, groups: readonly number[]) {
+    const { memory, space } = context
+    this.#context = context
+    this.#shape = shape
+    this.#columns = shape.keys.length + 1
+    this.#groups = groups
+    this.#counts = groups.map((result) => rowsAt(memory, result))
+    this.#taken = groups.map(() => 0)
+    this.#ranks = groups.map((result) => columnAt(memory, result, shape.keys.length))
+    this.#rowsMax = rowsFor(shape.columns.length)
+    this.#partitionAt = new Uint8Array(this.#rowsMax)
+    this.#rowAt = new Uint32Array(this.#rowsMax)
+    this.#runs = space.take(this.#rowsMax)
+    this.#rows = space.take(this.#rowsMax * 4)
+    this.#sources = space.take(partitionCount * 4)
+    this.#cells = space.take(this.#rowsMax * partialBytes)
+    this.#addresses = shape.columns.map(({ type }) => space.take(this.#rowsMax * widthOf(type)))
+    this.#heap = new TextHeap(space)
+    this.#partials = createStates(context, shape.aggregates).flatMap(({ partial }) =>
+      partial === undefined ? [] : [partial],
+    )
+  }
+
+  next(): Batch | null {
+    const rows = this.#nextRows()
+    if (rows === 0) return null
+    this.#heap.reset()
+    const keys = this.#shape.keys.map(({ type }, index) => this.#key(type, index, rows))
+    return { rows, vectors: [...keys, ...this.#aggregates(rows)] }
+  }
+
+  #key(type: DataType, index: number, rows: number): Vector {
+    const { memory } = this.#context
+    const address = this.#addresses[index] as number
+    this.#gather(widthOf(type), rows, address, (result) => columnAt(memory, result, index))
+    const some = this.#groups.find((_, partition) => (this.#counts[partition] as number) > 0) ?? 0
+    return { type, address, dictionary: memory.u32[(some >>> 2) + 3 + index * 2] as number }
+  }
+
+  #aggregates(rows: number): Vector[] {
+    const { memory, symbols } = this.#context
+    const target = { memory, symbols, heap: this.#heap }
+    const keys = this.#shape.keys.length
+    return this.#partials.map((partial, index) => {
+      const { type } = this.#shape.columns[keys + index] as { type: DataType }
+      const address = this.#addresses[keys + index] as number
+      this.#gather(partialBytes, rows, this.#cells, (result, count) => partialsAt(result, this.#columns, count, index))
+      partial.finish(this.#cells, rows, type, target, address)
+      return { type, address, dictionary: 0 }
+    })
+  }
+
+  #gather(width: number, rows: number, out: number, addressOf: (result: number, count: number) => number): void {
+    const { memory, kernels } = this.#context
+    this.#groups.forEach((result, partition) => {
+      memory.u32[(this.#sources >>> 2) + partition] = addressOf(result, this.#counts[partition] as number)
+    })
+    kernels.sort.gatherRuns(width, this.#sources, this.#runs, this.#rows, rows, out)
+  }
+
+  /** Lists the groups of the next ranks, as many as a batch can have at most. */
+  #nextRows(): number {
+    const { u32, u8 } = this.#context.memory
+    const low = this.#lowestRank()
+    if (low === Number.POSITIVE_INFINITY) return 0
+    this.#partitionAt.fill(0)
+    this.#groups.forEach((_, partition) => this.#mark(partition, low))
+    let rows = 0
+    for (let at = 0; at < this.#rowsMax; at++) {
+      const partition = this.#partitionAt[at] as number
+      if (partition === 0) continue
+      u8[this.#runs + rows] = partition - 1
+      u32[(this.#rows >>> 2) + rows] = this.#rowAt[at] as number
+      rows++
+    }
+    return rows
+  }
+
+  #lowestRank(): number {
+    const { u32 } = this.#context.memory
+    let low = Number.POSITIVE_INFINITY
+    this.#ranks.forEach((ranks, partition) => {
+      const row = this.#taken[partition] as number
+      if (row < (this.#counts[partition] as number)) low = Math.min(low, u32[(ranks >>> 2) + row] as number)
+    })
+    return low
+  }
+
+  #mark(partition: number, low: number): void {
+    const { u32 } = this.#context.memory
+    const ranks = (this.#ranks[partition] as number) >>> 2
+    const count = this.#counts[partition] as number
+    let row = this.#taken[partition] as number
+    for (; row < count; row++) {
+      const at = (u32[ranks + row] as number) - low
+      if (at >= this.#rowsMax) break
+      this.#partitionAt[at] = partition + 1
+      this.#rowAt[at] = row
+    }
+    this.#taken[partition] = row
+  }
+}

@@ -1,0 +1,163 @@
+// Groups with partial states: of the rows of a chunk, or of many chunks.
+//
+// Layout of a result: {rows u32, 0, then address and dictionary of each key} (share-columns.ts), then from a 64-byte
+// boundary on 16 bytes a group of each aggregate, one aggregate after the other, then the keys themselves.
+
+import type { DataType } from '../../types/column-types.js'
+import type { Expression } from '../plan/plan.js'
+import { createStates } from './accumulate.js'
+import type { AggregateShape } from './aggregate.js'
+import { codedTexts } from './coded-texts.js'
+import type { ExecContext } from './context.js'
+import { compileVector, type VectorEvaluator } from './expression.js'
+import { createGrouping, type Grouping, GroupKeys } from './group-keys.js'
+import { type GroupStates, type PartialStates, partialBytes } from './group-states.js'
+import { batchOf, columnsBytes, packColumns, packedBytes, rowsAt } from './share-columns.js'
+import type { ChunkRows } from './share-rows.js'
+import { eachPiece, shortContext } from './short-batches.js'
+import { type Batch, batchRowsMax } from './vector.js'
+
+/** Partial groups are worth their merge as long as this many rows of the first chunk fell into each. */
+const rowsPerGroupMin = 8
+const rowsPerTextMin = 64
+const groupsSmall = 1024
+const manyRowsMin = 131_072
+
+export class PartialGroups implements ChunkRows {
+  readonly grouping: Grouping | null
+  readonly states: readonly GroupStates[]
+  readonly #context: ExecContext
+  readonly #keys: readonly VectorEvaluator[]
+  /** Of the keys and of what is carried beside them. */
+  readonly #types: readonly DataType[]
+  /** Group numbers of rows where there are no keys. */
+  readonly #zeros: number
+  #rows = 0
+  #coded = false
+
+  /** `dense` as of aggregateOperator; `carried`: kept of each group's first row. */
+  constructor(context: ExecContext, shape: AggregateShape, dense: boolean, carried: readonly Expression[] = []) {
+    const { keys, aggregates } = shape
+    this.#context = context
+    const own = shortContext(context, aggregates.length)
+    const columns = [...keys, ...carried]
+    this.#keys = columns.map((column) => compileVector(column, context))
+    this.#types = columns.map(({ type }) => type)
+    this.grouping = keys.length > 0 ? groupingOf(context, this.#types, dense, carried.length) : null
+    this.states = createStates(own, aggregates)
+    this.#zeros = keys.length > 0 ? 0 : context.space.take(batchRowsMax * 4)
+    if (this.#zeros !== 0) context.memory.u8.fill(0, this.#zeros, this.#zeros + batchRowsMax * 4)
+  }
+
+  get count(): number {
+    return this.grouping?.count ?? 1
+  }
+
+  /**
+   * How many times as long chunks have to be for their partial groups to be worth sharing. Texts that are numbers of
+   * dictionaries are found at once by the thread that knows them, and cost a look-up in each chunk.
+   */
+  get chunkTimes(): number {
+    if (this.count <= groupsSmall) return 1
+    if (this.coded) return Math.ceil((this.count * rowsPerTextMin) / this.#rows)
+    return this.count * rowsPerGroupMin <= this.#rows ? 1 : Number.POSITIVE_INFINITY
+  }
+
+  /** So many groups that no more rows have to show it. */
+  get surelyMany(): boolean {
+    return !this.coded && this.#rows >= manyRowsMin && this.count * 2 > this.#rows
+  }
+
+  /** Texts among the keys are numbers of dictionaries, by which groups are found at once: they are not spread. */
+  get coded(): boolean {
+    return this.#coded
+  }
+
+  add(batch: Batch): void {
+    this.#rows += batch.rows
+    const keys = this.#keys.map((evaluate) => evaluate(batch))
+    this.#coded = keys.some((key) => codedTexts(key) !== undefined)
+    this.#assign(keys, batch.rows)
+    eachPiece(batch, this.states.length, (piece, from) => {
+      for (const state of this.states) state.add(piece, this.#ids + from * 4, this.#size)
+    })
+  }
+
+  /** The result alone: everything else that was taken of the space is given back, dictionaries of its own as well. */
+  trimmed(): number {
+    const address = this.result()
+    this.#context.space.keepOnly([address, ...(this.grouping?.keys.heapAreas ?? [])])
+    return address
+  }
+
+  result(): number {
+    const { space, memory } = this.#context
+    const count = this.#rows === 0 ? 0 : this.count
+    const head = this.#headBytes + count * partialBytes * this.states.length
+    const address = space.take(head + packedBytes(this.#types, count))
+    if (this.grouping === null) memory.u32[address >>> 2] = count
+    else packColumns(this.#context, address, this.grouping.keys, this.#types, address + ((head + 63) & ~63))
+    const ids = this.#consecutive ? count : Array.from({ length: count }, (_, index) => this.grouping?.idAt(index) ?? 0)
+    this.#partials.forEach((partial, index) => {
+      partial.save(ids, partialsAt(address, this.#keys.length, count, index))
+    })
+    return address
+  }
+
+  /** Adds the result of later rows. */
+  merge(result: number): void {
+    const { memory } = this.#context
+    const count = rowsAt(memory, result)
+    // Different groups become the same numbers again.
+    const fresh = this.#consecutive && this.count === 0
+    this.#rows += count
+    for (let from = 0; from < count; from += batchRowsMax) {
+      const rows = Math.min(batchRowsMax, count - from)
+      this.#assign(batchOf(memory, result, this.#types, from)?.vectors ?? [], rows)
+      this.#partials.forEach((partial, index) => {
+        const at = partialsAt(result, this.#keys.length, count, index) + from * partialBytes
+        if (fresh) partial.restore(at, rows, from)
+        else partial.merge(at, rows, this.#ids, this.#size)
+      })
+    }
+  }
+
+  get #headBytes(): number {
+    return headBytesOf(this.#keys.length)
+  }
+
+  /** Groups are numbered without gaps. */
+  get #consecutive(): boolean {
+    return this.grouping instanceof GroupKeys
+  }
+
+  get #partials(): PartialStates[] {
+    return this.states.flatMap(({ partial }) => (partial === undefined ? [] : [partial]))
+  }
+
+  get #ids(): number {
+    return this.grouping?.ids ?? this.#zeros
+  }
+
+  get #size(): number {
+    return this.grouping?.size ?? 1
+  }
+
+  #assign(keys: Parameters<Grouping['assign']>[0], rows: number): void {
+    this.grouping?.assign(keys, rows, 0)
+  }
+}
+
+function groupingOf(context: ExecContext, types: readonly DataType[], dense: boolean, carried: number): Grouping {
+  if (carried === 0) return createGrouping(context, types, dense)
+  return new GroupKeys(context, types.slice(0, types.length - carried), types.slice(types.length - carried))
+}
+
+function headBytesOf(columns: number): number {
+  return (columnsBytes(columns) + 63) & ~63
+}
+
+/** Where a result with so many columns and groups has the partial states of an aggregate. */
+export function partialsAt(result: number, columns: number, groups: number, aggregate: number): number {
+  return result + headBytesOf(columns) + aggregate * groups * partialBytes
+}
