@@ -1,6 +1,23 @@
 // Test runner settings. Tests mirror the tree under test/.
+//
+// Where dist/ is what the sources say (`npm test` builds first), tests take all but themselves from there: modules that
+// Node loads itself come in a tenth of the time and run a seventh quicker than those that the test runner rewrites.
+// After a change of a source, until the next build, the sources are used.
+import { existsSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
+import { builtState, home, sourcesState } from './deploy/build-state.js'
+
+const fromBuild: Vite.Plugin = {
+  name: 'from-build',
+  enforce: 'pre',
+  resolveId(id, importer) {
+    if (!id.startsWith('.') || !id.endsWith('.js') || importer === undefined) return
+    const built = join(home, 'dist', relative(home, resolve(dirname(importer), id)))
+    return existsSync(built) ? { id: built, external: true } : undefined
+  },
+}
 
 /** They begin first: what takes minutes would otherwise run alone at the end. */
 const long = ['test/crash/sim.test.ts', 'test/sql/slt.test.ts', 'test/bench.test.ts']
@@ -16,12 +33,14 @@ class LongFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  plugins: builtState() === sourcesState() ? [fromBuild] : [],
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    server: { deps: { external: [/\/dist\//] } },
     sequence: { sequencer: LongFirst },
   },
 })
