@@ -3,14 +3,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { repositoryRoot } from './source-tree.js'
 
-/** Tests run beside the build, compiled ones in it. */
-export const command =
-  ['dist/deploy/cli.js', 'deploy/cli.js'].map((path) => join(repositoryRoot, path)).find(existsSync) ?? ''
+export const command = join(repositoryRoot, 'dist/deploy/cli.js')
 const listeners = ['http.net.bind.to', 'http.min.net.bind.to', 'line.tcp.net.bind.to', 'pg.net.bind.to']
 
 export interface Answer {

@@ -1,10 +1,13 @@
 // The repository's files as tidy.test.ts looks at them: paths relative to the root, texts, imports and functions.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
-export const repositoryRoot = fileURLToPath(new URL('../../', import.meta.url))
+/** This module is compiled to dist/test/support/. */
+const folders = ['../../', '../../../'].map((path) => fileURLToPath(new URL(path, import.meta.url)))
+export const repositoryRoot = folders.find((folder) => existsSync(join(folder, 'package.json'))) ?? ''
 
 /** Folders that tools fill; none of them is in the repository. */
 const generatedFolders = new Set(['node_modules', 'dist', 'coverage', '.git', 'tmp'])
