@@ -20,6 +20,8 @@
 //      A bad frame before it is damage: open throws CorruptionError.
 //   4. Opening writes a checkpoint. What was read may lie in the page cache only, after a sync that failed.
 //   5. After a failed write or sync the manifest takes no more records: the owner opens it again.
+//   6. The first checkpoint is durable before anything else is created beside the folder: where there is other data but
+//      no whole checkpoint, the manifest was lost, and open throws, since all data would look like leftovers.
 //
 // Deliberately not here: which transactions to flush, and removing part files that nothing names.
 
@@ -271,7 +273,21 @@ export function replaceManifest(files: Files, directory: string, state: Manifest
 /** The state of the newest file with a whole checkpoint. */
 function readState(files: Files, directory: string, numbers: readonly number[], log: Log): ManifestState {
   const current = findCurrent(files, directory, numbers, log)
-  return current === undefined ? emptyManifestState() : replay(current.scan.frames)
+  if (current !== undefined) return replay(current.scan.frames)
+  const found = dataBeside(files, directory)
+  if (found !== undefined) {
+    const message = `there is no readable manifest, but data that it has to name: put it back from a copy [found=${found}]`
+    throw new CorruptionError(message, directory, 0)
+  }
+  return emptyManifestState()
+}
+
+/** A table's folder, symbols or a segment of the log. */
+function dataBeside(files: Files, directory: string): string | undefined {
+  const parent = posix.dirname(directory)
+  const within = (name: string) => (files.exists(`${parent}/${name}`) ? files.list(`${parent}/${name}`) : [])
+  const [symbols, segment] = [within('symbols')[0], within('wal').find((name) => name.endsWith('.wal'))]
+  return files.list(parent).find((name) => /^[0-9]+$/.test(name)) ?? symbols ?? segment
 }
 
 interface CurrentFile {

@@ -33,7 +33,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
   const origins = new Origins(manifest.origins)
   const tools = { options, catalog, flush, origins, flushRows: settings.flushRows }
   const replay = new Replay(tools, manifest.ids.generation)
-  const { wal, replay: report } = openLog(options, (frame) => replay.frame(frame))
+  const { wal, replay: report } = openLog(options, manifest.tables.size > 0, (frame) => replay.frame(frame))
   replay.finish()
   log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
   const partIdsEnd = manifest.ids.part + partIdsPerFlush * 16
@@ -78,7 +78,9 @@ export function recoverWriter(options: WriterOptions): WriterState {
   }
 }
 
-function openLog(options: WriterOptions, onFrame: (frame: Parameters<Replay['frame']>[0]) => void) {
+type OnFrame = (frame: Parameters<Replay['frame']>[0]) => void
+
+function openLog(options: WriterOptions, expected: boolean, onFrame: OnFrame) {
   const { files, directory, clock, log, sendLog, commitMode, syncIntervalMs, walBytesMax, walSegmentBytes, walLogId } =
     options
   return openWal({
@@ -87,6 +89,7 @@ function openLog(options: WriterOptions, onFrame: (frame: Parameters<Replay['fra
     clock,
     log,
     send: sendLog,
+    expected,
     onFrame,
     ...(commitMode === undefined ? {} : { mode: commitMode }),
     ...(syncIntervalMs === undefined ? {} : { syncIntervalMs }),

@@ -30,6 +30,9 @@ export function openWal(options: WalOptions): OpenedWal {
   files.makeDirectory(directory)
   files.syncDirectory(parentOf(directory))
   removeUnfinished(files, directory)
+  if (options.expected === true && !files.list(directory).some((name) => name.endsWith('.wal'))) {
+    options.log('W', 'wal', `there is no log, as in a copy: rows that were in no part are not here [path=${directory}]`)
+  }
   const replay = replayWal(files, directory, options.onFrame)
   reportSetAside(options, replay)
   removeUnusable(files, directory, replay)

@@ -70,6 +70,8 @@ export interface WalOptions {
   readonly files: Files
   /** Created when it does not exist. Belongs to this log alone. */
   readonly directory: string
+  /** There are tables, so there was a log: that it is gone is worth a warning. */
+  readonly expected?: boolean
   readonly clock: Clock
   readonly log: Log
   /** Hands a request to the log role. */

@@ -1,7 +1,16 @@
 // Goal: the manifest comes back as it was after any sequence of records, reopens and checkpoints; a torn tail is cut
 // off, damage is reported, and the bytes on disk stay what they are.
 
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -151,6 +160,29 @@ test('an unfinished checkpoint is removed, its predecessor counts', () => {
   appendFileSync(torn, readFileSync(currentFile()).subarray(0, 60))
   expect(open().lsn).toBe(5)
   expect(readdirSync(join(root, 'm'))).toEqual(['manifest-0000000003.log'])
+})
+
+test.each(['7/2024-01-01', 'symbols/7-0.symbols', 'wal/0000000001.wal'])(
+  'a lost manifest of data is no empty database: %s',
+  (path) => {
+    mkdirSync(join(root, path), { recursive: true })
+    expect(() => open()).toThrow(/^there is no readable manifest, but data/)
+    // Nothing was begun that a second start would take for the manifest.
+    expect(() => open()).toThrow(/^there is no readable manifest, but data/)
+    rmSync(join(root, path.split('/')[0] ?? ''), { recursive: true })
+    open().close()
+  },
+)
+
+test('a first manifest whose header has changed is damage, not an empty database', () => {
+  const manifest = open()
+  manifest.commit([{ kind: 'schema', schema: schemaOf(7, 'trades') }])
+  manifest.close()
+  mkdirSync(join(root, '7'))
+  const bytes = readFileSync(currentFile())
+  bytes.writeUInt8(0, 0)
+  writeFileSync(currentFile(), bytes)
+  expect(() => open()).toThrow(CorruptionError)
 })
 
 test('a checkpoint that is unreadable and has no predecessor is damage, not an empty database', () => {
