@@ -49,6 +49,7 @@ import {
   cancelAtAbort,
   copyFile,
   demandCancel,
+  type InsertTarget,
   insertAll,
   insertLiterals,
   isPlain,
@@ -481,15 +482,14 @@ export class LocalEngine implements Engine {
 
   async #insertSelect(
     sql: string,
-    planned: Pick<Planned<'insertSelect'>, 'tableId' | 'query' | 'columns' | 'batchRows'>,
+    planned: InsertTarget & Pick<Planned<'insertSelect'>, 'query'>,
     options: ExecuteOptions,
   ): Promise<number> {
     const running = this.#run(sql, planned.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
-    const { into } = options
-    return insertAll(running.values, planned, async (rows) => {
-      if (into === undefined) return this.#insert([rows])
-      await into(rows)
-      return rows.rows
+    return insertAll(running.values, planned, {
+      into: options.into,
+      begin: () => this.begin(),
+      insert: (rows) => this.#insert([rows]),
     })
   }
 

@@ -3,8 +3,8 @@
 import type { RowTransaction } from '../api/engine.js'
 import type { Session } from '../api/session.js'
 import type { Copier, CopyRequest, DoneResult, ExecuteOptions, ParsedStatement, Validation } from '../api/statements.js'
-import { AccessError, SqlError } from '../base/errors.js'
-import { insertSelectRows } from '../base/limits.js'
+import { AccessError, ResourceError, SqlError } from '../base/errors.js'
+import { insertSelectRows, walFrameBytesMax } from '../base/limits.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import type { StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
@@ -37,10 +37,55 @@ export function cancelAtAbort(signal: AbortSignal | null, running: { cancel(reas
   })
 }
 
+export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' | 'batchRows'> &
+  Partial<Pick<Planned<'insertSelect'>, 'atomic'>>
+
+/** Where the rows of a query go. */
+interface InsertWays {
+  /** The client's transaction, when there is one. */
+  readonly into: ExecuteOptions['into']
+  readonly begin: () => RowTransaction
+  readonly insert: (rows: RowsInput) => Promise<number>
+}
+
+/** Bytes of an INSERT ATOMIC that wait in the memory, and what one frame of the log surely takes. */
+const atomicBytesMax = walFrameBytesMax / 2
+const frameBytesMax = (walFrameBytesMax * 3) / 4
+
 /** Inserts rows as they come, many at a time; gives their count. */
-export async function insertAll(
-  values: AsyncIterable<readonly (readonly Value[])[]>,
-  target: Pick<Planned<'insertSelect'>, 'tableId' | 'columns' | 'batchRows'>,
+export async function insertAll(values: QueryValues, target: InsertTarget, ways: InsertWays): Promise<number> {
+  const { into } = ways
+  if (into === undefined && target.atomic === true) return insertWhole(values, target, ways.begin())
+  return insertInBatches(values, target, async (rows) => {
+    if (into === undefined) return ways.insert(rows)
+    await into(rows)
+    return rows.rows
+  })
+}
+
+/** Rows that outgrow the memory wait in parts that no table names before the commit. */
+async function insertWhole(values: QueryValues, target: InsertTarget, transaction: RowTransaction): Promise<number> {
+  try {
+    const inserted = await insertInBatches(values, target, async (rows) => {
+      transaction.gather(rows)
+      if (transaction.bytes < atomicBytesMax || (await transaction.spill())) return rows.rows
+      if (transaction.bytes >= frameBytesMax)
+        throw new ResourceError(`INSERT ATOMIC is too large for DEDUP, arrays or BINARY [max=${frameBytesMax}]`)
+      return rows.rows
+    })
+    await transaction.commit()
+    return inserted
+  } catch (error) {
+    transaction.clear()
+    throw error
+  }
+}
+
+type QueryValues = AsyncIterable<readonly (readonly Value[])[]>
+
+async function insertInBatches(
+  values: QueryValues,
+  target: InsertTarget,
   insert: (rows: RowsInput) => Promise<number>,
 ): Promise<number> {
   const batchRows = Math.min(target.batchRows ?? insertSelectRows, insertSelectRows)

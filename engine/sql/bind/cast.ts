@@ -9,6 +9,7 @@ import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
+import { shiftsOf } from './interval-shift.js'
 import { isConstant } from './make-call.js'
 import { castTo, constantOf, learnType, typeOfName } from './types.js'
 
@@ -61,6 +62,8 @@ function checkTextCast(text: string, value: Expression, type: DataType): void {
   if (type.name === 'IPv4' && parseIpv4(text) === null) throw new SqlError('invalid IPv4 constant', value.position)
   if (type.name === 'GEOHASH' && text !== '' && parseGeohash(text, type.a) === null)
     throw new SqlError('invalid GEOHASH', value.position)
+  if (type.name === 'INTERVAL' && shiftsOf(text) !== null)
+    throw new SqlError('a span of time can only be added to a timestamp or subtracted from one', value.position)
   const needsDigit = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)
   if (value.type.name === 'CHAR' && needsDigit && !/^\d$/.test(text)) {
     throw new SqlError(`inconvertible value: ${text} [CHAR -> ${type.name}]`, value.position)

@@ -73,6 +73,8 @@ export interface Insert {
   /** `insert batch 1000 o3MaxLag 10s`. */
   readonly batch: Expression | null
   readonly o3MaxLag: Interval | null
+  /** `insert atomic into`: rows of a query are one transaction. */
+  readonly atomic: boolean
 }
 
 export interface InsertRows {

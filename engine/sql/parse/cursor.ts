@@ -286,6 +286,7 @@ function symbolTable(): readonly (readonly string[])[] {
 /** Marks begin a token of their own; `:` only before a letter. */
 function readMarkOrSymbol(cursor: Cursor, start: number, code: number): void {
   if (code === 35) readGeohash(cursor, start)
+  else if (code === 36 && dollarMark(cursor.text, start) !== '') readDollars(cursor, start)
   else if (code === 64) readMarked(cursor, start, 'variable')
   else if (code === 36 || code === 63) readMarked(cursor, start, 'parameter')
   else if (code === 58 && classOf(cursor.text.charCodeAt(start + 1)) === LETTER) readMarked(cursor, start, 'parameter')
@@ -302,6 +303,26 @@ function readSymbol(cursor: Cursor, start: number, code: number): void {
   } else if (candidates !== undefined) symbol = candidates[0] as string
   cursor.word = symbol === '!=' ? '<>' : symbol === '==' ? '=' : symbol
   cursor.end = start + symbol.length
+}
+
+/** `$$` or `$tag$` at the position; the empty text where none is. */
+function dollarMark(text: string, start: number): string {
+  let end = start + 1
+  while (classOf(text.charCodeAt(end)) >= LETTER) end++
+  const isMark = text.charCodeAt(end) === 36 && classOf(text.charCodeAt(start + 1)) !== DIGIT
+  return isMark ? text.slice(start, end + 1) : ''
+}
+
+/** Everything up to the mark that opened the text is meant as it stands. */
+function readDollars(cursor: Cursor, start: number): void {
+  const mark = dollarMark(cursor.text, start)
+  const close = cursor.text.indexOf(mark, start + mark.length)
+  if (close < 0) throw new SqlError('unclosed quoted string?', start)
+  cursor.kind = 'string'
+  cursor.word = ''
+  cursor.doubled = false
+  cursor.escaped = false
+  cursor.end = close + mark.length
 }
 
 function readMarked(cursor: Cursor, start: number, kind: 'variable' | 'parameter'): void {
@@ -333,6 +354,10 @@ export function tokenText(cursor: Cursor): string {
 /** The characters that a string or quoted name stands for. */
 export function quotedValue(cursor: Cursor): string {
   const { text, start, end } = cursor
+  if (text[start] === '$') {
+    const { length } = dollarMark(text, start)
+    return text.slice(start + length, end - length)
+  }
   if (cursor.escaped && text[start + 1] === '&') return unicodeText(cursor, text.slice(start + 3, end - 1))
   if (cursor.escaped && cursor.kind === 'string') return unescaped(text.slice(start + 2, end - 1))
   const inner = text.slice(start + 1, end - 1)

@@ -38,7 +38,7 @@ export function parseInsert(
   commonTables: readonly CommonTable[],
 ): Insert {
   advance(cursor)
-  take(cursor, 'atomic')
+  const atomic = take(cursor, 'atomic')
   const { batch, o3MaxLag } = parseBatch(cursor)
   demand(cursor, 'into')
   const table = parseTableName(cursor)
@@ -46,7 +46,7 @@ export function parseInsert(
   demandDistinct(columns)
   const source = parseInsertSource(cursor, columns.length > 0)
   refuseTail(cursor)
-  return { kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag }
+  return { kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag, atomic }
 }
 
 /** `batch 1000 o3MaxLag 10s`, also of CREATE TABLE AS. */

@@ -124,7 +124,7 @@ export function insertValue(
 // SELECT ------------------------------------------------------------------------------------------------------------
 
 function planInsertSelect(
-  { table, columns, declarations, commonTables, batch }: ast.Insert,
+  { table, columns, declarations, commonTables, batch, atomic }: ast.Insert,
   source: ast.Query,
   { schema }: TableVersion,
   targets: readonly TargetColumn[],
@@ -156,6 +156,7 @@ function planInsertSelect(
     kind: 'insertSelect',
     tableId: schema.id,
     batchRows: batchRowsOf(batch, context),
+    atomic,
     query: queryOf(plan, -1, context),
     columns: filled,
     tag: 'INSERT',

@@ -47,6 +47,8 @@ export type PlannedStatement =
       readonly columns: readonly TargetColumn[]
       /** Rows of one transaction; null = as many as are good. */
       readonly batchRows: number | null
+      /** All rows are one transaction. */
+      readonly atomic: boolean
       readonly tag: 'INSERT'
     }
   /** The table is made first; `columns` ids count from 0 as the new schema's. Nothing is done if it existed. */
