@@ -1,4 +1,4 @@
-// One value of a fixed width.
+// One value of a fixed width; some bytes.
 
 @inline
 export function copyOne(target: usize, source: usize, width: usize): void {
@@ -10,4 +10,11 @@ export function copyOne(target: usize, source: usize, width: usize): void {
     v128.store(target, v128.load(source))
     if (width == 32) v128.store(target, v128.load(source, 16), 16)
   }
+}
+
+/** Few bytes at once, up to 15 too many: a call of memory.copy takes as long as a hundred instructions. */
+@inline
+export function copyLiterals(target: usize, source: usize, bytes: usize): void {
+  if (bytes <= 16) v128.store(target, v128.load(source))
+  else memory.copy(target, source, bytes)
 }

@@ -4,6 +4,7 @@
 //              literals | offset u16 | more match length bytes while 255
 //   end        the last sequence has literals only; the last 5 bytes are literals, and no match begins in the last 12
 
+import { copyLiterals } from './copy'
 import { clearMatches, matchAt, matchFrom, matchLength, nextMatch, noteMatch } from './matches'
 
 @inline
@@ -35,7 +36,7 @@ export function lz4Compress(source: usize, bytes: i32, target: usize, limit: i32
       let high: usize = 15
       if (literals >= 15) out = putLength(out, literals - 15)
       else high = literals
-      memory.copy(out, anchor, literals)
+      copyLiterals(out, anchor, literals)
       out += literals
       store<u16>(out, <u16>(at - matchFrom))
       out += 2
@@ -75,8 +76,7 @@ export function lz4Decompress(source: usize, bytes: i32, target: usize, targetBy
       }
     }
     if (literals > end - source || literals > bound - out) return -1
-    if (literals <= 16) v128.store(out, v128.load(source))
-    else memory.copy(out, source, literals)
+    copyLiterals(out, source, literals)
     out += literals
     source += literals
     if (source >= end) break
@@ -93,13 +93,19 @@ export function lz4Decompress(source: usize, bytes: i32, target: usize, targetBy
       }
     }
     if (offset == 0 || offset > out - target || length > bound - out) return -1
-    const from = out - offset
+    let from = out - offset
+    let i: usize = 0
     if (offset >= 16) {
       // Copies up to 15 bytes too many: the target is writable for 64 bytes behind its end.
-      for (let i: usize = 0; i < length; i += 16) v128.store(out + i, v128.load(from + i))
-    } else if (offset >= 8) {
-      for (let i: usize = 0; i < length; i += 8) store<u64>(out + i, load<u64>(from + i))
-    } else for (let i: usize = 0; i < length; i++) store<u8>(out + i, load<u8>(from + i))
+      for (; i < length; i += 16) v128.store(out + i, v128.load(from + i))
+    } else {
+      if (offset < 8) {
+        for (; i < 8; i++) store<u8>(out + i, load<u8>(from + i))
+        // The bytes repeat at each multiple of the offset: the first one from 8 on is so much more than the offset.
+        from -= (0x76546670 >> (offset << 2)) & 15
+      }
+      for (; i < length; i += 8) store<u64>(out + i, load<u64>(from + i))
+    }
     out += length
   }
   return out == bound ? targetBytes : -1

@@ -4,6 +4,7 @@
 //   literal    (length - 1) << 2 | 0, from 60 on in the 1 to 4 bytes that follow | the bytes
 //   copy       (length - 1) << 2 | 2 | offset u16, of 1 to 64 bytes
 
+import { copyLiterals } from './copy'
 import { clearMatches, matchAt, matchFrom, matchLength, nextMatch, noteMatch } from './matches'
 
 @inline
@@ -23,7 +24,7 @@ function putLiteral(out: usize, from: usize, length: usize): usize {
     store<u32>(out + 1, <u32>n)
     out += 5
   }
-  memory.copy(out, from, length)
+  copyLiterals(out, from, length)
   return out + length
 }
 
