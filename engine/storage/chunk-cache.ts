@@ -1,6 +1,7 @@
 // The chunk cache: decoded pages of parts in shared memory, used by all query threads. A chunk is decoded once, stays
 // where it is while anybody pins it, and goes when memory is needed and nobody asked for it lately: a clock whose hand takes
-// lives. What is dear to decode is given more of them than what is only read.
+// lives. A chunk gets them when somebody asks for it again, more where it is dear to decode; of new ones only one in eight
+// has any. So a scan of more than the cache holds finds most of what fits when it comes again, instead of nothing.
 //
 // Structure (address from createChunkCache), u32 words:
 //
@@ -67,14 +68,16 @@ export interface ChunkLoader {
 /** What making a chunk takes. */
 export type ChunkCost = keyof typeof costs
 
-/** Lives at first, and when somebody asks for the chunk again. */
+/** Lives when somebody asks for the chunk again. */
 const costs = {
   /** As it is in the file. */
-  read: { first: 0, again: 1 },
-  decode: { first: 0, again: 2 },
-  decompress: { first: 1, again: 4 },
+  read: 1,
+  decode: 2,
+  decompress: 4,
 } as const
-const livesMax = 4
+const livesMax = costs.decompress
+/** One new chunk in so many has these lives at once: what stays of a scan that comes again and again. */
+const keptShare = 8
 
 /** Makes the structure, for a cache of about so many bytes. Call once; hand the address to every thread. */
 export function createChunkCache(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
@@ -240,8 +243,9 @@ export class ChunkCache {
       const { needs, cost } = loader.load((bytes) => this.roomFor(slot, bytes))
       assert(this.get(slot, word.chunk) !== 0, 'a loader asks for room')
       if (needs !== 0) this.giveAway(needs, slot)
-      this.put(slot, word.lives, costs[cost].first)
-      this.put(slot, livesWord, costs[cost].again)
+      const isKept = Atomics.load(this.u32, this.base + counts.misses) % keptShare === 0
+      this.put(slot, word.lives, isKept ? costs[cost] : 0)
+      this.put(slot, livesWord, costs[cost])
     } catch (error) {
       this.uncountPin(slot)
       this.giveUp(shard, slot)
@@ -385,7 +389,7 @@ export class ChunkCache {
 
   // ---- pins and locks ----
 
-  /** `again`: somebody had asked for it before. A scan of more than the cache holds must not drive all the rest out. */
+  /** `again`: somebody had asked for it before. */
   private countPin(slot: number, again: boolean): void {
     Atomics.add(this.u32, this.at(slot) + word.pins, 1)
     if (again) Atomics.store(this.u32, this.at(slot) + word.lives, this.get(slot, livesWord))

@@ -86,8 +86,12 @@ export interface QueryThreadOptions {
   readonly ledger: number
 }
 
-/** Shares of the memory in percent, in the order of the budgets; what is left serves fragmentation. */
-const sharesPercent = { memtables: 40, cache: 34, queries: 20 } as const
+/** Shares of the memory; the cache has what the others leave. */
+const shares = { memtables: 0.4, queries: 0.2 } as const
+/** The log bounds what waits in memory to be flushed: with more than this, the memtables would hold no more rows. */
+const memtableBytesMax = 768 * MIB
+/** Of the memtables' memory, for free pieces between blocks that are too small for others. */
+const fragmentShare = 0.15
 const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
 const flushBytes = 192 * MIB
@@ -107,9 +111,10 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
   const rest = bytes - ringBytes - ingestBytes - flushBytes
   const limits: number[] = []
   limits[budgets.ingest] = ringBytes + ingestBytes
-  limits[budgets.memtables] = (rest * sharesPercent.memtables) / 100
-  limits[budgets.cache] = (rest * sharesPercent.cache) / 100
-  limits[budgets.queries] = (rest * sharesPercent.queries) / 100
+  const memtables = Math.min(rest * shares.memtables, memtableBytesMax)
+  limits[budgets.memtables] = memtables
+  limits[budgets.queries] = rest * shares.queries
+  limits[budgets.cache] = rest * (1 - shares.queries) - memtables * (1 + fragmentShare)
   limits[budgets.flush] = flushBytes
   // Long-lived pages of the cache and the memtables lie everywhere: what needs long runs must not have to find them there.
   initializeHeap(memory, { limits, regions: [budgets.flush, budgets.queries, budgets.ingest, budgets.cache] })
