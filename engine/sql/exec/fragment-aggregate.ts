@@ -9,11 +9,12 @@
 
 import type { FragmentAggregate, FragmentExpression } from '../../kernels/jit/fragment.js'
 import type { Value } from '../../types/value.js'
-import type { AggregateCall, Expression, Plan } from '../plan/plan.js'
+import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { Bucket, Buckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import type { DenseFragment, DenseQuery, Grouping } from './dense-query.js'
 import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
+import { FragmentColumns, type GroupStretch } from './fragment-columns.js'
 import { type BucketKey, bucketCount, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
 import { FragmentInputs } from './fragments.js'
 import type { Piece, Run } from './pieces.js'
@@ -56,6 +57,8 @@ export interface FragmentRun {
   step(): 'working' | 'waiting' | 'done'
   /** By bucket. */
   slots(): Iterable<FragmentSlot>
+  /** The same as columns; `timed`: the first one is the start of the bucket. */
+  columns(columns: readonly PlanColumn[], timed: boolean): FragmentColumns
   /** Values of the keys of a group, in their order; that of a bucket is its start. */
   keysOf(group: number, bucket: Bucket | null): readonly Value[]
   /** All groups that had rows, in order of their first rows. */
@@ -211,6 +214,16 @@ class DenseAggregation implements FragmentRun {
   }
 
   *slots(): Iterable<FragmentSlot> {
+    for (const { bucket, total, groups } of this.#stretches()) {
+      yield { bucket, groups: groups.map((group) => ({ group, aggregates: this.#values(total, group) })) }
+    }
+  }
+
+  columns(columns: readonly PlanColumn[], timed: boolean): FragmentColumns {
+    return new FragmentColumns(this.#context, columns, this.#query, timed, this.#stretches())
+  }
+
+  *#stretches(): Generator<GroupStretch> {
     const ordered = [...this.#slots.values()].sort((a, b) =>
       (a.bucket?.start ?? 0n) < (b.bucket?.start ?? 0n) ? -1 : 1,
     )
@@ -220,8 +233,7 @@ class DenseAggregation implements FragmentRun {
     for (const { bucket, total } of ordered) {
       const present = groups.filter((group) => u32[(total >>> 2) + group * recordWords + countWord] !== 0)
       const all = this.#query.keys.length === 0 && bucket === null ? [0] : present
-      if (all.length === 0) continue
-      yield { bucket, groups: all.map((group) => ({ group, aggregates: this.#values(total, group) })) }
+      if (all.length > 0) yield { bucket, total, groups: all }
     }
   }
 

@@ -23,6 +23,8 @@ export interface DenseKey {
   readonly count: number
   /** The key's value of a part. */
   readonly valueAt: (part: number) => Value
+  /** Of symbols, whose part is one above their number; else 0. */
+  readonly dictionary: number
 }
 
 export interface KeySource {
@@ -37,7 +39,13 @@ export function denseKey(source: KeySource, expression: Expression): DenseKey | 
   if (expression.type.name !== 'BOOLEAN') return undefined
   const part = source.inputs.expression(expression)
   if (part === null) return undefined
-  return { place: 0, key: { kind: 'integer', expression: part, origin: 0 }, count: 2, valueAt: (at) => at === 1 }
+  return {
+    place: 0,
+    key: { kind: 'integer', expression: part, origin: 0 },
+    count: 2,
+    valueAt: (at) => at === 1,
+    dictionary: 0,
+  }
 }
 
 function symbolKey({ context, shape, inputs }: KeySource, expression: Expression): DenseKey | undefined {
@@ -52,6 +60,7 @@ function symbolKey({ context, shape, inputs }: KeySource, expression: Expression
     key: { kind: 'integer', expression: part, origin: 0 },
     count: dictionaryCount(context.memory, dictionary) + 1,
     valueAt: (at) => (at === 0 ? null : textOf(at - 1)),
+    dictionary,
   }
 }
 

@@ -7,6 +7,7 @@ import type { Plan, PlanColumn } from '../plan/plan.js'
 import { type Buckets, createBuckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { type FragmentQuery, type FragmentRun, fragmentRun, fragmentWorker } from './fragment-aggregate.js'
+import type { FragmentColumns } from './fragment-columns.js'
 import { valuesOperator } from './rows-of-values.js'
 import { filledRows } from './sample-fill.js'
 import type { ScanShape } from './scan-slices.js'
@@ -21,7 +22,7 @@ export function aggregateFragmentOperator(
   scan: ScanShape,
 ): Operator | undefined {
   const run = fragmentRun(context, aggregateQuery(plan), scan)
-  return run === undefined ? undefined : resultOperator(context, plan.columns, run, () => groupRows(run))
+  return run === undefined ? undefined : columnsOperator(run, plan.columns, false)
 }
 
 /** What a helper does for the lead's operator of that plan; undefined when it cannot. */
@@ -46,12 +47,6 @@ function sampleQuery(plan: PlanOf<'sample'>): FragmentQuery & { readonly buckets
   return { plan, keys, aggregates, buckets: createBuckets(plan, type.name as TimestampUnit) }
 }
 
-function* groupRows(run: FragmentRun): Generator<readonly Value[]> {
-  for (const { bucket, groups } of run.slots()) {
-    for (const { group, aggregates } of groups) yield [...run.keysOf(group, bucket), ...aggregates]
-  }
-}
-
 /** Samples on a calendar; 'first' would have to know the first row before the others. */
 export function sampleFragmentOperator(
   context: ExecContext,
@@ -64,16 +59,19 @@ export function sampleFragmentOperator(
   const run = fragmentRun(context, query, scan)
   if (run === undefined) return undefined
   const filling = plan.fills.some(({ kind }) => kind !== 'none')
-  return resultOperator(context, plan.columns, run, () => {
-    return filling ? filledSampleRows(plan, run, query.buckets) : sampleRows(run)
-  })
+  if (!filling) return columnsOperator(run, plan.columns, true)
+  return resultOperator(context, plan.columns, run, () => filledSampleRows(plan, run, query.buckets))
 }
 
-function* sampleRows(run: FragmentRun): Generator<readonly Value[]> {
-  for (const { bucket, groups } of run.slots()) {
-    for (const { group, aggregates } of groups) {
-      yield [bucket?.start ?? null, ...run.keysOf(group, bucket), ...aggregates]
-    }
+function columnsOperator(run: FragmentRun, columns: readonly PlanColumn[], timed: boolean): Operator {
+  let results: FragmentColumns | null = null
+  return {
+    pull: () => {
+      if (results !== null) return results.batch()
+      const outcome = run.step()
+      if (outcome === 'done') results = run.columns(columns, timed)
+      return outcome === 'waiting' ? 'waiting' : 'working'
+    },
   }
 }
 
