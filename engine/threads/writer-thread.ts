@@ -7,13 +7,15 @@ import { errorRecord } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
+import { ringUsed } from '../memory/ring.js'
 import { chooseMerge } from '../storage/merge.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
 import { WriterRole } from '../storage/writer-role.js'
 import type { LogReport } from '../wal/types.js'
+import { NearLog } from './near-log.js'
 import type { WriterThreadOptions } from './open-engine.js'
 import { receiveFrom, runWorker, workerContext } from './thread.js'
-import { threadIds, wake } from './wake.js'
+import { threadIds, wake, wakeWord } from './wake.js'
 
 /** The role's timers need a step at least this often. */
 const idleMs = 50
@@ -22,6 +24,17 @@ const context = workerContext<WriterThreadOptions, ToWriter, FromWriter>()
 const { memory, threadId, options, peer } = context
 assert(peer !== null, 'the writer has a line to the log thread')
 
+let seen = 0
+const nearLog = new NearLog({
+  files: nodeFiles(),
+  send: (request) => {
+    peer?.postMessage(request)
+    wake(memory, threadIds.log)
+  },
+  report: (report) => role.report(report),
+  isIdle: () => wakeWord(memory, threadId) === seen && ringUsed(memory) === 0,
+  nowMs: () => systemClock.monotonicMs(),
+})
 const role = openRole()
 runWorker<ToWriter>(context, (message) => role.receive(message), step, idleMs)
 
@@ -36,10 +49,7 @@ function openRole(): WriterRole {
       clock: systemClock,
       log: context.log,
       post: context.post,
-      sendLog: (request) => {
-        peer?.postMessage(request)
-        wake(memory, threadIds.log)
-      },
+      sendLog: (request) => nearLog.send(request),
       commitMode: options.commitMode,
       syncIntervalMs: options.syncIntervalMs,
       walBytesMax: options.walBytesMax,
@@ -54,8 +64,13 @@ function openRole(): WriterRole {
 
 function step(): 'worked' | 'idle' | 'ended' {
   assert(peer !== null, 'the writer has a line to the log thread')
-  for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer))
+  seen = wakeWord(memory, threadId)
+  for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer)) {
+    nearLog.heard(report)
     role.report(report)
+  }
   const outcome = role.step()
-  return role.closed ? 'ended' : outcome
+  const synced = nearLog.settle()
+  if (role.closed) return 'ended'
+  return synced ? 'worked' : outcome
 }
