@@ -1,16 +1,15 @@
 // Making bound calls: the overload is chosen, arguments are converted to what it takes, and calls that need no row are
 // computed at once.
 
-import { SqlError } from '../../base/errors.js'
 import { foldedCharactersMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
-import { typeName } from '../functions/compare.js'
 import { evaluateConstant } from '../functions/evaluate.js'
 import type { BoundArgument, ScalarFunction } from '../functions/function-types.js'
 import { bestOverload, patternAt, type ResolvedArgument, targetType } from '../functions/resolve.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { noMatch } from './mismatch.js'
 import { constantOf, convertTo, isUntypedNull } from './types.js'
 
 export type Constant = Extract<Expression, { kind: 'constant' }>
@@ -48,40 +47,6 @@ export function convertArguments(row: Takes, args: readonly Expression[]): Expre
 export function resultType(gives: ScalarFunction['gives'], args: readonly Expression[]): DataType {
   if (typeof gives === 'function') return gives(args.map(boundArgument))
   return gives === 'FIRST' ? (args[0]?.type ?? dataType('STRING')) : dataType(gives)
-}
-
-const operators = new Set([
-  '+',
-  '-',
-  '*',
-  '/',
-  '%',
-  '&',
-  '|',
-  '^',
-  '<<',
-  '>>',
-  '<<=',
-  '>>=',
-  '~',
-  'like',
-  'ilike',
-  'within',
-])
-
-/** The error about a call that no row fits. */
-export function noMatch(name: string, args: readonly Expression[], position: number): SqlError {
-  const types = args.map((argument) => (isUntypedNull(argument) ? 'NULL' : typeName(argument.type)))
-  if (operators.has(name) && types.length === 2) {
-    return new SqlError(
-      `there is no matching operator \`${name}\` with the argument types: ${types[0]} ${name} ${types[1]}`,
-      position,
-    )
-  }
-  return new SqlError(
-    `there is no matching function \`${name}\` with the argument types: (${types.join(', ')})`,
-    position,
-  )
 }
 
 /** Binds a call of the scalar tables. `shown` is the name in messages. */

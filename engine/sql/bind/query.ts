@@ -2,7 +2,6 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { bindShow } from '../statements/show.js'
@@ -85,6 +84,8 @@ function limitBounds(low: number | null, high: number | null, offset: number | n
   return low < 0 ? [low, null] : [0, low]
 }
 
+const limitRefused: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL', 'CHAR', 'BOOLEAN', 'FLOAT', 'DOUBLE'])
+
 function limitNumber(expression: ast.Expression | null, context: BindContext): number | null {
   if (expression === null) return null
   const value: Expression = bindExpression(expression, { context, columns: [], aggregates: null, windows: null })
@@ -92,7 +93,7 @@ function limitNumber(expression: ast.Expression | null, context: BindContext): n
     learnType(value, dataType('LONG'))
     return null
   }
-  if (!isConstant(value) || isUntypedNull(value) || isText(value.type) || value.type.name === 'BOOLEAN') {
+  if (!isConstant(value) || isUntypedNull(value) || limitRefused.has(value.type.name)) {
     const type = isUntypedNull(value) ? 'NULL' : value.type.name
     throw new SqlError(`invalid type: ${type}`, value.position)
   }

@@ -9,7 +9,8 @@ import type * as ast from '../parse/ast.js'
 import { timeUnitOf } from '../parse/literal.js'
 import type { Expression, WindowCall } from '../plan/plan.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { isConstant, noMatch } from './make-call.js'
+import { isConstant } from './make-call.js'
+import { noMatch } from './mismatch.js'
 import { constantOf, convertTo, isUntypedNull } from './types.js'
 
 const doubleType = dataType('DOUBLE')

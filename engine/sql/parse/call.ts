@@ -5,7 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import type { Call, Expression, OrderItem } from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, takeTwo } from './expect.js'
-import { closingError, parseExpression } from './expression.js'
+import { closingError, demandInside, parseExpression } from './expression.js'
 import { parseCast } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
 import { parseOrderBy, parseOver } from './window.js'
@@ -15,6 +15,7 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
   const open = cursor.start
   const name = path.at(-1) as string
   advance(cursor)
+  demandInside(cursor, open)
   const distinct = take(cursor, 'distinct')
   const args = parseArguments(cursor)
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
@@ -25,6 +26,11 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
 
 function parseArguments(cursor: Cursor): Expression[] {
   if (cursor.word === ')') return []
+  if (cursor.word === '*' && peekWord(cursor) === 'from') {
+    advance(cursor)
+    advance(cursor)
+    throw new SqlError('dangling literal', cursor.start)
+  }
   if (cursor.word === '*' && peekWord(cursor) === ')') {
     const star: Expression = { kind: 'star', position: cursor.start, table: null, exclude: [] }
     advance(cursor)

@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from './ast.js'
 import { advance, type Cursor } from './cursor.js'
 import { demand, parseList, parseNameOrString, take } from './expect.js'
-import { parseExpression, parseExpression0 } from './expression.js'
+import { parseExpression } from './expression.js'
 import { parseQuery, startsQuery } from './query.js'
 import { parseGroupBy } from './select.js'
 import { parseInterval } from './window.js'
@@ -14,6 +14,7 @@ export function parseSampleBy(cursor: Cursor): SampleBy {
   const position = cursor.start
   advance(cursor)
   demand(cursor, 'by')
+  if (cursor.kind === 'end') throw new SqlError('time interval unit expected', cursor.start)
   const interval = parseInterval(cursor)
   const from = take(cursor, 'from') ? parseExpression(cursor) : null
   const to = take(cursor, 'to') ? parseExpression(cursor) : null
@@ -24,7 +25,9 @@ export function parseSampleBy(cursor: Cursor): SampleBy {
 
 function parseFill(cursor: Cursor): FillItem[] {
   advance(cursor)
+  const { start } = cursor
   demand(cursor, '(')
+  if (cursor.kind === 'end') throw new SqlError(fillExpected, start)
   const items = parseList(cursor, parseFillItem)
   demand(cursor, ')')
   return items
@@ -65,13 +68,16 @@ function parseAfter(cursor: Cursor, word: string): ReturnType<typeof parseExpres
 export function parseLatest(cursor: Cursor, beforeWhere: boolean): LatestOn {
   const position = cursor.start
   advance(cursor)
-  if (take(cursor, 'by'))
-    return { position, timestamp: null, partitionBy: parseList(cursor, parseExpression0), beforeWhere }
+  if (take(cursor, 'by')) return { position, timestamp: null, partitionBy: parseList(cursor, parseKey), beforeWhere }
   if (!take(cursor, 'on')) throw new SqlError("'on' or 'by' expected", position)
-  const timestamp = parseExpression(cursor)
+  const timestamp = parseKey(cursor)
   demand(cursor, 'partition')
   demand(cursor, 'by')
-  return { position, timestamp, partitionBy: parseList(cursor, parseExpression0), beforeWhere }
+  return { position, timestamp, partitionBy: parseList(cursor, parseKey), beforeWhere }
+}
+
+function parseKey(cursor: Cursor): ReturnType<typeof parseExpression> {
+  return parseExpression(cursor, 0, 'literal expected')
 }
 
 /** The cursor is on `pivot`. */

@@ -2,14 +2,18 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnDefinition, IndexOption, SymbolOptions, TypeName } from './ast.js'
-import { advance, type Cursor, tokenText } from './cursor.js'
+import { advance, type Cursor, shownTokenError, tokenText } from './cursor.js'
 import { demand, parseNameOrString, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseTypeName } from './type-name.js'
 
 /** `isCast`: the form `a as int` of CREATE TABLE AS. */
 export function parseColumn(cursor: Cursor, isCast = false): ColumnDefinition {
-  const { position, name, quoted } = parseNameOrString(cursor, 'column name expected')
+  if (cursor.word === ')' || cursor.word === ',') throw shownTokenError(cursor, 'missing column definition')
+  const { position, name, quoted } = parseNameOrString(
+    cursor,
+    cursor.kind === 'end' ? "')' or ',' expected" : 'column name expected',
+  )
   if (quoted) demandColumnName(name, position)
   if (isCast) demand(cursor, 'as')
   return { position, name, quoted, ...parseColumnTail(cursor) }
@@ -66,11 +70,14 @@ function parseSymbolOptions(cursor: Cursor): SymbolOptions {
   }
 }
 
+const symbolCapacityMax = 33_554_432
+
 export function parseCapacity(cursor: Cursor): { position: number; value: number } {
   const position = cursor.start
   if (cursor.word === '-') throw new SqlError('min symbol capacity is 2', position)
   const value = parseWholeNumber(cursor, 'numeric capacity expected')
   if (value < 2) throw new SqlError('min symbol capacity is 2', position)
+  if (value > symbolCapacityMax) throw new SqlError(`max cached symbol capacity is ${symbolCapacityMax}`, position)
   return { position, value }
 }
 
@@ -78,5 +85,8 @@ export function parseCapacity(cursor: Cursor): { position: number; value: number
 export function parseIndex(cursor: Cursor, position: number): IndexOption {
   if (!take(cursor, 'capacity')) return { position, capacity: null }
   if (cursor.kind !== 'number') throw new SqlError(`bad integer [value=${tokenText(cursor)}]`, cursor.start)
-  return { position, capacity: parseWholeNumber(cursor, 'index capacity expected') }
+  const { start } = cursor
+  const capacity = parseWholeNumber(cursor, 'index capacity expected')
+  if (capacity < 2) throw new SqlError('min index block capacity is 2', start)
+  return { position, capacity }
 }

@@ -47,7 +47,9 @@ export function parseCreate(cursor: Cursor): Statement {
     if (take(cursor, 'table')) return parseCreateTable(cursor, position, batch)
   }
   refuseOther(cursor)
-  throw new SqlError(orReplace ? "'view' expected" : "'atomic' or 'table' or 'batch' expected", cursor.start)
+  if (orReplace) throw new SqlError("'view' expected", cursor.start)
+  const more = cursor.kind === 'end' ? " or 'materialized' or 'view' or 'or replace'" : ''
+  throw new SqlError(`'atomic' or 'table' or 'batch'${more} expected`, cursor.start)
 }
 
 const others: Readonly<Record<string, string>> = {
@@ -80,7 +82,12 @@ export function takeIfNotExists(cursor: Cursor): boolean {
 
 function parseCreateTable(cursor: Cursor, position: number, batch: Expression | null): CreateTable {
   const ifNotExists = takeIfNotExists(cursor)
-  const table = parseTableName(cursor)
+  if (cursor.word === 'if') {
+    advance(cursor)
+    demand(cursor, 'not', cursor.kind === 'end' ? "'not' expected" : "'if not exists' expected")
+    demand(cursor, 'exists')
+  }
+  const table = parseTableName(cursor, atEnd(cursor) ? "table name or 'if' expected" : 'table name expected')
   demandFileName(table)
   const source = parseSource(cursor, batch)
   const indexes = parseTrailing(cursor, source)
@@ -140,7 +147,7 @@ function parseLike(cursor: Cursor): CreateLike {
   advance(cursor)
   advance(cursor)
   const table = parseTableName(cursor)
-  demand(cursor, ')')
+  demand(cursor, ')', ') expected')
   return { kind: 'like', table }
 }
 
@@ -169,7 +176,7 @@ function parseTrailing(cursor: Cursor, source: CreateColumns | CreateLike | Crea
 
 function parseTableIndex(cursor: Cursor): Indexed {
   demand(cursor, '(')
-  const column = parseNameOrString(cursor, 'column name expected')
+  const column = parseNameOrString(cursor, 'literal expected')
   const index = parseIndex(cursor, column.position)
   demand(cursor, ')')
   return { column, index }
@@ -188,7 +195,7 @@ function pushCast(cursor: Cursor, source: CreateAs): void {
 function parseTimestamp(cursor: Cursor): Name | null {
   if (!take(cursor, 'timestamp')) return null
   demand(cursor, '(')
-  const name = parseNameOrString(cursor, 'column name expected')
+  const name = parseNameOrString(cursor, 'literal expected')
   demand(cursor, ')')
   return name
 }
@@ -198,6 +205,7 @@ function parsePartitionBy(cursor: Cursor, timestamp: Name | null): CreateTable['
   demand(cursor, 'by')
   const position = cursor.start
   const unit = partitionUnitOf(cursor.word)
+  if (cursor.kind === 'end') throw new SqlError('literal expected', position)
   if (unit === null) throw new SqlError("'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected", position)
   if (timestamp === null && unit !== 'none') {
     throw new SqlError('partitioning is possible only on tables with designated timestamps', position)
@@ -246,9 +254,20 @@ function parseOptions(cursor: Cursor, before: CreateTable['options']): CreateTab
 
 function parseDedup(cursor: Cursor): Name[] {
   advance(cursor)
-  demand(cursor, 'upsert')
-  demand(cursor, 'keys')
-  return parseNamesInParentheses(cursor)
+  for (const word of ['upsert', 'keys'])
+    if (!take(cursor, word))
+      throw new SqlError(`expected '${word}'`, cursor.kind === 'end' ? wordBefore(cursor) : cursor.start)
+  const keys = parseNamesInParentheses(cursor)
+  const twice = keys.find(
+    ({ name }, index) => keys.findIndex((key) => key.name.toLowerCase() === name.toLowerCase()) < index,
+  )
+  if (twice !== undefined) throw new SqlError(`duplicate dedup column [column=${twice.name}]`, twice.position)
+  return keys
+}
+
+/** Where the word in front of the cursor begins. */
+function wordBefore({ text, previousEnd }: Cursor): number {
+  return previousEnd - (/\w*$/.exec(text.slice(0, previousEnd))?.[0].length ?? 0)
 }
 
 function parseVolume(cursor: Cursor): NonNullable<CreateTable['volume']> {

@@ -72,6 +72,7 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
       return parseIs(cursor, left, position)
     case '::':
       link(cursor)
+      if (endsExpression(cursor)) throw new SqlError("too few arguments for '::' [found=1,expected=2]", position)
       return { kind: 'cast', position, operand: left, type: doubleForFloat(parseTypeName(cursor, 'type expected')) }
     case '[':
       return parseSubscript(cursor, left, position)
@@ -180,11 +181,18 @@ function escapedLike(
 
 /** The right operand; a missing one is reported at the operator. */
 function parseRight(cursor: Cursor, operator: string, power: number, position: number): Expression {
-  if (endsExpression(cursor)) throw new SqlError(`too few arguments for '${operator}' [found=1,expected=2]`, position)
+  if (endsExpression(cursor) || startsBinary(cursor))
+    throw new SqlError(`too few arguments for '${operator}' [found=1,expected=2]`, position)
   return parseExpression(cursor, power)
 }
 
-function endsExpression(cursor: Cursor): boolean {
+/** An operator that has no use in front of an operand. */
+function startsBinary(cursor: Cursor): boolean {
+  const { word } = cursor
+  return cursor.kind === 'symbol' && isInfix(word) && word !== '-' && word !== '+' && word !== '~'
+}
+
+export function endsExpression(cursor: Cursor): boolean {
   const { word } = cursor
   return cursor.kind === 'end' || word === ')' || word === ',' || word === ';' || word === ']'
 }
@@ -251,6 +259,7 @@ function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position
   }
   const open = cursor.start
   advance(cursor)
+  demandInside(cursor, open)
   const set = parseSet(cursor, position)
   if (!at(cursor, ')')) throw closingError(cursor, open)
   advance(cursor)
@@ -258,8 +267,12 @@ function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position
 }
 
 function parseSet(cursor: Cursor, position: number): InExpression['set'] {
-  if (cursor.word === ')') throw new SqlError("too few arguments for 'in' [found=1,expected=2]", position)
-  return startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, parseExpression0)
+  if (cursor.word === ')') throw new SqlError("too few arguments for 'in'", position)
+  return startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, parseArgument)
+}
+
+function parseArgument(cursor: Cursor): Expression {
+  return parseExpression(cursor, 0, 'argument')
 }
 
 /** For callbacks that pass further arguments. */
@@ -273,13 +286,19 @@ export function closingError(cursor: Cursor, open: number): SqlError {
   return cursor.word === ']' ? unexpectedToken(cursor) : new SqlError('dangling literal', cursor.start)
 }
 
+/** Something must stand behind the parenthesis at `open`. */
+export function demandInside(cursor: Cursor, open: number): void {
+  if (cursor.kind === 'end') throw closingError(cursor, open)
+}
+
 function parseBetween(cursor: Cursor, operand: Expression, negated: boolean, position: number): Expression {
   link(cursor)
   const symmetric = take(cursor, 'symmetric')
   if (!symmetric) take(cursor, 'asymmetric')
   if (endsExpression(cursor)) throw new SqlError("too few arguments for 'between' [found=1,expected=3]", position)
-  const low = parseExpression(cursor, containmentPower)
-  if (!take(cursor, 'and')) throw new SqlError("too few arguments for 'between' [found=2,expected=3]", position)
+  const low = cursor.word === 'and' ? operand : parseExpression(cursor, containmentPower)
+  if (low === operand || !take(cursor, 'and'))
+    throw new SqlError("too few arguments for 'between' [found=2,expected=3]", position)
   if (endsExpression(cursor)) throw new SqlError("too few arguments for 'between' [found=2,expected=3]", position)
   const high = parseExpression(cursor, containmentPower)
   return { kind: 'between', position, negated, symmetric, operand, low, high }
@@ -301,7 +320,11 @@ function parseIs(cursor: Cursor, operand: Expression, position: number): Express
     const right = parseRight(cursor, 'is distinct from', equalityPower, position)
     return { kind: 'binary', position, operator: negated ? '=' : '<>', left: operand, right }
   }
-  throw new SqlError('IS must be followed by [NOT] NULL, TRUE or FALSE', position)
+  const ended = cursor.kind === 'end' && !negated
+  throw new SqlError(
+    `IS ${negated ? 'NOT ' : ''}must be followed by ${ended ? '[NOT] ' : ''}NULL, TRUE or FALSE`,
+    position,
+  )
 }
 
 function parseQuantified(

@@ -42,12 +42,16 @@ export function intervalOfText(text: string): { readonly digits: string; readonl
 export function numberLiteral(cursor: Cursor): Literal {
   const text = tokenText(cursor)
   const position = cursor.start
+  if (cursor.text.charCodeAt(cursor.end) === 46 && cursor.text.charCodeAt(cursor.end + 1) !== 46) {
+    const whole = /^[\w.]*/.exec(cursor.text.slice(position, position + 100))?.[0]
+    throw new SqlError(`invalid constant: ${whole}`, position)
+  }
   const plain = plainForm(text)
   if (plain === 'integer') return { kind: 'integer', position, text, digits: text, long: false }
   if (plain === 'decimal') return { kind: 'float', position, text, digits: text, value: Number(text), single: false }
   if (/^0x/i.test(text)) return hexLiteral(text, position)
   const match = /^(\d[\d_]*)?(\.[\d_]*)?([eE][+-]?[\d_]+)?([a-zA-Z]*)$/.exec(text)
-  if (match === null) throw new SqlError(`invalid constant: ${text}`, position)
+  if (match === null || /__|_(?!\d)/.test(text)) throw new SqlError(`invalid constant: ${text}`, position)
   const suffix = match[4] ?? ''
   const digits = text.slice(0, text.length - suffix.length).replaceAll('_', '')
   const whole = match[2] === undefined && match[3] === undefined

@@ -4,8 +4,16 @@ import { SqlError } from '../../base/errors.js'
 import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
 import { advance, type Cursor, countTerm, descend, peekWord, quotedValue, tokenText } from './cursor.js'
-import { demand, parseList, parseNameOrString, take, unexpectedToken } from './expect.js'
-import { closingError, isInfix, link, parseExpression, parseExpression0 } from './expression.js'
+import { atEnd, demand, parseList, parseNameOrString, take, unexpectedToken } from './expect.js'
+import {
+  closingError,
+  demandInside,
+  endsExpression,
+  isInfix,
+  link,
+  parseExpression,
+  parseExpression0,
+} from './expression.js'
 import { geohashLiteral, numberLiteral } from './literal.js'
 import { notPower, signPower } from './powers.js'
 import { continueQuery, continuesQuery, parseQuery, startsQuery } from './query.js'
@@ -95,8 +103,16 @@ function parseWord(cursor: Cursor, missing: string): Expression {
     if (call !== null) return call
   }
   if (reserved.has(word)) throw missingOperand(cursor, missing)
-  if (isInfix(word)) throw new SqlError(`too few arguments for '${word}' [found=0,expected=2]`, start)
+  if (isInfix(word)) throw tooFewArguments(cursor)
   return parsePath(cursor)
+}
+
+/** The cursor is on an operator between two operands, and nothing stands before it. */
+export function tooFewArguments(cursor: Cursor): SqlError {
+  const { word, start } = cursor
+  advance(cursor)
+  const found = endsExpression(cursor) || reserved.has(cursor.word) || isInfix(cursor.word) ? 0 : 1
+  return new SqlError(`too few arguments for '${word}' [found=${found},expected=2]`, start)
 }
 
 /** Inside parentheses a reserved word and another word is a forgotten parenthesis: `sum( from t`. */
@@ -117,7 +133,9 @@ function parseSymbol(cursor: Cursor, missing: string): Expression {
     case '(':
       return parseParentheses(cursor)
   }
-  if (isInfix(word)) throw new SqlError(`too few arguments for '${word}' [found=0,expected=2]`, start)
+  if (word === '.') throw new SqlError('qualifier expected', cursor.end)
+  if (isInfix(word)) throw tooFewArguments(cursor)
+  if (missing === 'argument' && (word === ',' || word === ')')) throw new SqlError('missing arguments', start)
   throw new SqlError(missing === 'argument' ? 'Expression expected' : missing, start)
 }
 
@@ -134,6 +152,7 @@ function parseUnary(cursor: Cursor, operator: UnaryOperator, power: number): Exp
 function parseParentheses(cursor: Cursor): Expression {
   const position = cursor.start
   advance(cursor)
+  demandInside(cursor, position)
   if (startsQuery(cursor)) {
     const query = parseQuery(cursor)
     closeParenthesis(cursor, position)
@@ -186,7 +205,7 @@ function parsePath(cursor: Cursor): Expression {
     if (take(cursor, '*')) return { kind: 'star', position, table: path.at(-1) ?? null, exclude: [] }
     quoted ||= cursor.kind === 'quoted'
     if (path.length === partsMax) throw new SqlError(`too many parts in name [max=${partsMax}]`, position)
-    path.push(parsePart(cursor))
+    path.push(parseField(cursor))
   }
   if (cursor.word === '(') return parseCall(cursor, path, position)
   return { kind: 'column', position, path, quoted }
@@ -196,6 +215,14 @@ function parsePart(cursor: Cursor): string {
   const { start, word } = cursor
   if (word.startsWith('{') || word.startsWith('\\')) throw SqlError.columnMissing(word, start)
   return parseNameOrString(cursor, 'column name expected').name
+}
+
+/** What stands behind a dot. */
+function parseField(cursor: Cursor): string {
+  if (cursor.word === '.') throw new SqlError('too many dots', cursor.start)
+  if (endsExpression(cursor) || reserved.has(cursor.word))
+    throw new SqlError("'*' or column name expected", cursor.previousEnd)
+  return parsePart(cursor)
 }
 
 function parseParameter(cursor: Cursor): Expression {
@@ -215,7 +242,7 @@ function parseParameter(cursor: Cursor): Expression {
 function parseVariable(cursor: Cursor): Expression {
   const position = cursor.start
   const name = tokenText(cursor).slice(1)
-  if (name === '') throw SqlError.columnMissing('@', position)
+  if (name === '') throw SqlError.columnMissing(/^@[@\w]*/.exec(cursor.text.slice(position))?.[0] ?? '@', position)
   advance(cursor)
   return { kind: 'variable', position, name }
 }
@@ -224,17 +251,22 @@ function parseCase(cursor: Cursor): Expression {
   const position = cursor.start
   advance(cursor)
   const unbalanced = () => new SqlError("unbalanced 'case'", position)
-  const operand = cursor.word === 'when' ? null : parseExpression(cursor, 0, 'missing arguments')
+  const parsePiece = () => {
+    if (atEnd(cursor)) throw unbalanced()
+    return parseExpression(cursor, 0, 'missing arguments')
+  }
+  if (cursor.word === 'end' || cursor.word === 'else') throw new SqlError("'when' expected", cursor.start)
+  const operand = cursor.word === 'when' ? null : parsePiece()
   const branches: CaseExpression['branches'][number][] = []
   while (take(cursor, 'when')) {
     countTerm(cursor, 2)
-    const when = parseExpression(cursor, 0, 'missing arguments')
+    const when = parsePiece()
     if (cursor.kind === 'end') throw unbalanced()
     demand(cursor, 'then', "'then' expected")
-    branches.push({ when, result: parseExpression(cursor, 0, 'missing arguments') })
+    branches.push({ when, result: parsePiece() })
   }
   if (branches.length === 0) throw cursor.kind === 'end' ? unbalanced() : new SqlError("'when' expected", cursor.start)
-  const otherwise = take(cursor, 'else') ? parseExpression(cursor, 0, 'missing arguments') : null
+  const otherwise = take(cursor, 'else') ? parsePiece() : null
   if (!take(cursor, 'end')) throw unbalanced()
   return { kind: 'case', position, operand, branches, otherwise }
 }
@@ -245,6 +277,7 @@ function parseExists(cursor: Cursor): Expression {
   advance(cursor)
   const open = cursor.start
   advance(cursor)
+  demandInside(cursor, open)
   const query = parseQuery(cursor)
   closeParenthesis(cursor, open)
   return { kind: 'exists', position, query }
@@ -260,10 +293,12 @@ function parseArrayWord(cursor: Cursor): Expression {
 }
 
 function parseArray(cursor: Cursor, position: number): Expression {
+  const open = cursor.start
   advance(cursor)
+  const unbalanced = () => new SqlError('unbalanced [', open)
+  if (atEnd(cursor)) throw unbalanced()
   const elements = cursor.word === ']' ? [] : parseList(cursor, parseElement)
-  if (cursor.word !== ']')
-    throw cursor.kind === 'end' ? new SqlError('unbalanced [', position) : unexpectedToken(cursor)
+  if (cursor.word !== ']') throw cursor.kind === 'end' ? unbalanced() : unexpectedToken(cursor)
   advance(cursor)
   return { kind: 'array', position, elements }
 }
@@ -283,10 +318,16 @@ export function parseCast(cursor: Cursor): Expression {
   advance(cursor)
   const open = cursor.start
   advance(cursor)
+  demandInside(cursor, open)
+  if (cursor.word === ')') throw new SqlError("'as' missing", cursor.start)
+  if (cursor.word === 'as') throw new SqlError("too few arguments for 'cast' [found=1,expected=2]", position)
   const operand = parseExpression(cursor)
   if (cursor.kind === 'end') throw new SqlError('unbalanced (', open)
-  demand(cursor, 'as', "'as' missing")
+  if (!take(cursor, 'as'))
+    throw new SqlError(cursor.word === ')' || cursor.word === ',' ? "'as' missing" : 'dangling literal', cursor.start)
+  if (cursor.word === ')') throw new SqlError("too few arguments for 'cast' [found=1,expected=2]", position)
   const type = parseTypeName(cursor, 'type expected')
+  if (cursor.word === ',') throw new SqlError("',' is not expected here", cursor.start)
   closeParenthesis(cursor, open)
   return { kind: 'cast', position, operand, type }
 }

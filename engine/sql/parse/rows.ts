@@ -40,7 +40,7 @@ export function parseInsert(
   advance(cursor)
   const atomic = take(cursor, 'atomic')
   const { batch, o3MaxLag } = parseBatch(cursor)
-  demand(cursor, 'into')
+  demand(cursor, 'into', cursor.kind === 'end' ? 'atomic or into or batch expected' : "'into' expected")
   const table = parseTableName(cursor)
   const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
   demandDistinct(columns)
@@ -100,7 +100,15 @@ export function parseUpdate(
   advance(cursor)
   const table = parseTableName(cursor)
   const alias = parseTableAlias(cursor)
-  demand(cursor, 'set', 'AS, SET or table alias expected expected')
+  demand(
+    cursor,
+    'set',
+    cursor.kind !== 'end'
+      ? 'SET expected'
+      : alias === null
+        ? 'AS, SET or table alias expected expected'
+        : 'SET expected expected',
+  )
   const assignments = parseList(cursor, parseAssignment)
   demandDistinct(
     assignments.map(({ column }) => column),
@@ -109,6 +117,8 @@ export function parseUpdate(
   const { from, joins } = parseFrom(cursor)
   const where = parseWhere(cursor)
   refuseTail(cursor)
+  if (where === null && cursor.kind !== 'end' && cursor.word !== ';' && joins.length === 0)
+    throw new SqlError('FROM, WHERE or EOF expected', cursor.start)
   return {
     kind: 'update',
     position,

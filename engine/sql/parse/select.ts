@@ -16,6 +16,7 @@ import {
   unexpectedToken,
 } from './expect.js'
 import { isInfix, parseExpression, parseExpression0 } from './expression.js'
+import { tooFewArguments } from './operand.js'
 import { parseJoins, parseQuerySource, parseTableSource } from './source.js'
 import { parseWindowSpecification } from './window.js'
 
@@ -73,7 +74,14 @@ function parseItems(cursor: Cursor): SelectItem[] {
 
 function parseItem(cursor: Cursor): SelectItem {
   const position = cursor.start
-  if (cursor.word === '*') return { position, expression: parseStar(cursor), alias: null }
+  if (cursor.word === '*') {
+    const expression = parseStar(cursor)
+    if (cursor.kind === 'word' && !aliasReserved.has(cursor.word) && !isInfix(cursor.word))
+      throw new SqlError('wildcard cannot have alias', cursor.start)
+    return { position, expression, alias: null }
+  }
+  if (cursor.kind === 'end') throw new SqlError('column expected', position)
+  if (cursor.word === 'end') throw keywordError('end', position)
   const expression = parseExpression(cursor, 0, 'missing expression')
   if (expression.kind === 'star')
     return { position, expression: { ...expression, exclude: parseExclude(cursor) }, alias: null }
@@ -145,7 +153,8 @@ function demandTable(cursor: Cursor, missing: string): void {
   if (kind === 'word' && word !== 'upsert') return
   if (kind === 'word') throw keywordError(word, start)
   if (kind === 'parameter' || kind === 'number') throw SqlError.tableMissing(shownToken(cursor), start)
-  if (isInfix(word)) throw new SqlError(`too few arguments for '${word}' [found=0,expected=2]`, start)
+  if (word === '-' || word === '~') throw new SqlError(`too few arguments for '${word}' [found=0,expected=1]`, start)
+  if (isInfix(word)) throw tooFewArguments(cursor)
   throw new SqlError(missing, start)
 }
 
@@ -174,16 +183,21 @@ function parseClauses(cursor: Cursor, head: SelectHead): Select {
   return { kind: 'select', ...head, joins, where, latestOn, sampleBy, groupBy, having, windows, pivot }
 }
 
+const constants: ReadonlySet<string> = new Set(['null', 'true', 'false'])
+
 export function parseWhere(cursor: Cursor): Expression | null {
-  return cursor.word === 'where' ? parseCondition(cursor) : null
+  if (cursor.word !== 'where') return null
+  const where = parseCondition(cursor, 'empty where clause')
+  if (cursor.kind === 'string' || cursor.kind === 'number' || constants.has(cursor.word))
+    throw new SqlError('dangling expression', cursor.start)
+  return where
 }
 
 /** The expression behind WHERE, HAVING or ON; a missing one is reported at the keyword. */
-export function parseCondition(cursor: Cursor): Expression {
+export function parseCondition(cursor: Cursor, missing = 'Expression expected'): Expression {
   const { start } = cursor
   advance(cursor)
-  if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';')
-    throw new SqlError('Expression expected', start)
+  if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';') throw new SqlError(missing, start)
   return parseExpression(cursor)
 }
 

@@ -45,7 +45,7 @@ export function parseSession(cursor: Cursor): Statement {
     case 'set':
       return parseSet(cursor, position)
     case 'reset':
-      return { kind: 'reset', position, name: parseOptionName(cursor, 'parameter name expected').name }
+      return { kind: 'reset', position, name: parseOptionName(cursor, 'argument expected').name }
     case 'deallocate':
       take(cursor, 'prepare')
       return { kind: 'deallocate', position, name: parseNameOrAll(cursor, 'statement name expected') }
@@ -84,7 +84,11 @@ function parseSet(cursor: Cursor, position: number): SetOption {
   const local = cursor.word === 'local' && peekWord(cursor) !== '=' && peekWord(cursor) !== 'to'
   if (local) advance(cursor)
   const name = parseSetName(cursor)
-  if (!take(cursor, '=') && !take(cursor, 'to')) take(cursor, 'as')
+  if (!take(cursor, '=') && !take(cursor, 'to')) {
+    if (atEnd(cursor)) throw new SqlError("'=' or 'TO' expected", cursor.start)
+    take(cursor, 'as')
+  }
+  if (atEnd(cursor)) throw new SqlError('value expected', cursor.start)
   const values: string[] = []
   while (!atEnd(cursor)) {
     if (cursor.word !== ',')

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Show } from './ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
-import { atEnd, parseNameOrString, parseTableName, take } from './expect.js'
+import { atEnd, demand, parseNameOrString, parseTableName, take } from './expect.js'
 import { parseUserName } from './users.js'
 
 const showExpected =
@@ -29,7 +29,8 @@ export function parseShow(cursor: Cursor): Show {
     case 'columns':
     case 'partitions':
       advance(cursor)
-      if (!take(cursor, 'from') && !take(cursor, 'in')) throw new SqlError("expected 'from'", cursor.start)
+      if (!take(cursor, 'from') && !take(cursor, 'in'))
+        throw new SqlError("expected 'from'", cursor.kind === 'end' ? cursor.previousEnd - word.length : cursor.start)
       return { kind: 'show', position, what: word, table: parseTableName(cursor, 'expected a table name expected') }
     case 'create':
       return parseShowCreate(cursor, position)
@@ -40,6 +41,9 @@ export function parseShow(cursor: Cursor): Show {
 
 function parseShowOption(cursor: Cursor, position: number): Show {
   const option = parseOptionName(cursor, showExpected)
+  if (cursor.kind === 'end' && option.name === 'transaction') throw new SqlError("expected 'isolation'", cursor.start)
+  if (cursor.kind === 'end' && option.name === 'transaction isolation')
+    throw new SqlError("expected 'level'", cursor.start)
   if (cursor.kind === 'word' && !atEnd(cursor) && !showTails.has(cursor.word))
     throw new SqlError(showExpected, cursor.start)
   return { kind: 'show', position, what: 'option', option }
@@ -60,10 +64,12 @@ function parseShowCreate(cursor: Cursor, position: number): Show {
     return { kind: 'show', position, what: 'create table', table: parseTableName(cursor, missing) }
   if (take(cursor, 'view'))
     return { kind: 'show', position, what: 'create view', table: parseTableName(cursor, missing) }
-  if (take(cursor, 'materialized') && take(cursor, 'view')) {
+  if (take(cursor, 'materialized')) {
+    demand(cursor, 'view')
     return { kind: 'show', position, what: 'create materialized view', table: parseTableName(cursor, missing) }
   }
-  throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", createPosition)
+  const position2 = cursor.kind === 'end' ? createPosition : cursor.start
+  throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", position2)
 }
 
 /** Words up to the end of the statement: `time zone`, `query.trace`. Lower case, joined by one blank. */

@@ -144,6 +144,8 @@ function parseExplainOptions(cursor: Cursor, options: { analyze: boolean; format
   do {
     const option = parseName(cursor, 'option expected').name.toLowerCase()
     if (!explainOptions.has(option)) throw new SqlError(`unexpected explain option [${option}]`, cursor.start)
+    if (option === 'format' && cursor.word !== 'text' && cursor.word !== 'json')
+      throw new SqlError('unexpected explain format found', cursor.start)
     const value = cursor.kind === 'word' ? parseName(cursor, 'value expected').name.toLowerCase() : ''
     if (option === 'format') options.format = value
     if (option === 'analyze') options.analyze = value !== 'false' && value !== 'off'

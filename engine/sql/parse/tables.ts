@@ -22,6 +22,7 @@ export function parseDrop(cursor: Cursor): Statement {
   if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
     throw new SqlError(dropExpected, start)
   advance(cursor)
+  if (word === 'table' || word === 'view') demandDropped(cursor, start, word)
   if (word === 'all') {
     if (!take(cursor, 'tables')) demand(cursor, 'tables', "'tables' expected")
     return { kind: 'drop all tables', position }
@@ -37,12 +38,20 @@ export function parseDrop(cursor: Cursor): Statement {
   return { kind: 'drop table', position, ifExists, tables }
 }
 
+/** A name, or IF EXISTS and a name. */
+function demandDropped(cursor: Cursor, start: number, word: string): void {
+  if (cursor.kind === 'end') throw new SqlError(`expected [IF EXISTS] ${word}-name`, start)
+  if (cursor.word !== 'if' || peekWord(cursor) === 'exists') return
+  advance(cursor)
+  throw new SqlError(`expected EXISTS ${word}-name`, cursor.start)
+}
+
 export function parseRename(cursor: Cursor): RenameTable {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, 'table', 'TABLE expected')
+  demand(cursor, 'table')
   const table = parseTableName(cursor, 'from table name expected')
-  demand(cursor, 'to', 'to expected')
+  demand(cursor, 'to', atEnd(cursor) ? 'to expected' : "'to' expected")
   return { kind: 'rename table', position, table, newName: parseTableName(cursor, 'to table name expected') }
 }
 
@@ -61,6 +70,8 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
   if (keepSymbolMaps) {
     demand(cursor, 'symbol')
     demand(cursor, 'maps')
+  } else if (cursor.kind === 'word') {
+    throw new SqlError("',' or 'keep' expected", cursor.end)
   }
   return { kind: 'truncate', position, ifExists, tables, keepSymbolMaps }
 }
@@ -75,7 +86,9 @@ function takeTruncateMode(cursor: Cursor): boolean {
 export function parseVacuum(cursor: Cursor): Vacuum {
   const position = cursor.start
   advance(cursor)
-  for (const word of ['full', 'freeze', 'verbose', 'analyze', 'table', 'partitions']) take(cursor, word)
+  for (const word of ['full', 'freeze', 'verbose', 'analyze']) take(cursor, word)
+  if ((take(cursor, 'table') || take(cursor, 'partitions')) && atEnd(cursor))
+    throw new SqlError('table name expected', cursor.start)
   return { kind: 'vacuum', position, table: atEnd(cursor) ? null : parseTableName(cursor) }
 }
 
@@ -91,7 +104,7 @@ export function parseReindex(cursor: Cursor): Reindex {
   const partitions = take(cursor, 'partition')
     ? parseList(cursor, (inner) => parseString(inner, 'partition name expected'))
     : []
-  if (take(cursor, 'lock')) demand(cursor, 'exclusive')
+  if (!take(cursor, 'lock') || !take(cursor, 'exclusive')) throw new SqlError('LOCK EXCLUSIVE expected', cursor.start)
   return { kind: 'reindex', position, table, columns, partitions }
 }
 
@@ -108,6 +121,10 @@ export function parseCheckpoint(cursor: Cursor): Checkpoint {
 export function parseCancel(cursor: Cursor): CancelQuery {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, 'query', "'QUERY' expected")
-  return { kind: 'cancel query', position, id: parseExpression(cursor, 0, 'query id expected') }
+  demand(cursor, 'query', "'QUERY' expected'")
+  const { start, previousEnd, kind } = cursor
+  const missing = 'non-negative integer literal expected as query id'
+  if (kind === 'end') throw new SqlError(missing, previousEnd - 'query'.length)
+  if (kind !== 'number' && kind !== 'parameter') throw new SqlError(missing, start)
+  return { kind: 'cancel query', position, id: parseExpression(cursor) }
 }

@@ -35,7 +35,11 @@ function parseGeohash(cursor: Cursor, position: number, text: string): TypeName 
   const open = cursor.start
   demand(cursor, '(')
   const match = /^(\d{1,9})([cb])$/i.exec(tokenText(cursor))
-  if (match === null) throw new SqlError('invalid GEOHASH size, must be number followed by c or b', cursor.start)
+  if (match === null) {
+    const units = "invalid GEOHASH size units, must be 'c', 'C' for chars, or 'b', 'B' for bits"
+    const number = "invalid GEOHASH size, must be number followed by 'C' or 'B' character"
+    throw new SqlError(/^\d+[a-z]$/i.test(tokenText(cursor)) ? units : number, open)
+  }
   const size = Number(match[1])
   const unit = match[2]?.toLowerCase() === 'c' ? 'c' : 'b'
   const bits = unit === 'c' ? size * 5 : size

@@ -90,7 +90,18 @@ function parseFrame(cursor: Cursor): WindowFrame {
   if (end.kind === 'unbounded preceding') {
     throw new SqlError('frame end cannot be UNBOUNDED PRECEDING, use UNBOUNDED FOLLOWING', end.position)
   }
+  if (between && (frameOrder[start.kind] ?? 0) > (frameOrder[end.kind] ?? 0)) throw frameError(start, end)
   return { position, mode, start, end, exclude: take(cursor, 'exclude') ? parseExclude(cursor) : null }
+}
+
+const frameOrder: Partial<Record<FrameBound['kind'], number>> = { preceding: 0, 'current row': 1, following: 2 }
+
+function frameError(start: FrameBound, end: FrameBound): SqlError {
+  const message =
+    start.kind === 'following'
+      ? 'frame starting from FOLLOWING must end with FOLLOWING'
+      : 'frame starting from CURRENT ROW must end with CURRENT ROW or FOLLOWING'
+  return new SqlError(message, end.position)
 }
 
 function parseExclude(cursor: Cursor): NonNullable<WindowFrame['exclude']> {
