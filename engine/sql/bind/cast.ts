@@ -11,7 +11,7 @@ import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { shiftsOf } from './interval-shift.js'
 import { isConstant } from './make-call.js'
-import { castTo, constantOf, learnType, typeOfName } from './types.js'
+import { castTo, constantOf, isUntypedNull, learnType, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const kind = namedKind(expression.type.name)
@@ -21,6 +21,8 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   if (list !== null) return list
   const type = castType(expression, scope.context.sql)
   const value = isText(type) ? asShown(operand, scope.context) : operand
+  if (type.name === 'BINARY' && value.type.name !== 'BINARY' && !isUntypedNull(value) && !isParameter(value))
+    throw new SqlError('unsupported cast', expression.type.position)
   if (value.kind === 'constant' && typeof value.value === 'string') checkTextCast(value.value, value, type)
   if (value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a && value.kind !== 'constant') {
     throw new SqlError(
@@ -31,6 +33,10 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   learnType(value, type)
   if (isConstant(value)) return constantOf(castValue(value.value, value.type, type), type, value.position)
   return sameType(value.type, type) ? value : castTo(value, type)
+}
+
+function isParameter(value: Expression): boolean {
+  return isConstant(value) && value.parameter !== undefined
 }
 
 /** `'{a,b}'::text[]`, `array[1]::int[]`: a list of texts stays one, and numbers stay what they are. */

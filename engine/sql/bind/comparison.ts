@@ -35,6 +35,8 @@ export function bindComparison(
   }
   if ((operator === '=' || operator === '<>') && (isNoValueOf(left, right.type) || isNoValueOf(right, left.type)))
     return constantOf(operator === '<>', dataType('BOOLEAN'), position)
+  if (missing !== null && missing.type.name === 'CHAR' && (operator === '<' || operator === '>'))
+    return constantOf(false, dataType('BOOLEAN'), position)
   const [a, b] = alignSides(operator, left, right, position)
   return scalarCall(operator, [a, b], position, context)
 }

@@ -167,6 +167,11 @@ const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name)
   ),
 )
 
+/** What is taken from a time leaves a time only when it is a constant; the distance of two others is a number. */
+function differenceType([time, taken]: readonly BoundArgument[]): DataType {
+  return time === undefined || taken?.constant === undefined ? dataType('LONG') : time.type
+}
+
 /** A time and a number of its own unit. */
 function timeRow(
   name: '+' | '-',
@@ -176,7 +181,7 @@ function timeRow(
   return {
     name,
     takes,
-    gives: (args) => args[timeFirst ? 0 : 1]?.type ?? dataType('TIMESTAMP'),
+    gives: name === '-' ? differenceType : timeFirst ? 'FIRST' : 'LONG',
     says: 'Moves a point in time by a number of its own unit.',
     example: null,
     eval: ([a, b]) => word(name === '+' ? (a as bigint) + (b as bigint) : (a as bigint) - (b as bigint)),
@@ -194,7 +199,7 @@ const timeRows: ScalarFunction[] = [
     (time): ScalarFunction => ({
       name: '-',
       takes: [time, time],
-      gives: 'FIRST',
+      gives: differenceType,
       says: 'Distance between two points in time.',
       example: null,
       eval: ([a, b]) => word((a as bigint) - (b as bigint)),

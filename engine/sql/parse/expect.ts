@@ -20,8 +20,8 @@ export function takeTwo(cursor: Cursor, first: string, second: string): boolean 
   return true
 }
 
-export function demand(cursor: Cursor, word: string, message = `'${word}' expected`): void {
-  if (!take(cursor, word)) throw new SqlError(message, cursor.start)
+export function demand(cursor: Cursor, word: string, message = `'${word}' expected`, position = cursor.start): void {
+  if (!take(cursor, word)) throw new SqlError(message, position)
 }
 
 export function unexpectedToken(cursor: Cursor): SqlError {

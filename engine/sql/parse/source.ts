@@ -171,22 +171,29 @@ function commaJoin(position: number, source: TableSource): Join {
 
 /** Moves past `left outer join` and the like; null (and no move) when no join begins here. */
 function parseJoinKind(cursor: Cursor): JoinKind | null {
-  const { word } = cursor
+  const { word, start } = cursor
   if (word === 'join') {
     advance(cursor)
     return 'inner'
   }
   if (word === 'left' || word === 'right' || word === 'full') {
     advance(cursor)
+    const outer = cursor.word === 'outer' ? cursor.start : start
     take(cursor, 'outer')
-    demand(cursor, 'join')
+    demandJoin(cursor, outer)
     return word
   }
   const kind = Object.hasOwn(plainJoins, word) ? plainJoins[word] : undefined
   if (kind === undefined || (kind === 'window' && peekWord(cursor) !== 'join')) return null
   advance(cursor)
-  demand(cursor, 'join')
+  demandJoin(cursor, start)
   return kind
+}
+
+/** `before` is where the word in front of JOIN begins. */
+function demandJoin(cursor: Cursor, before: number): void {
+  if (cursor.kind === 'end') throw new SqlError('join expected', cursor.start)
+  demand(cursor, 'join', "'join' expected", before)
 }
 
 function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: boolean): Join {

@@ -1,0 +1,120 @@
+// What is said about a call that no row of the tables fits. Functions that have a single form name the argument that is
+// wrong, or how many they take; of the others the types that were given are shown.
+
+import { SqlError } from '../../base/errors.js'
+import { typeName } from '../functions/compare.js'
+import type { TypePattern } from '../functions/function-types.js'
+import { distance, type ResolvedArgument } from '../functions/resolve.js'
+import type { Expression } from '../plan/plan.js'
+import { isUntypedNull } from './types.js'
+
+const operators: ReadonlySet<string> = new Set('+ - * / % & | ^ << >> <<= >>= ~ like ilike within'.split(' '))
+
+/** `const` marks an argument that no column can be. */
+const singleForms = [
+  'sin(DOUBLE) cos(DOUBLE) tan(DOUBLE) cot(DOUBLE) asin(DOUBLE) acos(DOUBLE) atan(DOUBLE) atan2(DOUBLE,DOUBLE)',
+  'radians(DOUBLE) degrees(DOUBLE) power(DOUBLE,DOUBLE) sqrt(DOUBLE) exp(DOUBLE) log(DOUBLE) ln(DOUBLE) pi()',
+  'mid(DOUBLE,DOUBLE) spread(DOUBLE,DOUBLE) spread_bps(DOUBLE,DOUBLE) wmid(DOUBLE,DOUBLE,DOUBLE,DOUBLE)',
+  'hour(TIMESTAMP) day(TIMESTAMP) day_of_week(TIMESTAMP) day_of_week_sunday_first(TIMESTAMP) minute(TIMESTAMP)',
+  'second(TIMESTAMP) week_of_year(TIMESTAMP) year(TIMESTAMP) month(TIMESTAMP) days_in_month(TIMESTAMP)',
+  'micros(TIMESTAMP) millis(TIMESTAMP) nanos(TIMESTAMP) is_leap_year(TIMESTAMP) date_trunc(const:STRING,TIMESTAMP)',
+  'extract(const:STRING,TIMESTAMP) datediff(CHAR,TIMESTAMP,TIMESTAMP) timestamp_ceil(const:STRING,TIMESTAMP)',
+  'to_timezone(TIMESTAMP,STRING) to_utc(TIMESTAMP,STRING) interval_start(INTERVAL) interval_end(INTERVAL)',
+  'now() now_ns() sysdate() systimestamp() systimestamp_ns() version() current_database() current_schema()',
+  'current_user() rnd_boolean() rnd_char() to_uuid(LONG,LONG) to_long256(LONG,LONG,LONG,LONG) size_pretty(LONG)',
+  'rnd_geohash(const:INT) rnd_decimal(const:INT,const:INT,const:INT) timestamp_sequence(TIMESTAMP,LONG)',
+  'rnd_timestamp(const:TIMESTAMP,const:TIMESTAMP,const:INT) base64(BINARY,const:INT) from_base64(STRING)',
+  'geo_distance_meters(DOUBLE,DOUBLE,DOUBLE,DOUBLE) wal_transactions(const:STRING) table_columns(const:STRING)',
+  'ksum(DOUBLE) nsum(DOUBLE) stddev(DOUBLE) stddev_samp(DOUBLE) stddev_pop(DOUBLE) variance(DOUBLE) var_samp(DOUBLE)',
+  'var_pop(DOUBLE) geomean(DOUBLE) corr(DOUBLE,DOUBLE) covar_samp(DOUBLE,DOUBLE) covar_pop(DOUBLE,DOUBLE)',
+  'weighted_avg(DOUBLE,DOUBLE) weighted_stddev(DOUBLE,DOUBLE) weighted_stddev_rel(DOUBLE,DOUBLE)',
+  'weighted_stddev_freq(DOUBLE,DOUBLE) regr_slope(DOUBLE,DOUBLE) regr_intercept(DOUBLE,DOUBLE) vwap(DOUBLE,DOUBLE)',
+  'twap(DOUBLE,TIMESTAMP) bool_and(BOOLEAN) bool_or(BOOLEAN)',
+]
+
+interface Parameter {
+  readonly type: TypePattern
+  readonly isConstant: boolean
+}
+
+const formsByName = new Map<string, readonly Parameter[]>()
+for (const form of singleForms.join(' ').split(' ')) {
+  const open = form.indexOf('(')
+  const parameters = form.slice(open + 1, -1).split(',')
+  formsByName.set(form.slice(0, open), parameters[0] === '' ? [] : parameters.map(parameterOf))
+}
+
+function parameterOf(text: string): Parameter {
+  const isConstant = text.startsWith('const:')
+  return { type: (isConstant ? text.slice('const:'.length) : text) as TypePattern, isConstant }
+}
+
+/** What functions that take any number of arguments say when there is none. */
+const emptyCalls: Readonly<Record<string, string>> = {
+  greatest: 'at least one argument is required by GREATEST(V)',
+  least: 'at least one argument is required by LEAST(V)',
+  coalesce: 'coalesce can be used with 2 or more arguments',
+  concat: 'no arguments provided',
+  rnd_symbol: 'no arguments provided',
+  typeof: 'exactly one argument expected',
+}
+
+/** The error about a call that no row fits. */
+export function noMatch(name: string, args: readonly Expression[], position: number): SqlError {
+  const types = args.map(shownType)
+  if (operators.has(name) && types.length === 2) {
+    const operation = `${types[0]} ${name} ${types[1]}`
+    return new SqlError(`there is no matching operator \`${name}\` with the argument types: ${operation}`, position)
+  }
+  const form = formsByName.get(name.toLowerCase())
+  const problem = form === undefined ? null : formProblem(name, form, args, position)
+  if (problem !== null) return problem
+  if (args.length === 0) return new SqlError(emptyCall(name, form), position)
+  return new SqlError(
+    `there is no matching function \`${name}\` with the argument types: (${types.join(', ')})`,
+    position,
+  )
+}
+
+function shownType(argument: Expression): string {
+  return isUntypedNull(argument) ? 'NULL' : typeName(argument.type)
+}
+
+function emptyCall(name: string, form: readonly Parameter[] | undefined): string {
+  const known = emptyCalls[name.toLowerCase()]
+  if (known !== undefined) return known
+  const parameters = form?.map(({ type, isConstant }) => (isConstant ? `${type} constant` : type)).join(', ')
+  return `function \`${name}\` requires arguments${parameters === undefined ? '' : `: ${name}(${parameters})`}`
+}
+
+/** null: the form says nothing that would help. */
+function formProblem(
+  name: string,
+  form: readonly Parameter[],
+  args: readonly Expression[],
+  position: number,
+): SqlError | null {
+  if (args.length === 0) return null
+  if (args.length !== form.length) {
+    const counts = `expected: ${form.length}, provided: ${args.length}`
+    return new SqlError(`wrong number of arguments for function \`${name}\`; ${counts}`, position)
+  }
+  const wrong = args.findIndex(
+    (argument, index) => distance(resolved(argument), (form[index] as Parameter).type) === null,
+  )
+  if (wrong < 0) return null
+  const places = args.flatMap((argument, index) => {
+    const { type, isConstant } = form[index] as Parameter
+    const expected = isConstant ? `${type} constant` : type
+    return index >= wrong && shownType(argument) !== type
+      ? [`at #${index + 1} expected: ${expected}, actual: ${shownType(argument)}`]
+      : []
+  })
+  const where = (args[wrong] as Expression).position
+  return new SqlError(`argument type mismatch for function \`${name}\` ${places.join(' ')}`, where)
+}
+
+function resolved(argument: Expression): ResolvedArgument {
+  const isConstant = argument.kind === 'constant'
+  return { type: argument.type, isNull: isUntypedNull(argument), isConstant }
+}
