@@ -3,7 +3,7 @@
 //   line       := table (',' tag)* (' ' field (',' field)*)? (' ' timestamp)? '\r'? '\n'
 //   tag        := name '=' text
 //   field      := name '=' (text | '"' characters '"' | '=' type byte, binary value)
-//   timestamp  := '-'? digits ('t' | 'n')?
+//   timestamp  := '-'? digits ('m' | 't' | 'n')?
 //
 // A backslash takes the special meaning of the next byte. A value's type is told by its last byte (`i`, `t`, ...).
 

@@ -21,6 +21,8 @@ export function parseFieldText(entity: LineEntity): boolean {
       return long256Text.test(text.slice(0, -1)) ? keep(entity, 'long256') : parseInteger(entity, text, 'integer')
     case 't':
       return text.length === 1 ? boolean(entity, true) : parseInteger(entity, text, 'micros')
+    case 'm':
+      return parseInteger(entity, text, 'micros') && toMicros(entity)
     case 'n':
       return parseInteger(entity, text, 'nanos') || parseFloat64(entity, text)
     case 'd':
@@ -46,6 +48,12 @@ function parseInteger(entity: LineEntity, text: string, kind: 'integer' | 'micro
   entity.integer = value
   entity.text = entity.text.subarray(0, -1)
   return true
+}
+
+/** A field in milliseconds: `1704067200000m`. */
+function toMicros(entity: LineEntity): boolean {
+  entity.integer *= 1000n
+  return entity.integer >= int64Min && entity.integer <= int64Max
 }
 
 function parseWord(entity: LineEntity, text: string): boolean {
@@ -81,12 +89,12 @@ const namedFloats = new Map([
 /** Sets the line's timestamp; false when the text is none. */
 export function parseTimestampText(text: string, line: ParsedLine): boolean {
   const suffix = text.charAt(text.length - 1)
-  const digits = suffix === 't' || suffix === 'n' ? text.slice(0, -1) : text
+  const digits = suffix === 't' || suffix === 'n' || suffix === 'm' ? text.slice(0, -1) : text
   if (!integerText.test(digits)) return false
-  const value = BigInt(digits)
+  const value = suffix === 'm' ? BigInt(digits) * 1000n : BigInt(digits)
   if (value < int64Min || value > int64Max) return false
   line.hasTimestamp = true
   line.timestamp = value
-  line.timestampUnit = suffix === 't' ? 'micros' : suffix === 'n' ? 'nanos' : 'request'
+  line.timestampUnit = suffix === 'n' ? 'nanos' : digits === text ? 'request' : 'micros'
   return true
 }

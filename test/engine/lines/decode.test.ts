@@ -26,6 +26,7 @@ const values: readonly (readonly [string, unknown])[] = [
   ['NaN', Number.NaN],
   ['Infinity', Number.POSITIVE_INFINITY],
   ['1704067200000000t', micros],
+  ['1704067200000m', micros],
   ['1704067200000000000n', micros * 1000n],
   ['0x1fi', '1f'.padStart(64, '0')],
   ['"abc"', 'abc'],
@@ -54,6 +55,7 @@ const errors: readonly (readonly [string, string])[] = [
   invalid('9223372036854775808i'),
   invalid('"a\nb"', ''),
   invalid('"abc', ''),
+  invalid('9223372036854775807m'),
   [`t v= ${ts}\n`, 'table: t; invalid column type: v'],
   [`t v=1.23d ${ts}\n`, 'table: t; decimal columns must be created manually: v'],
   [`t v=1i  ${ts}\n`, 'INVALID_FIELD_SEPARATOR'],
@@ -167,6 +169,7 @@ describe.each(paths)('%s path', (path) => {
       ['28401120', 60_000_000_000n],
       ['473352', 3_600_000_000_000n],
       ['1704067200000000t', 1n],
+      ['1704067200000m', 1n],
     ] as const) {
       expect(harness.decode(`t v=1i ${text}\nt v=1i ${text}\n`, { unitNanos }).tables['t']?.[1]?.['timestamp']).toBe(
         micros,
