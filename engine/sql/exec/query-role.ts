@@ -144,18 +144,28 @@ export class QueryRole {
         worked = true
         if (clock.monotonicMs() - start >= sliceMs) break
       }
-      if (worked && this.#host.heapIsFull?.() === true)
-        throw new ResourceError('out of memory: the query keeps too many values [budget=heap]')
     } catch (error) {
-      this.#end(query)
-      this.#host.post({ kind: 'error', queryId: query.queryId, error: errorRecord(error) })
+      this.#fail(query, error)
       return true
     } finally {
       working?.(0)
     }
     query.usedMs += clock.monotonicMs() - start
     this.#turns = [...this.#turns.filter((other) => other !== query), query]
+    if (worked && this.#host.heapIsFull?.() === true) this.#relieveHeap()
     return worked
+  }
+
+  /** Ends the query that has run for the longest time: values that fill a heap take their time. */
+  #relieveHeap(): void {
+    const [longest] = this.#turns.toSorted((x, y) => y.usedMs - x.usedMs)
+    if (longest !== undefined)
+      this.#fail(longest, new ResourceError('out of memory: the query keeps too many values [budget=heap]'))
+  }
+
+  #fail(query: RunningQuery, error: unknown): void {
+    this.#end(query)
+    this.#host.post({ kind: 'error', queryId: query.queryId, error: errorRecord(error) })
   }
 
   #end(query: RunningQuery): void {

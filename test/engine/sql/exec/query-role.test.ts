@@ -16,7 +16,7 @@ function sequence(count: bigint): Plan {
   return { kind: 'sequence', columns, count, seed: null }
 }
 
-function createHost(clock = { ms: 0 }) {
+function createHost(clock = { ms: 0 }, heapIsFull = (): boolean => false) {
   const messages: FromQueryThread[] = []
   const role = new QueryRole({
     memory: bench.memory,
@@ -25,6 +25,7 @@ function createHost(clock = { ms: 0 }) {
     partAccess: noParts,
     clock: { nowMicros: () => 0, monotonicMs: () => clock.ms },
     post: (message) => messages.push(message),
+    heapIsFull,
   })
   const start = (queryId: number, plan: Plan, timeoutMs = 0): void => {
     role.receive({ ...runMessage(queryOf(plan), [], { encoding: json, timeoutMs }), queryId, snapshots: [] })
@@ -103,6 +104,31 @@ describe('queries share a thread', () => {
     clock.ms = 51
     untilIdle()
     expect(ended(1)).toMatchObject({ kind: 'error', error: { name: 'TimeoutError' } })
+    expect(used()).toBe(before)
+  })
+
+  test('a full heap ends the query that has run for the longest time', () => {
+    const before = used()
+    let ticks = 0
+    const clock = {
+      get ms() {
+        return ticks++ / 10
+      },
+    }
+    let isFull = false
+    const { role, start, ended, untilIdle } = createHost(clock, () => isFull)
+    const never = callOf('<', [columnOf(columns, 0), constantOf(0n, dataType('LONG'))])
+    const long: Plan = { kind: 'filter', columns, input: sequence(50_000_000n), predicate: never }
+    start(1, long)
+    untilIdle(20)
+    start(2, long)
+    isFull = true
+    role.step()
+    isFull = false
+    expect(ended(1)).toMatchObject({ kind: 'error', error: { name: 'ResourceError' } })
+    untilIdle()
+    expect(ended(2)?.kind).toBe('end')
+    expect(role.size).toBe(0)
     expect(used()).toBe(before)
   })
 

@@ -1,0 +1,50 @@
+// The guard of a thread's heap, in threads whose heap is small.
+
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { expect, test } from 'vitest'
+import { repositoryRoot } from '../../support/source-tree.js'
+
+const guard = JSON.stringify(join(repositoryRoot, 'dist/engine/threads/heap-guard.js'))
+
+/** What the thread posts. Its clock jumps ahead with every look. */
+function inSmallHeap(body: string): Promise<unknown> {
+  const code = `
+    const { parentPort } = require('node:worker_threads')
+    import(${guard}).then(({ heapGuard }) => {
+      let now = 0
+      const isFull = heapGuard(() => (now += 10_000))
+      ${body}
+    })`
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(code, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 64 } })
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+}
+
+test('values that are kept fill a heap long before its thread ends', async () => {
+  const said = await inSmallHeap(`
+    const kept = []
+    let full = false
+    while (!full && kept.length < 1_000_000) {
+      for (let i = 0; i < 1000; i++) kept.push({ text: String(Math.random()) })
+      full = isFull()
+    }
+    kept.length = 0
+    parentPort.postMessage({ full, after: isFull() })`)
+  expect(said).toEqual({ full: true, after: false })
+})
+
+test('garbage does not', async () => {
+  const said = await inSmallHeap(`
+    let full = false
+    for (let i = 0; i < 500 && !full; i++) {
+      let garbage = []
+      for (let k = 0; k < 1000; k++) garbage.push({ text: String(Math.random()) })
+      garbage = null
+      full = isFull()
+    }
+    parentPort.postMessage({ full })`)
+  expect(said).toEqual({ full: false })
+})
