@@ -21,8 +21,8 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   if (list !== null) return list
   const type = castType(expression, scope.context.sql)
   const value = isText(type) ? asShown(operand, scope.context) : operand
-  if (type.name === 'BINARY' && value.type.name !== 'BINARY' && !isUntypedNull(value) && !isParameter(value))
-    throw new SqlError('unsupported cast', expression.type.position)
+  const isBytes = value.type.name === 'BINARY' || isText(value.type) || isUntypedNull(value) || isParameter(value)
+  if (type.name === 'BINARY' && !isBytes) throw new SqlError('unsupported cast', expression.type.position)
   if (value.kind === 'constant' && typeof value.value === 'string') checkTextCast(value.value, value, type)
   if (value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a && value.kind !== 'constant') {
     throw new SqlError(

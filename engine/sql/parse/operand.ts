@@ -220,7 +220,8 @@ function parsePart(cursor: Cursor): string {
 /** What stands behind a dot. */
 function parseField(cursor: Cursor): string {
   if (cursor.word === '.') throw new SqlError('too many dots', cursor.start)
-  if (endsExpression(cursor) || reserved.has(cursor.word))
+  const isApart = cursor.start > cursor.previousEnd
+  if (endsExpression(cursor) || (isApart && reserved.has(cursor.word)))
     throw new SqlError("'*' or column name expected", cursor.previousEnd)
   return parsePart(cursor)
 }

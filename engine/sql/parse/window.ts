@@ -90,11 +90,18 @@ function parseFrame(cursor: Cursor): WindowFrame {
   if (end.kind === 'unbounded preceding') {
     throw new SqlError('frame end cannot be UNBOUNDED PRECEDING, use UNBOUNDED FOLLOWING', end.position)
   }
-  if (between && (frameOrder[start.kind] ?? 0) > (frameOrder[end.kind] ?? 0)) throw frameError(start, end)
+  if (between && frameOrder[start.kind] > frameOrder[end.kind]) throw frameError(start, end)
   return { position, mode, start, end, exclude: take(cursor, 'exclude') ? parseExclude(cursor) : null }
 }
 
-const frameOrder: Partial<Record<FrameBound['kind'], number>> = { preceding: 0, 'current row': 1, following: 2 }
+/** Bounds of one place may stand in any order: rows tell then. */
+const frameOrder: Record<FrameBound['kind'], number> = {
+  'unbounded preceding': 0,
+  preceding: 0,
+  'current row': 1,
+  following: 2,
+  'unbounded following': 2,
+}
 
 function frameError(start: FrameBound, end: FrameBound): SqlError {
   const message =
