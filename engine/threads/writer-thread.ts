@@ -7,15 +7,13 @@ import { errorRecord } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
-import { ringUsed } from '../memory/ring.js'
 import { chooseMerge } from '../storage/merge.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
 import { WriterRole } from '../storage/writer-role.js'
 import type { LogReport } from '../wal/types.js'
-import { NearLog } from './near-log.js'
 import type { WriterThreadOptions } from './open-engine.js'
 import { receiveFrom, runWorker, workerContext } from './thread.js'
-import { threadIds, wake, wakeWord } from './wake.js'
+import { threadIds, wake } from './wake.js'
 
 /** The role's timers need a step at least this often. */
 const idleMs = 50
@@ -24,17 +22,6 @@ const context = workerContext<WriterThreadOptions, ToWriter, FromWriter>()
 const { memory, threadId, options, peer } = context
 assert(peer !== null, 'the writer has a line to the log thread')
 
-let seen = 0
-const nearLog = new NearLog({
-  files: nodeFiles(),
-  send: (request) => {
-    peer?.postMessage(request)
-    wake(memory, threadIds.log)
-  },
-  report: (report) => role.report(report),
-  isIdle: () => wakeWord(memory, threadId) === seen && ringUsed(memory) === 0,
-  nowMs: () => systemClock.monotonicMs(),
-})
 const role = openRole()
 runWorker<ToWriter>(context, (message) => role.receive(message), step, idleMs)
 
@@ -49,7 +36,10 @@ function openRole(): WriterRole {
       clock: systemClock,
       log: context.log,
       post: context.post,
-      sendLog: (request) => nearLog.send(request),
+      sendLog: (request) => {
+        peer?.postMessage(request)
+        wake(memory, threadIds.log)
+      },
       commitMode: options.commitMode,
       syncIntervalMs: options.syncIntervalMs,
       walBytesMax: options.walBytesMax,
@@ -64,13 +54,8 @@ function openRole(): WriterRole {
 
 function step(): 'worked' | 'idle' | 'ended' {
   assert(peer !== null, 'the writer has a line to the log thread')
-  seen = wakeWord(memory, threadId)
-  for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer)) {
-    nearLog.heard(report)
+  for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer))
     role.report(report)
-  }
   const outcome = role.step()
-  const synced = nearLog.settle()
-  if (role.closed) return 'ended'
-  return synced ? 'worked' : outcome
+  return role.closed ? 'ended' : outcome
 }

@@ -74,14 +74,10 @@ function syncNext({ files, report }: LogRoleOptions, syncs: SyncRequest[]): bool
   if (first === undefined) return false
   const other = syncs.findIndex(({ descriptor }) => descriptor !== first.descriptor)
   const run = syncs.splice(0, other < 0 ? syncs.length : other)
-  report(syncReport(files, run.at(-1) ?? first))
+  const sequence = run.at(-1)?.sequence ?? first.sequence
+  const error = failureOf(() => files.syncDescriptor(first.descriptor))
+  report(error === undefined ? { kind: 'synced', sequence } : { kind: 'syncFailed', sequence, error })
   return true
-}
-
-/** Does the sync that is asked for. */
-export function syncReport(files: Files, { descriptor, sequence }: SyncRequest): LogReport {
-  const error = failureOf(() => files.syncDescriptor(descriptor))
-  return error === undefined ? { kind: 'synced', sequence } : { kind: 'syncFailed', sequence, error }
 }
 
 function prepareNext(options: LogRoleOptions, queues: LogQueues): boolean {
