@@ -30,11 +30,13 @@ export function copyFile(copier: Copier | null, request: CopyRequest, options: E
 export const allRows = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false } as const
 
 /** Whoever aborts may say why. */
+export function cancelReason(signal: AbortSignal | null | undefined): string {
+  const reason: unknown = signal?.reason
+  return typeof reason === 'string' ? reason : 'the client went away'
+}
+
 export function cancelAtAbort(signal: AbortSignal | null, running: { cancel(reason: string): void }): void {
-  signal?.addEventListener('abort', () => {
-    const reason: unknown = signal.reason
-    running.cancel(typeof reason === 'string' ? reason : 'the client went away')
-  })
+  signal?.addEventListener('abort', () => running.cancel(cancelReason(signal)))
 }
 
 export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' | 'batchRows'> &

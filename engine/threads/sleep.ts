@@ -2,6 +2,7 @@
 
 import type { ExecuteOptions } from '../api/statements.js'
 import { CancelledError, TimeoutError } from '../base/errors.js'
+import { cancelReason } from './local-plans.js'
 
 /** Throws TimeoutError and CancelledError. */
 export function sleepBefore(
@@ -20,8 +21,7 @@ export function sleepBefore(
     )
     const cancel = (): void => {
       clearTimeout(timer)
-      const reason: unknown = signal?.reason
-      reject(new CancelledError(typeof reason === 'string' ? reason : 'the client went away'))
+      reject(new CancelledError(cancelReason(signal)))
     }
     if (signal?.aborted === true) cancel()
     else signal?.addEventListener('abort', cancel, { once: true })

@@ -11,7 +11,7 @@ import type { ExecContext } from './context.js'
 import { type PartialStates, partialBytes } from './group-states.js'
 import { partialsAt } from './partial-groups.js'
 import { PartitionGroups } from './partition-groups.js'
-import type { Piece } from './pieces.js'
+import { type Piece, rowCount } from './pieces.js'
 import { partitionCount, RowPartitions, type SpreadShape, spreadRowBytes, spreadShape } from './row-partitions.js'
 import { type ChunkWorker, LeadRun, type PartitionDetails, piecesPerChunk, type ShareDetails } from './share.js'
 import { columnAt, rowsAt } from './share-columns.js'
@@ -39,7 +39,7 @@ export interface PartitionedQuery {
 /** Whether every symbol among keys and arguments is a column of the table, so that ids mean the same everywhere. */
 export function isSpreadable({ keys, aggregates }: AggregateShape, pieces: readonly Piece[], dense: boolean): boolean {
   const plain = ({ kind, type }: Expression): boolean => type.name !== 'SYMBOL' || (dense && kind === 'column')
-  const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+  const rows = rowCount(pieces)
   return rows < rowsMax && keys.every(plain) && aggregates.every(({ args }) => args.every(plain))
 }
 
@@ -65,7 +65,7 @@ function spreadWorker(
 ): ChunkWorker {
   const { pieces, chunkPieces } = chunked
   return new RowChunks(context, input, chunked, (own, chunk) => {
-    const before = pieces.slice(0, chunk * chunkPieces).reduce((sum, { rows }) => sum + rows, firstRow)
+    const before = firstRow + rowCount(pieces.slice(0, chunk * chunkPieces))
     return new RowPartitions(own, spread, before)
   })
 }
@@ -95,7 +95,7 @@ export class PartitionedGroups {
     this.#query = query
     this.#pieces = pieces
     this.#spread = spreadShape(query.shape)
-    const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+    const rows = rowCount(pieces)
     this.#chunkPieces = piecesPerChunk(sharing, pieces, Math.max(chunksMin, Math.ceil(rows / chunkRows)))
     const held = context.space.limit / memoryShare / spreadRowBytes(this.#spread)
     const roundRows = Math.min(held, sharing.spreadRowsMax ?? Number.POSITIVE_INFINITY)
@@ -128,7 +128,7 @@ export class PartitionedGroups {
     const chunkPieces = this.#chunkPieces
     const firstRow = this.#firstRow
     this.#next += pieces.length
-    this.#firstRow += pieces.reduce((sum, { rows }) => sum + rows, 0)
+    this.#firstRow += rowCount(pieces)
     this.#chunks = []
     const { input } = this.#query
     this.#spreading = this.#run(

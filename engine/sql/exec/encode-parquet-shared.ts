@@ -7,7 +7,7 @@ import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { type ExportedGroup, GroupEncoder, packGroups, unpackGroups } from './encode-parquet-group.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
-import type { Piece } from './pieces.js'
+import { type Piece, rowCount } from './pieces.js'
 import type { QuerySpace } from './query-space.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
 import { listPieces } from './share-pieces.js'
@@ -33,7 +33,7 @@ export function sharedExport(
   const scan = chunkRows > chunkRowsMax ? undefined : numberedScan(context, plan)
   if (scan === undefined) return undefined
   const { pieces } = scan
-  const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+  const rows = rowCount(pieces)
   if (rows <= chunkRows && !pieces.some(isWorthTaking)) return undefined
   const worker = new GroupChunks(context, { scan, chunkRows, encoding, packed: false })
   const counted: number[] = []

@@ -102,6 +102,10 @@ function byCommit(a: PartDescriptor, b: PartDescriptor): number {
   return a.minTs < b.minTs ? -1 : a.minTs > b.minTs ? 1 : a.id - b.id
 }
 
+export function rowCount(pieces: readonly { readonly rows: number }[]): number {
+  return pieces.reduce((sum, { rows }) => sum + rows, 0)
+}
+
 export function touches(ranges: readonly TimeRange[] | null, minTs: bigint, maxTs: bigint): boolean {
   return ranges === null || ranges.some(({ lo, hi }) => lo <= maxTs && hi >= minTs)
 }

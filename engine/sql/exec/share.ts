@@ -6,6 +6,7 @@
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, Query } from '../plan/plan.js'
+import { rowCount } from './pieces.js'
 import { boardBytes, initBoard, ShareBoard } from './share-board.js'
 import type { PieceList } from './share-pieces.js'
 
@@ -60,7 +61,7 @@ export function piecesPerChunk(
   pieces: readonly { readonly rows: number }[],
   chunks = chunksMax,
 ): number {
-  const rows = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+  const rows = rowCount(pieces)
   const usual = Math.ceil((sharing.chunkRowsMin * pieces.length) / Math.max(1, rows))
   return Math.max(1, usual, Math.ceil(pieces.length / chunks))
 }

@@ -29,6 +29,11 @@ export function unexpectedToken(cursor: Cursor): SqlError {
   return new SqlError(`unexpected token [${shownToken(cursor)}]`, cursor.start)
 }
 
+/** Operands of an operator, or pieces of a form like it, are missing. */
+export function tooFew(name: string, found: number, expected: number, position: number): SqlError {
+  return new SqlError(`too few arguments for '${name}' [found=${found},expected=${expected}]`, position)
+}
+
 /** The token for a message: never more than a line of it. */
 export function shownToken(cursor: Cursor): string {
   const text = tokenText(cursor)

@@ -7,7 +7,7 @@ import { SqlError } from '../../base/errors.js'
 import { sqlChainMax } from '../../base/limits.js'
 import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from './ast.js'
 import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
-import { demand, parseList, take, unexpectedToken } from './expect.js'
+import { demand, parseList, take, tooFew, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
 import { containmentPower, equalityPower, powers, zonePower } from './powers.js'
 import { parseQuery, startsQuery } from './query.js'
@@ -72,7 +72,7 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
       return parseIs(cursor, left, position)
     case '::':
       link(cursor)
-      if (endsExpression(cursor)) throw new SqlError("too few arguments for '::' [found=1,expected=2]", position)
+      if (endsExpression(cursor)) throw tooFew('::', 1, 2, position)
       return { kind: 'cast', position, operand: left, type: doubleForFloat(parseTypeName(cursor, 'type expected')) }
     case '[':
       return parseSubscript(cursor, left, position)
@@ -181,8 +181,7 @@ function escapedLike(
 
 /** The right operand; a missing one is reported at the operator. */
 function parseRight(cursor: Cursor, operator: string, power: number, position: number): Expression {
-  if (endsExpression(cursor) || startsBinary(cursor))
-    throw new SqlError(`too few arguments for '${operator}' [found=1,expected=2]`, position)
+  if (endsExpression(cursor) || startsBinary(cursor)) throw tooFew(operator, 1, 2, position)
   return parseExpression(cursor, power)
 }
 
@@ -252,7 +251,7 @@ function parseNegated(cursor: Cursor, left: Expression): Expression {
 
 function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position: number): Expression {
   link(cursor)
-  if (endsExpression(cursor)) throw new SqlError("too few arguments for 'in' [found=1,expected=2]", position)
+  if (endsExpression(cursor)) throw tooFew('in', 1, 2, position)
   if (cursor.word !== '(') {
     const set = [parseExpression(cursor, containmentPower)]
     return { kind: 'in', position, negated, operand, set, bare: true }
@@ -295,11 +294,10 @@ function parseBetween(cursor: Cursor, operand: Expression, negated: boolean, pos
   link(cursor)
   const symmetric = take(cursor, 'symmetric')
   if (!symmetric) take(cursor, 'asymmetric')
-  if (endsExpression(cursor)) throw new SqlError("too few arguments for 'between' [found=1,expected=3]", position)
-  const low = cursor.word === 'and' ? operand : parseExpression(cursor, containmentPower)
-  if (low === operand || !take(cursor, 'and'))
-    throw new SqlError("too few arguments for 'between' [found=2,expected=3]", position)
-  if (endsExpression(cursor)) throw new SqlError("too few arguments for 'between' [found=2,expected=3]", position)
+  if (endsExpression(cursor)) throw tooFew('between', 1, 3, position)
+  if (cursor.word === 'and') throw tooFew('between', 2, 3, position)
+  const low = parseExpression(cursor, containmentPower)
+  if (!take(cursor, 'and') || endsExpression(cursor)) throw tooFew('between', 2, 3, position)
   const high = parseExpression(cursor, containmentPower)
   return { kind: 'between', position, negated, symmetric, operand, low, high }
 }

@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
 import { advance, type Cursor, countTerm, descend, peekWord, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, parseList, parseNameOrString, take, unexpectedToken } from './expect.js'
+import { atEnd, demand, parseList, parseNameOrString, take, tooFew, unexpectedToken } from './expect.js'
 import {
   closingError,
   demandInside,
@@ -112,7 +112,7 @@ export function tooFewArguments(cursor: Cursor): SqlError {
   const { word, start } = cursor
   advance(cursor)
   const found = endsExpression(cursor) || reserved.has(cursor.word) || isInfix(cursor.word) ? 0 : 1
-  return new SqlError(`too few arguments for '${word}' [found=${found},expected=2]`, start)
+  return tooFew(word, found, 2, start)
 }
 
 /** Inside parentheses a reserved word and another word is a forgotten parenthesis: `sum( from t`. */
@@ -143,7 +143,7 @@ function parseUnary(cursor: Cursor, operator: UnaryOperator, power: number): Exp
   const position = cursor.start
   advance(cursor)
   if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ',') {
-    throw new SqlError(`too few arguments for '${operator}' [found=0,expected=1]`, position)
+    throw tooFew(operator, 0, 1, position)
   }
   return { kind: 'unary', position, operator, operand: parseExpression(cursor, power) }
 }
@@ -321,12 +321,12 @@ export function parseCast(cursor: Cursor): Expression {
   advance(cursor)
   demandInside(cursor, open)
   if (cursor.word === ')') throw new SqlError("'as' missing", cursor.start)
-  if (cursor.word === 'as') throw new SqlError("too few arguments for 'cast' [found=1,expected=2]", position)
+  if (cursor.word === 'as') throw tooFew('cast', 1, 2, position)
   const operand = parseExpression(cursor)
   if (cursor.kind === 'end') throw new SqlError('unbalanced (', open)
   if (!take(cursor, 'as'))
     throw new SqlError(cursor.word === ')' || cursor.word === ',' ? "'as' missing" : 'dangling literal', cursor.start)
-  if (cursor.word === ')') throw new SqlError("too few arguments for 'cast' [found=1,expected=2]", position)
+  if (cursor.word === ')') throw tooFew('cast', 1, 2, position)
   const type = parseTypeName(cursor, 'type expected')
   if (cursor.word === ',') throw new SqlError("',' is not expected here", cursor.start)
   closeParenthesis(cursor, open)

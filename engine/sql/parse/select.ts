@@ -13,6 +13,7 @@ import {
   parseNamesInParentheses,
   shownToken,
   take,
+  tooFew,
   unexpectedToken,
 } from './expect.js'
 import { isInfix, parseExpression, parseExpression0 } from './expression.js'
@@ -153,7 +154,7 @@ function demandTable(cursor: Cursor, missing: string): void {
   if (kind === 'word' && word !== 'upsert') return
   if (kind === 'word') throw keywordError(word, start)
   if (kind === 'parameter' || kind === 'number') throw SqlError.tableMissing(shownToken(cursor), start)
-  if (word === '-' || word === '~') throw new SqlError(`too few arguments for '${word}' [found=0,expected=1]`, start)
+  if (word === '-' || word === '~') throw tooFew(word, 0, 1, start)
   if (isInfix(word)) throw tooFewArguments(cursor)
   throw new SqlError(missing, start)
 }
