@@ -40,8 +40,14 @@ function again(first: CheckResult, second: CheckResult): CheckResult {
 }
 
 function tellCheck({ tables, parts, rows, logFrames, bytes, findings }: CheckResult, served: boolean): void {
-  const counts = `${tables} tables, ${parts} parts with ${rows} rows, ${logFrames} log frames, ${bytes} bytes read`
+  const log = logFrames === null ? 'no log' : `${logFrames} log frames`
+  const counts = `${tables} tables, ${parts} parts with ${rows} rows, ${log}, ${bytes} bytes read`
   process.stdout.write(`${counts}${served ? ' (a server uses this folder)' : ''}\n`)
+  if (logFrames === null) {
+    process.stdout.write(
+      'there is no log, as in a backup: of a server that has run here, rows that were in no part are lost\n',
+    )
+  }
   for (const finding of findings.slice(0, findingsShown)) process.stdout.write(`${findingText(finding)}\n`)
   if (findings.length === 0) process.stdout.write('every checksum is right\n')
 }

@@ -33,7 +33,8 @@ export interface CheckResult {
   readonly tables: number
   readonly parts: number
   readonly rows: number
-  readonly logFrames: number
+  /** Null: there is no log, as in a backup; rows that were in no part are not here. */
+  readonly logFrames: number | null
   readonly bytes: number
   readonly findings: readonly CheckFinding[]
 }
@@ -73,7 +74,7 @@ export function checkDatabase({ files, directory, progress }: CheckOptions): Che
 
 class Check {
   readonly findings: CheckFinding[] = []
-  readonly figures = { parts: 0, rows: 0, logFrames: 0, bytes: 0 }
+  readonly figures = { parts: 0, rows: 0, logFrames: null as number | null, bytes: 0 }
   private readonly files: Files
   private readonly directory: string
 
@@ -134,7 +135,7 @@ class Check {
   log(): void {
     const directory = `${this.directory}/wal`
     this.attempt('wal', () => {
-      if (!this.files.exists(directory)) return
+      if (!this.files.exists(directory) || !this.files.list(directory).some((name) => name.endsWith('.wal'))) return
       const report = replayWal(readOnly(this.files), directory, (frame) => {
         this.figures.bytes += frame.endLsn - frame.lsn
       })

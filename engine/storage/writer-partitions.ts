@@ -104,16 +104,26 @@ function partOf({ minTs, maxTs, ...part }: DetachedPart): PartDescriptor {
 
 // TTL ---------------------------------------------------------------------------------------------------------------
 
-/** Drops partitions that end before the newest row's time less the TTL; a row from the future does not count beyond now. */
+/**
+ * Drops partitions that end before the newest row's time less the TTL; a row from the future does not count beyond now. Rows in memory go with their parts:
+ * a generation that holds such rows is flushed.
+ */
 export function enforceTtl(state: WriterState): void {
   const { clock } = state.options
   if (clock.monotonicMs() < state.retryAtMs) return
   for (const table of state.catalog.byId.values()) {
-    const { ttl } = table.schema
-    if (ttl === null || table.parts.length === 0 || table.schema.timestampId < 0 || state.rewriting.has(table)) continue
-    const gone = expiredParts(table, BigInt(clock.nowMicros()))
+    if (table.schema.ttl === null || table.schema.timestampId < 0) continue
+    const isExpired = expiry(table, BigInt(clock.nowMicros()))
+    const { open } = table
+    const oldest = open?.memtable.timeRange()?.min
+    if (open?.state === 'open' && oldest !== undefined && isExpired(oldest)) open.state = 'frozen'
+    if (table.parts.length === 0 || state.rewriting.has(table)) continue
     try {
-      removeParts(state, table, gone)
+      removeParts(
+        state,
+        table,
+        table.parts.filter(({ maxTs }) => isExpired(maxTs)),
+      )
     } catch (thrown) {
       // Put off: the next round tries again.
       if (!(thrown instanceof FileError)) throw thrown
@@ -121,7 +131,8 @@ export function enforceTtl(state: WriterState): void {
   }
 }
 
-function expiredParts({ schema, parts, generations }: WriterTable, nowMicros: bigint): PartDescriptor[] {
+/** Whether the partition of a time has ended before what the table keeps. */
+function expiry({ schema, parts, generations }: WriterTable, nowMicros: bigint): (ts: bigint) => boolean {
   const perMicro = timestampsPerSecond(schema) / 1_000_000n
   let newest = 0n
   for (const { maxTs } of parts) if (maxTs > newest) newest = maxTs
@@ -132,7 +143,7 @@ function expiredParts({ schema, parts, generations }: WriterTable, nowMicros: bi
   const now = nowMicros * perMicro
   const limit = before(newest < now ? newest : now, schema, perMicro)
   const partitionOf = partitionFinder(schema)
-  return parts.filter(({ maxTs }) => partitionOf(maxTs).to <= limit)
+  return (ts) => partitionOf(ts).to <= limit
 }
 
 const microsPerHour = 3_600_000_000n

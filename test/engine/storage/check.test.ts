@@ -121,6 +121,8 @@ test('of a backup, whose manifest nothing was added to', () => {
   copyDatabase({ files, source: '/db', manifest: '/db/manifest', target: '/copy' })
   const path = `/copy/manifest/${files.list('/copy/manifest')[0]}`
   expect(unnoticed(path, range(sizeOf(path), 3), '/copy')).toEqual([])
+  expect(checkDatabase({ files, directory: '/copy' }).logFrames).toBeNull()
+  expect(checkDatabase({ files, directory: '/db' }).logFrames).toBeGreaterThan(0)
 })
 
 test('of the log, as far as it was durable', () => {

@@ -90,6 +90,12 @@ test('TTL counts from the newest row, not beyond now', async () => {
   expect(await numbers(early)).toEqual([4, 5, 6, 7, 8, 9, 100])
 })
 
+test('TTL drops rows that were never flushed by anybody', async () => {
+  const engine = await filled(newDisk(), { startMicros: Number(base + 100n * day) }, 'ttl 2 days')
+  await pass(engine)
+  expect(await numbers(engine)).toEqual([4, 5, 6, 7, 8, 9])
+})
+
 test('options of symbols are kept and shown', async () => {
   const disk = newDisk()
   let engine = await filled(disk)
