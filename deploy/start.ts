@@ -21,6 +21,11 @@ export interface StartOptions {
 const sameSignalMs = 500
 /** How long the log may take before a process that cannot go on ends. */
 const fatalExitMs = 500
+/** How often the server that npm started looks whether npm is still there. */
+const launcherMs = 500
+
+/** The shell of npm, or who else has started this process. */
+const launcher = process.ppid
 
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
   const begunMs = performance.now()
@@ -102,7 +107,7 @@ function watchErrors(server: Server, log: Log): void {
 
 function watchSignals(server: Server, logging: ServerLog, unlock: () => void): void {
   let firstMs = Number.NaN
-  const stop = (signal: NodeJS.Signals): void => {
+  const stop = (signal: string): void => {
     if (!Number.isNaN(firstMs)) {
       if (performance.now() - firstMs < sameSignalMs) return
       logging.log('W', 'server', `${signal} again: ending at once`)
@@ -115,6 +120,17 @@ function watchSignals(server: Server, logging: ServerLog, unlock: () => void): v
   }
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
+  if (process.env.npm_lifecycle_event === 'start') whenOrphaned(() => stop('npm has ended'))
+}
+
+/** A signal to npm alone ends npm and the shell between us, which passes nothing on: nobody would end the server. */
+function whenOrphaned(tell: () => void): void {
+  const timer = setInterval(() => {
+    if (process.ppid === launcher) return
+    clearInterval(timer)
+    tell()
+  }, launcherMs)
+  timer.unref()
 }
 
 async function shutDown(server: Server, { log, flush }: ServerLog, unlock: () => void): Promise<void> {

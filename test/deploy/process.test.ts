@@ -1,10 +1,11 @@
 // Goal: the command runs the server as its user does: one process, ready soon, ended by a signal; mistakes end it with a
 // message; a second server on the same root folder is refused.
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
 import { repositoryRoot } from '../support/source-tree.js'
 
@@ -26,7 +27,10 @@ afterEach(() => {
 })
 
 function run(args: readonly string[]): Running {
-  const child = spawn(process.execPath, [command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  return watched(spawn(process.execPath, [command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+function watched(child: ChildProcessByStdio<null, Readable, Readable>): Running {
   started.push(child)
   let output = ''
   child.stdout.on('data', (chunk) => {
@@ -81,6 +85,21 @@ test('it serves until a signal ends it', async () => {
   const log = readFileSync(join(root, 'log', 'penstock-latest.log'), 'utf8')
   expect(log).toMatch(/^\S+Z I server ready /m)
   expect(log).toMatch(/^\S+Z I server ended$/m)
+})
+
+test.skipIf(process.platform === 'win32')('it ends when npm, which started it, was ended', async () => {
+  const root = newRoot()
+  // npm runs scripts in a shell, which ends at a signal and passes nothing on.
+  const line = `"${process.execPath}" "${command}" start -d "${root}" ${anyPorts.join(' ')}; exit $?`
+  const env = { ...process.env, npm_lifecycle_event: 'start' }
+  const server = watched(spawn('sh', ['-c', line], { env, stdio: ['ignore', 'pipe', 'pipe'] }))
+  await ready(server)
+  server.child.kill('SIGTERM')
+  // Its output is closed when the server has ended, too.
+  await server.ended
+  const log = readFileSync(join(root, 'log', 'penstock-latest.log'), 'utf8')
+  expect(log).toMatch(/ npm has ended: shutting down$/m)
+  expect(log).toMatch(/ server ended$/m)
 })
 
 test('a bad setting ends the start with its place', async () => {
