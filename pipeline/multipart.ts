@@ -52,12 +52,19 @@ export async function readMultipart(
     files.push(handlers.onFile(name, filename, stream).catch(fail))
   })
   try {
-    await pipeline([source, ...through, busboy], { signal })
+    // Its types know no list that begins with a generator.
+    const first = chunksOf(source) as unknown as Readable
+    await pipeline([first, ...through, busboy], { signal })
     await Promise.all(files)
   } catch (error) {
     throw failure ?? malformed(error)
   }
   if (failure !== null) throw failure
+}
+
+/** The source stays open after an error, so that the error can be answered. */
+async function* chunksOf(source: Readable): AsyncGenerator<Buffer> {
+  for await (const chunk of source.iterator({ destroyOnReturn: false })) yield chunk as Buffer
 }
 
 function createBusboy(contentType: string, { isFile }: MultipartHandlers) {

@@ -10,9 +10,10 @@ import {
   SqlError,
   TimeoutError,
 } from '../../engine/base/errors.js'
+import { BodyTooLarge } from '../../pipeline/ingest.js'
 
-/** request: the client's fault. forbidden: not for this user. busy: again later. internal: ours. */
-export type Blame = 'request' | 'forbidden' | 'busy' | 'internal'
+/** request: the client's fault. oversize: of it, more than is taken. forbidden: not for this user. busy: again later. internal: ours. */
+export type Blame = 'request' | 'oversize' | 'forbidden' | 'busy' | 'internal'
 
 export interface Answer {
   readonly blame: Blame
@@ -23,6 +24,7 @@ export interface Answer {
 
 export function answerOf(thrown: unknown): Answer {
   if (thrown instanceof SqlError) return { blame: 'request', message: thrown.message, place: thrown.position }
+  if (thrown instanceof BodyTooLarge) return { blame: 'oversize', message: thrown.message, place: 0 }
   if (thrown instanceof AccessError) return { blame: 'forbidden', message: thrown.message, place: thrown.position }
   if (thrown instanceof RowError) return { blame: 'request', message: thrown.message, place: thrown.line }
   if (thrown instanceof TimeoutError || thrown instanceof CancelledError || thrown instanceof NetworkError) {

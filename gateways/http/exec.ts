@@ -9,8 +9,8 @@ import { type ExecBody, parseExecBody } from './exec-body.js'
 import { brokenTail, doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
 import { type ExecRequest, parseExecRequest } from './exec-request.js'
 import { begin, contentTypes, reply, replyBusy } from './replies.js'
-import { readBody } from './request-body.js'
-import { answering, brokenAnswer, headerText, logStatement } from './statement.js'
+import { headerText, readBody } from './request-body.js'
+import { answering, brokenAnswer, logStatement } from './statement.js'
 
 /** Behind a result that broke off, its words URL-encoded. */
 const errorTrailer = 'X-Error'
@@ -20,7 +20,7 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
     replyBusy(exchange.response, 'too many queries run now')
     return
   }
-  let sql = ''
+  let sql: string | null = null
   try {
     await answering(
       context,

@@ -17,7 +17,8 @@ import { countStatement } from '../common/count-statement.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './exp-request.js'
 import { begin, replyBusy } from './replies.js'
-import { answering, headerText, logStatement } from './statement.js'
+import { headerText } from './request-body.js'
+import { answering, logStatement } from './statement.js'
 
 /** An answer of so many rows is never sent in one piece. */
 const longRows = 100_000

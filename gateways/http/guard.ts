@@ -7,15 +7,15 @@ import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
 import { isKnownHost } from './host-names.js'
 import { addHeaders, replyJson } from './replies.js'
-import { headerText } from './statement.js'
+import { headerText } from './request-body.js'
 
 /** Why a request does not come in: the answer has been given. */
 export type Admitted = Principal | null | Promise<Principal | null>
 
 const exposedHeaders = 'X-Row-Count, X-Checksum-CRC32, X-Influxdb-Version, Retry-After, Content-Disposition'
 
-/** How long the body of a refused request is read, so that its client gets to the answer. */
-const lingerMs = 3000
+/** How long the body of a refused request is read: many clients read no answer before they have sent everything. */
+const lingerMs = { stranger: 3000, known: 30_000 } as const
 
 /** Paths that load balancers ask. */
 const healthPaths: ReadonlySet<string> = new Set(['/', '/ping'])
@@ -67,11 +67,17 @@ export function refuseHost(
 /** Answers before the body has been read; what comes of it is thrown away, for a while. */
 export function refuseUnread(request: IncomingMessage, response: ServerResponse, status: number, body: unknown): void {
   replyJson(response, status, body)
-  if (request.complete) return
+  readOn(request, 'stranger')
+}
+
+/** Behind an answer: what the client still sends is thrown away, for a while. */
+export function readOn(request: IncomingMessage, who: keyof typeof lingerMs): void {
+  if (request.complete || request.destroyed) return
   const { socket } = request
-  const impatience = setTimeout(() => socket.destroy(), lingerMs)
+  const impatience = setTimeout(() => socket.destroy(), lingerMs[who])
   request.once('close', () => clearTimeout(impatience))
-  request.resume()
+  // Whoever was reading lets go of the body in a later turn; until then nothing would flow.
+  setImmediate(() => request.resume())
 }
 
 /** CORS: what a page of an allowed origin may see and send. */

@@ -2,7 +2,6 @@
 
 import type { Readable } from 'node:stream'
 import {
-  BodyTooLarge,
   expandingStages,
   ImportError,
   type ImportResult,
@@ -13,7 +12,7 @@ import {
 import { answerOf } from '../common/answers.js'
 import { importing, refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
-import { refuseUnread } from './guard.js'
+import { readOn, refuseUnread } from './guard.js'
 import { dumpJson, dumpText, importDump, isDump } from './imp-dump.js'
 import { importJson, importText } from './imp-reply.js'
 import { checkTableName, type ImpRequest, parseImpRequest, wantsJson } from './imp-request.js'
@@ -59,9 +58,8 @@ async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
     else replyText(response, 200, importText(result))
   } catch (error) {
     if (signal.aborted) return
-    // What is left of the body is not read.
-    if (!exchange.request.complete) response.setHeader('Connection', 'close')
     refuse(exchange, ...refusalOf(context, error))
+    readOn(exchange.request, 'known')
   }
 }
 
@@ -79,7 +77,6 @@ function countRows(
 
 function refusalOf({ log, counters }: HttpContext, error: unknown): [status: number, text: string] {
   if (error instanceof ImportError) return [400, error.message]
-  if (error instanceof BodyTooLarge) return [413, error.message]
   const { blame, message, place } = answerOf(error)
   if (blame === 'internal') {
     counters.unhandledErrors++

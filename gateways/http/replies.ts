@@ -14,7 +14,7 @@ export const contentTypes = {
  */
 const joinedBytesMax = 16 * 1024
 
-const statusOfBlame: Record<Blame, number> = { request: 400, forbidden: 403, busy: 503, internal: 500 }
+const statusOfBlame: Record<Blame, number> = { request: 400, oversize: 413, forbidden: 403, busy: 503, internal: 500 }
 
 export function statusOf(blame: Blame): number {
   return statusOfBlame[blame]

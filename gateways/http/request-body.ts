@@ -1,18 +1,24 @@
-// Small bodies of requests, whole, with a bound.
+// Of a request: its headers as texts, and small bodies, whole, with a bound.
 
 import type { IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
+import { BodyTooLarge } from '../../pipeline/ingest.js'
 import { ExecRequestError } from './exec-request.js'
 
 export const bodyBytesMax = 8 * 1024 * 1024
 
-/** As text; rejects with ExecRequestError when it is too large, cut off or not UTF-8. */
+export function headerText({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+/** As text; rejects with BodyTooLarge, the rest unread, or with ExecRequestError when it is not UTF-8. */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of request) {
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     bytes += (chunk as Buffer).length
-    if (bytes > bodyBytesMax) throw new ExecRequestError(`the body is too large [max=${bodyBytesMax}]`, null)
+    if (bytes > bodyBytesMax) throw new BodyTooLarge(bodyBytesMax)
     chunks.push(chunk as Buffer)
   }
   const body = Buffer.concat(chunks)

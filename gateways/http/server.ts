@@ -11,7 +11,7 @@ import { closeServer, listen } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
 import { sessionOf } from './access.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
-import { admit, crossOriginHeaders, refuseHost, refuseStranger } from './guard.js'
+import { admit, crossOriginHeaders, readOn, refuseHost, refuseStranger } from './guard.js'
 import { replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
@@ -116,6 +116,7 @@ async function serve(
     const { blame, message } = answerOf(error)
     if (blame !== 'internal' && !response.headersSent) {
       replyJson(response, statusOf(blame), { error: message, position: 0 })
+      readOn(request, 'known')
     } else failed(context, response, path, error)
   }
   count(context, table.has(path) ? path : 'other', response.statusCode, context.clock.monotonicMs() - begunMs)

@@ -1,6 +1,6 @@
 // What the endpoints that run a statement share: their turn, the client that goes away, counting and refusing.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { shownText } from '../../engine/base/secret-text.js'
 import type { StatementResult } from '../../engine/engine.js'
 import { type Answer, answerOf } from '../common/answers.js'
@@ -8,6 +8,7 @@ import { LateSignal } from '../common/late-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { errorBody } from './exec-json.js'
 import { ExecRequestError } from './exec-request.js'
+import { readOn } from './guard.js'
 import { contentTypes, reply, statusOf } from './replies.js'
 
 /** Aborted when the client leaves before its answer is complete. */
@@ -19,17 +20,12 @@ export function departure(response: ServerResponse): LateSignal {
   return gone
 }
 
-export function headerText({ headers }: IncomingMessage, name: string): string | undefined {
-  const value = headers[name]
-  return Array.isArray(value) ? value[0] : value
-}
-
 /** Runs the answer of a statement; what it throws is told to the client that is still there. */
 export async function answering(
   context: HttpContext,
   { response, connection }: Exchange,
   answer: (gone: LateSignal) => Promise<void>,
-  sqlOf: () => string,
+  sqlOf: () => string | null,
 ): Promise<void> {
   const gone = departure(response)
   connection.state = 'querying'
@@ -61,7 +57,10 @@ export function brokenAnswer({ counters, log }: HttpContext, sql: string | null,
 function refuse(context: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
   const { blame, message, place } = brokenAnswer(context, sql, error)
   if (response.headersSent) response.destroy()
-  else reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
+  else {
+    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
+    readOn(response.req, 'known')
+  }
 }
 
 export function logStatement(

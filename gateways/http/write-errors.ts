@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto'
 import { errorFromRecord, RowError } from '../../engine/base/errors.js'
 import type { Receipt } from '../../engine/engine.js'
-import { BodyTooLarge } from '../../pipeline/ingest.js'
 import { answerOf, type Blame } from '../common/answers.js'
 import { statusOf } from './replies.js'
 
@@ -18,6 +17,7 @@ const prefix = 'failed to parse line protocol:errors encountered on line(s):'
 
 const codes: Record<Blame, WriteRefusal['code']> = {
   request: 'invalid',
+  oversize: 'invalid',
   forbidden: 'not accepting writes',
   busy: 'not accepting writes',
   internal: 'internal error',
@@ -60,7 +60,6 @@ export function refusalOfReceipt({ error, rejects }: Receipt): WriteRefusal | nu
 }
 
 export function refusalOf(error: unknown): WriteRefusal {
-  if (error instanceof BodyTooLarge) return { status: 413, code: 'invalid', message: error.message, line: 0 }
   const { blame, message, place } = answerOf(error)
   const line = error instanceof RowError ? place : 0
   const text = line > 0 ? `${prefix}\nerror in line ${line}: ${message}` : message

@@ -1,14 +1,14 @@
 // POST /write and /api/v2/write: line protocol, one atomic request a body. 204 when it is stored.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { LinePrecision } from '../../engine/engine.js'
 import { ingestLineBody } from '../../pipeline/ingest.js'
 import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
-import { refuseUnread } from './guard.js'
+import { readOn, refuseUnread } from './guard.js'
 import { parseQueryString } from './query-string.js'
 import { replyEmpty, replyJson } from './replies.js'
-import { headerText } from './statement.js'
+import { headerText } from './request-body.js'
 import {
   badKey,
   nextErrorId,
@@ -27,9 +27,6 @@ const precisions: Readonly<Record<string, LinePrecision>> = {
 const keyText = /^[\x21-\x7e]{1,255}$/
 const replayedHeader = 'Idempotency-Replayed'
 
-/** A refused body up to this size is read to its end, so that the connection goes on; else it is closed. */
-const discardedBytesMax = 16 * 1024 * 1024
-
 export async function handleWrite(context: HttpContext, exchange: Exchange): Promise<void> {
   const { request, response, connection } = exchange
   const refused = refusalOfWrite(exchange)
@@ -38,7 +35,7 @@ export async function handleWrite(context: HttpContext, exchange: Exchange): Pro
     return refuseUnread(request, response, 403, body)
   }
   if (!context.lineRequests.enter()) {
-    await refuse(context, exchange, {
+    refuse(context, exchange, {
       status: 503,
       code: 'not accepting writes',
       message: 'too many requests run now',
@@ -50,7 +47,7 @@ export async function handleWrite(context: HttpContext, exchange: Exchange): Pro
   request.setTimeout(context.options.keepAliveMs)
   try {
     const refusal = await store(context, exchange)
-    if (refusal !== null) await refuse(context, exchange, refusal)
+    if (refusal !== null) refuse(context, exchange, refusal)
     else if (!response.destroyed) replyEmpty(response, 204)
   } finally {
     request.setTimeout(0)
@@ -117,32 +114,11 @@ function contentLength(request: IncomingMessage): number | null {
   return text === undefined ? null : Number(text)
 }
 
-async function refuse({ log }: HttpContext, { request, response }: Exchange, refusal: WriteRefusal): Promise<void> {
+function refuse({ log }: HttpContext, { request, response }: Exchange, refusal: WriteRefusal): void {
   const { status, code, message, line } = refusal
   const errorId = nextErrorId()
   log(status >= 500 ? 'E' : 'W', 'http', `write refused: ${message} [errorId=${errorId}]`)
-  const whole = await discardBody(request)
   if (response.destroyed) return
-  if (!whole) response.setHeader('Connection', 'close')
   replyJson(response, status, { code, message, line, errorId })
-  if (!whole) endConnection(request, response)
-}
-
-/** Whether the body was read to its end. */
-async function discardBody(request: IncomingMessage): Promise<boolean> {
-  if (request.readableEnded) return true
-  let bytes = 0
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      bytes += (chunk as Buffer).length
-      if (bytes > discardedBytesMax) return false
-    }
-    return true
-  } catch {
-    return false
-  }
-}
-
-function endConnection(request: IncomingMessage, response: ServerResponse): void {
-  response.once('finish', () => request.socket.destroySoon())
+  readOn(request, 'known')
 }
