@@ -39,7 +39,7 @@ import {
   tlsKeys,
 } from './security.js'
 import { Telemetry } from './telemetry.js'
-import { warmUp } from './warm-up.js'
+import { WarmUp } from './warm-up.js'
 
 export interface ServerOptions {
   readonly root: string
@@ -61,8 +61,6 @@ export interface Listener {
 }
 
 const metricsLoadMs = 2000
-/** Behind the start, before anybody has typed a query. */
-const warmUpMs = 200
 
 export interface Server {
   readonly listeners: readonly Listener[]
@@ -93,7 +91,7 @@ interface Opening extends ServerOptions {
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
   readonly metrics: MetricsSource
-  readonly systemTable: Telemetry['hooks']['systemTable']
+  readonly warmUp: WarmUp
 }
 
 async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
@@ -116,10 +114,8 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
     const loading = setTimeout(() => void opening.metrics.load(), metricsLoadMs).unref()
     closers.push(async () => clearTimeout(loading))
   }
-  if (opening.engine.tableNames().some((name) => opening.systemTable(name) === undefined)) {
-    const warming = setTimeout(() => void warmUp(opening.engine).catch(() => {}), warmUpMs).unref()
-    closers.push(async () => clearTimeout(warming))
-  }
+  opening.warmUp.start(opening.engine)
+  closers.push(async () => opening.warmUp.close())
   return {
     listeners: opening.listeners,
     unhandledError: () => {
@@ -135,7 +131,9 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const clock: Clock = systemClock
   const loaded = live.current
   const telemetry = new Telemetry(() => live.current.values, clock, log)
-  const hooks = { ...telemetry.hooks, reload: () => live.reload() }
+  const { systemTable, observer } = telemetry.hooks
+  const warmUp = new WarmUp((name) => systemTable(name) !== undefined, observer)
+  const hooks = { systemTable, observer: warmUp.observer, reload: () => live.reload() }
   const engine = await openEngine(
     engineOptions({ root, loaded, current: () => live.current, hooks, log, clock, fatal }),
   )
@@ -162,8 +160,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   await telemetry.start(engine)
   closers.push(() => telemetry.close())
   closers.push(connectors.close)
-  const { systemTable } = telemetry.hooks
-  return { ...options, closers, listeners: [], clock, engine, registry, counters, metrics, systemTable }
+  return { ...options, closers, listeners: [], clock, engine, registry, counters, metrics, warmUp }
 }
 
 async function openHttp(opening: Opening): Promise<void> {

@@ -1,33 +1,167 @@
-// Code that nobody has run yet is slow at its first run: planning, operators, encoders and the kernels of query threads
-// make the first answer of a server 30 ms late. Where there are tables somebody is going to ask for rows, so each of the
-// usual ways is gone once, over rows made for it, when the start is over.
+// Code that has hardly run is slow: parser, planner, operators, encoders and kernels need some dozen queries of a kind
+// until V8 has compiled them, and then take half the time. So the usual queries are asked (warm-up-statements.ts) before
+// anybody does: once a table has rows enough that somebody is going to ask for them, at the start or later.
+//
+// Whoever works goes first: statements run one at a time, with long rests while the process is busy, and none while
+// queries of others run or have just run. It ends after some rounds or when its time is used up.
 
+import { setTimeout as pause } from 'node:timers/promises'
 import { allRights } from '../engine/base/rights.js'
-import type { Encoding, Engine, Session } from '../engine/engine.js'
+import type { Encoding, Engine, EngineObserver, Session } from '../engine/engine.js'
+import {
+  statementsOf,
+  tablelessStatements,
+  type WarmStatement,
+  type WarmTable,
+  warmColumns,
+} from './warm-up-statements.js'
+
+/** What it asks. */
+export type WarmEngine = Pick<Engine, 'execute' | 'figures' | 'table' | 'tableNames'>
 
 const session: Session = { user: 'system', protocol: 'internal', readOnly: true, rights: allRights }
 const timeoutMs = 2000
-
-const rows = `select x, x * 0.5 d, cast(x as timestamp) ts, cast(x as varchar) v, x % 2 = 0 b from long_sequence(3000)`
-const groups = `select x % 7 k, count(), sum(x), max(x) from long_sequence(3000) where x > 5 group by k order by k limit 3`
 const csv: Encoding = { kind: 'csv', delimiter: 0x2c, header: true }
 const json: Encoding = { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }
+const pg: Encoding = { kind: 'pg', binary: [] }
+const values: Encoding = { kind: 'values' }
+/** Of the rounds, in turn. */
+const encodings: readonly Encoding[] = [json, csv, json, pg]
 
-/** Rejects when the engine closes meanwhile, or is too busy. */
-export async function warmUp(engine: Engine): Promise<void> {
-  for (const encoding of [csv, json]) {
-    // Two at once, for two query threads.
-    await Promise.all([rows, groups].map((sql) => run(engine, sql, encoding)))
-    await Promise.all([groups, rows].map((sql) => run(engine, sql, encoding)))
+/** Behind the start, before anybody has typed a query. */
+const startMs = 200
+/** How often is looked for a table: seldom when there has been none for long. */
+const lookMs = 250
+const lookMaxMs = 20_000
+/** So many rows are asked for; a table of fewer is answered in no time. */
+const rowsWanted = 20_000
+const tablesLookedAt = 20
+const rounds = 20
+/** Of work in all. */
+const workMsMax = 2500
+/** Behind a statement of somebody else nothing is asked for so long. */
+const othersMs = 50
+const restMsMin = 2
+const restMsMax = 200
+/** Rests while the process is busy are so many times as long as what was done. */
+const busyRests = 8
+
+export class WarmUp {
+  /** To be told what the engine does. */
+  readonly observer: EngineObserver
+  readonly #isOwn: (table: string) => boolean
+  readonly #ending = new AbortController()
+  #othersMs = Number.NEGATIVE_INFINITY
+  #workMs = 0
+
+  /** `isOwn`: whether a table is the server's own; `observer` hears what it would hear without this. */
+  constructor(isOwn: (table: string) => boolean, observer: EngineObserver) {
+    this.#isOwn = isOwn
+    this.observer = {
+      tableCreated: observer.tableCreated,
+      statementEnded: (...statement) => {
+        this.#othersMs = performance.now()
+        observer.statementEnded(...statement)
+      },
+    }
+  }
+
+  start(engine: WarmEngine): void {
+    // Whatever ends it, nothing is lost.
+    void this.#run(engine).catch(() => {})
+  }
+
+  close(): void {
+    this.#ending.abort()
+  }
+
+  async #run(engine: WarmEngine): Promise<void> {
+    await this.#rest(startMs)
+    if (this.#tables(engine).length > 0) await askTableless(engine)
+    for (let rest = lookMs; ; rest = Math.min(lookMaxMs, rest * 1.2)) {
+      const table = await this.#find(engine)
+      if (table !== null) return this.#ask(engine, [...tablelessStatements, ...statementsOf(table)], rounds)
+      await this.#rest(rest)
+    }
+  }
+
+  #tables(engine: WarmEngine): string[] {
+    return engine.tableNames().filter((name) => !this.#isOwn(name))
+  }
+
+  async #find(engine: WarmEngine): Promise<WarmTable | null> {
+    for (const name of this.#tables(engine).slice(0, tablesLookedAt)) {
+      const table = await look(engine, name)
+      if (table !== null) return table
+    }
+    return null
+  }
+
+  async #ask(engine: WarmEngine, statements: readonly WarmStatement[], count: number): Promise<void> {
+    for (let round = 0; round < count; round++) {
+      const encoding = encodings[round % encodings.length] as Encoding
+      for (const statement of statements) {
+        while (performance.now() - this.#othersMs < othersMs || engine.figures().queries > 0) await this.#rest(othersMs)
+        const begun = performance.now()
+        // The table may be gone, or what it holds is no sum.
+        await execute(engine, statement(round), encoding).catch(() => {})
+        const took = performance.now() - begun
+        this.#workMs += took
+        if (this.#workMs > workMsMax) return
+        await this.#restFrom(took)
+      }
+    }
+  }
+
+  /** Longer where others work: what the process uses within the rest is theirs. */
+  async #restFrom(took: number): Promise<void> {
+    const rest = Math.max(restMsMin, took / 2)
+    const before = process.cpuUsage()
+    await this.#rest(rest)
+    const { user, system } = process.cpuUsage(before)
+    if ((user + system) / 1000 > rest / 2) await this.#rest(Math.min(restMsMax, took * busyRests))
+  }
+
+  async #rest(ms: number): Promise<void> {
+    await pause(ms, undefined, { ref: false, signal: this.#ending.signal })
   }
 }
 
-async function run(engine: Engine, sql: string, encoding: Encoding): Promise<void> {
+/** Two at once, for two query threads. */
+async function askTableless(engine: WarmEngine): Promise<void> {
+  for (const encoding of [csv, json]) {
+    for (let round = 0; round < 2; round++)
+      await Promise.all(tablelessStatements.map((statement) => execute(engine, statement(round), encoding)))
+  }
+}
+
+/** Null: it has too few rows, or is of no usual kind. */
+async function look(engine: WarmEngine, name: string): Promise<WarmTable | null> {
+  const shape = engine.table(name)
+  const columns = shape === undefined ? null : warmColumns(shape)
+  if (columns === null) return null
+  const { timestamp, symbol } = columns
+  const known = await execute(
+    engine,
+    `select min(${timestamp}), max(${timestamp}), count(*) from ${columns.name}`,
+    values,
+  )
+  const [oldest, newest, count] = (known[0] ?? []).map(Number)
+  if (oldest === undefined || newest === undefined || count === undefined || count < rowsWanted) return null
+  const last = symbol === null ? [] : await execute(engine, `select ${symbol} from ${columns.name} limit -1`, values)
+  const symbolValue = String(last[0]?.[0] ?? '')
+  return { ...columns, symbolValue, from: newest - (newest - oldest) * (rowsWanted / count), to: newest }
+}
+
+async function execute(engine: WarmEngine, sql: string, encoding: Encoding): Promise<readonly (readonly unknown[])[]> {
   const result = await engine.execute(sql, {
     ...{ session, encoding, parameters: [], skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
     ...{ columns: null, timeoutMs, signal: null, explain: false },
   })
-  if (result.kind !== 'rows') return
-  for await (const _ of result.blocks);
+  const rows: (readonly unknown[])[] = []
+  if (result.kind !== 'rows') return rows
+  if (encoding.kind === 'values') for await (const batch of result.values) rows.push(...batch)
+  else for await (const _ of result.blocks);
   await result.summary
+  return rows
 }

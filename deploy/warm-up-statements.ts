@@ -1,0 +1,148 @@
+// The statements of a warm-up: what is usually asked of a table, over a few thousand of its newest rows. Constants vary
+// with the round, as those of people do.
+
+import type { TableShape } from '../engine/engine.js'
+
+/** A table of the user's, and which of its columns stand for their kinds; null: it has none. */
+export interface WarmTable {
+  readonly name: string
+  readonly timestamp: string
+  readonly symbol: string | null
+  readonly double: string | null
+  readonly long: string | null
+  readonly text: string | null
+  /** A symbol that its newest rows have, of any text. */
+  readonly symbolValue: string
+  /** The time of its newest rows, in microseconds. */
+  readonly from: number
+  readonly to: number
+}
+
+export type WarmStatement = (round: number) => string
+
+/** Null: without a designated timestamp (in microseconds) there is no usual way. */
+export function warmColumns(
+  shape: TableShape,
+): Pick<WarmTable, 'name' | 'timestamp' | 'symbol' | 'double' | 'long' | 'text'> | null {
+  const designated = shape.columns.find(({ name }) => name === shape.timestamp)
+  if (shape.timestamp === null || designated?.type.name !== 'TIMESTAMP') return null
+  const first = (...types: readonly string[]): string | null => {
+    const column = shape.columns.find(({ type }) => types.includes(type.name))
+    return column === undefined ? null : quoted(column.name)
+  }
+  return {
+    name: quoted(shape.name),
+    timestamp: quoted(shape.timestamp),
+    symbol: first('SYMBOL'),
+    double: first('DOUBLE', 'FLOAT'),
+    long: first('LONG', 'INT'),
+    text: first('VARCHAR', 'STRING'),
+  }
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** Statements that any server can run. */
+export const tablelessStatements: readonly WarmStatement[] = [
+  (round) =>
+    `select x, x * 0.5 d, cast(x as timestamp) ts, cast(x as varchar) v, x % 2 = 0 b from long_sequence(${3000 + round})`,
+  (round) =>
+    `select x % 7 k, count(), sum(x), max(x) from long_sequence(3000) where x > ${round} group by k order by k limit 3`,
+]
+
+export function statementsOf(table: WarmTable): readonly WarmStatement[] {
+  const { name, timestamp, long, double } = table
+  const value = double ?? long
+  return [
+    () => `select count(*) from ${name}`,
+    () => `select min(${timestamp}), max(${timestamp}) from ${name}`,
+    () => `select * from ${name} limit -20`,
+    (round) => `select * from ${name} where ${within(table, round, 50)}`,
+    ...(value === null ? [] : valueStatements(table, value)),
+    ...(long === null
+      ? []
+      : [(round: number) => `select * from ${name} where ${within(table, round)} and ${long} = ${round} limit 5`]),
+    ...(table.symbol === null ? [] : symbolStatements(table, table.symbol)),
+    ...(value === null || table.symbol === null ? [] : bothStatements(table, value, table.symbol)),
+    ...(table.text === null ? [] : textStatements(table, table.text)),
+  ]
+}
+
+/** The newest of its rows; constants are other ones in each round. */
+function within({ timestamp, from, to }: WarmTable, round: number, divisor = 1): string {
+  const begin = to - (to - from) / divisor
+  return `${timestamp} >= '${timeText(begin + round)}' and ${timestamp} < '${timeText(to + 1)}'`
+}
+
+function timeText(micros: number): string {
+  const seconds = Math.floor(micros / 1e6)
+  const rest = Math.floor(micros - seconds * 1e6)
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(rest).padStart(6, '0')}`
+}
+
+function valueStatements(table: WarmTable, value: string): WarmStatement[] {
+  const { name, timestamp } = table
+  return [
+    (n) => `select count(*) from ${name} where ${value} > ${n} and ${within(table, n)}`,
+    (n) =>
+      `select count(*), sum(${value}), avg(${value}) + ${n}, min(${value}), max(${value}) from ${name} where ${within(table, n)}`,
+    (n) =>
+      `select ${timestamp}, avg(${value}) + ${n}, sum(${value}) from ${name} where ${within(table, n)} sample by ${bucket(table)}`,
+    (n) =>
+      `select ${timestamp}, max(${value}) from ${name} where ${within(table, n)} sample by ${bucket(table)} order by ${timestamp} desc limit ${5 + n}`,
+    (n) => `select ${timestamp}, ${value} + ${n} v from ${name} where ${within(table, n)} order by v desc limit 10`,
+    (n) =>
+      `select hour(${timestamp}) h, avg(${value}) + ${n} from ${name} where ${within(table, n)} group by h order by h`,
+  ]
+}
+
+function symbolStatements(table: WarmTable, symbol: string): WarmStatement[] {
+  const { name, timestamp } = table
+  return [
+    () => `select * from ${name} where ${within(table, 0)} latest on ${timestamp} partition by ${symbol}`,
+    (n) => `select ${symbol}, count(*) + ${n} from ${name} where ${within(table, n)} group by ${symbol}`,
+    (n) =>
+      `select ${symbol}, row_number() over (partition by ${symbol} order by ${timestamp}) from ${name} where ${within(table, n, 20)}`,
+  ]
+}
+
+function bothStatements(table: WarmTable, value: string, symbol: string): WarmStatement[] {
+  const { name, timestamp } = table
+  const every = bucket(table)
+  const symbolValue = `'${table.symbolValue.replaceAll("'", "''")}'`
+  const one = (n: number): string => `${symbol} = ${symbolValue} and ${within(table, n)}`
+  return [
+    (n) => `select avg(${value}) + ${n}, sum(${value}) from ${name} where ${one(n)}`,
+    (n) => `select * from ${name} where ${value} > ${n} and ${one(n)}`,
+    (n) =>
+      `select ${symbol}, avg(${value}) + ${n}, sum(${value}) / count(*) from ${name} where ${within(table, n)} group by ${symbol}`,
+    (n) =>
+      `select ${timestamp}, first(${value}) o, max(${value}) h, min(${value}) l, last(${value}) c, sum(${value}) + ${n} v from ${name} where ${one(n)} sample by ${every}`,
+    (n) => `select ${timestamp}, avg(${value}) + ${n} from ${name} where ${one(n)} sample by ${every} fill(prev)`,
+    (n) =>
+      `select ${timestamp}, max(${value}), max(${value}) + ${n} m from ${name} where ${symbol} in (${symbolValue}, '${n}', 'b') and ${within(table, n)} sample by ${every}`,
+    (n) =>
+      `select ${timestamp}, ${symbol}, avg(${value}) + ${n} from ${name} where ${within(table, n)} sample by ${every}`,
+    (n) =>
+      `select ${timestamp}, ${value} + ${n}, avg(${value}) over (order by ${timestamp} rows between 20 preceding and current row) from ${name} where ${one(n)}`,
+    (n) =>
+      `select avg(a.${value} - b.${value}) + ${n} from (${name} where ${within(table, n, 5)}) a asof join (${name} where ${within(table, n, 5)}) b on (${symbol})`,
+  ]
+}
+
+function textStatements(table: WarmTable, text: string): WarmStatement[] {
+  const { name } = table
+  return [
+    (n) => `select count(*) + ${n} from ${name} where ${within(table, n, 5)} and ${text} like '%warm%'`,
+    (n) =>
+      `select ${text}, count(*) + ${n} c from ${name} where ${within(table, n, 5)} group by ${text} order by c desc, ${text} limit 10`,
+  ]
+}
+
+/** An interval that makes some hundred buckets. */
+function bucket({ from, to }: WarmTable): string {
+  const seconds = Math.max(1, Math.round((to - from) / 300e6))
+  return `${seconds}s`
+}
