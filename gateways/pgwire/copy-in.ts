@@ -8,6 +8,7 @@ import { RowError } from '../../engine/base/errors.js'
 import type { CsvBatch, CsvDecoding, CsvShape, ParsedStatement, TableShape } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
 import { type CsvForm, CsvToText } from './copy-csv.js'
+import { EndMark } from './copy-end.js'
 import { HeaderMatch } from './copy-header.js'
 import { type CopyOptions, chosenColumns, copyOptions } from './copy-options.js'
 import type { Message } from './inbound.js'
@@ -162,13 +163,15 @@ function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], s
 }
 
 /** What the client sends, made the form of the shape: texts UTF-8, rows in the text form, a header that was compared gone. */
-function adapted({ encoding, matches }: CopyOptions, form: CsvForm | null, shape: CsvShape, sink: Sink): Sink {
+function adapted({ encoding, matches, format }: CopyOptions, form: CsvForm | null, shape: CsvShape, sink: Sink): Sink {
   const reader = encoding?.reader() ?? null
   const rows = form === null ? null : new CsvToText(form)
   const header = matches ? new HeaderMatch(shape) : null
-  if (reader === null && rows === null && header === null) return sink
+  const mark = format === 'csv' && form === null ? new EndMark() : null
+  if (reader === null && rows === null && header === null && mark === null) return sink
   const pass = (chunk: Buffer | null): Buffer => {
-    const texts = reader === null ? (chunk ?? noBytes) : reader(chunk)
+    const read = reader === null ? (chunk ?? noBytes) : reader(chunk)
+    const texts = mark === null ? read : mark.pass(read, chunk === null)
     const lines = rows === null ? texts : rows.push(texts)
     const whole = rows === null || chunk !== null ? lines : Buffer.concat([lines, rows.end()])
     return header === null ? whole : header.pass(whole, chunk === null)

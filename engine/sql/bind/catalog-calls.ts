@@ -232,6 +232,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   pg_total_relation_size: { counts: [1], bind: relationSize },
   pg_table_size: { counts: [1], bind: relationSize },
   pg_database_size: { counts: [1], bind: databaseSize },
+  pg_tablespace_size: { counts: [1], bind: databaseSize },
   pg_backend_pid: { counts: [0], bind: processId },
   current_setting: { counts: [1, 2], bind: currentSetting },
   set_config: { counts: [3], bind: setConfig },

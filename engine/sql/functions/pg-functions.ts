@@ -270,6 +270,7 @@ const ofCatalog: ScalarFunction[] = [
   bound('pg_table_size', ['ANY'], 'LONG', 'Bytes of the parts of a table.'),
   bound('pg_total_relation_size', ['ANY'], 'LONG', 'Bytes of the parts of a table.'),
   bound('pg_database_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
+  bound('pg_tablespace_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
   bound('pg_backend_pid', [], 'INT', 'Number of the connection.'),
   bound('current_setting', ['TEXT'], 'STRING', 'Value of an option of the session.'),
   bound(

@@ -47,6 +47,17 @@ async function copyIn(options: string, data: string | Buffer): Promise<unknown[]
 
 const copyOut = (sql: string): Promise<string> => text(client.query(copyTo(sql)))
 
+test('the mark that old clients send behind their rows', async () => {
+  for (const options of ['(format csv)', "(format csv, quote '''')", '(format csv, encoding latin1)', '']) {
+    const divider = options === '' ? '\t' : ','
+    const row = ['2024-01-01', 'a', 'b'].join(divider)
+    for (const end of ['\\.', '\\.\n', '\\.\r\n']) {
+      expect(await copyIn(options, `${row}\n${end}`), options).toEqual([['a', 'b']])
+    }
+  }
+  expect(await copyIn('(format csv)', '2024-01-01,a,\\.\n')).toEqual([['a', '\\.']])
+})
+
 test('quotes and escapes of its own', async () => {
   const rows = await copyIn(
     "(format csv, quote '''', escape '\\')",
