@@ -5,20 +5,23 @@
 //   bind     'B' length prefix (bytes:int32 value)* suffix       prefix and suffix as the last Bind had them
 //   describe 'D' 6 'P' \0      execute  'E' 9 \0 rows:int32      of the portal without a name      sync  'S' 4
 //
+// The last Sync of a run may miss or be there alone: its message is taken, and what follows is not. Places of values are
+// noted first; then the values go into the columns, column by column (parameter-runs.ts).
+//
 // A run ends before the first message that is not whole, differs, or holds a value that is refused: that one goes the
 // long way, which tells what is wrong.
 
-import { SqlError } from '../base/errors.js'
 import type { InsertTargets, WireType } from './collect-insert.js'
 import type { ColumnAppender } from './column-appender.js'
-import type { RowBatch, RowCollector } from './row-collector.js'
+import type { ValueRun } from './parameter-runs.js'
+import type { RowCollector } from './row-collector.js'
 
 export interface BindShape {
   /** From the portal's name to the count of the parameters. */
   readonly prefix: Uint8Array
   /** Behind the last parameter. */
   readonly suffix: Uint8Array
-  /** Of each parameter; `binary` its form. */
+  /** Of each column, the same in all rows; `binary` its form. */
   readonly types: readonly WireType[]
   readonly binary: readonly boolean[]
   /** Rows of the statement: its parameters are their values, in order. */
@@ -39,6 +42,14 @@ export interface BindRun {
 const executeBytes = 10
 const describeBytes = 7
 const syncBytes = 5
+/** Values of one run, but for a message that has more. */
+const valuesMax = 16_384
+
+/** Where the values of a run lie; used again by the next one. */
+let starts = new Int32Array(valuesMax)
+let ends = new Int32Array(valuesMax)
+/** Behind each message of a run. */
+const behind = new Int32Array(valuesMax + 1)
 
 /** Takes what is whole of the messages from `start` on; `syncs`: Sync messages, too. */
 export function collectBinds(
@@ -49,24 +60,44 @@ export function collectBinds(
   targets: InsertTargets,
   collector: RowCollector,
 ): BindRun {
+  const width = targets.columns.length
+  const run = findBinds(bytes, start, shape, syncs, shape.tuples * width)
+  if (run.binds === 0) return run
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const binds = collectValues({ bytes, view, starts, ends, width }, run.binds, shape, targets, collector)
+  return binds === run.binds ? run : { ...run, binds, at: binds === 0 ? start : (behind[binds - 1] as number) }
+}
+
+/** Notes where the values of whole messages alike are. */
+function findBinds(bytes: Buffer, start: number, shape: BindShape, syncs: boolean, values: number): BindRun {
+  const { prefix, suffix } = shape
+  if (values > starts.length) {
+    starts = new Int32Array(values)
+    ends = new Int32Array(values)
+  }
+  const bindsMax = Math.max(1, Math.floor(valuesMax / values))
   let at = start
   let binds = 0
   let described = false
   let synced = false
-  for (; ; binds++) {
-    const bindEnd = endOfBind(bytes, at, shape.prefix)
+  while (binds < bindsMax) {
+    const bindEnd = endOfBind(bytes, at, prefix)
     if (bindEnd < 0) break
     const describes = isDescribe(bytes, bindEnd)
     if (binds > 0 && describes !== described) break
     const execute = describes ? bindEnd + describeBytes : bindEnd
     if (!isExecute(bytes, execute)) break
     const end = execute + executeBytes
-    const ends = syncs && isSync(bytes, end)
-    if (binds > 0 && ends !== synced) break
-    if (!collectBind(bytes, at, bindEnd, shape, targets, collector)) break
+    const isSynced = syncs && isSync(bytes, end)
+    if (binds > 0 && synced && !isSynced) break
+    if (!notePlaces(bytes, at + 5 + prefix.length, bindEnd - suffix.length, binds * values, values)) break
+    if (!isSame(bytes, bindEnd - suffix.length, suffix)) break
     described = describes
-    synced = ends
-    at = ends ? end + syncBytes : end
+    if (binds === 0) synced = isSynced
+    at = synced ? end + syncBytes : end
+    behind[binds++] = at
+    // The Sync that ends a batch is left to the session.
+    if (isSynced !== synced) break
   }
   return { binds, at, described, synced }
 }
@@ -75,9 +106,14 @@ export function collectBinds(
 function endOfBind(bytes: Buffer, at: number, prefix: Uint8Array): number {
   const first = at + 5
   if (first + prefix.length > bytes.length || bytes[at] !== 66) return -1
-  for (let index = 0; index < prefix.length; index++) if (bytes[first + index] !== prefix[index]) return -1
+  if (!isSame(bytes, first, prefix)) return -1
   const end = at + 1 + int32At(bytes, at + 1)
   return end >= first + prefix.length && end < bytes.length ? end : -1
+}
+
+function isSame(bytes: Buffer, at: number, known: Uint8Array): boolean {
+  for (let index = 0; index < known.length; index++) if (bytes[at + index] !== known[index]) return false
+  return true
 }
 
 function isDescribe(bytes: Buffer, at: number): boolean {
@@ -94,66 +130,41 @@ function isSync(bytes: Buffer, at: number): boolean {
   return at + syncBytes <= bytes.length && bytes[at] === 83 && int32At(bytes, at + 1) === 4
 }
 
-/** The rows of one message, all or none. */
-function collectBind(
-  bytes: Buffer,
-  start: number,
-  end: number,
+/** False: they do not fill the bytes [start, end). */
+function notePlaces(bytes: Buffer, start: number, end: number, first: number, values: number): boolean {
+  let at = start
+  for (let place = first; place < first + values; place++) {
+    if (at + 4 > end) return false
+    const length = int32At(bytes, at)
+    at += 4
+    starts[place] = at
+    ends[place] = length < 0 ? -1 : at + length
+    if (length > end - at) return false
+    if (length > 0) at += length
+  }
+  return at === end
+}
+
+/** The rows of whole messages; answers how many messages. */
+function collectValues(
+  run: ValueRun,
+  binds: number,
   shape: BindShape,
   { columns, key, version }: InsertTargets,
   collector: RowCollector,
-): boolean {
-  const { tuples, prefix } = shape
-  const mark = tuples > 1 ? collector.mark() : null
-  let at = start + 5 + prefix.length
-  let batch: RowBatch | null = null
-  try {
-    for (let tuple = 0; tuple < tuples && at >= 0; tuple++) {
-      batch = collector.batch(version.schema.id, key, columns)
-      at = collectRow(bytes, at, end, shape, tuple * columns.length, batch.columns)
-      if (at >= 0 && (tuple + 1 < tuples || isSuffix(bytes, at, end, shape.suffix))) batch.rows++
-      else at = -1
-    }
-  } catch (error) {
-    if (!(error instanceof SqlError)) throw error
-    at = -1
-  }
-  if (at >= 0) return true
-  for (const column of batch?.columns ?? []) column.truncate(batch?.rows ?? 0)
-  if (mark !== null) collector.backTo(mark)
-  return false
-}
-
-/** Behind the row; -1 when the message is shorter. */
-function collectRow(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  { types, binary }: BindShape,
-  first: number,
-  columns: readonly ColumnAppender[],
 ): number {
-  let at = start
+  const { tuples, types, binary } = shape
+  const batch = collector.batch(version.schema.id, key, columns)
+  let rows = binds * tuples
   for (let index = 0; index < columns.length; index++) {
-    if (at + 4 > end) return -1
-    const length = int32At(bytes, at)
-    at += 4
-    const column = columns[index] as ColumnAppender
-    if (length < 0) column.missing()
-    else if (length > end - at) return -1
-    else {
-      const parameter = first + index
-      column.parameter(bytes, at, at + length, binary[parameter] as boolean, types[parameter] as WireType, parameter)
-      at += length
-    }
+    const column = batch.columns[index] as ColumnAppender
+    rows = column.parameters(run, index, rows, binary[index] as boolean, types[index] as WireType, index)
   }
-  return at
-}
-
-function isSuffix(bytes: Buffer, at: number, end: number, suffix: Uint8Array): boolean {
-  if (end - at !== suffix.length) return false
-  for (let index = 0; index < suffix.length; index++) if (bytes[at + index] !== suffix[index]) return false
-  return true
+  const whole = Math.floor(rows / tuples)
+  const kept = batch.rows + whole * tuples
+  if (whole < binds) for (const column of batch.columns) column.truncate(kept)
+  batch.rows = kept
+  return whole
 }
 
 function int32At(bytes: Buffer, at: number): number {

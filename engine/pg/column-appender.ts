@@ -10,6 +10,18 @@ import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
 import { FixedBuilder } from './fixed-builder.js'
 import { oids, typeOfOid } from './oids.js'
+import {
+  takeDecimals,
+  takeDoubles,
+  takeInts,
+  takeLongs,
+  takeSymbols,
+  takeTexts,
+  takeTimes,
+  takeWholes,
+  takeWideInts,
+  type ValueRun,
+} from './parameter-runs.js'
 import { scanDecimal, scanInteger, scanTimestamp } from './scan-text.js'
 import { isText, SymbolBuilder, TextBuilder } from './text-builder.js'
 
@@ -19,6 +31,12 @@ export interface AppenderColumn {
   readonly type: DataType
   /** The designated timestamp has no NULL. */
   readonly required: boolean
+}
+
+/** A parameter's type. */
+interface WireForm {
+  readonly oid: number
+  readonly type: DataType
 }
 
 /** How values of a parameter's type may be read by their text. */
@@ -106,17 +124,30 @@ export class ColumnAppender {
   }
 
   /** Bytes [start, end) of a parameter that is not NULL. */
-  parameter(
-    bytes: Buffer,
-    start: number,
-    end: number,
-    binary: boolean,
-    parameter: { readonly oid: number; readonly type: DataType },
-    index: number,
-  ): void {
+  parameter(bytes: Buffer, start: number, end: number, binary: boolean, parameter: WireForm, index: number): void {
     if (binary ? this.#binary(bytes, start, end, parameter.oid) : this.#text(bytes, start, end, parameter)) return
     const { value, type } = decodeParameter(bytes.subarray(start, end), binary, parameter, index)
     this.converted(value, type)
+  }
+
+  /** A column of many parameters alike; answers how many rows were taken before one that is refused. */
+  parameters(run: ValueRun, column: number, rows: number, binary: boolean, type: WireForm, index: number): number {
+    const take = binary ? this.#binaryTaking(type.oid) : this.#textTaking(type)
+    let row = 0
+    try {
+      while (row < rows) {
+        row = take(run, column, row, rows)
+        if (row === rows) break
+        const place = row * run.width + column
+        const end = run.ends[place] as number
+        if (end < 0) this.missing()
+        else this.parameter(run.bytes, run.starts[place] as number, end, binary, type, index)
+        row++
+      }
+    } catch (error) {
+      if (!(error instanceof SqlError)) throw error
+    }
+    return row
   }
 
   // LITERALS: false when the general way has to decide -------------------------------------------------------------
@@ -141,6 +172,47 @@ export class ColumnAppender {
     if (this.#family !== 'boolean') return false
     this.#fixed?.number(value ? 1 : 0)
     return true
+  }
+
+  // MANY ROWS: loops for what drivers send; others take nothing ------------------------------------------------------
+
+  #textTaking({ type }: WireForm): Take {
+    const family = families[type.name] ?? 'other'
+    if (family !== this.#family && family !== 'text') return takeNone
+    const fixed = this.#fixed
+    switch (this.column.type.name) {
+      case 'TIMESTAMP':
+        return (run, column, row, rows) => takeTimes(run, column, row, rows, fixed as FixedBuilder)
+      case 'LONG':
+        return (run, column, row, rows) => takeWholes(run, column, row, rows, fixed as FixedBuilder)
+      case 'DOUBLE':
+        return (run, column, row, rows) => takeDecimals(run, column, row, rows, fixed as FixedBuilder)
+      default:
+        return this.#textsTaking()
+    }
+  }
+
+  #textsTaking(): Take {
+    const texts = this.#texts
+    if (this.#family !== 'text') return takeNone
+    if (texts instanceof SymbolBuilder) return (run, column, row, rows) => takeSymbols(run, column, row, rows, texts)
+    return (run, column, row, rows) => takeTexts(run, column, row, rows, texts as TextBuilder)
+  }
+
+  #binaryTaking(oid: number): Take {
+    const fixed = this.#fixed as FixedBuilder
+    switch (`${oid} ${this.column.type.name}`) {
+      case `${oids.float8} DOUBLE`:
+        return (run, column, row, rows) => takeDoubles(run, column, row, rows, fixed)
+      case `${oids.int8} LONG`:
+        return (run, column, row, rows) => takeLongs(run, column, row, rows, fixed)
+      case `${oids.int4} INT`:
+        return (run, column, row, rows) => takeInts(run, column, row, rows, fixed)
+      case `${oids.int4} LONG`:
+        return (run, column, row, rows) => takeWideInts(run, column, row, rows, fixed)
+      default:
+        return oid === oids.text || oid === oids.varchar ? this.#textsTaking() : takeNone
+    }
   }
 
   // TEXT --------------------------------------------------------------------------------------------------------------
@@ -256,6 +328,10 @@ export class ColumnAppender {
     return true
   }
 }
+
+type Take = (run: ValueRun, column: number, from: number, rows: number) => number
+
+const takeNone: Take = (_run, _column, from) => from
 
 const textOnly = { type: dataType('STRING') }
 

@@ -37,6 +37,19 @@ export class FixedBuilder {
     return this.rows * this.width
   }
 
+  /** Makes room for so many rows more: whoever writes them into `doubles` or `words` adds them to `rows`. */
+  demand(rows: number): void {
+    while (this.rows + rows > this.#capacity) this.#grow()
+  }
+
+  get doubles(): Float64Array {
+    return this.#f64
+  }
+
+  get words(): Int32Array {
+    return this.#i32
+  }
+
   /** Numbers and small integers. */
   number(value: number): void {
     const row = this.#next()

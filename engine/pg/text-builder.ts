@@ -23,6 +23,21 @@ class ByteRun {
     return at
   }
 
+  /** Copies, but for bytes that are no ASCII text: of these it answers false. */
+  putAscii(source: Uint8Array, start: number, end: number): boolean {
+    const count = end - start
+    if (this.length + count > this.bytes.length) this.#grow(count)
+    const { bytes, length } = this
+    for (let index = 0; index < count; index++) {
+      const byte = source[start + index] as number
+      // NUL, and what has its first bit set.
+      if ((byte - 1) >>> 0 > 126) return false
+      bytes[length + index] = byte
+    }
+    this.length += count
+    return true
+  }
+
   #grow(count: number): void {
     const grown = Buffer.allocUnsafe(Math.max(this.length + count, this.bytes.length * 2))
     this.bytes.copy(grown, 0, 0, this.length)
@@ -52,6 +67,13 @@ export class TextBuilder {
 
   get bytes(): number {
     return this.#run.length + this.rows * 4
+  }
+
+  /** False: the bytes are not ASCII, and nothing has happened. */
+  appendAscii(source: Uint8Array, start: number, end: number): boolean {
+    if (!this.#run.putAscii(source, start, end)) return false
+    this.#length(end - start)
+    return true
   }
 
   /** Length -1: NULL. */

@@ -255,12 +255,22 @@ class LocalTransaction implements RowTransaction {
     }
   }
 
+  /** Rows that are gathered here alone are on their way to the writer when the call returns. */
   async commit(): Promise<Receipt | null> {
+    const isAlone = this.#loads.length === 0 && this.#spilled.rows === 0
+    return isAlone ? this.#store(this.#collector.take()) : this.#commitAll()
+  }
+
+  async #commitAll(): Promise<Receipt | null> {
     const tables = await this.#gathered().catch((error) => {
       this.clear()
       throw error
     })
     if (this.#loads.length > 0) await this.#commitLoads()
+    return this.#store(tables)
+  }
+
+  async #store(tables: ReturnType<RowCollector['take']>): Promise<Receipt | null> {
     if (tables.length === 0) return null
     return this.#options.store(tables.map(({ tableId, packed, rows }) => ({ tableId, rows, columns: [], packed })))
   }

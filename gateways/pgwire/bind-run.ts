@@ -36,12 +36,18 @@ export function shapeOf(
   if (tuples === 0 || bound.count === 0 || bound.count !== types.length) return null
   const last = bound.count - 1
   const { bytes, starts, ends } = bound
+  const width = bound.count / tuples
+  const binary = Array.from({ length: bound.count }, (_, index) => bound.isBinary(index))
+  const isUniform = types.every(
+    ({ oid }, index) => oid === types[index % width]?.oid && binary[index] === binary[index % width],
+  )
+  if (!isUniform) return null
   const behind = Math.max(ends[last] as number, starts[last] as number)
   return {
     prefix: Buffer.from(bytes.subarray(start, (starts[0] as number) - 4)),
     suffix: Buffer.from(bytes.subarray(behind, end)),
     types,
-    binary: Array.from({ length: bound.count }, (_, index) => bound.isBinary(index)),
+    binary,
     tuples,
   }
 }
@@ -62,6 +68,7 @@ export function takeBinds(pg: PgSession): Waiting {
   const run = pg.transaction.binds(lastBound.statement, pg.session, bytes, at, shape, syncs)
   if (run.binds === 0) return null
   inbound.pass(run.at)
+  pg.isUnfinished = !run.synced
   const tag = `INSERT 0 ${shape.tuples}`
   if (run.synced && pg.status === 'I') portals.clear()
   else portals.set('', { ...executed, prepared: lastBound, done: tag })

@@ -173,6 +173,8 @@ export interface PgSession extends PgServices {
   lostSavepoints: boolean
   /** A statement of the transaction has taken effect at once. */
   tookEffect: boolean
+  /** Messages of the extended protocol came whose client waits for nothing before it has sent Flush or Sync. */
+  isUnfinished: boolean
   /** After an error of the extended protocol: everything up to Sync is passed over. */
   skipping: boolean
   /** Of the statement that runs: a cancel request or the end of the connection aborts it. */

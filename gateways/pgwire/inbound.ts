@@ -87,9 +87,11 @@ export class Inbound {
     return this.#held === 0 || this.starting ? 0 : ((this.#chunks[0] as Buffer)[this.#at] as number)
   }
 
-  /** The chunk that holds the next message, and where; at least one byte waits. */
+  /** The chunk that holds the next message, whole when all of it has come, and where; at least one byte waits. */
   get waiting(): { readonly bytes: Buffer; readonly at: number } {
-    return { bytes: this.#chunks[0] as Buffer, at: this.#at }
+    const bytes = this.#held < 5 ? (this.#chunks[0] as Buffer) : this.#joined(5)
+    const whole = 1 + bytes.readUInt32BE(this.#at + 1)
+    return { bytes: this.#held < whole ? bytes : this.#joined(whole), at: this.#at }
   }
 
   /** Whole messages of that chunk have been read up to `at`. */

@@ -1,11 +1,14 @@
 // Messages on their way to a client: small ones are gathered and leave in one write, blocks of rows go as they are.
 // Whoever sends awaits what `flush` and `block` return when much waits: that is the backpressure.
 //
-// An answer that is not known yet keeps its place: what comes behind it waits until it is.
+// An answer that is not known yet keeps its place: what comes behind it waits until it is. What comes before it leaves at
+// the next flush, so that work may be handed on first.
 
 import type { Socket } from 'node:net'
 
 const chunkBytes = 16 * 1024
+/** So much is gathered before it leaves without a flush: a client is not woken for the half of its answers. */
+const gatheredBytesMax = 64 * 1024
 /** Unsent bytes of a client above which its session waits. */
 const waitingBytesMax = 256 * 1024
 /** Answers that are not known yet. */
@@ -23,6 +26,9 @@ export class Outbound {
   readonly #socket: Socket
   #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
   #bytes = 0
+  /** Full chunks that leave before it. */
+  #gathered: Uint8Array[] = []
+  #gatheredBytes = 0
   /** Behind an answer that is not known: what waits with it, in order. */
   readonly #queue: Place[] = []
   #queuedBytes = 0
@@ -34,9 +40,10 @@ export class Outbound {
 
   /** Copies the message. */
   put(message: Uint8Array): void {
-    if (this.#bytes + message.length > this.#chunk.length) this.#write()
+    if (this.#bytes + message.length > this.#chunk.length) this.#gather()
     if (message.length > this.#chunk.length) {
-      this.#send(Buffer.from(message))
+      this.#write()
+      this.#send([Buffer.from(message)])
       return
     }
     // A call for a few bytes takes longer than the bytes.
@@ -48,10 +55,10 @@ export class Outbound {
 
   /** Keeps a place for about so many bytes; the function that is answered fills it. */
   place(expected: number): (message: Uint8Array) => void {
-    this.#write()
+    this.#gather()
+    for (const bytes of this.#taken()) this.#wait({ bytes, expected: bytes.length })
     const place: Place = { bytes: null, expected }
-    this.#queue.push(place)
-    this.#queuedBytes += expected
+    this.#wait(place)
     return (message) => {
       place.bytes = message
       this.#advance()
@@ -61,6 +68,7 @@ export class Outbound {
   /** Sends what was put; a promise when the client has to take some first. */
   flush(): Promise<void> | null {
     this.#write()
+    if (this.#queue.length > 0) this.#advance()
     return this.full ? this.drained() : null
   }
 
@@ -111,6 +119,12 @@ export class Outbound {
   }
 
   #write(): void {
+    this.#gather()
+    if (this.#gatheredBytes > 0) this.#send(this.#taken())
+  }
+
+  /** Begins a new chunk. */
+  #gather(): void {
     if (this.#bytes === 0) return
     const bytes = this.#chunk.subarray(0, this.#bytes)
     // A short answer leaves most of the chunk for the next ones.
@@ -118,15 +132,31 @@ export class Outbound {
       this.#bytes * 2 > this.#chunk.length ? Buffer.allocUnsafe(chunkBytes) : this.#chunk.subarray(this.#bytes)
     if (this.#chunk.length < 1024) this.#chunk = Buffer.allocUnsafe(chunkBytes)
     this.#bytes = 0
-    this.#send(bytes)
+    this.#gathered.push(bytes)
+    this.#gatheredBytes += bytes.length
+    if (this.#gatheredBytes >= gatheredBytesMax) this.#send(this.#taken())
   }
 
-  #send(bytes: Uint8Array): void {
+  #taken(): Uint8Array[] {
+    const taken = this.#gathered
+    if (taken.length > 0) this.#gathered = []
+    this.#gatheredBytes = 0
+    return taken
+  }
+
+  #wait(place: Place): void {
+    this.#queue.push(place)
+    this.#queuedBytes += place.expected
+  }
+
+  #send(chunks: readonly Uint8Array[]): void {
     if (this.#queue.length > 0) {
-      this.#queue.push({ bytes, expected: bytes.length })
-      this.#queuedBytes += bytes.length
+      for (const bytes of chunks) this.#wait({ bytes, expected: bytes.length })
       return
     }
+    const [first] = chunks
+    if (first === undefined) return
+    const bytes = chunks.length === 1 ? first : Buffer.concat(chunks)
     this.sent += bytes.length
     this.#socket.write(bytes)
   }

@@ -226,6 +226,7 @@ function openSession(
     portals: new Map(),
     cursors: new Map(),
     status: 'I',
+    isUnfinished: false,
     skipping: false,
     running: null,
   }

@@ -1,0 +1,160 @@
+// Goal: a run of Bind messages fills columns as each message alone would, and ends before the first one that is refused.
+// Method: random values in random forms, simple ones and others; rows by the column's loop beside rows one by one.
+
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { SqlError } from '../../../engine/base/errors.js'
+import { type BindShape, collectBinds } from '../../../engine/pg/bind-rows.js'
+import type { InsertTargets } from '../../../engine/pg/collect-insert.js'
+import { ColumnAppender } from '../../../engine/pg/column-appender.js'
+import { oids } from '../../../engine/pg/oids.js'
+import { RowCollector } from '../../../engine/pg/row-collector.js'
+import { type ColumnType, dataType } from '../../../engine/types/column-types.js'
+
+interface Form {
+  readonly column: ColumnType
+  readonly oid: number
+  readonly type: ColumnType
+  readonly binary: boolean
+  readonly values: fc.Arbitrary<Buffer | null>
+}
+
+const binary = (bytes: number, write: (target: Buffer, value: number) => void, values: fc.Arbitrary<number>) =>
+  values.map((value) => {
+    const target = Buffer.alloc(bytes)
+    write(target, value)
+    return target
+  })
+const text = (...texts: readonly string[]) => fc.constantFrom(...texts).map((value) => Buffer.from(value))
+
+const ints = binary(
+  4,
+  (target, value) => target.writeInt32BE(value),
+  fc.constantFrom(0, 7, -1, 2 ** 31 - 1, -(2 ** 31)),
+)
+const doubles = binary(8, (target, value) => target.writeDoubleBE(value), fc.double())
+const longs = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((value) => {
+  const target = Buffer.alloc(8)
+  target.writeBigInt64BE(value)
+  return target
+})
+const words = text('', 'a', 'note 17', 'é', '𝄞', 'a longer text than the others have', '\xff')
+const broken = fc.constantFrom(Buffer.from([0xff]), Buffer.from([65, 0]))
+const whole = text('0', '12', '-7', '123456789012345', '1234567890123456789', ' 5', '1e3', 'x')
+const decimals = text('0', '1.5', '-0.25', '.5', '12345678901234.5', '1e300', 'NaN', '3', 'x')
+const times = text(
+  ...['2024-01-02 03:04:05.6', '2024-02-29T00:00:00Z', '2023-02-29', '1969-12-31 00:00:00', '2024-01-01', '1704067200'],
+)
+
+const forms: readonly Form[] = [
+  { column: 'TIMESTAMP', oid: oids.timestamp, type: 'TIMESTAMP', binary: false, values: times },
+  { column: 'TIMESTAMP', oid: oids.varchar, type: 'STRING', binary: false, values: times },
+  { column: 'TIMESTAMP_NS', oid: oids.timestamp, type: 'TIMESTAMP', binary: false, values: times },
+  { column: 'DOUBLE', oid: oids.float8, type: 'DOUBLE', binary: true, values: fc.oneof(doubles, ints) },
+  { column: 'DOUBLE', oid: oids.float8, type: 'DOUBLE', binary: false, values: decimals },
+  { column: 'FLOAT', oid: oids.float8, type: 'DOUBLE', binary: true, values: doubles },
+  { column: 'LONG', oid: oids.int8, type: 'LONG', binary: true, values: fc.oneof(longs, ints) },
+  { column: 'LONG', oid: oids.int4, type: 'INT', binary: true, values: ints },
+  { column: 'LONG', oid: oids.varchar, type: 'STRING', binary: false, values: whole },
+  { column: 'INT', oid: oids.int4, type: 'INT', binary: true, values: ints },
+  { column: 'INT', oid: oids.int4, type: 'INT', binary: false, values: whole },
+  { column: 'SHORT', oid: oids.int4, type: 'INT', binary: true, values: ints },
+  { column: 'VARCHAR', oid: oids.text, type: 'STRING', binary: false, values: fc.oneof(words, broken) },
+  { column: 'VARCHAR', oid: oids.varchar, type: 'STRING', binary: true, values: words },
+  { column: 'SYMBOL', oid: oids.varchar, type: 'STRING', binary: false, values: fc.oneof(words, broken) },
+  { column: 'VARCHAR', oid: oids.int4, type: 'INT', binary: true, values: ints },
+  { column: 'BOOLEAN', oid: oids.bool, type: 'BOOLEAN', binary: false, values: text('t', 'false', 'maybe') },
+]
+
+const int16 = (value: number): Buffer => Buffer.from([value >> 8, value & 255])
+const int32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}
+const message = (type: string, ...parts: readonly Buffer[]): Buffer => {
+  const body = Buffer.concat(parts)
+  return Buffer.concat([Buffer.from(type), int32(body.length + 4), body])
+}
+const execute = message('E', Buffer.from([0]), int32(1))
+const sync = message('S')
+
+function columnOf(form: Form, index: number) {
+  return { columnId: index, name: `c${index}`, type: dataType(form.column), required: index === 0 }
+}
+
+const wireType = (form: Form) => ({ oid: form.oid, type: dataType(form.type) })
+
+/** Rows one by one, up to the first one that is refused. */
+function oneByOne(chosen: readonly Form[], rows: readonly (readonly (Buffer | null)[])[]) {
+  const columns = chosen.map((form, index) => new ColumnAppender(columnOf(form, index)))
+  let taken = 0
+  try {
+    for (const row of rows) {
+      for (const [index, value] of row.entries()) {
+        const { binary: isBinary } = chosen[index] as Form
+        if (value === null) columns[index]?.missing()
+        else columns[index]?.parameter(value, 0, value.length, isBinary, wireType(chosen[index] as Form), index)
+      }
+      taken++
+    }
+  } catch (error) {
+    if (!(error instanceof SqlError)) throw error
+  }
+  for (const column of columns) column.truncate(taken)
+  return { taken, packed: columns.map((column) => column.packed()) }
+}
+
+const cases = fc
+  .tuple(fc.constantFrom(...forms.slice(0, 3)), fc.array(fc.constantFrom(...forms), { maxLength: 4 }))
+  .chain(([first, others]) => {
+    const chosen = [first, ...others]
+    const row = fc.tuple(...chosen.map(({ values }) => fc.option(values, { freq: 12 })))
+    return fc.tuple(fc.constant(chosen), fc.array(row, { minLength: 1, maxLength: 30 }), fc.constantFrom(0, 1, 2))
+  })
+
+test('runs of Bind messages', () => {
+  fc.assert(
+    fc.property(cases, ([chosen, rows, syncs]) => {
+      // 0: no Sync, 1: one behind the last message, 2: one behind each.
+      const prefix = Buffer.concat([Buffer.from('\0s\0'), int16(0), int16(chosen.length)])
+      const suffix = int16(0)
+      const parts = rows.map((row, index) => {
+        const values = row.flatMap((value) => (value === null ? [int32(-1)] : [int32(value.length), value]))
+        const isSynced = syncs === 2 || (syncs === 1 && index === rows.length - 1)
+        return Buffer.concat([message('B', prefix, ...values, suffix), execute, ...(isSynced ? [sync] : [])])
+      })
+      const shape: BindShape = {
+        ...{ prefix, suffix, tuples: 1 },
+        types: chosen.map(wireType),
+        binary: chosen.map((form) => form.binary),
+      }
+      const columns = chosen.map(columnOf)
+      const targets = { columns, key: 'k', version: { schema: { id: 1 } } } as unknown as InsertTargets
+      const collector = new RowCollector()
+      const bytes = Buffer.concat([Buffer.from('before'), ...parts])
+      const run = collectBinds(bytes, 6, shape, true, targets, collector)
+      const expected = oneByOne(chosen, rows)
+      expect(run.binds).toBe(expected.taken)
+      const whole = Buffer.concat([Buffer.from('before'), ...parts.slice(0, run.binds)]).length
+      const isLast = syncs === 1 && rows.length > 1 && run.binds === rows.length
+      expect(run.at).toBe(run.binds === 0 ? 6 : whole - (isLast ? sync.length : 0))
+      if (run.binds === 0) return
+      const [table] = collector.take()
+      expect(table?.packed[0]?.columns.map(({ values }) => normal(values))).toEqual(expected.packed.map(normal))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+/** Symbols as texts: a dictionary may hold texts of refused rows. */
+function normal(values: ReturnType<ColumnAppender['packed']>): unknown {
+  if (values.kind === 'fixed') return Buffer.from(values.bytes).toString('hex')
+  if (values.kind === 'texts') return [Array.from(values.lengths), Buffer.from(values.bytes).toString('hex')]
+  const texts: string[] = []
+  const bytes = Buffer.from(values.texts)
+  for (let at = 0; at < bytes.length; at += 4 + bytes.readUInt32LE(at)) {
+    texts.push(bytes.toString('hex', at + 4, at + 4 + bytes.readUInt32LE(at)))
+  }
+  return Array.from(values.ids, (id) => (id < 0 ? null : texts[id]))
+}
