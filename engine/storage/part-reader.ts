@@ -209,6 +209,20 @@ class PartReader implements PartAccess {
     return new PageFigures(column, page, mapping.range)
   }
 
+  mayHold(part: PartHandle, columnId: number, ids: readonly number[]): boolean {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    if (column === undefined) return false
+    const mapping = opened.mappings.get(columnId)
+    if (mapping?.conversion !== 'symbol') return true
+    const { data, decoded } = this.pinDictionary(opened, column, columnId, mapping)
+    const first = decoded.address >>> 2
+    const held = this.memory.i32.subarray(first, first + decoded.count)
+    const found = ids.some((id) => held.includes(id))
+    this.cache.unpin(data)
+    return found
+  }
+
   stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)

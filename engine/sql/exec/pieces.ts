@@ -43,6 +43,8 @@ export interface Piece {
   nulls(columnId: number): number | undefined
   /** Least and greatest value of the column where they are known without reading it. */
   bounds(columnId: number): { readonly min: number | bigint; readonly max: number | bigint } | undefined
+  /** Whether a SYMBOL column may hold one of these ids of the table's dictionary. */
+  mayHold(columnId: number, ids: readonly number[]): boolean
   /** Sum of the column's values where it is known without reading it. */
   sum(columnId: number): number | bigint | undefined
   /** u32 per row: index + 1 of the row that replaced it, 0 = none; 0 when the piece has no such rows. */
@@ -206,6 +208,10 @@ class PagePiece implements Piece {
     return this.#access.statistics(this.#handle, columnId, this.index)?.bounds
   }
 
+  mayHold(columnId: number, ids: readonly number[]): boolean {
+    return this.#access.mayHold(this.#handle, columnId, ids)
+  }
+
   sum(columnId: number): number | bigint | undefined {
     return this.#access.statistics(this.#handle, columnId, this.index)?.sum
   }
@@ -242,6 +248,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     stored: (columnId) => piece.stored(columnId),
     nulls: (columnId) => piece.nulls(columnId),
     bounds: (columnId) => piece.bounds(columnId),
+    mayHold: (columnId, ids) => piece.mayHold(columnId, ids),
     sum: (columnId) => piece.sum(columnId),
     release: () => piece.release(),
   }
@@ -297,6 +304,7 @@ function blockPiece(
     stored: () => undefined,
     nulls: () => undefined,
     bounds: () => undefined,
+    mayHold: () => true,
     sum: () => undefined,
     release: () => {},
   }

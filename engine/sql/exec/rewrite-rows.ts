@@ -94,6 +94,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     unpack: (part, columnId, page, target) => parts.unpack(part, columnId, page, target),
     decode: () => false,
     statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
+    mayHold: (part, columnId, ids) => parts.mayHold(part, columnId, ids),
     stored: () => undefined,
     forget: () => {},
     close: () => {},

@@ -261,6 +261,7 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
     unpack: (part, columnId, page, target) => access.unpack(part, columnId, page, target),
     decode: () => false,
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
+    mayHold: (part, columnId, ids) => access.mayHold(part, columnId, ids),
     stored: () => undefined,
     forget: (partIds) => access.forget(partIds),
     close: () => access.close(),

@@ -1,33 +1,35 @@
-// Zone maps: a page whose least and greatest value of a column show that no row passes the scan's filter is not read. The
-// filter is asked again of all rows that are: a zone only says "none" or "perhaps".
+// Zone maps: a page whose least and greatest value of a column show that no row passes the scan's filter is not read, and
+// no part without the symbols that the filter asks for. The filter is asked again of all rows that are: a zone only says
+// "none" or "perhaps".
 
+import { dictionaryCount } from '../../storage/layout.js'
 import type { Value } from '../../types/value.js'
 import { conjuncts } from '../bind/walk-expression.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { type Piece, type Run, runsOf, withoutPieces } from './pieces.js'
 import type { ScanShape } from './scan-slices.js'
+import { entryOf, wantedTexts } from './symbol-matches.js'
 
 type Bound = number | bigint
 
-/** Whether a value between the bounds may pass. NULLs pass none of the comparisons that become tests. */
-interface ZoneTest {
-  readonly columnId: number
-  readonly mayHold: (min: Bound, max: Bound) => boolean
-}
+/** Whether a row of the piece may pass. NULLs pass none of the comparisons that become tests. */
+type ZoneTest = (piece: Piece) => boolean
+
+const never: ZoneTest = () => false
+
+/** Larger dictionaries are not looked through for a few texts. */
+const dictionaryEntriesMax = 65_536
 
 /** Runs of a scan that may hold rows of its ranges and its filter. */
-export function scanRuns({ memory, partAccess, space }: ExecContext, shape: ScanShape): Run[] {
+export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
+  const { memory, partAccess, space } = context
+  const tests = shape.filter === null ? [] : conjuncts(shape.filter).flatMap((part) => testOf(context, part, shape))
+  if (tests.includes(never)) return []
   const runs = runsOf(memory, partAccess, shape.snapshot, shape.ranges, space)
-  const tests = shape.filter === null ? [] : conjuncts(shape.filter).flatMap((part) => testOf(part, shape))
   if (tests.length === 0) return runs
   // Only now: rows of a page that is left out may replace rows of another one.
-  return runs.flatMap((run) => withoutPieces(run, (piece) => !tests.every((test) => mayHold(piece, test))))
-}
-
-function mayHold(piece: Piece, { columnId, mayHold }: ZoneTest): boolean {
-  const bounds = piece.bounds(columnId)
-  return bounds === undefined || mayHold(bounds.min, bounds.max)
+  return runs.flatMap((run) => withoutPieces(run, (piece) => !tests.every((test) => test(piece))))
 }
 
 /** Types whose bounds compare as their values do. FLOAT is left out: constants beside it are rounded when they meet it. */
@@ -37,14 +39,41 @@ const ordered: ReadonlySet<string> = new Set([
 
 const mirrored: Readonly<Record<string, string>> = { '=': '=', '<': '>', '>': '<', '<=': '>=', '>=': '<=' }
 
-function testOf(condition: Expression, shape: ScanShape): ZoneTest[] {
+function testOf(context: ExecContext, condition: Expression, shape: ScanShape): ZoneTest[] {
   if (condition.kind !== 'call') return []
+  const texts = wantedTexts(condition)
+  if (texts !== undefined) return symbolTest(context, condition.args, texts, shape)
   const { name, args } = condition
   const [first, second] = args
   if (first === undefined || second === undefined) return []
   if (first.kind === 'column') return columnTest(name, first, args.slice(1), shape)
   const turned = mirrored[name]
   return second.kind === 'column' && turned !== undefined ? columnTest(turned, second, [first], shape) : []
+}
+
+/** Ids are the table's, parts name those that they hold: all pages of a part have one answer. */
+function symbolTest(
+  { memory }: ExecContext,
+  args: readonly Expression[],
+  texts: readonly Buffer[],
+  { columnIds, snapshot }: ScanShape,
+): ZoneTest[] {
+  const column = args.find((argument) => argument.kind === 'column')
+  const columnId = column === undefined ? undefined : columnIds[column.index]
+  const [, dictionary] = snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []
+  if (columnId === undefined || dictionary === undefined) return []
+  const count = dictionaryCount(memory, dictionary)
+  if (count > dictionaryEntriesMax) return []
+  const ids = texts.map((text) => entryOf(memory, dictionary, count, text)).filter((id) => id >= 0)
+  if (ids.length === 0) return [never]
+  const known = new Map<number, boolean>()
+  return [
+    (piece) => {
+      const answer = known.get(piece.source) ?? piece.mayHold(columnId, ids)
+      known.set(piece.source, answer)
+      return answer
+    },
+  ]
 }
 
 function columnTest(
@@ -57,14 +86,22 @@ function columnTest(
   const values = args.map((argument) => (argument.kind === 'constant' ? bound(argument.value) : undefined))
   if (values.length === 0 || !values.every((value) => value !== undefined)) return []
   const test = mayHoldOf(name, values)
-  return test === null ? [] : [{ columnId: shape.columnIds[column.index] as number, mayHold: test }]
+  if (test === null) return []
+  const columnId = shape.columnIds[column.index] as number
+  return [
+    (piece) => {
+      const bounds = piece.bounds(columnId)
+      return bounds === undefined || test(bounds.min, bounds.max)
+    },
+  ]
 }
 
 function bound(value: Value): Bound | undefined {
   return typeof value === 'bigint' || (typeof value === 'number' && !Number.isNaN(value)) ? value : undefined
 }
 
-function mayHoldOf(name: string, values: readonly Bound[]): ZoneTest['mayHold'] | null {
+/** Whether a value between the bounds may pass. */
+function mayHoldOf(name: string, values: readonly Bound[]): ((min: Bound, max: Bound) => boolean) | null {
   const [a, b = a] = values as [Bound, ...Bound[]]
   switch (name) {
     case '=':

@@ -22,14 +22,15 @@ async function filled(dedup: string): Promise<InlineEngine> {
   const engine = new InlineEngine({ files: disk.files, noMerges: true })
   await engine.settle()
   await engine.run(
-    `create table t (ts timestamp, i int, l long, d double, s short) timestamp(ts) partition by day ${dedup}`,
+    `create table t (ts timestamp, i int, l long, d double, s short, k symbol) timestamp(ts) partition by day ${dedup}`,
   )
   for (let part = 0; part < 6; part++) {
     const rows = Array.from({ length: 10 }, (_, row) => {
       const value = part * 10 + row
       const missing = row === 3
       const at = base + BigInt(dedup === '' ? part * 10 + row : row)
-      return `(${at}L, ${missing ? 'null' : value}, ${missing ? 'null' : value - 30}, ${missing ? 'null' : value / 4}, ${value})`
+      const symbol = missing ? 'null' : row < 5 ? `'p${part}'` : row < 8 ? `'r${row}'` : `'e${part % 2}'`
+      return `(${at}L, ${missing ? 'null' : value}, ${missing ? 'null' : value - 30}, ${missing ? 'null' : value / 4}, ${value}, ${symbol})`
     })
     await engine.run(`insert into t values ${rows.join()}`)
     await engine.run('checkpoint')
@@ -67,6 +68,32 @@ test.each(['', 'dedup upsert keys(ts)'])(
     expect(some).toBeGreaterThan(30)
   },
 )
+
+test.each(['', 'dedup upsert keys(ts)'])('symbols are found where they are (%s)', async (dedup) => {
+  const engine = await filled(dedup)
+  await engine.run(`insert into t values (${base + 100n}L, 1, 1, 1, 1, 'm'), (${base + 101n}L, 1, 1, 1, 1, 'p3')`)
+  for (const texts of [
+    ['p0'],
+    ['p3'],
+    ['r5'],
+    ['e1'],
+    ['m'],
+    ['none'],
+    ['p1', 'none', 'e0'],
+    ['m', 'p5'],
+    ['none', 'x'],
+  ]) {
+    const list = texts.map((text) => `'${text}'`).join()
+    const expected = await engine.rows(`select ts, i, k from t where k || '' in (${list})`)
+    expect(await engine.rows(`select ts, i, k from t where k in (${list})`), list).toEqual(expected)
+    if (texts.length > 1) continue
+    expect(await engine.rows(`select ts, i, k from t where k = ${list}`), list).toEqual(expected)
+    expect(await engine.rows(`select ts, i, k from t where ${list} = k and i > 0`), list).toEqual(
+      expected.filter(([, i]) => Number(i) > 0),
+    )
+    expect(await engine.rows(`select count() from t where k = ${list}`), list).toEqual([[BigInt(expected.length)]])
+  }
+})
 
 test('pages without candidates are not among the runs', () => {
   const bounds = [
