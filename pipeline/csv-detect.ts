@@ -14,6 +14,7 @@ interface Probe {
 }
 
 const intText = /^[+-]?[0-9][0-9_]*$/
+const doubleText = /^(?:[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|[+-]?Infinity)$/
 const leadingZero = /^[+-]?0[0-9]/
 const isoDay = '[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])'
 const clock = '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]'
@@ -29,7 +30,7 @@ const like =
     pattern.test(text)
 
 const probes: readonly Probe[] = [
-  { type: 'CHAR', pattern: null, matches: (text) => text.length === 1 && !/[0-9]/.test(text) },
+  { type: 'CHAR', pattern: null, matches: like(/^[A-Za-z]$/) },
   { type: 'IPv4', pattern: null, matches: like(new RegExp(`^${octet}(?:\\.${octet}){3}$`)) },
   {
     type: 'INT',
@@ -45,7 +46,7 @@ const probes: readonly Probe[] = [
   {
     type: 'DOUBLE',
     pattern: null,
-    matches: (text) => !leadingZero.test(text) && /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text),
+    matches: (text) => !leadingZero.test(text) && doubleText.test(text),
   },
   { type: 'BOOLEAN', pattern: null, matches: like(/^(?:true|false)$/i) },
   { type: 'DATE', pattern: 'yyyy-MM-dd', matches: like(new RegExp(`^${isoDay}$`)) },

@@ -47,6 +47,8 @@ export interface ImportOptions {
   readonly forceHeader: boolean
   /** The first line is a row, whatever it looks like. */
   readonly noHeader?: boolean
+  /** False: rows go into a table that exists, or nowhere. */
+  readonly create?: boolean
   /** Lines with too many values are skipped, whatever else is wrong stays wrong. */
   readonly skipExtra: boolean
   /** Bad rows are skipped; else the first one ends the import and nothing stays. */
@@ -271,6 +273,8 @@ export class ImportSession {
     const { delimiter, records } = sample
     const detected = detectColumns(records, noHeader === true ? 'no' : forceHeader ? 'yes' : 'perhaps')
     const table = overwrite ? undefined : engine.table(name)
+    if (this.#options.create === false && engine.table(name) === undefined)
+      throw new ImportError(`table does not exist [table=${name}] and create param was set to false.`)
     const rows = detected.header ? records.slice(1) : records
     const request = { name, detected, delimiter, records: rows, schema: this.#schema, table, timestamp, partitionBy }
     this.#plan = planImport({ ...request, widened: this.#widened })

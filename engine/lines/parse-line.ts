@@ -76,17 +76,22 @@ function parseRow(cursor: Cursor, line: ParsedLine): string {
   cursor.at++
   if (separator === comma) {
     const error = parseTags(cursor, line)
-    if (error !== '' || isLineEnd(cursor)) return error
+    if (error !== '') return error
+    if (isLineEnd(cursor)) return line.count > 0 ? '' : messages.noFields
     cursor.at++
   }
   return parseFields(cursor, line)
 }
 
-/** From the first tag's name on; stops at the space before the fields or at the line's end. */
+/**
+ * From the first tag's name on; stops at the space before the fields or at the line's end. A comma may stand behind the
+ * last tag, and behind the last field: some writers end lists so.
+ */
 function parseTags(cursor: Cursor, line: ParsedLine): string {
   const { bytes } = cursor
   for (;;) {
     const start = cursor.at
+    if (isValueEnd(cursor) && bytes[start] !== comma) return ''
     const nameEnd = scanName(cursor, false)
     const name = textOf(bytes, start, nameEnd)
     if (bytes[cursor.at] !== equals || cursor.at >= cursor.end || nameEnd === start) return messages.tagMissing(name)
@@ -115,9 +120,9 @@ function parseFields(cursor: Cursor, line: ParsedLine): string {
     const error = parseField(cursor, addEntity(line, name))
     if (error !== '') return error
     previous = name
+    if (bytes[cursor.at] === comma && cursor.at < cursor.end) cursor.at++
     if (isLineEnd(cursor)) return ''
     if (bytes[cursor.at] === space) return parseTimestamp(cursor, line)
-    cursor.at++
   }
 }
 

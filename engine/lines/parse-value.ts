@@ -4,7 +4,8 @@ import { int64Max, int64Min } from '../base/int64.js'
 import type { LineEntity, ParsedLine } from './line.js'
 
 const decoder = new TextDecoder('latin1')
-const integerText = /^-?[0-9]+$/
+/** Digits may be grouped: `1_000i`. */
+const integerText = /^-?[0-9]+(_[0-9]+)*$/
 const floatText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/
 const long256Text = /^0[xX][0-9a-fA-F]{1,64}$/
 const decimalText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$/
@@ -42,12 +43,16 @@ function keep(entity: LineEntity, kind: 'long256' | 'decimal'): boolean {
 function parseInteger(entity: LineEntity, text: string, kind: 'integer' | 'micros' | 'nanos'): boolean {
   const digits = text.slice(0, -1)
   if (!integerText.test(digits)) return false
-  const value = BigInt(digits)
+  const value = ungrouped(digits)
   if (value < int64Min || value > int64Max) return false
   entity.kind = kind
   entity.integer = value
   entity.text = entity.text.subarray(0, -1)
   return true
+}
+
+function ungrouped(digits: string): bigint {
+  return BigInt(digits.replaceAll('_', ''))
 }
 
 /** A field in milliseconds: `1704067200000m`. */
@@ -91,7 +96,7 @@ export function parseTimestampText(text: string, line: ParsedLine): boolean {
   const suffix = text.charAt(text.length - 1)
   const digits = suffix === 't' || suffix === 'n' || suffix === 'm' ? text.slice(0, -1) : text
   if (!integerText.test(digits)) return false
-  const value = suffix === 'm' ? BigInt(digits) * 1000n : BigInt(digits)
+  const value = suffix === 'm' ? ungrouped(digits) * 1000n : ungrouped(digits)
   if (value < int64Min || value > int64Max) return false
   line.hasTimestamp = true
   line.timestamp = value

@@ -8,7 +8,8 @@ import { replyJson, replyText } from './replies.js'
 export function handleChk({ engine }: HttpContext, { response, query, session }: Exchange): void {
   demandRight(session, 'read')
   const { parameters } = parseQueryString(query)
-  const status = engine.tableExists(parameters.get('j') ?? '') ? 'Exists' : 'Does not exist'
+  const name = parameters.get('j') ?? ''
+  const status = engine.tableExists(name) ? 'Exists' : 'Does not exist'
   if (parameters.get('f') === 'json') replyJson(response, 200, { status })
-  else replyText(response, 200, `${status}\r\n`)
+  else replyText(response, 200, `${name === '' ? 'table name missing' : status}\r\n`)
 }

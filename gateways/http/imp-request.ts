@@ -1,4 +1,4 @@
-// The parameters of /imp, checked. Those that only tune other servers are accepted and have no effect.
+// The parameters of /imp, checked. Those that only tune other servers are checked, too, and have no effect.
 
 import { ImportError, type ImportOptions } from '../../pipeline/ingest.js'
 import { parseQueryString, type QueryParameters } from './query-string.js'
@@ -12,16 +12,19 @@ export interface ImpRequest extends Omit<ImportOptions, 'engine' | 'session' | '
 const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR']
 
 export function wantsJson(queryString: string): boolean {
-  return parseQueryString(queryString).parameters.get('fmt') === 'json'
+  return parseQueryString(queryString).parameters.get('fmt')?.toLowerCase() === 'json'
 }
 
 export function parseImpRequest(queryString: string): ImpRequest {
   const { parameters } = parseQueryString(queryString)
+  checkInteger(parameters, 'maxUncommittedRows', 'invalid maxUncommittedRows, must be an int')
+  checkInteger(parameters, 'o3MaxLag', 'invalid o3MaxLag value, must be a long')
   return {
     name: parameters.get('name') ?? null,
     json: wantsJson(queryString),
     overwrite: isTrue(parameters, 'overwrite'),
     forceHeader: isTrue(parameters, 'forceHeader'),
+    create: parameters.get('create')?.toLowerCase() !== 'false',
     skipExtra: isTrue(parameters, 'skipLev'),
     skipRows: parseAtomicity(parameters.get('atomicity') ?? ''),
     partitionBy: parsePartitionBy(parameters.get('partitionBy') ?? ''),
@@ -32,6 +35,11 @@ export function parseImpRequest(queryString: string): ImpRequest {
 
 function isTrue(parameters: QueryParameters, name: string): boolean {
   return parameters.get(name)?.toLowerCase() === 'true'
+}
+
+function checkInteger(parameters: QueryParameters, name: string, problem: string): void {
+  const text = parameters.get(name) ?? ''
+  if (text !== '' && !/^-?\d{1,19}$/.test(text)) throw new ImportError(problem)
 }
 
 /** Whether bad rows are skipped. What other servers know is `abort` here, which loses nothing. */

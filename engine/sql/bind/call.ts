@@ -4,6 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
 import { aggregatesNamed, scalarsNamed, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
+import { isNumber, isText } from '../functions/convert.js'
 import { aggregateOf } from '../functions/evaluate.js'
 import { bestOverload } from '../functions/resolve.js'
 import type * as ast from '../parse/ast.js'
@@ -72,13 +73,30 @@ export function unknownFunction(call: ast.Call, args: readonly Expression[]): Sq
 }
 
 function bindUnifying(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
-  const type = unify(args, '')
+  checkUnifying(name, args, call)
+  const common = unify(args, '')
+  const type =
+    name === 'coalesce' && args.some((argument) => isText(argument.type) && argument.type.name === 'VARCHAR')
+      ? dataType('VARCHAR')
+      : common
   return scalarCall(
     name,
     args.map((argument) => convertTo(argument, type)),
     call.position,
     scope.context,
   )
+}
+
+function checkUnifying(name: string, args: readonly Expression[], call: ast.Call): void {
+  if (name === 'nullif' && args.length !== 2) throw noMatch(call.name, args, call.position)
+  if (name === 'coalesce' && args.length < 2)
+    throw new SqlError('coalesce can be used with 2 or more arguments', call.position)
+  if (name === 'coalesce' && args.every(isUntypedNull))
+    throw new SqlError('coalesce cannot be used with NULL data type', call.position)
+  const odd = args.find((argument) => isText(argument.type) && !isUntypedNull(argument))
+  const isMixed = args.some((argument) => isNumber(argument.type))
+  if (odd !== undefined && isMixed && (name === 'greatest' || name === 'least'))
+    throw new SqlError(`unsupported type: ${typeName(odd.type)}`, odd.position)
 }
 
 /** `array(select a ..)` is `(select '{' || coalesce(string_agg(a, ','), '') || '}' ..)`. */

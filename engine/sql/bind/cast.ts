@@ -31,8 +31,8 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
     )
   }
   learnType(value, type)
-  if (isConstant(value)) return constantOf(castValue(value.value, value.type, type), type, value.position)
-  return sameType(value.type, type) ? value : castTo(value, type)
+  if (isConstant(value)) return constantOf(castValue(value.value, value.type, type), type, expression.position)
+  return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
 }
 
 function isParameter(value: Expression): boolean {
@@ -71,7 +71,8 @@ function checkTextCast(text: string, value: Expression, type: DataType): void {
   if (type.name === 'INTERVAL' && shiftsOf(text) !== null)
     throw new SqlError('a span of time can only be added to a timestamp or subtracted from one', value.position)
   const needsDigit = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)
-  if (value.type.name === 'CHAR' && needsDigit && !/^\d$/.test(text)) {
+  const isConvertible = type.name === 'BOOLEAN' ? /^[01tf]$/i.test(text) : !needsDigit || /^\d$/.test(text)
+  if (value.type.name === 'CHAR' && !isConvertible) {
     throw new SqlError(`inconvertible value: ${text} [CHAR -> ${type.name}]`, value.position)
   }
 }

@@ -24,9 +24,18 @@ export function bindGroups(
   const columns = groupColumns(keys, list)
   const aggregates = list.aggregates.map(withoutOrder)
   const groups: Plan = { kind: 'aggregate', columns, input: plan, keys, aggregates }
-  list.input = { plan: groups, columns: scopeOf(groups, null), timestampIndex: -1, order: 'none' }
+  const timestampIndex = keys.length === 0 && isPickedTimestamp(list) ? 0 : -1
+  list.input = { plan: groups, columns: scopeOf(groups, null), timestampIndex, order: 'none' }
   liftList(list, groupLift(keys, keys.length))
   applyHaving(list)
+}
+
+/** `select max(ts) from t`: one of the designated timestamps is still one. */
+function isPickedTimestamp({ aggregates, input }: SelectList): boolean {
+  const [only] = aggregates
+  const [argument] = only?.args ?? []
+  if (aggregates.length !== 1 || argument?.kind !== 'column' || argument.index !== input.timestampIndex) return false
+  return ['min', 'max', 'first', 'last'].includes(only?.name ?? '')
 }
 
 function explicitKeys(

@@ -77,9 +77,24 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
   if (volatility !== 'pure') context.cacheable = false
   if (volatility === 'row') return call
   if (call.args.some(isLong)) return call
-  if (call.args.every(isConstant))
+  if (call.args.every(isConstant)) {
+    const wide = beyondInt(call)
+    if (wide !== null) return wide
     return constantOf(evaluateConstant(call, context.evaluation), call.type, call.position)
+  }
   return simplify(call)
+}
+
+const intNull = 2n ** 31n
+
+/** Sums, differences and products of literals that no INT holds are a LONG; 2^31 is the NULL of INT. */
+function beyondInt({ name, args, type, position }: Extract<Expression, { kind: 'call' }>): Constant | null {
+  const [a, b] = args.map((argument) => (isConstant(argument) ? argument.value : null))
+  if (type.name !== 'INT' || typeof a !== 'number' || typeof b !== 'number' || !'+-*'.includes(name)) return null
+  const [left, right] = [BigInt(a), BigInt(b)]
+  const exact = name === '+' ? left + right : name === '-' ? left - right : left * right
+  if (exact <= intNull && exact >= -intNull) return null
+  return constantOf(exact, dataType('LONG'), position) as Constant
 }
 
 /** What a long text takes belongs on a query thread: planning keeps all others waiting. */

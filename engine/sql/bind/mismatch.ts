@@ -25,15 +25,24 @@ const singleForms = [
   'rnd_geohash(const:INT) rnd_decimal(const:INT,const:INT,const:INT) timestamp_sequence(TIMESTAMP,LONG)',
   'rnd_timestamp(const:TIMESTAMP,const:TIMESTAMP,const:INT) base64(BINARY,const:INT) from_base64(STRING)',
   'geo_distance_meters(DOUBLE,DOUBLE,DOUBLE,DOUBLE) wal_transactions(const:STRING) table_columns(const:STRING)',
-  'ksum(DOUBLE) nsum(DOUBLE) stddev(DOUBLE) stddev_samp(DOUBLE) stddev_pop(DOUBLE) variance(DOUBLE) var_samp(DOUBLE)',
+  'nsum(DOUBLE) stddev(DOUBLE) stddev_samp(DOUBLE) stddev_pop(DOUBLE) variance(DOUBLE) var_samp(DOUBLE)',
   'var_pop(DOUBLE) geomean(DOUBLE) corr(DOUBLE,DOUBLE) covar_samp(DOUBLE,DOUBLE) covar_pop(DOUBLE,DOUBLE)',
   'weighted_avg(DOUBLE,DOUBLE) weighted_stddev(DOUBLE,DOUBLE) weighted_stddev_rel(DOUBLE,DOUBLE)',
   'weighted_stddev_freq(DOUBLE,DOUBLE) regr_slope(DOUBLE,DOUBLE) regr_intercept(DOUBLE,DOUBLE) vwap(DOUBLE,DOUBLE)',
-  'twap(DOUBLE,TIMESTAMP) bool_and(BOOLEAN) bool_or(BOOLEAN)',
+  'twap(DOUBLE,TIMESTAMP) bool_and(BOOLEAN) bool_or(BOOLEAN) array_avg(DOUBLE[]) array_count(DOUBLE[])',
+  'array_cum_sum(DOUBLE[]) array_max(DOUBLE[]) array_min(DOUBLE[]) array_reverse(DOUBLE[]) array_stddev(DOUBLE[])',
+  'array_stddev_pop(DOUBLE[]) array_stddev_samp(DOUBLE[]) array_sum(DOUBLE[]) flatten(DOUBLE[]) transpose(DOUBLE[])',
+  'array_position(DOUBLE[],DOUBLE) dim_length(DOUBLE[],INT) matmul(DOUBLE[],DOUBLE[]) format_type(INT,INT)',
+  'current_schemas(BOOLEAN) interval(TIMESTAMP,TIMESTAMP) length_bytes(VARCHAR) make_geohash(DOUBLE,DOUBLE,const:INT)',
+  'haversine_dist_deg(DOUBLE,DOUBLE,TIMESTAMP) timestamp_shuffle(const:TIMESTAMP,const:TIMESTAMP)',
+  'within_box(DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE) within_radius(DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE)',
+  'geo_within_radius_latlon(DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE)',
 ]
 
 interface Parameter {
   readonly type: TypePattern
+  /** As messages have it. */
+  readonly name: string
   readonly isConstant: boolean
 }
 
@@ -46,7 +55,8 @@ for (const form of singleForms.join(' ').split(' ')) {
 
 function parameterOf(text: string): Parameter {
   const isConstant = text.startsWith('const:')
-  return { type: (isConstant ? text.slice('const:'.length) : text) as TypePattern, isConstant }
+  const name = isConstant ? text.slice('const:'.length) : text
+  return { type: (name.endsWith('[]') ? 'ARRAY' : name) as TypePattern, name, isConstant }
 }
 
 /** What functions that take any number of arguments say when there is none. */
@@ -77,13 +87,15 @@ export function noMatch(name: string, args: readonly Expression[], position: num
 }
 
 function shownType(argument: Expression): string {
-  return isUntypedNull(argument) ? 'NULL' : typeName(argument.type)
+  if (isUntypedNull(argument)) return 'NULL'
+  const { name, a, b } = argument.type
+  return name === 'DECIMAL' ? `DECIMAL(${a},${b})` : typeName(argument.type)
 }
 
 function emptyCall(name: string, form: readonly Parameter[] | undefined): string {
   const known = emptyCalls[name.toLowerCase()]
   if (known !== undefined) return known
-  const parameters = form?.map(({ type, isConstant }) => (isConstant ? `${type} constant` : type)).join(', ')
+  const parameters = form?.map(({ name: type, isConstant }) => (isConstant ? `${type} constant` : type)).join(', ')
   return `function \`${name}\` requires arguments${parameters === undefined ? '' : `: ${name}(${parameters})`}`
 }
 
@@ -103,9 +115,22 @@ function formProblem(
     (argument, index) => distance(resolved(argument), (form[index] as Parameter).type) === null,
   )
   if (wrong < 0) return null
+  return form.length === 2 ? wrongOfTwo(args, form, wrong) : wrongOfSome(name, args, form, wrong)
+}
+
+function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[], wrong: number): SqlError {
+  const [argument, { name: expected }] = [args[wrong] as Expression, form[wrong] as Parameter]
+  return new SqlError(
+    `expression type mismatch, expected: ${expected}, actual: ${shownType(argument)}`,
+    argument.position,
+  )
+}
+
+/** Arrays are named by their elements here. */
+function wrongOfSome(name: string, args: readonly Expression[], form: readonly Parameter[], wrong: number): SqlError {
   const places = args.flatMap((argument, index) => {
-    const { type, isConstant } = form[index] as Parameter
-    const expected = isConstant ? `${type} constant` : type
+    const { name: type, isConstant } = form[index] as Parameter
+    const expected = isConstant ? `${type} constant` : type.replace('[]', '')
     return index >= wrong && shownType(argument) !== type
       ? [`at #${index + 1} expected: ${expected}, actual: ${shownType(argument)}`]
       : []

@@ -149,26 +149,27 @@ const rounding: ScalarFunction[] = [
   ),
   roundRow('round_up', 'Rounds to places, away from zero.', ['round_up(1.21, 1)', '1.3'], 'up'),
   roundRow('round_down', 'Rounds to places, towards zero.', ['round_down(1.29, 1)', '1.2'], 'down'),
-  ...(['LONG', 'FLOAT', 'DOUBLE'] as const).flatMap((type) => [
+  ...(['INT', 'LONG', 'FLOAT', 'DOUBLE'] as const).flatMap((type) => [
     wholeRow('ceil', type, 'Smallest whole number that is not less.', Math.ceil),
     wholeRow('ceiling', type, 'Smallest whole number that is not less.', Math.ceil),
     wholeRow('floor', type, 'Largest whole number that is not greater.', Math.floor),
   ]),
 ]
 
+/** Of the small integers it is a FLOAT in this dialect. */
 function wholeRow(
   name: string,
-  type: 'LONG' | 'FLOAT' | 'DOUBLE',
+  type: 'INT' | 'LONG' | 'FLOAT' | 'DOUBLE',
   says: string,
   apply: (x: number) => number,
 ): ScalarFunction {
   return {
     name,
     takes: [type],
-    gives: type === 'FLOAT' ? 'FLOAT' : 'DOUBLE',
+    gives: type === 'FLOAT' || type === 'INT' ? 'FLOAT' : 'DOUBLE',
     says,
     example: type === 'DOUBLE' ? [`${name}(-1.2)`, formatDouble(apply(-1.2))] : null,
-    eval: ([x]) => apply(Number(x)),
+    eval: ([x]) => (type === 'INT' ? Math.fround(Number(x)) : apply(Number(x))),
   }
 }
 

@@ -215,21 +215,22 @@ const timeRows: ScalarFunction[] = [
   },
 ]
 
-const unaryRows: ScalarFunction[] = (['INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'] as const).map((type) => ({
-  name: 'negate',
-  takes: [type],
-  gives: 'FIRST',
-  says: 'The number with its sign changed; written as `-x`.',
-  example: null,
-  eval: ([a]) =>
-    typeof a === 'bigint'
-      ? type === 'LONG'
-        ? word(-a)
-        : -a
-      : type === 'INT'
-        ? (0 - (a as number)) | 0
-        : -(a as number),
-}))
+const unaryRows: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'] as const).map(
+  (type) => ({
+    name: 'negate',
+    takes: [type],
+    gives: 'FIRST',
+    says: 'The number with its sign changed; written as `-x`.',
+    example: null,
+    eval: ([a]) => {
+      if (typeof a === 'bigint') return type === 'LONG' ? word(-a) : -a
+      const value = -(a as number)
+      if (type === 'BYTE') return (value << 24) >> 24
+      if (type === 'SHORT') return (value << 16) >> 16
+      return type === 'INT' ? value | 0 : value
+    },
+  }),
+)
 
 function bitRow(name: string, type: 'INT' | 'LONG', apply: (a: bigint, b: bigint) => bigint): ScalarFunction {
   return {

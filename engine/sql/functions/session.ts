@@ -70,7 +70,7 @@ export const sessionFunctions: readonly ScalarFunction[] = [
   {
     name: 'typeOf',
     takes: ['ANY'],
-    gives: 'STRING',
+    gives: ([argument]) => dataType(argument?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING'),
     says: 'Name of the type of an expression.',
     example: ['typeOf(1)', 'INT'],
     seesNull: true,

@@ -37,10 +37,10 @@ function names(list: readonly string[], make: (name: string) => ScalarFunction):
 
 const cases: ScalarFunction[] = [
   ...names(['lower', 'to_lowercase'], (name) =>
-    row(name, ['TEXT'], textOf, 'Lower case.', [`${name}('ABCÉ')`, 'abcé'], ([a]) => text(a).toLowerCase()),
+    row(name, ['TEXT'], 'STRING', 'Lower case.', [`${name}('ABCÉ')`, 'abcé'], ([a]) => text(a).toLowerCase()),
   ),
   ...names(['upper', 'to_uppercase'], (name) =>
-    row(name, ['TEXT'], textOf, 'Upper case.', [`${name}('abc')`, 'ABC'], ([a]) => text(a).toUpperCase()),
+    row(name, ['TEXT'], 'STRING', 'Upper case.', [`${name}('abc')`, 'ABC'], ([a]) => text(a).toUpperCase()),
   ),
   row('initcap', ['TEXT'], textOf, 'First letter of each word in upper case.', ["initcap('ab cd')", 'Ab Cd'], ([a]) =>
     text(a)
@@ -379,7 +379,7 @@ const codes: ScalarFunction[] = [
     textOf,
     'The name in double quotes where SQL needs them.',
     ["quote_ident('a b')", '"a b"'],
-    ([a]) => (/^[a-z_][a-z0-9_]*$/.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
+    ([a]) => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
   ),
   row('chr', ['INT'], 'STRING', 'The character of a code point.', ['chr(97)', 'a'], ([a]) =>
     int(a) > 0 && int(a) <= 0x10ffff ? String.fromCodePoint(int(a)) : null,

@@ -7,7 +7,7 @@ import { floorDivide, microsPerDay, type TimestampUnit, ticksPerDay } from '../.
 import { formatByPattern, parseByPattern } from '../../types/timestamp-pattern.js'
 import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { IntervalValue, Value } from '../../types/value.js'
-import type { CallSite, ScalarFunction } from './function-types.js'
+import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
 
 function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
   return [
@@ -67,6 +67,7 @@ const printing: ScalarFunction[] = [
     gives: 'STRING',
     says: 'Prints a point in time by a pattern.',
     example: ["to_str('2024-03-31T13:45:30Z'::timestamp, 'yyyy-MM-dd HH:mm:ss')", '2024-03-31 13:45:30'],
+    check: checkFormat,
     eval: ([ts, pattern], site) =>
       formatByPattern(
         ts as bigint,
@@ -80,9 +81,14 @@ const printing: ScalarFunction[] = [
     gives: 'STRING',
     says: 'Prints a date by a pattern.',
     example: null,
+    check: checkFormat,
     eval: ([date, pattern]) => formatByPattern((date as bigint) * 1000n, 'TIMESTAMP', String(pattern)),
   },
 ]
+
+function checkFormat([, pattern]: readonly BoundArgument[]): void {
+  if (pattern?.constant === null) throw new SqlError('format must not be null', pattern.position)
+}
 
 // The clock ---------------------------------------------------------------------------------------------------------
 

@@ -70,10 +70,10 @@ export interface Star {
   readonly exclude: readonly Name[]
 }
 
-/** `text` is as written (`1_000L`); `digits` is without underscores, suffix and `0x`, any length, no sign. */
+/** `text` is as written (`1_000L`), of words where it has capitals; `digits` is without underscores, suffix and `0x`, any length, no sign. */
 export type Literal =
-  | { readonly kind: 'null'; readonly position: number }
-  | { readonly kind: 'boolean'; readonly position: number; readonly value: boolean }
+  | { readonly kind: 'null'; readonly position: number; readonly text?: string }
+  | { readonly kind: 'boolean'; readonly position: number; readonly value: boolean; readonly text?: string }
   /** `long`: written with L. */
   | IntegerLiteral
   /** `value` is the nearest double. `single`: suffix f, a FLOAT. Also NaN. */

@@ -72,14 +72,20 @@ function literal(cursor: Cursor, expression: Expression): Expression {
   return expression
 }
 
+/** `TRUE`: columns are named by it. */
+function spelling(cursor: Cursor): { text?: string } {
+  const text = tokenText(cursor)
+  return text === cursor.word ? {} : { text }
+}
+
 function parseWord(cursor: Cursor, missing: string): Expression {
   const { word, start } = cursor
   switch (word) {
     case 'null':
-      return literal(cursor, { kind: 'null', position: start })
+      return literal(cursor, { kind: 'null', position: start, ...spelling(cursor) })
     case 'true':
     case 'false':
-      return literal(cursor, { kind: 'boolean', position: start, value: word === 'true' })
+      return literal(cursor, { kind: 'boolean', position: start, value: word === 'true', ...spelling(cursor) })
     case 'nan':
       return literal(cursor, {
         kind: 'float',
@@ -288,15 +294,15 @@ function parseExists(cursor: Cursor): Expression {
 function parseArrayWord(cursor: Cursor): Expression {
   const next = peekWord(cursor)
   if (next !== '[') return parsePath(cursor)
-  const position = cursor.start
   advance(cursor)
-  return parseArray(cursor, position)
+  return parseArray(cursor)
 }
 
-function parseArray(cursor: Cursor, position: number): Expression {
-  const open = cursor.start
+/** At the bracket, which is its place. */
+function parseArray(cursor: Cursor): Expression {
+  const position = cursor.start
   advance(cursor)
-  const unbalanced = () => new SqlError('unbalanced [', open)
+  const unbalanced = () => new SqlError('unbalanced [', position)
   if (atEnd(cursor)) throw unbalanced()
   const elements = cursor.word === ']' ? [] : parseList(cursor, parseElement)
   if (cursor.word !== ']') throw cursor.kind === 'end' ? unbalanced() : unexpectedToken(cursor)
@@ -308,7 +314,7 @@ function parseArray(cursor: Cursor, position: number): Expression {
 function parseElement(cursor: Cursor): Expression {
   if (cursor.word !== '[') return parseExpression(cursor)
   descend(cursor)
-  const array = parseArray(cursor, cursor.start)
+  const array = parseArray(cursor)
   cursor.depth--
   return array
 }

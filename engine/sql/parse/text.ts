@@ -12,9 +12,9 @@ export function expressionText(expression: Expression): string {
     case 'star':
       return expression.table === null ? '*' : `${expression.table}.*`
     case 'null':
-      return 'null'
+      return expression.text ?? 'null'
     case 'boolean':
-      return String(expression.value)
+      return expression.text ?? String(expression.value)
     case 'integer':
     case 'float':
     case 'decimal':
