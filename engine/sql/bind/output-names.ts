@@ -1,5 +1,5 @@
 // Names of result columns. Explicit names must differ; others get `_2`, `_3` (unnamed expressions and repeated columns)
-// or `1`, `2` (columns of `*`). An expression's name is its normalised text, in double quotes when it holds a dot.
+// or, in a list with `*`, `1`, `2`. An expression's name is its normalised text, in double quotes when it holds a dot.
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression } from '../parse/ast.js'
@@ -21,14 +21,17 @@ export interface NamingRules {
 interface Spelling extends NamingRules {
   /** The statement has what is named as it is written. */
   readonly respelt: boolean
+  /** The list has columns of `*`. */
+  readonly starred: boolean
 }
 
 export function outputNames(items: readonly NamedItem[], rules: NamingRules): string[] {
   const respelt = /::\s*float\b|<>/i.test(rules.sql)
+  const starred = items.some(({ expression }) => expression === null)
   const taken = new Set<string>()
   const counts = new Map<string, number>()
   return items.map((item) => {
-    const name = uniqueName(item, taken, counts, { ...rules, respelt })
+    const name = uniqueName(item, taken, counts, { ...rules, respelt, starred })
     taken.add(name.toLowerCase())
     return name
   })
@@ -37,18 +40,24 @@ export function outputNames(items: readonly NamedItem[], rules: NamingRules): st
 function uniqueName(item: NamedItem, taken: ReadonlySet<string>, counts: Map<string, number>, rules: Spelling): string {
   if (item.alias !== null) {
     if (taken.has(item.alias.name.toLowerCase()))
-      throw new SqlError(`Duplicate column [name=${item.alias.name}]`, item.alias.position)
+      throw new SqlError(`Duplicate column [name=${item.alias.name}]`, aliasStart(item.alias.position, rules.sql))
     return item.alias.name
   }
   const base = item.expression === null ? item.name : writtenName(item.expression, rules)
   if (!taken.has(base.toLowerCase())) return base
   // Where the numbers behind this name have come to.
   const key = base.toLowerCase()
-  for (let count = counts.get(key) ?? (item.expression === null ? 1 : 2); ; count++) {
-    const name = item.expression === null ? `${base}${count}` : `${base}_${count}`
+  for (let count = counts.get(key) ?? (rules.starred ? 1 : 2); ; count++) {
+    const name = rules.starred ? `${base}${count}` : `${base}_${count}`
     counts.set(key, count + 1)
     if (!taken.has(name.toLowerCase())) return name
   }
+}
+
+/** The word AS belongs to it. */
+function aliasStart(position: number, sql: string): number {
+  const word = /\bas\s+$/i.exec(sql.slice(0, position))
+  return word === null ? position : word.index
 }
 
 /** Of an expression without alias. */

@@ -78,6 +78,8 @@ export function limitRange(limit: ast.Limit, context: BindContext): readonly [nu
 
 /** One number counts from the start, or from the end when negative; two are a range; OFFSET moves the first. */
 function limitBounds(low: number | null, high: number | null, offset: number | null): readonly [number, number | null] {
+  // Numbers from the same end may stand in either order.
+  if (high !== null && low !== null && low > high && low < 0 === high < 0) return [high, low]
   if (high !== null) return [low ?? 0, high]
   if (offset !== null) return [offset, low === null ? null : offset + low]
   if (low === null) return [0, null]

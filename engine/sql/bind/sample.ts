@@ -144,6 +144,8 @@ function bindFills(fill: readonly ast.FillItem[], list: SelectList, scope: Expre
   if (first === undefined) return aggregates.map(() => ({ kind: 'none' }))
   const items = aggregateItems(list)
   const single = fill.length === 1 && (first.kind !== 'value' || items.length === 1)
+  const none = single ? undefined : fill.find(({ kind }) => kind === 'none')
+  if (none !== undefined) throw new SqlError('invalid fill value: none', none.position)
   if (!single && fill.length < items.length) throw new SqlError('not enough fill values', first.position)
   return aggregates.map((aggregate, index) => {
     const item = items.findIndex((marks) => marks.includes(index))
@@ -168,6 +170,9 @@ function bindFill(fill: ast.FillItem, { type }: AggregateCall, scope: Expression
   if (fill.kind !== 'value') return { kind: fill.kind }
   const value = bindExpression(fill.value, { ...scope, columns: [], aggregates: null, windows: null })
   if (isUntypedNull(value)) return { kind: 'null' }
+  const isFraction = isConstant(value) && typeof value.value === 'number' && !Number.isInteger(value.value)
+  if (isFraction && (type.name === 'LONG' || type.name === 'INT'))
+    throw new SqlError(`invalid fill value: ${value.value}`, fill.position)
   const converted = convertTo(value, type)
   if (!isConstant(converted)) throw new SqlError('a constant fill value is expected', fill.position)
   return { kind: 'constant', value: converted.value }

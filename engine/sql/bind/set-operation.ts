@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType, sameType } from '../../types/column-types.js'
-import { nullOf } from '../functions/convert.js'
+import { isTime, nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { type BindContext, nested } from './bind-context.js'
@@ -15,12 +15,31 @@ import { castTo, constantOf, convertTo, unify, unionType } from './types.js'
 export function bindSetOperation(written: ast.SetOperation, context: BindContext): Relation {
   const chain = unionChain(written)
   if (chain !== null) return bindUnions(written, chain.first, chain.more, context)
-  const { operation, all, left, right, position } = written
+  const { operation, all, left, right } = written
   const [a, b] = [bindBody(left, context).plan, bindBody(right, context).plan]
-  if (a.columns.length !== b.columns.length) throw new SqlError('queries have different number of columns', position)
+  checkBranches(a, b, left.position, right.position)
   const columns = unitedColumns(a, b, operation === 'union')
   const [first, second] = [castColumns(a, columns), castColumns(b, columns)]
   return plainRelation({ kind: 'set', columns, operation, all, left: first, right: second })
+}
+
+/** As many columns on both sides; a point in time is no number. */
+function checkBranches(left: Plan, right: Plan, leftPosition: number, rightPosition: number): void {
+  if (left.columns.length !== right.columns.length)
+    throw new SqlError('queries have different number of columns', rightPosition)
+  for (const [index, a] of left.columns.entries()) {
+    const b = right.columns[index] as PlanColumn
+    if (isTime(a.type) && isWhole(b.type)) throw timeExpected(b, a, rightPosition)
+    if (isTime(b.type) && isWhole(a.type)) throw timeExpected(a, b, leftPosition)
+  }
+}
+
+function isWhole({ name }: PlanColumn['type']): boolean {
+  return name === 'INT' || name === 'LONG'
+}
+
+function timeExpected({ name, type }: PlanColumn, wanted: PlanColumn, position: number): SqlError {
+  return new SqlError(`unsupported cast [column=${name}, from=${type.name}, to=${wanted.type.name}]`, position)
 }
 
 type Branch = Pick<ast.SetOperation, 'right' | 'position'>
@@ -42,8 +61,7 @@ function bindUnions({ all }: ast.SetOperation, first: ast.QueryBody, more: Branc
   let united: Plan = plans[0] as Plan
   for (const { right, position } of more) {
     const plan = nested(context, position, () => bindBody(right, context).plan)
-    if (plan.columns.length !== united.columns.length)
-      throw new SqlError('queries have different number of columns', position)
+    checkBranches(united, plan, first.position, right.position)
     const columns = unitedColumns(united, plan, true)
     const isKnown = united.columns.every(({ type }, index) => sameType(type, columns[index]?.type ?? type))
     if (!isKnown) plans.forEach((before, index) => plans.splice(index, 1, castColumns(before, columns)))

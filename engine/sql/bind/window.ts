@@ -102,10 +102,16 @@ function rankFunction(
 ): Pick<WindowCall, 'name' | 'args' | 'type'> {
   const args = call.args.map((argument) => bindExpression(argument, scope))
   const [fewest, most] = argumentCounts[name] ?? [0, 0]
+  const surplus = args[most]
+  if (surplus !== undefined && (name === 'lag' || name === 'lead'))
+    throw new SqlError('too many arguments', surplus.position)
   if (args.length < fewest || args.length > most) throw noMatch(call.name, args, call.position)
   if (name === 'percent_rank' || name === 'cume_dist') return { name, args, type: dataType('DOUBLE') }
   const [value, offset, fallback] = args
   if (value === undefined || name === 'ntile') return { name, args, type: dataType('LONG') }
+  const steps = offset !== undefined && isConstant(offset) ? offset.value : 1
+  if (steps === null || Number(steps) < 0)
+    throw new SqlError('offset must be a positive integer', offset?.position ?? call.position)
   const type = widened(value.type)
   const rest = [
     offset === undefined ? null : convertTo(offset, dataType('LONG')),
@@ -164,7 +170,7 @@ function boundValue(
   scope: ExpressionScope,
 ): bigint {
   const count = value === null ? null : bindExpression(value, scope)
-  if (count !== null && isConstant(count) && Number.isNaN(Number(count.value)))
+  if (count !== null && isConstant(count) && !Number.isInteger(Number(count.value)))
     throw new SqlError('integer expression expected', count.position)
   const number = count !== null && isConstant(count) ? BigInt(Math.trunc(Number(count.value))) : null
   if (number === null || number < 0n) throw new SqlError('frame bound must be a positive number', position)

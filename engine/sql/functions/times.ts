@@ -239,7 +239,9 @@ export function parseOffset(text: string): bigint | null {
   const match = /^([+-]?)(\d{1,2}):(\d{2})$/.exec(text.trim())
   if (match === null) return null
   const minutes = Number(match[2]) * 60 + Number(match[3])
-  return Number(match[3]) > 59 ? null : BigInt(match[1] === '-' ? -minutes : minutes) * 60_000_000n
+  return Number(match[2]) > 23 || Number(match[3]) > 59
+    ? null
+    : BigInt(match[1] === '-' ? -minutes : minutes) * 60_000_000n
 }
 
 // Arithmetic --------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ export function parseSampleBy(cursor: Cursor): SampleBy {
   const from = take(cursor, 'from') ? parseExpression(cursor) : null
   const to = take(cursor, 'to') ? parseExpression(cursor) : null
   const fill = cursor.word === 'fill' ? parseFill(cursor) : []
-  const align = take(cursor, 'align') ? parseAlign(cursor) : null
+  const align = take(cursor, 'align') ? parseAlign(cursor, from !== null || to !== null) : null
   return { position, interval, from, to, fill, align }
 }
 
@@ -46,11 +46,12 @@ function parseFillItem(cursor: Cursor): FillItem {
   return { kind: 'value', position, value: parseExpression(cursor, 0, fillExpected) }
 }
 
-function parseAlign(cursor: Cursor): SampleAlign {
+function parseAlign(cursor: Cursor, ranged: boolean): SampleAlign {
   demand(cursor, 'to')
   const position = cursor.start
   if (take(cursor, 'first')) {
     demand(cursor, 'observation')
+    if (ranged) throw new SqlError('ALIGN TO FIRST OBSERVATION is incompatible with FROM-TO', cursor.previousEnd)
     return { kind: 'first observation', position }
   }
   demand(cursor, 'calendar', "'calendar' or 'first observation' expected")

@@ -200,6 +200,7 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   const source = parseTableSource(cursor)
   let on: Expression | null = null
   let using: readonly Name[] = []
+  if (kind === 'cross' && cursor.word === 'on') throw new SqlError('Cross joins cannot have join clauses', cursor.start)
   if (cursor.word === 'using') {
     advance(cursor)
     using = parseNamesInParentheses(cursor)

@@ -48,9 +48,8 @@ function parseBaseWindow(cursor: Cursor): Name | null {
 }
 
 function parsePartitionBy(cursor: Cursor): Expression[] {
-  const position = cursor.start
   advance(cursor)
-  if (!take(cursor, 'by')) throw new SqlError("'by' expected after 'partition'", position)
+  if (!take(cursor, 'by')) throw new SqlError("'by' expected after 'partition'", cursor.start)
   return parseList(cursor, (inner) => parseExpression(inner, 0, 'column name expected'))
 }
 
@@ -79,6 +78,10 @@ function parseFrame(cursor: Cursor): WindowFrame {
     return { position, mode, start: { ...here, kind: 'unbounded preceding' }, end: here, exclude: null }
   const between = take(cursor, 'between')
   const start = parseFrameBound(cursor)
+  if (!between && start.kind === 'following') {
+    const message = 'single-bound frame specification requires PRECEDING, use BETWEEN for FOLLOWING'
+    throw new SqlError(message, cursor.previousEnd - 'following'.length)
+  }
   if (start.kind === 'unbounded following') {
     throw new SqlError(
       'frame start cannot be UNBOUNDED FOLLOWING, use UNBOUNDED PRECEDING',
@@ -90,7 +93,8 @@ function parseFrame(cursor: Cursor): WindowFrame {
   if (end.kind === 'unbounded preceding') {
     throw new SqlError('frame end cannot be UNBOUNDED PRECEDING, use UNBOUNDED FOLLOWING', end.position)
   }
-  if (between && frameOrder[start.kind] > frameOrder[end.kind]) throw frameError(start, end)
+  if (between && frameOrder[start.kind] > frameOrder[end.kind])
+    throw frameError(start, cursor.previousEnd - 'preceding'.length)
   return { position, mode, start, end, exclude: take(cursor, 'exclude') ? parseExclude(cursor) : null }
 }
 
@@ -103,12 +107,12 @@ const frameOrder: Record<FrameBound['kind'], number> = {
   'unbounded following': 2,
 }
 
-function frameError(start: FrameBound, end: FrameBound): SqlError {
+function frameError(start: FrameBound, position: number): SqlError {
   const message =
     start.kind === 'following'
       ? 'frame starting from FOLLOWING must end with FOLLOWING'
       : 'frame starting from CURRENT ROW must end with CURRENT ROW or FOLLOWING'
-  return new SqlError(message, end.position)
+  return new SqlError(message, position)
 }
 
 function parseExclude(cursor: Cursor): NonNullable<WindowFrame['exclude']> {
