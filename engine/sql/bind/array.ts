@@ -17,11 +17,28 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
   if (elements.length === 0)
     return constantOf({ shape: [0], data: new Float64Array(0) }, dataType('ARRAY', 1), position)
   const bound = elements.map((element) => bindExpression(element, scope))
+  checkElements(elements, bound)
   if (bound.some(({ type }) => type.name === 'ARRAY')) return scalarCall('array', bound, position, scope.context)
   if (bound.some((element) => isText(element.type) && !isUntypedNull(element)))
     return bindTextList(bound, position, scope)
   const numbers = bound.map((element) => convertTo(element, dataType('DOUBLE')))
   return scalarCall('array', numbers, position, scope.context)
+}
+
+/** Arrays of one shape, or none at all. */
+function checkElements(elements: readonly ast.Expression[], bound: readonly Expression[]): void {
+  const [first] = bound
+  for (const [index, element] of bound.entries()) {
+    if ((element.type.name === 'ARRAY') !== (first?.type.name === 'ARRAY'))
+      throw new SqlError('mixed array and non-array elements', element.position)
+    if (shapeOf(elements[index]) !== shapeOf(elements[0]))
+      throw new SqlError("array shapes don't match", element.position)
+  }
+}
+
+/** As it is written: `[[1, 2], [3, 4]]` has `2,2`. */
+function shapeOf(element: ast.Expression | undefined): string {
+  return element?.kind === 'array' ? `${element.elements.length},${shapeOf(element.elements[0])}` : ''
 }
 
 function bindTextList(elements: readonly Expression[], position: number, { context }: ExpressionScope): Expression {

@@ -3,8 +3,9 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, intKinds, listKinds, sameType } from '../../types/column-types.js'
 import { parseGeohash, parseIpv4, parseUuid } from '../../types/text.js'
+import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
-import { castValue, isText, isTime } from '../functions/convert.js'
+import { castValue, displayText, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { asShown, castToNamed, namedKind } from './catalog-calls.js'
@@ -30,7 +31,10 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
       expression.position,
     )
   }
+  if (isConstant(value) && value.value !== null && type.name === 'DECIMAL') checkDecimal(value, value.value, type)
   learnType(value, type)
+  if (type.name === 'BOOLEAN' && isConstant(value) && value.value === '1')
+    return constantOf(true, type, expression.position)
   if (isConstant(value)) return constantOf(castValue(value.value, value.type, type), type, expression.position)
   return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
 }
@@ -62,11 +66,27 @@ function castType({ type, position }: ast.CastExpression, sql: string): DataType
   return found
 }
 
+/** What has no place in the digits of the type is an error, not NULL. */
+function checkDecimal({ type: from, position }: Expression, value: Exclude<Value, null>, to: DataType): void {
+  if (from.name === 'DOUBLE') {
+    const fraction = /^-?\d*\.(\d+)$/.exec(String(value))?.[1] ?? ''
+    if (fraction.length > to.b)
+      throw new SqlError(
+        `decimal '${value}' has ${fraction.length} decimal places but scale is limited to ${to.b}`,
+        position,
+      )
+  }
+  if (castValue(value, from, to) !== null) return
+  const [shown, name] = isText(from) ? [`\`${value}\``, 'STRING'] : [displayText(value, from), typeName(from)]
+  throw new SqlError(`inconvertible value: ${shown} [${name} -> DECIMAL(${to.a},${to.b})]`, position)
+}
+
 /** Literals of one character convert or are an error; so do UUIDs. */
 function checkTextCast(text: string, value: Expression, type: DataType): void {
+  if (text === '') return
   if (type.name === 'UUID' && parseUuid(text) === null) throw new SqlError('invalid UUID constant', value.position)
   if (type.name === 'IPv4' && parseIpv4(text) === null) throw new SqlError('invalid IPv4 constant', value.position)
-  if (type.name === 'GEOHASH' && text !== '' && parseGeohash(text, type.a) === null)
+  if (type.name === 'GEOHASH' && parseGeohash(text, type.a) === null)
     throw new SqlError('invalid GEOHASH', value.position)
   if (type.name === 'INTERVAL' && shiftsOf(text) !== null)
     throw new SqlError('a span of time can only be added to a timestamp or subtracted from one', value.position)

@@ -315,6 +315,8 @@ function bindCase({ operand, branches, otherwise, position }: ast.CaseExpression
   const conditions = branches.map(({ when }) => {
     const condition = bindExpression(when, scope)
     if (subject !== null) return bindComparison('=', subject, condition, when.position, scope.context)
+    if (isUntypedNull(condition) && when.kind === 'null')
+      throw new SqlError('BOOLEAN expected, found NULL', when.position)
     return booleanOperand(condition)
   })
   const values = branches.map(({ result }) => bindExpression(result, scope))

@@ -45,7 +45,7 @@ function bindInteger({ digits, long, text, position }: IntegerLiteral): Expressi
 
 function bindDecimal(digits: string, position: number): Expression {
   const [whole = '', fraction = ''] = digits.split('.')
-  const precision = Math.max(1, whole.replace(/^0+/, '').length + fraction.length)
+  const precision = Math.max(1, whole.replace(/^0+(?=\d)/, '').length + fraction.length)
   const value = parseDecimal(digits, 76, Math.min(76, fraction.length))
   if (value === null || precision > 76) throw new SqlError(`invalid constant: ${digits}m`, position)
   return constantOf(value, dataType('DECIMAL', precision, fraction.length), position)

@@ -116,11 +116,12 @@ function roomySum(type: DataType | undefined): DataType {
 }
 
 const sums: AggregateFunction[] = [
+  // NULL alone sums up to the first of them.
+  sumRow('DOUBLE', 'DOUBLE', plainSum, false),
   sumRow('SHORT', 'LONG', integerSum, false),
   sumRow('INT', 'LONG', integerSum, false),
   sumRow('LONG', 'LONG', integerSum, true),
   sumRow('FLOAT', 'FLOAT', plainSum, false),
-  sumRow('DOUBLE', 'DOUBLE', plainSum, false),
   sumRow('LONG256', 'LONG256', integerSum, false),
   sumRow('DECIMAL', ([first]) => roomySum(first?.type), integerSum, false),
   ...['ksum', 'nsum'].map(

@@ -98,7 +98,14 @@ function orderedElements(data: Float64Array, descending: boolean, nullsFirst: bo
 }
 
 const maps: ScalarFunction[] = [
-  mapRow('array_cum_sum', 'Running sum.', ['array_cum_sum(ARRAY[1.0, 2.0])', '[1.0,3.0]'], cumulative),
+  {
+    name: 'array_cum_sum',
+    takes: ['ARRAY'],
+    gives: () => dataType('ARRAY', 1),
+    says: 'Running sum over all elements, in one dimension.',
+    example: ['array_cum_sum(ARRAY[1.0, 2.0])', '[1.0,3.0]'],
+    eval: ([a]) => ({ shape: [array(a).data.length], data: cumulative(array(a).data) }),
+  },
   mapRow('array_reverse', 'Elements from last to first.', ['array_reverse(ARRAY[1.0, 2.0])', '[2.0,1.0]'], (data) =>
     data.slice().reverse(),
   ),
@@ -326,6 +333,11 @@ const algebra: ScalarFunction[] = [
     gives: 'DOUBLE',
     says: 'Sum of the products of elements.',
     example: ['dot_product(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])', '11.0'],
+    check: ([left, right]) => {
+      const [a, b] = [left?.constant, right?.constant].map((value) => (value ? `[${array(value).shape.join()}]` : ''))
+      if (a !== b && a !== '' && b !== '')
+        throw new SqlError(`arrays have different shapes [leftShape=${a}, rightShape=${b}]`, left?.position ?? 0)
+    },
     eval: ([a, b]) => sum(Array.from(array(a).data, (value, index) => value * (array(b).data[index] ?? Number.NaN))),
   },
   ...(

@@ -149,7 +149,7 @@ const rounding: ScalarFunction[] = [
   ),
   roundRow('round_up', 'Rounds to places, away from zero.', ['round_up(1.21, 1)', '1.3'], 'up'),
   roundRow('round_down', 'Rounds to places, towards zero.', ['round_down(1.29, 1)', '1.2'], 'down'),
-  ...(['INT', 'LONG', 'FLOAT', 'DOUBLE'] as const).flatMap((type) => [
+  ...(['DOUBLE', 'INT', 'LONG', 'FLOAT'] as const).flatMap((type) => [
     wholeRow('ceil', type, 'Smallest whole number that is not less.', Math.ceil),
     wholeRow('ceiling', type, 'Smallest whole number that is not less.', Math.ceil),
     wholeRow('floor', type, 'Largest whole number that is not greater.', Math.floor),

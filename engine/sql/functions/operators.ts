@@ -105,12 +105,15 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
   ]
 }
 
-/** Result type of exact arithmetic: as many digits as the operation can need, up to 76. */
+const decimalDigitsMax = 76
+
+/** Result type of exact arithmetic: as many digits as there are for products and quotients, else what a sum can need. */
 function decimalResult(name: string, [left, right]: readonly BoundArgument[]): DataType {
   const [a, b] = [digitsOf(left), digitsOf(right)]
   const scale = name === '*' ? a.b + b.b : Math.max(a.b, b.b)
-  const whole = name === '*' ? a.a - a.b + b.a - b.b : Math.max(a.a - a.b, b.a - b.b) + 1
-  return dataType('DECIMAL', Math.min(76, whole + scale), Math.min(76, scale))
+  if (name === '*' || name === '/') return dataType('DECIMAL', decimalDigitsMax, Math.min(decimalDigitsMax, scale))
+  const whole = Math.max(a.a - a.b, b.a - b.b) + 1
+  return dataType('DECIMAL', Math.min(decimalDigitsMax, whole + scale), Math.min(decimalDigitsMax, scale))
 }
 
 /** A LONG has 19 digits. */

@@ -114,7 +114,7 @@ function randomChar(random: Random): string {
 }
 
 function lengthWithin(random: Random, low: number, high: number): number {
-  if (low < 0 || low > high || high > valueBytesMax) throw new SqlError('invalid range of lengths', 0)
+  if (low < 0 || low > high || high > valueBytesMax) throw new SqlError('invalid range', 0)
   return low + (high > low ? random.nextPositiveInt() % (high - low + 1) : 0)
 }
 

@@ -168,7 +168,7 @@ const rounding: ScalarFunction[] = [
     says: 'Start of the unit that holds the point in time: hour, day, week, month, quarter, year, decade, century, ...',
     example: [`date_trunc('month', ${sample})`, '2024-03-01T00:00:00.000000Z'],
     check: (args) => {
-      const text = constantText(args[0])
+      const text = args[0]?.constant === null ? 'null' : constantText(args[0])
       if (text !== undefined && dateTrunc(text.toLowerCase(), 0n, 'TIMESTAMP') === null) {
         throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
       }
@@ -253,7 +253,10 @@ const arithmetic: ScalarFunction[] = [
     gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
     says: 'Adds so many units (n u T s m h d w M y).',
     example: [`dateadd('M', 1, ${sample})`, '2024-04-30T13:45:30.123456Z'],
-    check: (args) => checkUnit(args[0]),
+    check: ([unit, stride]) => {
+      checkUnit(unit)
+      if (stride?.constant === null) throw new SqlError('`null` is not a valid stride', stride.position)
+    },
     eval: ([letter, count, ts], site) => {
       const unit = unitLetter(String(letter))
       return isTimeUnit(unit) ? addUnits(ts as bigint, unit, count as number, unitOf(site, 2)) : null

@@ -33,7 +33,11 @@ export function parseTypeName(cursor: Cursor, message = 'column type expected'):
 /** The bits of `8c` or `40b` are checked here; a wrong number is reported at the parenthesis. */
 function parseGeohash(cursor: Cursor, position: number, text: string): TypeName {
   const open = cursor.start
-  demand(cursor, '(')
+  if (cursor.word !== '(') {
+    // The place of the type.
+    throw new SqlError("invalid GEOHASH size, must be number followed by 'C' or 'B' character", position)
+  }
+  advance(cursor)
   const match = /^(\d{1,9})([cb])$/i.exec(tokenText(cursor))
   if (match === null) {
     const units = "invalid GEOHASH size units, must be 'c', 'C' for chars, or 'b', 'B' for bits"
