@@ -115,15 +115,19 @@ function formProblem(
     (argument, index) => distance(resolved(argument), (form[index] as Parameter).type) === null,
   )
   if (wrong < 0) return null
-  return form.length === 2 ? wrongOfTwo(args, form, wrong) : wrongOfSome(name, args, form, wrong)
+  return form.length === 2 ? wrongOfTwo(args, form) : wrongOfSome(name, args, form, wrong)
 }
 
-function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[], wrong: number): SqlError {
-  const [argument, { name: expected }] = [args[wrong] as Expression, form[wrong] as Parameter]
-  return new SqlError(
-    `expression type mismatch, expected: ${expected}, actual: ${shownType(argument)}`,
-    argument.position,
-  )
+/** The first that is not exactly what is taken is named, even where another one is what does not convert. */
+function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[]): SqlError {
+  const index = args.findIndex((argument, at) => {
+    const { name, isConstant } = form[at] as Parameter
+    return shownType(argument) !== name || (isConstant && argument.kind !== 'constant')
+  })
+  const [argument, { name }] = [args[index] as Expression, form[index] as Parameter]
+  const actual = shownType(argument)
+  const expected = actual === name ? `${name} constant` : name
+  return new SqlError(`expression type mismatch, expected: ${expected}, actual: ${actual}`, argument.position)
 }
 
 /** Arrays are named by their elements here. */
