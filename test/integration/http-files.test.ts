@@ -138,6 +138,27 @@ describe('exports', () => {
   })
 })
 
+describe('parameters of an import', () => {
+  const data = 'a,b\n1,x\n2,y\n'
+
+  test.each([
+    [{ maxUncommittedRows: 'x' }, 'invalid maxUncommittedRows, must be an int'],
+    [{ o3MaxLag: '5s' }, 'invalid o3MaxLag value, must be a long'],
+    [{ create: 'false' }, 'table does not exist [table=nowhere] and create param was set to false.'],
+  ])('%j is refused', async (parameters, status) => {
+    const answer = await imported(data, { name: 'nowhere', ...parameters })
+    expect(answer).toMatchObject({ status: 400, body: { status } })
+  })
+
+  test('letters are CHAR, other signs texts, NaN and Infinity numbers', async () => {
+    const text = 'c,s,t,d\nx,-,é,NaN\ny,+,☃,-Infinity\n'
+    const { body } = await imported(text, { name: 'signs', fmt: 'JSON', forceHeader: 'true' })
+    expect(body).toMatchObject({
+      columns: [{ type: 'CHAR' }, { type: 'VARCHAR' }, { type: 'VARCHAR' }, { type: 'DOUBLE' }],
+    })
+  })
+})
+
 describe('Parquet', () => {
   const sql = `select x, x % 7 = 0 b, case when x % 5 = 0 then null else x * 0.5 end d, cast(x % 100 as symbol) sy,
     concat('text ', x % 3000) t, cast(x as int) i, cast(x * 1000000 as timestamp) ts from long_sequence(20000)`

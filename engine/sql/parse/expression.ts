@@ -11,7 +11,7 @@ import { demand, parseList, take, tooFew, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
 import { containmentPower, equalityPower, powers, zonePower } from './powers.js'
 import { parseQuery, startsQuery } from './query.js'
-import { parseTypeName } from './type-name.js'
+import { parseCastType, parseTypeName } from './type-name.js'
 
 /** An expression whose operators all bind tighter than `power`. `missing` is the message when there is none at all. */
 export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression expected'): Expression {
@@ -73,7 +73,7 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
     case '::':
       link(cursor)
       if (endsExpression(cursor)) throw tooFew('::', 1, 2, position)
-      return { kind: 'cast', position, operand: left, type: doubleForFloat(parseTypeName(cursor, 'type expected')) }
+      return { kind: 'cast', position, operand: left, type: doubleForFloat(parseCastType(cursor, 'type expected')) }
     case '[':
       return parseSubscript(cursor, left, position)
     case 'collate':

@@ -17,7 +17,7 @@ import {
 import { geohashLiteral, numberLiteral } from './literal.js'
 import { notPower, signPower } from './powers.js'
 import { continueQuery, continuesQuery, parseQuery, startsQuery } from './query.js'
-import { parseTypeName } from './type-name.js'
+import { parseCastType } from './type-name.js'
 
 /** Words that end an expression wherever one is expected; quoted they are names. */
 const reserved: ReadonlySet<string> = new Set([
@@ -333,7 +333,7 @@ export function parseCast(cursor: Cursor): Expression {
   if (!take(cursor, 'as'))
     throw new SqlError(cursor.word === ')' || cursor.word === ',' ? "'as' missing" : 'dangling literal', cursor.start)
   if (cursor.word === ')') throw tooFew('cast', 1, 2, position)
-  const type = parseTypeName(cursor, 'type expected')
+  const type = parseCastType(cursor, 'type expected')
   if (cursor.word === ',') throw new SqlError("',' is not expected here", cursor.start)
   closeParenthesis(cursor, open)
   return { kind: 'cast', position, operand, type }

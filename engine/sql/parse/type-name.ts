@@ -4,8 +4,15 @@
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax } from '../../base/limits.js'
 import type { TypeName } from './ast.js'
-import { advance, at, type Cursor, moveTo, tokenText } from './cursor.js'
+import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import { demand, parseName, parseWholeNumber, take } from './expect.js'
+
+/** What a value is cast to; a GEOHASH without a size is reported at its name. */
+export function parseCastType(cursor: Cursor, message?: string): TypeName {
+  if (cursor.word === 'geohash' && peekWord(cursor) !== '(')
+    throw new SqlError("invalid GEOHASH size, must be number followed by 'C' or 'B' character", cursor.start)
+  return parseTypeName(cursor, message)
+}
 
 export function parseTypeName(cursor: Cursor, message = 'column type expected'): TypeName {
   const position = cursor.start
@@ -33,11 +40,7 @@ export function parseTypeName(cursor: Cursor, message = 'column type expected'):
 /** The bits of `8c` or `40b` are checked here; a wrong number is reported at the parenthesis. */
 function parseGeohash(cursor: Cursor, position: number, text: string): TypeName {
   const open = cursor.start
-  if (cursor.word !== '(') {
-    // The place of the type.
-    throw new SqlError("invalid GEOHASH size, must be number followed by 'C' or 'B' character", position)
-  }
-  advance(cursor)
+  demand(cursor, '(')
   const match = /^(\d{1,9})([cb])$/i.exec(tokenText(cursor))
   if (match === null) {
     const units = "invalid GEOHASH size units, must be 'c', 'C' for chars, or 'b', 'B' for bits"

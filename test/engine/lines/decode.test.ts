@@ -16,6 +16,7 @@ const values: readonly (readonly [string, unknown])[] = [
   ...(['F', 'f', 'false', 'False', 'FALSE'].map((word) => [word, 0]) as [string, unknown][]),
   ['123i', 123n],
   ['007i', 7n],
+  ['-1_000_000i', -1_000_000n],
   ['-9223372036854775808i', -(2n ** 63n)],
   ['9223372036854775807i', 2n ** 63n - 1n],
   ['1.5', 1.5],
@@ -46,6 +47,10 @@ const invalid = (value: string, shown = value): readonly [string, string] => [
 const long = 'x'.repeat(128)
 const errors: readonly (readonly [string, string])[] = [
   invalid('12ai'),
+  invalid('1__0i'),
+  invalid('_1i'),
+  invalid('1_i'),
+  invalid('1_0.5'),
   invalid('inf'),
   invalid('1.2.3'),
   invalid('+5i'),
@@ -67,6 +72,8 @@ const errors: readonly (readonly [string, string])[] = [
   ['t v=1i -1\n', 'table: t, timestamp: -1; designated timestamp before 1970-01-01 is not allowed'],
   [`t v ${ts}\n`, 'Could not parse entire line. Field value is missing: v'],
   [`t,sym v=1i ${ts}\n`, 'Could not parse entire line. Symbol value is missing: sym'],
+  [`t,s=a,,u=b v=1i ${ts}\n`, 'Could not parse entire line. Symbol value is missing: '],
+  ['t,\n', 'No fields were provided'],
   [`t v=1i,,x=2i ${ts}\n`, 'Could not parse entire line. Field value is missing: v'],
   [`t\\,c,s\\,y=a\\,b f\\=1=1i ${ts}\n`, 'table: t,c; invalid table name'],
   [`t/slash v=1i ${ts}\n`, 'INVALID_TABLE_NAME'],
@@ -142,6 +149,15 @@ describe.each(paths)('%s path', (path) => {
       { s: 'c', v: -(2n ** 63n), timestamp: micros },
       { s: null, v: 2n, timestamp: 1_000_000n },
     ])
+  })
+
+  test('a comma may stand behind the last tag and the last field', () => {
+    const harness = lineHarness(path)
+    const row = { s: 'a', v: 1n, timestamp: micros }
+    const text = `t,s=a v=1i ${ts}\nt,s=a, v=1i ${ts}\nt,s=a v=1i, ${ts}\nt,s=a, v=1i, ${ts}\nu, v=1i ${ts}\n`
+    const { error, tables } = harness.decode(text)
+    expect(error).toBe(null)
+    expect(tables).toEqual({ t: [row, row, row, row], u: [{ v: 1n, timestamp: micros }] })
   })
 
   test('of duplicate names the first wins, names match without case, empty symbols are empty', () => {
