@@ -14,7 +14,7 @@ import type { Bucket, Buckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import type { DenseFragment, DenseQuery, Grouping } from './dense-query.js'
 import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
-import { FragmentColumns, type GroupStretch } from './fragment-columns.js'
+import { type FillStretches, FragmentColumns, type GroupStretch } from './fragment-columns.js'
 import { type BucketKey, bucketCount, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
 import { FragmentInputs } from './fragments.js'
 import type { Piece, Run } from './pieces.js'
@@ -57,8 +57,8 @@ export interface FragmentRun {
   step(): 'working' | 'waiting' | 'done'
   /** By bucket. */
   slots(): Iterable<FragmentSlot>
-  /** The same as columns; `timed`: the first one is the start of the bucket. */
-  columns(columns: readonly PlanColumn[], timed: boolean): FragmentColumns
+  /** The same as columns; `timed`: the first one is the start of the bucket. Without keys they may be filled. */
+  columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillStretches): FragmentColumns
   /** Values of the keys of a group, in their order; that of a bucket is its start. */
   keysOf(group: number, bucket: Bucket | null): readonly Value[]
   /** All groups that had rows, in order of their first rows. */
@@ -219,8 +219,16 @@ class DenseAggregation implements FragmentRun {
     }
   }
 
-  columns(columns: readonly PlanColumn[], timed: boolean): FragmentColumns {
-    return new FragmentColumns(this.#context, columns, this.#query, timed, this.#stretches())
+  columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillStretches): FragmentColumns {
+    const stretches = fill === undefined ? this.#stretches() : fill(this.#stretches(), this.#blank())
+    return new FragmentColumns(this.#context, columns, this.#query, timed, stretches)
+  }
+
+  #blank(): GroupStretch {
+    const { fragment } = this.#query
+    const total = this.#context.space.keep(fragment.stateBytes(1))
+    fragment.init(total, 1)
+    return { bucket: null, total, groups: [0] }
   }
 
   *#stretches(): Generator<GroupStretch> {

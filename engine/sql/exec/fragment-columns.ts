@@ -23,6 +23,9 @@ export interface GroupStretch {
   readonly groups: readonly number[]
 }
 
+/** What else is shown between and around the stretches of buckets that had rows; `blank`: a group of no rows. */
+export type FillStretches = (stretches: Iterable<GroupStretch>, blank: GroupStretch) => Iterable<GroupStretch>
+
 /** Rows of a batch: where each one's record lies, its group's number, and its bucket. */
 interface ResultRows {
   readonly records: Uint32Array

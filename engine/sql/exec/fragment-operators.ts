@@ -7,9 +7,9 @@ import type { Plan, PlanColumn } from '../plan/plan.js'
 import { type Buckets, createBuckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { type FragmentQuery, type FragmentRun, fragmentRun, fragmentWorker } from './fragment-aggregate.js'
-import type { FragmentColumns } from './fragment-columns.js'
+import type { FillStretches, FragmentColumns } from './fragment-columns.js'
 import { valuesOperator } from './rows-of-values.js'
-import { filledRows } from './sample-fill.js'
+import { filledRows, filledStretches, repeatsResults } from './sample-fill.js'
 import type { ScanShape } from './scan-slices.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 import type { Operator } from './vector.js'
@@ -60,16 +60,25 @@ export function sampleFragmentOperator(
   if (run === undefined) return undefined
   const filling = plan.fills.some(({ kind }) => kind !== 'none')
   if (!filling) return columnsOperator(run, plan.columns, true)
+  if (repeatsResults(plan)) {
+    const fill: FillStretches = (stretches, blank) => filledStretches(plan, query.buckets, stretches, blank)
+    return columnsOperator(run, plan.columns, true, fill)
+  }
   return resultOperator(context, plan.columns, run, () => filledSampleRows(plan, run, query.buckets))
 }
 
-function columnsOperator(run: FragmentRun, columns: readonly PlanColumn[], timed: boolean): Operator {
+function columnsOperator(
+  run: FragmentRun,
+  columns: readonly PlanColumn[],
+  timed: boolean,
+  fill?: FillStretches,
+): Operator {
   let results: FragmentColumns | null = null
   return {
     pull: () => {
       if (results !== null) return results.batch()
       const outcome = run.step()
-      if (outcome === 'done') results = run.columns(columns, timed)
+      if (outcome === 'done') results = run.columns(columns, timed, fill)
       return outcome === 'waiting' ? 'waiting' : 'working'
     },
   }

@@ -6,6 +6,7 @@ import type { Value } from '../../types/value.js'
 import { nullOf } from '../functions/convert.js'
 import type { Fill } from '../plan/plan.js'
 import type { Bucket, Buckets, SamplePlan } from './buckets.js'
+import type { GroupStretch } from './fragment-columns.js'
 
 export interface FilledGroups {
   readonly buckets: Buckets
@@ -22,9 +23,9 @@ export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<r
   const lines = new Lines(groups)
   // Without groups no bucket has a row, and there may be very many buckets.
   if (groups.count === 0) return
-  for (const { bucket, results, index } of allBuckets(plan, groups)) {
+  for (const { bucket, known, index } of allBuckets(plan, groups.buckets, groups.results)) {
     for (let group = 0; group < groups.count; group++) {
-      const found = results?.get(group)
+      const found = known?.results.get(group)
       if (found !== undefined) previous[group] = [...found]
       if (found === undefined && skipsMissing) continue
       const values =
@@ -46,26 +47,54 @@ function filledValue(fill: Fill, before: Value, type: DataType): Value {
   return fill.kind === 'constant' ? fill.value : nullOf(type)
 }
 
-interface Visited {
+/** Whether what a bucket without rows shows are the results of another: no value of its own has to be made. */
+export function repeatsResults({ keys, aggregates, fills, from }: SamplePlan): boolean {
+  const kind = fills[0]?.kind
+  if (keys.length > 0 || (kind !== 'prev' && kind !== 'null') || fills.some((fill) => fill.kind !== kind)) return false
+  // No rows are counted as 0, not as NULL.
+  return (kind === 'prev' && from === null) || aggregates.every(({ name }) => name !== 'count')
+}
+
+/** The same for results that `repeatsResults`; `blank`: of no rows. */
+export function* filledStretches(
+  plan: SamplePlan,
+  buckets: Buckets,
+  stretches: Iterable<GroupStretch>,
+  blank: GroupStretch,
+): Generator<GroupStretch> {
+  const repeated = plan.fills[0]?.kind === 'prev'
+  const results = [...stretches].flatMap((stretch) => (stretch.bucket === null ? [] : [{ ...stretch.bucket, stretch }]))
+  let last = blank
+  for (const { bucket, known } of allBuckets(plan, buckets, results)) {
+    if (known !== null && repeated) last = known.stretch
+    yield known === null ? { ...last, bucket } : known.stretch
+  }
+}
+
+interface Visited<Known> {
   readonly bucket: Bucket
-  readonly results: ReadonlyMap<number, readonly Value[]> | null
+  readonly known: Known | null
   /** How many buckets with rows lie before. */
   readonly index: number
 }
 
 /** From the first bucket (or FROM) to the last (or TO), those without rows included. */
-function* allBuckets({ from, to }: SamplePlan, { buckets, results }: FilledGroups): Generator<Visited> {
+function* allBuckets<Known extends Bucket>(
+  { from, to }: SamplePlan,
+  buckets: Buckets,
+  results: readonly Known[],
+): Generator<Visited<Known>> {
   let bucket: Bucket | undefined = from === null ? results[0] : buckets.of(from)
   const last = to === null ? results[results.length - 1]?.start : to - 1n
   let index = 0
   while (bucket !== undefined && last !== undefined && bucket.start <= last) {
     const known = results[index]
     if (known !== undefined && known.start <= bucket.start) {
-      yield { bucket: known, results: known.results, index }
+      yield { bucket: known, known, index }
       index++
       bucket = buckets.next(known)
     } else {
-      yield { bucket, results: null, index }
+      yield { bucket, known: null, index }
       bucket = buckets.next(bucket)
     }
   }
