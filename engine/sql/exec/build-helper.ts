@@ -5,6 +5,7 @@ import { distinctGroups, helpAggregate } from './aggregate-shared.js'
 import { readsOneTable } from './build.js'
 import type { ExecContext } from './context.js'
 import { helpExport } from './encode-parquet-shared.js'
+import { helpRows } from './encode-rows-shared.js'
 import { textFormOf } from './encode-text.js'
 import { helpText } from './encode-text-shared.js'
 import { helpFragment } from './fragment-operators.js'
@@ -23,8 +24,10 @@ export function buildHelper(
   if (details.counts === null) {
     if (encoding.kind === 'parquet' && (plan.kind === 'scan' || plan.kind === 'project'))
       return helpExport(context, plan, encoding, details)
-    if ((encoding.kind === 'csv' || encoding.kind === 'json') && details.range !== undefined)
-      return helpText(context, plan, textFormOf(encoding), details)
+    if (encoding.kind === 'csv' || encoding.kind === 'json') {
+      if (details.range !== undefined) return helpText(context, plan, textFormOf(encoding), details)
+      if (details.times !== undefined) return helpRows(context, plan, textFormOf(encoding), details)
+    }
     if (plan.kind === 'sort') return helpSort(context, plan, details)
     const groups = plan.kind === 'distinct' ? distinctGroups(plan) : plan
     return groups.kind === 'aggregate'

@@ -7,10 +7,12 @@ import { ndjsonEncoder } from './encode-ndjson.js'
 import { parquetEncoder } from './encode-parquet.js'
 import { pgEncoder } from './encode-pg.js'
 import { pgCopyEncoder } from './encode-pg-copy.js'
+import { sharedRows } from './encode-rows-shared.js'
 import { type TextForm, TextRows, textFormOf } from './encode-text.js'
-import { sharedText, type TextBlock } from './encode-text-shared.js'
+import { sharedText } from './encode-text-shared.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
 import type { Encoding } from './messages.js'
+import type { TextBlock } from './text-chunks.js'
 import { valueReader } from './values.js'
 
 export function createEncoder(encoding: Encoding, options: EncoderOptions): Encoder {
@@ -54,9 +56,10 @@ function textEncoder(options: EncoderOptions, form: TextForm, header: string): E
     },
     end: () => writer.flush(),
     operator: (plan, window) => {
-      const operator = sharedText(options, plan, { rows: text, form }, window, (block) => waiting.push(block))
+      const shared = { rows: text, form, give: (block: TextBlock) => void waiting.push(block) }
+      const operator = sharedText(options, plan, shared, window)
       whole = operator !== undefined
-      return operator
+      return operator ?? sharedRows(options, plan, shared, window)
     },
     drain: () => {
       const block = waiting.shift()

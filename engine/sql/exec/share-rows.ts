@@ -19,15 +19,21 @@ import { scanRuns } from './zones.js'
 
 type ScanPlan = Extract<Plan, { kind: 'scan' }>
 
-/** The scan at the bottom of filters and projections that every thread computes alike; undefined when there is none. */
+/** The scan of pieces in any order at the bottom of filters and projections that every thread computes alike. */
 export function sharedScan(plan: Plan): ScanPlan | undefined {
+  const scan = stableScan(plan)
+  return scan?.order === 'any' ? scan : undefined
+}
+
+/** The scan at the bottom of filters and projections that every thread computes alike; undefined when there is none. */
+export function stableScan(plan: Plan): ScanPlan | undefined {
   switch (plan.kind) {
     case 'scan':
-      return plan.order === 'any' && (plan.filter === null || isStable(plan.filter)) ? plan : undefined
+      return plan.filter === null || isStable(plan.filter) ? plan : undefined
     case 'filter':
-      return isStable(plan.predicate) ? sharedScan(plan.input) : undefined
+      return isStable(plan.predicate) ? stableScan(plan.input) : undefined
     case 'project':
-      return plan.expressions.every(isStable) ? sharedScan(plan.input) : undefined
+      return plan.expressions.every(isStable) ? stableScan(plan.input) : undefined
     default:
       return undefined
   }

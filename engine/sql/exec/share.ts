@@ -19,6 +19,8 @@ export interface ShareDetails {
   readonly counts: readonly number[] | null
   /** Rows of a table in its order that are cut into chunks; the table has `all`. */
   readonly range?: { readonly first: number; readonly end: number; readonly all: number }
+  /** Where chunks begin in time, and the last time of the last one. */
+  readonly times?: BigInt64Array
   /** Of groups in partitions: chunks are partitions, or rows to be spread over them. */
   readonly partitions?: PartitionDetails
 }

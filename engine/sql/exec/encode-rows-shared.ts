@@ -1,0 +1,128 @@
+// Operator: rows of a table that are filtered or computed, or merged from pieces that overlap, as text made by several
+// threads (text-chunks.ts). A chunk is a range of time: a thread runs the whole plan over it.
+//
+// The first range is small, and its rows are encoded before there are chunks: they leave at once, and tell how long a row
+// is.
+
+import type { Plan } from '../plan/plan.js'
+import { buildOperator } from './build.js'
+import type { ExecContext } from './context.js'
+import type { TextForm } from './encode-text.js'
+import { chunkRowsOf, type SharedText } from './encode-text-shared.js'
+import type { EncoderOptions, RowWindow } from './encoder.js'
+import { rowCount } from './pieces.js'
+import type { QuerySpace } from './query-space.js'
+import { scanShape } from './scan-slices.js'
+import type { ChunkWorker, ShareDetails } from './share.js'
+import { listPieces } from './share-pieces.js'
+import { piecesOf, stableScan } from './share-rows.js'
+import { Symbols } from './symbols.js'
+import { leadText, TextChunks, type TextSource } from './text-chunks.js'
+import { chunkRange, firstRange, restOfTime, within } from './time-cuts.js'
+import { isBatch, type Operator, type Pull } from './vector.js'
+
+/** Rows of the table that the lead reads before it shares, about. */
+const probeRows = 4096
+const stepRows = 1024
+/** A value is hardly shorter: of rows that no probe has seen. */
+const valueBytesMin = 8
+
+/** undefined: the plan does more, rows are counted off, or they are few. */
+export function sharedRows(
+  { context, columns }: EncoderOptions,
+  plan: Plan,
+  { rows: live, form, give }: SharedText,
+  { skip, rowsMax }: RowWindow,
+): Operator | undefined {
+  const { sharing } = context
+  if (sharing === undefined || sharing.helpers === 0 || skip > 0 || rowsMax < Number.POSITIVE_INFINITY) return undefined
+  const scan = stableScan(plan)
+  const shape = scan === undefined ? undefined : scanShape(context, scan)
+  if (scan === undefined || shape === undefined || shape.snapshot.version.schema.timestampId < 0) return undefined
+  const pieces = piecesOf(context, shape)
+  if (rowCount(pieces) <= probeRows + sharing.chunkRowsMin / 4) return undefined
+  const descending = scan.order === 'descending'
+  const first = firstRange(pieces, probeRows, descending)
+  const probe = buildOperator(context, within(plan, first))
+  let probedRows = 0
+  const begin = (): Operator => {
+    const width = Math.max(columns.length * valueBytesMin, live.bytes / Math.max(1, probedRows))
+    const rest = restOfTime(pieces, chunkRowsOf(width, sharing.chunkRowsMin), { first, descending })
+    // The texts of chunks begin as if rows preceded, which differs in JSON.
+    if (rest.cuts === undefined || (form.flags !== 0 && probedRows === 0))
+      return buildOperator(context, within(plan, rest))
+    const times = BigInt64Array.from(rest.cuts)
+    const source = new TimedText(context, plan, { times, descending })
+    const details = (): ShareDetails => ({ pieces: listPieces([]), chunkPieces: 1, counts: null, times })
+    return leadText(context, sharing, { plan, source, form, columns, stepRows, details, live, give })
+  }
+  let lead: Operator | null = null
+  const pull = (): Pull => {
+    if (lead !== null) return lead.pull()
+    const pulled = probe.pull()
+    if (isBatch(pulled)) probedRows += pulled.rows
+    if (pulled !== null) return pulled
+    lead = begin()
+    return 'working'
+  }
+  return { pull }
+}
+
+/** What a helper does for it. */
+export function helpRows(
+  context: ExecContext,
+  plan: Plan,
+  form: TextForm,
+  { times }: ShareDetails,
+): ChunkWorker | undefined {
+  const scan = stableScan(plan)
+  if (scan === undefined || times === undefined) return undefined
+  const source = new TimedText(context, plan, { times, descending: scan.order === 'descending' })
+  return new TextChunks(context, { source, form, columns: plan.columns, stepRows }, null)
+}
+
+interface TimedTextOptions {
+  /** As of chunkRange. */
+  readonly times: BigInt64Array
+  readonly descending: boolean
+}
+
+/** A chunk has a space and operators of its own, which end together. */
+class TimedText implements TextSource {
+  readonly chunks: number
+  readonly #context: ExecContext
+  readonly #plan: Plan
+  readonly #options: TimedTextOptions
+  #space: QuerySpace | null = null
+  #endings: (() => void)[] = []
+  #rows: Operator | null = null
+
+  constructor(context: ExecContext, plan: Plan, options: TimedTextOptions) {
+    this.#context = context
+    this.#plan = plan
+    this.#options = options
+    this.chunks = options.times.length - 1
+  }
+
+  seek(chunk: number): void {
+    this.release()
+    const { times, descending } = this.#options
+    const space = this.#context.space.child()
+    this.#space = space
+    const onEnd = (release: () => void): number => this.#endings.push(release)
+    const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
+    const range = chunkRange(times, descending ? this.chunks - 1 - chunk : chunk)
+    this.#rows = buildOperator(context, within(this.#plan, range))
+  }
+
+  take(): Pull {
+    return this.#rows === null ? null : this.#rows.pull()
+  }
+
+  release(): void {
+    for (const release of this.#endings.splice(0)) release()
+    this.#space?.freeAll()
+    this.#space = null
+    this.#rows = null
+  }
+}
