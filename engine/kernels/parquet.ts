@@ -72,7 +72,7 @@ export interface ParquetKernel {
   unpackBooleans(bits: number, count: number, target: number): void
   /** u32 indexes below 2^width as Parquet's RLE and bit packing hybrid, without a length; answers bytes. */
   packIndexes(values: number, count: number, width: number, target: number): number
-  /** The inverse, with each index replaced by its dictionary value of 4, 8, 16 or 32 bytes; 0 or -1. */
+  /** The inverse, with each index replaced by its dictionary value of 1, 4, 8, 16 or 32 bytes; 0 or -1. */
   decodeIndexed(
     source: number,
     bytes: number,

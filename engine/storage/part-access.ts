@@ -65,9 +65,10 @@ export interface PartAccess {
   pinCodes(part: PartHandle, columnId: number, page: number): CodedPage | undefined
   /**
    * Decodes a page of few different values of four bytes to the target, which has room for a page and what pin() promises
-   * behind it: packed it takes a fraction of the cache. False, and nothing is written: pin() it.
+   * behind it: packed it takes a fraction of the cache. `width` 1: their lowest bytes only. False, and nothing is written:
+   * pin() it.
    */
-  unpack(part: PartHandle, columnId: number, page: number, target: number): boolean
+  unpack(part: PartHandle, columnId: number, page: number, target: number, width: 1 | 4): boolean
   /**
    * Decodes a page past the cache, to the room that is asked for: what is read once as a whole need not drive out what is
    * read often. False, and nothing is written, when the cache has it or has to keep what it points into: pin() it.

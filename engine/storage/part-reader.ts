@@ -170,7 +170,7 @@ class PartReader implements PartAccess {
     return { data, codes: data + packedHeaderBytes, entries, count: (u32[dictionary >>> 2] as number) + 1 }
   }
 
-  unpack(part: PartHandle, columnId: number, page: number, target: number): boolean {
+  unpack(part: PartHandle, columnId: number, page: number, target: number, width: 1 | 4): boolean {
     const opened = part as OpenedPart
     const mapping = opened.mappings.get(columnId)
     const entries = opened.index.columns.get(columnId)?.metadata.dictionary?.count ?? 0
@@ -180,10 +180,15 @@ class PartReader implements PartAccess {
     const { u32 } = this.memory
     const word = packed >>> 2
     const [rows, bits, bytes, dictionary] = [u32[word], u32[word + 1], u32[word + 2], u32[word + 3]] as Packed
-    const values = dictionary + dictionaryHeaderBytes
+    let values = dictionary + dictionaryHeaderBytes
     const count = u32[dictionary >>> 2] as number
-    const { kernel } = this.tools
-    const done = kernel.decodeIndexed(packed + packedHeaderBytes, bytes, rows, bits, values, count, 4, target)
+    const { kernel, scratch } = this.tools
+    if (width === 1) {
+      const lowest = scratch.room('lowest bytes', unpackedEntriesMax)
+      kernel.narrow(values, count, 1, lowest)
+      values = lowest
+    }
+    const done = kernel.decodeIndexed(packed + packedHeaderBytes, bytes, rows, bits, values, count, width, target)
     this.cache.unpin(packed)
     if (done !== 0) {
       throw new CorruptionError('the values of a page are unreadable', 'a page in the chunk cache', packed)

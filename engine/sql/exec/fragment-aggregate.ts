@@ -7,7 +7,8 @@
 // Pieces are cut into chunks by their order alone; threads share the chunks (share.ts), and what they give is added up in
 // the order of the chunks: the same rows give the same bits, whoever computed a chunk.
 
-import type { FragmentAggregate, FragmentExpression } from '../../kernels/jit/fragment.js'
+import { pageRowsMax } from '../../base/limits.js'
+import type { AggregateShape, FragmentAggregate, FragmentExpression } from '../../kernels/jit/fragment.js'
 import type { Value } from '../../types/value.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { Bucket, Buckets } from './buckets.js'
@@ -17,8 +18,8 @@ import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
 import { type FillStretches, FragmentColumns, type GroupStretch } from './fragment-columns.js'
 import { type BucketKey, bucketCount, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
 import { FragmentInputs } from './fragments.js'
-import type { Piece, Run } from './pieces.js'
-import type { ScanShape } from './scan-slices.js'
+import { type Piece, type Run, rowCount } from './pieces.js'
+import { longScanPieces, type ScanShape } from './scan-slices.js'
 import { type ChunkWorker, chunksMax, LeadRun, piecesPerChunk, type ShareDetails } from './share.js'
 import { listPieces, pickPieces } from './share-pieces.js'
 import { soloSharing } from './share-solo.js'
@@ -69,11 +70,12 @@ const known: ReadonlySet<string> = new Set(['count', 'sum', 'avg', 'min', 'max']
 
 /** undefined: generated code cannot do it. */
 export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: ScanShape): FragmentRun | undefined {
-  const fragment = denseFragment(context, query, scan, null)
-  if (fragment === undefined) return undefined
+  const parts = denseParts(context, query, scan, null)
+  if (parts === undefined) return undefined
   const runs = scanRuns(context, scan)
-  if (!isWorthIt(fragment, scan, runs)) return undefined
   const pieces = runs.flatMap((run) => run.pieces)
+  const fragment = denseFragment(context, parts, pieces)
+  if (fragment === undefined || !isWorthIt(fragment, scan, runs)) return undefined
   const sharing = context.sharing ?? soloSharing(context.space)
   const chunkPieces = piecesPerChunk(sharing, pieces, chunkCount(fragment))
   return new DenseAggregation(context, query.plan, { ...fragment, ...piecesOf(pieces, chunkPieces) })
@@ -86,38 +88,72 @@ export function fragmentWorker(
   scan: ScanShape,
   details: ShareDetails,
 ): ChunkWorker | undefined {
-  const fragment = denseFragment(context, query, scan, details.counts)
-  if (fragment === undefined) return undefined
-  const runs = scanRuns(context, scan)
-  const candidates = runs.flatMap((run) => run.pieces)
+  const parts = denseParts(context, query, scan, details.counts)
+  if (parts === undefined) return undefined
+  const candidates = scanRuns(context, scan).flatMap((run) => run.pieces)
   const pieces = pickPieces(candidates, details.pieces)
-  return pieces === undefined
+  const fragment = pieces === undefined ? undefined : denseFragment(context, parts, pieces)
+  return pieces === undefined || fragment === undefined
     ? undefined
     : new DenseChunks(context, { ...fragment, ...piecesOf(pieces, details.chunkPieces) })
 }
 
+/** What a fragment is made of. */
+interface DenseParts extends Grouping {
+  readonly shape: Omit<AggregateShape, 'aggregates'>
+  readonly aggregates: readonly FragmentAggregate[]
+  readonly inputs: FragmentInputs
+  readonly scan: ScanShape
+}
+
 /** `counts`: values of each key as the lead has counted them. */
-function denseFragment(
+function denseParts(
   context: ExecContext,
   query: FragmentQuery,
   scan: ScanShape,
   counts: readonly number[] | null,
-): DenseFragment | undefined {
+): DenseParts | undefined {
   const { jit } = context
   if (jit === null || !query.aggregates.every(({ name, args }) => known.has(name) && args.length <= 1)) return undefined
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
-  const inputs = new FragmentInputs(context, (column) => dictionaries.get(scan.columnIds[column] as number) ?? 0)
+  const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
+  const rows = rowCount(scan.snapshot.version.parts)
+  const isLong = rows >= longScanPieces * pageRowsMax
+  const inputs = new FragmentInputs(context, dictionaryOf, isLong ? scan.columnIds.length : 0)
   const predicate = scan.filter === null ? null : inputs.expression(scan.filter)
   if (scan.filter !== null && predicate === null) return undefined
   const aggregates = fragmentAggregates(query.aggregates, inputs)
   const grouping = groupingOf(context, query, scan, inputs, counts)
   if (aggregates === undefined || grouping === undefined) return undefined
   const shape = { columns: inputs.types, predicate, keys: grouping.keys.map(({ key }) => key) }
-  const counted: FragmentAggregate[] = [...aggregates, { name: 'count', arg: null }]
-  const fragment = jit.aggregate({ ...shape, aggregates: counted })
-  const firsts = jit.aggregate({ ...shape, aggregates: [{ name: 'first', arg: null }] })
+  if (jit.aggregate({ ...shape, aggregates: firstRow }) === null) return undefined
+  return { ...grouping, shape, aggregates, inputs, scan }
+}
+
+const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]
+
+/** Whether a group has rows is told by a count: one of the results where it can be, because each cell takes its time. */
+function denseFragment(
+  { jit }: ExecContext,
+  { shape, aggregates, ...parts }: DenseParts,
+  pieces: readonly Piece[],
+): DenseFragment | undefined {
+  const counted = aggregates.find((aggregate) => countsRows(aggregate, parts, pieces))?.arg ?? null
+  const fragment = jit?.aggregate({ ...shape, aggregates: [...aggregates, { name: 'count', arg: counted }] }) ?? null
+  const firsts = jit?.aggregate({ ...shape, aggregates: firstRow }) ?? null
   if (fragment === null || firsts === null) return undefined
-  return { ...grouping, fragment, firsts, inputs, scan, aggregates: aggregates.length }
+  return { ...parts, fragment, firsts, aggregates: aggregates.length }
+}
+
+/** Whether the values that are summed are as many as the rows. */
+function countsRows(
+  { name, arg }: FragmentAggregate,
+  { inputs, scan }: Pick<DenseParts, 'inputs' | 'scan'>,
+  pieces: readonly Piece[],
+): boolean {
+  if ((name !== 'sum' && name !== 'avg') || arg?.kind !== 'column') return false
+  const columnId = scan.columnIds[inputs.columns[arg.index] as number] as number
+  return pieces.every((piece) => piece.nulls(columnId) === 0)
 }
 
 function piecesOf(

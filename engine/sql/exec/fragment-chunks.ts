@@ -24,9 +24,14 @@ import { type SparseRows, sparseRows } from './sparse-rows.js'
 import type { Vector } from './vector.js'
 import { orderedView } from './view-piece.js'
 
+/** Pages of numbers are read in some 20 us: one a step would spend a good part of the time between steps. */
+const stepRows = 8 * pageRowsMax
 const headBytes = 64
 const slotBytes = 32
 const freshBytes = 16
+
+/** `ts`: address of the rows' times in order, or 0. */
+type VisitStretch = (vectors: readonly Vector[], rows: number, firstRow: number, ts: number) => void
 
 export interface ChunkSlot {
   readonly bucket: Bucket | null
@@ -112,13 +117,18 @@ export class DenseChunks implements ChunkWorker {
   }
 
   step(): boolean {
-    const at = this.#next++
-    if (this.#addKnown(this.#query.pieces[at] as Piece)) return this.#next < this.#end
-    this.#eachStretch(at, (vectors, rows, firstRow, ts) => {
-      if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#onlySlot())
-      else this.#runBuckets(vectors, rows, firstRow, ts)
-    })
+    for (let rows = 0; rows < stepRows && this.#next < this.#end; ) {
+      const at = this.#next++
+      const piece = this.#query.pieces[at] as Piece
+      rows += piece.rows
+      if (!this.#addKnown(piece)) this.#eachStretch(at, this.#add)
+    }
     return this.#next < this.#end
+  }
+
+  readonly #add: VisitStretch = (vectors, rows, firstRow, ts) => {
+    if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#onlySlot())
+    else this.#runBuckets(vectors, rows, firstRow, ts)
   }
 
   /** Adds a piece that counts as a whole, in one bucket, by what is known of it; false when it has to be read. */
@@ -167,11 +177,8 @@ export class DenseChunks implements ChunkWorker {
     return keys.length === 0 ? [] : Array.from({ length: groups }, (_, group) => group)
   }
 
-  /** The rows of a piece that may count, in stretches of a page at most. `ts`: address of times in order, or 0. */
-  #eachStretch(
-    at: number,
-    visit: (vectors: readonly Vector[], rows: number, firstRow: number, ts: number) => void,
-  ): void {
+  /** The rows of a piece that may count, in stretches of a page at most. */
+  #eachStretch(at: number, visit: VisitStretch): void {
     const { scan, buckets, pieces, firstRows, inputs } = this.#query
     const piece = pieces[at] as Piece
     const { timestampId } = scan.snapshot.version.schema
@@ -283,6 +290,10 @@ export function countsOf({ fragment, aggregates }: Pick<DenseQuery, 'fragment' |
   readonly countWord: number
   readonly recordWords: number
 } {
-  const offset = fragment.plan.record.outputs[aggregates]?.cell.offset ?? 0
-  return { countWord: offset >>> 2, recordWords: fragment.recordBytes >>> 2 }
+  const cell = fragment.plan.record.outputs[aggregates]?.cell
+  const recordWords = fragment.recordBytes >>> 2
+  if (cell === undefined) return { countWord: 0, recordWords }
+  // Of a count as a double it is the high word that tells.
+  const within = cell.kind === 'count' ? 0 : cell.floating ? 12 : 8
+  return { countWord: (cell.offset + within) >>> 2, recordWords }
 }

@@ -52,8 +52,8 @@ function symbolKey({ context, shape, inputs }: KeySource, expression: Expression
   if (expression.kind !== 'column') return undefined
   const id = shape.columnIds[expression.index]
   const dictionary = shape.snapshot.version.dictionaries.find(([columnId]) => columnId === id)?.[1]
-  const part = inputs.expression(expression)
-  if (dictionary === undefined || part === null) return undefined
+  if (dictionary === undefined) return undefined
+  const part = inputs.symbol(expression.index)
   const textOf = context.texts.of(dictionary)
   return {
     place: 0,

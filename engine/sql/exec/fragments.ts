@@ -15,6 +15,9 @@ import type { Vector } from './vector.js'
 const lookupEntriesMax = 65_536
 
 const plainInt: DataType = { name: 'INT', a: 0, b: 0 }
+const plainByte: DataType = { name: 'BYTE', a: 0, b: 0 }
+/** Numbers of a dictionary of so many entries, and -1 for NULL, fit a byte. */
+const narrowEntriesMax = 128
 
 export class FragmentInputs {
   /** Types of the used columns, in the fragment's order. */
@@ -25,10 +28,13 @@ export class FragmentInputs {
   /** Dictionary of a column of the input, 0 when it is not known: no tables then. */
   readonly #dictionaryOf: (column: number) => number
   readonly #predicates: SymbolPredicate[] = []
+  /** Where symbols as bytes stand among the columns (SliceReader.vectors); 0: nowhere. */
+  readonly narrowFrom: number
 
-  constructor(context: ExecContext, dictionaryOf: (column: number) => number) {
+  constructor(context: ExecContext, dictionaryOf: (column: number) => number, narrowFrom = 0) {
     this.#context = context
     this.#dictionaryOf = dictionaryOf
+    this.narrowFrom = narrowFrom
   }
 
   /** null: generated code cannot do it. */
@@ -45,6 +51,15 @@ export class FragmentInputs {
       case 'call':
         return this.#lookup(expression) ?? this.#call(expression)
     }
+  }
+
+  /** Numbers of a column of symbols: as bytes where these do. */
+  symbol(column: number): FragmentExpression {
+    const dictionary = this.narrowFrom === 0 ? 0 : this.#dictionaryOf(column)
+    const isNarrow = dictionary !== 0 && dictionaryCount(this.#context.memory, dictionary) <= narrowEntriesMax
+    if (isNarrow) return { kind: 'column', index: this.#use(this.narrowFrom + column, plainByte), type: plainByte }
+    const type: DataType = { name: 'SYMBOL', a: 0, b: 0 }
+    return { kind: 'column', index: this.#use(column, type), type }
   }
 
   /** Tells the fragment where the batch's columns lie, from a row on. */
@@ -87,11 +102,10 @@ export class FragmentInputs {
 
   /** Ids compare as integers, several at once; a lookup takes them one by one. */
   #equals(column: number, id: number, type: DataType): FragmentExpression {
-    const args: FragmentExpression[] = [
-      { kind: 'column', index: this.#use(column, plainInt), type: plainInt },
-      { kind: 'constant', value: id, type: plainInt },
-    ]
-    return { kind: 'call', name: '=', args, type }
+    const symbol = this.symbol(column)
+    const number: FragmentExpression =
+      symbol.type.name === 'BYTE' ? symbol : { kind: 'column', index: this.#use(column, plainInt), type: plainInt }
+    return { kind: 'call', name: '=', args: [number, { kind: 'constant', value: id, type: number.type }], type }
   }
 
   #call({ name, args, type }: Extract<Expression, { kind: 'call' }>): FragmentExpression | null {

@@ -33,8 +33,11 @@ export interface Piece {
   pick(columnId: number, index: number, first: number, count: number, target: number): boolean
   /** A column of texts as numbers of distinct ones; undefined where they are not kept so. Pinned until release. */
   texts(columnId: number): CodedTexts | undefined
-  /** Writes a column of few different values to a target of a page's room; false, and nothing is written: column(). */
-  unpack(columnId: number, target: number): boolean
+  /**
+   * Writes a column of few different values of four bytes, or their lowest bytes, to a target of a page's room; false, and
+   * nothing is written: column().
+   */
+  unpack(columnId: number, target: number, width: 1 | 4): boolean
   /** Decodes a column to a room of the caller's, when nobody else is likely to read it; false: column(). */
   decode(columnId: number, room: (bytes: number) => number): boolean
   /** The column as it lies in a file; undefined where there is none, or rows lie otherwise. */
@@ -186,9 +189,9 @@ class PagePiece implements Piece {
     return { codes: page.codes, entries: page.entries, count: page.count, owner: this.#handle, columnId }
   }
 
-  unpack(columnId: number, target: number): boolean {
+  unpack(columnId: number, target: number, width: 1 | 4): boolean {
     if (this.#pinned?.has(columnId) === true) return false
-    return this.#access.unpack(this.#handle, columnId, this.index, target)
+    return this.#access.unpack(this.#handle, columnId, this.index, target, width)
   }
 
   decode(columnId: number, room: (bytes: number) => number): boolean {
@@ -243,7 +246,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     column: (columnId) => piece.column(columnId),
     pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
     texts: (columnId) => piece.texts(columnId),
-    unpack: (columnId, target) => piece.unpack(columnId, target),
+    unpack: (columnId, target, width) => piece.unpack(columnId, target, width),
     decode: (columnId, room) => piece.decode(columnId, room),
     stored: (columnId) => piece.stored(columnId),
     nulls: (columnId) => piece.nulls(columnId),

@@ -91,7 +91,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     pinPacked: (part, columnId, page) => (columnId === rowNumberId ? 0 : parts.pinPacked(part, columnId, page)),
     pick: (packed, index, first, count, target) => parts.pick(packed, index, first, count, target),
     pinCodes: (part, columnId, page) => parts.pinCodes(part, columnId, page),
-    unpack: (part, columnId, page, target) => parts.unpack(part, columnId, page, target),
+    unpack: (part, columnId, page, target, width) => parts.unpack(part, columnId, page, target, width),
     decode: () => false,
     statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
     mayHold: (part, columnId, ids) => parts.mayHold(part, columnId, ids),

@@ -49,6 +49,7 @@ export const sparseShare = 16
 /** A scan of fewer pieces finds them decoded when it comes again: small queries count microseconds. */
 export const longScanPieces = 16
 const symbolBytes = 4
+const byteType: DataType = { name: 'BYTE', a: 0, b: 0 }
 
 /**
  * How a scan reads pages. `kept`: as others may ask for them, too. `long`: many pieces one behind the other, symbols need
@@ -58,7 +59,7 @@ export type PageReads = 'kept' | 'long' | 'once'
 
 const fills: Record<PageReads, FillColumn | null> = {
   kept: null,
-  long: (piece, columnId, room) => piece.unpack(columnId, room(piece.rows * symbolBytes)),
+  long: (piece, columnId, room) => piece.unpack(columnId, room(piece.rows * symbolBytes), symbolBytes),
   once: (piece, columnId, room) => piece.decode(columnId, room),
 }
 
@@ -76,6 +77,7 @@ export class SliceReader {
   readonly #gathered: Gathered
   readonly #wanted: WantedRows | null
   readonly #own: PageColumns | null
+  readonly #bytes: PageColumns
   readonly #once: boolean
   readonly #index: number
   readonly #mask: number
@@ -98,6 +100,7 @@ export class SliceReader {
     this.#once = reads === 'once'
     const fill = fills[reads]
     this.#own = fill === null ? null : new PageColumns(context, fill)
+    this.#bytes = new PageColumns(context, (piece, columnId, room) => narrowed(context, piece, columnId, room))
     this.#index = context.space.take(batchRowsMax * 4)
     this.#mask = context.space.take(batchRowsMax)
   }
@@ -116,7 +119,10 @@ export class SliceReader {
     })
   }
 
-  /** Column vectors from a row of a piece on; only the listed columns, or all. `pages`: readable for a whole page. */
+  /**
+   * Column vectors from a row of a piece on; only the listed columns, or all. `pages`: readable for a whole page. Behind
+   * the columns of the scan come the same ones once more, as bytes, for symbols whose numbers are so small.
+   */
   vectors(piece: Piece, from: number, only: readonly number[] | null, pages = false): Vector[] {
     const vectors: Vector[] = []
     const { types } = this.#shape
@@ -132,7 +138,9 @@ export class SliceReader {
 
   #vector(piece: Piece, from: number, column: number, pages: boolean): Vector {
     const { space } = this.#context
-    const type = this.#shape.types[column] as DataType
+    const { types } = this.#shape
+    if (column >= types.length) return this.#narrowVector(piece, from, column - types.length)
+    const type = types[column] as DataType
     const columnId = this.#shape.columnIds[column] as number
     const coded = this.#once ? undefined : codedColumn(piece, columnId, type, from)
     if (coded !== undefined) return coded
@@ -143,6 +151,12 @@ export class SliceReader {
       address: address === 0 ? (pages ? space.pageOfNulls(type) : space.nulls(type)) : address + from * widthOf(type),
       dictionary: this.#dictionaries[column] as number,
     }
+  }
+
+  #narrowVector(piece: Piece, from: number, column: number): Vector {
+    const address = this.#bytes.column(piece, this.#shape.columnIds[column] as number)
+    assert(address !== 0, 'there is room for columns of bytes')
+    return { type: byteType, address: address + from, dictionary: this.#dictionaries[column] as number }
   }
 
   /** The rows of [from, to), at most a vector's, that are in the result; null when there are none. */
@@ -226,6 +240,21 @@ export class SliceReader {
     }
     return this.#mask
   }
+}
+
+/** Symbols as bytes. */
+function narrowed(
+  { memory, kernels }: ExecContext,
+  piece: Piece,
+  columnId: number,
+  room: (bytes: number) => number,
+): true {
+  const target = room(piece.rows)
+  if (piece.unpack(columnId, target, 1)) return true
+  const wide = piece.column(columnId)
+  if (wide === 0) memory.i8.fill(-1, target, target + piece.rows)
+  else kernels.parquet.narrow(wide, piece.rows, 1, target)
+  return true
 }
 
 function inRanges(ranges: readonly TimeRange[] | null, value: bigint): boolean {

@@ -15,26 +15,45 @@ export interface PieceList {
 }
 
 export function listPieces(pieces: readonly Piece[]): PieceList {
-  return {
-    sources: Float64Array.from(pieces, ({ source }) => source),
-    indexes: Uint32Array.from(pieces, ({ index }) => index),
-    rows: Uint32Array.from(pieces, ({ rows }) => rows),
-    sorted: Uint8Array.from(pieces, ({ sorted }) => (sorted ? 1 : 0)),
-    minTs: BigInt64Array.from(pieces, ({ minTs }) => minTs),
-    maxTs: BigInt64Array.from(pieces, ({ maxTs }) => maxTs),
+  const { length } = pieces
+  const sources = new Float64Array(length)
+  const indexes = new Uint32Array(length)
+  const rows = new Uint32Array(length)
+  const sorted = new Uint8Array(length)
+  const minTs = new BigInt64Array(length)
+  const maxTs = new BigInt64Array(length)
+  for (let at = 0; at < length; at++) {
+    const piece = pieces[at] as Piece
+    sources[at] = piece.source
+    indexes[at] = piece.index
+    rows[at] = piece.rows
+    sorted[at] = piece.sorted ? 1 : 0
+    minTs[at] = piece.minTs
+    maxTs[at] = piece.maxTs
   }
+  return { sources, indexes, rows, sorted, minTs, maxTs }
 }
 
 /** undefined when one is missing: this thread cannot help. */
 export function pickPieces(candidates: readonly Piece[], list: PieceList): Piece[] | undefined {
-  const byKey = new Map(candidates.map((piece) => [`${piece.source} ${piece.index}`, piece]))
   const picked: Piece[] = []
+  let places: Map<string, number> | null = null
+  let next = 0
   for (let at = 0; at < list.sources.length; at++) {
-    const piece = byKey.get(`${list.sources[at]} ${list.indexes[at]}`)
+    // Mostly both lists are in commit order.
+    if (!isListed(candidates[next], list, at)) {
+      places ??= new Map(candidates.map(({ source, index }, place) => [`${source} ${index}`, place]))
+      next = places.get(`${list.sources[at]} ${list.indexes[at]}`) ?? candidates.length
+    }
+    const piece = candidates[next++]
     if (piece === undefined || piece.rows !== list.rows[at]) return undefined
     picked.push(alike(piece, list, at))
   }
   return picked
+}
+
+function isListed(piece: Piece | undefined, { sources, indexes }: PieceList, at: number): boolean {
+  return piece !== undefined && piece.source === sources[at] && piece.index === indexes[at]
 }
 
 function alike(piece: Piece, list: PieceList, at: number): Piece {

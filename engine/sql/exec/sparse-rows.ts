@@ -13,6 +13,7 @@ import { type ScanShape, type SliceReader, sparseShare } from './scan-slices.js'
 import type { Vector } from './vector.js'
 
 const timestampType: DataType = { name: 'TIMESTAMP', a: 0, b: 0 }
+const byteType: DataType = { name: 'BYTE', a: 0, b: 0 }
 
 export interface FewRows {
   readonly rows: number
@@ -31,9 +32,11 @@ export function sparseRows(
   const { filter } = scan
   if (filter === null || context.jit === null) return null
   const own = columnsOf(filter)
-  if (!timed && inputs.columns.every((column) => own.includes(column))) return null
+  const scanned = scan.types.length
+  if (!timed && inputs.columns.every((column) => own.includes(column % scanned))) return null
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
-  const asked = new FragmentInputs(context, (column) => dictionaries.get(scan.columnIds[column] as number) ?? 0)
+  const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
+  const asked = new FragmentInputs(context, dictionaryOf, inputs.narrowFrom)
   const predicate = asked.expression(filter)
   if (predicate === null || asked.columns.length === 0) return null
   const fragment = context.jit.select({ columns: asked.types, predicate, output: 'rows' })
@@ -48,7 +51,7 @@ export class SparseRows {
   readonly #fragment: SelectFragment
   readonly #block: number
   readonly #index: number
-  /** Where the picked values of each column go. */
+  /** Where the picked values of each column go; minus the number of a column of bytes. */
   readonly #areas = new Map<number, number>()
   #dense = false
 
@@ -90,11 +93,23 @@ export class SparseRows {
   }
 
   #column(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
-    const columnId = this.#scan.columnIds[column] as number
-    const type = this.#scan.types[column] as DataType
+    const { types, columnIds } = this.#scan
+    if (column >= types.length) return this.#narrow(reader, piece, from, column, count)
+    const columnId = columnIds[column] as number
+    const type = types[column] as DataType
     const address = this.#pick(piece, from, columnId, type, count)
     if (address === 0) return reader.vectors(piece, from, [column], true)[column] as Vector
     return { type, address, dictionary: reader.dictionaryOf(column) }
+  }
+
+  /** Bytes of symbols: picked as numbers of four bytes. */
+  #narrow(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
+    const { kernels, space } = this.#context
+    const { address, dictionary } = this.#column(reader, piece, from, column - this.#scan.types.length, count)
+    const target = this.#areas.get(-column) ?? space.keep(pageRowsMax / sparseShare + 64)
+    this.#areas.set(-column, target)
+    kernels.parquet.narrow(address, count, 1, target)
+    return { type: byteType, address: target, dictionary }
   }
 
   /** 0: the piece has no such column. */

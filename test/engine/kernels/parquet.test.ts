@@ -86,7 +86,7 @@ const packings = fc.tuple(fc.oneof(fc.nat(20), fc.integer({ min: 1, max: 8 })), 
 
 test('packed indexes come back as dictionary values', () => {
   fc.assert(
-    fc.property(packings, runs(2 ** 20), fc.constantFrom(4, 4, 8, 16, 32), ([bits, less], raw, width) => {
+    fc.property(packings, runs(2 ** 20), fc.constantFrom(1, 1, 4, 4, 8, 16, 32), ([bits, less], raw, width) => {
       const values = raw.map((value) => value & (2 ** bits - 1))
       values.forEach((value, i) => view.setUint32(source + i * 4, value, true))
       const bytes = alike(
@@ -105,6 +105,8 @@ test('packed indexes come back as dictionary values', () => {
         expect(alike(outB, () => values.length * width, decode)).toBe(0)
         const wanted = values.map((value) => bytesAt(extra + value * width, width)).join('')
         expect(bytesAt(outB, values.length * width)).toBe(wanted)
+        // Single values are picked wider.
+        if (width === 1) return
         const rows = values.flatMap((_, row) => (row >= 3 && row % 7 === 3 ? [row] : []))
         rows.forEach((row, i) => view.setUint32(source + i * 4, row - 3, true))
         const pick = (kernel: typeof wasm) =>

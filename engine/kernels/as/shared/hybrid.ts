@@ -144,6 +144,72 @@ function fewIndexed(source: usize, count: i32, bits: i32, dictionary: usize, ent
   return i8x16.all_true(i8x16.lt_u(worst, i8x16.splat(<i8>entries))) || entries == 256 ? rows : -1
 }
 
+/**
+ * Whole groups of 16 packed indexes of at most eight bits into values of one byte. Returns how many were done; -1 when an
+ * index is too large.
+ */
+function fewBytes(source: usize, count: i32, bits: i32, dictionary: usize, entries: u32, target: usize): i32 {
+  const rows = count & ~15
+  if (rows == 0) return 0
+  let worst = i8x16.splat(0)
+  let r = 0
+  if (entries <= 16) {
+    const table = byteTable(dictionary, entries)
+    // Two to a byte, or eight, are spread in registers.
+    if (bits == 4) {
+      const low = i8x16.splat(15)
+      for (; r + 32 <= rows; r += 32) {
+        const packed = v128.load(source)
+        const even = v128.and(packed, low)
+        const odd = i8x16.shr_u(packed, 4)
+        worst = i8x16.max_u(worst, i8x16.max_u(even, odd))
+        const evens = i8x16.swizzle(table, even)
+        const odds = i8x16.swizzle(table, odd)
+        v128.store(target, i8x16.shuffle(evens, odds, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23))
+        v128.store(target, i8x16.shuffle(evens, odds, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), 16)
+        source += 16
+        target += 32
+      }
+    } else if (bits == 1) {
+      const places = i8x16(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128)
+      for (; r < rows; r += 16) {
+        const packed = i8x16.swizzle(i16x8.splat(load<i16>(source)), i8x16(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1))
+        const codes = v128.and(i8x16.eq(v128.and(packed, places), places), i8x16.splat(1))
+        worst = i8x16.max_u(worst, codes)
+        v128.store(target, i8x16.swizzle(table, codes))
+        source += 2
+        target += 16
+      }
+    }
+    for (; r < rows; r += 16) {
+      const codes = i64x2.replace_lane(i64x2.splat(spreadIndexes(load<u64>(source), <u64>bits)), 1, spreadIndexes(load<u64>(source + <usize>bits), <u64>bits))
+      source += <usize>bits << 1
+      worst = i8x16.max_u(worst, codes)
+      v128.store(target, i8x16.swizzle(table, codes))
+      target += 16
+    }
+  }
+  for (; r < rows; r += 8) {
+    const codes = spreadIndexes(load<u64>(source), <u64>bits)
+    source += <usize>bits
+    worst = i8x16.max_u(worst, i64x2.splat(codes))
+    // A code beyond the entries is found below; what lies behind them is read, not used.
+    for (let i: usize = 0; i < 8; i++) store<u8>(target + i, load<u8>(dictionary + <usize>((codes >> (i << 3)) & 255)))
+    target += 8
+  }
+  return i8x16.all_true(i8x16.lt_u(worst, i8x16.splat(<i8>entries))) || entries == 256 ? rows : -1
+}
+
+/** Up to 16 values of one byte. */
+function byteTable(dictionary: usize, entries: u32): v128 {
+  let bytes = i8x16.splat(0)
+  for (let entry: u32 = 0; entry < entries; entry++) {
+    const lane = i8x16.eq(i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), i8x16.splat(<i8>entry))
+    bytes = v128.or(bytes, v128.and(lane, i8x16.splat(load<i8>(dictionary + <usize>entry))))
+  }
+  return bytes
+}
+
 @inline
 function indexedOf(source: usize, end: usize, count: i32, bits: i32, dictionary: usize, entries: u32, width: usize, target: usize): i32 {
   let out = target
@@ -164,10 +230,10 @@ function indexedOf(source: usize, end: usize, count: i32, bits: i32, dictionary:
       if (groups == 0 || <u64>source + <u64>groups * <u64>bits > <u64>end) return -1
       const n = <i32>min<u64>(<u64>groups * 8, <u64>left)
       let worst: u64 = 0
-      if (width == 4 && bits <= 8 && entries <= 256) {
-        const done = fewIndexed(source, n, bits, dictionary, entries, out)
+      if (width <= 4 && bits <= 8 && entries <= 256) {
+        const done = width == 1 ? fewBytes(source, n, bits, dictionary, entries, out) : fewIndexed(source, n, bits, dictionary, entries, out)
         if (done < 0) return -1
-        out += <usize>done << 2
+        out += <usize>done * width
         let bit = <u64>done * <u64>bits
         for (let i = done; i < n; i++) {
           const index = (load<u64>(source + <usize>(bit >> 3)) >> (bit & 7)) & mask
@@ -216,6 +282,7 @@ function indexedOf(source: usize, end: usize, count: i32, bits: i32, dictionary:
 export function decodeIndexed(source: usize, bytes: i32, count: i32, bits: i32, dictionary: usize, entries: i32, width: i32, target: usize): i32 {
   const end = source + <usize>bytes
   if (bits > 32) return -1
+  if (width == 1) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 1, target)
   if (width == 4) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 4, target)
   if (width == 8) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 8, target)
   if (width == 16) return indexedOf(source, end, count, bits, dictionary, <u32>entries, 16, target)
