@@ -18,7 +18,7 @@ import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
 import { type FillStretches, FragmentColumns, type GroupStretch } from './fragment-columns.js'
 import { type BucketKey, bucketCount, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
 import { FragmentInputs } from './fragments.js'
-import { type Piece, type Run, rowCount } from './pieces.js'
+import type { Piece, Run } from './pieces.js'
 import { longScanPieces, type ScanShape } from './scan-slices.js'
 import { type ChunkWorker, chunksMax, LeadRun, piecesPerChunk, type ShareDetails } from './share.js'
 import { listPieces, pickPieces } from './share-pieces.js'
@@ -117,9 +117,8 @@ function denseParts(
   if (jit === null || !query.aggregates.every(({ name, args }) => known.has(name) && args.length <= 1)) return undefined
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
-  const rows = rowCount(scan.snapshot.version.parts)
-  const isLong = rows >= longScanPieces * pageRowsMax
-  const inputs = new FragmentInputs(context, dictionaryOf, isLong ? scan.columnIds.length : 0)
+  const pages = scan.snapshot.version.parts.reduce((sum, part) => sum + Math.ceil(part.rows / pageRowsMax), 0)
+  const inputs = new FragmentInputs(context, dictionaryOf, pages < longScanPieces ? 0 : scan.columnIds.length)
   const predicate = scan.filter === null ? null : inputs.expression(scan.filter)
   if (scan.filter !== null && predicate === null) return undefined
   const aggregates = fragmentAggregates(query.aggregates, inputs)
@@ -132,14 +131,17 @@ function denseParts(
 
 const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]
 
-/** Whether a group has rows is told by a count: one of the results where it can be, because each cell takes its time. */
+/** Rows are counted with the values of a sum where they are as many: each cell of a record takes its time. */
 function denseFragment(
   { jit }: ExecContext,
   { shape, aggregates, ...parts }: DenseParts,
   pieces: readonly Piece[],
 ): DenseFragment | undefined {
-  const counted = aggregates.find((aggregate) => countsRows(aggregate, parts, pieces))?.arg ?? null
-  const fragment = jit?.aggregate({ ...shape, aggregates: [...aggregates, { name: 'count', arg: counted }] }) ?? null
+  const arg = aggregates.find((aggregate) => countsRows(aggregate, parts, pieces))?.arg ?? null
+  const rows: FragmentAggregate = { name: 'count', arg }
+  const asked = aggregates.map((aggregate) => (aggregate.name === 'count' && aggregate.arg === null ? rows : aggregate))
+  // The last one tells which groups have rows.
+  const fragment = jit?.aggregate({ ...shape, aggregates: [...asked, rows] }) ?? null
   const firsts = jit?.aggregate({ ...shape, aggregates: firstRow }) ?? null
   if (fragment === null || firsts === null) return undefined
   return { ...parts, fragment, firsts, aggregates: aggregates.length }
