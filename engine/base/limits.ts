@@ -63,6 +63,8 @@ export const newColumnsPerRequestMax = 20_000
 export const idempotencyKeysMax = 100_000
 /** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
 export const insertSelectRows = 100_000
+/** Different whole numbers that the list of a sub-query (IN) can have: they take up to 18 bytes each. */
+export const listValuesMax = 16_777_216
 /** Rows of values that may wait for their reader. */
 export const resultWindowRows = 32_768
 /** Encoded bytes of a query that may wait for a reader that names no bound. */

@@ -1,6 +1,7 @@
 // The join kernel in plain TypeScript: oracle of the property tests and fallback. See join.ts for the contract.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { hashKinds } from './aggregate.js'
 import { expandModes, type JoinKernel, noRow } from './join.js'
 
 const noTime = -(2n ** 63n)
@@ -45,6 +46,32 @@ export function joinTwin(memory: SharedMemory): JoinKernel {
       }
       return expand(words, state, rows, matchesOf, mode, outLeft, outRight, limit)
     },
+    maskWords: (from, rows, mask, out) => {
+      for (let row = 0; row < rows; row++) put(out, row, (get(from, row) & mask) >>> 0)
+    },
+    matchKeys: (state, table, hashes, keys, rows, mode, outLeft, outRight, limit) =>
+      matchKeys(words, state, bucketsOf(words, table), { hashes, keys }, rows, mode, outLeft, outRight, limit),
+    fillRange: (range, width, keys, from, to) => {
+      const { placeOf, map } = rangeOf(memory, range, width)
+      for (let row = from; row < to; row++) {
+        const place = placeOf(keys, row)
+        if (get(map, place) !== noRow) return 0
+        put(map, place, row)
+      }
+      return 1
+    },
+    matchRange: (state, range, width, keys, rows, mode, outLeft, outRight, limit) => {
+      const { placeOf, map } = rangeOf(memory, range, width)
+      const matchesOf = (row: number): number[] => {
+        const place = placeOf(keys, row)
+        const found = place === noRow ? noRow : get(map, place)
+        return found === noRow ? [] : [found]
+      }
+      return expand(words, state, rows, matchesOf, mode, outLeft, outRight, limit)
+    },
+    repeatsKeys: (table, from, to) => repeatsKeys(bucketsOf(words, table), from, to),
+    keepEqual: (kind, left, right, leftRows, rightRows, count) =>
+      keepEqual(memory, words, kind, [left, right], [leftRows, rightRows], count),
     settle: (state, mask, left, right, count) => settle(words, memory.u8, state, mask, left, right, count),
     markRows: (rows, count, marks) => {
       for (let index = 0; index < count; index++)
@@ -87,6 +114,123 @@ function mapIds({ get, put }: Words, ids: number, rows: number, map: number, map
     put(out, row, id === noRow ? 0 : (map === 0 ? id : get(map, id)) + 1)
   }
   return rows
+}
+
+interface TwinBuckets {
+  readonly mask: number
+  /** Places of a bucket: from, to. */
+  readonly places: (bucket: number) => readonly [number, number]
+  readonly rowAt: (place: number) => number
+  /** Words at a place, as text. */
+  readonly storedAt: (place: number) => string
+  readonly wordOf: (keys: number, row: number) => string
+}
+
+function bucketsOf({ get }: Words, table: number): TwinBuckets {
+  const [starts, mask, list, stored, width] = [0, 1, 2, 3, 4].map((index) => get(table, index)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  const wordOf = (at: number, row: number): string =>
+    width === 8 ? `${get(at, row * 2)} ${get(at, row * 2 + 1)}` : String(get(at, row))
+  return {
+    mask,
+    places: (bucket) => [get(starts, bucket), get(starts, bucket + 1)],
+    rowAt: (place) => get(list, place),
+    storedAt: (place) => wordOf(stored, place),
+    wordOf,
+  }
+}
+
+function matchKeys(
+  { get, put }: Words,
+  state: number,
+  { mask, places, rowAt, storedAt, wordOf }: TwinBuckets,
+  { hashes, keys }: { readonly hashes: number; readonly keys: number },
+  rows: number,
+  mode: number,
+  outLeft: number,
+  outRight: number,
+  limit: number,
+): number {
+  let [row, taken, matched] = [get(state, 0), get(state, 1), get(state, 2)]
+  let count = 0
+  const give = (match: number): void => {
+    put(outLeft, count, row)
+    put(outRight, count++, match)
+  }
+  for (; row < rows && count < limit; row++, taken = 0, matched = 0) {
+    const [start, end] = places((get(hashes, row) & mask) >>> 0)
+    for (; start + taken < end && count < limit; taken++) {
+      if (storedAt(start + taken) !== wordOf(keys, row)) continue
+      give(rowAt(start + taken))
+      matched = 1
+    }
+    const padded = mode === expandModes.andNone || (mode === expandModes.orNone && matched === 0)
+    if (start + taken < end || (padded && count === limit)) break
+    if (padded) give(noRow)
+  }
+  put(state, 0, row)
+  put(state, 1, taken)
+  put(state, 2, matched)
+  return count
+}
+
+interface TwinRange {
+  readonly placeOf: (keys: number, row: number) => number
+  readonly map: number
+}
+
+function rangeOf({ i64, i32, u32 }: SharedMemory, range: number, width: 4 | 8): TwinRange {
+  const [min, count, map] = [i64[range >>> 3], u32[(range >>> 2) + 2], u32[(range >>> 2) + 3]] as [
+    bigint,
+    number,
+    number,
+  ]
+  const none = width === 8 ? -(2n ** 63n) : -(2n ** 31n)
+  const placeOf = (keys: number, row: number): number => {
+    const key = width === 8 ? (i64[(keys >>> 3) + row] as bigint) : BigInt(i32[(keys >>> 2) + row] as number)
+    const place = BigInt.asUintN(64, key - min)
+    return key === none ? count : place < BigInt(count) ? Number(place) : noRow
+  }
+  return { placeOf, map }
+}
+
+function repeatsKeys({ places, storedAt }: TwinBuckets, from: number, to: number): number {
+  for (let bucket = from; bucket < to; bucket++) {
+    const [start, end] = places(bucket)
+    const words = Array.from({ length: end - start }, (_, index) => storedAt(start + index))
+    if (new Set(words).size < words.length) return 1
+  }
+  return 0
+}
+
+function keepEqual(
+  memory: SharedMemory,
+  { get, put }: Words,
+  kind: number,
+  [left, right]: readonly [number, number],
+  [leftRows, rightRows]: readonly [number, number],
+  count: number,
+): number {
+  const width = kind === hashKinds.i32 ? 4 : kind === hashKinds.b16 ? 16 : kind === hashKinds.b32 ? 32 : 8
+  const valueAt = (at: number): string => {
+    if (kind === hashKinds.f64) return String((memory.f64[at >>> 3] as number) + 0)
+    const bytes = kind === hashKinds.entry ? (memory.i32[(at >>> 2) + 1] as number) : width
+    const from = kind === hashKinds.entry ? (memory.u32[at >>> 2] as number) : at
+    return bytes < 0 ? 'null' : Buffer.from(memory.u8.slice(from, from + bytes)).toString('hex')
+  }
+  let kept = 0
+  for (let index = 0; index < count; index++) {
+    const [a, b] = [get(leftRows, index), get(rightRows, index)]
+    if (b !== noRow && valueAt(left + a * width) !== valueAt(right + b * width)) continue
+    put(leftRows, kept, a)
+    put(rightRows, kept++, b)
+  }
+  return kept
 }
 
 function expand(

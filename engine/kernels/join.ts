@@ -5,7 +5,7 @@
 // whatever order they were listed in. States are little structures in shared memory that let a call go on where the last
 // one stopped; their first words are set by the caller:
 //
-//   EXPAND   row u32 (next row), taken u32 (of its list)
+//   EXPAND   row u32 (next row), taken u32 (of its list), matched u32 (matchKeys: it had a match)
 //   SETTLE   matched u32 (number + 1 of the last left row that had a match, 0 = none)
 //   ASOF     left:  ts u32, codes u32, rows u32, cursor u32
 //            right: ts u32, codes u32 (of row `first` on), rows u32, cursor u32
@@ -14,7 +14,16 @@
 //   SPLICE   left: ts u32, codes u32, rows u32, cursor u32; right: the same; lastLeft u32, lastRight u32, tieLeft u32,
 //            tieRight u32 (ends of the rows of the present timestamp: begin with 0)
 
+// A BUCKETS table lists rows by bits of a hash (mask: buckets - 1), with what is compared beside each place of the list:
+//   starts u32, mask u32, list u32, stored u32 (addresses), width u32 (of what is stored: 4 or 8 bytes)
+// A RANGE table says the one row of each key of 4 or 8 bytes between two bounds, and of NULL, the minimum of its width:
+//   min i64, count u32 (of keys), rows u32 (address of u32[count + 1], that of NULL last; none where there is no row)
+
+import type { SharedMemory } from '../memory/shared-memory.js'
+
 export const noRow = 0xffff_ffff
+export const bucketsBytes = 64
+export const rangeBytes = 64
 export const expandStateBytes = 16
 export const settleStateBytes = 16
 export const asofStateBytes = 64
@@ -55,6 +64,41 @@ export interface JoinKernel {
     outRight: number,
     limit: number,
   ): number
+  /** out[i] = words[i] & mask */
+  maskWords(words: number, rows: number, mask: number, out: number): void
+  /**
+   * The same as `expand` for rows whose words (of the table's width) at `keys` equal those stored in the bucket that
+   * their hash names.
+   */
+  matchKeys(
+    state: number,
+    table: number,
+    hashes: number,
+    keys: number,
+    rows: number,
+    mode: number,
+    outLeft: number,
+    outRight: number,
+    limit: number,
+  ): number
+  /** Enters rows [from, to) into a RANGE, of which the rows are none before; 0 when a key has a row already. */
+  fillRange(range: number, width: 4 | 8, keys: number, from: number, to: number): number
+  /** The same as `expand` by a RANGE: a row has one match at most, and a pair with none when the mode is not 0. */
+  matchRange(
+    state: number,
+    range: number,
+    width: 4 | 8,
+    keys: number,
+    rows: number,
+    mode: number,
+    outLeft: number,
+    outRight: number,
+    limit: number,
+  ): number
+  /** 1 when a bucket in [from, to) has two places with equal words. */
+  repeatsKeys(table: number, from: number, to: number): number
+  /** Keeps pairs, in place, whose values are equal (kind: hashKinds i64, i32, f64, entry, b16, b32), and those with none. */
+  keepEqual(kind: number, left: number, right: number, leftRows: number, rightRows: number, count: number): number
   /** Keeps pairs, in place, whose mask byte is 1; a pair with none stays when the left row had no match. */
   settle(state: number, mask: number, left: number, right: number, count: number): number
   /** marks[row] = 1; none is passed over. */
@@ -67,4 +111,23 @@ export interface JoinKernel {
   asof(state: number): number
   /** Writes at most `limit` pairs; returns how many, less than `limit` at the end only. */
   splice(state: number, outLeft: number, outRight: number, limit: number): number
+}
+
+export interface Buckets {
+  readonly starts: number
+  readonly mask: number
+  readonly list: number
+  readonly stored: number
+  readonly width: 4 | 8
+}
+
+/** Writes a BUCKETS table. */
+export function writeBuckets({ u32 }: SharedMemory, at: number, { starts, mask, list, stored, width }: Buckets): void {
+  u32.set([starts, mask, list, stored, width], at >>> 2)
+}
+
+/** Writes a RANGE table. */
+export function writeRange({ u32, i64 }: SharedMemory, at: number, min: bigint, count: number, rows: number): void {
+  i64[at >>> 3] = min
+  u32.set([count, rows], (at >>> 2) + 2)
 }

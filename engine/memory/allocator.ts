@@ -106,7 +106,8 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
 
   function demand(bytes: number, budget: Budget): number {
     const address = allocate(bytes, budget)
-    if (address === 0) throw new ResourceError(`out of memory [budget=${budgetName(budget)}, bytes=${bytes}]`)
+    if (address === 0)
+      throw new ResourceError(`out of memory [budget=${budgetName(budget)}, bytes=${bytes}, setting=memory.bytes]`)
     return address
   }
 

@@ -120,6 +120,220 @@ export function expand(
   return n
 }
 
+// --- buckets -------------------------------------------------------------------------------------------------------
+
+export function maskWords(words: usize, rows: u32, mask: u32, out: usize): void {
+  for (let i: u32 = 0; i < rows; i++) put32(out, i, at32(words, i) & mask)
+}
+
+/** Below that many buckets they stay in the cache anyway. */
+const touchFrom: u32 = 16384
+const touchRows: u32 = 64
+/** Keeps touchBuckets from being optimised away. */
+export let touched: u32 = 0
+
+/** Touches what the next rows look at, so that their cache misses overlap. */
+@inline
+function touchBuckets<T>(table: usize, hashes: usize, row: u32, rows: u32): void {
+  const starts = <usize>load<u32>(table)
+  const mask = load<u32>(table, 4)
+  const list = <usize>load<u32>(table, 8)
+  const stored = <usize>load<u32>(table, 12)
+  let sink: u32 = 0
+  for (let i = row; i < rows; i++) {
+    const place = at32(starts, at32(hashes, i) & mask)
+    sink |= at32(list, place) | <u32>load<T>(stored + <usize>place * sizeof<T>())
+  }
+  touched = sink
+}
+
+@inline
+function matchWords<T>(
+  state: usize,
+  table: usize,
+  hashes: usize,
+  keys: usize,
+  rows: u32,
+  mode: u32,
+  outLeft: usize,
+  outRight: usize,
+  limit: u32,
+): u32 {
+  const starts = <usize>load<u32>(table)
+  const mask = load<u32>(table, 4)
+  const list = <usize>load<u32>(table, 8)
+  const stored = <usize>load<u32>(table, 12)
+  let row = load<u32>(state)
+  let taken = load<u32>(state, 4)
+  let matched = load<u32>(state, 8)
+  let n: u32 = 0
+  while (row < rows && n < limit) {
+    if ((row & (touchRows - 1)) == 0 && mask > touchFrom) touchBuckets<T>(table, hashes, row, min(rows, row + touchRows))
+    const bucket = at32(hashes, row) & mask
+    const start = at32(starts, bucket)
+    const end = at32(starts, bucket + 1)
+    const key = load<T>(keys + <usize>row * sizeof<T>())
+    let p = start + taken
+    for (; p < end && n < limit; p++) {
+      if (load<T>(stored + <usize>p * sizeof<T>()) != key) continue
+      put32(outLeft, n, row)
+      put32(outRight, n, at32(list, p))
+      n++
+      matched = 1
+    }
+    taken = p - start
+    if (p < end) break
+    if (mode == 2 || (mode == 1 && matched == 0)) {
+      if (n == limit) break
+      put32(outLeft, n, row)
+      put32(outRight, n, none)
+      n++
+    }
+    row++
+    taken = 0
+    matched = 0
+  }
+  store<u32>(state, row)
+  store<u32>(state, taken, 4)
+  store<u32>(state, matched, 8)
+  return n
+}
+
+export function matchKeys(
+  state: usize,
+  table: usize,
+  hashes: usize,
+  keys: usize,
+  rows: u32,
+  mode: u32,
+  outLeft: usize,
+  outRight: usize,
+  limit: u32,
+): u32 {
+  if (load<u32>(table, 16) == 8) return matchWords<u64>(state, table, hashes, keys, rows, mode, outLeft, outRight, limit)
+  return matchWords<u32>(state, table, hashes, keys, rows, mode, outLeft, outRight, limit)
+}
+
+/** Place of a key in a range: that of NULL is behind all others; none = outside. */
+@inline
+function placeInRange<T>(keys: usize, row: u32, min: i64, count: u32): u32 {
+  const key = <i64>load<T>(keys + <usize>row * sizeof<T>())
+  if (key == (sizeof<T>() == 8 ? i64.MIN_VALUE : <i64>i32.MIN_VALUE)) return count
+  const place = <u64>(key - min)
+  return place < <u64>count ? <u32>place : none
+}
+
+@inline
+function fillPlaces<T>(range: usize, keys: usize, from: u32, to: u32): u32 {
+  const min = load<i64>(range)
+  const count = load<u32>(range, 8)
+  const map = <usize>load<u32>(range, 12)
+  for (let row = from; row < to; row++) {
+    const place = placeInRange<T>(keys, row, min, count)
+    if (at32(map, place) != none) return 0
+    put32(map, place, row)
+  }
+  return 1
+}
+
+export function fillRange(range: usize, width: u32, keys: usize, from: u32, to: u32): u32 {
+  return width == 8 ? fillPlaces<i64>(range, keys, from, to) : fillPlaces<i32>(range, keys, from, to)
+}
+
+@inline
+function matchPlaces<T>(
+  state: usize,
+  range: usize,
+  keys: usize,
+  rows: u32,
+  mode: u32,
+  outLeft: usize,
+  outRight: usize,
+  limit: u32,
+): u32 {
+  const min = load<i64>(range)
+  const count = load<u32>(range, 8)
+  const map = <usize>load<u32>(range, 12)
+  let row = load<u32>(state)
+  let taken = load<u32>(state, 4)
+  let n: u32 = 0
+  for (; row < rows && n < limit; row++) {
+    const place = placeInRange<T>(keys, row, min, count)
+    const found = place == none ? none : at32(map, place)
+    put32(outLeft, n, row)
+    put32(outRight, n, taken == 0 ? found : none)
+    n += found != none || mode != 0 ? 1 : 0
+    if (mode != 2) continue
+    // What has a match is followed by none.
+    taken = taken == 0 && found != none ? 1 : 0
+    if (taken == 1) row--
+  }
+  store<u32>(state, row)
+  store<u32>(state, taken, 4)
+  return n
+}
+
+export function matchRange(
+  state: usize,
+  range: usize,
+  width: u32,
+  keys: usize,
+  rows: u32,
+  mode: u32,
+  outLeft: usize,
+  outRight: usize,
+  limit: u32,
+): u32 {
+  if (width == 8) return matchPlaces<i64>(state, range, keys, rows, mode, outLeft, outRight, limit)
+  return matchPlaces<i32>(state, range, keys, rows, mode, outLeft, outRight, limit)
+}
+
+export function repeatsKeys(table: usize, from: u32, to: u32): u32 {
+  const starts = <usize>load<u32>(table)
+  const stored = <usize>load<u32>(table, 12)
+  const wide = load<u32>(table, 16) == 8
+  for (let bucket = from; bucket < to; bucket++) {
+    const end = at32(starts, bucket + 1)
+    for (let p = at32(starts, bucket); p < end; p++) {
+      for (let q = p + 1; q < end; q++) {
+        if (wide ? at64(stored, p) == at64(stored, q) : at32(stored, p) == at32(stored, q)) return 1
+      }
+    }
+  }
+  return 0
+}
+
+/** Kinds of values: hashKinds of engine/kernels/aggregate.ts. */
+function equalValues(kind: u32, p: usize, q: usize): bool {
+  if (kind == 2) return load<u64>(p) == load<u64>(q)
+  if (kind == 3) return load<u32>(p) == load<u32>(q)
+  if (kind == 0) {
+    const a = load<f64>(p)
+    const b = load<f64>(q)
+    return a == b || (a != a && b != b)
+  }
+  if (kind == 6) {
+    const bytes = load<i32>(p, 4)
+    if (bytes != load<i32>(q, 4)) return false
+    return bytes <= 0 || memory.compare(<usize>load<u32>(p), <usize>load<u32>(q), <usize>bytes) == 0
+  }
+  return memory.compare(p, q, kind == 7 ? 16 : 32) == 0
+}
+
+export function keepEqual(kind: u32, left: usize, right: usize, leftRows: usize, rightRows: usize, count: u32): u32 {
+  const shift: usize = kind == 3 ? 2 : kind == 7 ? 4 : kind == 8 ? 5 : 3
+  let n: u32 = 0
+  for (let i: u32 = 0; i < count; i++) {
+    const a = at32(leftRows, i)
+    const b = at32(rightRows, i)
+    if (b != none && !equalValues(kind, left + (<usize>a << shift), right + (<usize>b << shift))) continue
+    put32(leftRows, n, a)
+    put32(rightRows, n, b)
+    n++
+  }
+  return n
+}
+
 export function settle(state: usize, mask: usize, left: usize, right: usize, count: u32): u32 {
   let matched = load<u32>(state)
   let n: u32 = 0

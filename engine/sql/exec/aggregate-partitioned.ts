@@ -9,6 +9,7 @@ import { createStates } from './accumulate.js'
 import type { AggregateShape } from './aggregate.js'
 import type { ExecContext } from './context.js'
 import { type PartialStates, partialBytes } from './group-states.js'
+import type { BuiltJoin } from './join-built.js'
 import { partialsAt } from './partial-groups.js'
 import { PartitionGroups } from './partition-groups.js'
 import { type Piece, rowCount } from './pieces.js'
@@ -16,7 +17,7 @@ import { partitionCount, RowPartitions, type SpreadShape, spreadRowBytes, spread
 import { type ChunkWorker, LeadRun, type PartitionDetails, piecesPerChunk, type ShareDetails } from './share.js'
 import { columnAt, rowsAt } from './share-columns.js'
 import { listPieces } from './share-pieces.js'
-import { type ChunkedPieces, RowChunks } from './share-rows.js'
+import { type ChosenPieces, type ChunkedPieces, RowChunks } from './share-rows.js'
 import { soloSharing } from './share-solo.js'
 import { rowsFor } from './short-batches.js'
 import { TextHeap } from './text-heap.js'
@@ -77,6 +78,7 @@ export class PartitionedGroups {
   readonly #query: PartitionedQuery
   readonly #spread: SpreadShape
   readonly #pieces: readonly Piece[]
+  readonly #joins: readonly BuiltJoin[]
   readonly #chunkPieces: number
   readonly #roundPieces: number
   #next = 0
@@ -89,11 +91,12 @@ export class PartitionedGroups {
   #groups: number[] = []
   #output: GroupsByRank | null = null
 
-  constructor(context: ExecContext, query: PartitionedQuery, pieces: readonly Piece[]) {
+  constructor(context: ExecContext, query: PartitionedQuery, { pieces, joins = [] }: ChosenPieces) {
     const sharing = context.sharing ?? soloSharing(context.space)
     this.#context = context
     this.#query = query
     this.#pieces = pieces
+    this.#joins = joins
     this.#spread = spreadShape(query.shape)
     const rows = rowCount(pieces)
     this.#chunkPieces = piecesPerChunk(sharing, pieces, Math.max(chunksMin, Math.ceil(rows / chunkRows)))
@@ -131,13 +134,15 @@ export class PartitionedGroups {
     this.#firstRow += rowCount(pieces)
     this.#chunks = []
     const { input } = this.#query
+    const joins = this.#joins
     this.#spreading = this.#run(
-      spreadWorker(this.#context, input, this.#spread, { pieces, chunkPieces }, firstRow),
+      spreadWorker(this.#context, input, this.#spread, { pieces, chunkPieces, joins }, firstRow),
       Math.ceil(pieces.length / chunkPieces),
       () => ({
         pieces: listPieces(pieces),
         chunkPieces,
         counts: null,
+        joins,
         partitions: { firstRow, spread: null, before: [] },
       }),
       (result) => this.#chunks.push(result),

@@ -8,6 +8,10 @@ import { createStates } from './accumulate.js'
 import { ResultColumns } from './aggregate.js'
 import { isSpreadable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
 import type { ExecContext } from './context.js'
+import { operatorOf, type Steps } from './join-build.js'
+import type { BuiltJoin } from './join-built.js'
+import { buildJoins, probedScan } from './join-shared.js'
+import { readsOneTable } from './join-sides.js'
 import { PartialGroups } from './partial-groups.js'
 import { scanShape } from './scan-slices.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
@@ -27,28 +31,49 @@ export function distinctGroups({ input, columns }: Extract<Plan, { kind: 'distin
   return { kind: 'aggregate', input, columns, keys, aggregates: [] }
 }
 
-/** undefined: no other thread could help. `dense` as of aggregateOperator; `told`: the plan of the query that it is. */
+type Build = (context: ExecContext, plan: Plan) => Operator
+
+/** undefined: no other thread could help. `told`: the plan of the query that it is; `build`: operators of other plans. */
 export function sharedAggregate(
   context: ExecContext,
   plan: AggregatePlan,
-  dense: boolean,
+  build: Build,
   told: Plan = plan,
 ): Operator | undefined {
-  const scan = sharedScan(plan.input)
+  const scan = probedScan(context, plan.input)
   if (scan === undefined || !isMergeable(context, plan)) return undefined
   const chunked = chunkedPieces(context, scanShape(context, scan))
-  const { pieces, chunkPieces } = chunked
-  if (pieces.length <= chunkPieces) return undefined
+  if (chunked.pieces.length <= chunked.chunkPieces) return undefined
+  return sharedScan(plan.input) === undefined
+    ? operatorOf(joinedGroups(context, plan, told, chunked, build))
+    : sharedGroups(context, plan, told, chunked)
+}
+
+function* joinedGroups(
+  context: ExecContext,
+  plan: AggregatePlan,
+  told: Plan,
+  chunked: ChunkedPieces,
+  build: Build,
+): Steps {
+  const joins = yield* buildJoins(context, plan.input, build)
+  const groups = sharedGroups(context, plan, told, { ...chunked, joins })
+  for (let pulled = groups.pull(); pulled !== null; pulled = groups.pull()) yield pulled
+}
+
+function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chunked: ChunkedPieces): Operator {
+  const { pieces, chunkPieces, joins = [] } = chunked
+  const dense = readsOneTable(plan.input)
   const space = context.space.child()
   context.onEnd(() => space.freeAll())
   const total = new PartialGroups({ ...context, space }, plan, dense)
   const output = new ResultColumns(context, plan, total.states)
-  let input: Operator | null = rowsOf(context, plan.input, pieces.slice(0, chunkPieces))
+  let input: Operator | null = rowsOf(context, plan.input, { pieces: pieces.slice(0, chunkPieces), joins })
   let stage: 'first' | 'alone' | 'shared' | 'over' = 'first'
   let lead: LeadRun | null = null
   let partitioned: PartitionedGroups | null = null
   let next = 0
-  const rest = { pieces: pieces.slice(chunkPieces), chunkPieces }
+  const rest = { pieces: pieces.slice(chunkPieces), chunkPieces, joins }
 
   const advance = (): Pull => {
     if (lead !== null) {
@@ -65,12 +90,12 @@ export function sharedAggregate(
     else if (total.chunkTimes * chunkPieces * chunksMin <= rest.pieces.length) {
       stage = 'shared'
       lead = leadOf(context, { plan, told }, { ...rest, chunkPieces: chunkPieces * total.chunkTimes }, dense, total)
-    } else if (!total.coded && isSpreadable(plan, pieces, dense)) {
+    } else if (!total.coded && isSpreadable(plan, pieces, dense) && joins.every(isUnique)) {
       space.freeAll()
-      partitioned = new PartitionedGroups(context, { plan: told, input: plan.input, shape: plan }, pieces)
+      partitioned = new PartitionedGroups(context, { plan: told, input: plan.input, shape: plan }, chunked)
     } else {
       stage = 'alone'
-      input = rowsOf(context, plan.input, rest.pieces)
+      input = rowsOf(context, plan.input, rest)
     }
     return 'working'
   }
@@ -92,16 +117,20 @@ export function sharedAggregate(
 export function helpAggregate(
   context: ExecContext,
   plan: AggregatePlan,
-  dense: boolean,
   details: ShareDetails,
 ): ChunkWorker | undefined {
-  const scan = sharedScan(plan.input)
+  const scan = probedScan(context, plan.input)
   const chunked = scan === undefined ? undefined : chunkedAsTold(context, scanShape(context, scan), details)
   if (chunked === undefined) return undefined
   const { partitions } = details
   return partitions === undefined
-    ? workerOf(context, plan, chunked, dense)
+    ? workerOf(context, plan, chunked, readsOneTable(plan.input))
     : partitionWorker(context, { plan, input: plan.input, shape: plan }, chunked, partitions)
+}
+
+/** Ranks of rows are those of the probe side: there are no more rows than that. */
+function isUnique({ buckets }: BuiltJoin): boolean {
+  return buckets?.unique === true
 }
 
 /** Only sums, counts, means and extremes of numbers can be added up. */
@@ -119,12 +148,12 @@ function leadOf(
   dense: boolean,
   total: PartialGroups,
 ): LeadRun {
-  const { pieces, chunkPieces } = rest
+  const { pieces, chunkPieces, joins = [] } = rest
   return new LeadRun(context.memory, context.sharing ?? soloSharing(context.space), {
     plan: told,
     worker: workerOf(context, plan, rest, dense),
     chunks: Math.ceil(pieces.length / chunkPieces),
-    details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null }),
+    details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null, joins }),
     merge: (result) => total.merge(result),
   })
 }

@@ -2,7 +2,6 @@
 
 import type { Plan } from '../plan/plan.js'
 import { distinctGroups, helpAggregate } from './aggregate-shared.js'
-import { readsOneTable } from './build.js'
 import type { ExecContext } from './context.js'
 import { helpExport } from './encode-parquet-shared.js'
 import { helpRows } from './encode-rows-shared.js'
@@ -30,9 +29,7 @@ export function buildHelper(
     }
     if (plan.kind === 'sort') return helpSort(context, plan, details)
     const groups = plan.kind === 'distinct' ? distinctGroups(plan) : plan
-    return groups.kind === 'aggregate'
-      ? helpAggregate(context, groups, readsOneTable(groups.input), details)
-      : undefined
+    return groups.kind === 'aggregate' ? helpAggregate(context, groups, details) : undefined
   }
   if (!('input' in plan) || plan.input.kind !== 'scan') return undefined
   return helpFragment(context, plan, scanShape(context, plan.input), details)

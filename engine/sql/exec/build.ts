@@ -5,7 +5,6 @@ import type { Value } from '../../types/value.js'
 import { compileExpression } from '../functions/evaluate.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { Expression, Plan } from '../plan/plan.js'
-import { inputsOf } from '../plan/walk-plan.js'
 import { aggregateOperator } from './aggregate.js'
 import { distinctGroups, sharedAggregate } from './aggregate-shared.js'
 import { metadataOperator } from './answer-from-metadata.js'
@@ -14,7 +13,8 @@ import { distinctOperator } from './distinct.js'
 import { expandOperator } from './expand.js'
 import { filterOperator } from './filter.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
-import { joinOperator } from './join.js'
+import { joinOperator, joinRowsOf } from './join.js'
+import { readsOneTable } from './join-sides.js'
 import { latestOfTable, latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
 import { reversedPlan, reverseOperator } from './limit-tail.js'
@@ -26,7 +26,7 @@ import { scanOperator } from './scan.js'
 import { orderedScanOperator } from './scan-ordered.js'
 import { scanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
-import { rowsFor, shortBatches, shortContext } from './short-batches.js'
+import { shortBatches, shortContext } from './short-batches.js'
 import { sortOperator } from './sort.js'
 import { sharedSort } from './sort-shared.js'
 import { batchRowsMax, type Operator } from './vector.js'
@@ -93,13 +93,8 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
 
 /** The joins below share the memory of one: each keeps columns of its own, those of the joins below among them. */
 function buildJoin(context: ExecContext, plan: PlanOf<'join'>): Operator {
-  const own = context.joinRows === undefined ? { ...context, joinRows: rowsFor(joinedColumns(plan)) } : context
+  const own = { ...context, joinRows: joinRowsOf(context, plan) }
   return joinOperator(own, buildOperator(own, plan.left), buildOperator(own, plan.right), plan)
-}
-
-function joinedColumns(plan: Plan): number {
-  const own = plan.kind === 'join' ? plan.columns.length : 0
-  return inputsOf(plan).reduce((sum, input) => sum + joinedColumns(input), own)
 }
 
 /** A seeded sequence below seeds the random functions of the projection above it. */
@@ -149,17 +144,6 @@ function draws(expression: Expression): boolean {
   return expression.kind === 'call' && (expression.name.startsWith('rnd_') || expression.args.some(draws))
 }
 
-/** Whether symbols of the plan's columns have one dictionary each: rows of one table, filtered perhaps. */
-export function readsOneTable(plan: Plan): boolean {
-  if (plan.kind === 'filter') return readsOneTable(plan.input)
-  if (plan.kind === 'project') return plan.expressions.every(isPlainSymbol) && readsOneTable(plan.input)
-  return plan.kind === 'scan'
-}
-
-function isPlainSymbol({ kind, type }: Expression): boolean {
-  return type.name !== 'SYMBOL' || kind === 'column'
-}
-
 /** Over a table's own timestamp the walk goes from the newest row backwards. */
 function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   const { input } = plan
@@ -188,7 +172,7 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const fused = shape === null ? undefined : aggregateFragmentOperator(context, plan, shape)
   if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
   const dense = readsOneTable(input)
-  const shared = sharedAggregate(context, plan, dense)
+  const shared = sharedAggregate(context, plan, buildOperator)
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
   const work = plan.keys.length + plan.aggregates.length
   const rows = shortBatches(buildWhole(context, input), work)
@@ -199,7 +183,7 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
 function buildWhole(context: ExecContext, plan: Plan): Operator {
   if (plan.kind !== 'distinct') return buildOperator(context, plan)
   const build = (): Operator =>
-    sharedAggregate(context, distinctGroups(plan), readsOneTable(plan.input), plan) ?? operatorOf(context, plan)
+    sharedAggregate(context, distinctGroups(plan), buildOperator, plan) ?? operatorOf(context, plan)
   return context.profile?.watch(plan, build) ?? build()
 }
 

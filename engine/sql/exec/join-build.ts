@@ -2,6 +2,7 @@
 
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
+import type { Listing } from './join-built.js'
 import { codeType, type JoinKeys } from './join-keys.js'
 import { nullVectors } from './join-pairs.js'
 import { RowStore } from './row-store.js'
@@ -19,15 +20,6 @@ export function operatorOf(steps: Steps): Operator {
   }
 }
 
-export interface Listing {
-  readonly rows: number
-  readonly vectors: readonly Vector[]
-  /** Codes at or above have no rows. */
-  readonly codeCount: number
-  readonly starts: number
-  readonly list: number
-}
-
 /** Rows that are counted or listed at a step. */
 const stepRows = 262_144
 
@@ -42,10 +34,12 @@ export function* buildListing(
   const { space } = context
   const store = new RowStore(context, [...types, codeType])
   const codes = space.take(batchRowsMax * 4)
+  let base = 0
   for (;;) {
     const batch = input.pull()
     if (batch === null) break
     if (isBatch(batch)) {
+      base = batch.vectors[keyColumns[0] ?? -1]?.dictionary ?? 0
       keys.number(
         keyColumns.map((index) => batch.vectors[index] as Vector),
         batch.rows,
@@ -58,10 +52,10 @@ export function* buildListing(
   }
   space.give(codes)
   const { rows } = store
-  if (rows === 0) return { rows, vectors: nullVectors(context, types), codeCount: 0, starts: 0, list: 0 }
+  if (rows === 0) return { rows, vectors: nullVectors(context, types), codeCount: 0, starts: 0, list: 0, base }
   const codeCount = keys.size
   const { starts, list } = yield* listByCode(context, store.column(types.length).address, 0, rows, codeCount)
-  return { rows, vectors: types.map((_, index) => store.column(index)), codeCount, starts, list }
+  return { rows, vectors: types.map((_, index) => store.column(index)), codeCount, starts, list, base }
 }
 
 /** Starts and row numbers of each code; `order`: the u32 row numbers in the order wanted within a code, 0 = their own. */

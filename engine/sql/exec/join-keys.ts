@@ -13,7 +13,7 @@ import { valueReader } from './values.js'
 import { batchRowsMax, type Vector } from './vector.js'
 
 /** Writes the codes of at most batchRowsMax rows to out (u32). */
-type JoinCoder = (vector: Vector, rows: number, out: number) => void
+export type JoinCoder = (vector: Vector, rows: number, out: number) => void
 
 interface KeyCodes {
   readonly code: JoinCoder
@@ -29,10 +29,11 @@ export class JoinKeys {
   readonly #codes: number
   readonly #pairs: number
 
-  constructor(context: ExecContext, left: readonly DataType[], right: readonly DataType[]) {
+  /** `base`: the dictionary whose ids are codes of a single symbol key, 0 = the first one that comes. */
+  constructor(context: ExecContext, left: readonly DataType[], right: readonly DataType[], base = 0) {
     const { space } = context
     this.#context = context
-    this.#keys = left.map((type, index) => keyCodes(context, type, right[index] as DataType))
+    this.#keys = left.map((type, index) => keyCodes(context, type, right[index] as DataType, base))
     const sparse = this.#keys.length === 1 && this.#keys[0]?.size() === Number.POSITIVE_INFINITY
     this.#tables = this.#keys.slice(sparse ? 0 : 1).map(() => new KeyTable(context, 8))
     this.#codes = this.#keys.length > 1 ? space.take(batchRowsMax * 4) : 0
@@ -66,8 +67,8 @@ export class JoinKeys {
   }
 }
 
-function keyCodes(context: ExecContext, left: DataType, right: DataType): KeyCodes {
-  if (left.name === 'SYMBOL' && right.name === 'SYMBOL') return symbolCodes(context)
+function keyCodes(context: ExecContext, left: DataType, right: DataType, base: number): KeyCodes {
+  if (left.name === 'SYMBOL' && right.name === 'SYMBOL') return symbolCodes(context, base)
   if (isText(left) && isText(right)) return textCodes(context)
   const sparse = { size: () => Number.POSITIVE_INFINITY }
   if (storageOf(left) !== storageOf(right)) return { ...sparse, code: valueCoder(context) }
@@ -75,14 +76,17 @@ function keyCodes(context: ExecContext, left: DataType, right: DataType): KeyCod
   return { ...sparse, code: (vector, rows, out) => code(vector, 0, rows, out) }
 }
 
-function isText({ name }: DataType): boolean {
+export function isText({ name }: DataType): boolean {
   return name === 'STRING' || name === 'VARCHAR' || name === 'SYMBOL' || name === 'CHAR'
 }
 
 const unknown = 0xffff_ffff
 
-/** 0 is NULL; then come the ids of the base dictionary, then numbers of texts that it lacks. */
-function symbolCodes(context: ExecContext): KeyCodes {
+/**
+ * 0 is NULL; then come the ids of the base dictionary, then numbers of texts that it lacks. `known`: the base dictionary,
+ * 0 = the first one that comes.
+ */
+export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
   const { memory, texts, symbols, kernels } = context
   const { join } = kernels
   const maps = new Map<number, { address: number; rows: number }>()
@@ -103,6 +107,7 @@ function symbolCodes(context: ExecContext): KeyCodes {
     byText.set(text, next)
     return next++
   }
+  if (known !== 0) begin(known)
   const code: JoinCoder = ({ dictionary, address }, rows, out) => {
     if (base < 0) begin(dictionary)
     if (dictionary === base) {
@@ -138,18 +143,21 @@ function grownMap(
   return { address, rows }
 }
 
-/** Texts of any type, as entries. */
 function textCodes(context: ExecContext): KeyCodes {
-  const { memory, space } = context
   const table = new KeyTable(context, 0)
+  const entriesOf = textEntries(context)
+  const code: JoinCoder = (vector, rows, out) => table.number(entriesOf(vector, rows), 0, rows, out)
+  return { code, size: () => table.count }
+}
+
+/** Texts of any type, as entries: their address, for one call. */
+export function textEntries(context: ExecContext): (vector: Vector, rows: number) => number {
+  const { memory, space } = context
   const heap = new TextHeap(space)
   let entries = 0
-  const code: JoinCoder = (vector, rows, out) => {
+  return (vector, rows) => {
     const { type, address } = vector
-    if (type.name === 'STRING' || type.name === 'VARCHAR') {
-      table.number(address, 0, rows, out)
-      return
-    }
+    if (type.name === 'STRING' || type.name === 'VARCHAR') return address
     if (entries === 0) entries = space.take(batchRowsMax * 8)
     if (type.name === 'SYMBOL') symbolEntries(context, vector, rows, entries)
     else {
@@ -161,9 +169,8 @@ function textCodes(context: ExecContext): KeyCodes {
         memory.i32[(entries >>> 2) + row * 2 + 1] = bytes.length
       }
     }
-    table.number(entries, 0, rows, out)
+    return entries
   }
-  return { code, size: () => table.count }
 }
 
 function symbolEntries({ memory }: ExecContext, { address, dictionary }: Vector, rows: number, out: number): void {
@@ -177,7 +184,7 @@ function symbolEntries({ memory }: ExecContext, { address, dictionary }: Vector,
 }
 
 /** Equal values of types that lie differently in memory (decimals of different precision): value by value. */
-function valueCoder({ memory, texts }: ExecContext): JoinCoder {
+export function valueCoder({ memory, texts }: ExecContext): JoinCoder {
   const numbers = new Map<string, number>()
   return (vector, rows, out) => {
     const read = valueReader(memory, texts, vector)

@@ -1,6 +1,6 @@
 // Which side of a join is built, and whether rows come in the order of a timestamp: what the plan alone can tell.
 
-import type { Plan } from '../plan/plan.js'
+import type { Expression, Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
@@ -8,8 +8,33 @@ type JoinPlan = Extract<Plan, { kind: 'join' }>
 /** Building the right side costs nothing worth a change of order below this. */
 const rightRowsMin = 65_536
 
+/** Whether the left side is built and the right one probed. */
+export function probesRight(context: ExecContext, plan: JoinPlan): boolean {
+  return plan.join === 'right' || buildsLeft(context, plan)
+}
+
+/** The side that is probed, and the one that is built. */
+export function probedPlan(context: ExecContext, plan: JoinPlan): Plan {
+  return probesRight(context, plan) ? plan.right : plan.left
+}
+
+export function builtPlan(context: ExecContext, plan: JoinPlan): Plan {
+  return probesRight(context, plan) ? plan.left : plan.right
+}
+
+/** Whether symbols of the plan's columns have one dictionary each: rows of one table, filtered perhaps. */
+export function readsOneTable(plan: Plan): boolean {
+  if (plan.kind === 'filter') return readsOneTable(plan.input)
+  if (plan.kind === 'project') return plan.expressions.every(isPlainSymbol) && readsOneTable(plan.input)
+  return plan.kind === 'scan'
+}
+
+function isPlainSymbol({ kind, type }: Expression): boolean {
+  return type.name !== 'SYMBOL' || kind === 'column'
+}
+
 /** Inner joins whose left rows have no order to keep build the left side when it is far smaller. */
-export function buildsLeft(context: ExecContext, { join, left, right }: JoinPlan): boolean {
+function buildsLeft(context: ExecContext, { join, left, right }: JoinPlan): boolean {
   if (join !== 'inner' || !isUnordered(left)) return false
   const rows = rowsAtMost(context, right)
   return rows >= rightRowsMin && rowsAtMost(context, left) * 4 < rows
@@ -18,6 +43,11 @@ export function buildsLeft(context: ExecContext, { join, left, right }: JoinPlan
 function isUnordered(plan: Plan): boolean {
   if (plan.kind === 'filter' || plan.kind === 'project') return isUnordered(plan.input)
   return plan.kind === 'working' || (plan.kind === 'scan' && plan.order === 'any')
+}
+
+/** Rows of a table that are all read, else 0. */
+export function rowsKnown(context: ExecContext, plan: Plan): number {
+  return plan.kind === 'scan' && plan.filter === null && plan.ranges === null ? rowsAtMost(context, plan) : 0
 }
 
 function rowsAtMost(context: ExecContext, plan: Plan): number {

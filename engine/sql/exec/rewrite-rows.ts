@@ -13,6 +13,7 @@ import { createRandom } from '../functions/random-generator.js'
 import type { Query } from '../plan/plan.js'
 import { buildOperator } from './build.js'
 import type { ExecContext } from './context.js'
+import { numbersOf } from './expression-members.js'
 import { QuerySpace } from './query-space.js'
 import { Symbols, SymbolTexts } from './symbols.js'
 import { valueReader } from './values.js'
@@ -110,13 +111,16 @@ function* batches(operator: Operator): Generator<Batch, void> {
 
 function* runSubquery(
   context: ExecContext,
-  { plan, mode }: Query['subqueries'][number],
+  subquery: Query['subqueries'][number],
 ): Generator<undefined, SubqueryResult> {
+  const { plan, mode } = subquery
+  const list = numbersOf(context, subquery)
   const values: Value[] = []
   let count = 0
   for (const { rows, vectors } of batches(buildOperator(context, plan))) {
     count += rows
-    const wanted = mode === 'list' ? rows : values.length === 0 ? Math.min(rows, 1) : 0
+    if (rows > 0) list?.add(vectors[0] as Vector, rows)
+    const wanted = list !== undefined ? 0 : mode === 'list' ? rows : values.length === 0 ? Math.min(rows, 1) : 0
     if (wanted > 0) {
       const read = valueReader(context.memory, context.texts, vectors[0] as Vector)
       for (let row = 0; row < wanted; row++) values.push(read(row))
@@ -124,5 +128,6 @@ function* runSubquery(
     yield
   }
   if (mode === 'exists') return { mode, exists: count > 0 }
+  if (list !== undefined) return list.result()
   return mode === 'list' ? { mode, keys: listKeys(values) } : { mode, value: values[0] ?? null }
 }

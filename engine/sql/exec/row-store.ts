@@ -37,7 +37,7 @@ export class RowStore {
   }
 
   append(batch: Batch): void {
-    this.#reserve(this.rows + batch.rows)
+    this.reserve(this.rows + batch.rows)
     this.#types.forEach((type, column) => {
       this.#appendColumn(type, column, batch.vectors[column] as Vector, batch.rows)
     })
@@ -103,7 +103,8 @@ export class RowStore {
     this.rows = 0
   }
 
-  #reserve(rows: number): void {
+  /** Makes room for so many rows at once. */
+  reserve(rows: number): void {
     if (rows <= this.#capacity) return
     const { space, memory } = this.#context
     const capacity = Math.max(rows, rowsFirst, this.#capacity * 2)

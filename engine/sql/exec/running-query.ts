@@ -13,6 +13,7 @@ import { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
 import { createEncoder } from './create-encoder.js'
 import type { Encoder } from './encoder.js'
+import { type NumberList, numbersOf } from './expression-members.js'
 import type { RunQuery } from './messages.js'
 import type { NodeProfile } from './profile.js'
 import { type QueryHost, queryContext } from './query-host.js'
@@ -51,7 +52,12 @@ export class RunningQuery {
   #cancelled: string | null = null
   #encoder: Encoder | null = null
   #root: Operator | null = null
-  #subquery: { readonly operator: Operator; readonly values: Value[]; rows: number } | null = null
+  #subquery: {
+    readonly operator: Operator
+    readonly values: Value[]
+    readonly list: NumberList | undefined
+    rows: number
+  } | null = null
   #batch: Batch | null = null
   #batchRow = 0
   /** Rows of the result seen so far, and sent. */
@@ -243,17 +249,26 @@ export class RunningQuery {
 
   #stepSubquery(): Progress {
     const subquery = this.#request.query.subqueries[this.#subqueries.length] as RunQuery['query']['subqueries'][number]
-    this.#subquery ??= { operator: buildOperator(this.#context, subquery.plan), values: [], rows: 0 }
-    const { operator, values } = this.#subquery
+    this.#subquery ??= {
+      operator: buildOperator(this.#context, subquery.plan),
+      values: [],
+      list: numbersOf(this.#context, subquery),
+      rows: 0,
+    }
+    const { operator, values, list } = this.#subquery
     const pulled = operator.pull()
     if (isBatch(pulled)) {
       this.#subquery.rows += pulled.rows
+      if (list !== undefined) {
+        list.add(pulled.vectors[0] as Vector, pulled.rows)
+        return 'worked'
+      }
       const read = valueReader(this.#context.memory, this.#context.texts, pulled.vectors[0] as Vector)
       const wanted = subquery.mode === 'list' ? pulled.rows : values.length === 0 ? 1 : 0
       for (let row = 0; row < wanted; row++) values.push(read(row))
       if (subquery.mode === 'list') return 'worked'
     } else if (pulled !== null) return pulled === 'waiting' ? 'waiting' : 'worked'
-    this.#subqueries.push(this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
+    this.#subqueries.push(list?.result() ?? this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
     this.#subquery = null
     return 'worked'
   }

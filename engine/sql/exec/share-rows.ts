@@ -1,10 +1,14 @@
-// Rows of a table, filtered and projected, chunk by chunk: the input of operators that are shared although no generated
-// kernel does them as a whole. A chunk has a space, operators and a result of its own, which end together.
+// Rows of a table, filtered, projected, and joined with sides that the lead has built, chunk by chunk: the input of
+// operators that are shared although no generated kernel does them as a whole. A chunk has a space, operators and a result
+// of its own, which end together.
 
 import type { Plan } from '../plan/plan.js'
 import { isStable } from '../plan/volatile.js'
 import type { ExecContext } from './context.js'
 import { filterOperator } from './filter.js'
+import { joinRowsOf, probeOperator } from './join.js'
+import type { BuiltJoin } from './join-built.js'
+import { probedPlan } from './join-sides.js'
 import type { Piece } from './pieces.js'
 import { projectOperator } from './project.js'
 import type { QuerySpace } from './query-space.js'
@@ -17,7 +21,7 @@ import { Symbols } from './symbols.js'
 import { type Batch, isBatch, type Operator } from './vector.js'
 import { scanRuns } from './zones.js'
 
-type ScanPlan = Extract<Plan, { kind: 'scan' }>
+export type ScanPlan = Extract<Plan, { kind: 'scan' }>
 
 /** The scan of pieces in any order at the bottom of filters and projections that every thread computes alike. */
 export function sharedScan(plan: Plan): ScanPlan | undefined {
@@ -39,25 +43,39 @@ export function stableScan(plan: Plan): ScanPlan | undefined {
   }
 }
 
-/** The plan's operators over chosen pieces of its table. */
+/** The plan's operators over chosen pieces of its table; `joins`: built sides of the joins in it, from the top down. */
 export function rowsOf(
   context: ExecContext,
   plan: Plan,
-  pieces: readonly Piece[],
+  { pieces, joins = [] }: ChosenPieces,
   wanted: WantedRows | null = null,
 ): Operator {
   switch (plan.kind) {
     case 'filter':
-      return filterOperator(context, rowsOf(context, plan.input, pieces, wanted), plan.columns, plan.predicate)
+      return filterOperator(
+        context,
+        rowsOf(context, plan.input, { pieces, joins }, wanted),
+        plan.columns,
+        plan.predicate,
+      )
     case 'project':
-      return projectOperator(context, rowsOf(context, plan.input, pieces, wanted), plan.expressions)
+      return projectOperator(context, rowsOf(context, plan.input, { pieces, joins }, wanted), plan.expressions)
+    case 'join': {
+      const [built = {}, ...below] = joins
+      const own = { ...context, joinRows: joinRowsOf(context, plan) }
+      return probeOperator(own, rowsOf(own, probedPlan(context, plan), { pieces, joins: below }, wanted), built, plan)
+    }
     default:
       return scanOperator(context, scanShape(context, plan as ScanPlan), pieces, wanted)
   }
 }
 
-export interface ChunkedPieces {
+export interface ChosenPieces {
   readonly pieces: readonly Piece[]
+  readonly joins?: readonly BuiltJoin[]
+}
+
+export interface ChunkedPieces extends ChosenPieces {
   readonly chunkPieces: number
 }
 
@@ -71,10 +89,10 @@ export function chunkedPieces(context: ExecContext, scan: ScanShape, chosen?: re
 export function chunkedAsTold(
   context: ExecContext,
   scan: ScanShape,
-  { pieces, chunkPieces }: ShareDetails,
+  { pieces, chunkPieces, joins = [] }: ShareDetails,
 ): ChunkedPieces | undefined {
   const picked = pickPieces(piecesOf(context, scan), pieces)
-  return picked === undefined ? undefined : { pieces: picked, chunkPieces }
+  return picked === undefined ? undefined : { pieces: picked, chunkPieces, joins }
 }
 
 /** In the order of the rows. */
@@ -120,14 +138,14 @@ export class RowChunks implements ChunkWorker {
 
   begin(chunk: number): void {
     this.#abandon()
-    const { pieces, chunkPieces } = this.#chunked
+    const { pieces, chunkPieces, joins = [] } = this.#chunked
     const space = this.#context.space.child()
     this.#space = space
     const onEnd = (release: () => void): number => this.#endings.push(release)
     const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
     const collected = this.#collect(context, chunk)
     const chosen = pieces.slice(chunk * chunkPieces, (chunk + 1) * chunkPieces)
-    this.#rows = { input: rowsOf(context, this.#input, chosen, collected.wanted), collected }
+    this.#rows = { input: rowsOf(context, this.#input, { pieces: chosen, joins }, collected.wanted), collected }
   }
 
   step(): boolean {

@@ -6,6 +6,7 @@
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, Query } from '../plan/plan.js'
+import type { BuiltJoin } from './join-built.js'
 import { rowCount } from './pieces.js'
 import { boardBytes, initBoard, ShareBoard } from './share-board.js'
 import type { PieceList } from './share-pieces.js'
@@ -21,6 +22,8 @@ export interface ShareDetails {
   readonly range?: { readonly first: number; readonly end: number; readonly all: number }
   /** Where chunks begin in time, and the last time of the last one. */
   readonly times?: BigInt64Array
+  /** Built sides of the joins of the plan, from the top down. */
+  readonly joins?: readonly BuiltJoin[]
   /** Of groups in partitions: chunks are partitions, or rows to be spread over them. */
   readonly partitions?: PartitionDetails
 }

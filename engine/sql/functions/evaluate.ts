@@ -18,14 +18,18 @@ import { keyText } from './compare.js'
 import { castValue, convertValue, inconvertibleText, nullOf } from './convert.js'
 import type { AggregateFunction, CallSite, EvaluationContext, ScalarFunction } from './function-types.js'
 import { bestOverload } from './resolve.js'
+import { hasValue, type WholeNumbers } from './whole-numbers.js'
 
 export type Row = readonly Value[]
 export type Evaluator = (row: Row) => Value
 
-/** Results of Query.subqueries: a value, the set of keys of a list, or whether there was a row. */
+/**
+ * Results of Query.subqueries: a value, the set of keys of a list, or whether there was a row. A list with `numbers` has
+ * them instead of keys.
+ */
 export type SubqueryResult =
   | { readonly mode: 'scalar'; readonly value: Value }
-  | { readonly mode: 'list'; readonly keys: ReadonlySet<string> }
+  | { readonly mode: 'list'; readonly keys: ReadonlySet<string>; readonly numbers?: WholeNumbers }
   | { readonly mode: 'exists'; readonly exists: boolean }
 
 export interface Evaluation extends EvaluationContext {
@@ -128,7 +132,8 @@ function compileInList(call: Call, evaluation: Evaluation): Evaluator {
   return (row) => {
     const result = evaluation.subqueries[list.index]
     assert(result?.mode === 'list', 'a sub-query has not run')
-    return result.keys.has(keyText(source(row)))
+    const value = source(row)
+    return result.numbers === undefined ? result.keys.has(keyText(value)) : hasValue(result.numbers, value)
   }
 }
 

@@ -3,7 +3,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { expandModes, noRow } from '../../../engine/kernels/join.js'
+import { hashKinds } from '../../../engine/kernels/aggregate.js'
+import { expandModes, noRow, writeBuckets, writeRange } from '../../../engine/kernels/join.js'
 import { kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
 
 const both = kernelsAndTwins(16)
@@ -30,6 +31,13 @@ function onBoth(call: (kernel: (typeof pair)[number]['kernels']['join']) => unkn
   expect(first).toBe(second)
   expect(sameBytes(both, testBase, area(14) - testBase)).toBe(true)
   return Number(first ?? 0)
+}
+
+/** Memory need not be the same afterwards. */
+function onBothPlain(call: (kernel: (typeof pair)[number]['kernels']['join']) => unknown): unknown {
+  const [first, second] = pair.map(({ kernels }) => call(kernels.join))
+  expect(first).toBe(second)
+  return first
 }
 
 const codes = fc.array(fc.nat(12), { maxLength: 120, size: 'max' })
@@ -78,6 +86,141 @@ describe('join kernel', () => {
       { numRuns: 300, seed },
     )
     expect(expandModes.andNone).toBe(2)
+  })
+
+  const words = fc.array(fc.oneof(fc.integer({ min: -3, max: 12 }), fc.constant(-(2 ** 31))), { maxLength: 100 })
+  const width = fc.constantFrom(4 as const, 8 as const)
+  const limits = fc.integer({ min: 1, max: 20 })
+
+  /** Keys of 4 or 8 bytes; NULL is the minimum of its width. */
+  function putKeys(at: number, bytes: 4 | 8, keys: readonly number[]): void {
+    if (bytes === 4)
+      put(
+        at,
+        keys.map((key) => key >>> 0),
+      )
+    else
+      putLongs(
+        at,
+        keys.map((key) => (key === -(2 ** 31) ? -(2n ** 63n) : BigInt(key))),
+      )
+  }
+
+  /** All pairs, of which both give the same. */
+  function pairsBy(limit: number, match: (kernel: (typeof pair)[number]['kernels']['join']) => number): string[] {
+    const all: string[] = []
+    for (const { memory } of pair) memory.u32.fill(0, state >>> 2, (state >>> 2) + 4)
+    for (let found = limit; found === limit; ) {
+      const counts = pair.map(({ kernels }) => match(kernels.join))
+      found = counts[0] as number
+      expect(counts[1]).toBe(found)
+      const [first, second] = pair.map(({ memory: { u32 } }) =>
+        Array.from({ length: found }, (_, index) => `${u32[(area(7) >>> 2) + index]} ${u32[(area(8) >>> 2) + index]}`),
+      ) as [string[], string[]]
+      expect(first).toEqual(second)
+      all.push(...first)
+    }
+    return all
+  }
+
+  /** What a join gives, said plainly. */
+  function pairsOf(probe: readonly number[], build: readonly number[], mode: number): string[] {
+    return probe.flatMap((key, row) => {
+      const matches = build.flatMap((other, index) => (other === key ? [`${row} ${index}`] : []))
+      const padded = mode === 2 || (mode === 1 && matches.length === 0)
+      return padded ? [...matches, `${row} ${noRow}`] : matches
+    })
+  }
+
+  test('finds equal keys in buckets', () => {
+    fc.assert(
+      fc.property(words, words, width, limits, fc.constantFrom(0, 1, 2), (build, probe, bytes, limit, mode) => {
+        clear()
+        const bucketOf = (key: number): number => (key * 7) & 3
+        const listed = build.map((_, row) => row).toSorted((a, b) => bucketOf(build[a] ?? 0) - bucketOf(build[b] ?? 0))
+        const starts = [0, 1, 2, 3, 4].map((bucket) => build.filter((key) => bucketOf(key) < bucket).length)
+        put(area(1), starts)
+        put(area(2), listed)
+        putKeys(
+          area(3),
+          bytes,
+          listed.map((row) => build[row] ?? 0),
+        )
+        putKeys(area(4), bytes, probe)
+        put(
+          area(5),
+          probe.map((key) => (key * 7) >>> 0),
+        )
+        for (const { memory } of pair)
+          writeBuckets(memory, area(6), { starts: area(1), mask: 3, list: area(2), stored: area(3), width: bytes })
+        const given = pairsBy(limit, (join) =>
+          join.matchKeys(state, area(6), area(5), area(4), probe.length, mode, area(7), area(8), limit),
+        )
+        expect(given).toEqual(pairsOf(probe, build, mode))
+        const repeats = onBothPlain((join) => join.repeatsKeys(area(6), 0, 4))
+        expect(repeats).toBe(new Set(build).size < build.length ? 1 : 0)
+        onBothPlain((join) => join.maskWords(area(5), probe.length, 3, area(9)))
+        expect(sameBytes(both, area(9), probe.length * 4)).toBe(true)
+      }),
+      { numRuns: 300, seed },
+    )
+  })
+
+  test('finds keys of a range', () => {
+    fc.assert(
+      fc.property(words, words, width, limits, fc.constantFrom(0, 1, 2), (build, probe, bytes, limit, mode) => {
+        clear()
+        const keys = [...new Set(build)].filter((key) => key < -3 || key > 0)
+        putKeys(area(1), bytes, keys)
+        putKeys(area(2), bytes, probe)
+        put(area(3), new Array(13).fill(noRow))
+        for (const { memory } of pair) writeRange(memory, area(4), 1n, 12, area(3))
+        expect(onBothPlain((join) => join.fillRange(area(4), bytes, area(1), 0, keys.length))).toBe(1)
+        const given = pairsBy(limit, (join) =>
+          join.matchRange(state, area(4), bytes, area(2), probe.length, mode, area(7), area(8), limit),
+        )
+        expect(given).toEqual(pairsOf(probe, keys, mode))
+        if (keys.length > 0) expect(onBothPlain((join) => join.fillRange(area(4), bytes, area(1), 0, 1))).toBe(0)
+      }),
+      { numRuns: 300, seed },
+    )
+  })
+
+  test('keeps pairs of equal values', () => {
+    const texts = fc.array(fc.constantFrom(null, '', 'a', 'b', 'a longer one', 'a longer 1'), { minLength: 1 })
+    const rows = fc.array(fc.tuple(fc.nat(5), fc.oneof(fc.nat(5), fc.constant(noRow))), { maxLength: 60 })
+    const kinds = fc.constantFrom('i32', 'i64', 'f64', 'entry', 'b16', 'b32')
+    fc.assert(
+      fc.property(texts, rows, kinds as fc.Arbitrary<keyof typeof hashKinds>, (values, pairs, kind) => {
+        clear()
+        for (const { memory } of pair) {
+          for (const [side, at] of [area(1), area(2)].entries()) {
+            for (let row = 0; row < 6; row++) {
+              const value = values[(row * (side + 1)) % values.length] ?? null
+              const text = area(3) + side * 1024 + row * 64
+              memory.u8.set(Buffer.from(value ?? ''), text)
+              if (kind === 'entry') memory.u32.set([text, value === null ? noRow : value.length], (at >>> 2) + row * 2)
+              else if (kind === 'f64') memory.f64[(at >>> 3) + row] = [Number.NaN, 0, -0, 1.5][row % (3 + side)] ?? 0
+              else
+                memory.u8.set(
+                  Buffer.from(value ?? '~'),
+                  at + row * (kind === 'i32' ? 4 : kind === 'i64' ? 8 : kind === 'b16' ? 16 : 32),
+                )
+            }
+          }
+        }
+        put(
+          area(5),
+          pairs.map(([left]) => left),
+        )
+        put(
+          area(6),
+          pairs.map(([, right]) => right),
+        )
+        onBoth((join) => join.keepEqual(hashKinds[kind], area(1), area(2), area(5), area(6), pairs.length))
+      }),
+      { numRuns: 300, seed },
+    )
   })
 
   test('settles pairs, marks and renumbers rows', () => {

@@ -102,6 +102,15 @@ const statements = [
   'select t.ts, q.ts, p.ts, p.i from t asof join q on (sym) asof join t p on (u)',
   'select t.ts, q.ts, t.sym, q.sym, t.i, q.i from t splice join q on (sym)',
   'select t.ts, q.ts, t.i, q.i from t splice join q',
+  'select t.i, dims.k, dims.name from t left join dims on t.i = dims.k',
+  'select t.i, dims.k, dims.name from t left join dims on t.i = dims.k and t.d > 1',
+  'select t.i, dims.k, dims.name from t left join dims on t.i = dims.k and dims.k > 4',
+  'select t.l, x.l, x.n from t full join (select l, count() n from q group by l) x on t.l = x.l',
+  'select t.l, x.l, x.n from t join (select l, u, count() n from q group by l, u) x on t.l = x.l and t.u = x.u',
+  'select t.i, x.n from t left join (select i, v, count() n from q group by i, v) x on t.i = x.i and t.v = x.v and x.n > 1',
+  'select t.sym, count(), sum(t.i), max(x.n) from t left join (select i, count() n from q group by i) x on t.i = x.i group by t.sym',
+  'select t.sym, count(), sum(t.i), max(dims.k) from t join dims on t.sym = dims.sym join q on q.l = t.l group by t.sym',
+  'select distinct t.sym, dims.name from t join dims on t.i = dims.k',
   'select t.sym, count(), avg(q.d) from t asof join q on (sym) order by t.sym',
 ]
 

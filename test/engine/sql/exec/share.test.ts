@@ -66,6 +66,10 @@ const statements = [
   "select count(), sum(d), min(ts) from t where v like '%3'",
   'select s, sum(x) from (select sym s, sum(d) x from t) group by s',
   'select ts, sym, v, d from t order by d desc, i limit 20',
+  'select t.sym, sum(t.d), count(), max(u.d) from t join untimed u on t.i = u.i and u.d > t.d group by t.sym',
+  'select t.v, count(), sum(x.n) from t left join (select i, count() n from untimed group by i) x on t.i = x.i group by t.v',
+  'select t.i, count(), min(u.d) from t join untimed u on t.sym = u.sym and t.i = u.i group by t.i',
+  'select t.d, count(), max(x.n) from t join (select i, count() n from untimed group by i) x on t.i = x.i group by t.d limit 3000, 3100',
   "select concat(v, '!') x, i from t where sym <> 's1' order by i, v desc limit 300",
 ]
 

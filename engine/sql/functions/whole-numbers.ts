@@ -1,0 +1,95 @@
+// A set of whole numbers of 64 bits, as plain data in memory that threads share: the list of a sub-query. Open addressing;
+// the halves of a number lie in arrays of their own.
+
+import { ResourceError } from '../../base/errors.js'
+import { listValuesMax } from '../../base/limits.js'
+import type { Value } from '../../types/value.js'
+
+export interface WholeNumbers {
+  readonly size: number
+  /** NULL is among them; it is no number. */
+  readonly hasNull: boolean
+  /** Hashes are cut to so many bits less than 32. */
+  readonly shift: number
+  readonly lows: Int32Array
+  readonly highs: Int32Array
+  readonly used: Uint8Array
+}
+
+const bitsFirst = 10
+
+export function noNumbers(bits = bitsFirst): WholeNumbers {
+  const slots = 2 ** bits
+  return {
+    size: 0,
+    hasNull: false,
+    shift: 32 - bits,
+    lows: new Int32Array(new SharedArrayBuffer(slots * 4)),
+    highs: new Int32Array(new SharedArrayBuffer(slots * 4)),
+    used: new Uint8Array(new SharedArrayBuffer(slots)),
+  }
+}
+
+/** The set with the numbers of a column of 8 or 4 bytes, whose smallest is NULL; the old one is not to be used any more. */
+export function withColumn(set: WholeNumbers, column: Int32Array, wide: boolean): WholeNumbers {
+  const rows = wide ? column.length / 2 : column.length
+  let next = roomFor(set, rows)
+  let { size, hasNull } = next
+  for (let row = 0; row < rows; row++) {
+    const low = column[wide ? row * 2 : row] as number
+    const high = wide ? (column[row * 2 + 1] as number) : low >> 31
+    if (isNullOf(low, high, wide)) hasNull = true
+    else size += add(next, low, high)
+  }
+  next = { ...next, size, hasNull }
+  return next
+}
+
+/** Whether a column's value is NULL. */
+export function isNullOf(low: number, high: number, wide: boolean): boolean {
+  return wide ? low === 0 && high === -0x8000_0000 : low === -0x8000_0000
+}
+
+export function hasNumber({ shift, lows, highs, used }: WholeNumbers, low: number, high: number): boolean {
+  let slot = hashed(low, high) >>> shift
+  for (; used[slot] === 1; slot = (slot + 1) & (used.length - 1)) {
+    if (lows[slot] === low && highs[slot] === high) return true
+  }
+  return false
+}
+
+/** The same for a value of any type. */
+export function hasValue(set: WholeNumbers, value: Value): boolean {
+  if (value === null) return set.hasNull
+  const whole = typeof value === 'bigint' ? value : Number.isSafeInteger(value) ? BigInt(value as number) : null
+  return whole !== null && hasNumber(set, Number(BigInt.asIntN(32, whole)), Number(BigInt.asIntN(32, whole >> 32n)))
+}
+
+function roomFor(set: WholeNumbers, more: number): WholeNumbers {
+  if (set.size > listValuesMax)
+    throw new ResourceError(`the list of a sub-query has more than ${listValuesMax} different values: use a join`)
+  let bits = 32 - set.shift
+  while (2 ** bits < (set.size + more) * 2) bits++
+  if (bits === 32 - set.shift) return set
+  const larger = noNumbers(bits)
+  set.used.forEach((used, slot) => {
+    if (used === 1) add(larger, set.lows[slot] as number, set.highs[slot] as number)
+  })
+  return { ...larger, size: set.size, hasNull: set.hasNull }
+}
+
+/** 1 when it was not there. */
+function add({ shift, lows, highs, used }: WholeNumbers, low: number, high: number): number {
+  let slot = hashed(low, high) >>> shift
+  for (; used[slot] === 1; slot = (slot + 1) & (used.length - 1))
+    if (lows[slot] === low && highs[slot] === high) return 0
+  lows[slot] = low
+  highs[slot] = high
+  used[slot] = 1
+  return 1
+}
+
+function hashed(low: number, high: number): number {
+  const mixed = Math.imul(low ^ Math.imul(high, 0x85eb_ca6b), 0x9e37_79b1)
+  return Math.imul(mixed ^ (mixed >>> 15), 0x2c1b_3c6d)
+}
