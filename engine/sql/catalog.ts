@@ -66,6 +66,7 @@ export interface StoredView {
   readonly id: number
   readonly name: string
   readonly sql: string
+  readonly createdMicros: number
 }
 
 /** A query that runs now. */

@@ -33,7 +33,7 @@ export type SchemaChange =
       readonly kind: 'alterTable'
       readonly tableId: number
       readonly changes: Partial<
-        Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWal'>
+        Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWalNext'>
       >
     }
   /** `program` casts the column into a new one (writer-type.ts). */

@@ -35,6 +35,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
   const replay = new Replay(tools, manifest.ids.generation)
   const { wal, replay: report } = openLog(options, manifest.tables.size > 0, (frame) => replay.frame(frame))
   replay.finish()
+  settleTypes(catalog)
   log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
   const partIdsEnd = manifest.ids.part + partIdsPerFlush * 16
   manifest.commit([
@@ -75,6 +76,16 @@ export function recoverWriter(options: WriterOptions): WriterState {
     manifestBroken: false,
     removals: [],
     debts: [],
+  }
+}
+
+/** SET TYPE begins to hold. Nothing is written: the next start finds the same, or what another statement has said. */
+function settleTypes(catalog: WriterCatalog): void {
+  for (const table of catalog.byId.values()) {
+    const { bypassWalNext, ...schema } = table.schema
+    if (bypassWalNext === undefined) continue
+    catalog.replaceSchema(table, { ...schema, bypassWal: bypassWalNext })
+    table.settle(table.schema)
   }
 }
 

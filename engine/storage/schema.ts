@@ -31,6 +31,8 @@ export interface TableSchema {
   readonly partitionBy: PartitionUnit
   /** BYPASS WAL was written: shown again by SHOW CREATE TABLE; storage is the same. */
   readonly bypassWal: boolean
+  /** SET TYPE was said: holds from the next start on, as clients of this dialect know it. */
+  readonly bypassWalNext?: boolean
   /** Column ids of DEDUP UPSERT KEYS, the designated timestamp among them; empty = off. */
   readonly dedupKeys: readonly number[]
   readonly ttl: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null

@@ -24,12 +24,11 @@ import type { CsvShape } from '../csv/shape.js'
 import { setFigure } from '../memory/figures.js'
 import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import type { ProfileMode } from '../sql/exec/profile.js'
-import { parseScript, parseStatement } from '../sql/parse/parse.js'
 import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
 import { describeStatement } from '../sql/statements/describe.js'
 import { explainColumns } from '../sql/statements/explain.js'
-import { type PlanOptions, planParsed, planRows } from '../sql/statements/plan-statement.js'
+import { type PlanOptions, planParsed, planRows, readScript, readStatement } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
@@ -177,7 +176,7 @@ export class LocalEngine implements Engine {
   }
 
   parse(text: string): readonly ParsedStatement[] {
-    return parseScript(text).map((part) => ({ text, ...part }))
+    return readScript(text, this.#catalog).map((part) => ({ text, ...part }))
   }
 
   begin(): RowTransaction {
@@ -304,7 +303,7 @@ export class LocalEngine implements Engine {
     if (known !== undefined) return { planned: known, cached: true }
     this.#planned = this.#figuresOf(queries.nextQueryId, sql, options.session)
     this.#asking = options.session
-    const statement = parsed?.statement ?? parseStatement(sql)
+    const statement = parsed?.statement ?? readStatement(sql, this.#catalog)
     demandStatementRights(statement, options.session)
     const planned = planParsed(statement, sql, this.#planOptions(options))
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
@@ -408,7 +407,7 @@ export class LocalEngine implements Engine {
       case 'cancelQuery':
         demandCancel(options.session, this.#activity.get(Number(planned.queryId))?.user)
         if (!this.#options.queries.cancel(Number(planned.queryId), 'cancelled by user')) {
-          throw new SqlError(`query to cancel not found in registry [id=${planned.queryId}]`, 0)
+          throw new SqlError(`query to cancel not found in registry [id=${planned.queryId}]`, planned.position)
         }
         return { tag: planned.tag, rows: 0 }
       case 'set':

@@ -144,8 +144,8 @@ export function tableOnly(version: TableVersion | undefined): TableVersion | und
 
 export function storedView(version: TableVersion | undefined): StoredView | undefined {
   if (version?.schema.view === undefined) return undefined
-  const { id, name, view } = version.schema
-  return { id, name, sql: view }
+  const { id, name, view, createdMicros } = version.schema
+  return { id, name, sql: view, createdMicros }
 }
 
 /** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */

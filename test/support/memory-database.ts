@@ -187,8 +187,8 @@ export class MemoryDatabase {
 }
 
 function storedView(table: MemoryTable | undefined): StoredView | undefined {
-  const { id = 0, name = '', view } = table?.schema ?? {}
-  return view === undefined ? undefined : { id, name, sql: view }
+  const { id = 0, name = '', view, createdMicros = 0 } = table?.schema ?? {}
+  return view === undefined ? undefined : { id, name, sql: view, createdMicros }
 }
 
 type Altering = Exclude<

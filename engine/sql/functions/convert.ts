@@ -3,7 +3,7 @@
 // Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
 
 import { byteaOf } from '../../pg/bytea.js'
-import type { ColumnType, DataType } from '../../types/column-types.js'
+import { type ColumnType, type DataType, typeText } from '../../types/column-types.js'
 import { formatInterval, parseIntervalValue } from '../../types/interval.js'
 import {
   formatDecimal,
@@ -309,6 +309,9 @@ function convertText(text: string, from: DataType, to: DataType): Value | undefi
             ? Math.fround(number)
             : number
     }
+    case 'UUID':
+    case 'LONG256':
+      return text === '' ? null : (castValue(text, from, to) ?? undefined)
     case 'IPv4':
       return text === '' || parseIpv4(text) === 0 ? null : (parseIpv4(text) ?? undefined)
     default:
@@ -320,7 +323,7 @@ function convertText(text: string, from: DataType, to: DataType): Value | undefi
 export function inconvertibleText(value: Value, from: DataType, to: DataType): string {
   const shown = value === null ? 'null' : displayText(value, from)
   const quoted = from.name === 'STRING' || from.name === 'VARCHAR' || from.name === 'SYMBOL' ? `\`${shown}\`` : shown
-  return `inconvertible value: ${quoted} [${from.name} -> ${to.name}]`
+  return `inconvertible value: ${quoted} [${from.name} -> ${typeText(to)}]`
 }
 
 const numberNames: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL']

@@ -11,19 +11,20 @@ import type {
   Statement,
 } from './ast.js'
 import { demandColumnName, parseCapacity, parseColumn, parseColumnTail, parseIndex } from './column.js'
-import { parseViewQuery, takeIfNotExists } from './create-table.js'
-import { advance, type Cursor, peekWord } from './cursor.js'
+import { parseDedup, parseViewQuery, takeIfNotExists } from './create-table.js'
+import { advance, at, type Cursor, peekWord } from './cursor.js'
 import {
+  atEnd,
   demand,
   demandDistinct,
   parseList,
   parseNameOrString,
-  parseNamesInParentheses,
   parseString,
   parseTableName,
   take,
 } from './expect.js'
 import { parseExpression } from './expression.js'
+import { mention } from './mention.js'
 import { parseTableOption, parseTimeToLive } from './table-options.js'
 import { takeIfExists } from './tables.js'
 
@@ -39,7 +40,7 @@ export function parseAlter(cursor: Cursor): Statement {
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)
-  const table = parseTableName(cursor)
+  const table = mention(cursor, 'table', parseTableName(cursor))
   return { kind: 'alter table', position, ifExists, table, action: parseAction(cursor) }
 }
 
@@ -78,7 +79,7 @@ function parseAction(cursor: Cursor): AlterAction {
       return parseSet(cursor, position)
     case 'dedup':
     case 'deduplicate':
-      return parseDedup(cursor, position)
+      return parseDedupAction(cursor, position)
     case 'resume':
     case 'suspend':
       return parseWal(cursor, position, word)
@@ -131,7 +132,7 @@ function parseDrop(cursor: Cursor, position: number): AlterAction {
   const ifExists = takeIfExists(cursor)
   const columns = parseList(cursor, (inner) => {
     if (inner.word === 'column' && peekWord(inner) !== ',' && peekWord(inner) !== '') take(inner, 'column')
-    return parseColumnName(inner)
+    return mention(inner, 'column', parseColumnName(inner))
   })
   return { kind: 'drop columns', position, ifExists, columns }
 }
@@ -144,9 +145,9 @@ function parseRename(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'to')) return { kind: 'rename', position, newName: parseTableName(cursor) }
   demand(cursor, 'column')
   const pairs = parseList(cursor, (inner) => {
-    const column = parseColumnName(inner)
-    demand(inner, 'to', "'to' expected'")
-    const newName = parseColumnName(inner)
+    const column = mention(inner, 'column', parseNameOrString(inner, 'current column name expected'))
+    demand(inner, 'to', "'to' expected expected")
+    const newName = parseNameOrString(inner, 'new column name expected')
     if (newName.quoted) demandColumnName(newName.name, newName.position)
     return { column, newName }
   })
@@ -157,7 +158,7 @@ const alterColumnExpected = "'add index' or 'drop index' or 'type' or 'cache' or
 
 function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   demand(cursor, 'column')
-  const column = parseColumnName(cursor)
+  const column = mention(cursor, 'altered column', parseColumnName(cursor))
   const { start, word } = cursor
   if (take(cursor, 'type')) return parseChangeType(cursor, position, column)
   if (take(cursor, 'set')) {
@@ -194,12 +195,17 @@ function parseChangeType(cursor: Cursor, position: number, column: Name): AlterA
 type PartitionOperation = Extract<AlterAction, { kind: 'partitions' }>['operation']
 
 function parsePartitions(cursor: Cursor, position: number, operation: PartitionOperation): AlterAction {
+  mention(cursor, 'partitions', { name: '', position: cursor.start })
   demand(cursor, 'partition')
   return { kind: 'partitions', position, operation, partitions: parsePartitionList(cursor) }
 }
 
 function parsePartitionList(cursor: Cursor): PartitionList {
-  if (take(cursor, 'where')) return { list: [], where: parseExpression(cursor) }
+  const { start } = cursor
+  if (take(cursor, 'where')) {
+    if (atEnd(cursor)) throw new SqlError('boolean expression expected', start)
+    return { list: [], where: parseExpression(cursor) }
+  }
   demand(cursor, 'list', "'list' or 'where' expected")
   return { list: parseList(cursor, (inner) => parseString(inner, 'partition name expected')), where: null }
 }
@@ -207,6 +213,7 @@ function parsePartitionList(cursor: Cursor): PartitionList {
 function parseConvert(cursor: Cursor, position: number): AlterAction {
   if (!take(cursor, 'partitions')) demand(cursor, 'partition')
   demand(cursor, 'to')
+  mention(cursor, 'partitions', { name: '', position: cursor.start })
   const toParquet = take(cursor, 'parquet')
   if (!toParquet) demand(cursor, 'native', "'parquet' or 'native' expected")
   const operation = toParquet ? 'convert to parquet' : 'convert to native'
@@ -215,21 +222,19 @@ function parseConvert(cursor: Cursor, position: number): AlterAction {
 
 function parseSet(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'ttl')) return { kind: 'set ttl', position, ttl: parseTimeToLive(cursor) }
-  if (take(cursor, 'param')) return { kind: 'set parameter', position, option: parseTableOption(cursor) }
+  if (take(cursor, 'param'))
+    return { kind: 'set parameter', position, option: parseTableOption(cursor, 'param name expected') }
   demand(cursor, 'type', "'param', 'ttl' or 'type' expected")
   const bypass = take(cursor, 'bypass')
   demand(cursor, 'wal', "'bypass' or 'wal' expected")
   return { kind: 'set type', position, wal: !bypass }
 }
 
-function parseDedup(cursor: Cursor, position: number): AlterAction {
+function parseDedupAction(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'disable')) return { kind: 'dedup disable', position }
-  demand(cursor, 'enable', "'enable' or 'disable' expected")
-  demand(cursor, 'upsert')
-  demand(cursor, 'keys')
-  const keys = parseNamesInParentheses(cursor)
-  demandDistinct(keys)
-  return { kind: 'dedup enable', position, keys }
+  mention(cursor, 'dedup', { name: '', position: cursor.start })
+  if (!at(cursor, 'enable')) throw new SqlError("'enable' or 'disable' expected", cursor.start)
+  return { kind: 'dedup enable', position, keys: parseDedup(cursor) }
 }
 
 /** `resume wal from txn 5`, `suspend wal with 24, 'disk full'` */

@@ -188,7 +188,8 @@ export interface TableOption {
   readonly position: number
   /** As written. */
   readonly name: string
-  readonly value: Expression | Interval
+  readonly value: string
+  readonly end: number
 }
 
 export interface CreateView {

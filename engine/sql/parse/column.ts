@@ -59,16 +59,16 @@ function isSymbol(type: TypeName): boolean {
   return type.name === 'symbol'
 }
 
-/** `capacity 256 nocache` in any order. */
+/** `capacity 256 nocache` */
 function parseSymbolOptions(cursor: Cursor): SymbolOptions {
-  const options = { capacity: null as SymbolOptions['capacity'], cache: null as boolean | null }
-  for (;;) {
-    if (take(cursor, 'capacity')) options.capacity = parseCapacity(cursor)
-    else if (take(cursor, 'cache')) options.cache = true
-    else if (take(cursor, 'nocache')) options.cache = false
-    else return options
-  }
+  const capacity = take(cursor, 'capacity') ? parseCapacity(cursor) : null
+  const cache = cursor.word === 'cache' || cursor.word === 'nocache' ? cursor.word === 'cache' : null
+  if (cache !== null) advance(cursor)
+  if (cache !== null && symbolOptions.has(cursor.word)) throw new SqlError("'index' expected", cursor.start)
+  return { capacity, cache }
 }
+
+const symbolOptions: ReadonlySet<string> = new Set(['capacity', 'cache', 'nocache'])
 
 const symbolCapacityMax = 33_554_432
 
@@ -77,7 +77,8 @@ export function parseCapacity(cursor: Cursor): { position: number; value: number
   if (cursor.word === '-') throw new SqlError('min symbol capacity is 2', position)
   const value = parseWholeNumber(cursor, 'numeric capacity expected')
   if (value < 2) throw new SqlError('min symbol capacity is 2', position)
-  if (value > symbolCapacityMax) throw new SqlError(`max cached symbol capacity is ${symbolCapacityMax}`, position)
+  if (value > symbolCapacityMax)
+    throw new SqlError(`max cached symbol capacity is ${symbolCapacityMax}`, cursor.previousEnd)
   return { position, value }
 }
 

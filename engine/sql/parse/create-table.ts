@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type {
+  ColumnDefinition,
   CreateAs,
   CreateColumns,
   CreateLike,
@@ -28,6 +29,7 @@ import {
   take,
 } from './expect.js'
 import { parseQuery, parseQueryInParentheses } from './query.js'
+import { refuseReserved } from './reserved.js'
 import { parseBatch } from './rows.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf } from './table-options.js'
 import { expressionText } from './text.js'
@@ -87,12 +89,13 @@ function parseCreateTable(cursor: Cursor, position: number, batch: Expression | 
     demand(cursor, 'not', cursor.kind === 'end' ? "'not' expected" : "'if not exists' expected")
     demand(cursor, 'exists')
   }
+  if (take(cursor, '(')) throw missingSource(cursor)
   const table = parseTableName(cursor, atEnd(cursor) ? "table name or 'if' expected" : 'table name expected')
   demandFileName(table)
   const source = parseSource(cursor, batch)
   const indexes = parseTrailing(cursor, source)
   const timestamp = parseTimestamp(cursor)
-  const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor, timestamp) : null
+  const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor, timestamp, source) : null
   return {
     kind: 'create table',
     position,
@@ -102,13 +105,14 @@ function parseCreateTable(cursor: Cursor, position: number, batch: Expression | 
     timestamp,
     partitionBy,
     indexes,
-    ...parseTableTail(cursor),
+    ...parseTableTail(cursor, partitionBy),
   }
 }
 
 /** Table names become parts of paths. */
-function demandFileName(table: TableName): void {
-  if (table.name.includes('..') || table.name === '.') throw new SqlError("'.' is not allowed", table.position)
+function demandFileName({ name, position }: TableName): void {
+  const bad = name === '.' ? 0 : name.search(/[/\\]|\.\./)
+  if (bad >= 0) throw new SqlError(`'${name[bad]}' is not allowed`, position + bad)
 }
 
 function parseSource(cursor: Cursor, batch: Expression | null): CreateTable['source'] {
@@ -117,11 +121,17 @@ function parseSource(cursor: Cursor, batch: Expression | null): CreateTable['sou
   if (peekWord(cursor) === 'like') return parseLike(cursor)
   advance(cursor)
   if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column definition')
-  const entries = parseList(cursor, (inner) => (skipKey(inner) ? null : parseColumn(inner)))
+  const entries = parseList(cursor, parseEntry)
   const columns = entries.filter((entry) => entry !== null)
   demandDistinct(columns)
   demand(cursor, ')', "',' or ')' expected")
   return { kind: 'columns', columns, hasKeys: columns.length < entries.length }
+}
+
+function parseEntry(cursor: Cursor): ColumnDefinition | null {
+  if (skipKey(cursor)) return null
+  refuseReserved(cursor)
+  return parseColumn(cursor)
 }
 
 /** `[constraint name] primary key (a, b)`, `unique (a)`. */
@@ -167,16 +177,20 @@ function parseTrailing(cursor: Cursor, source: CreateColumns | CreateLike | Crea
   const indexes: Indexed[] = []
   while (cursor.word === ',') {
     advance(cursor)
-    if (take(cursor, 'index')) indexes.push(parseTableIndex(cursor))
+    if (take(cursor, 'index')) indexes.push(parseTableIndex(cursor, indexes, source))
     else if (at(cursor, 'cast') && source.kind === 'as') pushCast(cursor, source)
     else throw new SqlError("'index' or 'cast' expected", cursor.start)
   }
   return indexes
 }
 
-function parseTableIndex(cursor: Cursor): Indexed {
+function parseTableIndex(cursor: Cursor, before: readonly Indexed[], source: CreateTable['source']): Indexed {
   demand(cursor, '(')
   const column = parseNameOrString(cursor, 'literal expected')
+  const isColumn = ({ name }: Name): boolean => name.toLowerCase() === column.name.toLowerCase()
+  const indexed = source.kind === 'columns' ? source.columns.filter(({ index }) => index !== null) : []
+  if (before.some((other) => isColumn(other.column)) || indexed.some(isColumn))
+    throw new SqlError('duplicate index clause', column.position)
   const index = parseIndex(cursor, column.position)
   demand(cursor, ')')
   return { column, index }
@@ -200,14 +214,19 @@ function parseTimestamp(cursor: Cursor): Name | null {
   return name
 }
 
-function parsePartitionBy(cursor: Cursor, timestamp: Name | null): CreateTable['partitionBy'] {
+function parsePartitionBy(
+  cursor: Cursor,
+  timestamp: Name | null,
+  source: CreateTable['source'],
+): CreateTable['partitionBy'] {
   advance(cursor)
   demand(cursor, 'by')
   const position = cursor.start
   const unit = partitionUnitOf(cursor.word)
   if (cursor.kind === 'end') throw new SqlError('literal expected', position)
   if (unit === null) throw new SqlError("'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected", position)
-  if (timestamp === null && unit !== 'none') {
+  // A query may have a designated timestamp.
+  if (timestamp === null && source.kind !== 'as') {
     throw new SqlError('partitioning is possible only on tables with designated timestamps', position)
   }
   advance(cursor)
@@ -216,43 +235,38 @@ function parsePartitionBy(cursor: Cursor, timestamp: Name | null): CreateTable['
 
 type TableTail = { -readonly [Key in 'wal' | 'ttl' | 'dedupKeys' | 'options' | 'volume']: CreateTable[Key] }
 
-/** TTL, WAL, DEDUP, WITH and IN VOLUME, in any order. */
-function parseTableTail(cursor: Cursor): TableTail {
-  const tail: TableTail = { wal: null, ttl: null, dedupKeys: null, options: [], volume: null }
-  for (;;) {
-    const { word, start } = cursor
-    if (word === 'ttl') tail.ttl = parseAfterWord(cursor, parseTimeToLive)
-    else if (word === 'wal') {
-      advance(cursor)
-      tail.wal = { position: start, enabled: true }
-    } else if (word === 'bypass') {
-      advance(cursor)
-      demand(cursor, 'wal', 'WAL expected')
-      tail.wal = { position: start, enabled: false }
-    } else if (word === 'dedup' || word === 'deduplicate') tail.dedupKeys = parseDedup(cursor)
-    else if (word === 'with' || (word === ',' && tail.options.length > 0))
-      tail.options = parseOptions(cursor, tail.options)
-    else if (word === ',' && peekWord(cursor) === 'in') advance(cursor)
-    else if (word === 'in') tail.volume = parseVolume(cursor)
-    else return tail
-  }
+/** TTL, WAL, WITH, IN VOLUME and DEDUP. */
+function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy']): TableTail {
+  const ttl = partitionBy !== null && take(cursor, 'ttl') ? parseTimeToLive(cursor) : null
+  const wal = partitionBy === null ? null : parseWalType(cursor)
+  const options = cursor.word === 'with' && peekWord(cursor) !== '' ? parseOptions(cursor) : []
+  const volume = at(cursor, 'in') ? parseVolume(cursor) : null
+  const isDedup = cursor.word === 'dedup' || cursor.word === 'deduplicate'
+  if (isDedup && (partitionBy === null || partitionBy.unit === 'none' || wal?.enabled === false))
+    throw new SqlError('deduplication is possible only on WAL tables', cursor.start)
+  return { ttl, wal, options, volume, dedupKeys: isDedup ? parseDedup(cursor) : null }
 }
 
-function parseAfterWord<Part>(cursor: Cursor, parse: (cursor: Cursor) => Part): Part {
-  advance(cursor)
-  return parse(cursor)
+function parseWalType(cursor: Cursor): CreateTable['wal'] {
+  const position = cursor.start
+  if (take(cursor, 'wal')) return { position, enabled: true }
+  if (!take(cursor, 'bypass')) return null
+  demand(cursor, 'wal', 'WAL expected')
+  return { position, enabled: false }
 }
 
-function parseOptions(cursor: Cursor, before: CreateTable['options']): CreateTable['options'] {
-  if (cursor.word === ',' && peekWord(cursor) === 'in') {
+/** `with maxUncommittedRows = 1000, o3MaxLag = 1s`; a comma may also stand before IN VOLUME. */
+function parseOptions(cursor: Cursor): CreateTable['options'] {
+  const options: CreateTable['options'][number][] = []
+  do {
     advance(cursor)
-    return before
-  }
-  advance(cursor)
-  return [...before, parseTableOption(cursor)]
+    if (options.length > 0 && at(cursor, 'in')) break
+    options.push(parseTableOption(cursor))
+  } while (at(cursor, ','))
+  return options
 }
 
-function parseDedup(cursor: Cursor): Name[] {
+export function parseDedup(cursor: Cursor): Name[] {
   advance(cursor)
   for (const word of ['upsert', 'keys'])
     if (!take(cursor, word))

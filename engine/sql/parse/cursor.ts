@@ -7,6 +7,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlTermsMax, statementCharactersMax } from '../../base/limits.js'
+import type { Mention } from './mention.js'
 
 export type TokenKind =
   | 'end'
@@ -44,6 +45,8 @@ export interface Cursor {
   height: number
   /** `?` parameters met so far. */
   parameters: number
+  /** What has been named so far, for mistakes behind it. */
+  readonly mentions: Mention[]
 }
 
 /** A cursor on the first token. */
@@ -64,6 +67,7 @@ export function openCursor(text: string): Cursor {
     terms: 0,
     height: 0,
     parameters: 0,
+    mentions: [],
   }
   advance(cursor)
   return cursor

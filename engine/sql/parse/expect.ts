@@ -4,6 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
 import type { Name, TableName } from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
+import { refuseReserved } from './reserved.js'
 
 /** Moves past the word or symbol if it is the current token. */
 export function take(cursor: Cursor, word: string): boolean {
@@ -60,6 +61,12 @@ export function parseNameOrString(cursor: Cursor, message: string): Name {
   return parseName(cursor, message)
 }
 
+/** A name that is no keyword, unless it is quoted. */
+export function parseFreeName(cursor: Cursor, message: string): Name {
+  refuseReserved(cursor)
+  return parseNameOrString(cursor, message)
+}
+
 function parseQuotedName(cursor: Cursor, message: string, quoted: boolean): Name {
   if (!quoted) throw new SqlError(message, cursor.start)
   const name = { position: cursor.start, name: quotedValue(cursor), quoted: true }
@@ -69,6 +76,12 @@ function parseQuotedName(cursor: Cursor, message: string, quoted: boolean): Name
 
 /** `t`, `s.t`, `"db"."s"."t"`, `'t'`. */
 export function parseTableName(cursor: Cursor, message = 'table name expected'): TableName {
+  refuseReserved(cursor)
+  return parseAnyTableName(cursor, message)
+}
+
+/** As parseTableName, where keywords are names too. */
+export function parseAnyTableName(cursor: Cursor, message = 'table name expected'): TableName {
   const first = parseNameOrString(cursor, message)
   const path = [first.name]
   let quoted = first.quoted

@@ -3,6 +3,7 @@
 import type { ScriptStatement, Statement } from './ast.js'
 import { advance, type Cursor, openCursor } from './cursor.js'
 import { atEnd, unexpectedToken } from './expect.js'
+import { withMentions } from './mention.js'
 import { parseOneStatement } from './statement.js'
 
 /** One statement, perhaps with `;` behind it. Blank text is the statement `empty`. */
@@ -10,8 +11,7 @@ export function parseStatement(text: string): Statement {
   const cursor = openCursor(text)
   skipSemicolons(cursor)
   if (cursor.kind === 'end') return { kind: 'empty', position: 0 }
-  const statement = parseOneStatement(cursor)
-  demandEnd(cursor)
+  const statement = withMentions(cursor, parseWhole)
   skipSemicolons(cursor)
   if (!atEnd(cursor)) throw unexpectedToken(cursor)
   return statement
@@ -26,16 +26,18 @@ export function parseScript(text: string): ScriptStatement[] {
     if (cursor.kind === 'end') return statements
     const { start } = cursor
     cursor.parameters = 0
-    const statement = parseOneStatement(cursor)
-    demandEnd(cursor)
+    cursor.mentions.length = 0
+    const statement = withMentions(cursor, parseWhole)
     statements.push({ start, end: cursor.previousEnd, statement })
   }
 }
 
-function skipSemicolons(cursor: Cursor): void {
-  while (cursor.word === ';') advance(cursor)
+function parseWhole(cursor: Cursor): Statement {
+  const statement = parseOneStatement(cursor)
+  if (!atEnd(cursor)) throw unexpectedToken(cursor)
+  return statement
 }
 
-function demandEnd(cursor: Cursor): void {
-  if (!atEnd(cursor)) throw unexpectedToken(cursor)
+function skipSemicolons(cursor: Cursor): void {
+  while (cursor.word === ';') advance(cursor)
 }

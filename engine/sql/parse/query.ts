@@ -19,7 +19,8 @@ import type {
 import { advance, at, type Cursor, descend, peekWord, tokenText } from './cursor.js'
 import { demand, parseList, parseName, parseNamesInParentheses, startsLocking, take } from './expect.js'
 import { closingError, parseExpression, parseExpression0 } from './expression.js'
-import { keywordError, parseImplicitSelect, parseSelect } from './select.js'
+import { refuseReserved } from './reserved.js'
+import { parseImplicitSelect, parseSelect } from './select.js'
 import { parseShow } from './show.js'
 import { parseOrderBy } from './window.js'
 
@@ -85,7 +86,7 @@ function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
 }
 
 function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
-  if (cursor.word === 'as' || cursor.word === 'select') throw keywordError(cursor.word, cursor.start)
+  refuseReserved(cursor)
   const { position, name } = parseName(cursor, "'select', 'update' or name expected expected")
   if (cursor.word === '(' && peekWord(cursor) === 'select') throw new SqlError("'as' expected", cursor.start)
   const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []

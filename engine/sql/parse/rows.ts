@@ -10,16 +10,17 @@ import type {
   Insert,
   InsertRows,
   Interval,
+  Name,
   Update,
   ValueRow,
 } from './ast.js'
-import { advance, type Cursor, tokenText } from './cursor.js'
+import { advance, at, type Cursor, shownTokenError, tokenText } from './cursor.js'
 import {
   demand,
   demandDistinct,
+  parseFreeName,
   parseList,
   parseNameOrString,
-  parseNamesInParentheses,
   parseTableName,
   shownToken,
   take,
@@ -42,18 +43,44 @@ export function parseInsert(
   const { batch, o3MaxLag } = parseBatch(cursor)
   demand(cursor, 'into', cursor.kind === 'end' ? 'atomic or into or batch expected' : "'into' expected")
   const table = parseTableName(cursor)
-  const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
+  const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
   demandDistinct(columns)
   const source = parseInsertSource(cursor, columns.length > 0)
+  if (atomic && source.kind === 'rows')
+    throw new SqlError("'atomic' keyword can only be used in INSERT INTO SELECT statements.", source.position)
   refuseTail(cursor)
   return { kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag, atomic }
 }
 
+function parseFreeNames(cursor: Cursor): Name[] {
+  demand(cursor, '(')
+  if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column name')
+  const names = parseList(cursor, (inner) => parseFreeName(inner, 'column expected'))
+  demand(cursor, ')', "',' expected")
+  return names
+}
+
 /** `batch 1000 o3MaxLag 10s`, also of CREATE TABLE AS. */
 export function parseBatch(cursor: Cursor): { batch: Expression | null; o3MaxLag: Interval | null } {
-  const batch = take(cursor, 'batch') ? parseExpression(cursor) : null
-  const o3MaxLag = take(cursor, 'o3maxlag') ? parseInterval(cursor) : null
+  const batch = take(cursor, 'batch') ? parseBatchSize(cursor) : null
+  const o3MaxLag = take(cursor, 'o3maxlag') ? parseLag(cursor) : null
   return { batch, o3MaxLag }
+}
+
+function parseBatchSize(cursor: Cursor): Expression {
+  if (take(cursor, '-')) throw new SqlError('batch size must be positive integer', cursor.start)
+  if (cursor.kind === 'number' || cursor.kind === 'parameter') return parseExpression(cursor)
+  throw new SqlError(
+    `found [tok='${shownToken(cursor)}', len=${tokenText(cursor).length}] bad long integer`,
+    cursor.start,
+  )
+}
+
+function parseLag(cursor: Cursor): Interval {
+  const text = tokenText(cursor)
+  if (/^\d+[a-z]/i.test(text)) return parseInterval(cursor)
+  const mistake = /^\d*$/.test(text) ? 'expected interval qualifier in' : 'invalid interval qualifier'
+  throw new SqlError(`${mistake} ${text}`, cursor.start + text.length)
 }
 
 function parseInsertSource(cursor: Cursor, named: boolean): Insert['source'] {
@@ -133,10 +160,8 @@ export function parseUpdate(
   }
 }
 
-/** `a = 1`, `t.a = 1` */
 function parseAssignment(cursor: Cursor): Assignment {
-  const first = parseNameOrString(cursor, 'column name expected')
-  const column = take(cursor, '.') ? parseNameOrString(cursor, 'column name expected') : first
+  const column = parseNameOrString(cursor, 'column name expected')
   demand(cursor, '=')
   return { column, value: parseExpression(cursor) }
 }

@@ -7,6 +7,7 @@ import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
 import {
   demand,
+  parseFreeName,
   parseList,
   parseName,
   parseNameOrString,
@@ -18,6 +19,7 @@ import {
 } from './expect.js'
 import { isInfix, parseExpression, parseExpression0 } from './expression.js'
 import { tooFewArguments } from './operand.js'
+import { keywordError } from './reserved.js'
 import { parseJoins, parseQuerySource, parseTableSource } from './source.js'
 import { parseWindowSpecification } from './window.js'
 
@@ -104,13 +106,13 @@ function parseExclude(cursor: Cursor): Name[] {
   return at(cursor, '(') ? parseNamesInParentheses(cursor) : [parseName(cursor, 'column name expected')]
 }
 
-/** `as x`, `x`, `"x"`, `'x'`; null when none. Behind AS every word is a name. */
+/** `as x`, `x`, `"x"`, `'x'`; null when none. Behind AS every word is a name: tools of PostgreSQL write `as table`. */
 function parseItemAlias(cursor: Cursor): Name | null {
   if (take(cursor, 'as')) return parseNameOrString(cursor, 'alias expected')
   if (cursor.kind === 'number') throw new SqlError("identifier should start with a letter or '_'", cursor.start)
   if (cursor.kind === 'word' ? aliasReserved.has(cursor.word) : cursor.kind !== 'quoted' && cursor.kind !== 'string')
     return null
-  return parseNameOrString(cursor, 'alias expected')
+  return parseFreeName(cursor, 'alias expected')
 }
 
 function startsOperand(cursor: Cursor): boolean {
@@ -157,11 +159,6 @@ function demandTable(cursor: Cursor, missing: string): void {
   if (word === '-' || word === '~') throw tooFew(word, 0, 1, start)
   if (isInfix(word)) throw tooFewArguments(cursor)
   throw new SqlError(missing, start)
-}
-
-export function keywordError(word: string, position: number): SqlError {
-  const rule = 'table and column names that are SQL keywords have to be enclosed in double quotes'
-  return new SqlError(`${rule}, such as "${word}"`, position)
 }
 
 type SelectHead = Pick<Select, 'position' | 'implicit' | 'distinct' | 'distinctOn' | 'items'> & {

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Show } from './ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
-import { atEnd, demand, parseNameOrString, parseTableName, take } from './expect.js'
+import { atEnd, demand, parseAnyTableName, parseNameOrString, take } from './expect.js'
 import { parseUserName } from './users.js'
 
 const showExpected =
@@ -31,7 +31,7 @@ export function parseShow(cursor: Cursor): Show {
       advance(cursor)
       if (!take(cursor, 'from') && !take(cursor, 'in'))
         throw new SqlError("expected 'from'", cursor.kind === 'end' ? cursor.previousEnd - word.length : cursor.start)
-      return { kind: 'show', position, what: word, table: parseTableName(cursor, 'expected a table name expected') }
+      return { kind: 'show', position, what: word, table: parseAnyTableName(cursor, 'expected a table name expected') }
     case 'create':
       return parseShowCreate(cursor, position)
     default:
@@ -61,12 +61,12 @@ function parseShowCreate(cursor: Cursor, position: number): Show {
   advance(cursor)
   const missing = 'expected a table name expected'
   if (take(cursor, 'table'))
-    return { kind: 'show', position, what: 'create table', table: parseTableName(cursor, missing) }
+    return { kind: 'show', position, what: 'create table', table: parseAnyTableName(cursor, missing) }
   if (take(cursor, 'view'))
-    return { kind: 'show', position, what: 'create view', table: parseTableName(cursor, missing) }
+    return { kind: 'show', position, what: 'create view', table: parseAnyTableName(cursor, missing) }
   if (take(cursor, 'materialized')) {
     demand(cursor, 'view')
-    return { kind: 'show', position, what: 'create materialized view', table: parseTableName(cursor, missing) }
+    return { kind: 'show', position, what: 'create materialized view', table: parseAnyTableName(cursor, missing) }
   }
   const position2 = cursor.kind === 'end' ? createPosition : cursor.start
   throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", position2)

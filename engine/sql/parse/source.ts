@@ -17,6 +17,7 @@ import { parseCall } from './call.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   demand,
+  parseFreeName,
   parseList,
   parseName,
   parseNameOrString,
@@ -27,7 +28,7 @@ import {
 } from './expect.js'
 import { isInfix } from './expression.js'
 import { parseQueryInParentheses } from './query.js'
-import { keywordError, parseCondition } from './select.js'
+import { parseCondition } from './select.js'
 import { parseFrameBound, parseInterval } from './window.js'
 
 const sourceExpected = 'table name or sub-query expected'
@@ -68,8 +69,6 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'tablesample',
   'returning',
 ])
-
-const neverNames: ReadonlySet<string> = new Set(['into', 'select', 'values'])
 
 export function parseTableSource(cursor: Cursor, missing = sourceExpected): TableSource {
   const position = cursor.start
@@ -122,12 +121,11 @@ function parseTimestamp(cursor: Cursor): Name | null {
 }
 
 export function parseTableAlias(cursor: Cursor): Name | null {
-  if (take(cursor, 'as')) return parseNameOrString(cursor, 'alias expected')
+  if (take(cursor, 'as')) return parseFreeName(cursor, 'alias expected')
   if (cursor.kind === 'quoted' || cursor.kind === 'string') return parseNameOrString(cursor, 'alias expected')
   const { word } = cursor
   if (cursor.kind !== 'word' || aliasReserved.has(word) || isInfix(word) || startsLocking(cursor)) return null
-  if (neverNames.has(word)) throw keywordError(word, cursor.start)
-  return parseName(cursor, 'alias expected')
+  return parseFreeName(cursor, 'alias expected')
 }
 
 /** `t (a, b)`; a parenthesis that holds no name is left alone. */

@@ -2,11 +2,8 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { PartitionUnit, TableOption, TimeToLive } from './ast.js'
-import { advance, type Cursor, tokenText } from './cursor.js'
-import { demand, parseName, parseWholeNumber } from './expect.js'
-import { parseExpression } from './expression.js'
-import { intervalOfText } from './literal.js'
-import { parseInterval } from './window.js'
+import { advance, type Cursor, quotedValue, tokenText } from './cursor.js'
+import { atEnd, demand, parseName, parseWholeNumber, tooFew } from './expect.js'
 
 const partitionUnits: ReadonlySet<string> = new Set<PartitionUnit>(['none', 'hour', 'day', 'week', 'month', 'year'])
 
@@ -42,7 +39,7 @@ export function parseTimeToLive(cursor: Cursor): TimeToLive {
 function parseLongTimeToLive(cursor: Cursor, position: number): TimeToLive {
   const count = parseWholeNumber(cursor, 'missing or invalid TTL value')
   if (cursor.kind !== 'word') throw new SqlError(`missing unit, ${ttlExpected} expected`, cursor.start)
-  const unit = partitionUnitOf(cursor.word.replace(/s$/, ''))
+  const unit = ttlUnits[tokenText(cursor)] ?? ttlUnits[cursor.word] ?? partitionUnitOf(cursor.word.replace(/s$/, ''))
   if (unit === null || unit === 'none') {
     throw new SqlError(`invalid unit, expected ${ttlExpected}, but was '${tokenText(cursor)}'`, cursor.start)
   }
@@ -50,10 +47,15 @@ function parseLongTimeToLive(cursor: Cursor, position: number): TimeToLive {
   return { position, count, unit }
 }
 
-/** `maxUncommittedRows = 1000`, `o3MaxLag = 10s` */
-export function parseTableOption(cursor: Cursor): TableOption {
-  const { position, name } = parseName(cursor, 'parameter name expected')
+/** `maxUncommittedRows = 1000`, `o3MaxLag = 10s`: the value is one token, or nothing. */
+export function parseTableOption(cursor: Cursor, missing = 'parameter name expected'): TableOption {
+  const { position, name } = parseName(cursor, missing)
+  const { start } = cursor
   demand(cursor, '=')
-  const isInterval = cursor.kind === 'number' && intervalOfText(tokenText(cursor)) !== null
-  return { position, name, value: isInterval ? parseInterval(cursor) : parseExpression(cursor) }
+  if (position + name.length === start && atEnd(cursor)) throw tooFew('=', 1, 2, start)
+  const value = atEnd(cursor) ? '' : cursor.kind === 'string' ? quotedValue(cursor) : tokenText(cursor)
+  const { end } = cursor
+  if (value !== '') advance(cursor)
+  if (value === '-' && cursor.kind === 'number') advance(cursor)
+  return { position, name, value, end }
 }

@@ -3,8 +3,18 @@
 import { SqlError } from '../../base/errors.js'
 import type { CancelQuery, Checkpoint, Reindex, RenameTable, Statement, TruncateTable, Vacuum } from './ast.js'
 import { advance, type Cursor, peekWord } from './cursor.js'
-import { atEnd, demand, parseList, parseNameOrString, parseString, parseTableName, take } from './expect.js'
+import {
+  atEnd,
+  demand,
+  parseAnyTableName,
+  parseList,
+  parseNameOrString,
+  parseString,
+  parseTableName,
+  take,
+} from './expect.js'
 import { parseExpression } from './expression.js'
+import { mention } from './mention.js'
 
 export function takeIfExists(cursor: Cursor): boolean {
   if (cursor.word !== 'if' || peekWord(cursor) !== 'exists') return false
@@ -63,7 +73,7 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
   if (!isNamed && (atEnd(cursor) || cursor.kind === 'symbol')) demand(cursor, 'table', 'TABLE expected')
   const ifExists = takeIfExists(cursor)
   take(cursor, 'only')
-  const tables = parseList(cursor, (inner) => parseTableName(inner))
+  const tables = parseList(cursor, (inner) => mention(inner, 'table', parseAnyTableName(inner)))
   // PostgreSQL's tools leave the word TABLE out, and are known by what they write behind the names.
   if (!takeTruncateMode(cursor) && !isNamed) throw new SqlError('TABLE expected', start)
   const keepSymbolMaps = take(cursor, 'keep')
@@ -97,7 +107,7 @@ export function parseReindex(cursor: Cursor): Reindex {
   const position = cursor.start
   advance(cursor)
   demand(cursor, 'table', 'TABLE expected')
-  const table = parseTableName(cursor)
+  const table = mention(cursor, 'table', parseAnyTableName(cursor))
   const columns = take(cursor, 'column')
     ? parseList(cursor, (inner) => parseNameOrString(inner, 'column name expected'))
     : []

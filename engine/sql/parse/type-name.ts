@@ -25,7 +25,7 @@ export function parseTypeName(cursor: Cursor, message = 'column type expected'):
   if (name === 'geohash') return parseGeohash(cursor, position, text)
   if (name === 'double') take(cursor, 'precision')
   if ((name === 'character' || name === 'char' || name === 'bit') && take(cursor, 'varying')) name = 'varchar'
-  const parameters = cursor.word === '(' ? parseParameters(cursor) : []
+  const parameters = cursor.word !== '(' ? [] : name === 'decimal' ? parseDecimal(cursor) : parseParameters(cursor)
   const zoned = takesZone(name) && takeZone(cursor)
   return {
     position,
@@ -57,6 +57,30 @@ function parseGeohash(cursor: Cursor, position: number, text: string): TypeName 
   demand(cursor, ')')
   return { position, name: 'geohash', text, parameters: [size], unit, dimensions: parseDimensions(cursor) }
 }
+
+/** `(18)`, `(18, 3)`: what is out of range is reported at the parenthesis. */
+function parseDecimal(cursor: Cursor): number[] {
+  const open = cursor.start
+  const fail = (says: string, position = open): never => {
+    throw new SqlError(`Invalid decimal type. ${says}`, position)
+  }
+  const digits = (what: string): number => {
+    advance(cursor)
+    if (cursor.kind !== 'number' || !/^\d{1,9}$/.test(tokenText(cursor)))
+      fail(`The ${what} ('${tokenText(cursor)}') must be a number`, cursor.start)
+    return parseWholeNumber(cursor, 'number expected')
+  }
+  const precision = digits('precision')
+  const scale = at(cursor, ',') ? digits('scale') : null
+  if (precision === 0) fail('The precision (0) must be greater than zero')
+  if (precision > decimalDigitsMax) fail(`The precision (${precision}) must be less than ${decimalDigitsMax}`)
+  if (scale !== null && scale > precision)
+    fail(`The precision (${precision}) must be greater than or equal to the scale (${scale})`)
+  if (!take(cursor, ')')) fail("Missing ')'", cursor.start)
+  return scale === null ? [precision] : [precision, scale]
+}
+
+const decimalDigitsMax = 76
 
 function parseParameters(cursor: Cursor): number[] {
   advance(cursor)

@@ -27,7 +27,8 @@ export function viewsRelation({ catalog, viewColumns }: BindContext): SystemRela
       catalog.views().map((view) => {
         const valid = viewColumns(view).length > 0
         const reason = valid ? null : 'the query of the view does not compile'
-        return [view.name, view.sql, `${view.name}~${view.id}`, reason, valid ? 'valid' : 'invalid', null]
+        const made = BigInt(view.createdMicros)
+        return [view.name, view.sql, `${view.name}~${view.id}`, reason, valid ? 'valid' : 'invalid', made]
       }),
   }
 }

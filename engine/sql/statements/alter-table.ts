@@ -10,13 +10,15 @@ import {
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema.js'
-import { sameType } from '../../types/column-types.js'
+import { sameType, typeText } from '../../types/column-types.js'
+import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition } from '../bind/expression.js'
 import { typeOfName } from '../bind/types.js'
 import { compileExpression } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
+import { demandDedup, demandPartitions, missingAlteredColumn } from './alter-checks.js'
 import { checkColumnName, checkTableName, columnOf, dedupKeysOf, powerOfTwo, ttlOf } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
@@ -29,14 +31,19 @@ export function planAlterTable(statement: ast.AlterTable, context: BindContext):
   const { table, action } = statement
   if (statement.ifExists && context.catalog.table(table.name) === undefined) return changed([])
   const version = tableOf(table, context)
-  return changed(changesOf(action, version, context))
+  return changed(changesOf(action, version, context, table.position))
 }
 
 function changed(changes: readonly SchemaChange[]): PlannedStatement {
   return { kind: 'change', changes, tag: 'ALTER TABLE' }
 }
 
-function changesOf(action: ast.AlterAction, version: TableVersion, context: BindContext): SchemaChange[] {
+function changesOf(
+  action: ast.AlterAction,
+  version: TableVersion,
+  context: BindContext,
+  position: number,
+): SchemaChange[] {
   const { schema } = version
   const alter = (changes: Extract<SchemaChange, { kind: 'alterTable' }>['changes']): SchemaChange[] => [
     { kind: 'alterTable', tableId: schema.id, changes },
@@ -53,61 +60,70 @@ function changesOf(action: ast.AlterAction, version: TableVersion, context: Bind
     case 'rename':
       return renameTable(schema, action.newName, context)
     case 'dedup enable':
+      demandDedup(version, position)
       return alter({ dedupKeys: dedupKeysOf(action.keys, schema.columns, schema.timestampId) })
     case 'dedup disable':
       return alter({ dedupKeys: [] })
     case 'set ttl':
       if (schema.partitionBy === 'NONE')
         throw new SqlError('cannot set TTL on a non-partitioned table', action.ttl.position)
-      return alter({ ttl: ttlOf(action.ttl) })
+      return alter({ ttl: ttlOf(action.ttl, schema.partitionBy) })
     case 'set parameter':
       return alter(optionOf(action.option))
     case 'set type':
-      return alter({ bypassWal: !action.wal })
+      if (schema.partitionBy === 'NONE') throw new SqlError('Cannot convert non-partitioned table', position)
+      return alter({ bypassWalNext: !action.wal })
     case 'partitions':
       return partitions(action, version, context)
+    case 'resume wal':
+    case 'suspend wal':
+      demandWal(version, wordBehind('wal', action.position, context))
+      if (action.kind === 'resume wal') return []
+      throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
+    case 'squash partitions':
+      return []
     default:
-      return symbolChanges(action, schema)
+      return symbolChanges(action, version, position)
   }
 }
 
-type SymbolAction = Extract<
-  ast.AlterAction,
-  {
-    kind:
-      | 'add index'
-      | 'drop index'
-      | 'set cache'
-      | 'set symbol capacity'
-      | 'squash partitions'
-      | 'resume wal'
-      | 'suspend wal'
-  }
->
+function demandWal(version: TableVersion, position: number): void {
+  if (!isWalTable(version)) throw new SqlError(`${version.schema.name} is not a WAL table.`, position)
+}
+
+/** Where the next such word stands. */
+function wordBehind(word: string, position: number, { sql }: BindContext): number {
+  return Math.max(sql.toLowerCase().indexOf(word, position), position)
+}
+
+type SymbolAction = Extract<ast.AlterAction, { kind: 'add index' | 'drop index' | 'set cache' | 'set symbol capacity' }>
 
 /** Indexes, caches and capacities of symbols are promises about storage that this one has no use for: they are only shown. */
-function symbolChanges(action: SymbolAction, schema: TableSchema): SchemaChange[] {
+function symbolChanges(action: SymbolAction, version: TableVersion, position: number): SchemaChange[] {
+  const { schema } = version
   switch (action.kind) {
-    case 'squash partitions':
-    case 'resume wal':
-      return []
-    case 'suspend wal':
-      throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
     case 'add index': {
       const capacity = powerOfTwo(action.index.capacity ?? defaultIndexCapacity)
-      return columnOptions(schema, checkSymbol(action.column, schema, 'indexes are'), {
-        indexed: { blockCapacity: capacity },
-      })
+      const column = checkSymbol(action.column, schema, 'indexes are')
+      if (column.indexed !== undefined && !isWalTable(version))
+        throw new SqlError(`column is already indexed [column=${column.name}]`, position)
+      return columnOptions(schema, column, { indexed: { blockCapacity: capacity } })
     }
-    case 'drop index':
-      return columnOptions(schema, checkSymbol(action.column, schema, 'indexes are'), { indexed: null })
+    case 'drop index': {
+      const column = checkSymbol(action.column, schema, 'indexes are')
+      if (column.indexed === undefined && !isWalTable(version))
+        throw new SqlError(`column is not indexed [column=${column.name}]`, action.column.position)
+      return columnOptions(schema, column, { indexed: null })
+    }
     case 'set cache': {
       const column = checkSymbol(action.column, schema, 'cache is')
       const { capacity } = column.symbol ?? { capacity: defaultSymbolCapacity }
       return columnOptions(schema, column, { symbol: { capacity, cached: action.cache } })
     }
     case 'set symbol capacity': {
-      const column = checkSymbol(action.column, schema, 'symbol capacity is')
+      const column = existingAltered(action.column, schema)
+      if (column.type.name !== 'SYMBOL')
+        throw new SqlError(`column '${column.name}' is not of symbol type`, action.column.position)
       if (action.capacity < 2) throw new SqlError('min symbol capacity is 2', action.capacityPosition)
       const cached = column.symbol?.cached ?? true
       return columnOptions(schema, column, { symbol: { capacity: powerOfTwo(action.capacity), cached } })
@@ -121,10 +137,19 @@ function columnOptions({ id: tableId }: TableSchema, { id: columnId }: ColumnSch
   return [{ kind: 'alterColumn', tableId, columnId, ...options } as const]
 }
 
-function checkSymbol({ name, position }: ast.Name, schema: TableSchema, what: string): ColumnSchema {
-  const column = existing(name, position, schema)
+function checkSymbol(name: ast.Name, schema: TableSchema, what: string): ColumnSchema {
+  const column = existingAltered(name, schema)
   if (column.type.name === 'SYMBOL') return column
-  throw new SqlError(`${what} only supported for symbol type [column=${name}, type=${column.type.name}]`, position)
+  throw new SqlError(
+    `${what} only supported for symbol type [column=${name.name}, type=${column.type.name}]`,
+    name.position,
+  )
+}
+
+function existingAltered(name: ast.Name, schema: TableSchema): ColumnSchema {
+  const column = findColumn(schema, name.name)
+  if (column === undefined) throw missingAlteredColumn(name, schema)
+  return column
 }
 
 function existing(name: string, position: number, schema: TableSchema): ColumnSchema {
@@ -152,6 +177,11 @@ function addColumns(
   return columns.flatMap((definition): SchemaChange[] => {
     const column = columnOf(definition)
     const isKnown = findColumn(schema, column.name) !== undefined || taken.has(column.name.toLowerCase())
+    const known = findColumn(schema, column.name)
+    if (ifNotExists && known !== undefined && !sameType(known.type, column.type)) {
+      const types = `[current type=${typeText(known.type)}, requested type=${typeText(column.type)}]`
+      throw new SqlError(`column already exists with a different column type ${types}`, definition.type.position)
+    }
     if (isKnown && ifNotExists) return []
     if (isKnown) throw new SqlError(`column '${column.name}' already exists`, definition.position)
     const place = schema.columns.length + taken.size
@@ -181,8 +211,9 @@ function renameColumns(
   return pairs.map(({ column, newName }): SchemaChange => {
     const { id } = existing(column.name, column.position, schema)
     checkColumnName(newName.name, newName.position)
-    const other = findColumn(schema, newName.name)
-    if (other !== undefined && other.id !== id) throw new SqlError(' column already exists', newName.position)
+    if (newName.name === column.name)
+      throw new SqlError('new column name is identical to existing name', newName.position)
+    if (findColumn(schema, newName.name) !== undefined) throw new SqlError(' column already exists', newName.position)
     return { kind: 'renameColumn', tableId: schema.id, columnId: id, name: newName.name }
   })
 }
@@ -193,9 +224,7 @@ function changeType(
   context: BindContext,
 ): SchemaChange[] {
   const { schema } = version
-  const found = findColumn(schema, column.name)
-  if (found === undefined)
-    throw new SqlError(`column '${column.name}' does not exist in table '${schema.name}'`, column.position)
+  const found = existingAltered(column, schema)
   const type = typeOfName(definition.type)
   if (type === undefined)
     throw new SqlError(`unsupported column type: ${definition.type.name}`, definition.type.position)
@@ -237,56 +266,99 @@ const partitionPatterns: Record<PartitionUnit, string> = {
   YEAR: 'yyyy',
 }
 
-function partitions(
-  action: Extract<ast.AlterAction, { kind: 'partitions' }>,
-  version: TableVersion,
-  context: BindContext,
-): SchemaChange[] {
+type PartitionAction = Extract<ast.AlterAction, { kind: 'partitions' }>
+
+function partitions(action: PartitionAction, version: TableVersion, context: BindContext): SchemaChange[] {
   const { schema } = version
-  if (schema.partitionBy === 'NONE') {
-    const word = context.sql.toLowerCase().indexOf('partition', action.position)
-    throw new SqlError('table is not partitioned', Math.max(word, action.position))
+  const { operation } = action
+  const isConversion = operation === 'convert to parquet' || operation === 'convert to native'
+  const word = isConversion ? (operation === 'convert to parquet' ? 'parquet' : 'native') : 'partition'
+  demandPartitions(schema, wordBehind(word, action.position, context))
+  const named = partitionNames(action.partitions, schema, context)
+  const known = context.catalog.figures(schema.id).partitions
+  // Tables with WAL pass over what is not there, as clients of this dialect know them.
+  if (!isWalTable(version)) demandKnown(action, named, version, context)
+  const names = named.map(({ name }) => name)
+  // Partitions are Parquet files in any case.
+  if (isConversion) return []
+  const touched = operation === 'attach' ? names : names.filter((name) => known.some((one) => one.name === name))
+  const change = operation === 'attach' || operation === 'detach' ? operation : 'drop'
+  return touched.length === 0
+    ? []
+    : [{ kind: 'partitions', tableId: schema.id, operation: change, partitions: touched }]
+}
+
+interface NamedPartition {
+  readonly name: string
+  readonly position: number
+}
+
+/** Errors of tables without WAL, where a statement is carried out before it is answered. */
+function demandKnown(
+  { operation, position, partitions: { where } }: PartitionAction,
+  named: readonly NamedPartition[],
+  { schema }: TableVersion,
+  context: BindContext,
+): void {
+  if (where !== null && named.length === 0) {
+    const behind = wordBehind('where', position, context) + 'where'.length
+    const blanks = /^\s*/.exec(context.sql.slice(behind))?.[0].length ?? 0
+    throw new SqlError('no partitions matched WHERE clause', behind + blanks)
   }
-  const names = partitionNames(action.partitions, action.operation === 'attach', version, context)
-  const named = (operation: 'drop' | 'detach' | 'attach'): SchemaChange[] =>
-    names.length === 0 ? [] : [{ kind: 'partitions', tableId: schema.id, operation, partitions: names }]
-  switch (action.operation) {
-    case 'drop':
-    case 'force drop':
-      return named('drop')
-    case 'detach':
-    case 'attach':
-      return named(action.operation)
-    case 'convert to parquet':
-    case 'convert to native':
-      // Partitions are Parquet files in any case.
-      return []
+  const known = context.catalog.figures(schema.id).partitions
+  const detached = new Set(schema.detached?.map(({ partition }) => partition))
+  for (const { name, position: at } of named) {
+    const index = known.findIndex((partition) => partition.name === name)
+    const moment = parseByPattern(name, 'TIMESTAMP', partitionPatterns[schema.partitionBy]) ?? 0n
+    const place = `partitionTimestamp=${formatTimestamp(moment, 'TIMESTAMP')}, partitionBy=${schema.partitionBy}`
+    const fail = (verb: string, status: string): never => {
+      throw new SqlError(`could not ${verb} partition [table=${schema.name}, ${status}${place}]`, at)
+    }
+    switch (operation) {
+      case 'drop':
+      case 'force drop':
+        if (index < 0) fail('remove', '')
+        break
+      case 'detach':
+        if (index < 0) fail('detach', 'detachStatus=DETACH_ERR_MISSING_PARTITION, ')
+        if (index === known.length - 1) fail('detach', 'detachStatus=DETACH_ERR_ACTIVE, ')
+        break
+      case 'attach':
+        if (index >= 0) fail('attach', 'detachStatus=ATTACH_ERR_PARTITION_EXISTS, ')
+        if (!detached.has(name)) fail('attach', 'detachStatus=ATTACH_ERR_MISSING_PARTITION, ')
+        break
+      default: {
+        const what = operation === 'convert to parquet' ? 'partition to parquet' : 'parquet partition to native'
+        if (index < 0)
+          throw new SqlError(
+            `cannot convert ${what}, partition does not exist [table=${schema.name}, partition=${name}]`,
+            0,
+          )
+      }
+    }
   }
 }
 
 function partitionNames(
   { list, where }: ast.PartitionList,
-  attaching: boolean,
-  version: TableVersion,
+  schema: TableSchema,
   context: BindContext,
-): string[] {
-  const { schema } = version
-  const known = context.catalog.figures(schema.id).partitions
+): NamedPartition[] {
   if (where === null) {
     const pattern = partitionPatterns[schema.partitionBy]
-    const names = list.map(({ name, position }) => {
+    for (const { name, position } of list) {
       if (parseByPattern(name, 'TIMESTAMP', pattern) === null)
         throw new SqlError(`'${pattern}' expected, found [ts=${name}]`, position)
-      return name
-    })
-    return attaching ? names : names.filter((name) => known.some((partition) => partition.name === name))
+    }
+    return [...list]
   }
   const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
   if (timestamp === undefined) return []
   const columns = [{ source: schema.name, name: timestamp.name, type: timestamp.type, index: 0 }]
   const condition = bindCondition(where, { context, columns, aggregates: null, windows: null })
   const evaluate = compileExpression(condition, { ...context.evaluation, subqueries: [] })
-  return known
-    .filter(({ minTs, maxTs }) => minTs !== null && evaluate([minTs]) === true && evaluate([maxTs]) === true)
-    .map(({ name }) => name)
+  return context.catalog
+    .figures(schema.id)
+    .partitions.filter(({ minTs, maxTs }) => minTs !== null && evaluate([minTs]) === true && evaluate([maxTs]) === true)
+    .map(({ name }) => ({ name, position: where.position }))
 }

@@ -4,23 +4,21 @@ import { SqlError } from '../../base/errors.js'
 import { nameBytesMax, tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
 import { type ColumnSchema, liveColumns, type PartitionUnit, type TableSchema } from '../../storage/schema.js'
-import type { DataType } from '../../types/column-types.js'
+import type { ColumnType, DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindQuery } from '../bind/query.js'
 import { typeOfName } from '../bind/types.js'
+import { typeName } from '../functions/compare.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { batchRowsOf } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
-import { applyOptions } from './table-options.js'
+import { applyOptions, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './table-options.js'
 import { defaultIndexCapacity, defaultSymbolCapacity } from './table-relations.js'
-import { targetProjection } from './target.js'
+import { isNullColumn, targetProjection } from './target.js'
 
 type NewSchema = Omit<TableSchema, 'id' | 'version'>
-
-export const defaultMaxUncommittedRows = 500_000
-export const defaultO3MaxLagMicros = 600_000_000
 
 export function planCreateTable(statement: ast.CreateTable, context: BindContext): PlannedStatement {
   const { table, ifNotExists, source } = statement
@@ -29,14 +27,16 @@ export function planCreateTable(statement: ast.CreateTable, context: BindContext
     throw new SqlError(`volume alias is not allowed [alias=${statement.volume.name}]`, statement.volume.position)
   if (context.catalog.view(table.name) !== undefined)
     throw new SqlError(`view already exists [view=${table.name}]`, table.position)
+  const schema =
+    source.kind === 'as'
+      ? null
+      : source.kind === 'like'
+        ? likeSchema(statement, source.table, context)
+        : columnsSchema(statement, source.columns, context)
   const existing = context.catalog.table(table.name)
   if (existing !== undefined && !ifNotExists) throw SqlError.tableExists(table.position)
   if (existing !== undefined) return { kind: 'change', changes: [], tag: 'CREATE TABLE' }
-  if (source.kind === 'as') return planCreateAs(statement, source, context)
-  const schema =
-    source.kind === 'like'
-      ? likeSchema(statement, source.table, context)
-      : columnsSchema(statement, source.columns, context)
+  if (schema === null) return planCreateAs(statement, source as ast.CreateAs, context)
   return { kind: 'change', changes: [{ kind: 'createTable', schema, ifNotExists }], tag: 'CREATE TABLE' }
 }
 
@@ -63,9 +63,11 @@ export function checkTableName(name: string, position: number): void {
 const badColumnCharacters = /[?.,'"\\/:()+\-*%~\ufeff]/
 
 export function checkColumnName(name: string, position: number): void {
-  if (name === '' || badColumnCharacters.test(name) || hasControls(name) || Buffer.byteLength(name) > nameBytesMax) {
-    throw new SqlError(' new column name contains invalid characters', position)
-  }
+  if (!isColumnName(name)) throw new SqlError(' new column name contains invalid characters', position)
+}
+
+function isColumnName(name: string): boolean {
+  return !(name === '' || badColumnCharacters.test(name) || hasControls(name) || Buffer.byteLength(name) > nameBytesMax)
 }
 
 // Columns -----------------------------------------------------------------------------------------------------------
@@ -154,7 +156,7 @@ function schemaOf(statement: ast.CreateTable, columns: readonly ColumnSchema[], 
     partitionBy: unit,
     bypassWal: wal?.enabled === false,
     dedupKeys: statement.dedupKeys === null ? [] : dedupKeysOf(statement.dedupKeys, columns, timestampId),
-    ttl: ttlOf(ttl),
+    ttl: ttlOf(ttl, unit),
     maxUncommittedRows: defaultMaxUncommittedRows,
     o3MaxLagMicros: defaultO3MaxLagMicros,
     createdMicros: Number(context.evaluation.nowMicros),
@@ -170,8 +172,22 @@ function timestampColumn(columns: readonly ColumnSchema[], { name, position }: a
   return column.id
 }
 
-export function ttlOf(ttl: ast.TimeToLive | null): TableSchema['ttl'] {
+const hoursOf: Partial<Record<ast.TimeToLive['unit'], number>> = { hour: 1, day: 24, week: 168 }
+const monthsOf: Partial<Record<ast.TimeToLive['unit'], number>> = { month: 1, year: 12 }
+
+/** Rows leave by whole partitions: months are taken for a multiple of all that is shorter. */
+function isMultiple({ count, unit }: ast.TimeToLive, partitionBy: PartitionUnit): boolean {
+  const partition = partitionBy.toLowerCase() as ast.TimeToLive['unit']
+  const hours = hoursOf[partition]
+  const ttlHours = hoursOf[unit]
+  if (hours !== undefined) return ttlHours === undefined || (count * ttlHours) % hours === 0
+  return ttlHours === undefined && (count * (monthsOf[unit] ?? 1)) % (monthsOf[partition] ?? 1) === 0
+}
+
+export function ttlOf(ttl: ast.TimeToLive | null, partitionBy: PartitionUnit): TableSchema['ttl'] {
   if (ttl === null || ttl.count === 0) return null
+  if (!isMultiple(ttl, partitionBy))
+    throw new SqlError('TTL value must be an integer multiple of partition size', ttl.position)
   return { value: ttl.count, unit: ttl.unit.toUpperCase() as NonNullable<TableSchema['ttl']>['unit'] }
 }
 
@@ -225,27 +241,31 @@ function planCreateAs(
   context: BindContext,
 ): PlannedStatement {
   const relation = bindQuery(query, context)
+  const untyped = relation.plan.columns.find((_, index) => isNullColumn(relation.plan, index))
   const definitions = relation.plan.columns.map(({ name, type }) => ({
     name,
     type: storable(type),
     position: query.position,
   }))
   checkColumns(definitions)
-  for (const cast of casts) {
-    if (!definitions.some(({ name }) => name.toLowerCase() === cast.name.toLowerCase()))
-      throw SqlError.columnMissing(cast.name, cast.position)
-  }
+  for (const cast of casts) checkCast(cast, definitions, untyped?.name)
+  if (untyped !== undefined && !casts.some(({ name }) => name.toLowerCase() === untyped.name.toLowerCase()))
+    throw new SqlError(`cannot create NULL-type column, please use type cast, e.g. ${untyped.name}::type`, 0)
   const columns = numbered(
-    definitions.map(({ name, type, position }) => {
+    definitions.map(({ name, type }) => {
       const cast = casts.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
       if (cast !== undefined) return { ...columnOf(cast), name }
-      checkColumnName(name, position)
+      if (!isColumnName(name))
+        throw new SqlError(`invalid column name [name=${name}, position=0]`, statement.table.position)
       return type.name === 'SYMBOL'
         ? { name, type, symbol: { capacity: defaultSymbolCapacity, cached: true } }
         : { name, type }
     }),
   )
-  const schema = schemaOf(statement, withIndexes(columns, statement), context)
+  const own =
+    statement.timestamp === null && relation.order === 'ascending' ? columns[relation.timestampIndex] : undefined
+  const timestamp = own === undefined ? statement.timestamp : { ...own, position: 0, quoted: true }
+  const schema = schemaOf({ ...statement, timestamp }, withIndexes(columns, statement), context)
   const targets = schema.columns.map(({ id, name, type }) => ({ columnId: id, name, type }))
   const change: Extract<SchemaChange, { kind: 'createTable' }> = {
     kind: 'createTable',
@@ -262,6 +282,29 @@ function planCreateAs(
     columns: targets,
     tag: 'CREATE TABLE',
   }
+}
+
+/** Types of columns that CAST turns into each other. */
+const castGroups: readonly (readonly ColumnType[])[] = [
+  ['BYTE', 'SHORT', 'CHAR', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'DECIMAL'],
+  ['STRING', 'VARCHAR', 'SYMBOL'],
+]
+
+function checkCast(
+  { name, position, type: written }: ast.ColumnDefinition,
+  columns: readonly { readonly name: string; readonly type: DataType }[],
+  untyped: string | undefined,
+): void {
+  const column = columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
+  if (column === undefined) throw SqlError.columnMissing(name, position)
+  const to = typeOfName(written)
+  if (to === undefined || to.name === column.type.name || column.name === untyped) return
+  const group = castGroups.find((types) => types.includes(to.name))
+  if (group?.includes(column.type.name) === true) return
+  throw new SqlError(
+    `unsupported cast [column=${column.name}, from=${typeName(column.type)}, to=${typeName(to)}]`,
+    position,
+  )
 }
 
 /** Types that only results have become text. */

@@ -4,19 +4,22 @@
 import { SqlError } from '../../base/errors.js'
 import type { RowsInput } from '../../storage/messages.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
+import { typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import { bindQuery } from '../bind/query.js'
+import type { Relation } from '../bind/scope.js'
 import { substituteDeclarations } from '../bind/substitute.js'
 import { learnType } from '../bind/types.js'
+import { isTime } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { tableOf } from './show.js'
-import { columnValue, targetProjection } from './target.js'
+import { columnValue, isNullColumn, shownOf, targetProjection } from './target.js'
 
 export function planInsert(statement: ast.Insert, context: BindContext): PlannedStatement {
   const version = tableOf(statement.table, context)
@@ -50,7 +53,7 @@ export function batchRowsOf(batch: ast.Expression | null, context: BindContext):
   if (batch === null) return null
   const value = bindExpression(batch, { context, columns: [], aggregates: null, windows: null })
   const rows = isConstant(value) ? Number(value.value) : Number.NaN
-  if (!Number.isInteger(rows) || rows < 1) throw new SqlError('must be positive integer number', batch.position)
+  if (!Number.isInteger(rows) || rows < 1) throw new SqlError('batch size must be positive integer', batch.position)
   return rows
 }
 
@@ -74,6 +77,8 @@ function rowsOf(
       if (value === null && !isDescribed(context) && target.columnId === schema.timestampId) {
         throw new SqlError('designated timestamp column cannot be NULL', written.position)
       }
+      if (target.columnId === schema.timestampId && typeof value === 'bigint' && value < 0n)
+        throw new SqlError('designated timestamp before 1970-01-01 is not allowed', written.position)
       column.values[tuple] = value
     }
   }
@@ -116,9 +121,13 @@ export function insertValue(
 ): Value {
   const bound = bindExpression(written, scope)
   learnType(bound, target.type)
-  if (isConstant(bound)) return columnValue(bound.value, bound.type, target, bound.position, tuple)
-  if (bound.kind === 'subquery') throw new SqlError('a sub-query is not allowed here', bound.position)
-  return columnValue(evaluateConstant(bound, scope.context.evaluation), bound.type, target, bound.position, tuple)
+  if (bound.kind === 'subquery') throw new SqlError('query is not allowed here', bound.position)
+  const { sql, evaluation } = scope.context
+  const isParameter = isConstant(bound) && bound.parameter !== undefined
+  const value = isConstant(bound) ? bound.value : evaluateConstant(bound, evaluation)
+  const { position } = written
+  const shown = shownOf(written, sql)
+  return columnValue({ value, type: bound.type, shown, position, isUpdate: false, isParameter }, target, tuple)
 }
 
 // SELECT ------------------------------------------------------------------------------------------------------------
@@ -138,9 +147,11 @@ function planInsertSelect(
   const relation = bindQuery(query, context)
   const width = relation.plan.columns.length
   const filled = columns.length === 0 ? targets.slice(0, width) : targets
+  if (columns.length > 0 && width !== columns.length) throw new SqlError('column count mismatch', table.position)
   if (schema.timestampId >= 0 && !filled.some(({ columnId }) => columnId === schema.timestampId)) {
     throw new SqlError('select clause must provide timestamp column', table.position)
   }
+  demandTimes(relation, filled, schema, table.position)
   if (width !== filled.length || (columns.length === 0 && width < targets.length && schema.timestampId < 0)) {
     throw new SqlError(
       width < targets.length ? 'not enough columns selected' : 'too many columns selected',
@@ -150,7 +161,7 @@ function planInsertSelect(
   const plan = targetProjection(
     relation,
     filled,
-    columns.length === 0 ? [source.position] : columns.map(({ position }) => position),
+    columns.length === 0 ? itemPositions(source, width) : columns.map(({ position }) => position),
   )
   return {
     kind: 'insertSelect',
@@ -161,4 +172,36 @@ function planInsertSelect(
     columns: filled,
     tag: 'INSERT',
   }
+}
+
+/** The designated timestamp is filled with times or with texts of times. */
+function demandTimes(
+  { plan, timestampIndex }: Relation,
+  filled: readonly TargetColumn[],
+  { timestampId }: TableVersion['schema'],
+  position: number,
+): void {
+  const index = filled.findIndex(({ columnId }) => columnId === timestampId)
+  const type = plan.columns[index]?.type
+  if (type === undefined || isNullColumn(plan, index)) return
+  if (!isTime(type) && type.name !== 'STRING' && type.name !== 'VARCHAR')
+    throw new SqlError(`expected timestamp column but type is ${typeText(type)}`, position)
+  if (timestampIndex >= 0 && timestampIndex !== index && plan.columns.length > filled.length) {
+    const places = `(${index}) does not match designated timestamp in select query (${timestampIndex})`
+    throw new SqlError(`designated timestamp of existing table ${places}`, position)
+  }
+}
+
+/** Where each column of the query is written; what a star stands for is written at the star. */
+function itemPositions({ body, position }: ast.Query, width: number): number[] {
+  const first = leftmost(body)
+  if (first.kind !== 'select') return [position]
+  const hidden = width - first.items.length
+  return first.items.flatMap(({ expression }) =>
+    new Array<number>(expression.kind === 'star' ? Math.max(1, hidden + 1) : 1).fill(expression.position),
+  )
+}
+
+function leftmost(body: ast.QueryBody): ast.QueryBody {
+  return body.kind === 'set operation' ? leftmost(body.left) : body
 }

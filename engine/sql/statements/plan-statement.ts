@@ -9,11 +9,13 @@ import { isConstant } from '../bind/make-call.js'
 import { type BindOptions, bindContext } from '../bind/new-context.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
 import { convertTo } from '../bind/types.js'
+import type { Catalog } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
-import { parseStatement } from '../parse/parse.js'
+import { parseScript, parseStatement } from '../parse/parse.js'
 import { planAlterTable, renameTable } from './alter-table.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
+import { earlierMistake } from './earlier-mistake.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
 import type { PlannedStatement } from './planned.js'
@@ -27,7 +29,25 @@ export type PlanOptions = Omit<BindOptions, 'sql'>
 
 /** Parses, binds and plans. Throws SqlError. Never blocks. */
 export function planStatement(sql: string, options: PlanOptions): PlannedStatement {
-  return planParsed(parseStatement(sql), sql, options)
+  return planParsed(readStatement(sql, options.catalog), sql, options)
+}
+
+/** Parses. What a mistake stands behind is looked up: a missing table is told first. */
+export function readStatement(sql: string, catalog: Catalog): ast.Statement {
+  return readWith(parseStatement, sql, catalog)
+}
+
+/** As readStatement, for any number of statements. */
+export function readScript(sql: string, catalog: Catalog): ast.ScriptStatement[] {
+  return readWith(parseScript, sql, catalog)
+}
+
+function readWith<Read>(parse: (sql: string) => Read, sql: string, catalog: Catalog): Read {
+  try {
+    return parse(sql)
+  } catch (error) {
+    throw earlierMistake(error, catalog)
+  }
 }
 
 /** As planStatement, for a statement that is parsed already from `sql`. */
@@ -108,7 +128,12 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
     case 'set':
       return { kind: 'set', name: statement.name, values: statement.values, tag: 'SET' }
     case 'cancel query':
-      return { kind: 'cancelQuery', queryId: queryId(statement.id, context), tag: 'CANCEL QUERY' }
+      return {
+        kind: 'cancelQuery',
+        queryId: queryId(statement.id, context),
+        position: statement.id.position,
+        tag: 'CANCEL QUERY',
+      }
     case 'copy':
       return planCopy(statement, context)
     case 'update':

@@ -71,7 +71,7 @@ export type PlannedStatement =
   | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }
   | { readonly kind: 'copy'; readonly request: CopyRequest; readonly tag: 'COPY' }
   | { readonly kind: 'set'; readonly name: string; readonly values: readonly string[]; readonly tag: 'SET' }
-  | { readonly kind: 'cancelQuery'; readonly queryId: bigint; readonly tag: 'CANCEL QUERY' }
+  | { readonly kind: 'cancelQuery'; readonly queryId: bigint; readonly position: number; readonly tag: 'CANCEL QUERY' }
   | { readonly kind: 'user'; readonly users: readonly Name[]; readonly change: UserChange; readonly tag: string }
   | {
       readonly kind: 'connector'

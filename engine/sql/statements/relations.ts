@@ -15,6 +15,7 @@ import {
   tablesRelation,
   walTablesRelation,
 } from './tables-relations.js'
+import { viewAsTable } from './view-table.js'
 import { allWalTransactions, walTransactionsRelation } from './wal-transactions.js'
 import { functionsRelation, keywordsRelation, pgKeywordsRelation } from './word-relations.js'
 
@@ -71,7 +72,8 @@ function tableRelations(name: string, { args, position, context }: RelationReque
   const make = byTable[name]
   if (make === undefined) return undefined
   const table = args[0] ?? ''
-  const version = context.catalog.table(table)
+  const view = make === columnsRelation ? context.catalog.view(table) : undefined
+  const version = view === undefined ? context.catalog.table(table) : viewAsTable(view, context)
   if (version === undefined) throw SqlError.tableMissing(table, position)
   if (make === walTransactionsRelation && !isWalTable(version))
     throw new SqlError(`table is not a WAL table: ${version.schema.name}`, position)

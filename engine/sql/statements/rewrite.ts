@@ -13,14 +13,15 @@ import { bindJoin } from '../bind/join.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation, ScopeColumn } from '../bind/scope.js'
 import { castTo, constantOf, isUntypedNull, nullAs } from '../bind/types.js'
-import { isAssignable, isNumber, isText, nullOf } from '../functions/convert.js'
+import { isUpdatable } from '../functions/assign.js'
+import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { mapInputs } from '../plan/walk-plan.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { tableOf } from './show.js'
-import { columnValue, inconvertibleTypes } from './target.js'
+import { columnValue, convertTo, inconvertibleTypes } from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
@@ -140,18 +141,20 @@ function targetOf({ column }: ast.Assignment, before: readonly ast.Assignment[],
 function assigned(written: ast.Expression, target: TargetColumn, scope: ExpressionScope): Expression {
   if (written.kind === 'subquery') throw new SqlError('query is not allowed here', written.query.position)
   const bound = bindExpression(written, scope)
-  const { position } = bound
+  const { position } = written
   const { type } = target
   if (isUntypedNull(bound)) return nullAs(bound, type, nullOf(type))
-  if (isConstant(bound)) return constantOf(columnValue(bound.value, bound.type, target, position, 0), type, position)
-  return converted(bound, type, target.name)
+  if (isConstant(bound)) {
+    const isParameter = bound.parameter !== undefined
+    const known = { value: bound.value, type: bound.type, shown: '', position, isUpdate: true, isParameter }
+    return constantOf(columnValue(known, target, 0), type, position)
+  }
+  return converted(bound, type, target.name, position)
 }
 
-function converted(value: Expression, type: DataType, column: string): Expression {
+function converted(value: Expression, type: DataType, column: string, position: number): Expression {
   const from = value.type
   if (sameType(from, type)) return value
-  const fits = isAssignable(from, type) && (from.name !== 'SYMBOL' || isText(type))
-  if (!fits) throw inconvertibleTypes(from, type, '', column, value.position)
-  const checked = (isText(from) && !isText(type)) || (isNumber(from) && isNumber(type))
-  return checked ? ({ ...castTo(value, type), name: 'convert' } as Expression) : castTo(value, type)
+  if (!isUpdatable(from, type)) throw inconvertibleTypes(from, type, '', column, position)
+  return convertTo(value, type)
 }

@@ -13,6 +13,7 @@ import { createTableText } from './show-create.js'
 import { columnsRelation, partitionsRelation } from './table-relations.js'
 import { tableNamesRelation } from './tables-relations.js'
 import { userRelation, usersRelation } from './user-relations.js'
+import { viewAsTable } from './view-table.js'
 import { parametersRelation } from './word-relations.js'
 
 export function bindShow(show: Show, context: BindContext): Plan {
@@ -34,11 +35,11 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
     case 'user':
       return userRelation(show.user, context)
     case 'columns':
-      return columnsRelation(tableOf(show.table, context), context)
+      return columnsRelation(shownTable(show.table, context), context)
     case 'partitions':
       return partitionsRelation(tableOf(show.table, context), context)
     case 'create table':
-      return single('ddl', 'VARCHAR', createTableText(tableOf(show.table, context).schema))
+      return single('ddl', 'VARCHAR', createTableText(shownTable(show.table, context).schema))
     case 'create view':
       return createView(show.table, context)
     case 'create materialized view':
@@ -48,12 +49,18 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
   }
 }
 
-export function tableOf(table: TableName, { catalog }: BindContext): TableVersion {
+export function tableOf(table: TableName, { catalog }: Pick<BindContext, 'catalog'>): TableVersion {
   const version = table.schema === null ? catalog.table(table.name) : undefined
   if (version === undefined && table.schema === null && catalog.view(table.name) !== undefined)
     throw new SqlError(`table name expected, got view name: ${table.name}`, table.position)
   if (version === undefined) throw SqlError.tableMissing(table.name, table.position)
   return version
+}
+
+/** A table, or a view as the table of its columns. */
+function shownTable(table: TableName, context: BindContext): TableVersion {
+  const view = table.schema === null ? context.catalog.view(table.name) : undefined
+  return view === undefined ? tableOf(table, context) : viewAsTable(view, context)
 }
 
 function createView(table: TableName, { catalog }: BindContext): SystemRelation {

@@ -2,41 +2,68 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { TableSchema } from '../../storage/schema.js'
-import { ticksPerUnit } from '../../types/timestamp-floor.js'
 import type * as ast from '../parse/ast.js'
-import { expressionText } from '../parse/text.js'
+
+export const defaultMaxUncommittedRows = 500_000
+export const defaultO3MaxLagMicros = 600_000_000
 
 type Options = Partial<Pick<TableSchema, 'maxUncommittedRows' | 'o3MaxLagMicros'>>
 
+/** Of CREATE TABLE: mistakes are reported behind the value. */
 export function applyOptions(options: readonly ast.TableOption[]): Options {
-  return Object.assign({}, ...options.map(optionOf)) as Options
+  return Object.assign({}, ...options.map(createdWith)) as Options
 }
 
-export function optionOf({ name, value, position }: ast.TableOption): Options {
+function createdWith({ name, value, end }: ast.TableOption): Options {
   switch (name.toLowerCase()) {
-    case 'maxuncommittedrows':
-      return { maxUncommittedRows: wholeNumber(value, name, position) }
+    case 'maxuncommittedrows': {
+      const maxUncommittedRows = wholeNumber(value)
+      if (maxUncommittedRows !== null) return { maxUncommittedRows }
+      throw new SqlError(` could not parse maxUncommittedRows value "${value}"`, end)
+    }
     case 'o3maxlag':
-      return { o3MaxLagMicros: duration(value, name, position) }
+      return { o3MaxLagMicros: duration(value, end) }
+    default:
+      throw new SqlError(` unrecognized ${name} after WITH`, end)
+  }
+}
+
+/** Of SET PARAM. */
+export function optionOf({ name, value, position, end }: ast.TableOption): Options {
+  switch (name.toLowerCase()) {
+    case 'maxuncommittedrows': {
+      const maxUncommittedRows = wholeNumber(value)
+      if (maxUncommittedRows !== null) return { maxUncommittedRows }
+      const digits = /^\d+(?=\.)/.exec(value)?.[0]
+      if (digits !== undefined) throw new SqlError('unexpected token [.]', end - value.length + digits.length)
+      throw new SqlError(`invalid value [value=${value},parameter=maxUncommittedRows]`, position)
+    }
+    case 'o3maxlag':
+      return { o3MaxLagMicros: duration(value, position) }
     default:
       throw new SqlError(`unknown parameter '${name}'`, position)
   }
 }
 
-function wholeNumber(value: ast.TableOption['value'], name: string, position: number): number {
-  const number = 'kind' in value && value.kind === 'integer' ? Number(value.digits) : Number.NaN
-  if (!Number.isInteger(number) || number > 2_147_483_647) {
-    const text = !('kind' in value) ? '' : value.kind === 'unary' ? value.operator : expressionText(value)
-    throw new SqlError(`invalid value [value=${text},parameter=${name}]`, position)
-  }
-  return number
+function wholeNumber(text: string): number | null {
+  const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
+  return number <= 2_147_483_647 ? number : null
 }
 
-function duration(value: ast.TableOption['value'], name: string, position: number): number {
-  if ('kind' in value && value.kind === 'integer') return Number(value.digits)
-  const interval = 'kind' in value ? null : value
-  const ticks = interval === null || interval.unit === null ? null : ticksPerUnit(interval.unit, 'TIMESTAMP')
-  if (interval === null || ticks === null || interval.count.kind !== 'integer')
-    throw new SqlError(`invalid value [parameter=${name}]`, position)
-  return Number(ticks) * Number(interval.count.digits)
+const microsPerUnit: Readonly<Record<string, number>> = {
+  us: 1,
+  ms: 1000,
+  s: 1_000_000,
+  m: 60_000_000,
+  h: 3_600_000_000,
+  d: 86_400_000_000,
+}
+
+/** Mistakes are reported as far behind `position` as the text is long, as existing clients know it. */
+function duration(text: string, position: number): number {
+  if (/^\d*$/.test(text)) throw new SqlError(`expected interval qualifier in ${text}`, position + text.length)
+  const [, digits = '', unit = ''] = /^(\d{1,9})([a-z]+)$/.exec(text) ?? []
+  const micros = microsPerUnit[unit]
+  if (micros === undefined) throw new SqlError(`invalid interval qualifier ${text}`, position + text.length)
+  return Number(digits) * micros
 }

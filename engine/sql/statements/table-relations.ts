@@ -40,9 +40,12 @@ export function columnsRelation(version: TableVersion, { catalog }: BindContext)
 }
 
 export function partitionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
+  // Without a designated timestamp there are no times; clients know the type as it is for nanoseconds then.
+  const timestamp = version.schema.columns.find(({ id }) => id === version.schema.timestampId)
+  const time = timestamp?.type.name ?? 'TIMESTAMP_NS'
   return {
     columns: columnList(
-      'index INT, partitionBy STRING, name STRING, minTimestamp TIMESTAMP, maxTimestamp TIMESTAMP, numRows LONG, diskSize LONG, diskSizeHuman STRING, readOnly BOOLEAN, active BOOLEAN, attached BOOLEAN, detached BOOLEAN, attachable BOOLEAN, isParquet BOOLEAN, parquetFileSize LONG',
+      `index INT, partitionBy STRING, name STRING, minTimestamp ${time}, maxTimestamp ${time}, numRows LONG, diskSize LONG, diskSizeHuman STRING, readOnly BOOLEAN, active BOOLEAN, attached BOOLEAN, detached BOOLEAN, attachable BOOLEAN, isParquet BOOLEAN, parquetFileSize LONG`,
     ),
     rows: () => {
       const { partitions } = catalog.figures(version.schema.id)
@@ -50,8 +53,8 @@ export function partitionsRelation(version: TableVersion, { catalog }: BindConte
         index,
         version.schema.partitionBy,
         name,
-        microsOf(version, minTs),
-        microsOf(version, maxTs),
+        minTs,
+        maxTs,
         BigInt(rows),
         BigInt(bytes),
         sizePretty(bytes),

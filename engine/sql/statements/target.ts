@@ -1,20 +1,21 @@
 // Rows on their way into columns of a table: conversions to the columns' types, with the errors of INSERT.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, sameType } from '../../types/column-types.js'
+import { type DataType, sameType, typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { Relation } from '../bind/scope.js'
 import { castTo, constantOf, isUntypedNull, learnType } from '../bind/types.js'
-import { typeName } from '../functions/compare.js'
+import { isInsertable, isUpdatable } from '../functions/assign.js'
 import {
   convertValue,
-  displayText,
   inconvertibleText,
   isAssignable,
   isNumber,
   isText,
+  isTime,
   nullOf,
 } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { TargetColumn } from './planned.js'
 
@@ -32,12 +33,19 @@ export function targetProjection(
     const column: Expression = { kind: 'column', index, type, position }
     if (target === undefined || sameType(type, target.type)) return column
     if (isNullConstant(plan, index, target.type)) return constantOf(nullOf(target.type), target.type, position)
-    const fits = isAssignable(type, target.type) && (type.name !== 'SYMBOL' || isText(target.type))
-    if (!fits) throw inconvertibleTypes(type, target.type, name, target.name, position)
-    const checked = (isText(type) && !isText(target.type)) || (isNumber(type) && isNumber(target.type))
-    return checked ? ({ ...castTo(column, target.type), name: 'convert' } as Expression) : castTo(column, target.type)
+    if (!isInsertable(type, target.type)) throw inconvertibleTypes(type, target.type, name, target.name, position)
+    return convertTo(column, target.type)
   })
   return { kind: 'project', columns, input: plan, expressions }
+}
+
+/** The value in another type: what does not fit is an error, where a cast gives NULL. */
+export function convertTo(value: Expression, type: DataType): Expression {
+  const from = value.type
+  const isParsed = isText(from) && (!isText(type) || (type.name === 'CHAR' && from.name !== 'CHAR'))
+  const isNarrowed = (isNumber(from) || isTime(from) || from.name === 'DATE') && isNumber(type)
+  const cast = castTo(value, type)
+  return isParsed || isNarrowed ? ({ ...cast, name: 'convert' } as Expression) : cast
 }
 
 /** A parameter in its place learns the type. */
@@ -48,6 +56,12 @@ function isNullConstant(plan: Plan, index: number, type: DataType): boolean {
   return true
 }
 
+/** NULL in a SELECT list, of no type. */
+export function isNullColumn(plan: Plan, index: number): boolean {
+  const made = plan.kind === 'project' ? plan.expressions[index] : undefined
+  return made !== undefined && isUntypedNull(made) && made.kind === 'constant' && made.parameter === undefined
+}
+
 export function inconvertibleTypes(
   from: DataType,
   to: DataType,
@@ -56,23 +70,48 @@ export function inconvertibleTypes(
   position: number,
 ): SqlError {
   return new SqlError(
-    `inconvertible types: ${typeName(from)} -> ${typeName(to)} [from=${shown}, to=${column}]`,
+    `inconvertible types: ${typeText(from)} -> ${typeText(to)} [from=${shown}, to=${column}]`,
     position,
   )
 }
 
+/** What a message shows of an expression: the token that stands for it. */
+export function shownOf(written: ast.Expression, sql: string): string {
+  switch (written.kind) {
+    case 'cast':
+    case 'case':
+      return written.kind
+    case 'array':
+      return 'ARRAY'
+    case 'call':
+      return written.name
+    case 'unary':
+    case 'binary':
+      return written.operator
+    default:
+      return /^(?:'(?:[^']|'')*'|[\w.#]+)/.exec(sql.slice(written.position))?.[0] ?? ''
+  }
+}
+
+/** A constant on its way into a column; `shown` and `position` are for messages. */
+export interface WrittenValue {
+  readonly value: Value
+  readonly type: DataType
+  readonly shown: string
+  readonly position: number
+  /** UPDATE widens numbers only. */
+  readonly isUpdate: boolean
+  /** A parameter has the type that its client gave it: what can be converted is. */
+  readonly isParameter: boolean
+}
+
 /** One constant as a value of a column. */
-export function columnValue(
-  value: Value,
-  from: DataType,
-  target: TargetColumn,
-  position: number,
-  tuple: number,
-): Value {
+export function columnValue(written: WrittenValue, target: TargetColumn, tuple: number): Value {
+  const { value, type: from, position } = written
   if (value === null) return nullOf(target.type)
   if (sameType(from, target.type)) return value
-  if (!isAssignable(from, target.type))
-    throw inconvertibleTypes(from, target.type, displayText(value, from), target.name, position)
+  const fits = written.isParameter ? isAssignable : written.isUpdate ? isUpdatable : isInsertable
+  if (!fits(from, target.type)) throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
   const converted = convertValue(value, from, target.type)
   if (converted !== undefined) return converted
   const suffix = target.type.name === 'TIMESTAMP' || target.type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''

@@ -8,8 +8,9 @@ import { bindContext } from '../bind/new-context.js'
 import { bindQuery } from '../bind/query.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
-import { checkTableName, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './create-table.js'
+import { checkTableName } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
+import { defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './table-options.js'
 
 export function planCreateView(statement: ast.CreateView, context: BindContext): PlannedStatement {
   const { view, orReplace, ifNotExists, query, queryText } = statement
@@ -56,7 +57,7 @@ function existing({ name, position }: ast.TableName, { catalog }: BindContext): 
 
 /** A view that reads itself, perhaps through others, would have no rows to begin with. */
 function checkSelf(name: string, sql: string, { catalog, evaluation }: BindContext): void {
-  const itself = { id: 0, name, sql }
+  const itself = { id: 0, name, sql, createdMicros: 0 }
   const known = catalog.view(name)
   if (known === undefined) return
   const changed = {

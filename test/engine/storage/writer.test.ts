@@ -186,6 +186,20 @@ describe('inserts and schema changes', () => {
     expect(host.tableId('made')).toBeGreaterThan(tableId)
   })
 
+  test('SET TYPE holds from the next start on, and from every one behind it', () => {
+    const { host, restart } = world()
+    host.change({ kind: 'createTable', schema: tableSchema, ifNotExists: false })
+    const tableId = host.tableId('made')
+    expect(host.change({ kind: 'alterTable', tableId, changes: { bypassWalNext: true } }).error).toBe(null)
+    const bypasses = (of: typeof host) => of.catalog.table('made')?.schema.bypassWal
+    expect(bypasses(host)).toBe(false)
+    const next = restart()
+    expect(bypasses(next)).toBe(true)
+    next.change({ kind: 'addColumn', tableId, column: { name: 'x', type: dataType('INT') }, ifNotExists: false })
+    expect(bypasses(next)).toBe(true)
+    expect(bypasses(restart('crash'))).toBe(true)
+  })
+
   test('a row without designated timestamp is refused', () => {
     const { host } = world()
     host.change({ kind: 'createTable', schema: tableSchema, ifNotExists: false })

@@ -173,23 +173,24 @@ describe('queries', () => {
 
 describe('statements', () => {
   it('reads CREATE TABLE', () => {
-    const sql = `create table if not exists "t" (ts timestamp(6) not null, s symbol capacity 16 nocache index capacity 32, g geohash(8c), d decimal(10,2), a double[][], v varchar(20) default 'x'), index(s)
-      timestamp(ts) partition by day ttl 2 weeks bypass wal dedup upsert keys(ts, s) with maxUncommittedRows=10, o3MaxLag=1s`
+    const sql = `create table if not exists "t" (ts timestamp(6) not null, s symbol capacity 16 nocache, u symbol index capacity 32, g geohash(8c), d decimal(10,2), a double[][], v varchar(20) default 'x'), index(s)
+      timestamp(ts) partition by day ttl 2 weeks wal with maxUncommittedRows=10, o3MaxLag=1s dedup upsert keys(ts, s)`
     const created = statement('create table', sql)
     expect(created).toMatchObject({
       ifNotExists: true,
       timestamp: { name: 'ts' },
       partitionBy: { unit: 'day' },
       ttl: { count: 2, unit: 'week' },
-      wal: { enabled: false },
+      wal: { enabled: true },
       dedupKeys: [{ name: 'ts' }, { name: 's' }],
-      options: [{ name: 'maxUncommittedRows' }, { name: 'o3MaxLag', value: { unit: 's' } }],
+      options: [{ name: 'maxUncommittedRows' }, { name: 'o3MaxLag', value: '1s' }],
       indexes: [{ column: { name: 's' } }],
     })
     expect(created.source).toMatchObject({
       columns: [
         { name: 'ts', notNull: true, type: { parameters: [6] } },
-        { symbol: { capacity: { value: 16 }, cache: false }, index: { capacity: 32 } },
+        { symbol: { capacity: { value: 16 }, cache: false } },
+        { index: { capacity: 32 } },
         { type: { name: 'geohash', parameters: [8], unit: 'c' } },
         { type: { name: 'decimal', parameters: [10, 2] } },
         { type: { name: 'double', dimensions: 2 } },

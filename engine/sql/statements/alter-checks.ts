@@ -1,0 +1,20 @@
+// What ALTER TABLE demands of a table or a column before anything else.
+
+import { SqlError } from '../../base/errors.js'
+import type { TableSchema, TableVersion } from '../../storage/schema.js'
+import { isWalTable } from './tables-relations.js'
+
+export function missingAlteredColumn(
+  { name, position }: { readonly name: string; readonly position: number },
+  schema: TableSchema,
+): SqlError {
+  return new SqlError(`column '${name}' does not exist in table '${schema.name}'`, position)
+}
+
+export function demandPartitions({ partitionBy }: TableSchema, position: number): void {
+  if (partitionBy === 'NONE') throw new SqlError('table is not partitioned', position)
+}
+
+export function demandDedup(version: TableVersion, position: number): void {
+  if (!isWalTable(version)) throw new SqlError('deduplication is only supported for WAL tables', position)
+}

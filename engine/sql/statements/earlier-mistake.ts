@@ -1,0 +1,47 @@
+// The first thing that is wrong with an unreadable statement: a table or column that it names and that does not exist.
+
+import { SqlError } from '../../base/errors.js'
+import { findColumn, type TableSchema } from '../../storage/schema.js'
+import type { Catalog } from '../catalog.js'
+import { type Mention, UnreadableError } from '../parse/mention.js'
+import { demandDedup, demandPartitions, missingAlteredColumn } from './alter-checks.js'
+import { tableOf } from './show.js'
+
+/** The error to throw in place of `error`, which the parser threw. */
+export function earlierMistake(error: unknown, catalog: Catalog): unknown {
+  if (!(error instanceof UnreadableError)) return error
+  try {
+    let table: Mention | undefined
+    for (const named of error.mentions) {
+      if (named.kind === 'table') table = named
+      if (table !== undefined) demandMentioned(named, table, catalog)
+    }
+    return error
+  } catch (earlier) {
+    return earlier
+  }
+}
+
+function demandMentioned(named: Mention, table: Mention, catalog: Catalog): void {
+  const version = tableOf({ ...table, schema: null, quoted: true }, { catalog })
+  const { schema } = version
+  switch (named.kind) {
+    case 'table':
+      return
+    case 'column':
+      if (isMissing(named, schema)) throw SqlError.columnMissing(named.name, named.position)
+      return
+    case 'altered column':
+      if (isMissing(named, schema)) throw missingAlteredColumn(named, schema)
+      return
+    case 'partitions':
+      demandPartitions(schema, named.position)
+      return
+    case 'dedup':
+      demandDedup(version, table.position)
+  }
+}
+
+function isMissing({ name }: Mention, schema: TableSchema): boolean {
+  return findColumn(schema, name) === undefined
+}
