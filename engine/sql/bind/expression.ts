@@ -329,6 +329,7 @@ function bindCase({ operand, branches, otherwise, position }: ast.CaseExpression
 
 /** A condition of WHERE, ON or HAVING. */
 export function bindCondition(expression: ast.Expression, scope: ExpressionScope): Expression {
+  if (expression.kind === 'null') throw new SqlError('boolean expression expected', expression.position)
   const condition = bindExpression(withoutNot(expression), scope)
   if (condition.type.name === 'BOOLEAN') return condition
   if (isUntypedNull(condition)) return nullAs(condition, dataType('BOOLEAN'), false)

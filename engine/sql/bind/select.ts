@@ -174,8 +174,9 @@ function bindOrderItem(
   scope: ExpressionScope,
 ): OrderKey {
   const { expression } = item
+  if (expression.kind === 'string') throw SqlError.columnMissing(`'${expression.value}'`, expression.position)
   const position = positionOf(expression, names.length)
-  const named = position ?? namedColumn(expression, names, list)
+  const named = position ?? namedColumn(expression, names, list, scope)
   if (named !== null) return { item, index: named }
   const bound = bindExpression(expression, scope)
   const key = expressionKey(bound)
@@ -184,15 +185,21 @@ function bindOrderItem(
   return { item, index: names.length + list.hidden.push(bound) - 1 }
 }
 
-/** By alias or name, by the same text, or by the name of an aggregate (`order by count`). */
-function namedColumn(expression: ast.Expression, names: readonly string[], list: SelectList): number | null {
+/** By alias or name, by the same text, or by the name of an aggregate (`order by count`, the last `sum`). */
+function namedColumn(
+  expression: ast.Expression,
+  names: readonly string[],
+  list: SelectList,
+  { columns }: ExpressionScope,
+): number | null {
   if (expression.kind === 'column' && expression.path.length === 1) {
     const wanted = (expression.path[0] ?? '').toLowerCase()
     const index = names.findIndex((name) => name.toLowerCase() === wanted)
     if (index >= 0) return index
-    const call = list.columns.findIndex(
+    const isColumn = columns.some(({ name }) => name.toLowerCase() === wanted)
+    const call = list.columns.findLastIndex(
       ({ expression: shown }) =>
-        shown?.kind === 'call' && shown.args.length === 0 && shown.name.toLowerCase() === wanted,
+        shown?.kind === 'call' && shown.name.toLowerCase() === wanted && (shown.args.length === 0 || !isColumn),
     )
     return call >= 0 ? call : null
   }
