@@ -14,6 +14,7 @@ import { type CopyOptions, chosenColumns, copyOptions } from './copy-options.js'
 import type { Message } from './inbound.js'
 import { copyResponse } from './messages.js'
 import { MessageReader } from './reader.js'
+import { saidTimeout } from './run-engine.js'
 import { PgError } from './sqlstate.js'
 import { boundRows } from './transaction.js'
 
@@ -88,7 +89,8 @@ async function receive(pg: PgSession, sink: Sink): Promise<void> {
     pg.inbound.nudge()
   }
   pg.running = { abort: (reason = 'canceling statement due to user request') => stop(reason) }
-  const timeoutMs = Number(pg.settings.get('statement_timeout') ?? 0)
+  // The deadline of queries is not meant for it: it lasts as long as its client sends.
+  const timeoutMs = saidTimeout(pg) ?? 0
   const timer = timeoutMs > 0 ? setTimeout(stop, timeoutMs, 'canceling statement due to statement timeout') : null
   try {
     await receiveUntil(pg, sink, () => stopped.error)

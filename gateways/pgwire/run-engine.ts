@@ -71,9 +71,14 @@ export function noteInserted({ connection, counters }: PgSession, rows: number):
   counters.queries.insert++
 }
 
-export function timeoutOf({ settings, options }: PgSession): number {
+export function timeoutOf(pg: PgSession): number {
+  return saidTimeout(pg) ?? pg.options.queryTimeoutMs
+}
+
+/** Of the session; null: it has said none. */
+export function saidTimeout({ settings }: PgSession): number | null {
   const said = settings.get('statement_timeout')
-  return said === undefined ? options.queryTimeoutMs : Number(said)
+  return said === undefined ? null : Number(said)
 }
 
 /** Counts behind the tag as PostgreSQL has them. */

@@ -31,6 +31,7 @@ const initial: Readonly<Record<string, string>> = {
   integer_datetimes: 'on',
   intervalstyle: 'postgres',
   is_superuser: 'on',
+  password_encryption: 'scram-sha-256',
   server_encoding: 'UTF8',
   server_version: '12.3',
   standard_conforming_strings: 'on',
@@ -42,6 +43,7 @@ const fixed: ReadonlySet<string> = new Set([
   'integer_datetimes',
   'is_superuser',
   'in_hot_standby',
+  'password_encryption',
   'server_encoding',
   'server_version',
 ])

@@ -6,6 +6,7 @@ import pg from 'pg'
 import Cursor from 'pg-cursor'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeVerifier, verifierText } from '../../../engine/base/password.js'
 import { TestServer } from '../../support/server.js'
 
 const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
@@ -183,4 +184,14 @@ test('pg_stat_activity lists every session with what it runs', async () => {
   } finally {
     await named.end()
   }
+})
+
+test('a client sets a password without saying it, as psql does', async () => {
+  await client.query("create user ann with password 'old'")
+  expect((await client.query('show password_encryption')).rows).toEqual([{ password_encryption: 'scram-sha-256' }])
+  await expect(client.query('set password_encryption = md5')).rejects.toMatchObject({ code: '55P02' })
+  await client.query(`ALTER USER ann PASSWORD '${verifierText(await makeVerifier('new'))}'`)
+  const ann = new pg.Client({ ...address(), user: 'ann', password: 'new' })
+  await ann.connect()
+  await ann.end()
 })
