@@ -137,8 +137,10 @@ async function sendStream(
     head: Buffer.alloc(0),
     tail: async () => {
       rows = (await result.summary).rows
+      const counted = exp.countOnly ? countBody(rows) : Buffer.alloc(0)
+      checksum = crc32(counted, checksum)
       if (response.headersSent) response.addTrailers({ [rowsHeader]: String(rows), [checksumHeader]: hex(checksum) })
-      return exp.countOnly ? countBody(rows) : Buffer.alloc(0)
+      return counted
     },
     target: {
       whole: async (body) => {
@@ -179,6 +181,7 @@ async function sendCompleted(
   const file = await spoolBlocks(observed(), options.exportDirectory, signal)
   try {
     const { rows } = await result.summary
+    if (exp.countOnly) checksum = crc32(countBody(rows))
     const ends = [rowsHeader, String(rows), checksumHeader, hex(checksum)]
     await exportBlocks({
       blocks: exp.countOnly ? oneBlock(countBody(rows)) : file.read(),

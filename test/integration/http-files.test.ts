@@ -104,11 +104,14 @@ describe('exports', () => {
     expect(kinds.length).toBeGreaterThan(1)
   })
 
-  test('say how many rows and what checksum they have', async () => {
-    const { headers, body } = await exported('kinds')
-    expect(headers.get('x-row-count')).toBe('3')
-    expect(Number.parseInt(headers.get('x-checksum-crc32') ?? '', 16)).toBe(crc32(body))
-  })
+  test.each([{}, { count: 'true' }, { count: 'true', fmt: 'parquet' }])(
+    'say how many rows and what checksum they have, with %o',
+    async (parameters) => {
+      const { headers, body } = await exported('kinds', parameters)
+      expect(headers.get('x-row-count')).toBe('3')
+      expect(Number.parseInt(headers.get('x-checksum-crc32') ?? '', 16)).toBe(crc32(body))
+    },
+  )
 
   test.each([500, 50_000])('of %i rows have the same bytes behind gzip', async (rows) => {
     const query = new URLSearchParams({ query: `select x, x * 1.5 y from long_sequence(${rows})` })
