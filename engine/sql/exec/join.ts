@@ -9,7 +9,7 @@
 // pairs at a pull, so that the owner can stop it.
 
 import { assert } from '../../base/assert.js'
-import { expandModes, settleStateBytes } from '../../kernels/join.js'
+import { expandModes, noRow, settleStateBytes } from '../../kernels/join.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { inputsOf } from '../plan/walk-plan.js'
@@ -223,7 +223,12 @@ class Pairs {
 
   /** Whether rows without a match are known only when their pairs were looked at. */
   get #settles(): boolean {
-    return this.#shape.outer && (this.#test !== null || this.#matches.verifies)
+    return this.#shape.outer && !this.#turnsToNone && (this.#test !== null || this.#matches.verifies)
+  }
+
+  /** Whether a row's one match becomes none where the condition does not hold. */
+  get #turnsToNone(): boolean {
+    return this.#shape.outer && this.#built.unique === true && !this.#matches.verifies
   }
 
   *probe(batch: Batch): Steps {
@@ -262,7 +267,15 @@ class Pairs {
   #tested(batch: Batch, count: number): number {
     if (count === 0) return 0
     const address = this.#test?.(this.#batch(batch.vectors, count, this.#shape)).address ?? this.#ones
+    if (this.#turnsToNone) return this.#turned(address, count)
     return this.#context.kernels.join.settle(this.#settle, address, this.#probeRows, this.#buildRows, count)
+  }
+
+  #turned(mask: number, count: number): number {
+    const { u8, u32 } = this.#context.memory
+    const first = this.#buildRows >>> 2
+    for (let index = 0; index < count; index++) if (u8[mask + index] === 0) u32[first + index] = noRow
+    return count
   }
 
   /** Pairs as columns: all, or only those that the condition reads. `whole`: the probed rows as they are. */
