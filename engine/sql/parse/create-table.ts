@@ -242,8 +242,10 @@ function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy'])
   const options = cursor.word === 'with' && peekWord(cursor) !== '' ? parseOptions(cursor) : []
   const volume = at(cursor, 'in') ? parseVolume(cursor) : null
   const isDedup = cursor.word === 'dedup' || cursor.word === 'deduplicate'
-  if (isDedup && (partitionBy === null || partitionBy.unit === 'none' || wal?.enabled === false))
+  if (isDedup && (partitionBy === null || partitionBy.unit === 'none' || wal?.enabled === false)) {
+    advance(cursor)
     throw new SqlError('deduplication is possible only on WAL tables', cursor.start)
+  }
   return { ttl, wal, options, volume, dedupKeys: isDedup ? parseDedup(cursor) : null }
 }
 
