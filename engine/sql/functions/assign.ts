@@ -1,12 +1,12 @@
-// Which types INSERT and UPDATE take for a column of which type: one table for each, as clients of this dialect know them.
-// INSERT narrows numbers and checks each value; UPDATE only widens.
+// Which types INSERT and UPDATE take for a column of which type, as clients of this dialect know them. Numbers may narrow:
+// each value is checked.
 
 import type { ColumnType, DataType } from '../../types/column-types.js'
 
 const numbers = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'] as const
 const times = ['TIMESTAMP', 'TIMESTAMP_NS'] as const
 const texts = ['STRING', 'VARCHAR', 'SYMBOL'] as const
-/** A text is parsed as the column's type; BOOLEAN for clients of PostgreSQL, which write 't' and '1'. */
+/** A text is parsed as the column's type; BOOLEAN for clients of PostgreSQL, which write 't' and '1' (a CHAR). */
 const ofText = [
   ...texts,
   ...numbers,
@@ -23,9 +23,7 @@ const ofText = [
 ] as const
 const ofSymbol = [...texts, ...times, 'UUID', 'GEOHASH', 'ARRAY', 'DECIMAL'] as const
 
-type Targets = Readonly<Record<ColumnType, readonly ColumnType[]>>
-
-const ofBoth = {
+const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
   BOOLEAN: ['BOOLEAN'],
   SYMBOL: ofSymbol,
   UUID: ['STRING', 'VARCHAR', 'UUID'],
@@ -36,13 +34,9 @@ const ofBoth = {
   DECIMAL: ['DECIMAL'],
   BINARY: ['BINARY'],
   INTERVAL: [],
-} as const
-
-const inserted: Targets = {
-  ...ofBoth,
   BYTE: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
   SHORT: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
-  CHAR: [...texts, ...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL', 'GEOHASH'],
+  CHAR: [...texts, ...numbers, ...times, 'BOOLEAN', 'CHAR', 'DATE', 'DECIMAL', 'GEOHASH'],
   INT: [...numbers, ...times, 'DATE', 'DECIMAL'],
   LONG: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
   FLOAT: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
@@ -54,32 +48,8 @@ const inserted: Targets = {
   TIMESTAMP_NS: [...numbers, ...times, 'CHAR', 'DATE'],
 }
 
-const updated: Targets = {
-  ...ofBoth,
-  BYTE: [...numbers, 'DECIMAL'],
-  SHORT: ['SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'],
-  CHAR: [...texts, 'CHAR', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'],
-  INT: ['INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE', ...times, 'DECIMAL'],
-  LONG: ['LONG', 'FLOAT', 'DOUBLE', 'DATE', ...times, 'DECIMAL'],
-  FLOAT: ['FLOAT', 'DOUBLE', 'DECIMAL'],
-  DOUBLE: ['DOUBLE', 'DECIMAL'],
-  STRING: ofText,
-  VARCHAR: ofText,
-  DATE: ['LONG', 'FLOAT', 'DOUBLE', 'DATE', ...times],
-  TIMESTAMP: ['LONG', 'FLOAT', 'DOUBLE', ...times],
-  TIMESTAMP_NS: ['LONG', 'FLOAT', 'DOUBLE', ...times],
-}
-
-export function isInsertable(from: DataType, to: DataType): boolean {
-  return isAmong(inserted, from, to)
-}
-
-export function isUpdatable(from: DataType, to: DataType): boolean {
-  return isAmong(updated, from, to)
-}
-
 /** Geohashes lose precision, never gain it; arrays keep their dimensions. */
-function isAmong(targets: Targets, from: DataType, to: DataType): boolean {
+export function isInsertable(from: DataType, to: DataType): boolean {
   if (!targets[from.name].includes(to.name)) return false
   if (from.name === 'GEOHASH') return from.a >= to.a
   return from.name !== 'ARRAY' || from.a === to.a

@@ -127,7 +127,7 @@ export function insertValue(
   const value = isConstant(bound) ? bound.value : evaluateConstant(bound, evaluation)
   const { position } = written
   const shown = shownOf(written, sql)
-  return columnValue({ value, type: bound.type, shown, position, isUpdate: false, isParameter }, target, tuple)
+  return columnValue({ value, type: bound.type, shown, position, isParameter }, target, tuple)
 }
 
 // SELECT ------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import { bindJoin } from '../bind/join.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation, ScopeColumn } from '../bind/scope.js'
 import { castTo, constantOf, isUntypedNull, nullAs } from '../bind/types.js'
-import { isUpdatable } from '../functions/assign.js'
+import { isInsertable } from '../functions/assign.js'
 import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
@@ -146,7 +146,7 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
   if (isUntypedNull(bound)) return nullAs(bound, type, nullOf(type))
   if (isConstant(bound)) {
     const isParameter = bound.parameter !== undefined
-    const known = { value: bound.value, type: bound.type, shown: '', position, isUpdate: true, isParameter }
+    const known = { value: bound.value, type: bound.type, shown: '', position, isParameter }
     return constantOf(columnValue(known, target, 0), type, position)
   }
   return converted(bound, type, target.name, position)
@@ -155,6 +155,6 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
 function converted(value: Expression, type: DataType, column: string, position: number): Expression {
   const from = value.type
   if (sameType(from, type)) return value
-  if (!isUpdatable(from, type)) throw inconvertibleTypes(from, type, '', column, position)
+  if (!isInsertable(from, type)) throw inconvertibleTypes(from, type, '', column, position)
   return convertTo(value, type)
 }

@@ -5,7 +5,7 @@ import { type DataType, sameType, typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { Relation } from '../bind/scope.js'
 import { castTo, constantOf, isUntypedNull, learnType } from '../bind/types.js'
-import { isInsertable, isUpdatable } from '../functions/assign.js'
+import { isInsertable } from '../functions/assign.js'
 import {
   convertValue,
   inconvertibleText,
@@ -99,8 +99,6 @@ export interface WrittenValue {
   readonly type: DataType
   readonly shown: string
   readonly position: number
-  /** UPDATE widens numbers only. */
-  readonly isUpdate: boolean
   /** A parameter has the type that its client gave it: what can be converted is. */
   readonly isParameter: boolean
 }
@@ -110,7 +108,7 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   const { value, type: from, position } = written
   if (value === null) return nullOf(target.type)
   if (sameType(from, target.type)) return value
-  const fits = written.isParameter ? isAssignable : written.isUpdate ? isUpdatable : isInsertable
+  const fits = written.isParameter ? isAssignable : isInsertable
   if (!fits(from, target.type)) throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
   const converted = convertValue(value, from, target.type)
   if (converted !== undefined) return converted
