@@ -10,7 +10,7 @@ import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import { checkTableName } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
-import { defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './table-options.js'
+import { viewSchema } from './view-table.js'
 
 export function planCreateView(statement: ast.CreateView, context: BindContext): PlannedStatement {
   const { view, orReplace, ifNotExists, query, queryText } = statement
@@ -76,21 +76,5 @@ function bindText(text: string, context: BindContext): void {
 }
 
 function creation(name: string, sql: string, { evaluation }: BindContext): SchemaChange {
-  return {
-    kind: 'createTable',
-    ifNotExists: false,
-    schema: {
-      name,
-      columns: [],
-      timestampId: -1,
-      partitionBy: 'NONE',
-      bypassWal: true,
-      dedupKeys: [],
-      ttl: null,
-      maxUncommittedRows: defaultMaxUncommittedRows,
-      o3MaxLagMicros: defaultO3MaxLagMicros,
-      createdMicros: Number(evaluation.nowMicros),
-      view: sql,
-    },
-  }
+  return { kind: 'createTable', ifNotExists: false, schema: viewSchema(name, sql, Number(evaluation.nowMicros)) }
 }
