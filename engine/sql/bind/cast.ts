@@ -33,8 +33,6 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   }
   if (isConstant(value) && value.value !== null && type.name === 'DECIMAL') checkDecimal(value, value.value, type)
   learnType(value, type)
-  if (type.name === 'BOOLEAN' && isConstant(value) && value.value === '1')
-    return constantOf(true, type, expression.position)
   if (isConstant(value)) return constantOf(castValue(value.value, value.type, type), type, expression.position)
   return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
 }

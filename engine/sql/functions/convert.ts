@@ -168,7 +168,7 @@ const toChar: Caster = (value, from) => {
 }
 
 const toBoolean: Caster = (value) => {
-  if (typeof value === 'string') return /^(?:true|t)$/i.test(value)
+  if (typeof value === 'string') return /^(?:true|t|1)$/i.test(value)
   if (typeof value === 'boolean') return value
   return typeof value === 'number' ? value !== 0 : typeof value === 'bigint' ? value !== 0n : false
 }

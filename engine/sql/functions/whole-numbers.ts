@@ -33,7 +33,7 @@ export function noNumbers(bits = bitsFirst): WholeNumbers {
 /** The set with the numbers of a column of 8 or 4 bytes, whose smallest is NULL; the old one is not to be used any more. */
 export function withColumn(set: WholeNumbers, column: Int32Array, wide: boolean): WholeNumbers {
   const rows = wide ? column.length / 2 : column.length
-  let next = roomFor(set, rows)
+  const next = roomFor(set, rows)
   let { size, hasNull } = next
   for (let row = 0; row < rows; row++) {
     const low = column[wide ? row * 2 : row] as number
@@ -41,8 +41,7 @@ export function withColumn(set: WholeNumbers, column: Int32Array, wide: boolean)
     if (isNullOf(low, high, wide)) hasNull = true
     else size += add(next, low, high)
   }
-  next = { ...next, size, hasNull }
-  return next
+  return { ...next, size, hasNull }
 }
 
 /** Whether a column's value is NULL. */
