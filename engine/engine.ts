@@ -45,7 +45,7 @@ export {
 } from './sql/exec/parquet-encoding.js'
 export { type CopyResult, copyDatabase } from './storage/backup.js'
 export { type CheckFinding, type CheckResult, checkDatabase } from './storage/check.js'
-export type { LineReject, PackedColumn, PackedRows, Receipt } from './storage/messages.js'
+export type { LineReject, PackedColumn, PackedPiece, PackedRows, Receipt } from './storage/messages.js'
 export type { EngineHooks } from './threads/local-options.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
 export type { ConfiguredName } from './threads/user-catalog.js'

@@ -8,7 +8,7 @@ import type { BindRun, BindShape } from '../pg/bind-rows.js'
 import type { BoundParameters } from '../pg/collect-insert.js'
 import type { Mark } from '../pg/row-collector.js'
 import type { CacheCounts } from '../storage/chunk-cache.js'
-import type { LineReject, PackedRows, Receipt, RowsInput } from '../storage/messages.js'
+import type { LineReject, PackedRows, Receipt } from '../storage/messages.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
 import type { OwnRows, Session, UserDirectory } from './session.js'
@@ -84,8 +84,6 @@ export interface RowTransaction extends OwnRows {
     shape: BindShape,
     syncs: boolean,
   ): BindRun
-  /** Rows of values, converted to their columns' types already. Throws SqlError. */
-  gather(rows: RowsInput): void
   /** Rows that are columns already; the caller has checked that the session may write. */
   add(tableId: number, rows: PackedRows, bytes: number): void
   /**

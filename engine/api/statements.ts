@@ -2,7 +2,7 @@
 
 import type { Encoding } from '../sql/exec/messages.js'
 import type { Statement } from '../sql/parse/ast.js'
-import type { RowsInput } from '../storage/messages.js'
+import type { PackedPiece } from '../storage/messages.js'
 import type { ColumnType, DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { Session } from './session.js'
@@ -40,7 +40,7 @@ export interface ExecuteOptions {
   /** Bound of encoded bytes that may wait for their reader. */
   readonly windowBytes?: number
   /** Takes the rows of INSERT .. SELECT instead of the table. */
-  readonly into?: (rows: RowsInput) => Promise<void>
+  readonly into?: (tableId: number, piece: PackedPiece) => Promise<void>
 }
 
 export interface ResultColumn {

@@ -69,6 +69,8 @@ export const listValuesMax = 16_777_216
 export const resultWindowRows = 32_768
 /** Encoded bytes of a query that may wait for a reader that names no bound. */
 export const resultWindowBytes = 1 * MIB
+/** Bytes of rows of INSERT .. SELECT that may wait for the writer. */
+export const insertWindowBytes = 8 * MIB
 /** How long CHECKPOINT CREATE keeps a version: a tool that was killed must not keep files for ever. */
 export const checkpointMsMax = 24 * 3600 * 1000
 

@@ -8,7 +8,6 @@ import { checkWidth, demandTimestamp, insertValue, targetColumns } from '../sql/
 import type { TargetColumn } from '../sql/statements/planned.js'
 import type { TableVersion } from '../storage/schema.js'
 import { type DataType, dataType } from '../types/column-types.js'
-import type { Value } from '../types/value.js'
 import type { AppenderColumn, ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'
 
@@ -78,27 +77,6 @@ export function collectInsert(request: InsertRequest, collector: RowCollector): 
     throw error
   }
   return rows.length
-}
-
-/** Rows of values that are of their columns' types. Throws SqlError. */
-export function collectValues(
-  collector: RowCollector,
-  tableId: number,
-  columns: readonly AppenderColumn[],
-  values: readonly (readonly Value[])[],
-  rows: number,
-): void {
-  const key = columns.map(({ columnId }) => columnId).join()
-  for (let row = 0; row < rows; row++) {
-    const batch = collector.batch(tableId, key, columns)
-    try {
-      for (const [index, column] of batch.columns.entries()) column.value(values[index]?.[row] ?? null)
-    } catch (error) {
-      for (const column of batch.columns) column.truncate(batch.rows)
-      throw error
-    }
-    batch.rows++
-  }
 }
 
 function appendValue(

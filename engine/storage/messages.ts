@@ -74,6 +74,12 @@ export interface PackedRows {
   readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: PackedColumn }[]
 }
 
+/** Packed rows on their way, and about how much memory they take. */
+export interface PackedPiece {
+  readonly packed: PackedRows
+  readonly bytes: number
+}
+
 /** Rows for one table, column by column. Values are converted to the column's type already. */
 export interface RowsInput {
   readonly tableId: number

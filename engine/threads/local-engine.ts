@@ -17,7 +17,7 @@ import type {
 } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import { errorRecord, SqlError } from '../base/errors.js'
-import { resultWindowBytes } from '../base/limits.js'
+import { insertWindowBytes, resultWindowBytes } from '../base/limits.js'
 import { demandRight } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
@@ -40,16 +40,15 @@ import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
 import { explainedOf, explainLines } from './explain.js'
 import { HiddenTables } from './hidden-tables.js'
+import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
 import { LineDoor } from './line-door.js'
 import { openLoad } from './load-door.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
   cancelAtAbort,
+  cancelQuery,
   copyFile,
-  demandCancel,
-  type InsertTarget,
-  insertAll,
   insertLiterals,
   isPlain,
   isWhole,
@@ -405,10 +404,7 @@ export class LocalEngine implements Engine {
         await this.#checkpoints.run(planned.action)
         return { tag: planned.tag, rows: 0 }
       case 'cancelQuery':
-        demandCancel(options.session, this.#activity.get(Number(planned.queryId))?.user)
-        if (!this.#options.queries.cancel(Number(planned.queryId), 'cancelled by user')) {
-          throw new SqlError(`query to cancel not found in registry [id=${planned.queryId}]`, planned.position)
-        }
+        cancelQuery(planned, options.session, this.#activity, this.#options.queries)
         return { tag: planned.tag, rows: 0 }
       case 'set':
         setOption(options.session, planned)
@@ -476,7 +472,10 @@ export class LocalEngine implements Engine {
     if (receipt.existed) return 0
     const created = this.#options.view.table(planned.change.schema.name)
     assert(created !== undefined, 'a created table is published before its receipt')
-    return this.#insertSelect(sql, { ...planned, tableId: created.schema.id }, options)
+    const tableId = created.schema.id
+    return orElse(this.#insertSelect(sql, { ...planned, tableId }, options), () =>
+      this.#changeFor(options.session, { kind: 'dropTable', tableId }),
+    )
   }
 
   async #insertSelect(
@@ -484,9 +483,11 @@ export class LocalEngine implements Engine {
     planned: InsertTarget & Pick<Planned<'insertSelect'>, 'query'>,
     options: ExecuteOptions,
   ): Promise<number> {
-    const running = this.#run(sql, planned.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
-    return insertAll(running.values, planned, {
-      into: options.into,
+    const quiet = { ...options, ...allRows, windowBytes: insertWindowBytes }
+    return insertSelect(planned, {
+      ...options,
+      run: (encoding) => this.#run(sql, planned.query, { ...quiet, encoding }, () => {}),
+      timestampId: this.#options.view.byId(planned.tableId)?.schema.timestampId ?? -1,
       begin: () => this.begin(),
       insert: (rows) => this.#insert([rows]),
     })

@@ -3,14 +3,12 @@
 import type { RowTransaction } from '../api/engine.js'
 import type { Session } from '../api/session.js'
 import type { Copier, CopyRequest, DoneResult, ExecuteOptions, ParsedStatement, Validation } from '../api/statements.js'
-import { AccessError, ResourceError, SqlError } from '../base/errors.js'
-import { insertSelectRows, walFrameBytesMax } from '../base/limits.js'
+import { AccessError, SqlError } from '../base/errors.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import type { StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, RowsInput } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
-import type { Value } from '../types/value.js'
 import type { LocalEngineOptions } from './local-options.js'
 
 export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
@@ -39,68 +37,6 @@ export function cancelAtAbort(signal: AbortSignal | null, running: { cancel(reas
   signal?.addEventListener('abort', () => running.cancel(cancelReason(signal)))
 }
 
-export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' | 'batchRows'> &
-  Partial<Pick<Planned<'insertSelect'>, 'atomic'>>
-
-/** Where the rows of a query go. */
-interface InsertWays {
-  /** The client's transaction, when there is one. */
-  readonly into: ExecuteOptions['into']
-  readonly begin: () => RowTransaction
-  readonly insert: (rows: RowsInput) => Promise<number>
-}
-
-/** Bytes of an INSERT ATOMIC that wait in the memory, and what one frame of the log surely takes. */
-const atomicBytesMax = walFrameBytesMax / 2
-const frameBytesMax = (walFrameBytesMax * 3) / 4
-
-/** Inserts rows as they come, many at a time; gives their count. */
-export async function insertAll(values: QueryValues, target: InsertTarget, ways: InsertWays): Promise<number> {
-  const { into } = ways
-  if (into === undefined && target.atomic === true) return insertWhole(values, target, ways.begin())
-  return insertInBatches(values, target, async (rows) => {
-    if (into === undefined) return ways.insert(rows)
-    await into(rows)
-    return rows.rows
-  })
-}
-
-/** Rows that outgrow the memory wait in parts that no table names before the commit. */
-async function insertWhole(values: QueryValues, target: InsertTarget, transaction: RowTransaction): Promise<number> {
-  try {
-    const inserted = await insertInBatches(values, target, async (rows) => {
-      transaction.gather(rows)
-      if (transaction.bytes < atomicBytesMax || (await transaction.spill())) return rows.rows
-      if (transaction.bytes >= frameBytesMax)
-        throw new ResourceError(`INSERT ATOMIC is too large for DEDUP, arrays or BINARY [max=${frameBytesMax}]`)
-      return rows.rows
-    })
-    await transaction.commit()
-    return inserted
-  } catch (error) {
-    transaction.clear()
-    throw error
-  }
-}
-
-type QueryValues = AsyncIterable<readonly (readonly Value[])[]>
-
-async function insertInBatches(
-  values: QueryValues,
-  target: InsertTarget,
-  insert: (rows: RowsInput) => Promise<number>,
-): Promise<number> {
-  const batchRows = Math.min(target.batchRows ?? insertSelectRows, insertSelectRows)
-  let inserted = 0
-  let waiting: (readonly Value[])[] = []
-  for await (const rows of values) {
-    waiting.push(...rows)
-    for (; waiting.length >= batchRows; waiting = waiting.slice(batchRows))
-      inserted += await insert(transposed(target, waiting.slice(0, batchRows)))
-  }
-  return waiting.length === 0 ? inserted : inserted + (await insert(transposed(target, waiting)))
-}
-
 /** Stores an INSERT of literals without a syntax tree; null: the text has to be parsed. */
 export function insertLiterals(
   sql: string,
@@ -120,22 +56,6 @@ export function insertLiterals(
 
 export function rowsOf(tableId: number, packed: readonly PackedRows[]): RowsInput {
   return { tableId, rows: packed.reduce((sum, batch) => sum + batch.rows, 0), columns: [], packed }
-}
-
-/** Result rows as the columns of an insert. */
-function transposed(
-  { tableId, columns }: Pick<Planned<'insertSelect'>, 'tableId' | 'columns'>,
-  rows: readonly (readonly Value[])[],
-): RowsInput {
-  return {
-    tableId,
-    rows: rows.length,
-    columns: columns.map(({ columnId, type }, index) => ({
-      columnId,
-      type,
-      values: rows.map((row) => row[index] ?? null),
-    })),
-  }
 }
 
 export function tableOnly(version: TableVersion | undefined): TableVersion | undefined {
@@ -193,9 +113,17 @@ export function visibleTo<Item extends { readonly user: string }>(
 }
 
 /** One's own queries, or those of others as an administrator. */
-export function demandCancel(session: Session, owner: string | undefined): void {
+export function cancelQuery(
+  { queryId, position }: Planned<'cancelQuery'>,
+  session: Session,
+  activity: ReadonlyMap<number, { readonly user: string }>,
+  queries: { cancel(queryId: number, reason: string): boolean },
+): void {
+  const id = Number(queryId)
   if (session.readOnly) throw new AccessError(session.readOnlyReason ?? readOnlyMessage, 0)
-  if (owner !== session.user) demandRight(session, 'admin')
+  if (activity.get(id)?.user !== session.user) demandRight(session, 'admin')
+  if (!queries.cancel(id, 'cancelled by user'))
+    throw new SqlError(`query to cancel not found in registry [id=${queryId}]`, position)
 }
 
 /** `making`: the protocols of the sessions whose statements make tables now; who is not there came by lines. */

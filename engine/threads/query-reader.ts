@@ -8,6 +8,7 @@ import { errorFromRecord } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { FromQueryThread } from '../sql/exec/messages.js'
 import type { NodeProfile } from '../sql/exec/profile.js'
+import type { PackedPiece } from '../storage/messages.js'
 import type { Value } from '../types/value.js'
 import type { ToQueryHost } from './messages.js'
 
@@ -23,6 +24,7 @@ export interface RunningQuery {
   readonly queryId: number
   readonly blocks: AsyncIterable<Uint8Array>
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
+  readonly pieces: AsyncIterable<PackedPiece>
   readonly summary: Promise<QuerySummary>
   /** The whole result, where it is there already. */
   readonly ready: ReadyRows | null
@@ -31,7 +33,7 @@ export interface RunningQuery {
 
 /** What a lead tells a query's reader. */
 export type Answer = Exclude<FromQueryThread, { kind: 'share' | 'dismissed' }>
-type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' }>
+type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' | 'packed' }>
 /** What came with the end. */
 interface Tail {
   readonly kind: 'tail'
@@ -68,6 +70,7 @@ export class Running implements RunningQuery {
     switch (message.kind) {
       case 'block':
       case 'rows':
+      case 'packed':
         this.#waiting.push(message)
         break
       case 'end':
@@ -117,6 +120,13 @@ export class Running implements RunningQuery {
     })
   }
 
+  get pieces(): AsyncIterable<PackedPiece> {
+    return this.#iterate((message) => {
+      assert(message.kind === 'packed', 'this encoding sends pieces')
+      return message
+    })
+  }
+
   /** A reader that leaves early cancels the query; blocks that nobody will read are given back. */
   async *#iterate<T>(open: (message: Delivered | Tail) => T): AsyncGenerator<T> {
     try {
@@ -124,7 +134,8 @@ export class Running implements RunningQuery {
         const message = await this.#next()
         if (message === null) return
         yield open(message)
-        if (message.kind === 'rows') this.#take(message.rows.length)
+        if (message.kind === 'rows') this.#take(message.rows.length, 0)
+        if (message.kind === 'packed') this.#take(0, message.bytes)
         this.#giveBack()
       }
     } finally {
@@ -153,8 +164,8 @@ export class Running implements RunningQuery {
     return tail
   }
 
-  #take(rows: number): void {
-    if (this.#over === 'no') this.#post({ kind: 'taken', queryId: this.queryId, rows })
+  #take(rows: number, bytes: number): void {
+    if (this.#over === 'no') this.#post({ kind: 'taken', queryId: this.queryId, rows, bytes })
   }
 
   #giveBack(): void {

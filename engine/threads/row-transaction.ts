@@ -11,13 +11,7 @@ import { demandRight } from '../base/rights.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows } from '../pg/binary-rows.js'
 import { type BindRun, type BindShape, collectBinds } from '../pg/bind-rows.js'
-import {
-  type BoundParameters,
-  collectInsert,
-  collectValues,
-  type InsertTargets,
-  insertTargets,
-} from '../pg/collect-insert.js'
+import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
 import { decodeParameter } from '../pg/decode-value.js'
 import { collectLiterals, firstTuple, type InsertHead, insertHead } from '../pg/literal-rows.js'
 import { ownRows } from '../pg/own-rows.js'
@@ -164,18 +158,6 @@ class LocalTransaction implements RowTransaction {
       if (error instanceof SqlError || error instanceof AccessError) return none
       throw error
     }
-  }
-
-  gather({ tableId, rows, columns }: RowsInput): void {
-    const version = this.#options.version(tableId)
-    if (version === undefined) throw new SqlError(`table does not exist [id=${tableId}]`, 0)
-    const { timestampId, columns: known } = version.schema
-    const made = columns.map(({ columnId, type }) => {
-      const name = known.find(({ id }) => id === columnId)?.name ?? ''
-      return { columnId, type, name, required: columnId === timestampId }
-    })
-    const values = columns.map((column) => column.values)
-    collectValues(this.#collector, tableId, made, values, rows)
   }
 
   add(tableId: number, rows: PackedRows, bytes: number): void {

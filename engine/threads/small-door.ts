@@ -4,6 +4,7 @@
 import type { ReadyRows } from '../api/statements.js'
 import type { RunQuery } from '../sql/exec/messages.js'
 import type { SmallQueries, SmallResult } from '../sql/exec/small-queries.js'
+import type { PackedPiece } from '../storage/messages.js'
 import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
 import type { QueryDoor, QuerySummary, RunningQuery } from './query-door.js'
@@ -61,6 +62,10 @@ class FinishedQuery implements RunningQuery {
 
   get values(): AsyncIterable<readonly (readonly Value[])[]> {
     return this.#iterate(this.#result.values)
+  }
+
+  get pieces(): AsyncIterable<PackedPiece> {
+    return this.#iterate(this.#result.pieces)
   }
 
   async *#iterate<T>(items: readonly T[]): AsyncGenerator<T> {

@@ -1,6 +1,12 @@
 // A statement in the engine: its session, its deadline, what its answer counts for.
 
-import { decodeParameter, type ExecuteOptions, type ParsedStatement, type ResultColumn } from '../../engine/engine.js'
+import {
+  decodeParameter,
+  type ExecuteOptions,
+  type PackedPiece,
+  type ParsedStatement,
+  type ResultColumn,
+} from '../../engine/engine.js'
 import { pgOidOf } from '../../engine/types/column-types.js'
 import { countStatement } from '../common/count-statement.js'
 import { LateSignal } from '../common/late-signal.js'
@@ -34,7 +40,7 @@ export async function runInEngine(
       return running.signal
     },
     explain: false,
-    ...(gathers ? { into: (rows) => gather(pg, rows) } : {}),
+    ...(gathers ? { into: (tableId, piece) => gather(pg, tableId, piece) } : {}),
   })
   if (gathers && result.kind === 'done') {
     noteInserted(pg, result.rows)
@@ -53,8 +59,8 @@ export async function runInEngine(
   return tagOf(result.tag, result.rows)
 }
 
-async function gather(pg: PgSession, rows: Parameters<PgSession['transaction']['gather']>[0]): Promise<void> {
-  pg.transaction.gather(rows)
+async function gather(pg: PgSession, tableId: number, { packed, bytes }: PackedPiece): Promise<void> {
+  pg.transaction.add(tableId, packed, bytes)
   await boundRows(pg)
 }
 

@@ -54,7 +54,6 @@ const noRows: ReturnType<Engine['begin']> = {
   insertText: () => -1,
   spill: async () => true,
   binds: (_parsed, _session, _bytes, at) => ({ binds: 0, at, described: false, synced: false }),
-  gather: () => {},
   add: () => {},
   adopt: () => {},
   adopted: 0,

@@ -4,6 +4,7 @@ import type { Value } from '../../types/value.js'
 import type { PlanColumn } from '../plan/plan.js'
 import { arrowEncoder } from './encode-arrow.js'
 import { ndjsonEncoder } from './encode-ndjson.js'
+import { packedEncoder } from './encode-packed.js'
 import { parquetEncoder } from './encode-parquet.js'
 import { pgEncoder } from './encode-pg.js'
 import { pgCopyEncoder } from './encode-pg-copy.js'
@@ -32,6 +33,8 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
       return pgEncoder(encoding, options)
     case 'pgCopy':
       return pgCopyEncoder(encoding, options)
+    case 'packed':
+      return packedEncoder(encoding, options)
     case 'count':
       return { begin: () => {}, rows: () => {}, end: () => {} }
     case 'values':

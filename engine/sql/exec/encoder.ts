@@ -1,5 +1,6 @@
 // What turns result rows into what their reader wants; create-encoder.ts makes them.
 
+import type { PackedRows } from '../../storage/messages.js'
 import type { Value } from '../../types/value.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { ByteWriter } from './byte-writer.js'
@@ -33,4 +34,5 @@ export interface EncoderOptions {
   readonly writer: ByteWriter
   readonly columns: readonly PlanColumn[]
   readonly postRows: (rows: readonly (readonly Value[])[]) => void
+  readonly postPacked: (packed: PackedRows, bytes: number) => void
 }

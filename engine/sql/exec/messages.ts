@@ -3,7 +3,9 @@
 // that is short travels with its last message instead, because each message wakes a thread.
 
 import type { ErrorRecord } from '../../base/errors.js'
+import type { PackedRows } from '../../storage/messages.js'
 import type { TableSnapshot } from '../../storage/schema.js'
+import type { DataType } from '../../types/column-types.js'
 import type { SubqueryResult } from '../functions/evaluate.js'
 import type { Query } from '../plan/plan.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
@@ -32,6 +34,17 @@ export interface PgCopyEncoding {
   readonly force: { readonly all: boolean; readonly names: readonly string[] }
 }
 
+/** Columns for the writer: each message is a piece of rows instead of bytes. */
+export interface PackedEncoding {
+  readonly kind: 'packed'
+  /** In the order of the query's columns, which are of these types. */
+  readonly columns: readonly { readonly columnId: number; readonly type: DataType }[]
+  /** The designated timestamp; -1 without one. */
+  readonly timestampId: number
+  /** Pieces end behind each so many rows, at least. */
+  readonly batchRows: number
+}
+
 /** How rows become bytes. The gateway frames them: no envelope, header line or footer is in the blocks of json. */
 export type Encoding =
   /** `[..],[..]`: rows of /exec, divided by commas also between blocks. */
@@ -46,6 +59,7 @@ export type Encoding =
   | ParquetEncoding
   | PgEncoding
   | PgCopyEncoding
+  | PackedEncoding
   /** Nothing but the count. */
   | { readonly kind: 'count' }
   /** Values as structured clones, for internal callers: each block is a message of rows instead of bytes. */
@@ -97,8 +111,8 @@ export type ToQueryThread =
   | { readonly kind: 'unshared'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
   | { readonly kind: 'release'; readonly queryId: number; readonly address: number }
-  /** So many rows of values were taken. */
-  | { readonly kind: 'taken'; readonly queryId: number; readonly rows: number }
+  /** So many rows of values or bytes of pieces were taken. */
+  | { readonly kind: 'taken'; readonly queryId: number; readonly rows: number; readonly bytes: number }
   /** What a thread held that has ended. */
   | { readonly kind: 'free'; readonly addresses: readonly number[] }
 
@@ -111,6 +125,7 @@ export type FromQueryThread =
       readonly rows: number
     }
   | { readonly kind: 'rows'; readonly queryId: number; readonly rows: readonly (readonly unknown[])[] }
+  | { readonly kind: 'packed'; readonly queryId: number; readonly packed: PackedRows; readonly bytes: number }
   | {
       readonly kind: 'end'
       readonly queryId: number

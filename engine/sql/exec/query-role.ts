@@ -59,7 +59,7 @@ export class QueryRole {
         this.#release(message.queryId, message.address)
         return
       case 'taken':
-        this.#queries.get(message.queryId)?.taken(message.rows)
+        this.#queries.get(message.queryId)?.taken(message.rows, message.bytes)
         return
       case 'free':
         for (const address of message.addresses) this.#host.allocator.free(address)

@@ -96,9 +96,10 @@ export class RunningQuery {
     this.#waitingBytes -= bytes
   }
 
-  /** The reader has taken rows of values. */
-  taken(rows: number): void {
+  /** The reader has taken rows of values, or a piece of so many bytes. */
+  taken(rows: number, bytes: number): void {
     this.#waitingRows -= rows
+    this.#waitingBytes -= bytes
   }
 
   get parked(): boolean {
@@ -158,6 +159,10 @@ export class RunningQuery {
       postRows: (rows) => {
         this.#waitingRows += rows.length
         this.#host.post({ kind: 'rows', queryId: this.queryId, rows })
+      },
+      postPacked: (packed, bytes) => {
+        this.#waitingBytes += bytes
+        this.#host.post({ kind: 'packed', queryId: this.queryId, packed, bytes })
       },
     })
     this.#endings.push(() => writer.abandon())

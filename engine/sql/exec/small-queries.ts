@@ -13,6 +13,7 @@ import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { ChunkCache } from '../../storage/chunk-cache.js'
+import type { PackedPiece } from '../../storage/messages.js'
 import type { PartAccess, PartHandle } from '../../storage/part-access.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
@@ -50,10 +51,13 @@ export interface SmallResult {
   /** Copies of the encoded blocks. */
   readonly blocks: readonly Buffer[]
   readonly values: readonly (readonly (readonly Value[])[])[]
+  readonly pieces: readonly PackedPiece[]
   readonly end: Extract<FromQueryThread, { kind: 'end' }> | Error
 }
 
-const smallEncodings: ReadonlySet<Encoding['kind']> = new Set(['json', 'csv', 'ndjson', 'pg', 'count', 'values'])
+const smallEncodings: ReadonlySet<Encoding['kind']> = new Set([
+  ...(['json', 'csv', 'ndjson', 'pg', 'count', 'values', 'packed'] as const),
+])
 
 /** How attempts of one plan went. */
 interface AttemptRecord {
@@ -74,6 +78,7 @@ export class SmallQueries {
   #blocks: Buffer[] = []
   #bytes = 0
   #values: (readonly (readonly Value[])[])[] = []
+  #pieces: PackedPiece[] = []
   #end: SmallResult['end'] | null = null
   #running: RunningQuery | null = null
   /** The attempt under way met a part that no query thread has opened. */
@@ -125,7 +130,7 @@ export class SmallQueries {
       return this.#result()
     } catch (error) {
       if (error === elsewhere || this.#unopened) return null
-      return { blocks: [], values: [], end: errorFromRecord(errorRecord(error)) }
+      return { blocks: [], values: [], pieces: [], end: errorFromRecord(errorRecord(error)) }
     } finally {
       query?.close()
       this.#forget()
@@ -133,7 +138,8 @@ export class SmallQueries {
   }
 
   #result(): SmallResult | null {
-    return this.#end === null ? null : { blocks: this.#blocks, values: this.#values, end: this.#end }
+    const end = this.#end
+    return end === null ? null : { blocks: this.#blocks, values: this.#values, pieces: this.#pieces, end }
   }
 
   #forget(): void {
@@ -142,6 +148,7 @@ export class SmallQueries {
     this.#blocks = []
     this.#bytes = 0
     this.#values = []
+    this.#pieces = []
     this.#end = null
     this.#arena.empty()
   }
@@ -155,7 +162,11 @@ export class SmallQueries {
         return
       case 'rows':
         this.#values.push(message.rows as readonly (readonly Value[])[])
-        this.#running?.taken(message.rows.length)
+        this.#running?.taken(message.rows.length, 0)
+        return
+      case 'packed':
+        this.#pieces.push(message)
+        this.#running?.taken(0, message.bytes)
         return
       case 'end':
         if (message.tail !== undefined) this.#keep(message.tail)

@@ -109,8 +109,8 @@ const fractions: ScalarFunction[] = (['FLOAT', 'DOUBLE'] as const).flatMap((type
   ]
 })
 
-function randomChar(random: Random): string {
-  return String.fromCharCode((random.nextPositiveInt() % 25) + 66)
+function randomChar(random: Random): number {
+  return (random.nextPositiveInt() % 25) + 66
 }
 
 function lengthWithin(random: Random, low: number, high: number): number {
@@ -119,10 +119,9 @@ function lengthWithin(random: Random, low: number, high: number): number {
 }
 
 function randomText(random: Random, low: number, high: number): string {
-  const length = lengthWithin(random, low, high)
-  let text = ''
-  for (let index = 0; index < length; index++) text += randomChar(random)
-  return text
+  const text = Buffer.allocUnsafe(lengthWithin(random, low, high))
+  for (let index = 0; index < text.length; index++) text[index] = randomChar(random)
+  return text.toString('latin1')
 }
 
 function listRow(name: string, gives: ColumnType): ScalarFunction {
@@ -163,7 +162,7 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
 }
 
 const texts: ScalarFunction[] = [
-  row('rnd_char', [], 'CHAR', 'A capital letter.', (random) => randomChar(random)),
+  row('rnd_char', [], 'CHAR', 'A capital letter.', (random) => String.fromCharCode(randomChar(random))),
   row('rnd_str', [], 'STRING', 'A random text.', (random) => (skips(random, 0) ? null : randomText(random, 3, 10))),
   listRow('rnd_str', 'STRING'),
   listRow('rnd_symbol', 'SYMBOL'),

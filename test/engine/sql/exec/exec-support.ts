@@ -209,7 +209,7 @@ export function runQuery(bench: Bench, query: Query, tables: readonly TestTable[
     for (const message of messages.splice(0)) {
       if (message.kind === 'rows') {
         rows.push(...(message.rows as Value[][]))
-        role.receive({ kind: 'taken', queryId: 1, rows: message.rows.length })
+        role.receive({ kind: 'taken', queryId: 1, rows: message.rows.length, bytes: 0 })
       }
       if (message.kind === 'block') {
         text += Buffer.from(memory.u8.slice(message.address, message.address + message.bytes)).toString('utf8')
