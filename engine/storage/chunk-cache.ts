@@ -5,7 +5,8 @@
 //
 // Structure (address from createChunkCache), u32 words:
 //
-//   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions | 16.. address of each thread's pin counts (threadsMax)
+//   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
+//               6 whether the last chunk had to evict others | 16.. address of each thread's pin counts (threadsMax)
 //   shard       (shardCount times) 0 lock (0 free, else thread id + 1) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
 //               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1 |
@@ -34,6 +35,8 @@ const chunkHeaderBytes = 64
 /** What kernels may touch behind the data. */
 const chunkSlackBytes = 128
 const slotBytesExpected = 32 * 1024
+/** Chunks below this may find room where others do not. */
+const largeBytes = 128 * 1024
 /** A waiter looks again after this long: the loading thread may have died. */
 const waitMs = 50
 
@@ -41,6 +44,7 @@ const states = { free: 0, loading: 1, ready: 2 } as const
 const word = { state: 0, pins: 1, lives: 2, loader: 3, partLow: 4, partHigh: 5, column: 6, page: 7, chunk: 8 } as const
 const nextWord = 9
 const counts = { hits: 3, misses: 4, evictions: 5 } as const
+const fullWord = 6
 const needsWord = 10
 const livesWord = 11
 
@@ -180,6 +184,18 @@ export class ChunkCache {
     return this.dataOf(found)
   }
 
+  /** Whether a new chunk drives out others, as it seems. */
+  get isFull(): boolean {
+    return Atomics.load(this.u32, this.base + fullWord) !== 0
+  }
+
+  /** Whether a chunk that is not there need not come in: one in eight should, as pin() does it. Counts a miss if so. */
+  passes(): boolean {
+    if ((Atomics.load(this.u32, this.base + counts.misses) + 1) % keptShare === 0) return false
+    Atomics.add(this.u32, this.base + counts.misses, 1)
+    return true
+  }
+
   /** Whether the chunk is there and ready; it may go at any time. */
   has(key: ChunkKey): boolean {
     const shard = shardOf(key)
@@ -257,7 +273,10 @@ export class ChunkCache {
 
   private roomFor(slot: number, bytes: number): number {
     assert(this.get(slot, word.chunk) === 0, 'a chunk has one room')
+    const evictions = Atomics.load(this.u32, this.base + counts.evictions)
     const chunk = this.reserve(chunkHeaderBytes + bytes + chunkSlackBytes)
+    const isFull = Atomics.load(this.u32, this.base + counts.evictions) !== evictions
+    if (bytes >= largeBytes || isFull) Atomics.store(this.u32, this.base + fullWord, isFull ? 1 : 0)
     this.u32[chunk >>> 2] = slot
     this.put(slot, word.chunk, chunk)
     return chunk + chunkHeaderBytes

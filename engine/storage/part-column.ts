@@ -85,7 +85,7 @@ const textLimits: DictionaryLimits = { count: 2 ** 17, bytes: 4 * 1024 * 1024 }
 /** More distinct values than this share of those seen: the dictionary of a chunk of several pages would not pay. */
 const distinctShareMax = 0.9
 /** A dictionary decodes through a look-up: it has to be smaller than pages without a codec by this much. */
-const dictionaryGain = 0.9
+const dictionaryGain = 0.75
 
 export function* writeColumn(job: ColumnJob): Generator<undefined, WrittenColumn> {
   const pages: PreparedFigures[] = []

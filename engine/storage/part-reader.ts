@@ -5,11 +5,19 @@ import { assert } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
-import { nullKinds, rangeKinds } from '../kernels/parquet.js'
+import { nullKinds } from '../kernels/parquet.js'
 import type { Allocator } from '../memory/budgets.js'
 import { budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { type ChunkCache, type ChunkCost, codePages, dictionaryPage, packedPages } from './chunk-cache.js'
+import {
+  type ChunkCache,
+  type ChunkCost,
+  type ChunkKey,
+  codePages,
+  dictionaryPage,
+  packedPages,
+} from './chunk-cache.js'
+import { PageWindows, windowHeaderBytes } from './page-windows.js'
 import { pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
 import type { CodedPage, PageStatistics, PartAccess, PartHandle } from './part-access.js'
@@ -23,12 +31,17 @@ import {
   type PageInFile,
   packedValues,
   type RawPage,
+  readBody,
   readPage,
 } from './part-decode.js'
-import { boundsAt, nullsAt, type PartColumn, type PartIndex, pageAt, readPartIndex, sumAt } from './part-index.js'
+import { nullsAt, type PartColumn, pageAt } from './part-index.js'
+import { type OpenedPart, openPart, PageFigures } from './part-opened.js'
 import { Scratch } from './part-scratch.js'
 import { type StoredOptions, type StoredPage, storedPage } from './part-stored.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
+
+/** What parts want of the chunk cache. */
+export type PageCache = Pick<ChunkCache, 'pin' | 'pinReady' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve'>
 
 export interface PartAccessOptions {
   readonly files: Files
@@ -37,7 +50,7 @@ export interface PartAccessOptions {
   readonly memory: SharedMemory
   readonly allocator: Allocator
   readonly kernel: ParquetKernel
-  readonly cache: Pick<ChunkCache, 'pin' | 'has' | 'unpin' | 'reserve'>
+  readonly cache: PageCache
 }
 
 /** Opened parts that a thread remembers. */
@@ -47,36 +60,15 @@ export function createPartAccess(options: PartAccessOptions): PartAccess {
   return new PartReader(options)
 }
 
-interface OpenedPart extends PartHandle {
-  readonly path: string
-  readonly index: PartIndex
-  readonly mappings: Map<number, ColumnMapping>
+/** A page whose values lie in its file as in memory. */
+interface PlainPage {
+  readonly bytes: number
+  /** Writes up to 64 bytes before the target, too. */
+  read(target: number): void
 }
 
-/** Most callers want one or the other. */
-class PageFigures implements PageStatistics {
-  readonly #column: PartColumn
-  readonly #page: number
-  readonly #range: number
-
-  constructor(column: PartColumn, page: number, range: number) {
-    this.#column = column
-    this.#page = page
-    this.#range = range
-  }
-
-  get nulls(): number {
-    return nullsAt(this.#column, this.#page)
-  }
-
-  get sum(): PageStatistics['sum'] {
-    return sumAt(this.#column, this.#page, this.#range)
-  }
-
-  get bounds(): PageStatistics['bounds'] {
-    return this.#range < 0 ? undefined : boundsAt(this.#column, this.#page, this.#range)
-  }
-}
+/** The checksum of a page costs as much as its reading from the file system's cache: one reading in so many checks it. */
+const checkEvery = 64
 
 class PartReader implements PartAccess {
   private readonly files: Files
@@ -84,6 +76,7 @@ class PartReader implements PartAccess {
   private readonly memory: SharedMemory
   private readonly cache: PartAccessOptions['cache']
   private readonly tools: DecodeTools
+  private readonly windows: PageWindows
   private readonly handles = new Map<number, OpenedPart>()
 
   constructor({ files, directory, memory, allocator, kernel, cache }: PartAccessOptions) {
@@ -93,13 +86,14 @@ class PartReader implements PartAccess {
     this.cache = cache
     // Work buffers count as cache: a decoder evicts chunks for them as for its chunk.
     const evicting: Allocator = { ...allocator, demand: (bytes) => cache.reserve(bytes) }
+    this.windows = new PageWindows(evicting)
     this.tools = { kernel, scratch: new Scratch(memory, evicting, budgets.cache) }
   }
 
   open(part: PartDescriptor, version: TableVersion): PartHandle {
     let opened = this.handles.get(part.id)
     if (opened === undefined) {
-      opened = this.openPart(part, version.schema.timestampId)
+      opened = openPart(this.files, this.directory, part, version.schema.timestampId)
       if (this.handles.size >= handlesMax) this.forget([this.handles.keys().next().value as number])
       this.handles.set(part.id, opened)
     }
@@ -117,11 +111,58 @@ class PartReader implements PartAccess {
     if (column === undefined) return 0
     assert(page >= 0 && page < opened.pageCount, 'a page of the part')
     const key = { partId: opened.descriptor.id, columnId, page }
-    return this.cache.pin(key, { load: (room) => this.loadPage(opened, column, columnId, page, room) })
+    const plain = this.plainPage(opened, column, columnId, page)
+    if (plain === undefined) {
+      return this.cache.pin(key, { load: (room) => this.loadPage(opened, column, columnId, page, room) })
+    }
+    const past = this.cache.isFull ? this.pinPast(key, plain) : 0
+    if (past !== 0) return past
+    return this.cache.pin(key, {
+      load: (room) => {
+        plain.read(room(plain.bytes))
+        return { needs: 0, cost: 'read' }
+      },
+    })
   }
 
   unpin(address: number): void {
-    if (address !== 0) this.cache.unpin(address)
+    if (address !== 0 && !this.windows.give(address)) this.cache.unpin(address)
+  }
+
+  /** A page that would drive another one out is read into a window, unless the cache has it or takes it. 0: pin it there. */
+  private pinPast(key: ChunkKey, plain: PlainPage): number {
+    const cached = this.cache.pinReady(key)
+    if (cached !== 0 || !this.cache.passes()) return cached
+    const target = this.windows.take(plain.bytes)
+    if (target === 0) return 0
+    try {
+      plain.read(target)
+    } catch (error) {
+      this.windows.give(target)
+      throw error
+    }
+    return target
+  }
+
+  /** A page whose values lie in the file as in memory; undefined: it is of another kind. */
+  private plainPage(opened: OpenedPart, column: PartColumn, columnId: number, page: number): PlainPage | undefined {
+    const mapping = opened.mappings.get(columnId)
+    const { codec, encoding } = column.metadata
+    if (mapping === undefined || codec !== pageCodecs.none || encoding !== encodings.plain) return undefined
+    if (mapping.conversion !== 'none' || mapping.diskBytes !== mapping.memoryBytes) return undefined
+    if (mapping.optional && nullsAt(column, page) > 0) return undefined
+    const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
+    const bytes = rows * mapping.memoryBytes
+    return {
+      bytes,
+      read: (target) => {
+        this.withPage(opened, column, page, (place) => {
+          const levels = place.bytes - bytes
+          if (levels < 0 || levels > windowHeaderBytes) throw damaged(place, 'the values of a page are unreadable')
+          readBody(this.tools, place, target - levels)
+        })
+      },
+    }
   }
 
   pinPacked(part: PartHandle, columnId: number, page: number): number {
@@ -260,23 +301,7 @@ class PartReader implements PartAccess {
   close(): void {
     this.handles.clear()
     this.tools.scratch.release()
-  }
-
-  private openPart(descriptor: PartDescriptor, timestampId: number): OpenedPart {
-    const path = `${this.directory}/${descriptor.file}`
-    const index = readPartIndex(this.files, path)
-    const pageCount = index.firstRows.length - 1
-    const timestamps = index.columns.get(timestampId)
-    const [minTs, maxTs] = [new BigInt64Array(pageCount), new BigInt64Array(pageCount)]
-    for (let page = 0; page < pageCount && timestamps !== undefined; page++) {
-      const bounds = boundsAt(timestamps, page, rangeKinds.i64)
-      minTs[page] = BigInt(bounds?.min ?? 0)
-      maxTs[page] = BigInt(bounds?.max ?? 0)
-    }
-    const { rows } = index.metadata
-    const handle = { descriptor, path, index, mappings: new Map<number, ColumnMapping>(), rows, pageCount }
-    if (timestamps !== undefined) return { ...handle, firstRows: index.firstRows, minTs, maxTs }
-    return { ...handle, firstRows: index.firstRows, minTs: new BigInt64Array(0), maxTs: new BigInt64Array(0) }
+    this.windows.release()
   }
 
   private loadPage(
@@ -353,15 +378,23 @@ class PartReader implements PartAccess {
     pinned: number,
     take: (raw: RawPage, rows: number, place: PageInFile) => void,
   ): void {
-    const { codec, encoding } = column.metadata
-    const file = this.files.open(opened.path, 'read')
     try {
-      const place = { ...pageAt(column, page), file, codec, encoding }
       const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
-      take(readPage(this.tools, place), rows, place)
+      this.withPage(opened, column, page, (place) => take(readPage(this.tools, place), rows, place))
     } catch (error) {
       if (pinned !== 0) this.cache.unpin(pinned)
       throw error
+    }
+  }
+
+  /** Calls with the page in its opened file. The checksum is checked the first time, and then now and again. */
+  private withPage(opened: OpenedPart, column: PartColumn, page: number, read: (place: PageInFile) => void): void {
+    const { id, codec, encoding } = column.metadata
+    const file = this.files.open(opened.path, 'read')
+    try {
+      const readings = opened.readings(id)
+      read({ ...pageAt(column, page), file, codec, encoding, isChecked: readings[page] !== 0 })
+      readings[page] = ((readings[page] as number) + 1) % checkEvery
     } finally {
       file.close()
     }

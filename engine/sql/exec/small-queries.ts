@@ -15,6 +15,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { ChunkCache } from '../../storage/chunk-cache.js'
 import type { PackedPiece } from '../../storage/messages.js'
 import type { PartAccess, PartHandle } from '../../storage/part-access.js'
+import type { PageCache } from '../../storage/part-reader.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { Query } from '../plan/plan.js'
@@ -231,8 +232,11 @@ function emptyPart(descriptor: PartDescriptor): PartHandle {
 }
 
 /** The cache for attempts: what is in it, and nothing else. */
-export function readyChunks(cache: ChunkCache): Pick<ChunkCache, 'pin' | 'has' | 'unpin' | 'reserve'> {
+export function readyChunks(cache: ChunkCache): PageCache {
   return {
+    isFull: false,
+    passes: () => false,
+    pinReady: (key) => cache.pinReady(key),
     pin: (key) => {
       const data = cache.pinReady(key)
       if (data === 0) throw elsewhere
