@@ -56,7 +56,7 @@ export class CsvDecoder {
     const { u8 } = scratch.memory
     const bytes = this.tail + block.length
     const input = scratch.room('input', bytes + paddingBytes, this.tail)
-    u8.set(block, input + this.tail)
+    scratch.memory.put(block, input + this.tail)
     scan.at = input
     this.utf8.add(block, last)
     if (scan.line === 1 && this.tail === 0 && u8[input] === 0xef && u8[input + 1] === 0xbb) scan.at += 3

@@ -121,13 +121,13 @@ export class CsvStager {
     let owner = address
     if (this.#tail > stageHeadroomBytes) {
       owner = allocator.demand(this.#tail + bytes + paddingBytes, budgets.memtables)
-      memory.u8.copyWithin(owner + this.#tail, data, data + bytes)
+      memory.copy(owner + this.#tail, data, data + bytes)
       data = owner + this.#tail
       allocator.free(address)
     }
     const start = data - this.#tail
     const saved = this.#tail === 0 ? 0 : this.#scratch.room('tail', this.#tail, this.#tail)
-    memory.u8.copyWithin(start, saved, saved + this.#tail)
+    memory.copy(start, saved, saved + this.#tail)
     const before = this.#rows
     try {
       this.#decode(start, data + bytes, utf8, last)
@@ -208,7 +208,7 @@ export class CsvStager {
     if (this.#tail > recordBytesMax)
       throw new RowError('a quote is not closed, or the row is longer than 16 MiB', scan.line)
     const saved = this.#scratch.room('tail', this.#tail + 1)
-    u8.copyWithin(saved, scan.at, end)
+    this.#tools.memory.copy(saved, scan.at, end)
     this.#events.taken(this.#rows - before, all)
   }
 
@@ -239,7 +239,7 @@ export class CsvStager {
       const entries = this.#fields.entriesOf(index, from)
       const target = type.name === 'SYMBOL' ? this.#scratch.room('kept', rows * 8) : place
       if (bad.size > 0) keepRows(memory.u8, entries, rows, 8, bad, target)
-      else memory.u8.copyWithin(target, entries, entries + rows * 8)
+      else memory.copy(target, entries, entries + rows * 8)
       if (type.name === 'SYMBOL') this.#numberSymbols(index, target, kept, place)
     }
     if (kept === 0) return

@@ -99,7 +99,7 @@ export function ringWrite(
   const at = ringBase(memory) + ((offset + skip) & (capacity - 1))
   writeHeader(memory, at, header, { bytes: payload.length, originBytes: origin.length, span })
   if (origin.length > 0) memory.u8.set(origin, at + headerBytes)
-  memory.u8.set(payload, at + headerBytes + alignedTo8(origin.length))
+  memory.put(payload, at + headerBytes + alignedTo8(origin.length))
   Atomics.store(memory.u32, headWord, (head + skip + span) >>> 0)
   return true
 }

@@ -7,6 +7,8 @@ import { assert } from '../base/assert.js'
 
 export const wasmPageBytes = 65_536
 const MIB = 1024 * 1024
+/** Below it, the call of `fill` takes longer than the bytes. */
+const plainCopyBytesMin = 192
 
 /** 3.5 GiB: the largest shared memory whose addresses and sizes stay clear of the 32-bit edge. */
 export const sharedMemoryBytesMax = 3584 * MIB
@@ -24,6 +26,7 @@ export class SharedMemory {
   readonly f64: Float64Array
   readonly i64: BigInt64Array
   readonly u64: BigUint64Array
+  readonly #buffer: Buffer
 
   constructor(memory: WebAssembly.Memory) {
     const buffer = memory.buffer
@@ -39,6 +42,22 @@ export class SharedMemory {
     this.f64 = new Float64Array(buffer)
     this.i64 = new BigInt64Array(buffer)
     this.u64 = new BigUint64Array(buffer)
+    this.#buffer = Buffer.from(buffer as ArrayBufferLike as ArrayBuffer)
+  }
+
+  /**
+   * Copies bytes to an address. V8 copies to and from shared memory by single bytes unless both sides begin at the same
+   * offset within 8 (`set` and `copyWithin`, 2 GB/s, else 9); `fill` with bytes is a plain copy (12 to 28 GB/s).
+   */
+  put(bytes: Uint8Array, address: number): void {
+    if (bytes.length < plainCopyBytesMin) this.u8.set(bytes, address)
+    else this.#buffer.fill(bytes, address, address + bytes.length)
+  }
+
+  /** Copies what lies from `start` to `end`, which the target does not overlap. */
+  copy(target: number, start: number, end: number): void {
+    if (end - start < plainCopyBytesMin) this.u8.copyWithin(target, start, end)
+    else this.#buffer.fill(this.u8.subarray(start, end), target, target + end - start)
   }
 }
 

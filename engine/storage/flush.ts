@@ -125,10 +125,10 @@ function* cutSlice(
 function appendPositions(scratch: Scratch, filled: number, batch: Batch, first: number, rows: number): void {
   const room = Math.min(flushRowsMax, Math.max(filled + rows, filled * 2))
   const target = scratch.room('positions', room * 4, filled * 4) + filled * 4
-  const { u8, u32 } = scratch.memory
+  const { u32 } = scratch.memory
   if (batch.positions !== 0) {
     const from = batch.positions + first * 4
-    u8.copyWithin(target, from, from + rows * 4)
+    scratch.memory.copy(target, from, from + rows * 4)
     return
   }
   for (let row = 0; row < rows; row++) u32[(target >>> 2) + row] = batch.firstPosition + first + row

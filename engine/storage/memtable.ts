@@ -175,7 +175,7 @@ export class Memtable {
   }
 
   private copyRows(piece: Piece, from: number, block: Block, at: number, count: number): boolean {
-    const { u32, u8 } = this.memory
+    const { u32 } = this.memory
     const columnsAt = (block.address + blockHeaderBytes) >>> 2
     const columnCount = u32[(block.address + 12) >>> 2] as number
     for (const column of piece.columns.values()) {
@@ -183,7 +183,7 @@ export class Memtable {
       const target = this.columnOf(block, column, at)
       if (target === 0) return false
       const source = column.address + from * column.width
-      u8.copyWithin(target + at * column.width, source, source + count * column.width)
+      this.memory.copy(target + at * column.width, source, source + count * column.width)
       if (isVariable(column.type) && !this.copyTexts(target, at, count)) return false
     }
     for (let id = 0; id < columnCount; id++) {
@@ -229,7 +229,7 @@ export class Memtable {
       const source = u32[word] as number
       const target = this.heapNext
       // A call for a few bytes takes longer than the bytes.
-      if (bytes > loopBytesMax) u8.copyWithin(target, source, source + bytes)
+      if (bytes > loopBytesMax) this.memory.copy(target, source, source + bytes)
       else for (let index = 0; index < bytes; index++) u8[target + index] = u8[source + index] as number
       u32[word] = target
       // Arrays hold doubles: every value begins at a multiple of 8.

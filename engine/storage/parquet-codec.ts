@@ -39,7 +39,7 @@ export function compressPage(
 function compressZstd(scratch: Scratch, address: number, bytes: number): Compressed {
   const packed = zstd().zstdCompressSync(scratch.memory.u8.slice(address, address + bytes))
   const target = scratch.room('compressed', packed.length)
-  scratch.memory.u8.set(packed, target)
+  scratch.memory.put(packed, target)
   return { address: target, bytes: packed.length }
 }
 

@@ -220,7 +220,7 @@ function decodePlain(
   switch (place.encoding) {
     case encodings.plain:
       if (bytes < count * diskBytes) return false
-      scratch.memory.u8.copyWithin(target, address, address + count * diskBytes)
+      scratch.memory.copy(target, address, address + count * diskBytes)
       return true
     case encodings.byteStreamSplit:
       if (bytes < count * diskBytes) return false
@@ -243,7 +243,7 @@ function decodeTexts({ kernel, scratch }: DecodeTools, mapping: ColumnMapping, p
   const fixed = out.rows * mapping.memoryBytes + 63
   const texts = out.target + fixed - (fixed % 64)
   const bytes = page.bytes - head
-  scratch.memory.u8.copyWithin(texts, page.address + head, page.address + page.bytes)
+  scratch.memory.copy(texts, page.address + head, page.address + page.bytes)
   if (kernel.textEntries(lengths, out.count, texts, bytes, out.values) !== 0) {
     throw damaged(page.place, 'the texts of a page have other lengths')
   }

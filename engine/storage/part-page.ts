@@ -111,7 +111,7 @@ export function writeBody(tools: PageTools, encoding: BodyEncoding, page: Prepar
   switch (encoding) {
     case 'plain':
       assert(width > 0, 'a plain page has values of fixed width')
-      scratch.memory.u8.copyWithin(target, values, values + present * width)
+      scratch.memory.copy(target, values, values + present * width)
       return present * width
     case 'boolean':
       kernel.packBooleans(values, present, target)

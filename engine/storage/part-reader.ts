@@ -340,10 +340,10 @@ class PartReader implements PartAccess {
       const values = packedValues(this.tools, mapping, raw, rows)
       if (values === undefined) throw damaged(place, 'a page is of another kind than its part says')
       const data = room(packedHeaderBytes + values.bytes)
-      const { u8, u32 } = this.memory
+      const { u32 } = this.memory
       const width = mapping.diskBytes > 0 ? mapping.diskBytes : mapping.memoryBytes
       u32.set([rows, values.bits, values.bytes, dictionary.data, width], data >>> 2)
-      u8.copyWithin(data + packedHeaderBytes, values.address, values.address + values.bytes)
+      this.memory.copy(data + packedHeaderBytes, values.address, values.address + values.bytes)
     })
     const { codec } = column.metadata
     return { needs: dictionary.data, cost: codec === pageCodecs.none ? 'read' : 'decompress' }
@@ -458,7 +458,7 @@ class PartReader implements PartAccess {
     const data = room(dictionaryHeaderBytes + valueBytes + raw.bytes)
     const values = data + dictionaryHeaderBytes
     this.memory.u32[data >>> 2] = count
-    this.memory.u8.copyWithin(values + valueBytes, raw.address, raw.address + raw.bytes)
+    this.memory.copy(values + valueBytes, raw.address, raw.address + raw.bytes)
     if (!text) return
     if (this.tools.kernel.plainTextEntries(values + valueBytes, raw.bytes, count, values) !== 0) {
       throw damaged(place, 'a dictionary has texts of other lengths')

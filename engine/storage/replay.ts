@@ -291,7 +291,7 @@ export class Replay {
     column.filled = piece.rows
     if (cursor.fixed !== undefined) {
       const { width } = column
-      memory.u8.set(cursor.fixed.subarray(from * width, (from + piece.rows) * width), column.address)
+      memory.put(cursor.fixed.subarray(from * width, (from + piece.rows) * width), column.address)
     } else this.stageTexts(cursor, piece, column, from)
   }
 

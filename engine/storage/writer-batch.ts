@@ -68,7 +68,7 @@ export class BatchHeap {
   /** Address of a copy. */
   put(bytes: Uint8Array): number {
     const address = this.reserve(bytes.length + 16)
-    this.memory.u8.set(bytes, address)
+    this.memory.put(bytes, address)
     return address
   }
 
@@ -151,7 +151,7 @@ export function freePiece(allocator: Allocator, piece: Piece): void {
 export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece): void {
   const from = piece.ownedRows
   piece.ownedRows = piece.rows
-  const { u32, i32, u8 } = memory
+  const { u32, i32 } = memory
   for (const column of piece.columns.values()) {
     if (!isVariable(column.type)) continue
     for (let row = from; row < column.filled; row++) {
@@ -160,7 +160,7 @@ export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece): v
       if (bytes <= 0) continue
       const address = heap.reserve(bytes)
       const source = u32[word] as number
-      u8.copyWithin(address, source, source + bytes)
+      memory.copy(address, source, source + bytes)
       u32[word] = address
     }
   }

@@ -24,7 +24,7 @@ export function stagePacked(resources: Resources, table: WriterTable, rows: Pack
 function stageColumn({ memory, heap }: Resources, table: WriterTable, column: PieceColumn, values: PackedColumn): void {
   switch (values.kind) {
     case 'fixed':
-      memory.u8.set(values.bytes, column.address)
+      memory.put(values.bytes, column.address)
       return
     case 'texts':
       stageTexts(memory, heap, column.address >>> 2, values)

@@ -82,7 +82,7 @@ export class Load implements CsvLoad {
     for (let from = 0; from < chunk.length; ) {
       const filling = this.#filling ?? (await this.#nextBlock())
       const part = chunk.subarray(from, from + blockBytes - filling.bytes)
-      this.#services.memory.u8.set(part, filling.address + stageHeadroomBytes + filling.bytes)
+      this.#services.memory.put(part, filling.address + stageHeadroomBytes + filling.bytes)
       filling.bytes += part.length
       from += part.length
       if (filling.bytes === blockBytes) this.#post(filling, false)
