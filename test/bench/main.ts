@@ -4,7 +4,7 @@
 //                                           --connections n --rows n --runs n
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
 //   sql        analytic queries           --rows n --tsbs n --runs n --only pattern --peer questdb --peer duckdb
-//   http       exports, answers, imports     --rows n --runs n --peer questdb --peer duckdb
+//   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
 //   disk       bytes a row                  --rows n --peer questdb
@@ -98,7 +98,12 @@ async function sql(peers: readonly Peer[]): Promise<void> {
 }
 
 async function http(peers: readonly Peer[]): Promise<void> {
-  const options = { rows: Number(values.rows), runs: Number(values.runs), duckdb: values.peer.includes('duckdb') }
+  const options = {
+    rows: Number(values.rows),
+    runs: Number(values.runs),
+    duckdb: values.peer.includes('duckdb'),
+    only: new RegExp(values.only),
+  }
   await httpFiles(peers, options, (line) => process.stdout.write(`${line}\n`))
   for (const peer of peers) print(peer, await smallQueries(peer, repeats(5000)))
 }
