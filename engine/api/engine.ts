@@ -74,7 +74,7 @@ export interface RowTransaction extends OwnRows {
    * The rows of an INSERT of literals that is all of bytes [start, end), without a syntax tree; answers how many. -1, and
    * nothing has happened: the text has to be parsed.
    */
-  insertText(bytes: Buffer, start: number, end: number, session: Session): number
+  insertText(bytes: Buffer, start: number, end: number, session: Session): number | Promise<number>
   /** Messages of a prepared INSERT whose parameters are its values, from `start` on: engine/pg/bind-rows.ts. */
   binds(
     parsed: ParsedStatement,

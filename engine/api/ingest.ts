@@ -1,7 +1,7 @@
 // Rows on their way in: lines, and files of comma-separated values.
 
 import type { CsvBatch, CsvReject, CsvShape } from '../csv/shape.js'
-import type { Receipt } from '../storage/messages.js'
+import type { PackedRows, Receipt } from '../storage/messages.js'
 import type { PartitionUnit } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
@@ -67,6 +67,8 @@ export interface CsvDecoding {
 export interface CsvLoad {
   /** The bytes are copied; resolves when there is room for more. Rejects with what ended the load. */
   write(chunk: Uint8Array): Promise<void>
+  /** Rows that need no decoding, instead of chunks. */
+  rows(rows: PackedRows): Promise<void>
   /** Nothing follows; resolves when all rows are in parts. */
   end(): Promise<void>
   /** The rows become the table's, as one transaction that is durable when this resolves. */

@@ -11,6 +11,8 @@ import { ResourceError, RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
 import { budgets } from '../memory/budgets.js'
 import { blockHeaderBytes, generationBytes } from '../storage/layout.js'
+import { fillNull } from '../storage/memtable-values.js'
+import type { PackedColumn, PackedRows } from '../storage/messages.js'
 import { Scratch } from '../storage/part-scratch.js'
 import { type DataType, widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
@@ -139,6 +141,45 @@ export class CsvStager {
     if (!last) this.#lend()
   }
 
+  /** Rows that need no decoding take the place of the lent block's bytes. */
+  takePacked(address: number, { rows, columns }: PackedRows): void {
+    this.#lent.delete(address)
+    const { memory, allocator } = this.#tools
+    allocator.free(address)
+    if (this.#failed) return
+    const block = this.#openBlock(rows)
+    const values = new Map(columns.map((column) => [column.columnId, column.values]))
+    for (const [index, { type }] of this.#shape.columns.entries()) {
+      const place = this.#places[index] as number
+      const packed = values.get(this.#columnIds[index] as number)
+      if (packed === undefined) fillNull(memory, type, place, 0, rows)
+      else this.#place(index, place, packed)
+    }
+    memory.u32[(block + 8) >>> 2] = rows
+    this.#addBlock(block, rows)
+    if (this.#isFull()) this.#closeGeneration(false)
+    this.#lend()
+  }
+
+  #place(index: number, place: number, packed: PackedColumn): void {
+    const { memory, allocator } = this.#tools
+    const { u8, u32, i32 } = memory
+    if (packed.kind === 'fixed') u8.set(packed.bytes, place)
+    else if (packed.kind === 'symbols') {
+      this.#storeNumbers(place, packed.ids, packed.ids.length, this.#numbersOf(index, packed.texts, packed.count))
+    } else {
+      let at = allocator.demand(packed.bytes.length + paddingBytes, budgets.memtables)
+      this.#own(at, packed.bytes.length)
+      u8.set(packed.bytes, at)
+      for (let row = 0, word = place >>> 2; row < packed.lengths.length; row++, word += 2) {
+        const length = packed.lengths[row] as number
+        u32[word] = at
+        i32[word + 1] = length
+        if (length > 0) at += length
+      }
+    }
+  }
+
   /** A generation was flushed and is gone. */
   flushed(): void {
     this.#waiting--
@@ -244,9 +285,13 @@ export class CsvStager {
     }
     if (kept === 0) return
     memory.u32[(block + 8) >>> 2] = kept
-    memory.u32[block >>> 2] = this.#rows
+    this.#addBlock(block, kept)
+  }
+
+  #addBlock(block: number, rows: number): void {
+    this.#tools.memory.u32[block >>> 2] = this.#rows
     this.#blocks.push(block)
-    this.#rows += kept
+    this.#rows += rows
   }
 
   /** One allocation for the block and the memory of its columns. */
@@ -272,9 +317,13 @@ export class CsvStager {
   }
 
   #numberSymbols(index: number, entries: number, count: number, place: number): void {
-    const column = this.#symbols.get(index) as SymbolColumn
-    const { memory } = this.#tools
     const { ids, texts, count: distinct } = distinctSymbols(this.#tools, this.#scratch, entries, count)
+    this.#storeNumbers(place, ids, count, this.#numbersOf(index, texts, distinct))
+  }
+
+  /** The file's numbers of texts that lie one after the other, each behind its length. */
+  #numbersOf(index: number, texts: Uint8Array, distinct: number): Int32Array {
+    const column = this.#symbols.get(index) as SymbolColumn
     const numbers = new Int32Array(distinct)
     const bytes = Buffer.from(texts.buffer, texts.byteOffset, texts.length)
     for (let each = 0, at = 0; each < distinct; each++) {
@@ -289,6 +338,11 @@ export class CsvStager {
       }
       numbers[each] = number
     }
+    return numbers
+  }
+
+  #storeNumbers(place: number, ids: Int32Array, count: number, numbers: Int32Array): void {
+    const { memory } = this.#tools
     const word = place >>> 2
     for (let row = 0; row < count; row++) {
       const id = ids[row] as number

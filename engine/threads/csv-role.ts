@@ -6,7 +6,7 @@ import type { CsvTools } from '../csv/fields.js'
 import { CsvStager } from '../csv/stage.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 
-const kinds = ['csvOpen', 'csvBlock', 'csvFill', 'csvFlushed', 'csvFree', 'csvClose'] as const
+const kinds = ['csvOpen', 'csvBlock', 'csvFill', 'csvPacked', 'csvFlushed', 'csvFree', 'csvClose'] as const
 
 export type CsvMessage = Extract<ToQueryHost, { kind: (typeof kinds)[number] }>
 
@@ -63,6 +63,9 @@ export class CsvRole {
         this.#stagers.get(csvId)?.take(address, bytes, utf8, last)
         return
       }
+      case 'csvPacked':
+        this.#stagers.get(csvId)?.takePacked(message.address, message.rows)
+        return
       case 'csvFlushed':
         this.#stagers.get(csvId)?.flushed()
         return

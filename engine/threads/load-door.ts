@@ -14,7 +14,7 @@ import type { CsvReject, StagedGeneration } from '../csv/shape.js'
 import { stageHeadroomBytes } from '../csv/stage.js'
 import { Utf8Check } from '../csv/utf8.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { JobResult, Receipt, StageWork, ToWriter } from '../storage/messages.js'
+import type { JobResult, PackedRows, Receipt, StageWork, ToWriter } from '../storage/messages.js'
 import type { PartDescriptor } from '../storage/schema.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
@@ -87,6 +87,14 @@ export class Load implements CsvLoad {
       from += part.length
       if (filling.bytes === blockBytes) this.#post(filling, false)
     }
+  }
+
+  async rows(rows: PackedRows): Promise<void> {
+    const { address, bytes } = this.#filling ?? (await this.#nextBlock())
+    assert(bytes === 0, 'packed rows are not mixed with bytes')
+    this.#filling = null
+    const { thread, csvId } = this.#services
+    thread.post({ kind: 'csvPacked', csvId, address, rows })
   }
 
   async end(): Promise<void> {

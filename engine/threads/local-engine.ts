@@ -216,8 +216,9 @@ export class LocalEngine implements Engine {
   async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
     const start = performance.now()
     this.#hidden.seenBy(options.session)
-    const literals = insertLiterals(sql, options, () => this.begin())
-    if (literals !== null) return literals.finally(() => this.#ended(options.session, sql, start))
+    const literals = insertLiterals(sql, options, this, () => this.#ended(options.session, sql, start))
+    const inserted = literals === null ? null : await literals
+    if (inserted !== null) return inserted
     const { planned, cached } = this.#plan(sql, options)
     const compilerMs = performance.now() - start
     if (planned.kind === 'query') {

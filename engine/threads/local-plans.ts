@@ -37,21 +37,37 @@ export function cancelAtAbort(signal: AbortSignal | null, running: { cancel(reas
   signal?.addEventListener('abort', () => running.cancel(cancelReason(signal)))
 }
 
-/** Stores an INSERT of literals without a syntax tree; null: the text has to be parsed. */
+/** Stores an INSERT of literals without a syntax tree, and says so to `ended`; null: the text has to be parsed. */
 export function insertLiterals(
   sql: string,
   options: ExecuteOptions,
-  begin: () => RowTransaction,
-): Promise<DoneResult> | null {
+  engine: { begin(): RowTransaction },
+  ended: () => void,
+): Promise<DoneResult | null> | null {
   const isWhole = options.parsed === undefined && options.rowsOnly === undefined && !options.explain
   if (!isWhole || !isPlain(options) || !/^\s*insert\s/i.test(sql)) return null
   const start = performance.now()
   const bytes = Buffer.from(sql, 'utf8')
-  const transaction = begin()
-  const rows = transaction.insertText(bytes, 0, bytes.length, options.session)
+  const transaction = engine.begin()
+  const collected = transaction.insertText(bytes, 0, bytes.length, options.session)
+  return collected === -1 ? null : storeLiterals(transaction, collected, start, ended)
+}
+
+async function storeLiterals(
+  transaction: RowTransaction,
+  collected: number | Promise<number>,
+  start: number,
+  ended: () => void,
+): Promise<DoneResult | null> {
+  const rows = typeof collected === 'number' ? collected : await collected
   if (rows < 0) return null
   const compilerMs = performance.now() - start
-  return transaction.commit().then(() => ({ kind: 'done', tag: 'INSERT', rows, compilerMs }))
+  try {
+    await transaction.commit()
+    return { kind: 'done', tag: 'INSERT', rows, compilerMs }
+  } finally {
+    ended()
+  }
 }
 
 export function rowsOf(tableId: number, packed: readonly PackedRows[]): RowsInput {

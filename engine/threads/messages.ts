@@ -3,7 +3,7 @@
 import type { ErrorRecord } from '../base/errors.js'
 import type { CsvBatch, CsvReject, CsvShape, StagedGeneration } from '../csv/shape.js'
 import type { FromQueryThread, ToQueryThread } from '../sql/exec/messages.js'
-import type { Job, JobResult, StageWork } from '../storage/messages.js'
+import type { Job, JobResult, PackedRows, StageWork } from '../storage/messages.js'
 
 export interface CsvStage {
   readonly columnIds: readonly number[]
@@ -23,6 +23,8 @@ export type ToQueryHost =
       readonly utf8: boolean
       readonly last: boolean
     }
+  /** The block gives its room, not its bytes. */
+  | { readonly kind: 'csvPacked'; readonly csvId: number; readonly address: number; readonly rows: PackedRows }
   | { readonly kind: 'csvFlushed'; readonly csvId: number }
   | { readonly kind: 'csvFree'; readonly csvId: number; readonly allocations: readonly number[] }
   | { readonly kind: 'csvBlock'; readonly csvId: number; readonly block: Uint8Array; readonly last: boolean }

@@ -115,7 +115,8 @@ class LocalTransaction implements RowTransaction {
     if (statement.kind !== 'insert' || statement.source.kind !== 'rows') throw new SqlError('no rows to insert', 0)
     demandRight(session, 'write', statement.position)
     const { context } = this.#options
-    const scope = (): ExpressionScope => context(parsed, session, valuesOf(bound, types))
+    let made: ExpressionScope | undefined
+    const scope = (): ExpressionScope => (made ??= context(parsed, session, valuesOf(bound, types)))
     const { rows } = statement.source
     return collectInsert(
       { rows, targets: this.#targets(statement, text), bound, types, sql: text, scope },
@@ -123,7 +124,7 @@ class LocalTransaction implements RowTransaction {
     )
   }
 
-  insertText(bytes: Buffer, start: number, end: number, session: Session): number {
+  insertText(bytes: Buffer, start: number, end: number, session: Session): number | Promise<number> {
     const tuples = firstTuple(bytes, start, end)
     if (tuples < 0) return -1
     const text = bytes.toString('utf8', start, tuples)

@@ -3,12 +3,12 @@
 
 import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'
-import { RowError } from '../base/errors.js'
-import { copyShape, copyTexts } from '../pg/copy-text.js'
+import type { CsvShape } from '../csv/shape.js'
 import type { PackedRows } from '../storage/messages.js'
 import { liveColumns, type TableVersion } from '../storage/schema.js'
 
-const blockBytes = 512 * 1024
+/** Rows come packed: a block is but the leave to send some. */
+const blockBytes = 4096
 
 export interface SpilledLoad {
   readonly load: CsvLoad
@@ -42,7 +42,7 @@ export class SpilledRows {
   async add(version: TableVersion, batches: readonly PackedRows[]): Promise<void> {
     const spilled = this.#of(version)
     for (const batch of batches) {
-      for (const text of copyTexts(version, batch)) await spilled.load.write(text)
+      await spilled.load.rows(batch)
       spilled.rows += batch.rows
     }
   }
@@ -72,16 +72,24 @@ export class SpilledRows {
     const load = this.#engine.load({
       ...{
         tableId: schema.id,
-        shape: copyShape(version),
+        shape: shapeOf(version),
         columnIds: liveColumns(schema).map(({ id }) => id),
         blockBytes,
       },
-      onDecoded: (_rows, [reject]) => {
-        if (reject !== undefined) throw new RowError(`${reject.reason} [row=${reject.line}]`, reject.line)
-      },
+      onDecoded: () => {},
     })
     const spilled = { load, rows: 0 }
     this.#tables.set(schema.id, spilled)
     return spilled
+  }
+}
+
+function shapeOf({ schema }: TableVersion): CsvShape {
+  const columns = liveColumns(schema)
+  return {
+    delimiter: 9,
+    columns: columns.map(({ name, type }) => ({ name, type, pattern: null })),
+    timestamp: columns.findIndex(({ id }) => id === schema.timestampId),
+    header: false,
   }
 }

@@ -18,7 +18,8 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
   pg.portals.delete('')
   pg.statements.delete('')
   try {
-    const inserted = literalRows(pg, reader)
+    const literals = literalRows(pg, reader)
+    const inserted = typeof literals === 'number' ? literals : await literals
     if (inserted >= 0) await storeInserted(pg, inserted)
     else await runText(pg, reader)
   } catch (error) {
@@ -38,7 +39,7 @@ async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
 }
 
 /** The rows of a text that is one INSERT of literals; -1 for any other. */
-function literalRows(pg: PgSession, { source, at, end }: MessageReader): number {
+function literalRows(pg: PgSession, { source, at, end }: MessageReader): number | Promise<number> {
   if (pg.status === 'E' || pg.held.some(({ keepsTables }) => !keepsTables)) return -1
   if (source.indexOf(0, at) !== end - 1) return -1
   return pg.transaction.insertText(source, at, end - 1, pg.session)

@@ -125,7 +125,7 @@ test('random texts', { timeout: 60_000 }, async () => {
     expect(read, text).toEqual({ ...(parsed as object) })
     if ('tag' in (read as object)) stored++
     const bytes = Buffer.from(text)
-    if (transaction.insertText(bytes, 0, bytes.length, executeOptions.session) > 0) asBytes++
+    if ((await transaction.insertText(bytes, 0, bytes.length, executeOptions.session)) > 0) asBytes++
   }
   expect(asBytes).toBeGreaterThan(150)
   expect(stored).toBeGreaterThan(300)

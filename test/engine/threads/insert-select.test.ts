@@ -61,6 +61,51 @@ describe('rows of a query in a table', () => {
     await expect(insert('(x - 3)::timestamp')).rejects.toThrow('before 1970-01-01')
     expect(await run('select count() from times')).toEqual([[0n]])
   })
+
+  test('more than the memory of a transaction, and fewer columns than the table has', async () => {
+    await run(
+      'create table outgrown (ts timestamp, n int, v long, s varchar, sy symbol, d double) timestamp(ts) partition by day',
+    )
+    await run(`insert atomic into outgrown (ts, v, s, sy) select timestamp_sequence(0, 1000000), x,
+      case when x % 10 = 0 then null else x || 'é' || repeat('.', 300) end, rnd_symbol('a', 'b', null) from long_sequence(150000)`)
+    const sums = 'count(), sum(v), count(s), sum(length(s)), count(sy), count(n), count(d), count_distinct(ts)'
+    const [all, [a, b, none]] = [
+      await run(`select ${sums} from outgrown`),
+      await run('select * from outgrown limit 3'),
+    ] as [unknown, [unknown[], unknown[], unknown[]]]
+    expect(all).toEqual([[150_000n, 11_250_075_000n, 135_000n, 41_330_001n, expect.anything(), 0n, 0n, 150_000n]])
+    expect([a, b, none].map((row: unknown[]) => row.slice(1, 4))).toEqual(
+      [1, 2, 3].map((x) => [null, BigInt(x), `${x}é${'.'.repeat(300)}`]),
+    )
+    expect(await run("select writerTxn from wal_tables() where name = 'outgrown'")).toEqual([[1n]])
+    await run('drop table outgrown')
+  })
+})
+
+describe('long INSERT .. VALUES', () => {
+  const rows = Array.from({ length: 20_000 }, (_, index) => `(${index}, ${index}, 'text ${index}')`)
+  test.each([
+    ['of literals', rows.join(', ')],
+    ['with an end', `${rows.join(',\n')} ; `],
+    ['with an expression far behind', rows.with(15_000, "(15000, 14999 + 1, 'text 15000')").join()],
+  ])('%s', async (_, text) => {
+    await run('create table literals (ts timestamp, v long, s varchar) timestamp(ts) partition by day')
+    const insert = run(`insert into literals values ${text}`)
+    expect(await run('select 1')).toEqual([[1]])
+    await insert
+    expect(await run('select count(), sum(v), count_distinct(s) from literals')).toEqual([
+      [20_000n, 199_990_000n, 20_000n],
+    ])
+    await run('drop table literals')
+  })
+
+  test('with a mistake far behind', async () => {
+    await run('create table literals (ts timestamp, v long, s varchar) timestamp(ts) partition by day')
+    const mistaken = `insert into literals values ${rows.join()}, (1, 'no number', '')`
+    await expect(run(mistaken)).rejects.toThrow('inconvertible value')
+    expect(await run('select count() from literals')).toEqual([[0n]])
+    await run('drop table literals')
+  })
 })
 
 describe('no half of a table', () => {
