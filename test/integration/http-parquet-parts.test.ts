@@ -21,7 +21,8 @@ const columns = (part: number): string => `
   cast(x % 100 as int) i, case when x % 11 = ${part} then null else x * 1000003 end l, x / 8.0 d, sin(x) r, x % 3 = 0 b,
   cast(x % 300 as short) h, cast(x % 7 as byte) y, cast(null as double) nothing, cast(x * 86400000 as date) dt,
   case when x % 2 = 0 then null else cast(concat('00000000-0000-0000-0000-', lpad(concat('', x % 900), 12, '0')) as uuid) end u,
-  cast(x as float) f, cast(x * 1000000 as timestamp) t2, rnd_geohash(20) g`
+  cast(x as float) f, cast(x * 1000000 as timestamp) t2, rnd_geohash(20) g,
+  (x * 7919 + ${part} * 1000003) % 5999993 / 100.0 p`
 
 beforeAll(async () => {
   duckdb = await (await DuckDBInstance.create()).connect()
@@ -126,6 +127,19 @@ describe('pages of parts', () => {
     expect(await encodings('2', 'ts')).toContain('DELTA_BINARY_PACKED')
     expect(await encodings('1', 'few')).toContain('RLE_DICTIONARY')
     for (const version of ['1', '2']) expect(await encodings(version, 'd')).not.toContain('BYTE_STREAM_SPLIT')
+  })
+
+  test('numbers that parts leave plain are compressed', async () => {
+    for (const codec of ['SNAPPY', 'ZSTD', 'LZ4']) {
+      const path = await exported('stored', { compression_codec: codec })
+      const [sizes] = await rowsOf(
+        `select sum(total_compressed_size)::bigint, sum(total_uncompressed_size)::bigint
+         from parquet_metadata('${path}') where path_in_schema = 'p'`,
+      )
+      const [packed, raw] = (sizes ?? []).map(Number) as [number, number]
+      expect(raw).toBeGreaterThan(rows * 8)
+      expect(packed / raw, codec).toBeLessThan(0.8)
+    }
   })
 
   test('columns in another order, some of them twice', async () => {

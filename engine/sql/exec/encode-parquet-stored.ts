@@ -2,7 +2,7 @@
 // mostly lie as the export wants them.
 //
 //   as it lies    same codec: the bytes of the page
-//   repacked      another codec: compressed anew, where the part's own codec paid
+//   repacked      another codec: compressed anew, where the part's own codec paid, and plain numbers
 //   reindexed     a dictionary of the row group that is not the part's: indexes are replaced
 //   unpacked      deltas become plain in files of version 1 (unless their codec is recent), split bytes in all: many readers
 //                 do not know them
@@ -61,7 +61,7 @@ export function takeStored(
   }
   const raw = stored.read()
   const levels = page.mapping.optional ? levelBytes(tools, raw) : 0
-  const gain = stored.codec !== pageCodecs.none || target !== stored.encoding
+  const gain = !isIncompressible(stored) || target !== stored.encoding
   // Levels are handed over without their length.
   const prefix = levels > 0 ? 4 : 0
   const body = changed ? rewritten(tools, page, stored, raw, levels, map) : raw
@@ -90,7 +90,12 @@ function headOf({ encoding: { codec, version, level } }: ExportTools, stored: St
   // Pages of the second form have their levels outside of what is compressed.
   if (version === 2) return null
   if (codecIds[codec] === stored.codec) return codec !== 'ZSTD' || level === zstdLevelUsual ? [] : null
-  return stored.codec === pageCodecs.none ? plainHead(codec, stored.rawBytes) : null
+  return isIncompressible(stored) ? plainHead(codec, stored.rawBytes) : null
+}
+
+/** Parts leave plain numbers as they are although a codec might save something (storage/part-page.ts). */
+function isIncompressible({ codec, encoding }: StoredPage): boolean {
+  return codec === pageCodecs.none && encoding !== encodings.plain
 }
 
 function levelBytes({ scratch }: ExportTools, raw: RawPage): number {
