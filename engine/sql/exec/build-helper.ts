@@ -5,7 +5,7 @@ import { distinctGroups, helpAggregate } from './aggregate-shared.js'
 import type { ExecContext } from './context.js'
 import { helpExport } from './encode-parquet-shared.js'
 import { helpRows } from './encode-rows-shared.js'
-import { textFormOf } from './encode-text.js'
+import { isTextEncoding, textFormOf } from './encode-text.js'
 import { helpText } from './encode-text-shared.js'
 import { helpFragment } from './fragment-operators.js'
 import type { Encoding } from './messages.js'
@@ -23,7 +23,7 @@ export function buildHelper(
   if (details.counts === null) {
     if (encoding.kind === 'parquet' && (plan.kind === 'scan' || plan.kind === 'project'))
       return helpExport(context, plan, encoding, details)
-    if (encoding.kind === 'csv' || encoding.kind === 'json') {
+    if (isTextEncoding(encoding)) {
       if (details.range !== undefined) return helpText(context, plan, textFormOf(encoding), details)
       if (details.times !== undefined) return helpRows(context, plan, textFormOf(encoding), details)
     }

@@ -69,7 +69,7 @@ export class ByteWriter {
     for (let from = 0; from < chunk.length; ) {
       this.reserve(1)
       const part = chunk.subarray(from, from + this.end - this.at)
-      this.#memory.u8.set(part, this.at)
+      this.#memory.put(part, this.at)
       this.at += part.length
       from += part.length
     }

@@ -3,7 +3,6 @@
 import type { Value } from '../../types/value.js'
 import type { PlanColumn } from '../plan/plan.js'
 import { arrowEncoder } from './encode-arrow.js'
-import { ndjsonEncoder } from './encode-ndjson.js'
 import { packedEncoder } from './encode-packed.js'
 import { parquetEncoder } from './encode-parquet.js'
 import { pgEncoder } from './encode-pg.js'
@@ -20,6 +19,7 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
   const { columns } = options
   switch (encoding.kind) {
     case 'json':
+    case 'ndjson':
       return textEncoder(options, textFormOf(encoding), '')
     case 'csv':
       return textEncoder(options, textFormOf(encoding), encoding.header ? csvHeader(columns, encoding.delimiter) : '')
@@ -27,8 +27,6 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
       return parquetEncoder(encoding, options)
     case 'arrow':
       return arrowEncoder(options)
-    case 'ndjson':
-      return ndjsonEncoder(options)
     case 'pg':
       return pgEncoder(encoding, options)
     case 'pgCopy':
@@ -70,7 +68,7 @@ function textEncoder(options: EncoderOptions, form: TextForm, header: string): E
       const { address, bytes, rows } = block
       writer.flush()
       writer.renew(bytes)
-      context.memory.u8.copyWithin(writer.at, address, address + bytes)
+      context.memory.copy(writer.at, address, address + bytes)
       writer.advance(writer.at + bytes, rows)
       return true
     },

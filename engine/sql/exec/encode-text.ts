@@ -1,10 +1,11 @@
-// Rows as text by the kernel: JSON, CSV or lines, window by window of the byte writer.
+// Rows as text by the kernel: JSON, CSV or lines that are objects of JSON, window by window of the byte writer.
 
 import {
   encodeColumnBytes,
   encodeFlags,
   encodeStateBytes,
   writeEncodeColumn,
+  writeEncodeLabel,
   writeEncodeState,
 } from '../../kernels/encode.js'
 import type { EncoderOptions } from './encoder.js'
@@ -22,8 +23,15 @@ export interface TextForm {
   readonly delimiter: number
 }
 
-export function textFormOf(encoding: Extract<Encoding, { kind: 'csv' | 'json' }>): TextForm {
+export type TextEncoding = Extract<Encoding, { kind: 'csv' | 'json' | 'ndjson' }>
+
+export function isTextEncoding(encoding: Encoding): encoding is TextEncoding {
+  return encoding.kind === 'csv' || encoding.kind === 'json' || encoding.kind === 'ndjson'
+}
+
+export function textFormOf(encoding: TextEncoding): TextForm {
   if (encoding.kind === 'csv') return { flags: 0, delimiter: encoding.delimiter }
+  if (encoding.kind === 'ndjson') return { flags: encodeFlags.json | encodeFlags.lines, delimiter: 0 }
   return { flags: encodeFlags.json | (encoding.quoteLargeNumbers ? encodeFlags.quoteLargeNumbers : 0), delimiter: 0 }
 }
 
@@ -47,6 +55,19 @@ export class TextRows {
     this.#any = any
     this.#state = space.keep(encodeStateBytes)
     this.columns = space.keep(Math.max(1, options.columns.length) * encodeColumnBytes)
+    if ((flags & encodeFlags.lines) !== 0) this.#label()
+  }
+
+  /** A line is an object: its names stand before the values. */
+  #label(): void {
+    const { context, columns } = this.#options
+    const { memory, space } = context
+    for (const [index, { name }] of columns.entries()) {
+      const label = Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`, 'utf8')
+      const address = space.keep(label.length)
+      memory.put(label, address)
+      writeEncodeLabel(memory, this.columns + index * encodeColumnBytes, address, label.length)
+    }
   }
 
   rows({ vectors }: Batch, from: number, to: number): void {

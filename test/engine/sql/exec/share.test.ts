@@ -329,6 +329,7 @@ describe.each([
   ['CSV', { encoding: { kind: 'csv', delimiter: 44, header: true } }],
   ['a window of CSV', { encoding: { kind: 'csv', delimiter: 59, header: true }, skip: 777, rowsMax: 6000 }],
   ['JSON', { encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }, rowsMax: 8999 }],
+  ['lines of JSON', { encoding: { kind: 'ndjson' } }],
 ] as const)('%s', (_, options) => {
   test.each(textScenarios)('by %o', async (scenario) => {
     await checkText('select v, d, sym, i, ts from untimed', options, scenario)
