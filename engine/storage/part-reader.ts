@@ -13,6 +13,7 @@ import {
   type ChunkCache,
   type ChunkCost,
   type ChunkKey,
+  type ChunkLoader,
   codePages,
   dictionaryPage,
   packedPages,
@@ -60,13 +61,6 @@ export function createPartAccess(options: PartAccessOptions): PartAccess {
   return new PartReader(options)
 }
 
-/** A page whose values lie in its file as in memory. */
-interface PlainPage {
-  readonly bytes: number
-  /** Writes up to 64 bytes before the target, too. */
-  read(target: number): void
-}
-
 /** The checksum of a page costs as much as its reading from the file system's cache: one reading in so many checks it. */
 const checkEvery = 64
 
@@ -111,32 +105,28 @@ class PartReader implements PartAccess {
     if (column === undefined) return 0
     assert(page >= 0 && page < opened.pageCount, 'a page of the part')
     const key = { partId: opened.descriptor.id, columnId, page }
-    const plain = this.plainPage(opened, column, columnId, page)
-    if (plain === undefined) {
-      return this.cache.pin(key, { load: (room) => this.loadPage(opened, column, columnId, page, room) })
-    }
-    const past = this.cache.isFull ? this.pinPast(key, plain) : 0
-    if (past !== 0) return past
-    return this.cache.pin(key, {
-      load: (room) => {
-        plain.read(room(plain.bytes))
-        return { needs: 0, cost: 'read' }
-      },
-    })
+    const load = this.loader(opened, column, columnId, page)
+    const past = this.cache.isFull ? this.pinPast(opened, column, key, load) : 0
+    return past === 0 ? this.cache.pin(key, { load }) : past
   }
 
   unpin(address: number): void {
     if (address !== 0 && !this.windows.give(address)) this.cache.unpin(address)
   }
 
-  /** A page that would drive another one out is read into a window, unless the cache has it or takes it. 0: pin it there. */
-  private pinPast(key: ChunkKey, plain: PlainPage): number {
+  /**
+   * A page of numbers without a codec that would drive another one out is read into a window, unless the cache has it or
+   * takes it. 0: pin it there.
+   */
+  private pinPast(opened: OpenedPart, column: PartColumn, key: ChunkKey, load: ChunkLoader['load']): number {
+    const mapping = opened.mappings.get(key.columnId)
+    if (mapping === undefined || mapping.conversion === 'text' || column.metadata.codec !== pageCodecs.none) return 0
     const cached = this.cache.pinReady(key)
     if (cached !== 0 || !this.cache.passes()) return cached
-    const target = this.windows.take(plain.bytes)
+    const target = this.windows.take(rowsOf(opened, key.page) * mapping.memoryBytes + 64)
     if (target === 0) return 0
     try {
-      plain.read(target)
+      load(() => target)
     } catch (error) {
       this.windows.give(target)
       throw error
@@ -144,24 +134,20 @@ class PartReader implements PartAccess {
     return target
   }
 
-  /** A page whose values lie in the file as in memory; undefined: it is of another kind. */
-  private plainPage(opened: OpenedPart, column: PartColumn, columnId: number, page: number): PlainPage | undefined {
+  /** Its room has 64 bytes before it that nobody needs yet. */
+  private loader(opened: OpenedPart, column: PartColumn, columnId: number, page: number): ChunkLoader['load'] {
     const mapping = opened.mappings.get(columnId)
-    const { codec, encoding } = column.metadata
-    if (mapping === undefined || codec !== pageCodecs.none || encoding !== encodings.plain) return undefined
-    if (mapping.conversion !== 'none' || mapping.diskBytes !== mapping.memoryBytes) return undefined
-    if (mapping.optional && nullsAt(column, page) > 0) return undefined
-    const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
-    const bytes = rows * mapping.memoryBytes
-    return {
-      bytes,
-      read: (target) => {
-        this.withPage(opened, column, page, (place) => {
-          const levels = place.bytes - bytes
-          if (levels < 0 || levels > windowHeaderBytes) throw damaged(place, 'the values of a page are unreadable')
-          readBody(this.tools, place, target - levels)
-        })
-      },
+    if (mapping === undefined || !isAsInMemory(column, mapping, page)) {
+      return (room) => this.loadPage(opened, column, columnId, page, room)
+    }
+    return (room) => {
+      const bytes = rowsOf(opened, page) * mapping.memoryBytes
+      this.withPage(opened, column, page, (place) => {
+        const levels = place.bytes - bytes
+        if (levels < 0 || levels > windowHeaderBytes) throw damaged(place, 'the values of a page are unreadable')
+        readBody(this.tools, place, room(bytes) - levels)
+      })
+      return { needs: 0, cost: 'read' }
     }
   }
 
@@ -379,7 +365,7 @@ class PartReader implements PartAccess {
     take: (raw: RawPage, rows: number, place: PageInFile) => void,
   ): void {
     try {
-      const rows = (opened.firstRows[page + 1] as number) - (opened.firstRows[page] as number)
+      const rows = rowsOf(opened, page)
       this.withPage(opened, column, page, (place) => take(readPage(this.tools, place), rows, place))
     } catch (error) {
       if (pinned !== 0) this.cache.unpin(pinned)
@@ -475,3 +461,15 @@ type Packed = [rows: number, bits: number, bytes: number, dictionary: number]
 const unpackedEntriesMax = 256
 const dictionaryHeaderBytes = 64
 const packedHeaderBytes = 64
+
+function rowsOf({ firstRows }: OpenedPart, page: number): number {
+  return (firstRows[page + 1] as number) - (firstRows[page] as number)
+}
+
+/** Whether the values of a page lie in the file as in memory, behind levels that say nothing. */
+function isAsInMemory(column: PartColumn, mapping: ColumnMapping, page: number): boolean {
+  const { codec, encoding } = column.metadata
+  if (codec !== pageCodecs.none || encoding !== encodings.plain) return false
+  if (mapping.conversion !== 'none' || mapping.diskBytes !== mapping.memoryBytes) return false
+  return !mapping.optional || nullsAt(column, page) === 0
+}

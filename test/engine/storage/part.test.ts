@@ -160,14 +160,22 @@ test('the cache evicts what nobody pins, and says so when everything is pinned',
   expect(readColumn(bed, schema, part, 0)).toEqual(wanted)
 })
 
-test('a scan of more than the cache holds reads plain pages past it', () => {
+test('a scan of more than the cache holds reads numbers without a codec past it', () => {
   const bed = bench(root, { cacheMiB: 3, codec: 'none' })
-  const schema = schemaOf([dataType('LONG')])
+  const types = [dataType('LONG'), dataType('DOUBLE')]
+  const schema = schemaOf(types)
   const next = random(5)
-  const cells = Array.from({ length: 500_000 }, () => new Uint8Array(Float64Array.of(next()).buffer))
-  const part = write(bed, schema, [cells])
-  const wanted = cells.map((cell) => hexOfCell(dataType('LONG'), cell))
-  for (let round = 0; round < 3; round++) expect(readColumn(bed, schema, part, 0)).toEqual(wanted)
+  const few = Array.from({ length: 5000 }, next)
+  const columns = types.map((_, id) =>
+    Array.from({ length: 300_000 }, (_, row) => {
+      return new Uint8Array(Float64Array.of(id === 0 ? next() : (few[(row * 7) % 5000] as number)).buffer)
+    }),
+  )
+  const part = write(bed, schema, columns)
+  const wanted = columns.map((cells, id) => cells.map((cell) => hexOfCell(types[id] as DataType, cell)))
+  for (let round = 0; round < 3; round++) {
+    for (const [id, values] of wanted.entries()) expect(readColumn(bed, schema, part, id)).toEqual(values)
+  }
   const { misses, evictions } = cacheCounts(bed.memory, bed.cacheAddress)
   expect(misses).toBeGreaterThanOrEqual(2 * 8)
   expect(evictions).toBeLessThan(misses / 3)

@@ -210,6 +210,38 @@ function byteTable(dictionary: usize, entries: u32): v128 {
   return bytes
 }
 
+/**
+ * Whole groups of eight packed indexes of at most 28 bits, two a load. Returns how many were done; -1 when an index is too
+ * large. All that the bits can name lies within the memory: what is behind the entries is read, not used.
+ */
+@inline
+function manyIndexed(source: usize, count: i32, bits: i32, dictionary: usize, entries: u32, width: usize, target: usize): i32 {
+  const rows = count & ~7
+  const wide = <u64>bits
+  const mask = (<u64>1 << wide) - 1
+  const last = <i64>entries - 1
+  const at2 = <usize>((2 * bits) >> 3), at4 = <usize>((4 * bits) >> 3), at6 = <usize>((6 * bits) >> 3)
+  const shift2 = (wide << 1) & 7, shift4 = (wide << 2) & 7, shift6 = (wide * 6) & 7
+  let beyond: i64 = 0
+  for (let r = 0; r < rows; r += 8) {
+    const a = load<u64>(source), b = load<u64>(source + at2) >> shift2, c = load<u64>(source + at4) >> shift4, d = load<u64>(source + at6) >> shift6
+    const i0 = a & mask, i1 = (a >> wide) & mask, i2 = b & mask, i3 = (b >> wide) & mask
+    const i4 = c & mask, i5 = (c >> wide) & mask, i6 = d & mask, i7 = (d >> wide) & mask
+    beyond |= (last - i0) | (last - i1) | (last - i2) | (last - i3) | (last - i4) | (last - i5) | (last - i6) | (last - i7)
+    copyOne(target, dictionary + <usize>i0 * width, width)
+    copyOne(target + width, dictionary + <usize>i1 * width, width)
+    copyOne(target + 2 * width, dictionary + <usize>i2 * width, width)
+    copyOne(target + 3 * width, dictionary + <usize>i3 * width, width)
+    copyOne(target + 4 * width, dictionary + <usize>i4 * width, width)
+    copyOne(target + 5 * width, dictionary + <usize>i5 * width, width)
+    copyOne(target + 6 * width, dictionary + <usize>i6 * width, width)
+    copyOne(target + 7 * width, dictionary + <usize>i7 * width, width)
+    source += <usize>bits
+    target += width << 3
+  }
+  return beyond < 0 ? -1 : rows
+}
+
 @inline
 function indexedOf(source: usize, end: usize, count: i32, bits: i32, dictionary: usize, entries: u32, width: usize, target: usize): i32 {
   let out = target
@@ -250,8 +282,12 @@ function indexedOf(source: usize, end: usize, count: i32, bits: i32, dictionary:
           out += width
         }
       } else {
-        let bit: u64 = 0
-        for (let i = 0; i < n; i++) {
+        const roomy = <u64>dictionary + (mask + 1) * <u64>width <= <u64>memory.size() << 16
+        const done = width <= 8 && bits <= 28 && roomy ? manyIndexed(source, n, bits, dictionary, entries, width, out) : 0
+        if (done < 0) return -1
+        out += <usize>done * width
+        let bit = <u64>done * <u64>bits
+        for (let i = done; i < n; i++) {
           const index = (load<u64>(source + <usize>(bit >> 3)) >> (bit & 7)) & mask
           worst = max(worst, index)
           lookUp(index < <u64>entries ? <u32>index : 0, dictionary, width, out)
