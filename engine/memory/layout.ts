@@ -32,3 +32,5 @@ export const ingestRingAddress = controlBase + 512 * KIB
 export const figuresAddress = controlBase + 768 * KIB
 /** The last transactions: see transactions.ts. */
 export const transactionsAddress = controlBase + 832 * KIB
+/** What is to end: see stop-words.ts. */
+export const stopWordsAddress = controlBase + 1008 * KIB

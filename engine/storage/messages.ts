@@ -100,6 +100,8 @@ export interface RewriteProgram {
   readonly assigned: readonly number[]
   /** What now() gives. */
   readonly nowMicros: number
+  /** By which it is told to end (memory/stop-words.ts). */
+  readonly stopId?: number
 }
 
 export type ToWriter =

@@ -8,12 +8,14 @@ import type { Plan, Query } from '../sql/plan/plan.js'
 import { printQuery } from '../sql/plan/print-plan.js'
 import { plansOf } from '../sql/plan/walk-plan.js'
 import type { Explained, PlannedStatement } from '../sql/statements/planned.js'
+import { cancelAtAbort } from './local-plans.js'
 import type { RunningQuery } from './query-door.js'
 
 export interface ExplainSources {
   readonly figures: (tableId: number) => TableFigures
   /** Starts the query without sending rows. */
   readonly run: (query: Query, profile: ProfileMode) => RunningQuery
+  readonly signal: AbortSignal | null
 }
 
 /** Of a query that was asked for its plan without the word EXPLAIN. */
@@ -21,9 +23,10 @@ export function explainedOf({ query, tableNames }: Extract<PlannedStatement, { k
   return { query, tableNames, analyze: false, asJson: false, heading: [] }
 }
 
-export async function explainLines(explained: Explained, { figures, run }: ExplainSources): Promise<string[]> {
+export async function explainLines(explained: Explained, { figures, run, signal }: ExplainSources): Promise<string[]> {
   const { query, tableNames, analyze, asJson, heading } = explained
   const running = run(query, analyze ? 'run' : 'built')
+  cancelAtAbort(signal, running)
   for await (const _ of running.blocks);
   const { profile = [], executeMs } = await running.summary
   const numbers = new Map(plansOf(query).map((plan, index) => [plan, index]))

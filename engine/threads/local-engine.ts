@@ -70,6 +70,7 @@ import type { RunningQuery } from './query-door.js'
 import { Rejects } from './rejects.js'
 import { openTransaction } from './row-transaction.js'
 import { sleepBefore } from './sleep.js'
+import { type Asked, Stoppable } from './stoppable.js'
 import { tableFigures } from './table-figures.js'
 import { UserCatalog } from './user-catalog.js'
 import { demandRoom, guardWrite } from './write-guard.js'
@@ -83,6 +84,7 @@ export class LocalEngine implements Engine {
   readonly #rejects = new Rejects()
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
+  readonly #changes: Stoppable
   readonly #checkpoints: Checkpoints
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
@@ -109,6 +111,8 @@ export class LocalEngine implements Engine {
     this.#options = options
     this.#hidden = new HiddenTables(options)
     this.#requests = new WriterRequests(options.postWriter)
+    const { queries } = options
+    this.#changes = new Stoppable({ memory, view, queries, activity: this.#activity, requests: this.#requests })
     this.#checkpoints = new Checkpoints(this.#requests, clock)
     this.#lines = new LineDoor({
       memory,
@@ -246,6 +250,7 @@ export class LocalEngine implements Engine {
     const lines = await explainLines(planned.explained ?? explainedOf(planned), {
       figures: (tableId) => this.#catalog.figures(tableId),
       run: (query, profile) => this.#run(sql, query, { ...quiet, profile }, () => {}),
+      signal: options.signal,
     })
     if (options.explain) return { kind: 'plan', lines, compilerMs }
     const rows = lines.map((line) => [line])
@@ -391,21 +396,22 @@ export class LocalEngine implements Engine {
   ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
     switch (planned.kind) {
       case 'change':
-        for (const change of planned.changes) await this.#changeFor(options.session, change)
+        for (const change of planned.changes)
+          await this.#changes.change(change, this.#asked(sql, options), (it) => this.#changeFor(options.session, it))
         return { tag: planned.tag, rows: 0 }
       case 'insert':
         return { tag: planned.tag, rows: await this.#insert([planned.rows]) }
       case 'insertSelect':
         return { tag: planned.tag, rows: await this.#insertSelect(sql, planned, options) }
       case 'rewrite':
-        return { tag: planned.tag, rows: await this.#rewrite(planned) }
+        return { tag: planned.tag, rows: await this.#changes.rewrite(planned, this.#asked(sql, options)) }
       case 'createTableAs':
         return { tag: planned.tag, rows: await this.#createTableAs(sql, planned, options) }
       case 'checkpoint':
         await this.#checkpoints.run(planned.action)
         return { tag: planned.tag, rows: 0 }
       case 'cancelQuery':
-        cancelQuery(planned, options.session, this.#activity, this.#options.queries)
+        cancelQuery(planned, options.session, this.#activity, [this.#options.queries, this.#changes])
         return { tag: planned.tag, rows: 0 }
       case 'set':
         setOption(options.session, planned)
@@ -451,21 +457,8 @@ export class LocalEngine implements Engine {
     return receipt.rows
   }
 
-  /** Tables that the statement only reads are held until it is done. */
-  async #rewrite({ tableId, program, tables }: Planned<'rewrite'>): Promise<number> {
-    const held = this.#options.view.hold(tables)
-    try {
-      const whole = { ...program, snapshots: held.snapshots }
-      const receipt = await this.#requests.send((requestId) => ({
-        kind: 'rewrite',
-        requestId,
-        tableId,
-        program: whole,
-      }))
-      return receipt.rows
-    } finally {
-      held.release()
-    }
+  #asked(sql: string, { signal, timeoutMs, session }: ExecuteOptions): Asked {
+    return { signal, timeoutMs, figures: (id) => this.#figuresOf(id, sql, session) }
   }
 
   async #createTableAs(sql: string, planned: Planned<'createTableAs'>, options: ExecuteOptions): Promise<number> {

@@ -133,12 +133,12 @@ export function cancelQuery(
   { queryId, position }: Planned<'cancelQuery'>,
   session: Session,
   activity: ReadonlyMap<number, { readonly user: string }>,
-  queries: { cancel(queryId: number, reason: string): boolean },
+  runners: readonly { cancel(queryId: number, reason: string): boolean }[],
 ): void {
   const id = Number(queryId)
   if (session.readOnly) throw new AccessError(session.readOnlyReason ?? readOnlyMessage, 0)
   if (activity.get(id)?.user !== session.user) demandRight(session, 'admin')
-  if (!queries.cancel(id, 'cancelled by user'))
+  if (!runners.some((runner) => runner.cancel(id, 'cancelled by user')))
     throw new SqlError(`query to cancel not found in registry [id=${queryId}]`, position)
 }
 

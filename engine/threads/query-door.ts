@@ -17,6 +17,7 @@ import {
 } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { stopWork } from '../memory/stop-words.js'
 import type { RunQuery, ShareFragment } from '../sql/exec/messages.js'
 import type { Job, JobResult, StageWork } from '../storage/messages.js'
 import { CsvDoor } from './csv-door.js'
@@ -216,6 +217,7 @@ export class QueryDoor {
   #dismiss(queryId: number, helped: Helped, ended: () => void): void {
     helped.ended = ended
     helped.endedMs = performance.now()
+    if (helped.helpers.size > 0) stopWork(this.#options.memory, queryId)
     for (const thread of helped.helpers) thread.post({ kind: 'dismiss', queryId })
     if (helped.helpers.size === 0) this.#unshare(queryId, helped)
   }

@@ -4,8 +4,9 @@
 import type { ReadyRows } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import { deferred } from '../base/deferred.js'
-import { errorFromRecord } from '../base/errors.js'
+import { CancelledError, errorFromRecord } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { stopWork } from '../memory/stop-words.js'
 import type { FromQueryThread } from '../sql/exec/messages.js'
 import type { NodeProfile } from '../sql/exec/profile.js'
 import type { PackedPiece } from '../storage/messages.js'
@@ -79,7 +80,7 @@ export class Running implements RunningQuery {
         this.#settle.resolve(message)
         break
       case 'error':
-        this.#over = errorFromRecord(message.error)
+        this.#over = this.#worded(errorFromRecord(message.error))
         this.#settle.reject(this.#over)
         break
     }
@@ -90,7 +91,14 @@ export class Running implements RunningQuery {
   cancel(reason: string): void {
     if (this.#over !== 'no') return
     this.cancelled ??= { atMs: performance.now(), reason }
+    stopWork(this.#memory, this.queryId)
     this.#post({ kind: 'cancel', queryId: this.queryId, reason })
+  }
+
+  /** Who is stopped in the middle of a batch has not read why. */
+  #worded(error: Error): Error {
+    const { cancelled } = this
+    return cancelled !== null && error instanceof CancelledError ? new CancelledError(cancelled.reason) : error
   }
 
   /** Blocks that have not been given back. */

@@ -2,10 +2,12 @@
 // milliseconds, so that a query never waits long for it.
 
 import { systemClock } from '../base/clock.js'
+import { CancelledError } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
 import { Ledger, recorded } from '../memory/ledger.js'
+import { isStopped } from '../memory/stop-words.js'
 import { QueryRole } from '../sql/exec/query-role.js'
 import { ChunkCache } from '../storage/chunk-cache.js'
 import { pageCodecDefault } from '../storage/part-job.js'
@@ -53,6 +55,9 @@ const queries = new QueryRole({
   clock: systemClock,
   post,
   working: noteActivity(memory, threadId),
+  check: (queryId) => {
+    if (isStopped(memory, queryId)) throw new CancelledError()
+  },
   heapIsFull: heapGuard(() => systemClock.monotonicMs()),
   threads: {
     threadId,

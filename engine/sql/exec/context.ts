@@ -34,6 +34,8 @@ export interface ExecContext {
   readonly profile?: Profile
   /** Other threads that may help; none where it is missing. */
   readonly sharing?: Sharing
+  /** Throws when the query is over; asked within what may take long for a single batch. */
+  alive(): void
   /** Called once when the query ends, however it ends. */
   onEnd(release: () => void): void
 }

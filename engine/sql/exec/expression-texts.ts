@@ -53,7 +53,7 @@ function textPattern(value: Value, ignoreCase: boolean): TextPattern | undefined
 /** The interpreter for the rows that the kernel left. */
 function rowDecider(
   call: Call,
-  { memory, texts, evaluation }: ExecContext,
+  { memory, texts, evaluation, alive }: ExecContext,
 ): (text: Vector, rows: number, answers: number) => void {
   const [text, pattern] = call.args as [Expression, Expression]
   const argument: Expression = { kind: 'column', index: 0, type: text.type, position: call.position }
@@ -63,6 +63,7 @@ function rowDecider(
     const read = valueReader(memory, texts, vector)
     for (let index = 0; index < rows; index++) {
       if (memory.u8[answers + index] !== textAnswers.undecided) continue
+      alive()
       row[0] = read(index)
       memory.u8[answers + index] = evaluate(row) === true ? textAnswers.yes : textAnswers.no
     }

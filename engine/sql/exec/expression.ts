@@ -171,6 +171,7 @@ function compileRows(expression: Expression, context: ExecContext): VectorEvalua
     if (variable) heap.reset()
     const read: ValueReader[] = columns.map((index) => valueReader(memory, texts, vectors[index] as Vector))
     for (let index = 0; index < rows; index++) {
+      context.alive()
       for (let at = 0; at < columns.length; at++) row[columns[at] as number] = (read[at] as ValueReader)(index)
       writeValue(target, type, address, index, evaluate(row))
     }
@@ -207,6 +208,7 @@ function newPredicate(expression: Expression, context: ExecContext): SymbolPredi
   const wanted = wantedTexts(expression)
   const row: Value[] = []
   const answer = (value: Value): number => {
+    context.alive()
     row[column] = value
     return evaluate(row) === true ? 1 : 0
   }
@@ -250,6 +252,7 @@ function compileSymbolPredicate(expression: Expression, context: ExecContext): V
       if (at >= table.length) table = grown(table, at + 1)
       let known = table[at] as number
       if (known === unknown) {
+        context.alive()
         row[column] = at === 0 ? null : textOf(at - 1)
         known = evaluate(row) === true ? holds : 1
         table[at] = known

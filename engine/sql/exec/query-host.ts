@@ -1,6 +1,7 @@
 // What a query thread gives its queries, and the context that the operators of one query share.
 
 import type { Clock } from '../../base/clock.js'
+import { TimeoutError } from '../../base/errors.js'
 import type { Jit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
@@ -40,6 +41,8 @@ export interface QueryHost {
   readonly post: (message: FromQueryThread) => void
   /** Hears the number of the query before every slice of work at it, and 0 behind it. */
   readonly working?: (queryId: number) => void
+  /** Throws when the query is to end: asked in the middle of a slice. */
+  readonly check?: (queryId: number) => void
   /** Whether values that queries keep fill the thread's heap of JavaScript; asked between slices of work. */
   readonly heapIsFull?: () => boolean
   /** Missing: every query runs on its thread alone. */
@@ -55,6 +58,8 @@ export function queryContext(
 ): Omit<ExecContext, 'onEnd' | 'sharing'> {
   const { memory, clock } = host
   const space = new QuerySpace(memory, host.allocator)
+  const { queryId, timeoutMs } = request
+  const deadlineMs = timeoutMs > 0 ? clock.monotonicMs() + timeoutMs : Number.POSITIVE_INFINITY
   const profile = request.profile === undefined ? undefined : new Profile(request.profile, request.query)
   return {
     memory,
@@ -68,6 +73,10 @@ export function queryContext(
       random: createRandom(nowMicros, BigInt(request.queryId)),
       user: '',
       subqueries,
+    },
+    alive: () => {
+      host.check?.(queryId)
+      if (timeoutMs > 0 && clock.monotonicMs() > deadlineMs) throw new TimeoutError(timeoutMs)
     },
     texts: new SymbolTexts(memory),
     symbols: new Symbols(space),

@@ -1,9 +1,11 @@
 // The program of a rewrite (storage/rewrite.ts) over one part: a query like any other, whose scan of the target also
 // gives row numbers, and whose batches go into the list of changes.
 
+import { CancelledError } from '../../base/errors.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
+import { isStopped } from '../../memory/stop-words.js'
 import type { RewriteProgram } from '../../storage/messages.js'
 import type { PartAccess } from '../../storage/part-access.js'
 import { type RunProgram, rowNumberId } from '../../storage/rewrite.js'
@@ -34,10 +36,12 @@ export function programRunner(host: RewriteHost): RunProgram {
     try {
       const context = contextOf(host, program, space, subqueries, (release) => endings.push(release))
       const whole = { ...context, snapshots: [target, ...program.snapshots] }
+      context.alive()
       for (const subquery of program.query.subqueries) subqueries.push(yield* runSubquery(whole, subquery))
       for (const { rows, vectors } of batches(buildOperator(whole, program.query.plan))) {
         if (rows > 0) changes.append(rows, (vectors[0] as Vector).address, vectors.slice(1))
         yield
+        context.alive()
       }
     } finally {
       for (const release of endings) release()
@@ -48,7 +52,7 @@ export function programRunner(host: RewriteHost): RunProgram {
 
 function contextOf(
   { memory, kernels, parts }: RewriteHost,
-  { nowMicros }: RewriteProgram,
+  { nowMicros, stopId }: RewriteProgram,
   space: QuerySpace,
   subqueries: SubqueryResult[],
   onEnd: (release: () => void) => void,
@@ -63,6 +67,9 @@ function contextOf(
     texts: new SymbolTexts(memory),
     symbols: new Symbols(space),
     jit: null,
+    alive: () => {
+      if (stopId !== undefined && isStopped(memory, stopId)) throw new CancelledError()
+    },
     onEnd,
   }
 }
@@ -126,6 +133,7 @@ function* runSubquery(
       for (let row = 0; row < wanted; row++) values.push(read(row))
     }
     yield
+    context.alive()
   }
   if (mode === 'exists') return { mode, exists: count > 0 }
   if (list !== undefined) return list.result()

@@ -82,6 +82,7 @@ export class SmallQueries {
   #pieces: PackedPiece[] = []
   #end: SmallResult['end'] | null = null
   #running: RunningQuery | null = null
+  #deadlineMs = 0
   /** The attempt under way met a part that no query thread has opened. */
   #unopened = false
 
@@ -92,7 +93,10 @@ export class SmallQueries {
     const parts = openedTwice(partAccess, () => {
       this.#unopened = true
     })
-    this.#host = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock, post }
+    const check = (): void => {
+      if (clock.monotonicMs() > this.#deadlineMs) throw elsewhere
+    }
+    this.#host = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock, post, check }
   }
 
   /** Whether an attempt is worth it. */
@@ -119,6 +123,7 @@ export class SmallQueries {
 
   #attempt(request: RunQuery, deadlineMs: number): SmallResult | null {
     let query: RunningQuery | null = null
+    this.#deadlineMs = deadlineMs
     try {
       query = new RunningQuery(this.#host, request, new Map())
       this.#running = query

@@ -188,7 +188,7 @@ function wideWords(
 }
 
 /** Ranks among the different texts of the column. */
-function textWords({ memory }: ExecContext, { address }: Vector, rows: number, nullsLow: boolean): WordWriter {
+function textWords({ memory, alive }: ExecContext, { address }: Vector, rows: number, nullsLow: boolean): WordWriter {
   return (out) => {
     const first = address >>> 2
     const texts: (string | null)[] = []
@@ -196,6 +196,7 @@ function textWords({ memory }: ExecContext, { address }: Vector, rows: number, n
       const bytes = memory.i32[first + row * 2 + 1] as number
       texts.push(bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2] as number, bytes))
     }
+    alive()
     const distinct = [...new Set(texts.filter((text) => text !== null))].sort(compareText)
     const ranks = new Map(distinct.map((text, rank) => [text, rank]))
     texts.forEach((text, row) => {

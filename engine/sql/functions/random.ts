@@ -291,6 +291,36 @@ function randomBytes(random: Random, length: number): Uint8Array {
   return Uint8Array.from({ length }, () => random.nextInt() & 255)
 }
 
+/** Of a pair of arguments. */
+interface Zipf {
+  readonly count: Value | undefined
+  readonly power: Value | undefined
+  readonly sums: Float64Array
+}
+
+/** Weights of the symbols, each with those before it. */
+function zipfSums(count: number, power: number): Float64Array {
+  if (!(count >= 1)) throw new SqlError('there are none or too many texts to choose from', 0)
+  const sums = new Float64Array(Math.min(count, 100_000))
+  let sum = 0
+  for (let index = 0; index < sums.length; index++) {
+    sum += (index + 1) ** -power
+    sums[index] = sum
+  }
+  return sums
+}
+
+/** The last one where none is above. */
+function firstAbove(sums: Float64Array, value: number): number {
+  let [low, high] = [0, sums.length - 1]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sums[middle] as number) > value) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
 /** Texts with a chance each. */
 function pick(random: Random, texts: readonly Value[], weights: readonly number[]): Value {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
@@ -318,20 +348,23 @@ const weighted: ScalarFunction[] = [
     ),
     more: 'ANY',
   },
-  row(
-    'rnd_symbol_zipf',
-    ['INT', 'DOUBLE'],
-    'SYMBOL',
-    'One of so many symbols, the k-th with weight 1/k^a.',
-    (random, [count, power]) => {
-      const names = Array.from({ length: Math.min(Number(count), 100_000) }, (_, index) => `sym${index}`)
-      return pick(
-        random,
-        names,
-        names.map((_, index) => (index + 1) ** -Number(power)),
-      )
+  {
+    name: 'rnd_symbol_zipf',
+    takes: ['INT', 'DOUBLE'],
+    gives: 'SYMBOL',
+    says: 'One of so many symbols, the k-th with weight 1/k^a.',
+    example: null,
+    volatility: 'row',
+    eval: ([count, power], { context, memo }) => {
+      const last = memo.get('zipf') as Zipf | undefined
+      const same = last !== undefined && last.count === count && last.power === power
+      const zipf = same ? last : { count, power, sums: zipfSums(Number(count), Number(power)) }
+      if (!same) memo.set('zipf', zipf)
+      const { sums } = zipf
+      const drawn = context.random.nextDouble() * (sums[sums.length - 1] as number)
+      return `sym${firstAbove(sums, drawn)}`
     },
-  ),
+  },
   {
     ...row(
       'rnd_symbol_zipf',
