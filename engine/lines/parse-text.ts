@@ -51,7 +51,7 @@ function exactQuotient(value: bigint, divisor: bigint): bigint | undefined {
   return value % divisor === 0n ? value / divisor : undefined
 }
 
-/** The UTF-16 unit of a text of one character, 0 for none. */
+/** The UTF-16 unit of a text of one character. */
 export function parseChar(text: string): number | undefined {
-  return text.length <= 1 ? text.length && text.charCodeAt(0) : undefined
+  return text.length === 1 ? text.charCodeAt(0) : undefined
 }

@@ -100,6 +100,16 @@ export function scaleInteger(value: bigint, shift: number): bigint {
   return value < 0n ? -((-value + half) / divisor) : (value + half) / divisor
 }
 
+/** Quotient rounded to a whole number, halves to the even one. */
+export function divideHalfEven(dividend: bigint, divisor: bigint): bigint {
+  const [above, below] = divisor < 0n ? [-dividend, -divisor] : [dividend, divisor]
+  const quotient = above / below
+  const rest = above % below
+  const twice = (rest < 0n ? -rest : rest) * 2n
+  const isUp = twice > below || (twice === below && quotient % 2n !== 0n)
+  return isUp ? quotient + (above < 0n ? -1n : 1n) : quotient
+}
+
 export function formatDecimal(value: bigint, scale: number): string {
   const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0')
   const sign = value < 0n ? '-' : ''

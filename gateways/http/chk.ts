@@ -10,6 +10,7 @@ export function handleChk({ engine }: HttpContext, { response, query, session }:
   const { parameters } = parseQueryString(query)
   const name = parameters.get('j') ?? ''
   const status = engine.tableExists(name) ? 'Exists' : 'Does not exist'
-  if (parameters.get('f') === 'json') replyJson(response, 200, { status })
-  else replyText(response, 200, `${name === '' ? 'table name missing' : status}\r\n`)
+  if (name === '') replyText(response, 200, 'table name missing\r\n')
+  else if (parameters.get('f') === 'json') replyJson(response, 200, { status })
+  else replyText(response, 200, `${status}\r\n`)
 }

@@ -81,7 +81,7 @@ export function flag(parameters: QueryParameters, name: string): boolean {
 /** `n` or `skip,n`; empty for all. */
 function parseLimit(text: string, sql: string): { skip: number; rowsMax: number } {
   if (text === '') return { skip: 0, rowsMax: Number.POSITIVE_INFINITY }
-  const match = /^\s*(?:(\d{1,15})\s*,\s*)?(\d{1,15})\s*$/.exec(text)
+  const match = /^\s*(?:(\d{1,15})\s*,\s*)?(\d{1,19})\s*$/.exec(text)
   if (match === null) throw new ExecRequestError(`invalid limit, expected <n> or <skip>,<n> [limit=${text}]`, sql)
   return { skip: Number(match[1] ?? 0), rowsMax: Number(match[2]) }
 }

@@ -17,8 +17,8 @@ export function wantsJson(queryString: string): boolean {
 
 export function parseImpRequest(queryString: string): ImpRequest {
   const { parameters } = parseQueryString(queryString)
-  checkInteger(parameters, 'maxUncommittedRows', 'invalid maxUncommittedRows, must be an int')
-  checkInteger(parameters, 'o3MaxLag', 'invalid o3MaxLag value, must be a long')
+  checkInteger(parameters, 'maxUncommittedRows', 31, 'invalid maxUncommittedRows, must be an int')
+  checkInteger(parameters, 'o3MaxLag', 63, 'invalid o3MaxLag value, must be a long')
   return {
     name: parameters.get('name') ?? null,
     json: wantsJson(queryString),
@@ -37,9 +37,11 @@ function isTrue(parameters: QueryParameters, name: string): boolean {
   return parameters.get(name)?.toLowerCase() === 'true'
 }
 
-function checkInteger(parameters: QueryParameters, name: string, problem: string): void {
+function checkInteger(parameters: QueryParameters, name: string, bits: number, problem: string): void {
   const text = parameters.get(name) ?? ''
-  if (text !== '' && !/^-?\d{1,19}$/.test(text)) throw new ImportError(problem)
+  if (text === '') return
+  const value = /^-?\d{1,19}$/.test(text) ? BigInt(text) : null
+  if (value === null || BigInt.asIntN(bits + 1, value) !== value) throw new ImportError(problem)
 }
 
 /** Whether bad rows are skipped. What other servers know is `abort` here, which loses nothing. */

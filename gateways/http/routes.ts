@@ -52,10 +52,14 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
   return table
 }
 
+/** What may be asked of any path: the answer tells that there is nothing. */
+const reading: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 export function route(table: Routes, context: HttpContext, path: string, exchange: Exchange): Promise<void> | void {
   const handlers = table.get(path)
-  if (handlers === undefined) return replyText(exchange.response, 404, 'Not Found\r\n')
   const method = exchange.request.method ?? ''
+  if (handlers === undefined && reading.has(method)) return replyText(exchange.response, 404, 'Not Found\r\n')
+  if (handlers === undefined) return replyText(exchange.response, 405, `Method ${method} not supported\r\n`)
   const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined
   if (handler !== undefined) return handler(context, exchange)
   exchange.response.setHeader('Allow', [...Object.keys(handlers), 'OPTIONS'].join(', '))

@@ -296,6 +296,8 @@ function arithmetic(name: string, nodes: readonly Node[], type: ColumnType): Nod
     return unsupported(`${name} of ${type}`)
   const floating = kind === 'f32' || kind === 'f64'
   if (floating ? '%&|^~'.includes(name) : name === 'sqrt') return unsupported(`${name} of ${type}`)
+  // These would have to be cut at their width.
+  if (type === 'BYTE' || type === 'SHORT') return unsupported(`${name} of ${type}`)
   if (nodes.some(({ operation }) => operation === 'null')) return node('null', type, [])
   return node(name, type, nodes)
 }

@@ -5,13 +5,13 @@ import { type DataType, dataType, intKinds, listKinds, sameType } from '../../ty
 import { parseGeohash, parseIpv4, parseUuid } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
-import { castValue, displayText, isText, isTime } from '../functions/convert.js'
+import { castValue, displayText, isText, isTime, valueText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { shiftsOf } from './interval-shift.js'
-import { isConstant } from './make-call.js'
+import { type Constant, isConstant, scalarCall } from './make-call.js'
 import { castTo, constantOf, isUntypedNull, learnType, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
@@ -21,6 +21,8 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   const list = castToList(expression, operand)
   if (list !== null) return list
   const type = castType(expression, scope.context.sql)
+  const number = isJson(expression.operand) ? castJson(operand, type, scope) : null
+  if (number !== null) return { ...number, position: expression.position }
   const value = isText(type) ? asShown(operand, scope.context) : operand
   const isBytes = value.type.name === 'BINARY' || isText(value.type) || isUntypedNull(value) || isParameter(value)
   if (type.name === 'BINARY' && !isBytes) throw new SqlError('unsupported cast', expression.type.position)
@@ -33,8 +35,36 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   }
   if (isConstant(value) && value.value !== null && type.name === 'DECIMAL') checkDecimal(value, value.value, type)
   learnType(value, type)
-  if (isConstant(value)) return constantOf(castValue(value.value, value.type, type), type, expression.position)
+  if (isConstant(value)) return constantOf(castConstant(value, type), type, expression.position)
   return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
+}
+
+/** The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date. */
+function castConstant({ value, type: from }: Constant, to: DataType): Value {
+  if (value !== null && from.name === 'DATE' && isText(to)) return valueText(value, from)
+  return castValue(value, from, to)
+}
+
+function isJson(operand: ast.Expression): boolean {
+  return operand.kind === 'call' && operand.name.toLowerCase() === 'json_extract'
+}
+
+const whole = ['BYTE', 'SHORT', 'INT', 'LONG']
+
+/** A JSON number has a fraction where none is wanted, or counts the units of a time; null for other types. */
+function castJson(json: Expression, type: DataType, scope: ExpressionScope): Expression | null {
+  const through = (source: Expression, to: DataType): Expression =>
+    isConstant(source) ? constantOf(castValue(source.value, source.type, to), to, json.position) : castTo(source, to)
+  const firstOf = (...parts: readonly Expression[]): Expression =>
+    scalarCall('coalesce', parts, json.position, scope.context)
+  const integer = (to: DataType): Expression =>
+    firstOf(through(json, to), through(through(json, dataType('DOUBLE')), to))
+  if (isTime(type) || type.name === 'DATE') {
+    return firstOf(through(json, type), through(integer(dataType('LONG')), type))
+  }
+  if (!whole.includes(type.name)) return null
+  const wide = integer(dataType(type.name === 'LONG' ? 'LONG' : 'INT'))
+  return sameType(wide.type, type) ? wide : through(wide, type)
 }
 
 function isParameter(value: Expression): boolean {

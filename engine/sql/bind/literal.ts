@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import { longMax, parseDecimal } from '../../types/number.js'
+import { formatDecimal, longMax, parseDecimal } from '../../types/number.js'
 import { parseGeohash, parseGeohashBits } from '../../types/text.js'
 import type { IntegerLiteral, Literal, Parameter } from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
@@ -43,12 +43,16 @@ function bindInteger({ digits, long, text, position }: IntegerLiteral): Expressi
   return constantOf(value, dataType('LONG'), position)
 }
 
-function bindDecimal(digits: string, position: number): Expression {
-  const [whole = '', fraction = ''] = digits.split('.')
-  const precision = Math.max(1, whole.replace(/^0+(?=\d)/, '').length + fraction.length)
-  const value = parseDecimal(digits, 76, Math.min(76, fraction.length))
-  if (value === null || precision > 76) throw new SqlError(`invalid constant: ${digits}m`, position)
-  return constantOf(value, dataType('DECIMAL', precision, fraction.length), position)
+/** `.5m` has two digits, `1e3m` four, `1e-3m` four, three of them behind the point. */
+function bindDecimal(text: string, position: number): Expression {
+  const [mantissa = '', exponent = '0'] = text.split(/e/i)
+  const [, fraction = ''] = mantissa.split('.')
+  const scale = Math.max(0, fraction.length - Number(exponent))
+  const value = scale > 76 ? null : parseDecimal(text, 76, scale)
+  if (value === null) throw new SqlError(`invalid constant: ${text}m`, position)
+  const precision = formatDecimal(value, scale).replace('.', '').length
+  if (precision > 76) throw new SqlError(`invalid constant: ${text}m`, position)
+  return constantOf(value, dataType('DECIMAL', precision, scale), position)
 }
 
 function bindGeohash(literal: Extract<Literal, { kind: 'geohash' }>): Expression {

@@ -308,13 +308,20 @@ function project(list: SelectList, names: readonly string[]): Relation {
   const { input } = list
   const expressions = [...list.columns.map(({ bound }) => bound), ...list.hidden]
   const columns = expressions.map(({ type }, index): PlanColumn => ({ name: names[index] ?? `$${index}`, type }))
-  const timestampIndex = list.columns.findIndex(
-    ({ bound }) => bound.kind === 'column' && bound.index === input.timestampIndex,
-  )
+  const timestampIndex = list.columns.findIndex(({ bound }) => isTimestamp(bound, input.timestampIndex))
   const plan = isIdentity(expressions, input.plan)
     ? renamed(input.plan, columns)
     : projectPlan(input.plan, columns, expressions)
   return { plan, columns: scopeOf(plan, null), timestampIndex, order: timestampIndex < 0 ? 'none' : input.order }
+}
+
+/** Moved by a fixed span, the designated timestamp still is one; months would change the order of their last days. */
+function isTimestamp(bound: Expression, timestampIndex: number): boolean {
+  if (bound.kind === 'column') return bound.index === timestampIndex
+  if (bound.kind !== 'call' || bound.name !== 'dateadd' || bound.args.length !== 3) return false
+  const [unit, stride, ts] = bound.args
+  if (unit?.kind !== 'constant' || stride?.kind !== 'constant' || ts === undefined) return false
+  return unit.value !== 'M' && unit.value !== 'y' && isTimestamp(ts, timestampIndex)
 }
 
 function isIdentity(expressions: readonly Expression[], { columns }: Plan): boolean {

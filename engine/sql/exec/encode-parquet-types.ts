@@ -67,9 +67,11 @@ export function exportMappingOf(type: DataType): ColumnMapping {
   }
 }
 
-/** Bytes of a signed number of so many digits. */
+/** Bytes of a signed number of so many digits: a machine word of 1, 2, 4, .. 32 of them. */
 export function decimalBytes(precision: number): number {
-  return Math.ceil(((10n ** BigInt(precision)).toString(2).length + 1) / 8)
+  const digits = [2, 4, 9, 18, 38]
+  const doublings = digits.filter((most) => precision > most).length
+  return 2 ** doublings
 }
 
 /** The column's elements of the file's schema, and the path to its leaf. */

@@ -2,9 +2,10 @@
 
 import { SqlError } from '../../base/errors.js'
 import { valueBytesMax } from '../../base/limits.js'
-import { dataType } from '../../types/column-types.js'
+import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import { displayText } from './convert.js'
+import { keyText } from './compare.js'
+import { castValue, displayText } from './convert.js'
 import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
 import { textArray } from './text-lists.js'
 
@@ -173,7 +174,42 @@ const means: AggregateFunction[] = [
     example: null,
     accumulator: geometricMean,
   },
+  {
+    name: 'mode',
+    takes: ['ANY'],
+    gives: modeType,
+    says: 'The most frequent value, the first of them when several are.',
+    example: null,
+    accumulator: accumulator<{ counts: Map<string, { value: Value; count: number }> }>({
+      init: () => ({ counts: new Map() }),
+      add: (state, [value = null]) => {
+        if (value !== null) tally(state.counts, value, 1)
+      },
+      merge: (state, other) => {
+        for (const entry of other.counts.values()) tally(state.counts, entry.value, entry.count)
+      },
+      result: (state, { type, argTypes }) => {
+        let best: { value: Value; count: number } = { value: null, count: 0 }
+        for (const entry of state.counts.values()) if (entry.count > best.count) best = entry
+        return castValue(best.value, argTypes[0] ?? type, type)
+      },
+    }),
+  },
 ]
+
+/** Whole numbers are given as LONG, others as DOUBLE, characters as texts. */
+function modeType([first]: readonly BoundArgument[]): DataType {
+  const type = first?.type ?? dataType('STRING')
+  if (type.name === 'BYTE' || type.name === 'SHORT' || type.name === 'INT') return dataType('LONG')
+  return type.name === 'FLOAT' ? dataType('DOUBLE') : type.name === 'CHAR' ? dataType('STRING') : type
+}
+
+function tally(counts: Map<string, { value: Value; count: number }>, value: Value, count: number): void {
+  const key = keyText(value)
+  const entry = counts.get(key)
+  if (entry === undefined) counts.set(key, { value, count })
+  else entry.count += count
+}
 
 // Quantiles ---------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
+import { divideHalfEven } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import { compareValues, keyText } from './compare.js'
 import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
@@ -76,14 +77,6 @@ const decimalAverage = accumulator<{ total: bigint; count: number }>({
   },
 })
 
-function divideHalfEven(dividend: bigint, divisor: bigint): bigint {
-  const quotient = dividend / divisor
-  const rest = dividend % divisor
-  const twice = (rest < 0n ? -rest : rest) * 2n
-  const isUp = twice > divisor || (twice === divisor && quotient % 2n !== 0n)
-  return isUp ? quotient + (dividend < 0n ? -1n : 1n) : quotient
-}
-
 function checkScale(argument: BoundArgument | undefined): void {
   const scale = argument?.constant
   if (typeof scale === 'number' && scale >= 0 && scale <= 76) return
@@ -110,9 +103,10 @@ function sumRow(
   }
 }
 
-/** Sums have more digits than what is added up: 20 at least. */
+/** Sums have more digits than what is added up: the next larger form but one. */
 function roomySum(type: DataType | undefined): DataType {
-  return dataType('DECIMAL', (type?.a ?? 18) <= 18 ? 38 : 76, type?.b ?? 0)
+  const digits = type?.a ?? 18
+  return dataType('DECIMAL', digits <= 4 ? 18 : digits <= 18 ? 38 : 76, type?.b ?? 0)
 }
 
 const sums: AggregateFunction[] = [
@@ -290,13 +284,13 @@ const lastPresent = keeping((_state, value) => value !== null)
 
 const orderedTypes = [
   'BOOLEAN',
+  'STRING',
   'CHAR',
   'INT',
   'LONG',
   'DATE',
   'FLOAT',
   'DOUBLE',
-  'STRING',
   'VARCHAR',
   'IPv4',
   'DECIMAL',
@@ -317,8 +311,14 @@ function extremes(name: 'min' | 'max', says: string, parts: Accumulator<unknown>
   ]
 }
 
-function keeper(name: string, says: string, shown: string, parts: Accumulator<unknown>): AggregateFunction {
-  return { name, takes: ['ANY'], gives: 'FIRST', says, example: [`${name}(x)`, shown], accumulator: parts }
+function keeper(
+  name: string,
+  says: string,
+  shown: string,
+  parts: Accumulator<unknown>,
+  gives: AggregateFunction['gives'] = 'FIRST',
+): AggregateFunction {
+  return { name, takes: ['ANY'], gives, says, example: [`${name}(x)`, shown], accumulator: parts }
 }
 
 const kept: AggregateFunction[] = [
@@ -326,9 +326,15 @@ const kept: AggregateFunction[] = [
   ...extremes('max', 'Largest value.', largest),
   keeper('first', 'Value of the first row.', '1', first),
   keeper('last', 'Value of the last row.', '5', last),
-  keeper('first_not_null', 'First value that is not NULL.', '1', firstPresent),
-  keeper('last_not_null', 'Last value that is not NULL.', '5', lastPresent),
+  keeper('first_not_null', 'First value that is not NULL.', '1', firstPresent, presentType),
+  keeper('last_not_null', 'Last value that is not NULL.', '5', lastPresent, presentType),
 ]
+
+/** What has no NULL becomes what has one: there may be no value. */
+function presentType([first]: readonly BoundArgument[]): DataType {
+  const type = first?.type ?? dataType('INT')
+  return type.name === 'BYTE' || type.name === 'SHORT' ? dataType('INT') : type
+}
 
 /** The small integers become LONG, a literal NULL a DOUBLE. */
 function widenedFirst([first]: readonly BoundArgument[]): DataType {
@@ -459,35 +465,7 @@ const order: AggregateFunction[] = [
       result: (state) => state.ordered,
     }),
   },
-  {
-    name: 'mode',
-    takes: ['ANY'],
-    gives: 'FIRST',
-    says: 'The most frequent value, the first of them when several are.',
-    example: null,
-    accumulator: accumulator<{ counts: Map<string, { value: Value; count: number }> }>({
-      init: () => ({ counts: new Map() }),
-      add: (state, [value = null]) => {
-        if (value !== null) tally(state.counts, value, 1)
-      },
-      merge: (state, other) => {
-        for (const entry of other.counts.values()) tally(state.counts, entry.value, entry.count)
-      },
-      result: (state) => {
-        let best: { value: Value; count: number } = { value: null, count: 0 }
-        for (const entry of state.counts.values()) if (entry.count > best.count) best = entry
-        return best.value
-      },
-    }),
-  },
 ]
-
-function tally(counts: Map<string, { value: Value; count: number }>, value: Value, count: number): void {
-  const key = keyText(value)
-  const entry = counts.get(key)
-  if (entry === undefined) counts.set(key, { value, count })
-  else entry.count += count
-}
 
 export const basicAggregates: readonly AggregateFunction[] = [
   ...sums,

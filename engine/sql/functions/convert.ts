@@ -3,7 +3,7 @@
 // Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
 
 import { byteaOf } from '../../pg/bytea.js'
-import { type ColumnType, type DataType, typeText } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, typeText } from '../../types/column-types.js'
 import { formatInterval, parseIntervalValue } from '../../types/interval.js'
 import {
   formatDecimal,
@@ -34,6 +34,8 @@ import { formatDate, formatTimestamp, parseDate, parseTimestamp } from '../../ty
 import { floorDivide, type TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { ArrayValue, IntervalValue, Value } from '../../types/value.js'
 
+const uuidText = dataType('STRING')
+
 type Present = Exclude<Value, null>
 type Caster = (value: Present, from: DataType, to: DataType) => Value
 
@@ -59,7 +61,7 @@ export function isTime(type: DataType): boolean {
   return type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS'
 }
 
-/** A value's text as casts to STRING give it. */
+/** A value's text as `||` joins it: a DATE is its milliseconds. */
 export function valueText(value: Present, type: DataType): string {
   switch (type.name) {
     case 'DOUBLE':
@@ -90,7 +92,7 @@ export function valueText(value: Present, type: DataType): string {
   }
 }
 
-/** A value's text in results and messages: as valueText, but a DATE as a date. */
+/** A value's text in results, messages and casts: as valueText, but a DATE as a date. */
 export function displayText(value: Present, type: DataType): string {
   return type.name === 'DATE' ? formatDate(value as bigint) : valueText(value, type)
 }
@@ -158,7 +160,8 @@ const toFloat: Caster = (value, from, to) => {
   return typeof number === 'number' && Math.abs(number) <= largestFloat ? Math.fround(number) : null
 }
 
-const toText: Caster = (value, from) => valueText(value, from)
+/** The dates of a SYMBOL are milliseconds in this dialect. */
+const toText: Caster = (value, from, to) => (to.name === 'SYMBOL' ? valueText(value, from) : displayText(value, from))
 
 const toChar: Caster = (value, from) => {
   if (typeof value === 'string') return value.slice(0, 1)
@@ -266,6 +269,10 @@ const casters: Record<ColumnType, Caster> = {
 export function castValue(value: Value, from: DataType, to: DataType): Value {
   if (value === null) return nullOf(to)
   if (from.name === to.name && from.a === to.a && from.b === to.b) return value
+  if (from.name === 'CHAR' && value === '') return nullOf(to)
+  // A UUID is no number: only its text converts.
+  if (from.name === 'UUID' && (!isText(to) || to.name === 'CHAR'))
+    return casters[to.name](formatUuid(value as bigint), uuidText, to)
   return casters[to.name](value, from, to)
 }
 

@@ -219,7 +219,16 @@ function compileScalar(call: Call, evaluation: Evaluation): Evaluator {
   return (row) => {
     const args = parts.map((part) => part(row))
     if (!seesNull && args.includes(null)) return missing
-    return normalise(evaluate(args, site), call.type) ?? missing
+    return normalise(placed(evaluate, args, site), call.type) ?? missing
+  }
+}
+
+/** An error that a function gives no place of its own is at the call. */
+function placed(evaluate: ScalarFunction['eval'], args: readonly Value[], site: CallSite): Value {
+  try {
+    return evaluate(args, site)
+  } catch (thrown) {
+    throw thrown instanceof SqlError && thrown.position === 0 ? new SqlError(thrown.message, site.position) : thrown
   }
 }
 

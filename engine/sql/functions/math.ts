@@ -1,9 +1,9 @@
 // Mathematics on numbers.
 
 import { SqlError } from '../../base/errors.js'
-import { dataType } from '../../types/column-types.js'
+import { type DataType, dataType } from '../../types/column-types.js'
 import { formatDouble, scaleInteger } from '../../types/number.js'
-import type { ScalarFunction } from './function-types.js'
+import type { BoundArgument, ScalarFunction } from './function-types.js'
 
 function unary(
   name: string,
@@ -64,20 +64,23 @@ const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'DOUBLE', 'DECIMAL'
   gives: 'FIRST',
   says: 'The number without its sign.',
   example: type === 'INT' ? ['abs(-5)', '5'] : null,
-  eval: ([x]) => (typeof x === 'bigint' ? (x < 0n ? -x : x) : Math.abs(x as number)),
+  eval: ([x]) => {
+    if (typeof x === 'bigint') return x < 0n ? -x : x
+    const value = Math.abs(x as number)
+    return type === 'SHORT' ? (value << 16) >> 16 : value
+  },
 }))
 
 const signs: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'] as const).map(
   (type) => ({
     name: 'sign',
     takes: [type],
-    gives: type === 'DECIMAL' ? 'INT' : 'FIRST',
+    gives: type === 'DECIMAL' ? () => dataType('DECIMAL', 1, 0) : 'FIRST',
     says: '-1, 0 or 1.',
     example: type === 'DOUBLE' ? ['sign(-4.2)', '-1.0'] : null,
     eval: ([x]) => {
       if (typeof x !== 'bigint') return Math.sign(x as number)
-      const sign = x > 0n ? 1 : x < 0n ? -1 : 0
-      return type === 'DECIMAL' ? sign : BigInt(sign)
+      return x > 0n ? 1n : x < 0n ? -1n : 0n
     },
   }),
 )
@@ -173,42 +176,43 @@ function wholeRow(
   }
 }
 
-const decimalRounding: ScalarFunction[] = [
-  {
-    name: 'round',
-    takes: ['DECIMAL', 'INT'],
-    gives: 'FIRST',
-    says: 'Rounds a decimal to places, halves away from zero; its scale stays.',
-    example: null,
-    eval: ([x, places], { type }) => {
-      const cut = (places as number) - type.b
-      return cut >= 0 ? (x as bigint) : scaleInteger(scaleInteger(x as bigint, cut), -cut)
-    },
-  },
-  ...(
-    [
-      ['round_up', 'away from zero', 'up'],
-      ['round_down', 'towards zero', 'down'],
-      ['round_half_even', 'halves to the even digit', 'halfEven'],
-      ['ceil', 'to the next that is not less', 'ceil'],
-      ['ceiling', 'to the next that is not less', 'ceil'],
-      ['floor', 'to the next that is not greater', 'floor'],
-    ] as const
-  ).flatMap(([name, says, mode]) =>
-    [['DECIMAL'], ['DECIMAL', 'INT']].map(
-      (takes): ScalarFunction => ({
-        name,
-        takes: takes as ('DECIMAL' | 'INT')[],
-        gives: 'FIRST',
-        says: `Rounds a decimal to places (0 where none are given), ${says}; its scale stays.`,
-        example: null,
-        eval: ([x, places], { type }) => roundUnscaled(x as bigint, type.b - Number(places ?? 0), mode),
-      }),
-    ),
+const decimalRounding: ScalarFunction[] = (
+  [
+    ['round', 'halves away from zero', 'halfUp'],
+    ['round_up', 'away from zero', 'up'],
+    ['round_down', 'towards zero', 'down'],
+    ['round_half_even', 'halves to the even digit', 'halfEven'],
+    ['ceil', 'to the next that is not less', 'ceil'],
+    ['ceiling', 'to the next that is not less', 'ceil'],
+    ['floor', 'to the next that is not greater', 'floor'],
+  ] as const
+).flatMap(([name, says, mode]) =>
+  [['DECIMAL'], ['DECIMAL', 'INT']].map(
+    (takes): ScalarFunction => ({
+      name,
+      takes: takes as ('DECIMAL' | 'INT')[],
+      gives: (args) => roundedType(args, mode),
+      says: `Rounds a decimal to places (0 where none are given), ${says}; constant places are the scale of the result.`,
+      example: null,
+      eval: ([x, places], { type, argTypes }) => {
+        const scale = argTypes[0]?.b ?? type.b
+        return scaleInteger(roundUnscaled(x as bigint, scale - Number(places ?? 0), mode), type.b - scale)
+      },
+    }),
   ),
-]
+)
 
-type DecimalRounding = 'up' | 'down' | 'halfEven' | 'ceil' | 'floor'
+type DecimalRounding = Rounding | 'ceil' | 'floor'
+
+/** Only what is cut off needs no digit more; places that are no constants leave the scale. */
+function roundedType([value, places]: readonly BoundArgument[], mode: DecimalRounding): DataType {
+  const { a: precision, b: scale } = value?.type ?? dataType('DECIMAL', 18, 0)
+  const wanted = places === undefined ? 0 : places.constant
+  const kept = typeof wanted === 'number' ? Math.max(0, wanted) : scale
+  if (typeof wanted === 'number' && wanted >= scale && wanted > 0) return dataType('DECIMAL', precision, scale)
+  const digits = precision - scale + kept + (mode === 'down' ? 0 : 1)
+  return dataType('DECIMAL', Math.max(1, Math.min(76, digits)), kept)
+}
 
 /** `digits`: how many of the last decimal digits become zeros. */
 function roundUnscaled(value: bigint, digits: number, mode: DecimalRounding): bigint {
@@ -218,21 +222,10 @@ function roundUnscaled(value: bigint, digits: number, mode: DecimalRounding): bi
   const cut = value - rest
   if (rest === 0n) return value
   const away = cut + (value < 0n ? -unit : unit)
-  switch (mode) {
-    case 'up':
-      return away
-    case 'down':
-      return cut
-    case 'ceil':
-      return value > 0n ? away : cut
-    case 'floor':
-      return value < 0n ? away : cut
-    case 'halfEven': {
-      const twice = (rest < 0n ? -rest : rest) * 2n
-      const isOdd = (cut / unit) % 2n !== 0n
-      return twice > unit || (twice === unit && isOdd) ? away : cut
-    }
-  }
+  if (mode === 'ceil') return value > 0n ? away : cut
+  if (mode === 'floor') return value < 0n ? away : cut
+  const positive = (number: bigint): bigint => (number < 0n ? -number : number)
+  return roundsUp(positive(cut / unit), positive(rest), unit, mode) ? away : cut
 }
 
 const sizes: ScalarFunction[] = [

@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
-import { scaleInteger } from '../../types/number.js'
+import { divideHalfEven, scaleInteger } from '../../types/number.js'
 import { parseSubnet } from '../../types/text.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
@@ -107,18 +107,22 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
 
 const decimalDigitsMax = 76
 
-/** Result type of exact arithmetic: as many digits as there are for products and quotients, else what a sum can need. */
+/** Result type of exact arithmetic: as many digits as there are for products and quotients, else what it can need. */
 function decimalResult(name: string, [left, right]: readonly BoundArgument[]): DataType {
   const [a, b] = [digitsOf(left), digitsOf(right)]
-  const scale = name === '*' ? a.b + b.b : Math.max(a.b, b.b)
-  if (name === '*' || name === '/') return dataType('DECIMAL', decimalDigitsMax, Math.min(decimalDigitsMax, scale))
-  const whole = Math.max(a.a - a.b, b.a - b.b) + 1
-  return dataType('DECIMAL', Math.min(decimalDigitsMax, whole + scale), Math.min(decimalDigitsMax, scale))
+  const isProduct = name === '*' || name === '/'
+  const scale = Math.min(decimalDigitsMax, isProduct ? a.b + b.b : Math.max(a.b, b.b))
+  if (isProduct) return dataType('DECIMAL', decimalDigitsMax, scale)
+  const whole = Math.max(a.a - a.b, b.a - b.b) + (name === '%' ? 0 : 1)
+  return dataType('DECIMAL', Math.min(decimalDigitsMax, whole + scale), scale)
 }
 
-/** A LONG has 19 digits. */
+/** Integers have the digits of their type, constants their own. */
 function digitsOf(argument: BoundArgument | undefined): DataType {
-  return argument?.type.name === 'DECIMAL' ? argument.type : dataType('DECIMAL', 19, 0)
+  if (argument?.type.name === 'DECIMAL') return argument.type
+  const { constant } = argument ?? {}
+  const isNumber = typeof constant === 'number' || typeof constant === 'bigint'
+  return dataType('DECIMAL', isNumber ? String(constant).replace('-', '').length : 19, 0)
 }
 
 function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes, type }: CallSite): bigint | null {
@@ -127,8 +131,8 @@ function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes
   if (name === '*') return withinPrecision(scaleInteger(left * right, type.b - scales[0] - scales[1]), type)
   if (name === '/') {
     if (right === 0n) return null
-    const shifted = left * 10n ** BigInt(Math.max(0, type.b - scales[0] + scales[1] + 1))
-    return withinPrecision(scaleInteger(shifted / right, -1), type)
+    const shift = type.b - scales[0] + scales[1]
+    return withinPrecision(divideHalfEven(scaleInteger(left, shift), right), type)
   }
   const scale = Math.max(...scales)
   const a = scaleInteger(left, scale - scales[0])
@@ -359,12 +363,12 @@ function subnetRow(name: string, orEqual: boolean): ScalarFunction {
   }
 }
 
-// Arrays: element by element, with a number or an array of the same shape.
+// Arrays: element by element, with a number or an array whose shape fits.
 const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) => {
   const row = (takes: readonly [ColumnType, ColumnType]): ScalarFunction => ({
     name: operator.name,
     takes,
-    gives: ([left, right]) => (left?.type.name === 'ARRAY' ? left.type : (right?.type ?? dataType('ARRAY', 1))),
+    gives: (args) => dataType('ARRAY', Math.max(...args.map(({ type }) => (type.name === 'ARRAY' ? type.a : 1)))),
     says: 'Element by element.',
     example: null,
     eval: ([a, b]) => combineArrays(a as Value, b as Value, operator.double),
@@ -384,15 +388,59 @@ const negatedArray: ScalarFunction = {
   },
 }
 
-function combineArrays(left: Value, right: Value, apply: (a: number, b: number) => number): ArrayValue | null {
-  const a = left as ArrayValue | number
-  const b = right as ArrayValue | number
-  const shape = typeof a === 'object' ? a.shape : typeof b === 'object' ? b.shape : []
-  if (typeof a === 'object' && typeof b === 'object' && a.shape.join() !== b.shape.join()) return null
-  const length = typeof a === 'object' ? a.data.length : typeof b === 'object' ? b.data.length : 0
-  const at = (side: ArrayValue | number, index: number): number =>
-    typeof side === 'number' ? side : (side.data[index] ?? Number.NaN)
-  return { shape, data: Float64Array.from({ length }, (_, index) => apply(at(a, index), at(b, index))) }
+function combineArrays(left: Value, right: Value, apply: (a: number, b: number) => number): ArrayValue {
+  const a = arrayOf(left as ArrayValue | number)
+  const b = arrayOf(right as ArrayValue | number)
+  const shape = commonShape(a.shape, b.shape)
+  const length = shape.reduce((product, size) => product * size, 1)
+  const [stepsA, stepsB] = [stepsOf(a.shape, shape), stepsOf(b.shape, shape)]
+  const element = (side: ArrayValue, steps: readonly number[], index: number): number =>
+    side.data[placeOf(index, shape, steps)] ?? Number.NaN
+  return {
+    shape,
+    data: Float64Array.from({ length }, (_, index) => apply(element(a, stepsA, index), element(b, stepsB, index))),
+  }
+}
+
+function arrayOf(value: ArrayValue | number): ArrayValue {
+  return typeof value === 'number' ? { shape: [], data: Float64Array.of(value) } : value
+}
+
+/** Shapes are compared from the last dimension; one of length 1, or one that is missing, is repeated. */
+function commonShape(left: readonly number[], right: readonly number[]): number[] {
+  const dimensions = Math.max(left.length, right.length)
+  return Array.from({ length: dimensions }, (_, index) => {
+    const a = left[index - dimensions + left.length] ?? 1
+    const b = right[index - dimensions + right.length] ?? 1
+    if (a !== b && a !== 1 && b !== 1) {
+      const shapes = `leftShape=[${left.join(', ')}], rightShape=[${right.join(', ')}]`
+      throw new SqlError(`arrays have incompatible shapes [${shapes}]`, 0)
+    }
+    return a === 1 ? b : a
+  })
+}
+
+/** How far a side moves for a step in each dimension of the result: not at all where it is repeated. */
+function stepsOf(own: readonly number[], shape: readonly number[]): number[] {
+  const steps = new Array<number>(shape.length).fill(0)
+  let step = 1
+  for (let back = 1; back <= own.length; back++) {
+    const size = own[own.length - back] ?? 1
+    if (size > 1) steps[shape.length - back] = step
+    step *= size
+  }
+  return steps
+}
+
+function placeOf(index: number, shape: readonly number[], steps: readonly number[]): number {
+  let rest = index
+  let place = 0
+  for (let dimension = shape.length - 1; dimension >= 0; dimension--) {
+    const size = shape[dimension] ?? 1
+    place += (rest % size) * (steps[dimension] ?? 0)
+    rest = Math.floor(rest / size)
+  }
+  return place
 }
 
 export const operatorFunctions: readonly ScalarFunction[] = [

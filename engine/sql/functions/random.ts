@@ -31,6 +31,7 @@ function row(
 }
 
 function skips(random: Random, rate: Value | undefined): boolean {
+  if (typeof rate === 'number' && rate < 0) throw new SqlError('invalid null rate', 0)
   // A number is drawn for every rate, so that seeded sequences do not depend on it.
   return typeof rate === 'number' && random.nextInt() % (rate + 1) === 1
 }
@@ -89,12 +90,16 @@ const integers: ScalarFunction[] = [
     ),
   ),
   row('rnd_short', [], 'SHORT', 'Any SHORT.', (random) => (random.nextInt() << 16) >> 16),
-  row('rnd_short', ['INT', 'INT'], 'SHORT', 'A SHORT of a range, both bounds within.', (random, [low, high]) =>
-    smallInteger(random, low as number, high as number),
+  withRange(
+    row('rnd_short', ['INT', 'INT'], 'SHORT', 'A SHORT of a range, both bounds within.', (random, [low, high]) =>
+      smallInteger(random, low as number, high as number),
+    ),
   ),
   row('rnd_byte', [], 'BYTE', 'A BYTE from 20 to 127.', (random) => smallInteger(random, 20, 127)),
-  row('rnd_byte', ['INT', 'INT'], 'BYTE', 'A BYTE of a range, both bounds within.', (random, [low, high]) =>
-    smallInteger(random, low as number, high as number),
+  withRange(
+    row('rnd_byte', ['INT', 'INT'], 'BYTE', 'A BYTE of a range, both bounds within.', (random, [low, high]) =>
+      smallInteger(random, low as number, high as number),
+    ),
   ),
 ]
 

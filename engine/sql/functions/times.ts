@@ -25,6 +25,7 @@ import {
 } from '../../types/timestamp-floor.js'
 import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
+import { castValue } from './convert.js'
 import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
 
 const sample = "'2024-03-31T13:45:30.123456Z'::timestamp"
@@ -143,7 +144,8 @@ const truncYears: Record<string, readonly [number, number]> = {
   millennium: [1000, 1],
 }
 
-function dateTrunc(part: string, ticks: bigint, unit: TimestampUnit): bigint | null {
+function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): bigint | null {
+  const part = name === 'centuries' ? 'century' : name.replace(/s$/, '')
   const interval = truncUnits[part]
   if (interval !== undefined) return floorTimestamp(ticks, interval, unit)
   const { year, month } = partsOf(ticks, unit)
@@ -289,7 +291,10 @@ const arithmetic: ScalarFunction[] = [
     example: [`datediff('h', '2024-01-01'::timestamp, ${sample})`, '2173'],
     eval: ([letter, a, b], site) => {
       const unit = diffLetter(String(letter))
-      return isTimeUnit(unit) ? unitsBetween(a as bigint, b as bigint, unit, unitOf(site, 1)) : null
+      const [, first, second] = site.argTypes
+      const isMixed = first !== undefined && second !== undefined && first.name !== second.name
+      const end = isMixed ? castValue(b ?? null, second, first) : b
+      return isTimeUnit(unit) && typeof end === 'bigint' ? unitsBetween(a as bigint, end, unit, unitOf(site, 1)) : null
     },
   },
 ]

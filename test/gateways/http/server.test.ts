@@ -15,6 +15,7 @@ test.each([
   ['GET', '/', 200, 'OK'],
   ['GET', '/nope', 404, 'Not Found\r\n'],
   ['GET', '/exec/x', 404, 'Not Found\r\n'],
+  ['DELETE', '/nope', 405, 'Method DELETE not supported\r\n'],
   ['DELETE', '/exec', 405, 'Method DELETE not supported\r\n'],
   ['GET', '/write', 405, 'Method GET not supported\r\n'],
   ['POST', '/ping', 405, 'Method POST not supported\r\n'],
