@@ -90,7 +90,11 @@ function castToList({ type, operand, position }: ast.CastExpression, value: Expr
 function castType({ type, position }: ast.CastExpression, sql: string): DataType {
   if (type.name === 'float' && type.dimensions === 0 && sql.startsWith('::', position)) return dataType('DOUBLE')
   const found = typeOfName(type)
-  if (found === undefined) throw new SqlError(`invalid constant: ${type.name}`, type.position)
+  if (found === undefined)
+    throw new SqlError(
+      /^cast/i.test(sql.slice(position)) ? 'unsupported cast' : `invalid constant: ${type.name}`,
+      type.position,
+    )
   return found
 }
 

@@ -148,8 +148,8 @@ function starColumns({ table, exclude, position }: ast.Star, scope: ExpressionSc
   const columns = scope.columns.filter(
     ({ source, hidden }) => hidden !== true && (wanted === undefined || source?.toLowerCase() === wanted),
   )
-  if (wanted !== undefined && columns.length === 0) throw new SqlError('Invalid table name or alias', position)
-  if (columns.length === 0) throw new SqlError("'select *' needs a table", position)
+  if (wanted !== undefined && columns.length === 0) throw new SqlError('invalid table alias', position)
+  if (columns.length === 0) throw new SqlError("'from' expected", position)
   for (const name of exclude) {
     if (!columns.some((column) => column.name.toLowerCase() === name.name.toLowerCase()))
       throw SqlError.columnMissing(name.name, name.position)

@@ -73,6 +73,10 @@ const typeNames: Record<string, ColumnType> = {
   cidr: 'STRING',
 }
 
+export function isTypeName(name: string): boolean {
+  return Object.hasOwn(typeNames, name)
+}
+
 /** undefined for an unknown name; throws for parameters out of bounds. */
 export function typeOfName(written: TypeName): DataType | undefined {
   const name = typeNames[written.name]
@@ -83,8 +87,8 @@ export function typeOfName(written: TypeName): DataType | undefined {
   return dataType(name)
 }
 
-function arrayType(element: ColumnType, { dimensions, position, name }: TypeName): DataType {
-  if (element !== 'DOUBLE') throw new SqlError(`unsupported array element type [type=${name.toUpperCase()}]`, position)
+function arrayType(element: ColumnType, { dimensions, position }: TypeName): DataType {
+  if (element !== 'DOUBLE') throw new SqlError(`unsupported array element type [type=${element}]`, position)
   if (dimensions > arrayDimensionsMax)
     throw new SqlError(`array dimension limit exceeded [limit=${arrayDimensionsMax}]`, position)
   return dataType('ARRAY', dimensions)

@@ -10,17 +10,19 @@ import type {
   PartitionList,
   Statement,
 } from './ast.js'
-import { demandColumnName, parseCapacity, parseColumn, parseColumnTail, parseIndex } from './column.js'
+import { demandColumnName, parseAddedIndex, parseCapacity, parseColumn, parseColumnTail } from './column.js'
 import { parseDedup, parseViewQuery, takeIfNotExists } from './create-table.js'
-import { advance, at, type Cursor, peekWord } from './cursor.js'
+import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
 import {
   atEnd,
   demand,
   demandDistinct,
+  lastTokenStart,
   parseList,
   parseNameOrString,
   parseString,
   parseTableName,
+  shownToken,
   take,
 } from './expect.js'
 import { parseExpression } from './expression.js'
@@ -33,9 +35,14 @@ export function parseAlter(cursor: Cursor): Statement {
   const position = cursor.start
   advance(cursor)
   if (take(cursor, 'view')) {
-    const view = parseTableName(cursor, 'view name expected')
+    const view = mention(cursor, 'view', parseTableName(cursor, 'view name expected'))
     demand(cursor, 'as')
     return { kind: 'alter view', position, view, ...parseViewQuery(cursor) }
+  }
+  if (take(cursor, 'materialized')) {
+    demand(cursor, 'view', "'view' expected", atEnd(cursor) ? cursor.start : undefined)
+    const { name, position: at } = parseTableName(cursor, 'view name expected')
+    throw new SqlError(`materialized view does not exist [view=${name}]`, at)
   }
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
@@ -115,6 +122,7 @@ function parseAdd(cursor: Cursor, position: number): AlterAction {
   const inParentheses = take(cursor, '(')
   const columns = parseList(cursor, parseAddedColumn)
   if (inParentheses) demand(cursor, ')')
+  else demandListEnd(cursor)
   demandDistinct(columns)
   return { kind: 'add columns', position, ifNotExists, columns }
 }
@@ -123,7 +131,12 @@ function parseAddedColumn(cursor: Cursor): ColumnDefinition {
   take(cursor, 'column')
   takeIfNotExists(cursor)
   if (cursor.kind === 'end') throw new SqlError("'column' or column name expected", cursor.start)
-  return parseColumn(cursor)
+  return parseColumn(cursor, 'alter')
+}
+
+/** Behind a list: its end, or a comma that is missing. */
+function demandListEnd(cursor: Cursor): void {
+  if (!atEnd(cursor)) throw new SqlError("',' expected", cursor.start)
 }
 
 function parseDrop(cursor: Cursor, position: number): AlterAction {
@@ -134,6 +147,7 @@ function parseDrop(cursor: Cursor, position: number): AlterAction {
     if (inner.word === 'column' && peekWord(inner) !== ',' && peekWord(inner) !== '') take(inner, 'column')
     return mention(inner, 'column', parseColumnName(inner))
   })
+  demandListEnd(cursor)
   return { kind: 'drop columns', position, ifExists, columns }
 }
 
@@ -146,7 +160,7 @@ function parseRename(cursor: Cursor, position: number): AlterAction {
   demand(cursor, 'column')
   const pairs = parseList(cursor, (inner) => {
     const column = mention(inner, 'column', parseNameOrString(inner, 'current column name expected'))
-    demand(inner, 'to', "'to' expected expected")
+    demand(inner, 'to', inner.kind === 'end' ? "'to' expected expected" : "'to' expected'")
     const newName = parseNameOrString(inner, 'new column name expected')
     if (newName.quoted) demandColumnName(newName.name, newName.position)
     return { column, newName }
@@ -156,29 +170,34 @@ function parseRename(cursor: Cursor, position: number): AlterAction {
 
 const alterColumnExpected = "'add index' or 'drop index' or 'type' or 'cache' or 'nocache' or 'symbol' expected"
 
+const alterColumnFound = "'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected"
+
 function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
-  demand(cursor, 'column')
+  demand(cursor, 'column', cursor.kind === 'end' ? undefined : "'column' or 'partition' expected")
   const column = mention(cursor, 'altered column', parseColumnName(cursor))
   const { start, word } = cursor
-  if (take(cursor, 'type')) return parseChangeType(cursor, position, column)
+  if (take(cursor, 'type')) return parseChangeType(cursor, column)
   if (take(cursor, 'set')) {
     demand(cursor, 'data')
     demand(cursor, 'type')
-    return parseChangeType(cursor, position, column)
+    return parseChangeType(cursor, column)
   }
   if (take(cursor, 'add')) {
     demand(cursor, 'index')
-    return { kind: 'add index', position, column, index: parseIndex(cursor, start) }
+    return { kind: 'add index', position, column, index: parseAddedIndex(cursor, start) }
   }
   if (take(cursor, 'drop')) {
     demand(cursor, 'index')
+    demandEnd(cursor, 'trying to drop index')
     return { kind: 'drop index', position, column }
   }
   if (take(cursor, 'cache') || take(cursor, 'nocache'))
     return { kind: 'set cache', position, column, cache: word === 'cache' }
-  demand(cursor, 'symbol', alterColumnExpected)
+  const isMissing = atEnd(cursor)
+  demand(cursor, 'symbol', isMissing ? alterColumnExpected : `${alterColumnFound} found '${shownToken(cursor)}'`)
   demand(cursor, 'capacity')
-  const capacity = parseCapacity(cursor)
+  if (atEnd(cursor)) throw new SqlError('numeric capacity expected', cursor.start + 1)
+  const capacity = parseCapacity(cursor, 'alter')
   return {
     kind: 'set symbol capacity',
     position,
@@ -188,15 +207,26 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   }
 }
 
-function parseChangeType(cursor: Cursor, position: number, column: Name): AlterAction {
-  return { kind: 'change type', position, column, definition: { ...column, ...parseColumnTail(cursor) } }
+function parseChangeType(cursor: Cursor, column: Name): AlterAction {
+  const definition = { ...column, ...parseColumnTail(cursor, 'alter') }
+  demandEnd(cursor, 'trying to change column type')
+  return { kind: 'change type', position: lastTokenStart(cursor), column, definition }
+}
+
+function demandEnd(cursor: Cursor, doing: string): void {
+  if (!atEnd(cursor)) throw new SqlError(`unexpected token [${shownToken(cursor)}] while ${doing}`, cursor.start)
 }
 
 type PartitionOperation = Extract<AlterAction, { kind: 'partitions' }>['operation']
 
 function parsePartitions(cursor: Cursor, position: number, operation: PartitionOperation): AlterAction {
-  mention(cursor, 'partitions', { name: '', position: cursor.start })
+  const { start } = cursor
+  mention(cursor, 'partitions', { name: '', position: start })
   demand(cursor, 'partition')
+  if (operation === 'attach' && cursor.word === 'where') {
+    const others = 'DROP PARTITION, DETACH PARTITION or CONVERT PARTITION'
+    throw new SqlError(`WHERE clause can only be used with command ${others}`, start)
+  }
   return { kind: 'partitions', position, operation, partitions: parsePartitionList(cursor) }
 }
 
@@ -207,7 +237,17 @@ function parsePartitionList(cursor: Cursor): PartitionList {
     return { list: [], where: parseExpression(cursor) }
   }
   demand(cursor, 'list', "'list' or 'where' expected")
-  return { list: parseList(cursor, (inner) => parseString(inner, 'partition name expected')), where: null }
+  const list = parseList(cursor, parsePartitionName)
+  demandListEnd(cursor)
+  return { list, where: null }
+}
+
+/** A name without quotes is one that no partition has. */
+function parsePartitionName(cursor: Cursor): { position: number; name: string } {
+  if (cursor.kind === 'string' || atEnd(cursor)) return parseString(cursor, 'partition name expected')
+  const partition = { position: cursor.start, name: tokenText(cursor) }
+  while (!atEnd(cursor)) advance(cursor)
+  return partition
 }
 
 function parseConvert(cursor: Cursor, position: number): AlterAction {
@@ -224,25 +264,29 @@ function parseSet(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'ttl')) return { kind: 'set ttl', position, ttl: parseTimeToLive(cursor) }
   if (take(cursor, 'param'))
     return { kind: 'set parameter', position, option: parseTableOption(cursor, 'param name expected') }
-  demand(cursor, 'type', "'param', 'ttl' or 'type' expected")
+  demand(cursor, 'type', atEnd(cursor) ? "'param', 'ttl' or 'type' expected" : "'param' or 'type' expected")
   const bypass = take(cursor, 'bypass')
-  demand(cursor, 'wal', "'bypass' or 'wal' expected")
+  demand(cursor, 'wal', bypass ? "'wal' expected" : "'bypass' or 'wal' expected")
   return { kind: 'set type', position, wal: !bypass }
 }
 
 function parseDedupAction(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'disable')) return { kind: 'dedup disable', position }
   mention(cursor, 'dedup', { name: '', position: cursor.start })
-  if (!at(cursor, 'enable')) throw new SqlError("'enable' or 'disable' expected", cursor.start)
-  return { kind: 'dedup enable', position, keys: parseDedup(cursor) }
+  if (!at(cursor, 'enable'))
+    throw new SqlError(cursor.kind === 'end' ? "'dedup columns' expected" : "expected 'upsert'", cursor.start)
+  return { kind: 'dedup enable', position, keys: parseDedup(cursor, 'deduplicate key column list expected') }
 }
 
 /** `resume wal from txn 5`, `suspend wal with 24, 'disk full'` */
 function parseWal(cursor: Cursor, position: number, word: 'resume' | 'suspend'): AlterAction {
   demand(cursor, 'wal')
   if (word === 'suspend') return { kind: 'suspend wal', position, ...parseSuspendReason(cursor) }
-  if (!take(cursor, 'from')) return { kind: 'resume wal', position, fromTransaction: null }
-  if (!take(cursor, 'txn')) demand(cursor, 'transaction', "'TXN' or 'TRANSACTION' expected")
+  if (atEnd(cursor)) return { kind: 'resume wal', position, fromTransaction: null }
+  demand(cursor, 'from')
+  if (!take(cursor, 'txn')) demand(cursor, 'transaction', "'transaction' or 'txn' expected")
+  if (atEnd(cursor)) throw new SqlError('transaction value expected', cursor.start)
+  if (cursor.kind !== 'number') throw new SqlError(`invalid value [value=${shownToken(cursor)}]`, cursor.start)
   return { kind: 'resume wal', position, fromTransaction: parseExpression(cursor) }
 }
 

@@ -281,7 +281,7 @@ export type AlterAction =
     }
   | {
       readonly kind: 'change type'
-      readonly position: number
+      readonly position: number // of the last token of the type
       readonly column: Name
       readonly definition: ColumnDefinition
     }

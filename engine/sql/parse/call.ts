@@ -4,10 +4,11 @@
 import { SqlError } from '../../base/errors.js'
 import type { Call, Expression, OrderItem } from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
-import { demand, parseList, take, takeTwo } from './expect.js'
-import { closingError, demandInside, parseExpression } from './expression.js'
+import { demand, take, takeTwo, tooFew } from './expect.js'
+import { closingError, demandInside, parseArgumentList, parseExpression } from './expression.js'
 import { parseCast } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
+import { keywordError } from './reserved.js'
 import { parseOrderBy, parseOver } from './window.js'
 
 /** The cursor is on the parenthesis behind the name. */
@@ -17,14 +18,14 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
   advance(cursor)
   demandInside(cursor, open)
   const distinct = take(cursor, 'distinct')
-  const args = parseArguments(cursor)
+  const args = parseArguments(cursor, name, open)
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
   if (cursor.word !== ')') throw closingError(cursor, open)
   advance(cursor)
   return parseCallTail(cursor, { schema: path.at(-2) ?? null, name, position, distinct, args, orderBy })
 }
 
-function parseArguments(cursor: Cursor): Expression[] {
+function parseArguments(cursor: Cursor, name: string, open: number): Expression[] {
   if (cursor.word === ')') return []
   if (cursor.word === '*' && peekWord(cursor) === 'from') {
     advance(cursor)
@@ -32,12 +33,13 @@ function parseArguments(cursor: Cursor): Expression[] {
     throw new SqlError('dangling literal', cursor.start)
   }
   if (cursor.word === '*' && peekWord(cursor) === ')') {
+    if (name.toLowerCase() !== 'count') throw tooFew('*', 0, 2, cursor.start)
     const star: Expression = { kind: 'star', position: cursor.start, table: null, exclude: [] }
     advance(cursor)
     return [star]
   }
   if (startsQuery(cursor)) return [{ kind: 'subquery', position: cursor.start, query: parseQuery(cursor) }]
-  return parseList(cursor, (inner) => parseExpression(inner, 0, 'argument'))
+  return parseArgumentList(cursor, open)
 }
 
 interface CallHead {
@@ -97,7 +99,10 @@ export function parseSpecialCall(cursor: Cursor): Expression | null {
   const { word } = cursor
   if (word === 'date' || word === 'timestamp' || word === 'timestamptz' || word === 'interval')
     return parseTypedString(cursor)
-  if (peekWord(cursor) !== '(') return null
+  if (peekWord(cursor) !== '(') {
+    if (word === 'cast') throw keywordError(word, cursor.start)
+    return null
+  }
   switch (word) {
     case 'cast':
       return parseCast(cursor)

@@ -1,22 +1,36 @@
 // One column of CREATE TABLE or ALTER TABLE: name, type, options of symbols, and the constraints other databases' clients write.
 
 import { SqlError } from '../../base/errors.js'
-import type { ColumnDefinition, IndexOption, SymbolOptions, TypeName } from './ast.js'
-import { advance, type Cursor, shownTokenError, tokenText } from './cursor.js'
-import { demand, parseNameOrString, parseWholeNumber, take } from './expect.js'
+import type { ColumnDefinition, IndexOption, Name, SymbolOptions, TypeName } from './ast.js'
+import { advance, type Cursor, shownTokenError } from './cursor.js'
+import { atEnd, demand, parseNameOrString, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
-import { parseTypeName } from './type-name.js'
+import { parseColumnType } from './type-name.js'
 
-/** `isCast`: the form `a as int` of CREATE TABLE AS. */
-export function parseColumn(cursor: Cursor, isCast = false): ColumnDefinition {
+/** The statement that defines a column: existing clients know other words from each. */
+export type ColumnContext = 'create' | 'alter'
+
+export function parseColumn(cursor: Cursor, context: ColumnContext): ColumnDefinition {
   if (cursor.word === ')' || cursor.word === ',') throw shownTokenError(cursor, 'missing column definition')
-  const { position, name, quoted } = parseNameOrString(
-    cursor,
-    cursor.kind === 'end' ? "')' or ',' expected" : 'column name expected',
-  )
-  if (quoted) demandColumnName(name, position)
-  if (isCast) demand(cursor, 'as')
-  return { position, name, quoted, ...parseColumnTail(cursor) }
+  const column = parseColumnName(cursor, cursor.kind === 'end' ? "')' or ',' expected" : 'column name expected')
+  if (context === 'create' && cursor.kind === 'end') throw new SqlError("')' or ',' expected", cursor.start)
+  if (context === 'create' && (cursor.word === ')' || cursor.word === ','))
+    throw shownTokenError(cursor, 'missing column definition')
+  return { ...column, ...parseColumnTail(cursor, context) }
+}
+
+/** `a as int`, of CREATE TABLE AS. */
+export function parseCastColumn(cursor: Cursor): ColumnDefinition {
+  const column = parseColumnName(cursor, 'literal expected')
+  demand(cursor, 'as')
+  if (cursor.word === ')') throw new SqlError('literal expected', cursor.start)
+  return { ...column, ...parseColumnTail(cursor, 'create') }
+}
+
+function parseColumnName(cursor: Cursor, missing: string): Name {
+  const column = parseNameOrString(cursor, missing)
+  if (column.quoted) demandColumnName(column.name, column.position)
+  return column
 }
 
 export function demandColumnName(name: string, position: number): void {
@@ -28,9 +42,9 @@ export function demandColumnName(name: string, position: number): void {
 type ColumnTail = Omit<ColumnDefinition, 'position' | 'name' | 'quoted'>
 
 /** The type and everything behind it. */
-export function parseColumnTail(cursor: Cursor): ColumnTail {
-  const type = parseTypeName(cursor)
-  const symbol = isSymbol(type) ? parseSymbolOptions(cursor) : { capacity: null, cache: null }
+export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnTail {
+  const type = parseColumnType(cursor, context)
+  const symbol = isSymbol(type) ? parseSymbolOptions(cursor, context) : { capacity: null, cache: null }
   const tail = {
     type,
     symbol,
@@ -41,9 +55,9 @@ export function parseColumnTail(cursor: Cursor): ColumnTail {
   }
   for (;;) {
     const { start } = cursor
-    if (cursor.word === 'index') {
+    if (cursor.word === 'index' && isSymbol(type)) {
       advance(cursor)
-      tail.index = parseIndex(cursor, start)
+      tail.index = parseIndex(cursor, start, context)
     } else if (take(cursor, 'not')) {
       demand(cursor, 'null')
       tail.notNull = true
@@ -60,21 +74,24 @@ function isSymbol(type: TypeName): boolean {
 }
 
 /** `capacity 256 nocache` */
-function parseSymbolOptions(cursor: Cursor): SymbolOptions {
-  const capacity = take(cursor, 'capacity') ? parseCapacity(cursor) : null
+function parseSymbolOptions(cursor: Cursor, context: ColumnContext): SymbolOptions {
+  const capacity = take(cursor, 'capacity') ? parseCapacity(cursor, context) : null
   const cache = cursor.word === 'cache' || cursor.word === 'nocache' ? cursor.word === 'cache' : null
   if (cache !== null) advance(cursor)
-  if (cache !== null && symbolOptions.has(cursor.word)) throw new SqlError("'index' expected", cursor.start)
+  if (context === 'create' && cursor.kind === 'word' && !symbolTails.has(cursor.word))
+    throw new SqlError("'index' expected", cursor.start)
   return { capacity, cache }
 }
 
-const symbolOptions: ReadonlySet<string> = new Set(['capacity', 'cache', 'nocache'])
+/** What may follow a symbol column's own options. */
+const symbolTails: ReadonlySet<string> = new Set(['index', 'not', 'primary', 'default', 'null', 'unique', 'parquet'])
 
 const symbolCapacityMax = 33_554_432
 
-export function parseCapacity(cursor: Cursor): { position: number; value: number } {
+export function parseCapacity(cursor: Cursor, context: ColumnContext): { position: number; value: number } {
   const position = cursor.start
   if (cursor.word === '-') throw new SqlError('min symbol capacity is 2', position)
+  if (cursor.kind !== 'number') throw integerError(cursor, context, 'symbol capacity expected')
   const value = parseWholeNumber(cursor, 'numeric capacity expected')
   if (value < 2) throw new SqlError('min symbol capacity is 2', position)
   if (value > symbolCapacityMax)
@@ -82,12 +99,37 @@ export function parseCapacity(cursor: Cursor): { position: number; value: number
   return { position, value }
 }
 
+function integerError(cursor: Cursor, context: ColumnContext, missing: string): SqlError {
+  if (context === 'alter')
+    return new SqlError(cursor.kind === 'end' ? missing : 'numeric capacity expected', cursor.start)
+  return cursor.kind === 'end' ? new SqlError('integer expected', cursor.start) : shownTokenError(cursor, 'bad integer')
+}
+
 /** Behind INDEX: `capacity 512` or nothing. */
-export function parseIndex(cursor: Cursor, position: number): IndexOption {
-  if (!take(cursor, 'capacity')) return { position, capacity: null }
-  if (cursor.kind !== 'number') throw new SqlError(`bad integer [value=${tokenText(cursor)}]`, cursor.start)
+export function parseIndex(cursor: Cursor, position: number, context: ColumnContext): IndexOption {
+  if (!take(cursor, 'capacity')) {
+    if (context === 'create' && cursor.kind === 'word' && !symbolTails.has(cursor.word))
+      throw new SqlError("'capacity' expected", cursor.start)
+    return { position, capacity: null }
+  }
+  if (cursor.kind !== 'number') throw integerError(cursor, context, 'symbol index capacity expected')
   const { start } = cursor
   const capacity = parseWholeNumber(cursor, 'index capacity expected')
-  if (capacity < 2) throw new SqlError('min index block capacity is 2', start)
+  if (capacity < 2 && context === 'create') throw new SqlError('min index block capacity is 2', start)
   return { position, capacity }
 }
+
+/** The index of ALTER COLUMN .. ADD INDEX. */
+export function parseAddedIndex(cursor: Cursor, position: number): IndexOption {
+  if (!take(cursor, 'capacity')) {
+    if (!atEnd(cursor)) throw new SqlError("'capacity' expected", cursor.start)
+    return { position, capacity: null }
+  }
+  const { start } = cursor
+  if (cursor.kind === 'end') throw new SqlError('capacity value expected', start)
+  const capacity = parseWholeNumber(cursor, addedCapacity)
+  if (capacity === 0) throw new SqlError(addedCapacity, start)
+  return { position, capacity }
+}
+
+const addedCapacity = 'positive integer literal expected as index capacity'

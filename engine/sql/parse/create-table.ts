@@ -14,19 +14,22 @@ import type {
   Statement,
   TableName,
 } from './ast.js'
-import { parseColumn, parseIndex } from './column.js'
+import { parseCastColumn, parseColumn, parseIndex } from './column.js'
 import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
 import {
   atEnd,
   demand,
   demandDistinct,
+  lastTokenStart,
   parseList,
   parseName,
   parseNameOrString,
   parseNamesInParentheses,
   parseString,
   parseTableName,
+  shownToken,
   take,
+  unexpectedToken,
 } from './expect.js'
 import { parseQuery, parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
@@ -42,8 +45,9 @@ export function parseCreate(cursor: Cursor): Statement {
   if (orReplace) demand(cursor, 'replace')
   if (cursor.word === 'view') return parseCreateView(cursor, position, orReplace)
   if (cursor.word === 'materialized') return refuseMaterialized(cursor)
-  take(cursor, 'atomic')
+  const atomic = take(cursor, 'atomic')
   const { batch } = parseBatch(cursor)
+  if (atomic && cursor.word !== 'table') throw new SqlError("'table' expected", cursor.start)
   if (!orReplace) {
     for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
     if (take(cursor, 'table')) return parseCreateTable(cursor, position, batch)
@@ -78,7 +82,7 @@ export function takeIfNotExists(cursor: Cursor): boolean {
   if (cursor.word !== 'if' || peekWord(cursor) !== 'not') return false
   advance(cursor)
   advance(cursor)
-  demand(cursor, 'exists', "'if not exists' expected")
+  demand(cursor, 'exists')
   return true
 }
 
@@ -90,7 +94,10 @@ function parseCreateTable(cursor: Cursor, position: number, batch: Expression | 
     demand(cursor, 'exists')
   }
   if (take(cursor, '(')) throw missingSource(cursor)
-  const table = parseTableName(cursor, atEnd(cursor) ? "table name or 'if' expected" : 'table name expected')
+  const table = parseTableName(
+    cursor,
+    atEnd(cursor) && !ifNotExists ? "table name or 'if' expected" : 'table name expected',
+  )
   demandFileName(table)
   const source = parseSource(cursor, batch)
   const indexes = parseTrailing(cursor, source)
@@ -121,17 +128,21 @@ function parseSource(cursor: Cursor, batch: Expression | null): CreateTable['sou
   if (peekWord(cursor) === 'like') return parseLike(cursor)
   advance(cursor)
   if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column definition')
+  if (cursor.kind === 'end') throw new SqlError('like expected', cursor.start)
   const entries = parseList(cursor, parseEntry)
   const columns = entries.filter((entry) => entry !== null)
   demandDistinct(columns)
-  demand(cursor, ')', "',' or ')' expected")
+  if (!take(cursor, ')')) {
+    const message = "',' or ')' expected"
+    throw atEnd(cursor) ? new SqlError(message, cursor.start) : shownTokenError(cursor, message)
+  }
   return { kind: 'columns', columns, hasKeys: columns.length < entries.length }
 }
 
 function parseEntry(cursor: Cursor): ColumnDefinition | null {
   if (skipKey(cursor)) return null
   refuseReserved(cursor)
-  return parseColumn(cursor)
+  return parseColumn(cursor, 'create')
 }
 
 /** `[constraint name] primary key (a, b)`, `unique (a)`. */
@@ -148,7 +159,7 @@ function skipKey(cursor: Cursor): boolean {
 }
 
 function missingSource(cursor: Cursor): SqlError {
-  return atEnd(cursor)
+  return cursor.kind === 'end'
     ? new SqlError("'(' or 'as' expected", cursor.start)
     : new SqlError(`unexpected token [${cursor.text.slice(cursor.start, cursor.end)}]`, cursor.start)
 }
@@ -157,12 +168,13 @@ function parseLike(cursor: Cursor): CreateLike {
   advance(cursor)
   advance(cursor)
   const table = parseTableName(cursor)
-  demand(cursor, ')', ') expected')
+  if (!take(cursor, ')')) throw atEnd(cursor) ? new SqlError(') expected', cursor.start) : unexpectedToken(cursor)
   return { kind: 'like', table }
 }
 
 function parseAs(cursor: Cursor, batch: Expression | null): CreateAs {
   advance(cursor)
+  if (atEnd(cursor)) throw new SqlError("'(' expected", cursor.start)
   const query = cursor.word === '(' ? parseQueryInParentheses(cursor) : parseQuery(cursor)
   return { kind: 'as', query, casts: [], batch }
 }
@@ -179,7 +191,7 @@ function parseTrailing(cursor: Cursor, source: CreateColumns | CreateLike | Crea
     advance(cursor)
     if (take(cursor, 'index')) indexes.push(parseTableIndex(cursor, indexes, source))
     else if (at(cursor, 'cast') && source.kind === 'as') pushCast(cursor, source)
-    else throw new SqlError("'index' or 'cast' expected", cursor.start)
+    else throw atEnd(cursor) ? new SqlError("'index' or 'cast' expected", cursor.start) : unexpectedToken(cursor)
   }
   return indexes
 }
@@ -191,7 +203,7 @@ function parseTableIndex(cursor: Cursor, before: readonly Indexed[], source: Cre
   const indexed = source.kind === 'columns' ? source.columns.filter(({ index }) => index !== null) : []
   if (before.some((other) => isColumn(other.column)) || indexed.some(isColumn))
     throw new SqlError('duplicate index clause', column.position)
-  const index = parseIndex(cursor, column.position)
+  const index = parseIndex(cursor, column.position, 'create')
   demand(cursor, ')')
   return { column, index }
 }
@@ -199,11 +211,12 @@ function parseTableIndex(cursor: Cursor, before: readonly Indexed[], source: Cre
 function pushCast(cursor: Cursor, source: CreateAs): void {
   advance(cursor)
   demand(cursor, '(')
-  const cast = parseColumn(cursor, true)
+  const cast = parseCastColumn(cursor)
   demand(cursor, ')')
   const casts = source.casts as CreateAs['casts'][number][]
+  if (casts.some(({ name }) => name.toLowerCase() === cast.name.toLowerCase()))
+    throw new SqlError('duplicate cast', cast.position)
   casts.push(cast)
-  demandDistinct(casts)
 }
 
 function parseTimestamp(cursor: Cursor): Name | null {
@@ -253,7 +266,8 @@ function parseWalType(cursor: Cursor): CreateTable['wal'] {
   const position = cursor.start
   if (take(cursor, 'wal')) return { position, enabled: true }
   if (!take(cursor, 'bypass')) return null
-  demand(cursor, 'wal', 'WAL expected')
+  const found = cursor.kind === 'end' ? '' : shownToken(cursor)
+  demand(cursor, 'wal', ` invalid syntax, should be BYPASS WAL but was BYPASS ${found}`)
   return { position, enabled: false }
 }
 
@@ -263,16 +277,21 @@ function parseOptions(cursor: Cursor): CreateTable['options'] {
   do {
     advance(cursor)
     if (options.length > 0 && at(cursor, 'in')) break
-    options.push(parseTableOption(cursor))
+    options.push(parseTableOption(cursor, undefined, true))
   } while (at(cursor, ','))
   return options
 }
 
-export function parseDedup(cursor: Cursor): Name[] {
+export function parseDedup(cursor: Cursor, missing = 'column list expected'): Name[] {
   advance(cursor)
   for (const word of ['upsert', 'keys'])
     if (!take(cursor, word))
-      throw new SqlError(`expected '${word}'`, cursor.kind === 'end' ? wordBefore(cursor) : cursor.start)
+      throw new SqlError(`expected '${word}'`, cursor.kind === 'end' ? lastTokenStart(cursor) : cursor.start)
+  if (!at(cursor, '(')) throw new SqlError(missing, atEnd(cursor) ? cursor.start : cursor.end)
+  if (peekWord(cursor) === ')') {
+    advance(cursor)
+    throw new SqlError('deduplicate key list must include dedicated timestamp column', cursor.start)
+  }
   const keys = parseNamesInParentheses(cursor)
   const twice = keys.find(
     ({ name }, index) => keys.findIndex((key) => key.name.toLowerCase() === name.toLowerCase()) < index,
@@ -281,17 +300,12 @@ export function parseDedup(cursor: Cursor): Name[] {
   return keys
 }
 
-/** Where the word in front of the cursor begins. */
-function wordBefore({ text, previousEnd }: Cursor): number {
-  return previousEnd - (/\w*$/.exec(text.slice(0, previousEnd))?.[0].length ?? 0)
-}
-
 function parseVolume(cursor: Cursor): NonNullable<CreateTable['volume']> {
   advance(cursor)
   demand(cursor, 'volume')
   return cursor.kind === 'string'
-    ? parseString(cursor, 'volume alias expected')
-    : parseNameOrString(cursor, 'volume alias expected')
+    ? parseString(cursor, 'path for volume expected')
+    : parseNameOrString(cursor, 'path for volume expected')
 }
 
 /** The query is read first: a column without a name is the mistake to report then. */
@@ -300,7 +314,8 @@ function refuseMaterialized(cursor: Cursor): never {
   advance(cursor)
   demand(cursor, 'view')
   takeIfNotExists(cursor)
-  parseTableName(cursor, 'view name expected')
+  parseTableName(cursor, atEnd(cursor) ? "view name or 'if' expected" : 'view name expected')
+  if (atEnd(cursor)) throw new SqlError("'as' or 'with' or 'refresh' expected", cursor.start)
   if (take(cursor, 'as')) {
     const { body } = parseViewQuery(cursor).query
     for (const { expression, alias } of body.kind === 'select' ? body.items : []) {
@@ -318,13 +333,14 @@ function refuseMaterialized(cursor: Cursor): never {
 function parseCreateView(cursor: Cursor, position: number, orReplace: boolean): CreateView {
   advance(cursor)
   const ifNotExists = takeIfNotExists(cursor)
-  const view = parseTableName(cursor, 'view name expected')
+  const view = parseTableName(cursor, atEnd(cursor) ? "view name or 'if' expected" : 'view name expected')
   demand(cursor, 'as')
   return { kind: 'create view', position, orReplace, ifNotExists, view, ...parseViewQuery(cursor) }
 }
 
 /** The query of a view, in parentheses or bare, and its text without them. */
 export function parseViewQuery(cursor: Cursor): Pick<CreateView, 'query' | 'queryText'> {
+  if (atEnd(cursor)) throw new SqlError("'(' or 'with' or 'select' expected", cursor.start)
   const query = cursor.word === '(' ? parseQueryInParentheses(cursor) : parseQuery(cursor)
   return { query, queryText: cursor.text.slice(query.position, query.end) }
 }

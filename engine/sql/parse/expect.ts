@@ -25,6 +25,11 @@ export function demand(cursor: Cursor, word: string, message = `'${word}' expect
   if (!take(cursor, word)) throw new SqlError(message, position)
 }
 
+/** Where the token in front of the cursor begins, a word or a symbol of one character. */
+export function lastTokenStart({ text, previousEnd }: Cursor): number {
+  return previousEnd - (/(?:\w+|.)$/s.exec(text.slice(0, previousEnd))?.[0].length ?? 0)
+}
+
 export function unexpectedToken(cursor: Cursor): SqlError {
   if (cursor.kind === 'end') return new SqlError('unexpected end of statement', cursor.start)
   return new SqlError(`unexpected token [${shownToken(cursor)}]`, cursor.start)

@@ -181,7 +181,7 @@ function escapedLike(
 
 /** The right operand; a missing one is reported at the operator. */
 function parseRight(cursor: Cursor, operator: string, power: number, position: number): Expression {
-  if (endsExpression(cursor) || startsBinary(cursor)) throw tooFew(operator, 1, 2, position)
+  if (endsExpression(cursor) || startsBinary(cursor)) throw tooFew(operator.replace('not ', ''), 1, 2, position)
   return parseExpression(cursor, power)
 }
 
@@ -259,19 +259,23 @@ function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position
   const open = cursor.start
   advance(cursor)
   demandInside(cursor, open)
-  const set = parseSet(cursor, position)
+  const set = parseSet(cursor, position, open)
   if (!at(cursor, ')')) throw closingError(cursor, open)
   advance(cursor)
   return { kind: 'in', position, negated, operand, set, bare: false }
 }
 
-function parseSet(cursor: Cursor, position: number): InExpression['set'] {
+function parseSet(cursor: Cursor, position: number, open: number): InExpression['set'] {
   if (cursor.word === ')') throw new SqlError("too few arguments for 'in'", position)
-  return startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, parseArgument)
+  return startsQuery(cursor) ? parseQuery(cursor) : parseArgumentList(cursor, open)
 }
 
-function parseArgument(cursor: Cursor): Expression {
-  return parseExpression(cursor, 0, 'argument')
+/** Arguments of the parenthesis at `open`. */
+export function parseArgumentList(cursor: Cursor, open: number): Expression[] {
+  return parseList(cursor, (inner) => {
+    demandInside(inner, open)
+    return parseExpression(inner, 0, 'argument')
+  })
 }
 
 /** For callbacks that pass further arguments. */
@@ -282,7 +286,15 @@ export function parseExpression0(cursor: Cursor): Expression {
 /** What is wrong when a closing parenthesis is missing: the text ended, or something does not belong here. */
 export function closingError(cursor: Cursor, open: number): SqlError {
   if (cursor.kind === 'end' || cursor.word === ';') return new SqlError('unbalanced (', open)
-  return cursor.word === ']' ? unexpectedToken(cursor) : new SqlError('dangling literal', cursor.start)
+  if (cursor.word === ']') return unexpectedToken(cursor)
+  return new SqlError(isConstantToken(cursor) ? 'dangling expression' : 'dangling literal', cursor.start)
+}
+
+const constantWords: ReadonlySet<string> = new Set(['null', 'true', 'false'])
+
+/** A constant of one token. */
+export function isConstantToken({ kind, word }: Cursor): boolean {
+  return kind === 'string' || kind === 'number' || constantWords.has(word)
 }
 
 /** Something must stand behind the parenthesis at `open`. */

@@ -6,9 +6,9 @@ import type { Cursor } from './cursor.js'
 
 export interface Mention {
   /**
-   * 'column': of DROP and RENAME; 'altered column': of ALTER COLUMN; 'partitions' and 'dedup': what only some tables have.
+   * 'type': of a new column; 'view': of ALTER VIEW; 'column': of DROP and RENAME; 'altered column': of ALTER COLUMN; 'partitions' and 'dedup': what only some tables have.
    */
-  readonly kind: 'table' | 'column' | 'altered column' | 'partitions' | 'dedup'
+  readonly kind: 'type' | 'view' | 'table' | 'column' | 'altered column' | 'partitions' | 'dedup'
   readonly name: string
   readonly position: number
 }

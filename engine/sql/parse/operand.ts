@@ -3,12 +3,13 @@
 import { SqlError } from '../../base/errors.js'
 import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
-import { advance, type Cursor, countTerm, descend, peekWord, quotedValue, tokenText } from './cursor.js'
+import { advance, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, parseList, parseNameOrString, take, tooFew, unexpectedToken } from './expect.js'
 import {
   closingError,
   demandInside,
   endsExpression,
+  isConstantToken,
   isInfix,
   link,
   parseExpression,
@@ -17,6 +18,7 @@ import {
 import { geohashLiteral, numberLiteral } from './literal.js'
 import { notPower, signPower } from './powers.js'
 import { continueQuery, continuesQuery, parseQuery, startsQuery } from './query.js'
+import { isReserved, keywordError } from './reserved.js'
 import { parseCastType } from './type-name.js'
 
 /** Words that end an expression wherever one is expected; quoted they are names. */
@@ -108,7 +110,8 @@ function parseWord(cursor: Cursor, missing: string): Expression {
     const call = parseSpecialCall(cursor)
     if (call !== null) return call
   }
-  if (reserved.has(word)) throw missingOperand(cursor, missing)
+  if (reserved.has(word) && !(missing === 'missing expression' && caseWords.has(word)))
+    throw missingOperand(cursor, missing)
   if (isInfix(word)) throw tooFewArguments(cursor)
   return parsePath(cursor)
 }
@@ -116,17 +119,24 @@ function parseWord(cursor: Cursor, missing: string): Expression {
 /** The cursor is on an operator between two operands, and nothing stands before it. */
 export function tooFewArguments(cursor: Cursor): SqlError {
   const { word, start } = cursor
+  if (word === 'is') return new SqlError('IS [NOT] not allowed here', start)
   advance(cursor)
   const found = endsExpression(cursor) || reserved.has(cursor.word) || isInfix(cursor.word) ? 0 : 1
   return tooFew(word, found, 2, start)
 }
 
+/** Outside of CASE they are names. */
+const caseWords: ReadonlySet<string> = new Set(['when', 'then', 'else'])
+
 /** Inside parentheses a reserved word and another word is a forgotten parenthesis: `sum( from t`. */
 function missingOperand(cursor: Cursor, missing: string): SqlError {
-  const { start } = cursor
-  if (missing !== 'argument') return new SqlError(missing, start)
-  advance(cursor)
-  return new SqlError('dangling literal', cursor.start)
+  const { start, word } = cursor
+  if (missing === 'argument') {
+    advance(cursor)
+    return new SqlError('dangling literal', cursor.start)
+  }
+  const isItem = missing === 'missing expression' || missing === 'missing arguments'
+  return isReserved(word) && !isItem ? keywordError(word, start) : new SqlError(missing, start)
 }
 
 function parseSymbol(cursor: Cursor, missing: string): Expression {
@@ -137,7 +147,7 @@ function parseSymbol(cursor: Cursor, missing: string): Expression {
     case '~':
       return parseUnary(cursor, word, signPower)
     case '(':
-      return parseParentheses(cursor)
+      return parseParentheses(cursor, missing)
   }
   if (word === '.') throw new SqlError('qualifier expected', cursor.end)
   if (isInfix(word)) throw tooFewArguments(cursor)
@@ -155,10 +165,11 @@ function parseUnary(cursor: Cursor, operator: UnaryOperator, power: number): Exp
 }
 
 /** A sub-query, a row value, or an expression in parentheses (which leave no trace). */
-function parseParentheses(cursor: Cursor): Expression {
+function parseParentheses(cursor: Cursor, missing: string): Expression {
   const position = cursor.start
   advance(cursor)
   demandInside(cursor, position)
+  if (cursor.word === ')' && missing !== 'argument') throw new SqlError(missing, cursor.start)
   if (startsQuery(cursor)) {
     const query = parseQuery(cursor)
     closeParenthesis(cursor, position)
@@ -242,6 +253,7 @@ function parseParameter(cursor: Cursor): Expression {
     cursor.parameters++
     return { kind: 'parameter', position, index: cursor.parameters, name: null }
   }
+  if (!/^\d/.test(name)) throw SqlError.columnMissing(`$${name}`, position)
   if (!/^[1-9]\d{0,4}$/.test(name)) throw new SqlError(`invalid bind variable index [value=${name}]`, position)
   return { kind: 'parameter', position, index: Number(name), name: null }
 }
@@ -262,8 +274,10 @@ function parseCase(cursor: Cursor): Expression {
     if (atEnd(cursor)) throw unbalanced()
     return parseExpression(cursor, 0, 'missing arguments')
   }
-  if (cursor.word === 'end' || cursor.word === 'else') throw new SqlError("'when' expected", cursor.start)
+  if (cursor.word === 'end' || cursor.word === 'else' || cursor.word === 'then')
+    throw new SqlError("'when' expected", cursor.start)
   const operand = cursor.word === 'when' ? null : parsePiece()
+  if (operand !== null && isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
   const branches: CaseExpression['branches'][number][] = []
   while (take(cursor, 'when')) {
     countTerm(cursor, 2)
@@ -273,18 +287,21 @@ function parseCase(cursor: Cursor): Expression {
     branches.push({ when, result: parsePiece() })
   }
   if (branches.length === 0) throw cursor.kind === 'end' ? unbalanced() : new SqlError("'when' expected", cursor.start)
+  if (cursor.word === 'then') throw new SqlError("'when' expected", cursor.start)
   const otherwise = take(cursor, 'else') ? parsePiece() : null
+  if (cursor.word === 'else') throw new SqlError("'then' expected", cursor.start)
   if (!take(cursor, 'end')) throw unbalanced()
   return { kind: 'case', position, operand, branches, otherwise }
 }
 
 function parseExists(cursor: Cursor): Expression {
   const position = cursor.start
-  if (peekWord(cursor) !== '(') return parsePath(cursor)
+  if (peekWord(cursor) !== '(') throw keywordError('exists', position)
   advance(cursor)
   const open = cursor.start
   advance(cursor)
   demandInside(cursor, open)
+  if (cursor.word === ')') throw new SqlError('unknown function name: exists()', position)
   const query = parseQuery(cursor)
   closeParenthesis(cursor, open)
   return { kind: 'exists', position, query }
@@ -293,6 +310,13 @@ function parseExists(cursor: Cursor): Expression {
 /** `array[1, 2]`, `array(select ..)`; else a column named array. */
 function parseArrayWord(cursor: Cursor): Expression {
   const next = peekWord(cursor)
+  if (next === '') {
+    const { start, previousEnd } = cursor
+    advance(cursor)
+    if (cursor.kind === 'end') throw new SqlError("ARRAY not followed by '['", start)
+    moveTo(cursor, start)
+    cursor.previousEnd = previousEnd
+  }
   if (next !== '[') return parsePath(cursor)
   advance(cursor)
   return parseArray(cursor)
@@ -304,7 +328,11 @@ function parseArray(cursor: Cursor): Expression {
   advance(cursor)
   const unbalanced = () => new SqlError('unbalanced [', position)
   if (atEnd(cursor)) throw unbalanced()
-  const elements = cursor.word === ']' ? [] : parseList(cursor, parseElement)
+  const parseNext = (inner: Cursor): Expression => {
+    if (atEnd(inner)) throw unbalanced()
+    return parseElement(inner)
+  }
+  const elements = cursor.word === ']' ? [] : parseList(cursor, parseNext)
   if (cursor.word !== ']') throw cursor.kind === 'end' ? unbalanced() : unexpectedToken(cursor)
   advance(cursor)
   return { kind: 'array', position, elements }
@@ -330,10 +358,12 @@ export function parseCast(cursor: Cursor): Expression {
   if (cursor.word === 'as') throw tooFew('cast', 1, 2, position)
   const operand = parseExpression(cursor)
   if (cursor.kind === 'end') throw new SqlError('unbalanced (', open)
+  if (cursor.word === ',') throw new SqlError("',' is not expected here", cursor.start)
   if (!take(cursor, 'as'))
-    throw new SqlError(cursor.word === ')' || cursor.word === ',' ? "'as' missing" : 'dangling literal', cursor.start)
+    throw cursor.word === ')' ? new SqlError("'as' missing", cursor.start) : closingError(cursor, open)
   if (cursor.word === ')') throw tooFew('cast', 1, 2, position)
-  const type = parseCastType(cursor, 'type expected')
+  if (cursor.kind === 'string' || cursor.kind === 'number') throw new SqlError('unsupported cast', cursor.start)
+  const type = parseCastType(cursor, 'type expected', 'unsupported cast')
   if (cursor.word === ',') throw new SqlError("',' is not expected here", cursor.start)
   closeParenthesis(cursor, open)
   return { kind: 'cast', position, operand, type }

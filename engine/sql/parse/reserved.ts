@@ -14,6 +14,10 @@ export function keywordError(word: string, position: number): SqlError {
   return new SqlError(`${rule}, such as "${word}"`, position)
 }
 
+export function isReserved(word: string): boolean {
+  return reservedWords.has(word)
+}
+
 export function refuseReserved({ word, start, kind }: Cursor): void {
   if (kind === 'word' && reservedWords.has(word)) throw keywordError(word, start)
 }

@@ -70,10 +70,8 @@ export function parseBatch(cursor: Cursor): { batch: Expression | null; o3MaxLag
 function parseBatchSize(cursor: Cursor): Expression {
   if (take(cursor, '-')) throw new SqlError('batch size must be positive integer', cursor.start)
   if (cursor.kind === 'number' || cursor.kind === 'parameter') return parseExpression(cursor)
-  throw new SqlError(
-    `found [tok='${shownToken(cursor)}', len=${tokenText(cursor).length}] bad long integer`,
-    cursor.start,
-  )
+  if (cursor.kind === 'end') throw new SqlError('long integer expected', cursor.start)
+  throw shownTokenError(cursor, 'bad long integer')
 }
 
 function parseLag(cursor: Cursor): Interval {

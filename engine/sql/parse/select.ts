@@ -17,7 +17,7 @@ import {
   tooFew,
   unexpectedToken,
 } from './expect.js'
-import { isInfix, parseExpression, parseExpression0 } from './expression.js'
+import { isConstantToken, isInfix, parseExpression, parseExpression0 } from './expression.js'
 import { tooFewArguments } from './operand.js'
 import { keywordError } from './reserved.js'
 import { parseJoins, parseQuerySource, parseTableSource } from './source.js'
@@ -43,13 +43,15 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'pivot',
 ])
 
+const constants: ReadonlySet<string> = new Set(['null', 'true', 'false'])
+
 export function parseSelect(cursor: Cursor): Select {
   const position = cursor.start
   advance(cursor)
   const distinct = take(cursor, 'distinct')
   if (!distinct) take(cursor, 'all')
   const distinctOn = distinct && cursor.word === 'on' ? parseDistinctOn(cursor) : []
-  const items = parseItems(cursor)
+  const items = parseItems(cursor, distinct)
   const from = take(cursor, 'from') ? parseTableSource(cursor) : null
   return parseClauses(cursor, { position, implicit: false, distinct, distinctOn, items, from })
 }
@@ -62,8 +64,10 @@ function parseDistinctOn(cursor: Cursor): Expression[] {
   return expressions
 }
 
-function parseItems(cursor: Cursor): SelectItem[] {
-  if (cursor.kind === 'end' || cursor.word === ')') throw new SqlError('[distinct] column expected', cursor.start)
+function parseItems(cursor: Cursor, distinct: boolean): SelectItem[] {
+  if (cursor.kind === 'end')
+    throw new SqlError(distinct ? 'column expected' : '[distinct] column expected', cursor.start)
+  if (distinct && cursor.word === 'distinct') throw keywordError('distinct', cursor.start)
   if (cursor.word === 'from') throw new SqlError('column expression expected', cursor.start)
   const items = [parseItem(cursor)]
   while (take(cursor, ',')) {
@@ -79,20 +83,44 @@ function parseItem(cursor: Cursor): SelectItem {
   const position = cursor.start
   if (cursor.word === '*') {
     const expression = parseStar(cursor)
-    if (cursor.kind === 'word' && !aliasReserved.has(cursor.word) && !isInfix(cursor.word))
-      throw new SqlError('wildcard cannot have alias', cursor.start)
+    refuseStarAlias(cursor)
     return { position, expression, alias: null }
   }
   if (cursor.kind === 'end') throw new SqlError('column expected', position)
   if (cursor.word === 'end') throw keywordError('end', position)
   const expression = parseExpression(cursor, 0, 'missing expression')
-  if (expression.kind === 'star')
-    return { position, expression: { ...expression, exclude: parseExclude(cursor) }, alias: null }
+  if (expression.kind === 'star') {
+    const exclude = parseExclude(cursor)
+    refuseStarAlias(cursor)
+    return { position, expression: { ...expression, exclude }, alias: null }
+  }
+  if (cursor.word === '(') throw new SqlError('not a function call', cursor.start)
   const alias = parseItemAlias(cursor)
   if (startsOperand(cursor) && !(cursor.kind === 'word' && aliasReserved.has(cursor.word)))
     throw itemError(cursor, alias)
   return { position, expression, alias }
 }
+
+/** Nothing but a clause or the next item follows a star. */
+function refuseStarAlias(cursor: Cursor): void {
+  if (take(cursor, 'as') || cursor.kind === 'string' || isAliasWord(cursor))
+    throw new SqlError('wildcard cannot have alias', cursor.start)
+  demandIdentifier(cursor)
+}
+
+function isAliasWord(cursor: Cursor): boolean {
+  return cursor.kind === 'quoted' || (cursor.kind === 'word' && !aliasReserved.has(cursor.word))
+}
+
+/** What stands behind an item is a name, if it is nothing that ends the item. */
+function demandIdentifier(cursor: Cursor): void {
+  const { kind, word } = cursor
+  const isEnd = kind === 'symbol' && itemEnds.has(word)
+  if (kind === 'number' || kind === 'geohash' || (kind === 'symbol' && !isEnd))
+    throw new SqlError("identifier should start with a letter or '_'", cursor.start)
+}
+
+const itemEnds: ReadonlySet<string> = new Set([',', ')', ';', ']', '.', ':=', ':'])
 
 function parseStar(cursor: Cursor): Expression {
   const position = cursor.start
@@ -108,12 +136,28 @@ function parseExclude(cursor: Cursor): Name[] {
 
 /** `as x`, `x`, `"x"`, `'x'`; null when none. Behind AS every word is a name: tools of PostgreSQL write `as table`. */
 function parseItemAlias(cursor: Cursor): Name | null {
-  if (take(cursor, 'as')) return parseNameOrString(cursor, 'alias expected')
-  if (cursor.kind === 'number') throw new SqlError("identifier should start with a letter or '_'", cursor.start)
+  if (take(cursor, 'as')) return parseWrittenAlias(cursor)
+  demandIdentifier(cursor)
+  if (constants.has(cursor.word)) throw new SqlError('dangling expression', cursor.start)
   if (cursor.kind === 'word' ? aliasReserved.has(cursor.word) : cursor.kind !== 'quoted' && cursor.kind !== 'string')
     return null
   return parseFreeName(cursor, 'alias expected')
 }
+
+/** Every word is a name behind AS, as tools of PostgreSQL write `as table`; FROM is one in front of FROM only. */
+function parseWrittenAlias(cursor: Cursor): Name {
+  if (cursor.kind === 'end') throw new SqlError('alias expected', cursor.start)
+  if (cursor.kind === 'number' || cursor.kind === 'symbol')
+    throw new SqlError("identifier should start with a letter or '_'", cursor.start)
+  const { kind, start, word } = cursor
+  const alias = parseNameOrString(cursor, 'alias expected')
+  if (kind === 'word' && aliasStops.has(word) && startsOperand(cursor) && cursor.word !== 'from')
+    throw keywordError(word, start)
+  if (at(cursor, '.')) throw itemError(cursor, alias)
+  return alias
+}
+
+const aliasStops: ReadonlySet<string> = new Set(['from', 'as'])
 
 function startsOperand(cursor: Cursor): boolean {
   const { kind } = cursor
@@ -158,7 +202,8 @@ function demandTable(cursor: Cursor, missing: string): void {
   if (kind === 'parameter' || kind === 'number') throw SqlError.tableMissing(shownToken(cursor), start)
   if (word === '-' || word === '~') throw tooFew(word, 0, 1, start)
   if (isInfix(word)) throw tooFewArguments(cursor)
-  throw new SqlError(missing, start)
+  if (kind === 'end' || word === ')' || word === ',' || word === '.') throw new SqlError(missing, start)
+  throw SqlError.tableMissing(shownToken(cursor), start)
 }
 
 type SelectHead = Pick<Select, 'position' | 'implicit' | 'distinct' | 'distinctOn' | 'items'> & {
@@ -181,13 +226,10 @@ function parseClauses(cursor: Cursor, head: SelectHead): Select {
   return { kind: 'select', ...head, joins, where, latestOn, sampleBy, groupBy, having, windows, pivot }
 }
 
-const constants: ReadonlySet<string> = new Set(['null', 'true', 'false'])
-
 export function parseWhere(cursor: Cursor): Expression | null {
   if (cursor.word !== 'where') return null
   const where = parseCondition(cursor, 'empty where clause')
-  if (cursor.kind === 'string' || cursor.kind === 'number' || constants.has(cursor.word))
-    throw new SqlError('dangling expression', cursor.start)
+  if (isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
   return where
 }
 
@@ -196,7 +238,7 @@ export function parseCondition(cursor: Cursor, missing = 'Expression expected'):
   const { start } = cursor
   advance(cursor)
   if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';') throw new SqlError(missing, start)
-  return parseExpression(cursor)
+  return parseExpression(cursor, 0, missing)
 }
 
 export function parseGroupBy(cursor: Cursor): Expression[] {

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { DeclareCursor, FetchCursor, SetOption, Statement, TransactionStatement } from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, parseName, parseWholeNumber, take, unexpectedToken } from './expect.js'
+import { atEnd, demand, parseName, parseTableName, parseWholeNumber, take, unexpectedToken } from './expect.js'
 import { parseQuery } from './query.js'
 import { parseOptionName } from './show.js'
 
@@ -67,8 +67,18 @@ export function parseSession(cursor: Cursor): Statement {
 
 /** Every token up to the end is read over. */
 function parseNoOperation(cursor: Cursor, position: number, command: string): Statement {
+  if (command === 'refresh') refuseRefresh(cursor)
   while (!atEnd(cursor)) advance(cursor)
   return { kind: 'no operation', position, command }
+}
+
+/** Views are never behind: there are none that keep rows. */
+function refuseRefresh(cursor: Cursor): never {
+  demand(cursor, 'materialized')
+  demand(cursor, 'view')
+  take(cursor, 'concurrently')
+  const { name, position } = parseTableName(cursor, 'materialized view name expected')
+  throw new SqlError(`materialized view does not exist [view=${name}]`, position)
 }
 
 function parseNameOrAll(cursor: Cursor, missing: string): string | null {

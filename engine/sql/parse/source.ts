@@ -26,8 +26,9 @@ import {
   startsLocking,
   take,
 } from './expect.js'
-import { isInfix } from './expression.js'
+import { isInfix, parseExpression } from './expression.js'
 import { parseQueryInParentheses } from './query.js'
+import { refuseReserved } from './reserved.js'
 import { parseCondition } from './select.js'
 import { parseFrameBound, parseInterval } from './window.js'
 
@@ -74,14 +75,16 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
   const position = cursor.start
   const lateral = cursor.word === 'lateral' && peekWord(cursor) !== 'as' && take(cursor, 'lateral')
   if (cursor.word === '(') return parseQuerySource(cursor, position, parseQueryInParentheses(cursor), lateral)
-  if (cursor.kind === 'word' && (cursor.word === 'where' || cursor.word === 'select'))
-    throw new SqlError(missing, position)
   if (cursor.kind === 'variable') {
     const name = tokenText(cursor).slice(1)
     advance(cursor)
     return { kind: 'variable source', position, name, ...parseSourceTail(cursor) }
   }
-  const table = parseTableName(cursor, missing)
+  const { kind } = cursor
+  if (kind === 'symbol' && missing === sourceExpected) missing = 'table name expected'
+  const table = kind === 'number' ? numberAsTable(cursor) : parseTableName(cursor, missing)
+  if (isInfix(cursor.word) || cursor.word === 'not') throw expressionError(cursor, position)
+  if (kind === 'number') throw SqlError.tableMissing(table.name, position)
   if (cursor.word !== '(') return { kind: 'table', position, table, ...parseSourceTail(cursor) }
   const call = parseCall(cursor, [table.name], position)
   const ordinality = at(cursor, 'with') && peekWord(cursor) === 'ordinality'
@@ -92,10 +95,26 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
   return { kind: 'table function', position, schema: table.schema, call, ordinality, ...parseSourceTail(cursor) }
 }
 
+function numberAsTable(cursor: Cursor): TableName {
+  const table = { position: cursor.start, schema: null, name: tokenText(cursor), quoted: false }
+  advance(cursor)
+  return table
+}
+
+/** What is wrong with an expression in place of a table, which begins at `start`. */
+function expressionError(cursor: Cursor, start: number): SqlError {
+  moveTo(cursor, start)
+  const expression = parseExpression(cursor)
+  const position = expression.kind === 'column' ? cursor.start : expression.position
+  return new SqlError('function, literal or constant is expected', position)
+}
+
 /** A sub-query whose text is parsed already; its alias and designated timestamp follow. */
 export function parseQuerySource(cursor: Cursor, position: number, query: Query, lateral = false): TableSource {
   return { kind: 'query source', position, query, lateral, ...parseSourceTail(cursor) }
 }
+
+const constants: ReadonlySet<string> = new Set(['null', 'true', 'false'])
 
 interface SourceTail {
   readonly alias: Name | null
@@ -106,6 +125,8 @@ interface SourceTail {
 /** `timestamp(ts)` stands before or behind the alias. */
 function parseSourceTail(cursor: Cursor): SourceTail {
   const before = parseTimestamp(cursor)
+  if (cursor.word === 'set') refuseReserved(cursor)
+  if (constants.has(cursor.word)) throw new SqlError('dangling expression', cursor.start)
   const alias = parseTableAlias(cursor)
   const columnAliases = alias !== null && cursor.word === '(' ? parseColumnAliases(cursor) : []
   return { alias, columnAliases, timestamp: before ?? parseTimestamp(cursor) }

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { PartitionUnit, TableOption, TimeToLive } from './ast.js'
-import { advance, type Cursor, quotedValue, tokenText } from './cursor.js'
+import { advance, at, type Cursor, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, parseName, parseWholeNumber, tooFew } from './expect.js'
 
 const partitionUnits: ReadonlySet<string> = new Set<PartitionUnit>(['none', 'hour', 'day', 'week', 'month', 'year'])
@@ -26,14 +26,28 @@ const ttlExpected = "'HOUR(S)', 'DAY(S)', 'WEEK(S)', 'MONTH(S)' or 'YEAR(S)'"
 export function parseTimeToLive(cursor: Cursor): TimeToLive {
   const position = cursor.start
   const match = /^(\d{1,9})([a-zA-Z]?)$/.exec(tokenText(cursor))
-  if (cursor.kind !== 'number' || match === null) throw new SqlError('missing or invalid TTL value', position)
+  if (cursor.kind !== 'number' || match === null) throw timeToLiveError(cursor)
   const short = match[2] ?? ''
   if (short === '') return parseLongTimeToLive(cursor, position)
   const unit = ttlUnits[short] ?? ttlUnits[short.toLowerCase()]
   if (unit === undefined)
-    throw new SqlError(`invalid time unit, expecting 'H', 'D', 'W', 'M' or 'Y', but was '${short}'`, position)
+    throw new SqlError(
+      `invalid time unit, expecting 'H', 'D', 'W', 'M' or 'Y', but was '${short}'`,
+      position + match[0].length - 1,
+    )
   advance(cursor)
   return { position, count: Number(match[1]), unit }
+}
+
+function timeToLiveError(cursor: Cursor): SqlError {
+  const { start } = cursor
+  if (atEnd(cursor)) return new SqlError('missing argument, should be <number> <unit> or <number_with_unit>', start)
+  const text = tokenText(cursor)
+  const point = text.indexOf('.')
+  if (point > 0) return new SqlError(`invalid unit, expected ${ttlExpected}, but was '.'`, start + point)
+  return /^[a-z]{2,}$/i.test(text)
+    ? new SqlError('invalid argument, should be <number> <unit> or <number_with_unit>', start)
+    : new SqlError(`invalid syntax, should be <number> <unit> but was ${text}`, start)
 }
 
 function parseLongTimeToLive(cursor: Cursor, position: number): TimeToLive {
@@ -48,11 +62,12 @@ function parseLongTimeToLive(cursor: Cursor, position: number): TimeToLive {
 }
 
 /** `maxUncommittedRows = 1000`, `o3MaxLag = 10s`: the value is one token, or nothing. */
-export function parseTableOption(cursor: Cursor, missing = 'parameter name expected'): TableOption {
+export function parseTableOption(cursor: Cursor, missing = 'parameter name expected', inWith = false): TableOption {
   const { position, name } = parseName(cursor, missing)
   const { start } = cursor
+  if (inWith && !at(cursor, '=')) throw new SqlError(' expected parameter after WITH', start)
   demand(cursor, '=')
-  if (position + name.length === start && atEnd(cursor)) throw tooFew('=', 1, 2, start)
+  if (atEnd(cursor) && (inWith || position + name.length === start)) throw tooFew('=', 1, 2, start)
   const value = atEnd(cursor) ? '' : cursor.kind === 'string' ? quotedValue(cursor) : tokenText(cursor)
   const { end } = cursor
   if (value !== '') advance(cursor)

@@ -6,12 +6,14 @@ import { advance, type Cursor, peekWord } from './cursor.js'
 import {
   atEnd,
   demand,
+  lastTokenStart,
   parseAnyTableName,
   parseList,
   parseNameOrString,
   parseString,
   parseTableName,
   take,
+  unexpectedToken,
 } from './expect.js'
 import { parseExpression } from './expression.js'
 import { mention } from './mention.js'
@@ -32,12 +34,13 @@ export function parseDrop(cursor: Cursor): Statement {
   if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
     throw new SqlError(dropExpected, start)
   advance(cursor)
-  if (word === 'table' || word === 'view') demandDropped(cursor, start, word)
   if (word === 'all') {
-    if (!take(cursor, 'tables')) demand(cursor, 'tables', "'tables' expected")
+    if (!take(cursor, 'tables'))
+      throw atEnd(cursor) ? new SqlError("'tables' expected", cursor.start) : unexpectedToken(cursor)
     return { kind: 'drop all tables', position }
   }
-  if (word === 'materialized') demand(cursor, 'view')
+  if (word === 'materialized') demand(cursor, 'view', 'expected VIEW', atEnd(cursor) ? start : cursor.start)
+  demandDropped(cursor, word)
   const ifExists = takeIfExists(cursor)
   if (word !== 'table') {
     const view = parseTableName(cursor, 'view name expected')
@@ -48,12 +51,26 @@ export function parseDrop(cursor: Cursor): Statement {
   return { kind: 'drop table', position, ifExists, tables }
 }
 
+const droppedNames: Readonly<Record<string, string>> = {
+  table: 'table-name',
+  view: 'view-name',
+  materialized: 'mat-view-name',
+}
+
 /** A name, or IF EXISTS and a name. */
-function demandDropped(cursor: Cursor, start: number, word: string): void {
-  if (cursor.kind === 'end') throw new SqlError(`expected [IF EXISTS] ${word}-name`, start)
+function demandDropped(cursor: Cursor, word: string): void {
+  const name = droppedNames[word] ?? ''
+  if (cursor.kind === 'end')
+    throw new SqlError(`expected [IF EXISTS] ${name}`, word === 'view' ? cursor.start : lastTokenStart(cursor))
+  demandExists(cursor, name)
+}
+
+/** Behind IF. */
+function demandExists(cursor: Cursor, name: string): void {
   if (cursor.word !== 'if' || peekWord(cursor) === 'exists') return
+  const { start } = cursor
   advance(cursor)
-  throw new SqlError(`expected EXISTS ${word}-name`, cursor.start)
+  throw new SqlError(`expected EXISTS ${name}`, atEnd(cursor) ? start : cursor.start)
 }
 
 export function parseRename(cursor: Cursor): RenameTable {
@@ -62,7 +79,9 @@ export function parseRename(cursor: Cursor): RenameTable {
   demand(cursor, 'table')
   const table = parseTableName(cursor, 'from table name expected')
   demand(cursor, 'to', atEnd(cursor) ? 'to expected' : "'to' expected")
-  return { kind: 'rename table', position, table, newName: parseTableName(cursor, 'to table name expected') }
+  const newName = parseTableName(cursor, 'to table name expected')
+  if (!atEnd(cursor)) throw new SqlError('debris?', cursor.start)
+  return { kind: 'rename table', position, table, newName }
 }
 
 export function parseTruncate(cursor: Cursor): TruncateTable {
@@ -71,15 +90,19 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
   const { start } = cursor
   const isNamed = take(cursor, 'table')
   if (!isNamed && (atEnd(cursor) || cursor.kind === 'symbol')) demand(cursor, 'table', 'TABLE expected')
+  demandExists(cursor, 'table-name')
   const ifExists = takeIfExists(cursor)
   take(cursor, 'only')
-  const tables = parseList(cursor, (inner) => mention(inner, 'table', parseAnyTableName(inner)))
+  const tables = parseList(cursor, (inner) => {
+    const table = parseAnyTableName(inner)
+    return isNamed ? mention(inner, 'table', table) : table
+  })
   // PostgreSQL's tools leave the word TABLE out, and are known by what they write behind the names.
   if (!takeTruncateMode(cursor) && !isNamed) throw new SqlError('TABLE expected', start)
   const keepSymbolMaps = take(cursor, 'keep')
   if (keepSymbolMaps) {
-    demand(cursor, 'symbol')
-    demand(cursor, 'maps')
+    for (const word of ['symbol', 'maps'])
+      demand(cursor, word, `${word.toUpperCase()} expected`, atEnd(cursor) ? lastTokenStart(cursor) : cursor.start)
   } else if (cursor.kind === 'word') {
     throw new SqlError("',' or 'keep' expected", cursor.end)
   }

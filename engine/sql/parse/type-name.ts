@@ -4,17 +4,45 @@
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax } from '../../base/limits.js'
 import type { TypeName } from './ast.js'
+import type { ColumnContext } from './column.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
-import { demand, parseName, parseWholeNumber, take } from './expect.js'
+import { atEnd, demand, parseName, parseWholeNumber, shownToken, take } from './expect.js'
+import { mention } from './mention.js'
 
 /** What a value is cast to; a GEOHASH without a size is reported at its name. */
-export function parseCastType(cursor: Cursor, message?: string): TypeName {
-  if (cursor.word === 'geohash' && peekWord(cursor) !== '(')
-    throw new SqlError("invalid GEOHASH size, must be number followed by 'C' or 'B' character", cursor.start)
-  return parseTypeName(cursor, message)
+export function parseCastType(cursor: Cursor, message: string, sizeMissing = geohashSize): TypeName {
+  if (cursor.word === 'geohash' && peekWord(cursor) !== '(') throw new SqlError(sizeMissing, cursor.start)
+  return parseTypeName(cursor, message, 'alter')
 }
 
-export function parseTypeName(cursor: Cursor, message = 'column type expected'): TypeName {
+const geohashSize = "invalid GEOHASH size, must be number followed by 'C' or 'B' character"
+
+/** The type of a column; a mistake behind it is told after an unknown type. */
+export function parseColumnType(cursor: Cursor, context: ColumnContext): TypeName {
+  if (cursor.kind === 'string' || cursor.kind === 'number' || cursor.kind === 'symbol')
+    throw new SqlError(`unsupported column type: ${shownToken(cursor)}`, cursor.start)
+  const { start } = cursor
+  if (cursor.word === 'geohash' && context === 'alter') demandPrecision(cursor)
+  const type = parseTypeName(cursor, 'column type expected', context)
+  mention(cursor, 'type', { name: type.name, position: start })
+  return type
+}
+
+/** ALTER TABLE reports a missing size in its own words. */
+function demandPrecision(cursor: Cursor): void {
+  const { start, end } = cursor
+  advance(cursor)
+  const missing = 'missing GEOHASH precision'
+  if (!at(cursor, '(')) throw new SqlError(missing, end)
+  if (peekWord(cursor) === ')') throw new SqlError(missing, cursor.end)
+  moveTo(cursor, start)
+}
+
+export function parseTypeName(
+  cursor: Cursor,
+  message = 'column type expected',
+  context: ColumnContext = 'create',
+): TypeName {
   const position = cursor.start
   let text = parseName(cursor, message).name
   while (cursor.word === '.') {
@@ -22,7 +50,7 @@ export function parseTypeName(cursor: Cursor, message = 'column type expected'):
     text = parseName(cursor, message).name
   }
   let name = text.toLowerCase()
-  if (name === 'geohash') return parseGeohash(cursor, position, text)
+  if (name === 'geohash') return parseGeohash(cursor, position, text, context)
   if (name === 'double') take(cursor, 'precision')
   if ((name === 'character' || name === 'char' || name === 'bit') && take(cursor, 'varying')) name = 'varchar'
   const parameters = cursor.word !== '(' ? [] : name === 'decimal' ? parseDecimal(cursor) : parseParameters(cursor)
@@ -33,19 +61,19 @@ export function parseTypeName(cursor: Cursor, message = 'column type expected'):
     text,
     parameters,
     unit: null,
-    dimensions: parseDimensions(cursor),
+    dimensions: parseDimensions(cursor, position),
   }
 }
 
-/** The bits of `8c` or `40b` are checked here; a wrong number is reported at the parenthesis. */
-function parseGeohash(cursor: Cursor, position: number, text: string): TypeName {
-  const open = cursor.start
+/** The bits of `8c` or `40b` are checked here; a wrong number is reported at the parenthesis, or behind it. */
+function parseGeohash(cursor: Cursor, position: number, text: string, context: ColumnContext): TypeName {
+  const open = context === 'alter' ? cursor.end : cursor.start
   demand(cursor, '(')
+  if (cursor.kind === 'end' || at(cursor, ')')) throw new SqlError('literal expected', cursor.start)
   const match = /^(\d{1,9})([cb])$/i.exec(tokenText(cursor))
   if (match === null) {
     const units = "invalid GEOHASH size units, must be 'c', 'C' for chars, or 'b', 'B' for bits"
-    const number = "invalid GEOHASH size, must be number followed by 'C' or 'B' character"
-    throw new SqlError(/^\d+[a-z]$/i.test(tokenText(cursor)) ? units : number, open)
+    throw new SqlError(/^\d+[a-z]$/i.test(tokenText(cursor)) ? units : geohashSize, open)
   }
   const size = Number(match[1])
   const unit = match[2]?.toLowerCase() === 'c' ? 'c' : 'b'
@@ -55,7 +83,7 @@ function parseGeohash(cursor: Cursor, position: number, text: string): TypeName 
   }
   advance(cursor)
   demand(cursor, ')')
-  return { position, name: 'geohash', text, parameters: [size], unit, dimensions: parseDimensions(cursor) }
+  return { position, name: 'geohash', text, parameters: [size], unit, dimensions: parseDimensions(cursor, position) }
 }
 
 /** `(18)`, `(18, 3)`: what is out of range is reported at the parenthesis. */
@@ -65,7 +93,9 @@ function parseDecimal(cursor: Cursor): number[] {
     throw new SqlError(`Invalid decimal type. ${says}`, position)
   }
   const digits = (what: string): number => {
+    const before = cursor.start
     advance(cursor)
+    if (atEnd(cursor) || at(cursor, ')')) fail(`The ${what} is missing`, cursor.kind === 'end' ? before : cursor.start)
     if (cursor.kind !== 'number' || !/^\d{1,9}$/.test(tokenText(cursor)))
       fail(`The ${what} ('${tokenText(cursor)}') must be a number`, cursor.start)
     return parseWholeNumber(cursor, 'number expected')
@@ -112,12 +142,21 @@ function takeZone(cursor: Cursor): boolean {
   return zoned
 }
 
-function parseDimensions(cursor: Cursor): number {
+/** `start` is where the type begins. */
+function parseDimensions(cursor: Cursor, start: number): number {
   let dimensions = 0
   while (cursor.word === '[') {
+    const written = cursor.text.slice(start, cursor.end).toLowerCase()
+    const bracket = cursor.start
     advance(cursor)
-    if (cursor.kind === 'number') advance(cursor)
-    demand(cursor, ']')
+    if (cursor.kind === 'number') throw new SqlError('arrays do not have a fixed size, remove the number', cursor.start)
+    if (!take(cursor, ']')) {
+      const array = `${written.toUpperCase()}]`
+      throw new SqlError(
+        `syntax error at column type definition, expected array type: '${array}...', but found: '${written}'`,
+        bracket,
+      )
+    }
     dimensions++
     if (dimensions > arrayDimensionsMax)
       throw new SqlError(`too many array dimensions [max=${arrayDimensionsMax}]`, cursor.start)

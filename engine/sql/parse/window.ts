@@ -31,7 +31,7 @@ export function parseWindowSpecification(cursor: Cursor): WindowSpecification {
   demand(cursor, '(')
   const base = parseBaseWindow(cursor)
   const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor) : []
-  const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
+  const orderBy = cursor.word === 'order' ? parseOrderBy(cursor, true) : []
   const frame = frameModes.has(cursor.word) ? parseFrame(cursor) : null
   demand(cursor, ')', "'order', 'rows', 'range', 'groups' or ')' expected")
   return { position, base, partitionBy, orderBy, frame }
@@ -54,15 +54,16 @@ function parsePartitionBy(cursor: Cursor): Expression[] {
 }
 
 /** The cursor is on `order`. */
-export function parseOrderBy(cursor: Cursor): OrderItem[] {
+export function parseOrderBy(cursor: Cursor, inWindow = false): OrderItem[] {
   advance(cursor)
-  demand(cursor, 'by')
-  return parseList(cursor, parseOrderItem)
+  demand(cursor, 'by', inWindow ? "'by' expected after 'order'" : undefined)
+  return parseList(cursor, (inner) => parseOrderItem(inner, inWindow))
 }
 
-function parseOrderItem(cursor: Cursor): OrderItem {
+function parseOrderItem(cursor: Cursor, inWindow: boolean): OrderItem {
   const position = cursor.start
-  const expression = parseExpression(cursor, 0, 'literal expected')
+  const missing = cursor.kind === 'end' ? 'literal expected' : 'literal or expression expected'
+  const expression = parseExpression(cursor, 0, inWindow ? 'Expression expected' : missing)
   const descending = take(cursor, 'desc')
   if (!descending) take(cursor, 'asc')
   const nulls = takeTwo(cursor, 'nulls', 'first') ? 'first' : takeTwo(cursor, 'nulls', 'last') ? 'last' : null

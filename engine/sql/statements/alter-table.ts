@@ -10,12 +10,13 @@ import {
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema.js'
-import { sameType, typeText } from '../../types/column-types.js'
+import { type DataType, sameType, typeText } from '../../types/column-types.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition } from '../bind/expression.js'
 import { typeOfName } from '../bind/types.js'
+import { isNumber, isText } from '../functions/convert.js'
 import { compileExpression } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
 import { demandDedup, demandPartitions, missingAlteredColumn } from './alter-checks.js'
@@ -219,7 +220,7 @@ function renameColumns(
 }
 
 function changeType(
-  { column, definition }: Extract<ast.AlterAction, { kind: 'change type' }>,
+  { column, definition, position: last }: Extract<ast.AlterAction, { kind: 'change type' }>,
   version: TableVersion,
   context: BindContext,
 ): SchemaChange[] {
@@ -231,9 +232,30 @@ function changeType(
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
   if (sameType(found.type, type))
-    throw new SqlError(`column '${column.name}' type is already '${type.name}'`, definition.type.position)
+    throw new SqlError(`column '${column.name}' type is already '${typeText(type)}'`, last)
+  if (!isChangeable(found.type, type)) {
+    const types = `[existing=${typeText(found.type)}, new=${typeText(type)}]`
+    throw new SqlError(`incompatible column type change ${types}`, last)
+  }
   const program = castProgram(version, found.name, type, context)
   return [{ kind: 'changeType', tableId: schema.id, columnId: found.id, type, program }]
+}
+
+/** Numbers and moments: any of them has a value for most values of another. */
+const numbers: ReadonlySet<string> = new Set(
+  'BOOLEAN BYTE SHORT INT LONG FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NS'.split(' '),
+)
+/** What no other type is made of. */
+const opaque: ReadonlySet<string> = new Set(['BINARY', 'ARRAY'])
+
+/** Whether values of one type mean something as another: a column that would be all NULL is a mistake. */
+function isChangeable(from: DataType, to: DataType): boolean {
+  if (opaque.has(from.name) || opaque.has(to.name)) return false
+  if (from.name === to.name) return from.name !== 'GEOHASH' || from.a > to.a
+  if (from.name === 'CHAR' || to.name === 'CHAR') return isText(from) && isText(to)
+  if (isText(from) || isText(to)) return true
+  if (from.name === 'DECIMAL' || to.name === 'DECIMAL') return isNumber(from) && isNumber(to)
+  return numbers.has(from.name) && numbers.has(to.name)
 }
 
 export function renameTable(

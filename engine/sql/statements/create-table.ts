@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { nameBytesMax, tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
 import { type ColumnSchema, liveColumns, type PartitionUnit, type TableSchema } from '../../storage/schema.js'
-import type { ColumnType, DataType } from '../../types/column-types.js'
+import { type ColumnType, type DataType, typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindQuery } from '../bind/query.js'
 import { typeOfName } from '../bind/types.js'
@@ -22,11 +22,11 @@ type NewSchema = Omit<TableSchema, 'id' | 'version'>
 
 export function planCreateTable(statement: ast.CreateTable, context: BindContext): PlannedStatement {
   const { table, ifNotExists, source } = statement
-  checkTableName(table.name, table.position)
+  checkTableName(table.name, table.position, 'Could not create table, ')
   if (statement.volume !== null)
     throw new SqlError(`volume alias is not allowed [alias=${statement.volume.name}]`, statement.volume.position)
   if (context.catalog.view(table.name) !== undefined)
-    throw new SqlError(`view already exists [view=${table.name}]`, table.position)
+    throw new SqlError('view or materialized view with the requested name already exists', table.position)
   const schema =
     source.kind === 'as'
       ? null
@@ -46,17 +46,19 @@ function hasControls(name: string): boolean {
   return [...name].some((character) => character < ' ' || character === '\u007f')
 }
 
-export function checkTableName(name: string, position: number): void {
-  if (/^\.+$/.test(name) || name.includes('..') || name.startsWith('.') || name.endsWith('.'))
-    throw new SqlError("'.' is not allowed", position)
+export function checkTableName(name: string, position: number, doing = ''): void {
+  if (name === '.') throw new SqlError("'.' is an invalid table name", position)
+  if (name.includes('..')) throw new SqlError("'.' is not allowed", position)
   if (
     name === '' ||
+    name.startsWith('.') ||
+    name.endsWith('.') ||
     badTableCharacters.test(name) ||
     hasControls(name) ||
     Buffer.byteLength(name) > nameBytesMax ||
     name.trim() !== name
   ) {
-    throw new SqlError(`invalid table name [table=${name}]`, position)
+    throw new SqlError(`${doing}invalid table name [table=${name}]`, position)
   }
 }
 
@@ -79,11 +81,8 @@ export function columnOf(definition: ast.ColumnDefinition): Omit<ColumnSchema, '
   const type = typeOfName(definition.type)
   if (type === undefined)
     throw new SqlError(`unsupported column type: ${definition.type.name}`, definition.type.position)
-  if (type.name === 'INTERVAL') throw new SqlError('unsupported column type: interval', definition.type.position)
-  if (type.name !== 'SYMBOL') {
-    if (index !== null) throw new SqlError(`indexes are supported only for SYMBOL columns: ${name}`, index.position)
-    return { name, type }
-  }
+  if (type.name === 'INTERVAL') throw new SqlError('non-persisted type: interval', definition.type.position)
+  if (type.name !== 'SYMBOL') return { name, type }
   if (symbol.capacity !== null && symbol.capacity.value < 2)
     throw new SqlError('min symbol capacity is 2', symbol.capacity.position)
   return {
@@ -127,7 +126,10 @@ function withIndexes(columns: readonly ColumnSchema[], { indexes }: ast.CreateTa
     const found = columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
     if (found === undefined) throw SqlError.columnMissing(column.name, column.position)
     if (found.type.name !== 'SYMBOL')
-      throw new SqlError(`indexes are supported only for SYMBOL columns: ${column.name}`, column.position)
+      throw new SqlError(
+        `indexes are supported only for SYMBOL columns [columnName=${column.name}, columnType=${typeText(found.type)}]`,
+        column.position,
+      )
   }
   return columns.map((column) => {
     const entry = indexes.find((candidate) => candidate.column.name.toLowerCase() === column.name.toLowerCase())
@@ -140,7 +142,7 @@ function withIndexes(columns: readonly ColumnSchema[], { indexes }: ast.CreateTa
 
 function schemaOf(statement: ast.CreateTable, columns: readonly ColumnSchema[], context: BindContext): NewSchema {
   const { timestamp, partitionBy, wal, ttl } = statement
-  const timestampId = timestamp === null ? -1 : timestampColumn(columns, timestamp)
+  const timestampId = timestamp === null ? -1 : timestampColumn(columns, timestamp, statement.source.kind === 'as')
   const unit = (partitionBy?.unit ?? 'none').toUpperCase() as PartitionUnit
   if (timestampId < 0 && unit !== 'NONE') {
     throw new SqlError('partitioning is possible only on tables with designated timestamps', partitionBy?.position ?? 0)
@@ -148,7 +150,7 @@ function schemaOf(statement: ast.CreateTable, columns: readonly ColumnSchema[], 
   if (wal?.enabled === true && unit === 'NONE')
     throw new SqlError('WAL Write Mode can only be used on partitioned tables', wal.position)
   if (ttl !== null && ttl.count > 0 && unit === 'NONE')
-    throw new SqlError('TTL can be set only on partitioned tables', ttl.position)
+    throw new SqlError('cannot set TTL on a non-partitioned table', ttl.position)
   const base: NewSchema = {
     name: statement.table.name,
     columns,
@@ -164,11 +166,16 @@ function schemaOf(statement: ast.CreateTable, columns: readonly ColumnSchema[], 
   return { ...base, ...applyOptions(statement.options) }
 }
 
-function timestampColumn(columns: readonly ColumnSchema[], { name, position }: ast.Name): number {
+function timestampColumn(columns: readonly ColumnSchema[], { name, position }: ast.Name, ofQuery: boolean): number {
   const column = columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
-  if (column === undefined) throw SqlError.columnMissing(name, position)
-  if (!isTime(column.type))
-    throw new SqlError(`TIMESTAMP column expected [actual=${column.type.name}, columnName=${name}]`, position)
+  if (column === undefined) {
+    const message = ofQuery ? "designated timestamp column doesn't exist" : 'invalid designated timestamp column'
+    throw new SqlError(`${message} [name=${name}]`, position)
+  }
+  if (!isTime(column.type)) {
+    const columnName = ofQuery ? '' : `, columnName=${name}`
+    throw new SqlError(`TIMESTAMP column expected [actual=${typeText(column.type)}${columnName}]`, position)
+  }
   return column.id
 }
 
@@ -203,7 +210,10 @@ export function dedupKeysOf(
     )
     if (column === undefined) throw new SqlError(`deduplicate key column not found [column=${name}]`, position)
     if (column.type.name === 'ARRAY')
-      throw new SqlError(`dedup key columns cannot include ARRAY [column=${name}, type=${column.type.name}]`, position)
+      throw new SqlError(
+        `dedup key columns cannot include ARRAY [column=${name}, type=${typeText(column.type)}]`,
+        position,
+      )
     return column.id
   })
   if (timestampId < 0 || !ids.includes(timestampId)) {
@@ -296,7 +306,7 @@ function checkCast(
   untyped: string | undefined,
 ): void {
   const column = columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
-  if (column === undefined) throw SqlError.columnMissing(name, position)
+  if (column === undefined) throw new SqlError(`CAST column doesn't exist [column=${name}]`, position)
   const to = typeOfName(written)
   if (to === undefined || to.name === column.type.name || column.name === untyped) return
   const group = castGroups.find((types) => types.includes(to.name))

@@ -2,10 +2,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn, type TableSchema } from '../../storage/schema.js'
+import { isTypeName } from '../bind/types.js'
 import type { Catalog } from '../catalog.js'
 import { type Mention, UnreadableError } from '../parse/mention.js'
 import { demandDedup, demandPartitions, missingAlteredColumn } from './alter-checks.js'
 import { tableOf } from './show.js'
+import { existing } from './views.js'
 
 /** The error to throw in place of `error`, which the parser threw. */
 export function earlierMistake(error: unknown, catalog: Catalog): unknown {
@@ -14,7 +16,9 @@ export function earlierMistake(error: unknown, catalog: Catalog): unknown {
     let table: Mention | undefined
     for (const named of error.mentions) {
       if (named.kind === 'table') table = named
-      if (table !== undefined) demandMentioned(named, table, catalog)
+      if (named.kind === 'type') demandType(named)
+      else if (named.kind === 'view') existing(named, { catalog }, 'view name expected')
+      else if (table !== undefined) demandMentioned(named, table, catalog)
     }
     return error
   } catch (earlier) {
@@ -22,11 +26,17 @@ export function earlierMistake(error: unknown, catalog: Catalog): unknown {
   }
 }
 
+function demandType({ name, position }: Mention): void {
+  if (!isTypeName(name)) throw new SqlError(`unsupported column type: ${name}`, position)
+}
+
 function demandMentioned(named: Mention, table: Mention, catalog: Catalog): void {
   const version = tableOf({ ...table, schema: null, quoted: true }, { catalog })
   const { schema } = version
   switch (named.kind) {
     case 'table':
+    case 'type':
+    case 'view':
       return
     case 'column':
       if (isMissing(named, schema)) throw SqlError.columnMissing(named.name, named.position)

@@ -201,6 +201,9 @@ function planDrop({ tables, ifExists }: ast.DropTable, context: BindContext): Pl
   const second = tables[1]
   if (second !== undefined) throw new SqlError('unexpected token [,]', context.sql.lastIndexOf(',', second.position))
   const known = tables.filter((table) => !ifExists || context.catalog.table(table.name) !== undefined)
+  for (const { name, position } of tables)
+    if (context.catalog.view(name) !== undefined)
+      throw new SqlError('table name expected, got view or materialized view name', position)
   return dropped(known.map((table) => tableOf(table, context).schema.id))
 }
 

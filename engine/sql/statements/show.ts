@@ -43,7 +43,7 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
     case 'create view':
       return createView(show.table, context)
     case 'create materialized view':
-      throw new SqlError(`materialized view does not exist [view=${show.table.name}]`, show.table.position)
+      throw materializedMissing(show.table, 'table', context)
     case 'option':
       return option(show.option, context)
   }
@@ -52,7 +52,7 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
 export function tableOf(table: TableName, { catalog }: Pick<BindContext, 'catalog'>): TableVersion {
   const version = table.schema === null ? catalog.table(table.name) : undefined
   if (version === undefined && table.schema === null && catalog.view(table.name) !== undefined)
-    throw new SqlError(`table name expected, got view name: ${table.name}`, table.position)
+    throw new SqlError(`cannot modify view [view=${table.name}]`, table.position)
   if (version === undefined) throw SqlError.tableMissing(table.name, table.position)
   return version
 }
@@ -65,8 +65,17 @@ function shownTable(table: TableName, context: BindContext): TableVersion {
 
 function createView(table: TableName, { catalog }: BindContext): SystemRelation {
   const view = catalog.view(table.name)
+  if (view === undefined && catalog.table(table.name) !== undefined)
+    throw new SqlError('view name expected, got table name', table.position)
   if (view === undefined) throw new SqlError(`view does not exist [view=${table.name}]`, table.position)
   return single('ddl', 'VARCHAR', `CREATE VIEW '${view.name}' AS ( \n${view.sql}\n);`)
+}
+
+/** There are none: what has the name is something else. */
+export function materializedMissing({ name, position }: TableName, others: string, { catalog }: BindContext): SqlError {
+  return catalog.table(name) === undefined && catalog.view(name) === undefined
+    ? new SqlError(`materialized view does not exist [view=${name}]`, position)
+    : new SqlError(`materialized view name expected, got ${others} name`, position)
 }
 
 function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string | number): SystemRelation {

@@ -10,16 +10,18 @@ import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import { checkTableName } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
+import { materializedMissing } from './show.js'
 import { viewSchema } from './view-table.js'
 
 export function planCreateView(statement: ast.CreateView, context: BindContext): PlannedStatement {
   const { view, orReplace, ifNotExists, query, queryText } = statement
   const { catalog } = context
   checkTableName(view.name, view.position)
-  if (catalog.table(view.name) !== undefined) throw SqlError.tableExists(view.position)
+  if (catalog.table(view.name) !== undefined)
+    throw new SqlError('table or materialized view with the requested name already exists', view.position)
   const known = catalog.view(view.name)
   if (known !== undefined && ifNotExists) return changed([], 'CREATE VIEW')
-  if (known !== undefined && !orReplace) throw new SqlError(`view already exists [view=${view.name}]`, view.position)
+  if (known !== undefined && !orReplace) throw new SqlError('view already exists', view.position)
   bindQuery(query, context)
   checkSelf(view.name, queryText, context)
   const drop: SchemaChange[] = known === undefined ? [] : [{ kind: 'dropTable', tableId: known.id }]
@@ -27,7 +29,7 @@ export function planCreateView(statement: ast.CreateView, context: BindContext):
 }
 
 export function planAlterView({ view, query, queryText }: ast.AlterView, context: BindContext): PlannedStatement {
-  const known = existing(view, context)
+  const known = existing(view, context, 'view name expected')
   bindQuery(query, context)
   checkSelf(view.name, queryText, context)
   const changes: SchemaChange[] = [{ kind: 'dropTable', tableId: known }, creation(view.name, queryText, context)]
@@ -38,20 +40,35 @@ export function planDropView(statement: ast.DropView, context: BindContext): Pla
   const { view, materialized, ifExists } = statement
   if (materialized) {
     if (ifExists) return changed([], 'DROP VIEW')
-    throw new SqlError(`materialized view does not exist [view=${view.name}]`, view.position)
+    throw materializedMissing(view, 'table or view', context)
   }
-  if (ifExists && context.catalog.view(view.name) === undefined) return changed([], 'DROP VIEW')
-  return changed([{ kind: 'dropTable', tableId: existing(view, context) }], 'DROP VIEW')
+  const { catalog } = context
+  const isNowhere = catalog.view(view.name) === undefined && catalog.table(view.name) === undefined
+  if (ifExists && isNowhere) return changed([], 'DROP VIEW')
+  return changed(
+    [
+      {
+        kind: 'dropTable',
+        tableId: existing(view, context, 'view name expected, got table or materialized view name'),
+      },
+    ],
+    'DROP VIEW',
+  )
 }
 
 function changed(changes: readonly SchemaChange[], tag: string): PlannedStatement {
   return { kind: 'change', changes, tag }
 }
 
-function existing({ name, position }: ast.TableName, { catalog }: BindContext): number {
+/** `isTable`: the message when a table has the name. */
+export function existing(
+  { name, position }: { readonly name: string; readonly position: number },
+  { catalog }: Pick<BindContext, 'catalog'>,
+  isTable: string,
+): number {
   const view = catalog.view(name)
   if (view !== undefined) return view.id
-  if (catalog.table(name) !== undefined) throw new SqlError(`view name expected, got table name: ${name}`, position)
+  if (catalog.table(name) !== undefined) throw new SqlError(isTable, position)
   throw new SqlError(`view does not exist [view=${name}]`, position)
 }
 
