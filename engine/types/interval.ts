@@ -18,12 +18,13 @@ const rangesMax = 20_000
 /** `nowMicros` is what the variables of tick expressions (tick.ts) count from. */
 export function parseIntervals(text: string, unit: TimestampUnit, nowMicros: bigint): IntervalResult {
   const [start = '', duration, period, count, ...more] = text.split(';').map((part) => part.trim())
-  if (more.length > 0) return { error: `Invalid interval format: ${text}` }
+  if (more.length > 0) return { error: `Invalid interval format (too many semicolons): ${text}` }
+  if (period !== undefined && count === undefined) return { error: `Invalid interval format: ${text}` }
   const spans = tickSpans(start, { unit, nowMicros })
   if (typeof spans === 'string') return { error: spans }
   const ranges: Range[] = []
   for (const span of spans) {
-    const result = repeated(span, duration, period, count, unit)
+    const result = repeated(span, duration, period, count ?? '', unit)
     if ('error' in result) return result
     for (const range of result.ranges) ranges.push(range)
     if (ranges.length > rangesMax) return { error: `too many intervals [max=${rangesMax}]` }
@@ -35,7 +36,7 @@ function repeated(
   span: Range,
   duration: string | undefined,
   period: string | undefined,
-  count: string | undefined,
+  count: string,
   unit: TimestampUnit,
 ): IntervalResult {
   // A duration counts from the start: `2024-01-01;1h` is the first hour of the day.
@@ -45,8 +46,7 @@ function repeated(
   const end = lengths.parts.reduce((ticks, part) => addUnits(ticks, part.unit, part.count, unit), span.lo)
   const base = { lo: span.lo, hi: end - 1n }
   if (period === undefined) return { ranges: [base] }
-  if (count === undefined) return { error: 'Count not specified' }
-  const step = parseDuration(period)
+  const step = parsePeriod(period)
   if ('error' in step) return step
   const times = /^-?\d+$/.test(count) ? Number(count) : Number.NaN
   if (!Number.isInteger(times)) return { error: 'Count not a number' }
@@ -81,13 +81,23 @@ function parseDurations(text: string): { readonly parts: readonly Duration[] } |
 
 function parseDuration(text: string): Duration | { readonly error: string } {
   const match = /^(-?\d+)(.*)$/.exec(text)
-  if (match === null) return { error: `Invalid duration: ${text}` }
+  if (match === null)
+    return { error: /^[a-z]/i.test(text) ? `Expected number before unit '${text[0]}'` : `Invalid duration: ${text}` }
   const [, digits, letters] = match
   const unit = letters === 'u' ? 'U' : letters
+  if (letters === '') return { error: 'Missing unit at end of duration' }
   if (!isTimeUnit(unit)) return { error: `Invalid duration unit: ${letters ?? ''}` }
   const count = Number(digits)
   if (Math.abs(count) > 2_147_483_647) return { error: `Invalid duration: ${text}` }
   return { count, unit }
+}
+
+function parsePeriod(text: string): Duration | { readonly error: string } {
+  const digits = /^-?\d+/.exec(text)?.[0]
+  if (digits === undefined) return { error: 'Period not a number' }
+  const unit = text.slice(digits.length)
+  if (unit !== 'u' && !isTimeUnit(unit)) return { error: `Unknown period: ${unit} at ${digits.length}` }
+  return parseDuration(text)
 }
 
 /** Sorted, disjoint, without empty ranges; neighbours are joined. */

@@ -40,12 +40,12 @@ export function tickSpans(text: string, context: TickContext): readonly Range[] 
   const allowed = days === null ? null : daysOfWeek(days)
   if (typeof allowed === 'string') return allowed
   const options = expand(head.trim())
-  if (options === null) return `Invalid date: ${text}`
+  if (options === null) return bracketProblem(head) ?? `Invalid date: ${text}`
   if (options.length > alternativesMax) return 'too many intervals'
   const spans: Range[] = []
   for (const option of options) {
     const found = spansOf(option, zone, allowed, context)
-    if (typeof found === 'string') return found
+    if (typeof found === 'string') return bracketProblem(head) ?? found
     for (const span of found) spans.push(span)
   }
   return spans
@@ -110,16 +110,28 @@ function expand(text: string): string[] | null {
   for (const part of splitOutside(text.slice(open + 1, close))) {
     const expanded = expandPart(part.trim())
     if (expanded === null) return null
-    for (const option of expanded) options.push(option)
+    for (const option of expanded) options.push(/^\d$/.test(option) && text[open - 1] === '-' ? `0${option}` : option)
   }
   if (options.length * tails.length > alternativesMax) return null
   const head = text.slice(0, open)
   return options.flatMap((option) => tails.map((tail) => head + withTime(option, tail)))
 }
 
+/** What is wrong within brackets; null when it is something else. */
+function bracketProblem(text: string): string | null {
+  const open = text.indexOf('[')
+  if (open < 0) return null
+  if (closingBracket(text, open) < 0) return "Unclosed '[' in interval"
+  if (/\[\s*\]/.test(text)) return 'Empty bracket expansion'
+  const range = /(\d+)\.\.(\d+)/.exec(text)
+  if (range !== null && Number(range[1]) > Number(range[2])) return `Range must be ascending: ${range[0]}`
+  return /-\[\s*\D/.test(text) ? 'Expected number in bracket expansion' : null
+}
+
 /** `15..20` is each number. */
 function expandPart(part: string): string[] | null {
   const range = /^(\d+)\.\.(\d+)$/.exec(part)
+  if (range !== null && Number(range[1]) > Number(range[2])) return null
   return range === null ? expand(part) : numbersBetween(range[1] ?? '', range[2] ?? '')
 }
 
@@ -170,7 +182,7 @@ function spansOf(
   const zoneName = at < 0 ? outerZone : option.slice(at + 1).trim()
   const text = (at < 0 ? option : option.slice(0, at)).trim()
   const zone = zoneName === null ? null : timeZone(zoneName)
-  if (zoneName !== null && zone === null) return `Invalid timezone: ${zoneName}`
+  if (zoneName !== null && zone === null) return `invalid timezone: ${zoneName}`
   const local = text.startsWith('$') ? variableSpans(text, zone, unit, nowMicros) : plainSpan(text, unit)
   if (local === null) return `Invalid date: ${text}`
   const kept = days === null ? local : local.flatMap((span) => onDays(span, days, unit))

@@ -16,6 +16,7 @@ import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from 
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
 import { castTo, constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
+import { hasCall } from './walk-expression.js'
 import { bindWindowCall } from './window.js'
 import { isMovingAverage } from './window-moving.js'
 
@@ -146,8 +147,17 @@ function marked(
 function bindAggregate(call: ast.Call, scope: ExpressionScope): Expression {
   if (scope.aggregates === null) throw new SqlError('Aggregate function cannot be passed as an argument', call.position)
   const aggregate = aggregateCall(call, { ...scope, aggregates: null, windows: null })
+  if (aggregate.args.some((argument) => hasCall(argument, aggregateMark))) throw aggregateWithin(call)
   const index = placeOf(aggregate, scope.aggregates)
   return marked(aggregateMark, { index, type: aggregate.type, position: call.position })
+}
+
+/** The alias of an aggregate stands for no column of the rows. */
+function aggregateWithin({ args, position }: ast.Call): SqlError {
+  const [first] = args
+  return first?.kind === 'column' && args.length === 1
+    ? SqlError.columnMissing(first.path.join('.'), first.position)
+    : new SqlError('Aggregate function cannot be passed as an argument', position)
 }
 
 /** Where the aggregates of a list are, by their keys: a list may have thousands. */

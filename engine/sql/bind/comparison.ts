@@ -66,6 +66,8 @@ function alignSides(
   } else if ((isTime(right.type) || right.type.name === 'DATE') && isText(left.type)) {
     return [timeLiteral(left, right.type, operator), right]
   }
+  const written = writtenSymbol(operator, left, right)
+  if (written !== null) return written
   const lenient = orderedSymbol(operator, left.type, right.type)
   if (lenient !== null) return [castTo(left, lenient), castTo(right, lenient)]
   const type = comparisonType(left, right)
@@ -74,10 +76,38 @@ function alignSides(
 }
 
 function noComparison(operator: string, left: Expression, right: Expression, position: number): SqlError {
+  if (operator === 'in') return noMember(left, right, position)
+  if (operator === '<>') operator = '!='
   return new SqlError(
     `there is no matching operator \`${operator}\` with the argument types: ${typeName(left.type)} ${operator} ${typeName(right.type)}`,
     position,
   )
+}
+
+/** Existing clients know the whole numbers by one name. */
+function memberName({ name }: DataType): string {
+  return name === 'BYTE' || name === 'SHORT' || name === 'INT' ? 'LONG' : name
+}
+
+function noMember(operand: Expression, member: Expression, position: number): SqlError {
+  if (operand.type.name === 'SYMBOL')
+    return new SqlError(isConstant(member) ? 'STRING constant expected' : 'constant expected', position)
+  return new SqlError(`cannot compare ${memberName(operand.type)} with type ${typeName(member.type)}`, position)
+}
+
+/** `symbol = 5` is `symbol = '5'`. */
+function writtenSymbol(
+  operator: string,
+  left: Expression,
+  right: Expression,
+): readonly [Expression, Expression] | null {
+  if (operator !== '=' && operator !== '<>') return null
+  if (left.type.name === 'SYMBOL' && isWholeConstant(right)) return [left, castTo(right, dataType('STRING'))]
+  return right.type.name === 'SYMBOL' && isWholeConstant(left) ? [castTo(left, dataType('STRING')), right] : null
+}
+
+function isWholeConstant({ kind, type }: Expression): boolean {
+  return kind === 'constant' && (type.name === 'INT' || type.name === 'LONG')
 }
 
 /** NULL in the type of the other side; the NULL of CHAR is the empty one. */
@@ -91,6 +121,7 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
   if (b.name === 'FLOAT' && a.name === 'DOUBLE' && isConstant(left)) return b
   const common = commonType(a, b)
   if (common !== null) return common
+  if ((isMoment(a) && isFraction(b)) || (isMoment(b) && isFraction(a))) return dataType('DOUBLE')
   if (isText(a) && isConstant(left)) return literalTarget(b)
   if (isText(b) && isConstant(right)) return literalTarget(a)
   if (isText(a) && a.name !== 'SYMBOL' && isNumber(b)) return dataType('DOUBLE')
@@ -100,9 +131,17 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
   return null
 }
 
-/** `symbol > 5` compares the symbols that are numbers; `symbol = 5` is taken for a mistake. */
+function isMoment(type: DataType): boolean {
+  return isTime(type) || type.name === 'DATE'
+}
+
+function isFraction({ name }: DataType): boolean {
+  return name === 'DOUBLE' || name === 'FLOAT'
+}
+
+/** `symbol > 5` compares the symbols that are numbers; `symbol = price` is taken for a mistake. */
 function orderedSymbol(operator: string, left: DataType, right: DataType): DataType | null {
-  if (operator === '=' || operator === '<>') return null
+  if (operator === '=' || operator === '<>' || operator === 'in') return null
   const mixed = (left.name === 'SYMBOL' && isNumber(right)) || (right.name === 'SYMBOL' && isNumber(left))
   return mixed ? dataType('DOUBLE') : null
 }
@@ -128,10 +167,14 @@ function timeLiteral(text: Expression, type: DataType, operator: string): Expres
     return { ...castTo(text, type), name: 'convert' } as Expression
   const value = type.name === 'DATE' ? parseDate(text.value) : parseTimestamp(text.value, type.name as TimestampUnit)
   if (value !== null) return constantOf(value, type, text.position)
-  throw new SqlError(
-    operator === '=' || operator === '<>' ? 'invalid timestamp' : `Invalid date [str='${text.value}']`,
-    text.position,
-  )
+  throw new SqlError(timeProblem(text.value, type, operator), text.position)
+}
+
+function timeProblem(text: string, { name }: DataType, operator: string): string {
+  if (operator === 'between') return 'Invalid date'
+  if (name === 'DATE') return `Invalid date [str=${text}]`
+  if (operator === '=') return 'invalid timestamp'
+  return operator === '<>' ? `Invalid date: ${text}` : `Invalid date [str='${text}']`
 }
 
 // IN ----------------------------------------------------------------------------------------------------------------
@@ -152,6 +195,8 @@ function bindInQuery(
   scope: ExpressionScope,
 ): Expression {
   const list = bindSubquery(query, 'list', scope.context)
+  if (operand.type.name === 'SYMBOL' && !isText(list.type) && !isUntypedNull(list))
+    throw new SqlError(`supported column types are VARCHAR, SYMBOL and STRING, found: ${typeName(list.type)}`, position)
   const aligned = comparableAsIs(operand.type, list.type) ? operand : convertTo(operand, list.type)
   return { kind: 'call', name: 'in_list', args: [aligned, list], type: dataType('BOOLEAN'), position }
 }
@@ -205,12 +250,20 @@ function memberOf(operand: Expression, member: Expression): Expression {
   }
   if (isConstant(member) && isText(member.type) && typeof member.value === 'string') {
     const value = convertValue(member.value, member.type, operand.type)
-    if (value === undefined)
-      throw new SqlError(`invalid ${typeName(operand.type)} value [${member.value}]`, member.position)
+    if (value === undefined) throw memberError(operand, member, member.value)
     return constantOf(value, operand.type, member.position)
   }
+  if (isText(operand.type) && !isText(member.type) && isConstant(member) && isNumber(member.type))
+    throw noMember(operand, member, member.position)
   const [, aligned] = alignSides('in', operand, member, member.position)
   return aligned
+}
+
+function memberError(operand: Expression, member: Expression, text: string): SqlError {
+  if (operand.type.name === 'DATE') return new SqlError(`Invalid date: ${text}`, member.position)
+  return member.type.name === 'CHAR'
+    ? noMember(operand, member, member.position)
+    : new SqlError(`invalid ${memberName(operand.type)} value [${text}]`, member.position)
 }
 
 // BETWEEN, ANY, ALL -------------------------------------------------------------------------------------------------
@@ -234,6 +287,7 @@ function boundType(type: DataType, bound: Expression): DataType {
   if (isUntypedNull(bound) || comparableAsIs(type, bound.type)) return type
   if (isText(bound.type) && isConstant(bound) && !isText(type)) return type
   const common = commonType(type, bound.type)
+  if (common === null && isTime(type)) throw new SqlError('Invalid date', bound.position)
   if (common === null) throw noMatch('between', [{ ...bound, type }, bound], bound.position)
   return common
 }

@@ -317,6 +317,8 @@ function bindCase({ operand, branches, otherwise, position }: ast.CaseExpression
     if (subject !== null) return bindComparison('=', subject, condition, when.position, scope.context)
     if (isUntypedNull(condition) && when.kind === 'null')
       throw new SqlError('BOOLEAN expected, found NULL', when.position)
+    if (condition.type.name !== 'BOOLEAN' && !isUntypedNull(condition))
+      throw new SqlError(`BOOLEAN expected, found ${typeName(condition.type)}`, condition.position)
     return booleanOperand(condition)
   })
   const values = branches.map(({ result }) => bindExpression(result, scope))

@@ -20,7 +20,7 @@ type Sample = Extract<Plan, { kind: 'sample' }>
 
 export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: SelectList, scope: ExpressionScope): void {
   if (select.groupBy.length > 0)
-    throw new SqlError('SAMPLE BY and GROUP BY exclude each other', select.groupBy[0]?.position ?? 0)
+    throw new SqlError('SELECT query must not contain both GROUP BY and SAMPLE BY', select.groupBy[0]?.position ?? 0)
   const { input } = list
   const ordered = list.aggregates.find(({ orderBy = [] }) => orderBy.length > 0)
   if (ordered !== undefined) throw new SqlError('SAMPLE BY has the order of the timestamp', ordered.position)

@@ -18,7 +18,10 @@ export function bindWindowCall(
   call: ast.Call,
   scope: ExpressionScope,
 ): { index: number; type: DataType; position: number } {
-  if (scope.windows === null) throw new SqlError('Window function is not allowed here', call.position)
+  if (scope.windows === null) {
+    const place = scope.aggregates === null && scope.aliases === undefined ? 'in WHERE clause' : 'here'
+    throw new SqlError(`window function is not allowed ${place}`, call.position)
+  }
   const { rows: _, ...withoutRows } = scope
   const inner: ExpressionScope = { ...withoutRows, windows: null }
   const window = resolveWindow(call.over as ast.WindowSpecification, scope)

@@ -33,23 +33,76 @@ export class RegexError extends Error {
   }
 }
 
-/** What is not closed is noticed at the end. */
-function problemIndex(message: string, pattern: string): number {
-  if (message.includes('missing closing )')) return pattern.length
-  return message.includes('missing closing ]') ? pattern.length - 1 : 0
+interface Problem {
+  readonly what: string
+  /** Where it is in the pattern; -1 is nowhere. */
+  readonly index: number
 }
 
-/** In the words that users of this dialect search for; the pattern with a mark below where the problem is in it. */
-function problemText(message: string, pattern: string, index: number): string {
-  const what = message.includes('missing closing )')
-    ? 'Unclosed group'
-    : message.includes('missing closing ]')
-      ? 'Unclosed character class'
-      : message.includes('missing argument to repetition')
-        ? `Dangling meta character '${pattern[index] ?? ''}'`
-        : message.replace(/^error parsing regexp: /, '')
-  const mark = index < pattern.length ? `\n${' '.repeat(index)}^` : ''
-  return `${what} near index ${index}\n${pattern}${mark}`
+/** A problem that the library names, in the words that users of this dialect search for; `part` is what the library shows. */
+const problems: readonly (readonly [RegExp, (pattern: string, part: string) => Problem])[] = [
+  [/missing closing \)/, (pattern) => ({ what: 'Unclosed group', index: pattern.length })],
+  [
+    /missing closing \]/,
+    (pattern) =>
+      pattern.endsWith('-')
+        ? { what: 'Illegal character range', index: pattern.length }
+        : { what: 'Unclosed character class', index: pattern.length - 1 },
+  ],
+  [/missing argument to repetition/, (pattern) => dangling(pattern, pattern.search(/(?<=^|[(|])[*+?]/))],
+  [/nested repetition/, (pattern, part) => dangling(pattern, pattern.indexOf(part) + part.length - 1)],
+  [/unexpected \)/, (pattern) => ({ what: "Unmatched closing ')'", index: unmatched(pattern) - 1 })],
+  [
+    /character class range/,
+    (pattern, part) =>
+      part.startsWith('\\')
+        ? { what: `Unknown character property name ${part.slice(2)}`, index: pattern.indexOf(part) + part.length - 1 }
+        : { what: 'Illegal character range', index: pattern.indexOf(part) + 2 },
+  ],
+  [
+    /repeat count/,
+    (pattern, part) => ({ what: 'Illegal repetition range', index: pattern.indexOf(part) + part.length - 1 }),
+  ],
+  [
+    /named capture/,
+    (pattern, part) =>
+      part.endsWith('>')
+        ? { what: 'capturing group name does not start with a Latin letter', index: pattern.indexOf(part) + 3 }
+        : { what: "named capturing group is missing trailing '>'", index: pattern.length },
+  ],
+  [/Perl syntax/, (pattern, part) => ({ what: 'Unknown inline modifier', index: pattern.indexOf(part) + 2 })],
+  [/trailing backslash/, (pattern) => ({ what: 'Unexpected end of the pattern', index: pattern.length })],
+  [
+    /escape sequence/,
+    (pattern, part) => ({ what: 'Illegal/unsupported escape sequence', index: pattern.indexOf(part) + 1 }),
+  ],
+]
+
+function dangling(pattern: string, index: number): Problem {
+  return { what: `Dangling meta character '${pattern[index] ?? ''}'`, index: Math.max(0, index) }
+}
+
+/** The first `)` that closes nothing. */
+function unmatched(pattern: string): number {
+  let depth = 0
+  for (let index = 0; index < pattern.length; index++) {
+    if (pattern[index] === '\\') index++
+    else if (pattern[index] === '(') depth++
+    else if (pattern[index] === ')' && --depth < 0) return index
+  }
+  return 0
+}
+
+function problemOf(message: string, pattern: string): Problem {
+  const part = /`([^`]*)`/.exec(message)?.[1] ?? ''
+  const known = problems.find(([words]) => words.test(message))
+  return known?.[1](pattern, part) ?? { what: message.replace(/^error parsing regexp: /, ''), index: 0 }
+}
+
+/** The pattern with a mark below where the problem is in it. */
+function problemText({ what, index }: Problem, pattern: string): string {
+  const mark = index >= 0 && index < pattern.length ? `\n${' '.repeat(index)}^` : ''
+  return `${what}${index < 0 ? '' : ` near index ${index}`}\n${pattern}${mark}`
 }
 
 /** LIKE: % is any text, _ any character, a backslash takes the next character as it is. */
@@ -102,8 +155,8 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
     }
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error
-    const index = problemIndex(error.message, pattern)
-    throw new RegexError(problemText(error.message, pattern, index), index, { cause: error })
+    const problem = problemOf(error.message, pattern)
+    throw new RegexError(problemText(problem, pattern), problem.index, { cause: error })
   }
 }
 

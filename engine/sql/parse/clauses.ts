@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from './ast.js'
 import { advance, type Cursor } from './cursor.js'
-import { demand, parseList, parseNameOrString, take } from './expect.js'
+import { demand, lastTokenStart, parseList, parseNameOrString, shownToken, take } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseQuery, startsQuery } from './query.js'
 import { parseGroupBy } from './select.js'
@@ -16,20 +16,26 @@ export function parseSampleBy(cursor: Cursor): SampleBy {
   demand(cursor, 'by')
   if (cursor.kind === 'end') throw new SqlError('time interval unit expected', cursor.start)
   const interval = parseInterval(cursor)
-  const from = take(cursor, 'from') ? parseExpression(cursor) : null
-  const to = take(cursor, 'to') ? parseExpression(cursor) : null
+  const from = cursor.word === 'from' ? parseMoment(cursor) : null
+  const to = cursor.word === 'to' ? parseMoment(cursor) : null
   const fill = cursor.word === 'fill' ? parseFill(cursor) : []
   const align = take(cursor, 'align') ? parseAlign(cursor, from !== null || to !== null) : null
   return { position, interval, from, to, fill, align }
 }
 
+/** Behind FROM or TO; the word is reported where nothing follows. */
+function parseMoment(cursor: Cursor): ReturnType<typeof parseExpression> {
+  const { start } = cursor
+  advance(cursor)
+  if (cursor.kind === 'end') throw new SqlError("'timestamp' expression expected", start)
+  return parseExpression(cursor)
+}
+
 function parseFill(cursor: Cursor): FillItem[] {
   advance(cursor)
-  const { start } = cursor
   demand(cursor, '(')
-  if (cursor.kind === 'end') throw new SqlError(fillExpected, start)
   const items = parseList(cursor, parseFillItem)
-  demand(cursor, ')')
+  demand(cursor, ')', cursor.kind === 'end' ? "',' or ')' expected" : undefined)
   return items
 }
 
@@ -38,6 +44,7 @@ const fillExpected = "'none', 'prev', 'mid', 'null' or number expected"
 function parseFillItem(cursor: Cursor): FillItem {
   const position = cursor.start
   const { word } = cursor
+  if (cursor.kind === 'end') throw new SqlError(fillExpected, lastTokenStart(cursor))
   if (word === 'none' || word === 'null' || word === 'prev' || word === 'linear') {
     advance(cursor)
     return { kind: word, position }
@@ -70,7 +77,7 @@ export function parseLatest(cursor: Cursor, beforeWhere: boolean): LatestOn {
   const position = cursor.start
   advance(cursor)
   if (take(cursor, 'by')) return { position, timestamp: null, partitionBy: parseList(cursor, parseKey), beforeWhere }
-  if (!take(cursor, 'on')) throw new SqlError("'on' or 'by' expected", position)
+  if (!take(cursor, 'on')) throw new SqlError("'on' or 'by' expected", cursor.kind === 'end' ? position : cursor.start)
   const timestamp = parseKey(cursor)
   demand(cursor, 'partition')
   demand(cursor, 'by')
@@ -78,6 +85,7 @@ export function parseLatest(cursor: Cursor, beforeWhere: boolean): LatestOn {
 }
 
 function parseKey(cursor: Cursor): ReturnType<typeof parseExpression> {
+  if (cursor.kind === 'number') throw SqlError.columnMissing(shownToken(cursor), cursor.start)
   return parseExpression(cursor, 0, 'literal expected')
 }
 

@@ -87,7 +87,7 @@ function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
 
 function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
   refuseReserved(cursor)
-  const { position, name } = parseName(cursor, "'select', 'update' or name expected expected")
+  const { position, name } = parseName(cursor, 'literal expected')
   if (cursor.word === '(' && peekWord(cursor) === 'select') throw new SqlError("'as' expected", cursor.start)
   const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
   demand(cursor, 'as', "'as' expected")
@@ -179,7 +179,7 @@ function parseSetOperation(cursor: Cursor, left: QueryBody): SetOperation {
   advance(cursor)
   const all = take(cursor, 'all')
   if (!all) take(cursor, 'distinct')
-  if (cursor.kind === 'end') throw new SqlError(all ? 'select expected' : 'all or select expected', cursor.start)
+  if (cursor.kind === 'end') throw new SqlError(all ? queryExpected : 'all or select expected', cursor.start)
   return { kind: 'set operation', position, operation, all, left, right: parseBranch(cursor, queryExpected) }
 }
 

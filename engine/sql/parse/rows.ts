@@ -123,8 +123,9 @@ export function parseUpdate(
   commonTables: readonly CommonTable[],
 ): Update {
   advance(cursor)
-  const table = parseTableName(cursor)
+  const table = parseTableName(cursor, cursor.kind === 'end' ? 'table name or alias expected' : undefined)
   const alias = parseTableAlias(cursor)
+  if (alias === null && at(cursor, 'as')) throw new SqlError('table alias expected expected', cursor.end)
   demand(
     cursor,
     'set',

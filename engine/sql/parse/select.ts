@@ -251,6 +251,7 @@ export function parseGroupBy(cursor: Cursor): Expression[] {
 function parseWindows(cursor: Cursor): Select['windows'][number][] {
   if (peekWord(cursor) === 'join') return []
   advance(cursor)
+  if (cursor.kind === 'end') throw new SqlError('join expected', cursor.start)
   return parseList(cursor, (inner) => {
     const name = parseName(inner, 'window name expected')
     demand(inner, 'as')

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Show } from './ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
-import { atEnd, demand, parseAnyTableName, parseNameOrString, take } from './expect.js'
+import { atEnd, demand, lastTokenStart, parseAnyTableName, parseNameOrString, take } from './expect.js'
 import { parseUserName } from './users.js'
 
 const showExpected =
@@ -44,10 +44,25 @@ function parseShowOption(cursor: Cursor, position: number): Show {
   if (cursor.kind === 'end' && option.name === 'transaction') throw new SqlError("expected 'isolation'", cursor.start)
   if (cursor.kind === 'end' && option.name === 'transaction isolation')
     throw new SqlError("expected 'level'", cursor.start)
-  if (cursor.kind === 'word' && !atEnd(cursor) && !showTails.has(cursor.word))
-    throw new SqlError(showExpected, cursor.start)
+  if (option.name.startsWith('transaction isolation ') && option.name !== 'transaction isolation level')
+    throw new SqlError("expected 'level'", lastTokenStart(cursor))
+  const isOpen = cursor.kind === 'word' && !atEnd(cursor) && !showTails.has(cursor.word)
+  if (isOpen && !wholeOptions.has(option.name)) throw new SqlError(showExpected, cursor.start)
   return { kind: 'show', position, what: 'option', option }
 }
+
+/** Names that nothing belongs to behind them. */
+const wholeOptions: ReadonlySet<string> = new Set([
+  'transaction_isolation',
+  'transaction isolation level',
+  'max_identifier_length',
+  'standard_conforming_strings',
+  'search_path',
+  'datestyle',
+  'time zone',
+  'server_version',
+  'server_version_num',
+])
 
 /** Words that may follow where SHOW is a sub-query, or in any statement. */
 const showTails: ReadonlySet<string> = new Set(['where', 'limit', 'order', 'like', 'union', 'except', 'intersect'])

@@ -16,6 +16,7 @@ import type {
 import { parseCall } from './call.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
+  atEnd,
   demand,
   parseFreeName,
   parseList,
@@ -27,6 +28,7 @@ import {
   take,
 } from './expect.js'
 import { isInfix, parseExpression } from './expression.js'
+import { timeUnitOf } from './literal.js'
 import { parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
 import { parseCondition } from './select.js'
@@ -59,6 +61,7 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'lt',
   'splice',
   'natural',
+  'outer',
   'on',
   'using',
   'tolerance',
@@ -197,9 +200,8 @@ function parseJoinKind(cursor: Cursor): JoinKind | null {
   }
   if (word === 'left' || word === 'right' || word === 'full') {
     advance(cursor)
-    const outer = cursor.word === 'outer' ? cursor.start : start
     take(cursor, 'outer')
-    demandJoin(cursor, outer)
+    demandJoin(cursor, start)
     return word
   }
   const kind = Object.hasOwn(plainJoins, word) ? plainJoins[word] : undefined
@@ -231,9 +233,27 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
       on = null
     }
   }
-  const tolerance: Interval | null = take(cursor, 'tolerance') ? parseInterval(cursor) : null
+  const tolerance = cursor.word === 'tolerance' ? parseTolerance(cursor, kind) : null
   const window = kind === 'window' ? parseWindowJoinRange(cursor, source) : null
   return { position, kind, natural, source, on, using, tolerance, window }
+}
+
+function parseTolerance(cursor: Cursor, kind: JoinKind): Interval {
+  const { start: word } = cursor
+  if (kind !== 'asof' && kind !== 'lt') throw new SqlError('TOLERANCE is only supported for ASOF and LT joins', word)
+  const join = `${kind.toUpperCase()} JOIN TOLERANCE`
+  advance(cursor)
+  const { start } = cursor
+  if (cursor.kind === 'end') throw new SqlError(`${join} period expected`, word)
+  if (take(cursor, '-')) throw new SqlError(`${join} must be positive`, cursor.start)
+  if (cursor.kind === 'word' || cursor.kind === 'string') throw new SqlError(`${join} must be a constant`, start)
+  const text = tokenText(cursor)
+  if (/^\d+$/.test(text) && peekWord(cursor) === '') throw new SqlError('expected interval qualifier', cursor.end)
+  if (/^0+[a-z]$/i.test(text)) throw new SqlError('zero is not a valid tolerance value', start)
+  const unit = /^\d+([a-z]+)$/i.exec(text)?.[1]
+  if (unit !== undefined && timeUnitOf(unit) === undefined)
+    throw new SqlError(`unsupported TOLERANCE unit [unit=${unit}]`, start)
+  return parseInterval(cursor)
 }
 
 /** `on (a, b)`: names in parentheses with no operator behind them. Empty (and no move) for a condition. */
@@ -262,8 +282,9 @@ function readOnColumns(cursor: Cursor): Name[] {
 /** A missing range at the end of the text is reported at the last word before it. */
 function parseWindowJoinRange(cursor: Cursor, source: TableSource): WindowJoinRange {
   const position = cursor.start
-  if (cursor.kind === 'end') throw new SqlError("'range' expected", source.alias?.position ?? position)
+  if (cursor.kind === 'end') throw new SqlError("'range' expected", source.alias?.position ?? source.position)
   demand(cursor, 'range')
+  if (atEnd(cursor)) throw new SqlError("'between' expected", position)
   demand(cursor, 'between')
   const start = parseFrameBound(cursor)
   demand(cursor, 'and')

@@ -6,9 +6,10 @@ import type { CommonTable, Declaration, Explain, Prepare, Statement } from './as
 import { parseCopy } from './copy.js'
 import { parseCreate } from './create-table.js'
 import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
-import { demand, parseList, parseName, take } from './expect.js'
+import { atEnd, demand, parseList, parseName, take } from './expect.js'
 import { parseExpression0 } from './expression.js'
 import { parsePrologue, parseQuery, parseQueryBody } from './query.js'
+import { keywordError } from './reserved.js'
 import { parseDelete, parseInsert, parseUpdate } from './rows.js'
 import { parseSession, sessionWords } from './session.js'
 import {
@@ -84,6 +85,8 @@ function parseWithPrologue(cursor: Cursor): Statement {
   parsePrologue(cursor, declarations, commonTables)
   if (cursor.word === 'insert') return parseInsert(cursor, position, declarations, commonTables)
   if (cursor.word === 'update') return parseUpdate(cursor, position, declarations, commonTables)
+  if (commonTables.length > 0 && parsers.has(cursor.word) && cursor.word !== 'table')
+    throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
   const missing = "'select', 'update' or name expected expected"
   return parseQueryBody(cursor, position, declarations, commonTables, missing)
 }
@@ -104,12 +107,14 @@ function parseExplain(cursor: Cursor): Explain {
   advance(cursor)
   if (cursor.kind === 'end')
     throw new SqlError("'create', 'insert', 'update', 'select', 'with' or '(' expected", position + 7)
+  const { start: first } = cursor
   const options = { analyze: take(cursor, 'analyze'), format: null as string | null }
+  if (options.analyze && atEnd(cursor)) throw SqlError.tableMissing('analyze', first)
   take(cursor, 'verbose')
   if (cursor.word === '(') parseExplainOptions(cursor, options)
-  const { start } = cursor
-  const refused = ['drop', 'alter', 'explain', 'truncate', 'rename', 'set', 'begin', 'copy']
-  if (refused.includes(cursor.word)) throw new SqlError(explainExpected, start)
+  const { start, word } = cursor
+  if (['explain', 'rename', 'set'].includes(word)) throw keywordError(word, start)
+  if (['drop', 'alter', 'truncate', 'begin', 'copy'].includes(word)) throw new SqlError(explainExpected, start)
   descend(cursor)
   const statement = parseOneStatement(cursor)
   cursor.depth--
@@ -139,11 +144,18 @@ const explainOptions: ReadonlySet<string> = new Set([
 
 /** `(format json, analyze)`; a parenthesis that holds a query is left alone. */
 function parseExplainOptions(cursor: Cursor, options: { analyze: boolean; format: string | null }): void {
-  if (!explainOptions.has(peekWord(cursor))) return
+  const { start, previousEnd } = cursor
   advance(cursor)
+  if (cursor.kind === 'end') throw new SqlError("'format' expected", cursor.start)
+  if (!explainOptions.has(cursor.word)) {
+    moveTo(cursor, start)
+    cursor.previousEnd = previousEnd
+    return
+  }
   do {
     const option = parseName(cursor, 'option expected').name.toLowerCase()
     if (!explainOptions.has(option)) throw new SqlError(`unexpected explain option [${option}]`, cursor.start)
+    if (option === 'format' && atEnd(cursor)) throw new SqlError("'text' or 'json' expected", cursor.start)
     if (option === 'format' && cursor.word !== 'text' && cursor.word !== 'json')
       throw new SqlError('unexpected explain format found', cursor.start)
     const value = cursor.kind === 'word' ? parseName(cursor, 'value expected').name.toLowerCase() : ''

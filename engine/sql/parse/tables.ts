@@ -62,15 +62,15 @@ function demandDropped(cursor: Cursor, word: string): void {
   const name = droppedNames[word] ?? ''
   if (cursor.kind === 'end')
     throw new SqlError(`expected [IF EXISTS] ${name}`, word === 'view' ? cursor.start : lastTokenStart(cursor))
-  demandExists(cursor, name)
+  demandExists(cursor, name, word === 'view')
 }
 
 /** Behind IF. */
-function demandExists(cursor: Cursor, name: string): void {
+function demandExists(cursor: Cursor, name: string, behind = false): void {
   if (cursor.word !== 'if' || peekWord(cursor) === 'exists') return
   const { start } = cursor
   advance(cursor)
-  throw new SqlError(`expected EXISTS ${name}`, atEnd(cursor) ? start : cursor.start)
+  throw new SqlError(`expected EXISTS ${name}`, atEnd(cursor) && !behind ? start : cursor.start)
 }
 
 export function parseRename(cursor: Cursor): RenameTable {
@@ -122,14 +122,16 @@ export function parseVacuum(cursor: Cursor): Vacuum {
   for (const word of ['full', 'freeze', 'verbose', 'analyze']) take(cursor, word)
   if ((take(cursor, 'table') || take(cursor, 'partitions')) && atEnd(cursor))
     throw new SqlError('table name expected', cursor.start)
-  return { kind: 'vacuum', position, table: atEnd(cursor) ? null : parseTableName(cursor) }
+  const table = atEnd(cursor) ? null : parseTableName(cursor)
+  if (!atEnd(cursor)) throw new SqlError("end of line or ';' expected", cursor.start)
+  return { kind: 'vacuum', position, table }
 }
 
 /** `reindex table t column a, b partition '2024' lock exclusive` */
 export function parseReindex(cursor: Cursor): Reindex {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, 'table', 'TABLE expected')
+  demand(cursor, 'table', 'TABLE expected', cursor.kind === 'end' ? position : undefined)
   const table = mention(cursor, 'table', parseAnyTableName(cursor))
   const columns = take(cursor, 'column')
     ? parseList(cursor, (inner) => parseNameOrString(inner, 'column name expected'))
@@ -154,7 +156,7 @@ export function parseCheckpoint(cursor: Cursor): Checkpoint {
 export function parseCancel(cursor: Cursor): CancelQuery {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, 'query', "'QUERY' expected'")
+  demand(cursor, 'query', "'QUERY' expected'", cursor.kind === 'end' ? position : undefined)
   const { start, previousEnd, kind } = cursor
   const missing = 'non-negative integer literal expected as query id'
   if (kind === 'end') throw new SqlError(missing, previousEnd - 'query'.length)

@@ -165,6 +165,7 @@ export function parseInterval(cursor: Cursor): Interval {
     advance(cursor)
     return { position, count: wholeNumber(position, '1'), unit: single }
   }
+  if (cursor.kind === 'string') throw new SqlError(`Invalid unit: ${tokenText(cursor)}`, position)
   const variable = cursor.kind === 'variable'
   const count = parseExpression(cursor, signPower, 'time interval expected')
   const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
