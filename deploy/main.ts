@@ -40,6 +40,7 @@ import {
 } from './security.js'
 import { Telemetry } from './telemetry.js'
 import { WarmUp } from './warm-up.js'
+import { openWarmHttp } from './warm-up-http.js'
 
 export interface ServerOptions {
   readonly root: string
@@ -114,7 +115,10 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
     const loading = setTimeout(() => void opening.metrics.load(), metricsLoadMs).unref()
     closers.push(async () => clearTimeout(loading))
   }
-  opening.warmUp.start(opening.engine)
+  opening.warmUp.start(
+    opening.engine,
+    settings['http.enabled'] ? () => openWarmHttp(httpOptions(settings, options.version, options.root), opening) : null,
+  )
   closers.push(async () => opening.warmUp.close())
   return {
     listeners: opening.listeners,

@@ -1,6 +1,7 @@
 // Code that has hardly run is slow: parser, planner, operators, encoders and kernels need some dozen queries of a kind
-// until V8 has compiled them, and then take half the time. So the usual queries are asked (warm-up-statements.ts) before
-// anybody does: once a table has rows enough that somebody is going to ask for them, at the start or later.
+// until V8 has compiled them, and then take half the time; the way of an HTTP request needs a thousand, and then takes a
+// sixth. So the usual queries are asked (warm-up-statements.ts) before anybody does: once a table has rows enough that
+// somebody is going to ask for them, at the start or later.
 //
 // Whoever works goes first: statements run one at a time, with long rests while the process is busy, and none while
 // queries of others run or have just run. It ends after some rounds or when its time is used up.
@@ -8,6 +9,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { allRights } from '../engine/base/rights.js'
 import type { Encoding, Engine, EngineObserver, Session } from '../engine/engine.js'
+import { type WarmHttp, warmRights } from './warm-up-http.js'
 import {
   statementsOf,
   tablelessStatements,
@@ -17,7 +19,7 @@ import {
 } from './warm-up-statements.js'
 
 /** What it asks. */
-export type WarmEngine = Pick<Engine, 'execute' | 'figures' | 'table' | 'tableNames'>
+export type WarmEngine = Pick<Engine, 'execute' | 'validate' | 'figures' | 'table' | 'tableNames'>
 
 const session: Session = { user: 'system', protocol: 'internal', readOnly: true, rights: allRights }
 const timeoutMs = 2000
@@ -25,8 +27,11 @@ const csv: Encoding = { kind: 'csv', delimiter: 0x2c, header: true }
 const json: Encoding = { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }
 const pg: Encoding = { kind: 'pg', binary: [] }
 const values: Encoding = { kind: 'values' }
-/** Of the rounds, in turn. */
+/** Of the rounds, in turn; JSON comes over HTTP where that is there. */
 const encodings: readonly Encoding[] = [json, csv, json, pg]
+/** Behind each statement: it is planned so often with other constants, and so many small ones come over HTTP. */
+const plansMore = 4
+const smallRequests = 3
 
 /** Behind the start, before anybody has typed a query. */
 const startMs = 200
@@ -38,7 +43,7 @@ const rowsWanted = 20_000
 const tablesLookedAt = 20
 const rounds = 20
 /** Of work in all. */
-const workMsMax = 2500
+const workMsMax = 8000
 /** Behind a statement of somebody else nothing is asked for so long. */
 const othersMs = 50
 const restMsMin = 2
@@ -60,28 +65,39 @@ export class WarmUp {
     this.observer = {
       tableCreated: observer.tableCreated,
       statementEnded: (...statement) => {
+        if (statement[0].rights === warmRights) return
         this.#othersMs = performance.now()
         observer.statementEnded(...statement)
       },
     }
   }
 
-  start(engine: WarmEngine): void {
+  /** `http`: opens the way of HTTP; null: there is none. */
+  start(engine: WarmEngine, http: (() => Promise<WarmHttp>) | null): void {
     // Whatever ends it, nothing is lost.
-    void this.#run(engine).catch(() => {})
+    void this.#run(engine, http).catch(() => {})
   }
 
   close(): void {
     this.#ending.abort()
   }
 
-  async #run(engine: WarmEngine): Promise<void> {
+  async #run(engine: WarmEngine, http: (() => Promise<WarmHttp>) | null): Promise<void> {
     await this.#rest(startMs)
     if (this.#tables(engine).length > 0) await askTableless(engine)
     for (let rest = lookMs; ; rest = Math.min(lookMaxMs, rest * 1.2)) {
       const table = await this.#find(engine)
-      if (table !== null) return this.#ask(engine, [...tablelessStatements, ...statementsOf(table)], rounds)
+      if (table !== null) return this.#askAbout(table, engine, http)
       await this.#rest(rest)
+    }
+  }
+
+  async #askAbout(table: WarmTable, engine: WarmEngine, openHttp: (() => Promise<WarmHttp>) | null): Promise<void> {
+    const http = openHttp === null ? null : await openHttp()
+    try {
+      await this.#ask(engine, http, [...tablelessStatements, ...statementsOf(table)])
+    } finally {
+      await http?.close()
     }
   }
 
@@ -97,20 +113,33 @@ export class WarmUp {
     return null
   }
 
-  async #ask(engine: WarmEngine, statements: readonly WarmStatement[], count: number): Promise<void> {
-    for (let round = 0; round < count; round++) {
+  async #ask(engine: WarmEngine, http: WarmHttp | null, statements: readonly WarmStatement[]): Promise<void> {
+    for (let round = 0; round < rounds; round++) {
       const encoding = encodings[round % encodings.length] as Encoding
       for (const statement of statements) {
-        while (performance.now() - this.#othersMs < othersMs || engine.figures().queries > 0) await this.#rest(othersMs)
-        const begun = performance.now()
-        // The table may be gone, or what it holds is no sum.
-        await execute(engine, statement(round), encoding).catch(() => {})
-        const took = performance.now() - begun
-        this.#workMs += took
-        if (this.#workMs > workMsMax) return
-        await this.#restFrom(took)
+        const sql = statement(round)
+        const asked = async (): Promise<void> => {
+          for (let plan = 1; plan <= plansMore; plan++) engine.validate(statement(round + plan * rounds), session)
+          if (http !== null && encoding === json) await http.ask(execPath(sql))
+          else await execute(engine, sql, encoding)
+          for (let small = 0; small < smallRequests; small++) await http?.ask(execPath(`select ${round}`))
+        }
+        if (!(await this.#work(engine, asked))) return
       }
     }
+  }
+
+  /** False: its time is used up. */
+  async #work(engine: WarmEngine, work: () => Promise<unknown>): Promise<boolean> {
+    while (performance.now() - this.#othersMs < othersMs || engine.figures().queries > 0) await this.#rest(othersMs)
+    const begun = performance.now()
+    // The table may be gone, or what it holds is no sum.
+    await work().catch(() => {})
+    const took = performance.now() - begun
+    this.#workMs += took
+    if (this.#workMs > workMsMax) return false
+    await this.#restFrom(took)
+    return true
   }
 
   /** Longer where others work: what the process uses within the rest is theirs. */
@@ -125,6 +154,10 @@ export class WarmUp {
   async #rest(ms: number): Promise<void> {
     await pause(ms, undefined, { ref: false, signal: this.#ending.signal })
   }
+}
+
+function execPath(sql: string): string {
+  return `/exec?query=${encodeURIComponent(sql)}`
 }
 
 /** Two at once, for two query threads. */

@@ -4,9 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { httpOptions } from '../../deploy/gateway-options.js'
+import { loadSettings } from '../../deploy/settings.js'
 import { type WarmEngine, WarmUp } from '../../deploy/warm-up.js'
+import { isWhole, openWarmHttp, warmRights } from '../../deploy/warm-up-http.js'
 import { statementsOf, tablelessStatements, warmColumns } from '../../deploy/warm-up-statements.js'
+import { systemClock } from '../../engine/base/clock.js'
 import type { Engine, EngineObserver, Session } from '../../engine/engine.js'
+import { metricsSource } from '../../gateways/common/metrics-source.js'
 import { executeOptions, openTestEngine } from '../support/test-engine.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'penstock-warm-up-'))
@@ -64,6 +69,7 @@ function watched(names: readonly string[]): { readonly asked: string[]; readonly
         asked.push(sql)
         return engine.execute(sql, options)
       },
+      validate: (sql, asking) => engine.validate(sql, asking),
       figures: () => engine.figures(),
       table: (name) => engine.table(name),
       tableNames: () => [...names],
@@ -82,7 +88,7 @@ test('a table that appears later is asked, until it is closed', async () => {
   const names: string[] = ['own']
   const { asked, engine: warm } = watched(names)
   const warmUp = new WarmUp((name) => name === 'own', observer)
-  warmUp.start(warm)
+  warmUp.start(warm, null)
   await new Promise((resolve) => setTimeout(resolve, 500))
   expect(asked).toEqual([])
   names.push('odd name')
@@ -100,7 +106,7 @@ test('nothing is asked while others ask, and they are heard as before', async ()
   const warmUp = new WarmUp(() => false, { ...observer, statementEnded: (_: Session, sql) => heard.push(sql) })
   const others = setInterval(() => warmUp.observer.statementEnded(session, 'theirs', 1), 1)
   await until(() => heard.length > 0)
-  warmUp.start(warm)
+  warmUp.start(warm, null)
   // It has looked at the table.
   await until(() => asked.some((sql) => sql.endsWith('limit -1')))
   await new Promise((resolve) => setTimeout(resolve, 200))
@@ -110,3 +116,45 @@ test('nothing is asked while others ask, and they are heard as before', async ()
   warmUp.close()
   expect(heard[0]).toBe('theirs')
 }, 140_000)
+
+test('over HTTP it comes alone, and is heard by nobody', async () => {
+  const asked: Session[] = []
+  const watching = new Proxy(engine, {
+    get: (target, name) => {
+      if (name !== 'execute') return Reflect.get(target, name, target)
+      return (...[sql, options]: Parameters<Engine['execute']>) => {
+        asked.push(options.session)
+        return engine.execute(sql, options)
+      }
+    },
+  })
+  const { values } = loadSettings({ file: null, environment: {}, assignments: [] })
+  const log = (): void => {}
+  const http = await openWarmHttp(httpOptions(values, 'test', directory), {
+    ...{ engine: watching, metrics: metricsSource([], ''), clock: systemClock, log },
+  })
+  await http.ask(`/exec?query=${encodeURIComponent('select count(*) from "odd name"')}`)
+  await http.ask(`/exec?query=${encodeURIComponent('select * from "odd name"')}`)
+  await http.ask(`/exec?query=${encodeURIComponent('drop table "odd name"')}`)
+  expect(asked.map(({ rights }) => rights === warmRights)).toEqual([true, true, true])
+  expect(engine.table('odd name')?.name).toBe('odd name')
+  const heard: string[] = []
+  const { observer: own } = new WarmUp(() => false, { ...observer, statementEnded: (_, sql) => heard.push(sql) })
+  own.statementEnded(asked[0] as Session, 'ours', 1)
+  own.statementEnded({ ...session, rights: { ...warmRights } }, 'theirs', 1)
+  expect(heard).toEqual(['theirs'])
+  const theirs = await fetch(`http://127.0.0.1:${http.port}/exec?query=select%201`)
+  expect(theirs.status).toBe(503)
+  await http.close()
+  await expect(http.ask('/exec?query=select%201')).rejects.toThrow('closed')
+})
+
+test('an answer is whole with its last byte', () => {
+  for (const answer of [
+    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab\r\nc',
+    'HTTP/1.1 200 OK\r\nTrailer: X\r\n\r\n4\r\n0\r\n\r\r\n2\r\nab\r\n0\r\n\r\n',
+  ]) {
+    for (let bytes = 0; bytes < answer.length; bytes++) expect(isWhole(Buffer.from(answer.slice(0, bytes)))).toBe(false)
+    expect(isWhole(Buffer.from(answer))).toBe(true)
+  }
+})
