@@ -6,6 +6,7 @@ import { encodeKindOf } from '../kernels/encode.js'
 import type { Kernels } from '../kernels/load.js'
 import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { booleanOf } from '../pg/decode-value.js'
 import { fillNull } from '../storage/memtable-values.js'
 import { ChunkDictionary } from '../storage/part-dictionary.js'
 import type { Scratch } from '../storage/part-scratch.js'
@@ -134,9 +135,14 @@ export class CsvFields {
   ): void {
     const text = this.textAt(index, from + row)
     if (text === null) return
-    const value: Value | undefined = text === '' ? null : parseField(text, column.type, column.pattern)
+    const value: Value | undefined = text === '' ? null : this.valueOf(text, column)
     if (value === undefined) this.reject(bad, from, row, index, reasonOf(column, text))
     else if (value !== null) storeField(this.scratch.memory, column.type, values, row, value)
+  }
+
+  private valueOf(text: string, { type, pattern }: CsvColumn): Value | undefined {
+    if (this.shape.copied === true && type.name === 'BOOLEAN') return booleanOf(text)
+    return parseField(text, type, pattern)
   }
 
   private textAt(column: number, row: number): string | null {

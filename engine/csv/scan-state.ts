@@ -41,5 +41,7 @@ export function scanOptions({
   copyText = false,
   nullText = '',
 }: CsvShape): Pick<CsvScan, 'delimiter' | 'copyText' | 'nullText'> {
-  return nullText === '' ? { delimiter, copyText } : { delimiter, copyText, nullText: Buffer.from(nullText, 'utf8') }
+  return nullText === '' && !copyText
+    ? { delimiter, copyText }
+    : { delimiter, copyText, nullText: Buffer.from(nullText, 'utf8') }
 }

@@ -21,6 +21,8 @@ export interface CsvShape {
   readonly header: boolean
   /** PostgreSQL's text form of COPY: backslashes instead of quotes. */
   readonly copyText?: boolean
+  /** COPY's: booleans are any of PostgreSQL's words for them. */
+  readonly copied?: boolean
   /** What stands for NULL, without quotes; else the empty field does. */
   readonly nullText?: string
 }

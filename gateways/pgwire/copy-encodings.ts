@@ -17,7 +17,7 @@ const labels: Readonly<Record<string, string>> = {
   ...{ latin7: 'iso-8859-13', latin8: 'iso-8859-14', latin9: 'iso-8859-15', latin10: 'iso-8859-16' },
   ...{ iso88595: 'iso-8859-5', iso88596: 'iso-8859-6', iso88597: 'iso-8859-7', iso88598: 'iso-8859-8' },
   ...{ win866: 'ibm866', win874: 'windows-874', win1250: 'windows-1250', win1251: 'windows-1251' },
-  ...{ win1252: 'windows-1252', win1253: 'windows-1253', win1254: 'windows-1254', win1255: 'windows-1255' },
+  ...{ win1253: 'windows-1253', win1254: 'windows-1254', win1255: 'windows-1255' },
   ...{ win1256: 'windows-1256', win1257: 'windows-1257', win1258: 'windows-1258', koi8r: 'koi8-r', koi8u: 'koi8-u' },
 }
 
@@ -26,12 +26,21 @@ const wideLabels: Readonly<Record<string, string>> = {
   ...{ sjis: 'shift_jis', shiftjis: 'shift_jis', uhc: 'euc-kr', win949: 'euc-kr' },
 }
 
+/** What windows-1252 has from 0x80 on, otherwise as Latin 1: releases of the platform's decoder differ in it. */
+const westernFrom80 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
+
+function western(byte: number): string {
+  return westernFrom80[byte - 0x80] ?? String.fromCharCode(byte)
+}
+
 /** Null: UTF-8. */
 export function copyEncoding(written: string, position: number): CopyEncoding | null {
   const name = written.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
   if (/^(utf8|unicode|sqlascii)$/.test(name)) return null
   if (/^(latin1|iso88591)$/.test(name)) return byteEncoding(written, (byte) => String.fromCharCode(byte))
-  const label = labels[name.replace(/^windows/, 'win')]
+  const short = name.replace(/^windows/, 'win')
+  if (short === 'win1252') return byteEncoding(written, western)
+  const label = labels[short]
   if (label !== undefined) {
     const decoder = new TextDecoder(label)
     return byteEncoding(written, (byte) => decoder.decode(Uint8Array.of(byte)))

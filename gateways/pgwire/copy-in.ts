@@ -75,6 +75,11 @@ function columnsOf({ columns }: Copy, table: TableShape): readonly Column[] {
           if (found === undefined) throw new PgError('42703', `Invalid column: ${name}`, position)
           return found
         })
+  for (const [index, { position }] of columns.entries()) {
+    const column = chosen[index] as Column
+    if (chosen.indexOf(column) < index)
+      throw new PgError('42701', `column "${column.name}" specified more than once`, position)
+  }
   if (table.timestamp !== null && !chosen.some(({ name }) => name === table.timestamp)) {
     throw new PgError('23502', 'COPY must populate the designated timestamp')
   }
@@ -141,17 +146,19 @@ function textSink(pg: PgSession, table: TableShape, columns: readonly Column[], 
     header: options.header && !options.matches,
     copyText: options.format === 'text' || form !== null,
     nullText: form === null ? options.nullText : '\\N',
+    copied: true,
   }
   return adapted(options, form, shape, rowSink(pg, table, columns, shape))
 }
 
-/** Null: the engine decodes what the client sends. */
+/** Null: the engine decodes what the client sends. It passes over empty lines, which are rows of a single column. */
 function formOf(options: CopyOptions, columns: readonly Column[]): CsvForm | null {
   const { format, delimiter, quote, quoteEscape, nullText, matches } = options
   const forceNull = chosenColumns(options.forceNull, columns)
   const forceNotNull = chosenColumns(options.forceNotNull, columns)
   const isForced = forceNull.includes(true) || forceNotNull.includes(true)
-  if (format !== 'csv' || (quote === '"' && quoteEscape === '"' && !isForced && !matches)) return null
+  const isUsual = quote === '"' && quoteEscape === '"' && !isForced && !matches && columns.length > 1
+  if (format !== 'csv' || isUsual) return null
   return { delimiter, quote, quoteEscape, nullText, forceNull, forceNotNull }
 }
 

@@ -38,6 +38,9 @@ const known: ReadonlySet<string> = new Set([
   ...['force_quote', 'force_null', 'force_not_null'],
 ])
 
+/** Truth values: true when nothing follows. */
+const mayBeBare: ReadonlySet<string> = new Set(['header', ...ignored])
+
 export function copyOptions({ options, direction }: Copy): CopyOptions {
   const said = saidOptions(options)
   const textOf = (name: string, otherwise: string): string => said.get(name)?.value ?? otherwise
@@ -79,7 +82,10 @@ function saidOptions(options: readonly Option[]): Map<string, Option> {
   for (const option of options) {
     if (said.has(option.name)) throw new PgError('42601', 'conflicting or redundant options', option.position)
     if (!known.has(option.name) && !ignored.has(option.name)) {
-      throw new PgError('0A000', `option "${option.name}" of COPY is not supported`, option.position)
+      throw new PgError('42601', `option "${option.name}" not recognized`, option.position)
+    }
+    if (option.values.length === 0 && !mayBeBare.has(option.name)) {
+      throw new PgError('42601', `${option.name} requires a parameter`, option.position)
     }
     said.set(option.name, option)
   }
@@ -90,7 +96,8 @@ function demandFormats(said: ReadonlyMap<string, Option>, format: string, direct
   for (const name of ['delimiter', 'null', 'header']) {
     const option = said.get(name)
     if (format !== 'binary' || option === undefined) continue
-    throw new PgError('42601', `cannot specify ${name.toUpperCase()} in BINARY mode`, option.position)
+    const code = name === 'header' ? '0A000' : '42601'
+    throw new PgError(code, `cannot specify ${name.toUpperCase()} in BINARY mode`, option.position)
   }
   for (const name of ['quote', 'escape', 'force_quote', 'force_null', 'force_not_null']) {
     const option = said.get(name)
@@ -106,16 +113,18 @@ function demandFormats(said: ReadonlyMap<string, Option>, format: string, direct
 
 function demandDistinct(options: CopyOptions, said: ReadonlyMap<string, Option>): void {
   const { format, quote, quoteEscape, delimiter, nullText } = options
-  const refuse = (name: string, message: string): never => {
-    throw new PgError('22023', message, said.get(name)?.position ?? -1)
+  const refuse = (name: string, message: string, code = '0A000'): never => {
+    throw new PgError(code, message, said.get(name)?.position ?? -1)
   }
-  if (/[\r\n]/.test(nullText)) refuse('null', 'COPY null representation cannot use newline or carriage return')
+  if (/[\r\n]/.test(nullText)) {
+    refuse('null', 'COPY null representation cannot use newline or carriage return', '22023')
+  }
   if (format === 'binary') return
   if (nullText.includes(delimiter)) refuse('null', 'COPY delimiter must not appear in the NULL specification')
   if (format === 'text') return
   if (!isByte(quote)) refuse('quote', 'COPY quote must be a single one-byte character')
   if (!isByte(quoteEscape)) refuse('escape', 'COPY escape must be a single one-byte character')
-  if (delimiter === quote) refuse('quote', 'COPY delimiter and quote must be different')
+  if (delimiter === quote) refuse('quote', 'COPY delimiter and quote must be different', '22023')
   if (nullText.includes(quote)) refuse('null', 'CSV quote character must not appear in the NULL specification')
 }
 
@@ -138,7 +147,10 @@ function isByte(value: string): boolean {
 
 function delimiterOf(value: string, csv: boolean, position: number): string {
   const delimiter = value === '\\t' ? '\t' : value
-  if (!isByte(delimiter)) throw new PgError('22023', 'COPY delimiter must be a single one-byte character', position)
+  if (/^[\r\n]$/.test(delimiter)) {
+    throw new PgError('22023', 'COPY delimiter cannot be newline or carriage return', position)
+  }
+  if (!isByte(delimiter)) throw new PgError('0A000', 'COPY delimiter must be a single one-byte character', position)
   if (csv || !/[\\.a-z0-9]/.test(delimiter)) return delimiter
   throw new PgError('22023', `COPY delimiter cannot be "${delimiter}"`, position)
 }

@@ -53,21 +53,29 @@ function parseOptions(cursor: Cursor): CopyOption[] {
   const options: CopyOption[] = []
   take(cursor, 'with')
   const inParentheses = take(cursor, '(')
-  while (!atEnd(cursor) && cursor.word !== ')') {
-    options.push(parseOption(cursor))
+  if (inParentheses) {
+    do options.push(parseOption(cursor, true))
+    while (take(cursor, ','))
+    demand(cursor, ')')
+    return options
+  }
+  while (!atEnd(cursor)) {
+    options.push(parseOption(cursor, false))
     take(cursor, ',')
   }
-  if (inParentheses) demand(cursor, ')')
   return options
 }
 
 /** Words that are options without a value, or formats (PostgreSQL's old spelling). */
-const flags: ReadonlySet<string> = new Set(['csv', 'binary', 'text', 'freeze'])
+const flags: ReadonlySet<string> = new Set(['csv', 'binary', 'text'])
 
-function parseOption(cursor: Cursor): CopyOption {
+function parseOption(cursor: Cursor, inParentheses: boolean): CopyOption {
   const position = cursor.start
-  const name = parseName(cursor, 'option expected').name.toLowerCase()
-  if (flags.has(name)) return name === 'freeze' ? option(position, name, ['true']) : option(position, 'format', [name])
+  if (cursor.word === 'where') throw new SqlError('COPY takes no WHERE here', position)
+  take(cursor, 'using')
+  const said = parseName(cursor, 'option expected').name.toLowerCase()
+  const name = said === 'delimiters' ? 'delimiter' : said
+  if (flags.has(name)) return option(position, 'format', [name])
   if (name === 'on') {
     demand(cursor, 'error')
     return option(position, 'on error', [parseOptionValue(cursor)])
@@ -80,7 +88,8 @@ function parseOption(cursor: Cursor): CopyOption {
   take(cursor, 'as')
   take(cursor, '=')
   if (cursor.word === '(') return option(position, name, parseValueList(cursor))
-  return option(position, name, [startsValue(cursor, name) ? parseOptionValue(cursor) : 'true'])
+  if (startsValue(cursor, name, inParentheses)) return option(position, name, [parseOptionValue(cursor)])
+  return { position, name, value: 'true', values: [] }
 }
 
 /** PostgreSQL's old spelling: FORCE QUOTE a, b and FORCE NOT NULL a. */
@@ -99,10 +108,10 @@ function option(position: number, name: string, values: readonly string[]): Copy
   return { position, name, value: values[0] ?? '', values }
 }
 
-/** HEADER stands alone or before a truth value; other options take whatever follows. */
-function startsValue(cursor: Cursor, name: string): boolean {
+/** HEADER and FREEZE stand alone or, without parentheses, before a truth value; others take whatever follows. */
+function startsValue(cursor: Cursor, name: string, inParentheses: boolean): boolean {
   if (atEnd(cursor) || cursor.word === ',' || cursor.word === ')') return false
-  if (name !== 'header') return true
+  if (inParentheses || (name !== 'header' && name !== 'freeze')) return true
   return (
     ['true', 'false', 'on', 'off', 'match'].includes(cursor.word) ||
     cursor.kind === 'number' ||

@@ -47,6 +47,54 @@ async function copyIn(options: string, data: string | Buffer): Promise<unknown[]
 
 const copyOut = (sql: string): Promise<string> => text(client.query(copyTo(sql)))
 
+test('what stands for NULL may be nothing, in both forms', async () => {
+  expect(await copyIn("null ''", '2024-01-01\ta\t\n2024-01-02\t\tb\n')).toEqual([
+    ['a', null],
+    [null, 'b'],
+  ])
+  expect(await copyIn('(format csv)', '2024-01-01,"",\n')).toEqual([['', null]])
+})
+
+test('empty lines are rows where there is one column', async () => {
+  await client.query('create table if not exists single (s varchar)')
+  for (const [options, data, rows] of [
+    ['(format csv)', 'x\n\n""\ny', ['x', null, '', 'y']],
+    ['(format csv, header)', 's\r\n\r\ny\r\n', [null, 'y']],
+    ['', 'x\n\ny\n', ['x', '', 'y']],
+  ] as const) {
+    await client.query('truncate table single')
+    await pipeline(Readable.from([Buffer.from(data)]), client.query(copyFrom(`copy single from stdin ${options}`)))
+    const stored = await client.query({ text: 'select s from single', rowMode: 'array' })
+    expect(stored.rows.flat(), options).toEqual(rows)
+  }
+})
+
+test('booleans in all words that PostgreSQL knows', async () => {
+  await client.query('create table if not exists truths (b boolean)')
+  await client.query('truncate table truths')
+  const words = ['t', 'TRUE', 'yes', 'y', 'on', '1', ' true ', 'f', 'False', 'no', 'n', 'off', '0', ' f']
+  await pipeline(
+    Readable.from([Buffer.from(`${words.join('\n')}\n`)]),
+    client.query(copyFrom('copy truths from stdin')),
+  )
+  const stored = await client.query({ text: 'select b from truths', rowMode: 'array' })
+  expect(stored.rows.flat()).toEqual(words.map((_, index) => index < 7))
+})
+
+test('spellings of options', async () => {
+  for (const options of [
+    "delimiters '|'",
+    "using delimiters '|'",
+    "(delimiter '|', freeze false)",
+    "(delimiter '|', header off)",
+  ]) {
+    expect(await copyIn(options, '2024-01-01|a|b\n'), options).toEqual([['a', 'b']])
+  }
+  expect(await copyIn("encoding 'win1252'", Buffer.from('2024-01-01\t\x80\x9c\t\xe9\n', 'latin1'))).toEqual([
+    ['€œ', 'é'],
+  ])
+})
+
 test('the mark that old clients send behind their rows', async () => {
   for (const options of ['(format csv)', "(format csv, quote '''')", '(format csv, encoding latin1)', '']) {
     const divider = options === '' ? '\t' : ','
@@ -112,19 +160,28 @@ test('encodings', async () => {
 test('what cannot be is refused', async () => {
   for (const [options, code] of [
     ["(quote '|')", '0A000'],
-    ["(format csv, quote 'ab')", '22023'],
+    ["(format csv, quote 'ab')", '0A000'],
     ["(format csv, quote ',')", '22023'],
-    ["(format csv, null '\"')", '22023'],
+    ["(format csv, null '\"')", '0A000'],
     ['(format csv, force_quote (s))', '0A000'],
     ['(format csv, force_null (nope))', '42P10'],
-    ['(format binary, header)', '42601'],
+    ['(format binary, header)', '0A000'],
     ["(encoding 'nope')", '22023'],
     ["(delimiter 'a')", '22023'],
     ['(format csv, header 2)', '42601'],
-    ['(format csv, wings 2)', '0A000'],
+    ['(format csv, wings 2)', '42601'],
+    ['()', '42601'],
+    ['(header,)', '42601'],
+    ['(format)', '42601'],
+    ['(null)', '42601'],
+    ['(header maybe)', '42601'],
+    ["(delimiter '||')", '0A000'],
+    ["where s = 'a'", '42601'],
   ] as const) {
     await expect(copyIn(options, ''), options).rejects.toMatchObject({ code })
   }
+  const twice = pipeline(Readable.from([]), client.query(copyFrom('copy c (ts, s, s) from stdin')))
+  await expect(twice).rejects.toMatchObject({ code: '42701' })
   await expect(copyIn("csv quote ''''", "2024-01-01,'a")).rejects.toMatchObject({ code: '22P04' })
   expect((await client.query('select count() n from c')).rows).toEqual([{ n: '0' }])
 })
