@@ -25,7 +25,7 @@ const singleForms = [
   'rnd_geohash(const:INT) rnd_decimal(const:INT,const:INT,const:INT) timestamp_sequence(TIMESTAMP,LONG)',
   'rnd_timestamp(const:TIMESTAMP,const:TIMESTAMP,const:INT) base64(BINARY,const:INT) from_base64(STRING)',
   'geo_distance_meters(DOUBLE,DOUBLE,DOUBLE,DOUBLE) wal_transactions(const:STRING) table_columns(const:STRING)',
-  'nsum(DOUBLE) stddev(DOUBLE) stddev_samp(DOUBLE) stddev_pop(DOUBLE) variance(DOUBLE) var_samp(DOUBLE)',
+  'row_number() rank() dense_rank() percent_rank() nsum(DOUBLE) stddev(DOUBLE) stddev_samp(DOUBLE) stddev_pop(DOUBLE) variance(DOUBLE) var_samp(DOUBLE)',
   'var_pop(DOUBLE) geomean(DOUBLE) corr(DOUBLE,DOUBLE) covar_samp(DOUBLE,DOUBLE) covar_pop(DOUBLE,DOUBLE)',
   'weighted_avg(DOUBLE,DOUBLE) weighted_stddev(DOUBLE,DOUBLE) weighted_stddev_rel(DOUBLE,DOUBLE)',
   'weighted_stddev_freq(DOUBLE,DOUBLE) regr_slope(DOUBLE,DOUBLE) regr_intercept(DOUBLE,DOUBLE) vwap(DOUBLE,DOUBLE)',

@@ -97,7 +97,11 @@ function limitNumber(expression: ast.Expression | null, context: BindContext): n
   }
   if (!isConstant(value) || isUntypedNull(value) || limitRefused.has(value.type.name)) {
     const type = isUntypedNull(value) ? 'NULL' : value.type.name
-    throw new SqlError(`invalid type: ${type}`, value.position)
+    const isNumber = type !== 'BOOLEAN' && isConstant(value)
+    throw new SqlError(
+      isNumber ? `invalid type: ${type}` : 'LIMIT expressions must be convertible to INT',
+      value.position,
+    )
   }
   const number = convertTo(value, dataType('LONG'))
   const whole = isConstant(number) ? number.value : null

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
-import { aggregatesNamed, windowFunctionNames } from '../functions/all.js'
+import { aggregatesNamed, scalarsNamed, windowFunctionNames } from '../functions/all.js'
 import { isNumber, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, WindowCall, WindowFrame } from '../plan/plan.js'
@@ -19,7 +19,8 @@ export function bindWindowCall(
   scope: ExpressionScope,
 ): { index: number; type: DataType; position: number } {
   if (scope.windows === null) {
-    const place = scope.aggregates === null && scope.aliases === undefined ? 'in WHERE clause' : 'here'
+    const isWhere = scope.rows !== undefined && scope.aliases === undefined
+    const place = isWhere ? 'in WHERE clause' : 'here'
     throw new SqlError(`window function is not allowed ${place}`, call.position)
   }
   const { rows: _, ...withoutRows } = scope
@@ -63,6 +64,8 @@ function resolveWindow(window: ast.WindowSpecification, scope: ExpressionScope):
 function windowFunction(call: ast.Call, scope: ExpressionScope): Pick<WindowCall, 'name' | 'args' | 'type'> {
   const name = call.name.toLowerCase()
   if (windowFunctionNames.has(name)) return rankFunction(call, name, scope)
+  if (aggregatesNamed(name).length === 0 && scalarsNamed(name).length > 0)
+    throw new SqlError('non-window function called in window context', call.position)
   if (aggregatesNamed(name).length === 0) {
     throw unknownFunction(
       call,
@@ -133,6 +136,8 @@ function bindFrame(
   scope: ExpressionScope,
 ): WindowFrame {
   const { frame } = window
+  if (frame?.mode === 'groups' && window.orderBy.length === 0)
+    throw new SqlError('GROUPS mode requires an ORDER BY clause', frame.position)
   if (frame === null) return { unit: 'range', lo: null, hi: window.orderBy.length > 0 ? 0n : null, exclude: 'none' }
   if (frame.mode === 'cumulative') return { unit: 'rows', lo: null, hi: 0n, exclude: 'none' }
   if (frame.start.kind === 'unbounded following') {
@@ -176,7 +181,8 @@ function boundValue(
   if (count !== null && isConstant(count) && !Number.isInteger(Number(count.value)))
     throw new SqlError('integer expression expected', count.position)
   const number = count !== null && isConstant(count) ? BigInt(Math.trunc(Number(count.value))) : null
-  if (number === null || number < 0n) throw new SqlError('frame bound must be a positive number', position)
+  if (number === null || number < 0n)
+    throw new SqlError('non-negative integer expression expected', count?.position ?? position)
   if (unit === null) return number
   const ticks = ticksPerUnit(
     unit,

@@ -16,6 +16,7 @@ import type {
 } from './ast.js'
 import { advance, at, type Cursor, shownTokenError, tokenText } from './cursor.js'
 import {
+  atEnd,
   demand,
   demandDistinct,
   parseFreeName,
@@ -25,8 +26,8 @@ import {
   shownToken,
   take,
 } from './expect.js'
-import { closingError, parseExpression } from './expression.js'
-import { parseQuery } from './query.js'
+import { parseExpression } from './expression.js'
+import { parseQuery, startsQuery } from './query.js'
 import { parseWhere } from './select.js'
 import { parseFrom, parseTableAlias } from './source.js'
 import { parseInterval } from './window.js'
@@ -41,7 +42,8 @@ export function parseInsert(
   advance(cursor)
   const atomic = take(cursor, 'atomic')
   const { batch, o3MaxLag } = parseBatch(cursor)
-  demand(cursor, 'into', cursor.kind === 'end' ? 'atomic or into or batch expected' : "'into' expected")
+  if (cursor.kind === 'end') throw new SqlError(intoMissing(atomic, batch, o3MaxLag), cursor.start)
+  demand(cursor, 'into')
   const table = parseTableName(cursor)
   const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
   demandDistinct(columns)
@@ -52,11 +54,20 @@ export function parseInsert(
   return { kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag, atomic }
 }
 
+function intoMissing(atomic: boolean, batch: Expression | null, lag: Interval | null): string {
+  if (batch !== null && lag === null) return 'into or o3MaxLag expected'
+  return atomic || lag !== null ? 'into expected' : 'atomic or into or batch expected'
+}
+
 function parseFreeNames(cursor: Cursor): Name[] {
   demand(cursor, '(')
   if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column name')
-  const names = parseList(cursor, (inner) => parseFreeName(inner, 'column expected'))
-  demand(cursor, ')', "',' expected")
+  const names = parseList(cursor, (inner) => {
+    if (at(inner, ')')) throw shownTokenError(inner, 'missing column name')
+    if (inner.kind === 'number') throw SqlError.columnMissing(shownToken(inner), inner.start)
+    return parseFreeName(inner, 'column expected')
+  })
+  demand(cursor, ')', cursor.kind === 'end' ? "',' expected" : undefined)
   return names
 }
 
@@ -69,12 +80,14 @@ export function parseBatch(cursor: Cursor): { batch: Expression | null; o3MaxLag
 
 function parseBatchSize(cursor: Cursor): Expression {
   if (take(cursor, '-')) throw new SqlError('batch size must be positive integer', cursor.start)
+  if (/^0+$/.test(tokenText(cursor))) throw new SqlError('batch size must be positive integer', cursor.start)
   if (cursor.kind === 'number' || cursor.kind === 'parameter') return parseExpression(cursor)
   if (cursor.kind === 'end') throw new SqlError('long integer expected', cursor.start)
   throw shownTokenError(cursor, 'bad long integer')
 }
 
 function parseLag(cursor: Cursor): Interval {
+  if (cursor.kind === 'end') throw new SqlError('lag value expected', cursor.start)
   const text = tokenText(cursor)
   if (/^\d+[a-z]/i.test(text)) return parseInterval(cursor)
   const mistake = /^\d*$/.test(text) ? 'expected interval qualifier in' : 'invalid interval qualifier'
@@ -106,13 +119,13 @@ function parseInsertRow(cursor: Cursor): ValueRow {
   const position = cursor.start
   demand(cursor, '(')
   const values = parseList(cursor, parseValue)
-  if (cursor.word !== ')')
-    throw cursor.kind === 'end' ? new SqlError("',' expected", cursor.start) : closingError(cursor, position)
+  if (cursor.word !== ')') throw new SqlError(atEnd(cursor) ? "',' expected" : "')' expected", cursor.start)
   advance(cursor)
   return { position, values }
 }
 
 function parseValue(cursor: Cursor): Expression {
+  if (startsQuery(cursor)) throw new SqlError('query is not allowed here', cursor.start)
   return parseExpression(cursor)
 }
 
@@ -124,8 +137,9 @@ export function parseUpdate(
 ): Update {
   advance(cursor)
   const table = parseTableName(cursor, cursor.kind === 'end' ? 'table name or alias expected' : undefined)
-  const alias = parseTableAlias(cursor)
-  if (alias === null && at(cursor, 'as')) throw new SqlError('table alias expected expected', cursor.end)
+  const isNamed = take(cursor, 'as')
+  if (isNamed && atEnd(cursor)) throw new SqlError('table alias expected expected', cursor.start)
+  const alias = isNamed ? parseFreeName(cursor, 'alias expected') : parseTableAlias(cursor)
   demand(
     cursor,
     'set',
@@ -160,6 +174,10 @@ export function parseUpdate(
 }
 
 function parseAssignment(cursor: Cursor): Assignment {
+  if (cursor.kind === 'symbol' && !atEnd(cursor)) {
+    advance(cursor)
+    throw new SqlError("'=' expected", cursor.start)
+  }
   const column = parseNameOrString(cursor, 'column name expected')
   demand(cursor, '=')
   return { column, value: parseExpression(cursor) }

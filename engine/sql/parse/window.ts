@@ -16,12 +16,14 @@ import { demand, parseList, parseName, take, takeTwo } from './expect.js'
 import { parseExpression } from './expression.js'
 import { intervalOfText, timeUnitOf } from './literal.js'
 import { signPower } from './powers.js'
+import { isReserved, refuseReserved } from './reserved.js'
 
 /** `over (..)` or `over w`; the cursor is on `over`. */
 export function parseOver(cursor: Cursor): WindowSpecification {
   advance(cursor)
   if (cursor.word === '(') return parseWindowSpecification(cursor)
   const position = cursor.start
+  refuseReserved(cursor)
   const base = parseName(cursor, "'(' or window name expected")
   return { position, base, partitionBy: [], orderBy: [], frame: null }
 }
@@ -42,6 +44,8 @@ const frameModes: ReadonlySet<string> = new Set(['rows', 'range', 'groups', 'cum
 function parseBaseWindow(cursor: Cursor): Name | null {
   const { word } = cursor
   if (cursor.kind !== 'word' && cursor.kind !== 'quoted') return null
+  if (isReserved(word) && word !== 'partition' && word !== 'order')
+    throw new SqlError("'rows', 'range', 'groups', 'cumulative' or ')' expected", cursor.start)
   return word === 'partition' || word === 'order' || frameModes.has(word)
     ? null
     : parseName(cursor, 'window name expected')
@@ -132,7 +136,12 @@ export function parseFrameBound(cursor: Cursor): FrameBound {
   if (takeTwo(cursor, 'unbounded', 'following'))
     return { kind: 'unbounded following', position, value: null, unit: null }
   if (takeTwo(cursor, 'current', 'row')) return { kind: 'current row', position, value: null, unit: null }
-  if (cursor.word === 'unbounded') throw new SqlError("'preceding' or 'following' expected", cursor.start + 9)
+  if (cursor.word === 'unbounded')
+    throw new SqlError("'preceding' or 'following' expected after 'unbounded'", cursor.start + 9)
+  if (cursor.word === 'current') {
+    advance(cursor)
+    throw new SqlError("'row' expected after 'current'", cursor.start)
+  }
   const { value, unit } = parseDistance(cursor)
   if (take(cursor, 'preceding')) return { kind: 'preceding', position, value, unit }
   if (take(cursor, 'following')) return { kind: 'following', position, value, unit }
@@ -146,7 +155,7 @@ function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | nu
     advance(cursor)
     return { value, unit: single.unit }
   }
-  const value = parseExpression(cursor, 0, 'frame bound expected')
+  const value = parseExpression(cursor, 0, "'preceding' or 'following' expected")
   const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
   if (unit !== undefined) advance(cursor)
   return { value, unit: unit ?? null }
