@@ -1,6 +1,7 @@
 // The door of line protocol over TCP. The protocol has no answers: what became of the rows stands in sys.connections,
 // sys.connection_log and sys.rejects, and a line that cannot be stored closes the connection or is skipped, by setting.
 
+import { setMaxListeners } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { AccessError } from '../../engine/base/errors.js'
@@ -48,6 +49,8 @@ export async function openLineTcpGateway(
   services: LineTcpServices,
 ): Promise<LineTcpGateway> {
   const closing = new AbortController()
+  // Every connection listens to it.
+  setMaxListeners(0, closing.signal)
   const running = new Set<Promise<void>>()
   const known = new Map<Socket, Principal>()
   const server = openServer(services.tls, (socket) => {

@@ -1,6 +1,7 @@
 // The door of the PostgreSQL wire protocol: listens, lets clients in, and knows whose statements can be cancelled.
 
 import { randomInt } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { BindAddress } from '../common/bind-address.js'
@@ -50,6 +51,8 @@ interface Gateway {
 
 export async function openPgGateway(bindTo: BindAddress, options: PgOptions, services: PgServices): Promise<PgGateway> {
   const closing = new AbortController()
+  // Every connection listens to it.
+  setMaxListeners(0, closing.signal)
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs })
   const running = new Set<Promise<void>>()
   const gateway: Gateway = { options, services, sessions: new Map(), closing: closing.signal }

@@ -32,7 +32,7 @@ export interface BindContext {
   readonly own: OwnRows | null
   depth: number
   /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. `sleepMs`: pg_sleep(). */
-  readonly work: { sources: number; recursions: number; sleepMs: number }
+  readonly work: { sources: number; recursions: number; sleepMs: number; foldedCharacters: number }
   /** False once a plan depends on the time, on parameters or on rows made at planning. */
   cacheable: boolean
 }

@@ -1,7 +1,7 @@
 // Making bound calls: the overload is chosen, arguments are converted to what it takes, and calls that need no row are
 // computed at once.
 
-import { foldedCharactersMax } from '../../base/limits.js'
+import { foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
 import { evaluateConstant } from '../functions/evaluate.js'
@@ -76,14 +76,19 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
   const volatility = row.volatility ?? 'pure'
   if (volatility !== 'pure') context.cacheable = false
   if (volatility === 'row') return call
-  if (call.args.some(isLong)) return call
+  if (call.args.some(isLong) || context.work.foldedCharacters > foldedCharactersInAll) return call
   if (call.args.every(isConstant)) {
     const wide = beyondInt(call)
     if (wide !== null) return wide
-    return constantOf(evaluateConstant(call, context.evaluation), call.type, call.position)
+    const value = evaluateConstant(call, context.evaluation)
+    if (typeof value === 'string') context.work.foldedCharacters += value.length
+    return constantOf(value, call.type, call.position)
   }
   return simplify(call)
 }
+
+/** Texts of one statement that are computed when it is planned: about 20 ms of work. */
+const foldedCharactersInAll = valueBytesMax
 
 const intNull = 2n ** 31n
 

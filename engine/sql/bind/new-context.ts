@@ -55,7 +55,7 @@ export function bindContext({
     subqueries: [],
     commonTables: [],
     depth: 0,
-    work: { sources: 0, recursions: 0, sleepMs: 0 },
+    work: { sources: 0, recursions: 0, sleepMs: 0, foldedCharacters: 0 },
     cacheable: parameters.length === 0,
   }
 }

@@ -60,6 +60,10 @@ export function queryContext(
   const space = new QuerySpace(memory, host.allocator)
   const { queryId, timeoutMs } = request
   const deadlineMs = timeoutMs > 0 ? clock.monotonicMs() + timeoutMs : Number.POSITIVE_INFINITY
+  const alive = (): void => {
+    host.check?.(queryId)
+    if (timeoutMs > 0 && clock.monotonicMs() > deadlineMs) throw new TimeoutError(timeoutMs)
+  }
   const profile = request.profile === undefined ? undefined : new Profile(request.profile, request.query)
   return {
     memory,
@@ -72,12 +76,10 @@ export function queryContext(
       clockMicros: () => BigInt(clock.nowMicros()),
       random: createRandom(nowMicros, BigInt(request.queryId)),
       user: '',
+      alive,
       subqueries,
     },
-    alive: () => {
-      host.check?.(queryId)
-      if (timeoutMs > 0 && clock.monotonicMs() > deadlineMs) throw new TimeoutError(timeoutMs)
-    },
+    alive,
     texts: new SymbolTexts(memory),
     symbols: new Symbols(space),
     jit: request.jit ? (profile?.jit(host.jit) ?? host.jit) : null,

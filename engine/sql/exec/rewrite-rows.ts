@@ -58,18 +58,19 @@ function contextOf(
   onEnd: (release: () => void) => void,
 ): Omit<ExecContext, 'snapshots'> {
   const now = BigInt(nowMicros)
+  const alive = (): void => {
+    if (stopId !== undefined && isStopped(memory, stopId)) throw new CancelledError()
+  }
   return {
     memory,
     space,
     kernels,
     partAccess: numberedAccess(parts, space),
-    evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 7n), user: '', subqueries },
+    evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 7n), user: '', alive, subqueries },
     texts: new SymbolTexts(memory),
     symbols: new Symbols(space),
     jit: null,
-    alive: () => {
-      if (stopId !== undefined && isStopped(memory, stopId)) throw new CancelledError()
-    },
+    alive,
     onEnd,
   }
 }

@@ -9,6 +9,7 @@
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
+import { foldedCharactersMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { intMin, longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
@@ -219,7 +220,9 @@ function compileScalar(call: Call, evaluation: Evaluation): Evaluator {
   return (row) => {
     const args = parts.map((part) => part(row))
     if (!seesNull && args.includes(null)) return missing
-    return normalise(placed(evaluate, args, site), call.type) ?? missing
+    const value = placed(evaluate, args, site)
+    if (typeof value === 'string' && value.length > foldedCharactersMax) evaluation.alive?.()
+    return normalise(value, call.type) ?? missing
   }
 }
 

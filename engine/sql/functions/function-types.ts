@@ -17,6 +17,8 @@ export interface EvaluationContext {
   readonly clockMicros: () => bigint
   readonly random: Random
   readonly user: string
+  /** Throws when the query is over: asked where a single value took its time. */
+  readonly alive?: () => void
   /** Reads the settings again; whether they are in force. Absent where there are none. */
   readonly reload?: () => boolean
   /** Options of the session; absent where no session is known. */
