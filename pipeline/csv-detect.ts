@@ -19,6 +19,8 @@ const leadingZero = /^[+-]?0[0-9]/
 const isoDay = '[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])'
 const clock = '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]'
 const isoTime = (decimals: number): RegExp => new RegExp(`^${isoDay}T${clock}\\.[0-9]{${decimals}}Z$`)
+/** With fewer digits, without a zone or with an offset: `T10:11:12.5`, `T10:11:12.123+02:00`. */
+const looseTime = new RegExp(`^${isoDay}T${clock}\\.[0-9]{1,6}(?:Z|[+-][0-9]{2}:[0-9]{2})?$`)
 const within = (text: string, bits: number): boolean => {
   const value = BigInt(text.replace(/[+_]/g, ''))
   return value > -(2n ** BigInt(bits - 1)) && value < 2n ** BigInt(bits - 1)
@@ -54,7 +56,7 @@ const probes: readonly Probe[] = [
   { type: 'DATE', pattern: 'MM/dd/yyyy', matches: like(/^(?:0[1-9]|1[0-2])\/(?:0[1-9]|[12][0-9]|3[01])\/[0-9]{4}$/) },
   { type: 'DATE', pattern: 'yyyy-MM-dd HH:mm:ss', matches: like(new RegExp(`^${isoDay} ${clock}$`)) },
   { type: 'DATE', pattern: null, matches: like(isoTime(3)) },
-  { type: 'TIMESTAMP', pattern: null, matches: like(isoTime(6)) },
+  { type: 'TIMESTAMP', pattern: null, matches: like(looseTime) },
   { type: 'TIMESTAMP_NS', pattern: null, matches: like(isoTime(9)) },
   {
     type: 'UUID',
@@ -73,9 +75,11 @@ export function detectColumns(records: readonly (readonly string[])[], said: 'ye
   const width = records[0]?.length ?? 0
   const regular = records.filter(({ length }) => length === width)
   const all = histogram(regular, width)
+  const rest = regular.length > 2 ? belowNames(regular.slice(1), all) : null
   const types: (Probe | null)[] = Array.from({ length: width }, () => null)
   const onlyTexts = choose(types, all, regular.length, true)
-  const found = onlyTexts && !choose(types, all, regular.length - 1, false)
+  const looksBelow = onlyTexts || (said === 'yes' && rest !== null)
+  const found = looksBelow && !choose(types, rest ?? all, regular.length - 1, said === 'yes' && rest !== null)
   const header = said !== 'no' && (found || said === 'yes')
   if (said === 'no' && found) choose(types, all, regular.length, true)
   const names = uniqueNames(width, header ? (regular[0] ?? []) : [])
@@ -106,6 +110,17 @@ function histogram(records: readonly (readonly string[])[], width: number): Hist
     }
   }
   return { counts, blanks }
+}
+
+/** A name says nothing of the values below it; where there are none, or one alone, it is looked at with them. */
+function belowNames(records: readonly (readonly string[])[], all: Histogram): Histogram {
+  const below = histogram(records, all.counts.length)
+  const isEmpty = (column: number): boolean => below.blanks[column] === records.length
+  return {
+    counts: below.counts.map((own, column) => (isEmpty(column) ? (all.counts[column] ?? own) : own)),
+    // The name stands in for one of them.
+    blanks: below.blanks.map((count, column) => (isEmpty(column) ? count - 1 : count)),
+  }
 }
 
 /** Types of columns whose values have one in `rows` records; whether all are texts. */

@@ -93,6 +93,10 @@ function fromString(entity: LineEntity, type: DataType, slot: ValueSlot): Outcom
 function fromText(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
   const text = utf8Text(entity.text)
   if (text === undefined) return castError
+  if (text === '' && (type.name === 'IPv4' || type.name === 'GEOHASH')) {
+    setNull(slot)
+    return fine
+  }
   switch (type.name) {
     case 'CHAR':
       return orCast(parseChar(text), slot)

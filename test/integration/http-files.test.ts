@@ -153,6 +153,16 @@ describe('parameters of an import', () => {
     expect(answer).toMatchObject({ status: 400, body: { status } })
   })
 
+  test('a name says nothing of the values below it, and times have any number of digits', async () => {
+    const text = 'c,t,u\n1.5,2024-01-01T00:00:00.5Z,2024-01-01T00:00:00.123\n,2024-01-01T00:00:00.123+02:00,\n'
+    const { body } = await imported(text, { name: 'loose', fmt: 'json', forceHeader: 'true' })
+    expect(body).toMatchObject({ columns: [{ type: 'DOUBLE' }, { type: 'TIMESTAMP' }, { type: 'TIMESTAMP' }] })
+    expect(await server.rows('select t, u from loose order by t')).toEqual([
+      ['2023-12-31T22:00:00.123000Z', null],
+      ['2024-01-01T00:00:00.500000Z', '2024-01-01T00:00:00.123000Z'],
+    ])
+  })
+
   test('letters are CHAR, other signs texts, NaN and Infinity numbers', async () => {
     const text = 'c,s,t,d\nx,-,é,NaN\ny,+,☃,-Infinity\n'
     const { body } = await imported(text, { name: 'signs', fmt: 'JSON', forceHeader: 'true' })
