@@ -238,6 +238,13 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   return { position, kind, natural, source, on, using, tolerance, window }
 }
 
+/** The mistake is told at what follows the value, or at the value itself at the end. */
+function behindValue(cursor: Cursor, message: string): SqlError {
+  const { start } = cursor
+  advance(cursor)
+  return new SqlError(message, atEnd(cursor) ? start : cursor.start)
+}
+
 function parseTolerance(cursor: Cursor, kind: JoinKind): Interval {
   const { start: word } = cursor
   if (kind !== 'asof' && kind !== 'lt') throw new SqlError('TOLERANCE is only supported for ASOF and LT joins', word)
@@ -245,8 +252,9 @@ function parseTolerance(cursor: Cursor, kind: JoinKind): Interval {
   advance(cursor)
   const { start } = cursor
   if (cursor.kind === 'end') throw new SqlError(`${join} period expected`, word)
-  if (take(cursor, '-')) throw new SqlError(`${join} must be positive`, cursor.start)
-  if (cursor.kind === 'word' || cursor.kind === 'string') throw new SqlError(`${join} must be a constant`, start)
+  refuseReserved(cursor)
+  if (take(cursor, '-')) throw behindValue(cursor, `${join} must be positive`)
+  if (cursor.kind === 'word' || cursor.kind === 'string') throw behindValue(cursor, `${join} must be a constant`)
   const text = tokenText(cursor)
   if (/^\d+$/.test(text) && peekWord(cursor) === '') throw new SqlError('expected interval qualifier', cursor.end)
   if (/^0+[a-z]$/i.test(text)) throw new SqlError('zero is not a valid tolerance value', start)
