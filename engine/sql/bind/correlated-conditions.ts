@@ -3,6 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import { type BindContext, nested } from './bind-context.js'
+import type { ExpressionScope } from './expression.js'
 import { bindSources } from './from.js'
 import { findInScope, type Scope } from './scope.js'
 
@@ -10,6 +11,27 @@ import { findInScope, type Scope } from './scope.js'
 export function innerScope(body: ast.Select, context: BindContext): Scope {
   const trial: BindContext = { ...context, tables: [], subqueries: [], commonTables: [...context.commonTables] }
   return nested(context, body.position, () => bindSources(body, trial)).columns
+}
+
+/** Conditions of inner joins that name the query around it mean the same in WHERE. */
+export function withOuterInWhere(query: ast.Query, { context, columns, rows }: ExpressionScope): ast.Query {
+  const { body } = query
+  if (rows === undefined || body.kind !== 'select' || body.from === null) return query
+  if (!body.joins.some(({ kind, on }) => kind === 'inner' && on !== null)) return query
+  const bare = body.joins.map((join) => (join.kind === 'inner' ? { ...join, on: null } : join))
+  const inner = innerScope({ ...body, joins: bare }, context)
+  const parts = body.joins.map((join) => {
+    const all = join.kind === 'inner' && join.on !== null ? conditions(join.on) : []
+    return { foreign: all.filter((part) => isForeign(part, inner, columns)), all }
+  })
+  const moved = parts.flatMap(({ foreign }) => foreign)
+  if (moved.length === 0) return query
+  const joins = body.joins.map((join, index): ast.Join => {
+    const { foreign, all } = parts[index] as (typeof parts)[number]
+    return foreign.length === 0 ? join : { ...join, on: conditionsOf(all.filter((part) => !foreign.includes(part))) }
+  })
+  const where = conditionsOf(body.where === null ? moved : [...conditions(body.where), ...moved])
+  return { ...query, body: { ...body, joins, where } }
 }
 
 export function conditions(where: ast.Expression): ast.Expression[] {

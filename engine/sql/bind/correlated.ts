@@ -10,7 +10,7 @@ import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
 import type { BindContext } from './bind-context.js'
-import { conditions, conditionsOf, innerScope, isForeign, pairOf } from './correlated-conditions.js'
+import { conditions, conditionsOf, innerScope, isForeign, pairOf, withOuterInWhere } from './correlated-conditions.js'
 import { withKeyColumns } from './correlated-tables.js'
 import { isLateralFunction, onlyIf, withFunction } from './expand.js'
 import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } from './expression.js'
@@ -55,8 +55,9 @@ function withTables(written: ast.Query, context: BindContext, bind: (query: ast.
   }
 }
 
-function bindScalar(query: ast.Query, scope: ExpressionScope): Expression {
-  if (readsOuterRows(query, scope)) return collectedRows(query, scope)
+function bindScalar(written: ast.Query, scope: ExpressionScope): Expression {
+  if (readsOuterRows(written, scope)) return collectedRows(written, scope)
+  const query = withOuterInWhere(written, scope)
   const correlation = correlationOf(query, scope)
   if (correlation === null) return bindSubquery(query, 'scalar', scope.context)
   const [item, ...more] = select(query).items
@@ -87,7 +88,8 @@ export function bindExists({ query, position }: ast.Exists, scope: ExpressionSco
   return withTables(withKeyColumns(query, scope), scope.context, (inner) => bindExisting(inner, position, scope))
 }
 
-function bindExisting(query: ast.Query, position: number, scope: ExpressionScope): Expression {
+function bindExisting(written: ast.Query, position: number, scope: ExpressionScope): Expression {
+  const query = withOuterInWhere(written, scope)
   const correlation = correlationOf(query, scope)
   if (correlation === null)
     return scalarCall('exists', [bindSubquery(query, 'exists', scope.context)], position, scope.context)

@@ -247,10 +247,10 @@ function ofFunction(relation: Relation): Relation {
   return { ...relation, columns: relation.columns.map((column) => ({ ...column, fromFunction: true as const })) }
 }
 
-/** `from string_to_array('a,b', ',') s`: one row of a function that needs none. */
+/** `from current_schema()`: one row of a function that needs none. */
 function scalarSource(call: ast.Call, args: readonly Expression[], alias: string, context: BindContext): Relation {
   if (scalarsNamed(call.name).length === 0) throw unknownFunction(call, args)
-  if (!textArrayFunctions.has(call.name.toLowerCase())) throw new SqlError('function must return CURSOR', call.position)
+  if (!sourceFunctions.has(call.name.toLowerCase())) throw new SqlError('function must return CURSOR', call.position)
   const value = scalarCall(call.name, args, call.position, context)
   const input: Plan = { kind: 'values', columns: [], rows: [[]] }
   const columns = [{ name: alias, type: value.type }]
@@ -258,7 +258,10 @@ function scalarSource(call: ast.Call, args: readonly Expression[], alias: string
   return ofFunction({ plan, columns: scopeOf(plan, alias), timestampIndex: -1, order: 'none' })
 }
 
-const textArrayFunctions: ReadonlySet<string> = new Set(['string_to_array', 'current_schemas'])
+/** Those that clients ask so; of others it is a mistake. */
+const sourceFunctions: ReadonlySet<string> = new Set([
+  ...['string_to_array', 'current_schemas', 'current_schema', 'current_database', 'current_user', 'version'],
+])
 
 // Aliases -----------------------------------------------------------------------------------------------------------
 

@@ -218,20 +218,37 @@ interface Collected {
   quantile: number
 }
 
-const quantile = accumulator<Collected>({
-  init: () => ({ values: [], quantile: 0.5 }),
-  add: (state, [value, at]) => {
+const collected = {
+  init: (): Collected => ({ values: [], quantile: 0.5 }),
+  add: (state: Collected, [value, at]: readonly Value[]): void => {
     if (typeof at === 'number') state.quantile = at
     if (typeof value === 'number') state.values.push(value)
     if (typeof value === 'bigint') state.values.push(Number(value))
   },
-  merge: (state, other) => {
+  merge: (state: Collected, other: Collected): void => {
     for (const value of other.values) state.values.push(value)
     state.quantile = other.quantile
   },
+}
+
+const quantile = accumulator<Collected>({
+  ...collected,
   result: (state) => {
     const sorted = Float64Array.from(state.values).sort()
     return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(state.quantile * sorted.length) - 1))] ?? null
+  },
+})
+
+/** Between two values in proportion, as SQL has it. */
+const continuous: Accumulator<unknown> = accumulator<Collected>({
+  ...collected,
+  result: ({ values, quantile: share }) => {
+    if (values.length === 0) return null
+    const sorted = Float64Array.from(values).sort()
+    const place = share * (sorted.length - 1)
+    const low = Math.floor(place)
+    const [below, above] = [sorted[low] as number, sorted[Math.ceil(place)] as number]
+    return above === below ? below : below + (above - below) * (place - low)
   },
 })
 
@@ -262,6 +279,24 @@ function checkPrecision([precision]: readonly BoundArgument[]): void {
     throw new SqlError('precision must be between 0 and 5', precision.position)
 }
 
+const exactSays = 'The value below which a share of the values lies. It is exact, whatever the precision (0 to 5).'
+const quantileSays = {
+  approx_percentile: exactSays,
+  approx_median: exactSays,
+  median: exactSays,
+  percentile_disc:
+    'The value below which a share of the values lies; also `percentile_disc(share) within group (order by value)`.',
+  percentile_cont:
+    'The same, in proportion between two values; also `percentile_cont(share) within group (order by value)`.',
+}
+const quantileExamples = {
+  approx_percentile: null,
+  approx_median: null,
+  median: ['median(x)', '3.0'],
+  percentile_disc: ['percentile_disc(x, 0.5)', '3.0'],
+  percentile_cont: ['percentile_cont(x, 0.1)', '1.4'],
+} as const
+
 const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((type) =>
   (
     [
@@ -270,16 +305,18 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
       ['approx_median', [type]],
       ['approx_median', [type, 'INT']],
       ['median', [type]],
+      ['percentile_disc', [type, 'DOUBLE']],
+      ['percentile_cont', [type, 'DOUBLE']],
     ] as const
   ).map(
     ([name, takes]): AggregateFunction => ({
       name,
       takes,
       gives: 'DOUBLE',
-      says: 'The value below which a share of the values lies. It is exact, whatever the precision (0 to 5).',
-      example: type === 'LONG' && name === 'median' ? ['median(x)', '3.0'] : null,
-      check: name === 'approx_percentile' ? checkPercentile : checkMedian,
-      accumulator: name.endsWith('median') ? middle : quantile,
+      says: quantileSays[name],
+      example: type === 'LONG' ? quantileExamples[name] : null,
+      check: name.endsWith('median') ? checkMedian : checkPercentile,
+      accumulator: name === 'percentile_cont' ? continuous : name.endsWith('median') ? middle : quantile,
     }),
   ),
 )

@@ -53,12 +53,30 @@ interface CallHead {
 
 function parseCallTail(cursor: Cursor, head: CallHead): Call {
   const within = takeTwo(cursor, 'within', 'group')
-  const orderBy = within ? parseWithinGroup(cursor) : head.orderBy
+  const ordered = within ? ofOrderedSet({ ...head, orderBy: parseWithinGroup(cursor) }) : head
   const filter = cursor.word === 'filter' ? parseFilter(cursor) : null
   const ignoreNulls = takeTwo(cursor, 'ignore', 'nulls')
   if (!ignoreNulls) takeTwo(cursor, 'respect', 'nulls')
   const over = cursor.word === 'over' ? parseOver(cursor) : null
-  return { kind: 'call', ...head, orderBy, filter, ignoreNulls, over }
+  return { kind: 'call', ...ordered, filter, ignoreNulls, over }
+}
+
+const percentiles: ReadonlySet<string> = new Set(['percentile_cont', 'percentile_disc'])
+
+/** `percentile_cont(0.9) within group (order by x)` is `percentile_cont(x, 0.9)`, `mode() within group (order by x)` is `mode(x)`. */
+function ofOrderedSet(head: CallHead): CallHead {
+  const name = head.name.toLowerCase()
+  const [item, ...more] = head.orderBy
+  if (item === undefined || more.length > 0) return head
+  if (name === 'mode' && head.args.length === 0) return { ...head, args: [item.expression], orderBy: [] }
+  const [share] = head.args
+  if (!percentiles.has(name) || share === undefined || head.args.length > 1) return head
+  const { position } = share
+  const one: Expression = { kind: 'decimal', position, text: '1.0', digits: '1.0' }
+  const from: Expression = item.descending
+    ? { kind: 'binary', operator: '-', left: one, right: share, position }
+    : share
+  return { ...head, args: [item.expression, from], orderBy: [] }
 }
 
 function parseWithinGroup(cursor: Cursor): OrderItem[] {
