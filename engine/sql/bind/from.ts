@@ -260,7 +260,7 @@ function scalarSource(call: ast.Call, args: readonly Expression[], alias: string
 
 /** Those that clients ask so; of others it is a mistake. */
 const sourceFunctions: ReadonlySet<string> = new Set([
-  ...['string_to_array', 'current_schemas', 'current_schema', 'current_database', 'current_user', 'version'],
+  ...['string_to_array', 'current_schemas', 'current_schema', 'current_database', 'version'],
 ])
 
 // Aliases -----------------------------------------------------------------------------------------------------------
