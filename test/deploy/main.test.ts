@@ -65,7 +65,7 @@ test('switches close what is off', async () => {
   ])
   expect(server.listeners.map(({ name }) => name)).toEqual(['http'])
   const base = `http://127.0.0.1:${portOf(server, 'http')}`
-  expect((await fetch(`${base}/write`, { method: 'POST', body: 'a v=1i\n' })).status).toBe(404)
+  expect((await fetch(`${base}/write`, { method: 'POST', body: 'a v=1i\n' })).status).toBe(405)
   expect((await fetch(`${base}/metrics`)).status).toBe(404)
 })
 

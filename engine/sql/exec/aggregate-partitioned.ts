@@ -155,23 +155,27 @@ export class PartitionedGroups {
     const last = this.#last
     const made: number[] = []
     this.#groups = made
-    this.#grouping = this.#run(
+    const grouping = this.#run(
       new PartitionGroups(this.#context, this.#spread, partitions),
       partitionCount,
       () => ({ pieces: noPieces, chunkPieces: 1, counts: null, partitions }),
       (result) => {
         made.push(result)
         // What was there before is part of the result.
-        last?.letGo(made.length - 1)
+        if (!grouping.overtook) last?.letGo(made.length - 1)
       },
     )
+    this.#grouping = grouping
   }
 
   #endRound(): void {
-    this.#last?.close()
+    // Who lost a chunk may still read what it is made of: that goes at the end of the query then.
+    if (this.#grouping?.overtook !== true) {
+      this.#last?.close()
+      this.#spreading?.close()
+    }
     this.#last = this.#grouping
     this.#grouping = null
-    this.#spreading?.close()
     this.#spreading = null
   }
 

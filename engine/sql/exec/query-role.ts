@@ -24,8 +24,8 @@ export class QueryRole {
   /** By query id: bytes of posted blocks by address. A query may end before its blocks come back. */
   readonly #outstanding = new Map<number, Map<number, number>>()
   #help: HelpTask[] = []
-  /** Boards of queries that are over, until no helper looks at them. */
-  readonly #boards = new Map<number, readonly number[]>()
+  /** Queries that are over, until no helper looks at what they have built. */
+  readonly #ended = new Map<number, RunningQuery>()
   #waiting = false
 
   constructor(options: QueryRoleOptions) {
@@ -73,8 +73,8 @@ export class QueryRole {
         this.#host.post({ kind: 'dismissed', queryId: message.queryId })
         return
       case 'unshared':
-        this.#freeBoards(this.#boards.get(message.queryId) ?? [])
-        this.#boards.delete(message.queryId)
+        this.#letGo(this.#ended.get(message.queryId))
+        this.#ended.delete(message.queryId)
         return
     }
   }
@@ -90,9 +90,10 @@ export class QueryRole {
 
   /** Ends everything without an answer: the thread is closing. */
   close(): void {
-    for (const query of this.#queries.values()) query.close()
+    for (const query of [...this.#queries.values(), ...this.#ended.values()]) query.close()
     for (const task of this.#help) task.close()
     this.#queries.clear()
+    this.#ended.clear()
     this.#turns = []
     this.#help = []
   }
@@ -122,8 +123,9 @@ export class QueryRole {
     return false
   }
 
-  #freeBoards(boards: readonly number[]): void {
-    for (const address of boards) this.#host.allocator.free(address)
+  #letGo(query: RunningQuery | undefined): void {
+    query?.close()
+    for (const address of query?.sharing.boards ?? []) this.#host.allocator.free(address)
   }
 
   /** False when the query only waits for another thread. */
@@ -169,10 +171,9 @@ export class QueryRole {
   }
 
   #end(query: RunningQuery): void {
-    query.close()
-    const { boards, invited } = query.sharing
-    if (invited) this.#boards.set(query.queryId, boards)
-    else this.#freeBoards(boards)
+    // A helper in the middle of a chunk reads joins and rows that the query made, whatever has become of the query.
+    if (query.sharing.invited) this.#ended.set(query.queryId, query)
+    else this.#letGo(query)
     this.#queries.delete(query.queryId)
     this.#turns = this.#turns.filter((other) => other !== query)
     if (this.#outstanding.get(query.queryId)?.size === 0) this.#outstanding.delete(query.queryId)

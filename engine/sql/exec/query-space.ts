@@ -50,6 +50,7 @@ export class QuerySpace {
     this.#nulls.clear()
     this.#chunkNext = 0
     this.#chunkEnd = 0
+    this.#scratch = 0
   }
 
   /** Bytes that all queries may hold together. */

@@ -114,6 +114,8 @@ export class LeadRun {
   #chunkStartedMs = 0
   #longestMs = 0
   #waitingSinceMs = -1
+  /** A chunk was taken from another thread, which may be in the middle of it still: what chunks read has to stay. */
+  overtook = false
 
   constructor(memory: SharedMemory, sharing: Sharing, work: LeadWork) {
     this.#sharing = sharing
@@ -134,7 +136,7 @@ export class LeadRun {
     if (this.#mergeNext()) return 'working'
     const chunk = this.#board.next()
     if (chunk >= 0) this.#begin(chunk, false)
-    else if (this.#board.takeOver(this.#merged, this.#outOfPatience())) this.#begin(this.#merged, true)
+    else if (this.#takeOver(this.#outOfPatience())) this.#begin(this.#merged, true)
     else return this.#board.resultOf(this.#merged) === 0 ? 'waiting' : 'working'
     return 'working'
   }
@@ -151,6 +153,13 @@ export class LeadRun {
     for (const result of this.#own) this.#work.worker.recycle(result)
     this.#own.clear()
     this.#board.close()
+  }
+
+  #takeOver(force: boolean): boolean {
+    if (this.#board.takeOver(this.#merged, false)) return true
+    if (!force || !this.#board.takeOver(this.#merged, true)) return false
+    this.overtook = true
+    return true
   }
 
   #begin(chunk: number, again: boolean): void {

@@ -57,8 +57,8 @@ test.each<[string, string[] | string]>([
   ],
   ['$nope', 'Invalid date: $nope'],
   ['2024-01-01#Fun', 'Unknown day name: Fun'],
-  ['2024-01-01@Nowhere/City', 'Invalid timezone: Nowhere/City'],
-  ['2024-01-[01', 'Invalid date: 2024-01-[01'],
+  ['2024-01-01@Nowhere/City', 'invalid timezone: Nowhere/City'],
+  ['2024-01-[01', "Unclosed '[' in interval"],
   ['2024-01-01]', 'Invalid date: 2024-01-01]'],
 ])('%s', (text, expected) => {
   expect(shown(text)).toEqual(expected)

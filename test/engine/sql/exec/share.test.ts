@@ -183,6 +183,24 @@ function plain(threadId: number): Allocator {
   return { ...allocator, demand }
 }
 
+/** Memory that was given back is filled with numbers too large for anything: whoever still reads it does harm that shows. */
+function poisoning(threadId: number): Allocator {
+  const allocator = plain(threadId)
+  const demand: Allocator['demand'] = (bytes, budget) => {
+    const address = allocator.demand(bytes, budget)
+    sizes.set(address, bytes)
+    return address
+  }
+  const free = (address: number): void => {
+    bench.memory.u8.fill(1, address, address + (sizes.get(address) ?? 0))
+    sizes.delete(address)
+    allocator.free(address)
+  }
+  return { ...allocator, demand, free }
+}
+
+const sizes = new Map<number, number>()
+
 interface Shared {
   readonly rows: Value[][]
   readonly bytes: Buffer
@@ -268,7 +286,8 @@ describe.each(statements)('%s', (sql) => {
     const expected = await alone(sql)
     const before = used()
     for (let seed = 1; seed <= 10; seed++) {
-      expect((await runShared(sql, { threads: 3, seed, sleep: 0.02 })).rows, `seed ${seed}`).toEqual(expected)
+      const scenario = { threads: 3, seed, sleep: 0.02, allocatorOf: poisoning }
+      expect((await runShared(sql, scenario)).rows, `seed ${seed}`).toEqual(expected)
       expect(used()).toBe(before)
     }
   })
