@@ -2,7 +2,7 @@
 // time, and gives each back when the next is asked for. Jobs of the writer go through here as well.
 //
 // When a query's lead calls for help, every other thread hears of it. At the query's end they are dismissed; until all of
-// them have answered (or died) what they may look at stays: the query's snapshot and the lead's boards.
+// them have answered (or died) what they may look at stays: the query's snapshot and what the lead has built.
 
 import type { CsvDecoding, CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
