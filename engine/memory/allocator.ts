@@ -234,16 +234,25 @@ function unlink(u32: Uint32Array, head: number, page: number): void {
   else u32[entry(u32, previous) + 2] = next
 }
 
-/** First page of a free run of at least `length` pages, or `none`: the exact list, then longer ones. */
+/**
+ * First page of a free run of at least `length` pages, or `none`: the exact list, then longer ones. Of the long ones it is
+ * the shortest that suffices: whatever came first would cut the longest into pieces, and there are a few hundred at most.
+ */
 function findRun(u32: Uint32Array, heads: number, length: number): number {
   for (let size = length; size < longRunPages; size++) {
     const page = u32[heads + size] as number
     if (page !== none) return page
   }
+  let best: number = none
+  let bestLength = Number.POSITIVE_INFINITY
   for (let page = u32[heads] as number; page !== none; page = u32[entry(u32, page) + 2] as number) {
-    if ((u32[entry(u32, page) + 1] as number) >= length) return page
+    const found = u32[entry(u32, page) + 1] as number
+    if (found === length) return page
+    if (found < length || found >= bestLength) continue
+    best = page
+    bestLength = found
   }
-  return none
+  return best
 }
 
 function takeRun(u32: Uint32Array, length: number, budget: Budget): number {

@@ -9,6 +9,8 @@ import type { Vector } from './vector.js'
 export type KeyWidth = 0 | 8 | 16
 
 const slotsFirst = 1024
+/** Tables with fewer slots grow fourfold: they are filled anew seldom. */
+const slotsLarge = 65_536
 const heapBytesFirst = 16 * 1024
 /** So many codes a row are not worth a table of their numbers. */
 const codesPerRow = 32
@@ -131,12 +133,13 @@ export class KeyTable {
       memory.u32[word + 6] = heap + this.#heapBytes
       return
     }
-    const keys = space.take(this.#slotCount * 2 * this.#keyBytes)
+    const slotCount = this.#slotCount * (this.#slotCount < slotsLarge ? 4 : 2)
+    const keys = space.take((slotCount / 2) * this.#keyBytes)
     memory.u8.copyWithin(keys, this.#keys, this.#keys + this.count * this.#keyBytes)
     space.give(this.#keys)
     space.give(this.#slots)
     this.#keys = keys
-    this.#slotCount *= 4
+    this.#slotCount = slotCount
     this.#slots = this.#newSlots()
     memory.u32[word] = this.#slots
     memory.u32[word + 1] = this.#slotCount - 1
