@@ -105,7 +105,7 @@ class PartReader implements PartAccess {
     if (column === undefined) return 0
     assert(page >= 0 && page < opened.pageCount, 'a page of the part')
     const key = { partId: opened.descriptor.id, columnId, page }
-    const load = this.loader(opened, column, columnId, page)
+    const load: ChunkLoader['load'] = (room) => this.load(opened, column, columnId, page, room)
     const past = this.cache.isFull ? this.pinPast(opened, column, key, load) : 0
     return past === 0 ? this.cache.pin(key, { load }) : past
   }
@@ -134,21 +134,25 @@ class PartReader implements PartAccess {
     return target
   }
 
-  /** Its room has 64 bytes before it that nobody needs yet. */
-  private loader(opened: OpenedPart, column: PartColumn, columnId: number, page: number): ChunkLoader['load'] {
+  /** Before the room there are 64 bytes that nobody needs yet. */
+  private load(
+    opened: OpenedPart,
+    column: PartColumn,
+    columnId: number,
+    page: number,
+    room: (bytes: number) => number,
+  ): { needs: number; cost: ChunkCost } {
     const mapping = opened.mappings.get(columnId)
     if (mapping === undefined || !isAsInMemory(column, mapping, page)) {
-      return (room) => this.loadPage(opened, column, columnId, page, room)
+      return this.loadPage(opened, column, columnId, page, room)
     }
-    return (room) => {
-      const bytes = rowsOf(opened, page) * mapping.memoryBytes
-      this.withPage(opened, column, page, (place) => {
-        const levels = place.bytes - bytes
-        if (levels < 0 || levels > windowHeaderBytes) throw damaged(place, 'the values of a page are unreadable')
-        readBody(this.tools, place, room(bytes) - levels)
-      })
-      return { needs: 0, cost: 'read' }
-    }
+    const bytes = rowsOf(opened, page) * mapping.memoryBytes
+    this.withPage(opened, column, page, (place) => {
+      const levels = place.bytes - bytes
+      if (levels < 0 || levels > windowHeaderBytes) throw damaged(place, 'the values of a page are unreadable')
+      readBody(this.tools, place, room(bytes) - levels)
+    })
+    return { needs: 0, cost: 'read' }
   }
 
   pinPacked(part: PartHandle, columnId: number, page: number): number {

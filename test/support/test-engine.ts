@@ -39,3 +39,11 @@ export const executeOptions: ExecuteOptions = {
   signal: null,
   explain: false,
 }
+
+/** All rows of a query; none of other statements. */
+export async function rowsFrom(engine: Engine, sql: string, options: Partial<ExecuteOptions> = {}): Promise<unknown[]> {
+  const result = await engine.execute(sql, { ...executeOptions, ...options })
+  const rows: unknown[] = []
+  if (result.kind === 'rows') for await (const some of result.values) rows.push(...some)
+  return rows
+}

@@ -114,8 +114,7 @@ export class LeadRun {
   #chunkStartedMs = 0
   #longestMs = 0
   #waitingSinceMs = -1
-  /** A chunk was taken from another thread, which may be in the middle of it still: what chunks read has to stay. */
-  overtook = false
+  #overtook = false
 
   constructor(memory: SharedMemory, sharing: Sharing, work: LeadWork) {
     this.#sharing = sharing
@@ -141,6 +140,11 @@ export class LeadRun {
     return 'working'
   }
 
+  /** A chunk was taken from another thread, which may be in the middle of it still: what chunks read has to stay. */
+  get overtook(): boolean {
+    return this.#overtook
+  }
+
   /** The result of a chunk is not needed any more. */
   letGo(chunk: number): void {
     const result = this.#board.resultOf(chunk)
@@ -158,7 +162,7 @@ export class LeadRun {
   #takeOver(force: boolean): boolean {
     if (this.#board.takeOver(this.#merged, false)) return true
     if (!force || !this.#board.takeOver(this.#merged, true)) return false
-    this.overtook = true
+    this.#overtook = true
     return true
   }
 

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SqlError } from '../../../engine/base/errors.js'
 import type { Engine } from '../../../engine/engine.js'
 import { createRandom, type Random } from '../../support/random.js'
-import { executeOptions, openTestEngine } from '../../support/test-engine.js'
+import { executeOptions, openTestEngine, rowsFrom } from '../../support/test-engine.js'
 
 const comment = '/**/'
 const columns = [
@@ -36,11 +36,8 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-async function rowsOf(table: string): Promise<unknown[]> {
-  const result = await engine.execute(`select * from ${table}`, executeOptions)
-  const rows: unknown[] = []
-  if (result.kind === 'rows') for await (const some of result.values) rows.push(...some)
-  return rows
+function rowsOf(table: string): Promise<unknown[]> {
+  return rowsFrom(engine, `select * from ${table}`)
 }
 
 /** What came of the statement. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Engine, ExecuteOptions } from '../../../engine/engine.js'
-import { executeOptions, openTestEngine } from '../../support/test-engine.js'
+import { openTestEngine, rowsFrom } from '../../support/test-engine.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'stop-'))
 let engine: Engine
@@ -20,11 +20,8 @@ afterAll(async () => {
   rmSync(directory, { recursive: true })
 })
 
-async function run(sql: string, options: Partial<ExecuteOptions> = {}): Promise<unknown[]> {
-  const result = await engine.execute(sql, { ...executeOptions, ...options })
-  const rows: unknown[] = []
-  if (result.kind === 'rows') for await (const some of result.values) rows.push(...some)
-  return rows
+function run(sql: string, options: Partial<ExecuteOptions> = {}): Promise<unknown[]> {
+  return rowsFrom(engine, sql, options)
 }
 
 /** What runs besides this query. */
