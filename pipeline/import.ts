@@ -30,7 +30,7 @@ import { readSample, type Sample, sampleBytesMax } from './csv-sample.js'
 import { createStatement, type ImportPlan, planImport, shapeOfPlan } from './import-plan.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
-import { SpoolFile } from './spool-file.js'
+import { KeptFile } from './kept-file.js'
 
 const keptBytesMax = 24 * 1024 * 1024
 const transactionBytes = 8 * 1024 * 1024
@@ -102,7 +102,7 @@ export class ImportSession {
   /** Where the rows go when the file is large. */
   #load: CsvLoad | null = null
   /** All bytes of a large file, while it may have to be decoded again. */
-  #spool: SpoolFile | null = null
+  #spool: KeptFile | null = null
   /** A type of the load under way turned out too narrow. */
   #outgrown = false
   /** Rejected lines up to this one have been noted. */
@@ -197,7 +197,7 @@ export class ImportSession {
   async #openSpool(): Promise<void> {
     const { spoolDirectory } = this.#options
     if (spoolDirectory === undefined) return
-    this.#spool = await SpoolFile.open(spoolDirectory).catch(() => null)
+    this.#spool = await KeptFile.open(spoolDirectory).catch(() => null)
   }
 
   async #openLoad(plan: ImportPlan, staged: boolean): Promise<void> {
@@ -236,7 +236,7 @@ export class ImportSession {
   }
 
   /** Loads all of the file so far with what is known now. */
-  async #reload(spool: SpoolFile | null): Promise<void> {
+  async #reload(spool: KeptFile | null): Promise<void> {
     if (spool === null) throw new ResourceError('the disk has no room for a file that must be read again')
     await spool.flush()
     do {

@@ -1,4 +1,4 @@
-// Bytes that must be read again, or later, in a file of the directory for temporary files. The file has no name any more
+// Bytes that are read later, in a file of the directory for temporary files. The file has no name any more
 // once it is open, so that nothing is left behind.
 
 import { createReadStream } from 'node:fs'
@@ -11,6 +11,12 @@ const writeBytes = 1024 * 1024
 
 let nextNumber = 1
 
+/** Where a temporary file may be made; makes its directory. */
+export async function spoolPath(directory: string): Promise<string> {
+  await mkdir(directory, { recursive: true })
+  return join(directory, `spool-${process.pid}-${nextNumber++}.tmp`)
+}
+
 export class SpoolFile {
   readonly #file: FileHandle
   #waiting: Uint8Array[] = []
@@ -22,8 +28,7 @@ export class SpoolFile {
   }
 
   static async open(directory: string): Promise<SpoolFile> {
-    await mkdir(directory, { recursive: true })
-    const path = join(directory, `spool-${process.pid}-${nextNumber++}.tmp`)
+    const path = await spoolPath(directory)
     const file = await open(path, 'wx+')
     await unlink(path)
     return new SpoolFile(file)
