@@ -75,10 +75,23 @@ export class RowError extends Error {
 }
 
 export class ResourceError extends Error {
-  constructor(message: string) {
+  /** What somebody else may give back soon: who waits for it may get it. */
+  readonly awaited: 'memory' | ''
+
+  constructor(message: string, awaited: 'memory' | '' = '') {
     super(message)
     this.name = 'ResourceError'
+    this.awaited = awaited
   }
+
+  static outOfMemory(budget: string, bytes: number): ResourceError {
+    return new ResourceError(`out of memory [budget=${budget}, bytes=${bytes}, setting=memory.bytes]`, 'memory')
+  }
+}
+
+/** Somebody else may give back soon what was missing. */
+export function isShortage(error: unknown): boolean {
+  return error instanceof ResourceError && error.awaited === 'memory'
 }
 
 export class CorruptionError extends Error {
@@ -131,7 +144,7 @@ export interface ErrorRecord {
   readonly message: string
   /** SqlError's position, RowError's line, CorruptionError's offset, TimeoutError's milliseconds; else 0. */
   readonly place: number
-  /** FileError's code, CorruptionError's file; else empty. */
+  /** FileError's code, CorruptionError's file, what a ResourceError waits for; else empty. */
   readonly detail: string
   readonly stack: string
 }
@@ -158,6 +171,7 @@ function placeOf(error: Error): number {
 function detailOf(error: Error): string {
   if (error instanceof FileError) return error.code
   if (error instanceof CorruptionError) return error.file
+  if (error instanceof ResourceError) return error.awaited
   return ''
 }
 
@@ -182,7 +196,7 @@ function emptyErrorOf({ name, message, place, detail }: ErrorRecord): Error {
     case 'RowError':
       return new RowError(message, place)
     case 'ResourceError':
-      return new ResourceError(message)
+      return new ResourceError(message, detail === 'memory' ? detail : '')
     case 'CorruptionError':
       return new CorruptionError(message, detail, place)
     case 'NetworkError':

@@ -106,8 +106,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
 
   function demand(bytes: number, budget: Budget): number {
     const address = allocate(bytes, budget)
-    if (address === 0)
-      throw new ResourceError(`out of memory [budget=${budgetName(budget)}, bytes=${bytes}, setting=memory.bytes]`)
+    if (address === 0) throw ResourceError.outOfMemory(budgetName(budget), bytes)
     return address
   }
 

@@ -14,6 +14,11 @@ export function stopWork({ i32 }: SharedMemory, id: number): void {
   Atomics.store(i32, (stopWordsAddress >>> 2) + (id & wordsMask), id)
 }
 
+/** What was stopped begins anew under its number. */
+export function resumeWork({ i32 }: SharedMemory, id: number): void {
+  Atomics.compareExchange(i32, (stopWordsAddress >>> 2) + (id & wordsMask), id, 0)
+}
+
 export function isStopped({ i32 }: SharedMemory, id: number): boolean {
   return Atomics.load(i32, (stopWordsAddress >>> 2) + (id & wordsMask)) === (id | 0)
 }

@@ -216,7 +216,8 @@ export class ChunkCache {
     for (;;) {
       const address = this.allocator.allocate(bytes, budgets.cache)
       if (address !== 0) return address
-      if (!this.evictOne()) throw new ResourceError(`the chunk cache is full of pinned pages [bytes=${bytes}]`)
+      if (!this.evictOne())
+        throw new ResourceError(`the chunk cache is full of pinned pages [bytes=${bytes}]`, 'memory')
     }
   }
 
@@ -372,7 +373,7 @@ export class ChunkCache {
     for (let round = 0; round <= livesMax; round++) {
       for (let i = 0; i < this.slotsPerShard; i++) if (this.tryEvict(first + i)) return
     }
-    throw new ResourceError('the chunk cache is full of pinned pages')
+    throw new ResourceError('the chunk cache is full of pinned pages', 'memory')
   }
 
   private evictOne(): boolean {

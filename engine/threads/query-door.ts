@@ -1,6 +1,9 @@
 // Queries on their way through the query threads: picks a thread, hands result blocks to whoever reads them, one at a
 // time, and gives each back when the next is asked for. Jobs of the writer go through here as well.
 //
+// A query that lacks memory which others hold, and of which the reader has seen nothing, begins anew when they are done
+// (memory-queue.ts): under its number, with the same snapshot, on whatever thread.
+//
 // When a query's lead calls for help, every other thread hears of it. At the query's end they are dismissed; until all of
 // them have answered (or died) what they may look at stays: the query's snapshot and what the lead has built.
 
@@ -16,21 +19,38 @@ import {
   TimeoutError,
 } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
+import { createAllocator } from '../memory/allocator.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { stopWork } from '../memory/stop-words.js'
+import { resumeWork, stopWork } from '../memory/stop-words.js'
 import type { RunQuery, ShareFragment } from '../sql/exec/messages.js'
 import type { Job, JobResult, StageWork } from '../storage/messages.js'
 import { CsvDoor } from './csv-door.js'
 import type { LoadServices } from './load-door.js'
+import { MemoryQueue, type Starved } from './memory-queue.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { type Answer, type QuerySummary, Running, type RunningQuery } from './query-reader.js'
 import type { Overdue } from './query-watch.js'
 import type { Thread } from './thread.js'
 import { type Settled, ThreadLegacies } from './thread-legacies.js'
+import { threadIds } from './wake.js'
 
 export type { QuerySummary, RunningQuery }
 
-/** Who helps a query, and what waits until they are gone. */
+/** A query that fails for lack of memory in so many turns of its own has none more. */
+const turnsMax = 5
+
+/** A query until nobody needs anything of it any more. */
+interface Task {
+  readonly running: Running
+  readonly request: Omit<RunQuery, 'kind' | 'queryId'>
+  readonly ended: () => void
+  readonly startedMs: number
+  readonly starved: Starved
+  /** Of the attempt under way; null between two of them. */
+  worker: Worker | null
+}
+
+/** An attempt at a query: who helps, and what waits until they are gone. */
 interface Helped {
   readonly lead: Thread<ToQueryHost>
   readonly request: RunQuery
@@ -63,13 +83,14 @@ export interface QueryDoorOptions {
 export class QueryDoor {
   readonly #options: QueryDoorOptions
   readonly #workers = new Map<number, Worker>()
-  readonly #running = new Map<number, Running>()
+  readonly #running = new Map<number, Task>()
   /** By query id, until the last helper is gone. */
   readonly #helped = new Map<number, Helped>()
   readonly #csv = new CsvDoor()
   /** Jobs of imports, by their ids. */
   readonly #stages = new Map<number, Deferred<JobResult>>()
   readonly #legacies: ThreadLegacies
+  readonly #starved: MemoryQueue
   #nextStageId = -1
   /** Of the query that is run next. */
   nextQueryId = 1
@@ -78,6 +99,7 @@ export class QueryDoor {
     this.#options = options
     const free = (addresses: readonly number[]): void => this.#leastBusy().thread.post({ kind: 'free', addresses })
     this.#legacies = new ThreadLegacies(options.memory, free, options.threadSettled ?? (() => {}))
+    this.#starved = new MemoryQueue(createAllocator(options.memory, threadIds.main))
   }
 
   addThread(thread: Thread<ToQueryHost>): void {
@@ -99,7 +121,7 @@ export class QueryDoor {
     const lent = [...worker.readers].flatMap((running) => running.held)
     for (const running of worker.queries) {
       const own = running.queryId === stuck ? errorRecord(this.#overdueError(running)) : record
-      this.#finish(running, { kind: 'error', queryId: running.queryId, error: own })
+      this.#finish({ kind: 'error', queryId: running.queryId, error: own })
     }
     this.#csv.threadEnded(worker.thread, record)
     for (const jobId of worker.jobs) this.#jobFailed(jobId, record)
@@ -117,7 +139,7 @@ export class QueryDoor {
         if (now - endedMs > graceMs) for (const { threadId } of helpers) found.push({ threadId, queryId })
         continue
       }
-      const cancelledMs = this.#running.get(queryId)?.cancelled?.atMs ?? Number.POSITIVE_INFINITY
+      const cancelledMs = this.#running.get(queryId)?.running.cancelled?.atMs ?? Number.POSITIVE_INFINITY
       const deadlineMs = request.timeoutMs > 0 ? startedMs + request.timeoutMs : Number.POSITIVE_INFINITY
       if (now - Math.min(cancelledMs, deadlineMs) > graceMs) found.push({ threadId: lead.threadId, queryId })
     }
@@ -132,25 +154,94 @@ export class QueryDoor {
   /** `ended` is called once, behind the last block or the error. */
   run(request: Omit<RunQuery, 'kind' | 'queryId'>, ended: () => void): RunningQuery {
     this.#options.used?.()
-    const worker = this.#leastBusy()
     const queryId = this.nextQueryId++
-    const message: RunQuery = { kind: 'run', queryId, ...request }
-    const helped: Helped = {
-      ...{ lead: worker.thread, request: message, helpers: new Set(), called: false },
-      ...{ startedMs: performance.now(), endedMs: 0, ended: null },
+    const startedMs = performance.now()
+    const post = (note: ToQueryHost): void => this.#postLead(task, note)
+    const running = new Running(queryId, this.#options.memory, post, () => this.#over(task))
+    const starved: Starved = {
+      turns: 0,
+      deadlineMs: request.timeoutMs > 0 ? startedMs + request.timeoutMs : Number.POSITIVE_INFINITY,
+      start: () => this.#turn(task),
+      expire: () => this.#failed(task, new TimeoutError(request.timeoutMs)),
     }
-    const post = (note: ToQueryHost): void => this.#postLead(worker, note, running)
-    const running = new Running(queryId, this.#options.memory, post, () => this.#dismiss(queryId, helped, ended))
-    this.#running.set(queryId, running)
-    this.#helped.set(queryId, helped)
-    worker.queries.add(running)
-    worker.readers.add(running)
-    worker.thread.post(message)
+    const task: Task = { running, request, ended, startedMs, starved, worker: null }
+    this.#running.set(queryId, task)
+    const memoryMax = this.#starved.share
+    this.#attempt(task, memoryMax === undefined ? {} : { memoryMax })
     return running
   }
 
+  #attempt(task: Task, bounds: Pick<RunQuery, 'spentMs' | 'memoryMax'>): void {
+    const { running, request, startedMs } = task
+    const { queryId } = running
+    const worker = this.#leastBusy()
+    const message: RunQuery = { kind: 'run', queryId, ...request, ...bounds }
+    this.#helped.set(queryId, {
+      ...{ lead: worker.thread, request: message, helpers: new Set(), called: false },
+      ...{ startedMs, endedMs: 0, ended: null },
+    })
+    task.worker = worker
+    worker.queries.add(running)
+    worker.readers.add(running)
+    worker.thread.post(message)
+  }
+
+  /** It is over for its reader. */
+  #over(task: Task): void {
+    const { queryId } = task.running
+    const helped = this.#helped.get(queryId)
+    if (task.worker !== null && helped !== undefined) this.#dismiss(queryId, helped, () => this.#end(task))
+    // Between two attempts: helpers of the last one may not be gone yet.
+    else if (helped === undefined) this.#end(task)
+  }
+
+  /** Nobody needs anything of it any more. */
+  #end({ starved, ended }: Task): void {
+    this.#starved.leave(starved)
+    ended()
+  }
+
+  /** Whether a query that failed gets another chance: it wants what others have, and may get it from them. */
+  #mayRunAgain({ running, starved: { turns } }: Task, error: ErrorRecord): boolean {
+    const helped = this.#helped.get(running.queryId)
+    if (error.detail !== 'memory' || running.begun || running.cancelled !== null || helped === undefined) return false
+    if (helped.request.memoryMax !== undefined) return true
+    const jobs = [...this.#workers.values()].reduce((sum, worker) => sum + worker.jobs.size, 0)
+    const others = this.#helped.size - 1 + jobs
+    return turns === 0 ? others > 0 : turns < turnsMax && this.#starved.crowdedBy(others)
+  }
+
+  /** Ends an attempt, and waits. */
+  #rest(task: Task, worker: Worker): void {
+    const { running, starved } = task
+    const helped = this.#helped.get(running.queryId)
+    assert(helped !== undefined, 'an attempt is known until its end')
+    worker.queries.delete(running)
+    worker.readers.delete(running)
+    task.worker = null
+    this.#starved.leave(starved)
+    this.#dismiss(running.queryId, helped, () => {
+      if (this.#running.has(running.queryId)) this.#starved.join(starved)
+      else this.#end(task)
+    })
+  }
+
+  #turn(task: Task): void {
+    resumeWork(this.#options.memory, task.running.queryId)
+    this.#attempt(task, { spentMs: performance.now() - task.startedMs })
+  }
+
+  #failed({ running }: Task, error: Error): void {
+    this.#finish({ kind: 'error', queryId: running.queryId, error: errorRecord(error) })
+  }
+
   /** Blocks of a thread that has ended are given back by another one. */
-  #postLead(worker: Worker, note: ToQueryHost, running: Running): void {
+  #postLead(task: Task, note: ToQueryHost): void {
+    const { worker, running } = task
+    if (worker === null) {
+      if (note.kind === 'cancel') this.#failed(task, new CancelledError(note.reason))
+      return
+    }
     if (running.settled) worker.readers.delete(running)
     if (this.#workers.get(worker.thread.threadId) === worker) worker.thread.post(note)
     else if (note.kind === 'release') this.#leastBusy().thread.post({ kind: 'free', addresses: [note.address] })
@@ -158,9 +249,9 @@ export class QueryDoor {
 
   /** False when no such query runs. */
   cancel(queryId: number, reason: string): boolean {
-    const running = this.#running.get(queryId)
-    running?.cancel(reason)
-    return running !== undefined
+    const task = this.#running.get(queryId)
+    task?.running.cancel(reason)
+    return task !== undefined
   }
 
   runJob(jobId: number, job: Job): void {
@@ -273,13 +364,17 @@ export class QueryDoor {
   }
 
   #deliver(message: Answer): void {
-    const running = this.#running.get(message.queryId)
-    if (running === undefined) return
-    if (message.kind === 'end' || message.kind === 'error') this.#finish(running, message)
+    const task = this.#running.get(message.queryId)
+    if (task === undefined) return
+    const { running, worker } = task
+    if (message.kind === 'error' && worker !== null && this.#mayRunAgain(task, message.error)) this.#rest(task, worker)
+    else if (message.kind === 'end' || message.kind === 'error') this.#finish(message)
     else running.deliver(message)
   }
 
-  #finish(running: Running, message: Extract<Answer, { kind: 'end' | 'error' }>): void {
+  #finish(message: Extract<Answer, { kind: 'end' | 'error' }>): void {
+    const running = this.#running.get(message.queryId)?.running
+    if (running === undefined) return
     this.#running.delete(running.queryId)
     for (const { queries } of this.#workers.values()) queries.delete(running)
     running.deliver(message)

@@ -55,6 +55,8 @@ export class Running implements RunningQuery {
   #news: (() => void) | null = null
   /** Address of the block that the reader looks at, 0 = none. */
   #lent = 0
+  /** Something has reached the reader. */
+  begun = false
   /** When it was cancelled, and why. */
   cancelled: { readonly atMs: number; readonly reason: string } | null = null
 
@@ -72,6 +74,7 @@ export class Running implements RunningQuery {
       case 'block':
       case 'rows':
       case 'packed':
+        this.begun = true
         this.#waiting.push(message)
         break
       case 'end':

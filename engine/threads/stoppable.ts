@@ -1,8 +1,9 @@
 // Changes that rewrite a table, as statements that can be cancelled: they are the writer's, and a job of it does the work.
 // What is stopped fails as a whole, and its receipt says so; what is done already when it hears of the stop is done.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExecuteOptions } from '../api/statements.js'
-import { CancelledError, TimeoutError } from '../base/errors.js'
+import { CancelledError, isShortage, TimeoutError } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { stopWork } from '../memory/stop-words.js'
 import type { QueryFigures } from '../sql/catalog.js'
@@ -12,6 +13,10 @@ import { cancelReason, type Planned } from './local-plans.js'
 import type { WriterRequests } from './writer-requests.js'
 
 const repeatMs = 250
+/** A change that lacks memory which others have is tried again after this long, then after twice as long, so many times. */
+const restMs = 250
+const triesMax = 6
+const lookMs = 50
 
 export interface StoppableOptions {
   readonly memory: SharedMemory
@@ -81,7 +86,10 @@ export class Stoppable {
     activity.set(id, figures(id))
     this.#running.set(id, stop)
     try {
-      return await work(id)
+      return await tried(
+        () => work(id),
+        () => over !== null,
+      )
     } catch (error) {
       throw over !== null && error instanceof CancelledError ? over : error
     } finally {
@@ -90,6 +98,21 @@ export class Stoppable {
       signal?.removeEventListener('abort', aborted)
       activity.delete(id)
       this.#running.delete(id)
+    }
+  }
+}
+
+async function tried(work: () => Promise<Receipt>, stopped: () => boolean): Promise<Receipt> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tries === triesMax || !isShortage(error)) throw error
+    }
+    const againMs = performance.now() + restMs * 2 ** tries
+    while (performance.now() < againMs) {
+      if (stopped()) throw new CancelledError()
+      await sleep(lookMs)
     }
   }
 }

@@ -15,6 +15,8 @@ export interface ByteSink {
   close(address: number, bytes: number, rows: number): void
   /** Gives an empty block back. */
   drop(address: number): void
+  /** Memory is short: blocks stay small. */
+  readonly short?: () => boolean
 }
 
 export class ByteWriter {
@@ -43,7 +45,7 @@ export class ByteWriter {
   /** Posts what there is and begins a new block of at least so many bytes. */
   renew(bytes: number): void {
     this.flush()
-    const size = Math.max(bytes, this.#blockBytes)
+    const size = Math.max(bytes, this.#sink.short?.() === true ? blockBytesFirst : this.#blockBytes)
     this.#blockBytes = Math.min(this.#blockBytes * 2, this.#blockBytesMax)
     this.#start = this.#sink.open(size)
     this.end = this.#start + size

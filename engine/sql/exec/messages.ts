@@ -77,6 +77,10 @@ export interface RunQuery {
   readonly countAll: boolean
   /** Milliseconds from receipt; 0 = none. */
   readonly timeoutMs: number
+  /** Milliseconds that went by before this attempt: it is not the first one. */
+  readonly spentMs?: number
+  /** Bytes that the query may hold on a thread while others wait for memory; it waits, too, when it wants more. */
+  readonly memoryMax?: number
   readonly jit: boolean
   /** For EXPLAIN. */
   readonly profile?: ProfileMode

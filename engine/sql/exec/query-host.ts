@@ -57,9 +57,9 @@ export function queryContext(
   nowMicros: bigint,
 ): Omit<ExecContext, 'onEnd' | 'sharing'> {
   const { memory, clock } = host
-  const space = new QuerySpace(memory, host.allocator)
-  const { queryId, timeoutMs } = request
-  const deadlineMs = timeoutMs > 0 ? clock.monotonicMs() + timeoutMs : Number.POSITIVE_INFINITY
+  const { queryId, timeoutMs, spentMs = 0, memoryMax } = request
+  const space = new QuerySpace(memory, host.allocator, memoryMax)
+  const deadlineMs = timeoutMs > 0 ? clock.monotonicMs() + timeoutMs - spentMs : Number.POSITIVE_INFINITY
   const alive = (): void => {
     host.check?.(queryId)
     if (timeoutMs > 0 && clock.monotonicMs() > deadlineMs) throw new TimeoutError(timeoutMs)

@@ -162,7 +162,7 @@ export class QueryRole {
   #relieveHeap(): void {
     const [longest] = this.#turns.toSorted((x, y) => y.usedMs - x.usedMs)
     if (longest !== undefined)
-      this.#fail(longest, new ResourceError('out of memory: the query keeps too many values [budget=heap]'))
+      this.#fail(longest, new ResourceError('out of memory: the query keeps too many values [budget=heap]', 'memory'))
   }
 
   #fail(query: RunningQuery, error: unknown): void {

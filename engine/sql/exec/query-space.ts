@@ -1,6 +1,8 @@
 // All shared memory of one query. Whatever was taken is given back at the query's end, whatever happened; the budget of
-// queries bounds it.
+// queries bounds it. A part of the budget is for those that send rows already: they need small areas now and then, and cannot
+// begin anew when others have taken everything.
 
+import { ResourceError } from '../../base/errors.js'
 import { pageRowsMax } from '../../base/limits.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -12,41 +14,87 @@ import { batchRowsMax } from './vector.js'
 const paddingBytes = 64
 const smallBytes = 4096
 const chunkBytes = 64 * 1024
+/** One of so many parts of the budget is for areas up to this size, and for who sends rows already. */
+const reserveParts = 16
+const modestBytes = 256 * 1024
+/** Results wait in small blocks, and few of them, when less than one of so many parts is left. */
+const shortParts = 8
+
+/** What a query and its child spaces hold together on one thread. */
+interface Account {
+  bytes: number
+  /** Rows were sent. */
+  begun: boolean
+  bytesMax: number
+}
 
 export class QuerySpace {
   readonly memory: SharedMemory
   readonly #allocator: Allocator
-  readonly #taken = new Set<number>()
+  readonly #account: Account
+  /** Bytes by address. */
+  readonly #taken = new Map<number, number>()
   readonly #nulls = new Map<string, number>()
   #chunkNext = 0
   #chunkEnd = 0
   #scratch = 0
 
-  constructor(memory: SharedMemory, allocator: Allocator) {
+  /** `bytesMax`: who wants more has to wait until nobody else waits for memory. */
+  constructor(
+    memory: SharedMemory,
+    allocator: Allocator,
+    bytesMax = Number.POSITIVE_INFINITY,
+    account: Account = { bytes: 0, begun: false, bytesMax },
+  ) {
     this.memory = memory
     this.#allocator = allocator
+    this.#account = account
   }
 
   /** A space of its own within the same budget: who asks for it frees it, at the query's end at the latest. */
   child(): QuerySpace {
-    return new QuerySpace(this.memory, this.#allocator)
+    return new QuerySpace(this.memory, this.#allocator, undefined, this.#account)
+  }
+
+  /** The query has sent something: it cannot begin anew behind others. */
+  begun(): void {
+    this.#account.begun = true
+  }
+
+  get short(): boolean {
+    return this.#allocator.used(budgets.queries) > this.limit - this.limit / shortParts
   }
 
   /** At least so many bytes, 64-byte aligned, contents undefined. Throws ResourceError. */
   take(bytes: number): number {
+    this.#admit(bytes)
     const address = this.#allocator.demand(bytes + paddingBytes, budgets.queries)
-    this.#taken.add(address)
+    this.#taken.set(address, bytes)
+    this.#account.bytes += bytes
     return address
   }
 
   give(address: number): void {
-    if (this.#taken.delete(address)) this.#allocator.free(address)
+    const bytes = this.#taken.get(address)
+    if (bytes === undefined) return
+    this.#taken.delete(address)
+    this.#account.bytes -= bytes
+    this.#allocator.free(address)
+  }
+
+  #admit(bytes: number): void {
+    const { bytes: held, bytesMax, begun } = this.#account
+    if (begun) return
+    if (held + bytes > bytesMax) throw new ResourceError('others wait for memory [budget=queries]', 'memory')
+    if (bytes <= modestBytes) return
+    const used = this.#allocator.used(budgets.queries)
+    if (used + bytes > this.limit - this.limit / reserveParts) throw ResourceError.outOfMemory('queries', bytes)
   }
 
   /** Gives back all areas but some. */
   keepOnly(addresses: readonly number[]): void {
     const kept = new Set(addresses)
-    for (const address of this.#taken) if (!kept.has(address)) this.give(address)
+    for (const address of [...this.#taken.keys()]) if (!kept.has(address)) this.give(address)
     this.#nulls.clear()
     this.#chunkNext = 0
     this.#chunkEnd = 0
@@ -98,8 +146,7 @@ export class QuerySpace {
   }
 
   freeAll(): void {
-    for (const address of this.#taken) this.#allocator.free(address)
-    this.#taken.clear()
+    for (const address of [...this.#taken.keys()]) this.give(address)
     this.#nulls.clear()
     this.#chunkNext = 0
     this.#chunkEnd = 0

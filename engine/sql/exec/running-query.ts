@@ -79,7 +79,7 @@ export class RunningQuery {
     this.#host = host
     this.#request = request
     this.#outstanding = outstanding
-    this.#startedMs = host.clock.monotonicMs()
+    this.#startedMs = host.clock.monotonicMs() - (request.spentMs ?? 0)
     const nowMicros = BigInt(host.clock.nowMicros())
     const context = queryContext(host, request, this.#subqueries, nowMicros)
     this.#space = context.space
@@ -103,7 +103,8 @@ export class RunningQuery {
   }
 
   get parked(): boolean {
-    const full = this.#waitingBytes >= this.#request.windowBytes || this.#waitingRows >= resultWindowRows
+    const windowBytes = this.#space.short ? Math.min(1, this.#request.windowBytes) : this.#request.windowBytes
+    const full = this.#waitingBytes >= windowBytes || this.#waitingRows >= resultWindowRows
     return this.#cancelled === null && full
   }
 
@@ -149,6 +150,7 @@ export class RunningQuery {
     const sink = {
       open: (bytes: number) => this.#host.allocator.demand(bytes + 64, budgets.queries),
       drop: (address: number) => this.#host.allocator.free(address),
+      short: () => this.#space.short,
       close: (address: number, bytes: number, rows: number) => this.#closed({ address, bytes, rows }),
     }
     const writer = new ByteWriter(memory, sink, this.#request.windowBytes)
@@ -157,10 +159,12 @@ export class RunningQuery {
       writer,
       columns: query.plan.columns,
       postRows: (rows) => {
+        this.#space.begun()
         this.#waitingRows += rows.length
         this.#host.post({ kind: 'rows', queryId: this.queryId, rows })
       },
       postPacked: (packed, bytes) => {
+        this.#space.begun()
         this.#waitingBytes += bytes
         this.#host.post({ kind: 'packed', queryId: this.queryId, packed, bytes })
       },
@@ -181,6 +185,7 @@ export class RunningQuery {
     if (this.#last === null) return
     const { address, bytes, rows } = this.#last
     this.#last = null
+    this.#space.begun()
     this.#outstanding.set(address, bytes)
     this.#waitingBytes += bytes
     this.#host.post({ kind: 'block', queryId: this.queryId, address, bytes, rows })

@@ -4,6 +4,7 @@
 // The cut depends on the snapshot alone and a chunk's result on the chunk alone, so the same query over the same snapshot
 // gives the same bits with any number of threads.
 
+import { isShortage } from '../../base/errors.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, Query } from '../plan/plan.js'
 import type { BuiltJoin } from './join-built.js'
@@ -82,6 +83,8 @@ export interface ChunkWorker {
   /** Ends the chunk: address of its result, 64-byte aligned. */
   result(): number
   recycle(result: number): void
+  /** Drops the chunk under way, for which memory does not suffice; it needs none when it is the next to be merged. */
+  readonly drop?: () => void
 }
 
 export interface LeadWork {
@@ -115,6 +118,8 @@ export class LeadRun {
   #longestMs = 0
   #waitingSinceMs = -1
   #overtook = false
+  /** Memory is short: chunks are begun only when it is their turn to be merged. */
+  #short = false
 
   constructor(memory: SharedMemory, sharing: Sharing, work: LeadWork) {
     this.#sharing = sharing
@@ -133,7 +138,7 @@ export class LeadRun {
       return 'done'
     }
     if (this.#mergeNext()) return 'working'
-    const chunk = this.#board.next()
+    const chunk = this.#short ? -1 : this.#board.next()
     if (chunk >= 0) this.#begin(chunk, false)
     else if (this.#takeOver(this.#outOfPatience())) this.#begin(this.#merged, true)
     else return this.#board.resultOf(this.#merged) === 0 ? 'waiting' : 'working'
@@ -177,15 +182,29 @@ export class LeadRun {
 
   #morsel(chunk: number): 'working' {
     const { worker } = this.#work
-    const more = worker.step()
+    const result = this.#workAt(chunk)
     if (!this.#invited) this.#invite()
-    if (more) return 'working'
-    const result = worker.result()
+    if (result === 0) return 'working'
     this.#current = -1
     this.#longestMs = Math.max(this.#longestMs, this.#sharing.nowMs() - this.#chunkStartedMs)
     if (this.#board.finish(chunk, result)) this.#own.add(result)
     else worker.recycle(result)
     return 'working'
+  }
+
+  /** The result of the chunk, 0 while there is none. */
+  #workAt(chunk: number): number {
+    const { worker } = this.#work
+    try {
+      return worker.step() ? 0 : worker.result()
+    } catch (error) {
+      if (worker.drop === undefined || chunk === this.#merged || !isShortage(error)) throw error
+      worker.drop()
+      this.#board.giveUp(chunk)
+      this.#current = -1
+      this.#short = true
+      return 0
+    }
   }
 
   #invite(): void {

@@ -6,7 +6,7 @@
 //
 // Invariant: nothing of an attempt stays; bytes of its result are copies.
 
-import { errorFromRecord, errorRecord } from '../../base/errors.js'
+import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { smallArenaBytes } from '../../base/limits.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
@@ -135,7 +135,7 @@ export class SmallQueries {
       }
       return this.#result()
     } catch (error) {
-      if (error === elsewhere || this.#unopened) return null
+      if (error === elsewhere || error instanceof ResourceError || this.#unopened) return null
       return { blocks: [], values: [], pieces: [], end: errorFromRecord(errorRecord(error)) }
     } finally {
       query?.close()

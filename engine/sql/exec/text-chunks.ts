@@ -108,6 +108,7 @@ export class TextChunks implements ChunkWorker {
       open: (bytes) => this.#ownSpace().take(bytes),
       close: (address, bytes, rows) => this.#blocks.push({ address, bytes, rows }),
       drop: (address) => this.#ownSpace().give(address),
+      short: () => context.space.short,
     })
     // Rows precede those of every chunk.
     this.#collected = new TextRows({ context, writer: this.#writer, columns: work.columns }, work.form, true)
@@ -156,6 +157,8 @@ export class TextChunks implements ChunkWorker {
     this.#rows = 0
     return result
   }
+
+  readonly drop = (): void => this.#abandon()
 
   recycle(result: number): void {
     this.#results.get(result)?.freeAll()
