@@ -5,10 +5,10 @@ import { distinctGroups, helpAggregate } from './aggregate-shared.js'
 import type { ExecContext } from './context.js'
 import { helpExport } from './encode-parquet-shared.js'
 import { helpRows } from './encode-rows-shared.js'
-import { isTextEncoding, textFormOf } from './encode-text.js'
-import { helpText } from './encode-text-shared.js'
+import { helpTable } from './encode-table-shared.js'
 import { helpFragment } from './fragment-operators.js'
 import type { Encoding } from './messages.js'
+import { rowFormOf } from './row-forms.js'
 import { scanShape } from './scan-slices.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 import { helpSort } from './sort-shared.js'
@@ -23,9 +23,10 @@ export function buildHelper(
   if (details.counts === null) {
     if (encoding.kind === 'parquet' && (plan.kind === 'scan' || plan.kind === 'project'))
       return helpExport(context, plan, encoding, details)
-    if (isTextEncoding(encoding)) {
-      if (details.range !== undefined) return helpText(context, plan, textFormOf(encoding), details)
-      if (details.times !== undefined) return helpRows(context, plan, textFormOf(encoding), details)
+    const form = rowFormOf(encoding)
+    if (form !== undefined) {
+      if (details.range !== undefined) return helpTable(context, plan, form, details)
+      if (details.times !== undefined) return helpRows(context, plan, form, details)
     }
     if (plan.kind === 'sort') return helpSort(context, plan, details)
     const groups = plan.kind === 'distinct' ? distinctGroups(plan) : plan

@@ -2,17 +2,18 @@
 
 import type { Value } from '../../types/value.js'
 import type { PlanColumn } from '../plan/plan.js'
-import { arrowEncoder } from './encode-arrow.js'
+import { arrowEnd, arrowSchema } from './encode-arrow.js'
 import { packedEncoder } from './encode-packed.js'
 import { parquetEncoder } from './encode-parquet.js'
 import { pgEncoder } from './encode-pg.js'
 import { pgCopyEncoder } from './encode-pg-copy.js'
 import { sharedRows } from './encode-rows-shared.js'
-import { type TextForm, TextRows, textFormOf } from './encode-text.js'
-import { sharedText } from './encode-text-shared.js'
+import { sharedTable } from './encode-table-shared.js'
+import { textFormOf } from './encode-text.js'
+import type { RowBlock } from './encoded-chunks.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
 import type { Encoding } from './messages.js'
-import type { TextBlock } from './text-chunks.js'
+import { encodedRows, type RowForm } from './row-forms.js'
 import { valueReader } from './values.js'
 
 export function createEncoder(encoding: Encoding, options: EncoderOptions): Encoder {
@@ -20,13 +21,17 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
   switch (encoding.kind) {
     case 'json':
     case 'ndjson':
-      return textEncoder(options, textFormOf(encoding), '')
+      return rowEncoder(options, textFormOf(encoding))
     case 'csv':
-      return textEncoder(options, textFormOf(encoding), encoding.header ? csvHeader(columns, encoding.delimiter) : '')
+      return rowEncoder(
+        options,
+        textFormOf(encoding),
+        encoding.header ? csvHeader(columns, encoding.delimiter) : nothing,
+      )
     case 'parquet':
       return parquetEncoder(encoding, options)
     case 'arrow':
-      return arrowEncoder(options)
+      return rowEncoder(options, 'arrow', arrowSchema(columns), arrowEnd)
     case 'pg':
       return pgEncoder(encoding, options)
     case 'pgCopy':
@@ -40,25 +45,36 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
   }
 }
 
-function textEncoder(options: EncoderOptions, form: TextForm, header: string): Encoder {
+const nothing: Uint8Array = new Uint8Array(0)
+
+/** `head` precedes all rows, `tail` follows them. */
+function rowEncoder(
+  options: EncoderOptions,
+  form: RowForm,
+  head: Uint8Array = nothing,
+  tail: Uint8Array = nothing,
+): Encoder {
   const { writer, context } = options
-  const text = new TextRows(options, form)
+  const encoded = encodedRows(options, form)
   /** Made by chunks of the table, in their order; they are there until they are written. */
-  const waiting: TextBlock[] = []
+  const waiting: RowBlock[] = []
   let whole = false
   return {
     begin: () => {
-      writer.text(header)
+      writer.bytes(head)
       // Nothing but damage can come between now and the first row: the reader need not wait for the pages to be decoded.
       if (whole) writer.flush()
     },
     rows: (batch, from, to) => {
-      if (batch.vectors.length > 0) text.rows(batch, from, to)
+      if (batch.vectors.length > 0) encoded.rows(batch, from, to)
     },
-    end: () => writer.flush(),
+    end: () => {
+      writer.bytes(tail)
+      writer.flush()
+    },
     operator: (plan, window) => {
-      const shared = { rows: text, form, give: (block: TextBlock) => void waiting.push(block) }
-      const operator = sharedText(options, plan, shared, window)
+      const shared = { rows: encoded, form, give: (block: RowBlock) => void waiting.push(block) }
+      const operator = sharedTable(options, plan, shared, window)
       whole = operator !== undefined
       return operator ?? sharedRows(options, plan, shared, window)
     },
@@ -75,9 +91,9 @@ function textEncoder(options: EncoderOptions, form: TextForm, header: string): E
   }
 }
 
-function csvHeader(columns: readonly PlanColumn[], delimiter: number): string {
+function csvHeader(columns: readonly PlanColumn[], delimiter: number): Uint8Array {
   const names = columns.map(({ name }) => `"${name.replaceAll('"', '""')}"`)
-  return `${names.join(String.fromCharCode(delimiter))}\r\n`
+  return Buffer.from(`${names.join(String.fromCharCode(delimiter))}\r\n`, 'utf8')
 }
 
 function valuesEncoder({ context, postRows }: EncoderOptions): Encoder {

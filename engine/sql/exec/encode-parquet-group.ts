@@ -3,7 +3,6 @@
 // Packed groups, in shared memory: count of groups u32 | bytes of the text u32 | text (JSON, see Shape) | headers of the pages
 // of all columns and Bloom filters, one behind the other. Bodies stay where they are.
 
-import type { Allocator } from '../../memory/budgets.js'
 import { budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { Scratch } from '../../storage/part-scratch.js'
@@ -18,6 +17,7 @@ import type { EncodedPage, ExportTools } from './encode-parquet-page.js'
 import { gatherFormOf } from './encode-parquet-types.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 import type { QuerySpace } from './query-space.js'
+import { spaceAllocator } from './space-allocator.js'
 import type { Vector } from './vector.js'
 
 const groupBytesMax = 96 * 1024 * 1024
@@ -124,17 +124,6 @@ function bloomOf({ bloom }: ParquetEncoding, name: string): BloomHashes | null {
   return bloom?.columns.some((column) => column.toLowerCase() === name.toLowerCase()) === true
     ? new BloomHashes(bloom.falseShare)
     : null
-}
-
-/** The query's memory as an allocator: what is not freed goes back at the query's end. */
-function spaceAllocator(space: QuerySpace): Allocator {
-  return {
-    allocate: (bytes) => space.take(bytes),
-    demand: (bytes) => space.take(bytes),
-    free: (address) => space.give(address),
-    used: () => 0,
-    limit: () => Number.POSITIVE_INFINITY,
-  }
 }
 
 // PACKED GROUPS -----------------------------------------------------------------------------------------------------

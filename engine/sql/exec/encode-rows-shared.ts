@@ -1,5 +1,5 @@
-// Operator: rows of a table that are filtered or computed, or merged from pieces that overlap, as text made by several
-// threads (text-chunks.ts). A chunk is a range of time: a thread runs the whole plan over it.
+// Operator: rows of a table that are filtered or computed, or merged from pieces that overlap, as bytes made by several
+// threads (encoded-chunks.ts). A chunk is a range of time: a thread runs the whole plan over it.
 //
 // The first range is small, and its rows are encoded before there are chunks: they leave at once, and tell how long a row
 // is, and whether it takes longer to find rows than to write them. When it does not, two threads are busy already, this one
@@ -9,17 +9,17 @@
 import type { Plan } from '../plan/plan.js'
 import { buildOperator } from './build.js'
 import type { ExecContext } from './context.js'
-import type { TextForm } from './encode-text.js'
-import { chunkRowsOf, type SharedText } from './encode-text-shared.js'
+import { chunkRowsOf, type SharedRows } from './encode-table-shared.js'
+import { type ChunkSource, EncodedChunks, leadRows } from './encoded-chunks.js'
 import type { EncoderOptions, RowWindow } from './encoder.js'
 import { rowCount } from './pieces.js'
 import type { QuerySpace } from './query-space.js'
+import type { RowForm } from './row-forms.js'
 import { scanShape } from './scan-slices.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 import { listPieces } from './share-pieces.js'
 import { piecesOf, stableScan } from './share-rows.js'
 import { Symbols } from './symbols.js'
-import { leadText, TextChunks, type TextSource } from './text-chunks.js'
 import { chunkRange, firstRange, restOfTime, within } from './time-cuts.js'
 import { isBatch, type Operator, type Pull } from './vector.js'
 
@@ -35,7 +35,7 @@ const textBytesPerMs = 1_000_000
 export function sharedRows(
   { context, columns }: EncoderOptions,
   plan: Plan,
-  { rows: live, form, give }: SharedText,
+  { rows: live, form, give }: SharedRows,
   { skip, rowsMax }: RowWindow,
 ): Operator | undefined {
   const { sharing } = context
@@ -54,13 +54,13 @@ export function sharedRows(
     const width = Math.max(columns.length * valueBytesMin, live.bytes / Math.max(1, probedRows))
     const rest = restOfTime(pieces, chunkRowsOf(width, sharing.chunkRowsMin), { first, descending })
     // The texts of chunks begin as if rows preceded, which differs in JSON.
-    const unlike = form.flags !== 0 && probedRows === 0
+    const unlike = form !== 'arrow' && form.flags !== 0 && probedRows === 0
     const worth = sharing.helpers > 1 || probedMs * textBytesPerMs > live.bytes
     if (rest.cuts === undefined || unlike || !worth) return buildOperator(context, within(plan, rest))
     const times = BigInt64Array.from(rest.cuts)
-    const source = new TimedText(context, plan, { times, descending })
+    const source = new TimedSource(context, plan, { times, descending })
     const details = (): ShareDetails => ({ pieces: listPieces([]), chunkPieces: 1, counts: null, times })
-    return leadText(context, sharing, { plan, source, form, columns, stepRows, details, live, give })
+    return leadRows(context, sharing, { plan, source, form, columns, stepRows, details, live, give })
   }
   let lead: Operator | null = null
   const pull = (): Pull => {
@@ -80,32 +80,32 @@ export function sharedRows(
 export function helpRows(
   context: ExecContext,
   plan: Plan,
-  form: TextForm,
+  form: RowForm,
   { times }: ShareDetails,
 ): ChunkWorker | undefined {
   const scan = stableScan(plan)
   if (scan === undefined || times === undefined) return undefined
-  const source = new TimedText(context, plan, { times, descending: scan.order === 'descending' })
-  return new TextChunks(context, { source, form, columns: plan.columns, stepRows }, null)
+  const source = new TimedSource(context, plan, { times, descending: scan.order === 'descending' })
+  return new EncodedChunks(context, { source, form, columns: plan.columns, stepRows }, null)
 }
 
-interface TimedTextOptions {
+interface TimedSourceOptions {
   /** As of chunkRange. */
   readonly times: BigInt64Array
   readonly descending: boolean
 }
 
 /** A chunk has a space and operators of its own, which end together. */
-class TimedText implements TextSource {
+class TimedSource implements ChunkSource {
   readonly chunks: number
   readonly #context: ExecContext
   readonly #plan: Plan
-  readonly #options: TimedTextOptions
+  readonly #options: TimedSourceOptions
   #space: QuerySpace | null = null
   #endings: (() => void)[] = []
   #rows: Operator | null = null
 
-  constructor(context: ExecContext, plan: Plan, options: TimedTextOptions) {
+  constructor(context: ExecContext, plan: Plan, options: TimedSourceOptions) {
     this.#context = context
     this.#plan = plan
     this.#options = options

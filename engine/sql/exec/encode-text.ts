@@ -8,14 +8,12 @@ import {
   writeEncodeLabel,
   writeEncodeState,
 } from '../../kernels/encode.js'
-import type { EncoderOptions } from './encoder.js'
+import type { EncodedRows, RowOptions } from './encoded-rows.js'
 import type { Encoding } from './messages.js'
 import type { Batch, Vector } from './vector.js'
 
 /** Room that is asked for when a row did not fit and the kernel does not say how much it needs. */
 const rowBytesMin = 4096
-
-export type TextOptions = Pick<EncoderOptions, 'context' | 'writer' | 'columns'>
 
 /** Flags of the kernel, and what divides the fields of CSV. */
 export interface TextForm {
@@ -35,8 +33,8 @@ export function textFormOf(encoding: TextEncoding): TextForm {
   return { flags: encodeFlags.json | (encoding.quoteLargeNumbers ? encodeFlags.quoteLargeNumbers : 0), delimiter: 0 }
 }
 
-export class TextRows {
-  readonly #options: TextOptions
+export class TextRows implements EncodedRows {
+  readonly #options: RowOptions
   readonly #flags: number
   readonly #delimiter: number
   readonly #state: number
@@ -47,7 +45,7 @@ export class TextRows {
   bytes = 0
 
   /** `any`: rows precede. */
-  constructor(options: TextOptions, { flags, delimiter }: TextForm, any = false) {
+  constructor(options: RowOptions, { flags, delimiter }: TextForm, any = false) {
     const { space } = options.context
     this.#options = options
     this.#flags = flags

@@ -11,6 +11,7 @@ import type { FromQueryHost, ToQueryHost } from '../../../../engine/threads/mess
 import { QueryDoor } from '../../../../engine/threads/query-door.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
+import { readArrow } from '../../../support/arrow.js'
 import { createRandom, type Random } from '../../../support/random.js'
 import { createBench, noParts, type RunOptions, runMessage, runQuery } from './exec-support.js'
 import { makeDatabase, queryOfText, tablesOf } from './statement-support.js'
@@ -369,6 +370,23 @@ describe.each([
     // Nobody helps where the first rows tell nothing.
     if (sql.includes('dateadd')) expect((await runShared(sql, { threads: 3, seed: 1, options: json })).helped).toBe(0)
     else await checkText(sql, json, { threads: 3 })
+  })
+})
+
+describe.each([
+  ['a whole table', 'select v, d, sym, i, ts from untimed'],
+  ['filtered', 'select v, d, sym, i, ts from t where i > -300'],
+])('Arrow batches, %s', (_, sql) => {
+  test.each(textScenarios)('by %o', async (scenario) => {
+    const { rows } = await runShared(sql, { threads: 1, seed: 0 })
+    const before = used()
+    for (let seed = 1; seed <= 2; seed++) {
+      const { bytes, helped } = await runShared(sql, { ...scenario, seed, options: { encoding: { kind: 'arrow' } } })
+      const read = readArrow(bytes, ['text', 'f64', 'text', 'i32', 'i64'])
+      expect(read.join('\n') === rows.join('\n'), `seed ${seed}`).toBe(true)
+      expect(helped).toBeGreaterThan(0)
+      if (!('death' in scenario)) expect(used()).toBe(before)
+    }
   })
 })
 

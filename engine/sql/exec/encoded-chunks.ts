@@ -1,4 +1,4 @@
-// Chunks of a result as text, made by several threads: what the lead and its helpers do with the rows of a chunk, wherever
+// Chunks of a result as bytes of its rows, made by several threads: what the lead and its helpers do with the rows of a chunk, wherever
 // these come from.
 //
 //   result   count of blocks u32 | rows of the chunk u32 | of each block: address u32, bytes u32, rows that end in it u32
@@ -9,9 +9,10 @@
 import type { Plan } from '../plan/plan.js'
 import { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
-import { type TextForm, TextRows } from './encode-text.js'
+import type { EncodedRows } from './encoded-rows.js'
 import type { EncoderOptions } from './encoder.js'
 import type { QuerySpace } from './query-space.js'
+import { encodedRows, type RowForm } from './row-forms.js'
 import { type ChunkWorker, LeadRun, type ShareDetails, type Sharing } from './share.js'
 import { type Batch, isBatch, type Operator, type Pull } from './vector.js'
 
@@ -19,15 +20,15 @@ const heldMax = 3
 const resultHeaderBytes = 8
 const blockBytes = 12
 
-/** A block of finished text. */
-export interface TextBlock {
+/** A block of finished rows. */
+export interface RowBlock {
   readonly address: number
   readonly bytes: number
   readonly rows: number
 }
 
 /** The rows of a result, cut into chunks. */
-export interface TextSource {
+export interface ChunkSource {
   readonly chunks: number
   seek(chunk: number): void
   /** Rows of the chunk; null when it has no other. */
@@ -36,27 +37,27 @@ export interface TextSource {
   release(): void
 }
 
-export interface TextWork {
-  readonly source: TextSource
-  readonly form: TextForm
+export interface RowWork {
+  readonly source: ChunkSource
+  readonly form: RowForm
   readonly columns: EncoderOptions['columns']
   /** Rows that are encoded before the reader's window is looked at again. */
   readonly stepRows: number
 }
 
-export interface TextLead extends TextWork {
+export interface RowLead extends RowWork {
   readonly plan: Plan
   readonly details: () => ShareDetails
   /** What writes to the reader. */
-  readonly live: TextRows
+  readonly live: EncodedRows
   /** Hears of blocks in their order. */
-  readonly give: (block: TextBlock) => void
+  readonly give: (block: RowBlock) => void
 }
 
 /** Its batches have no vectors: rows that were written. */
-export function leadText(context: ExecContext, sharing: Sharing, lead: TextLead): Operator {
+export function leadRows(context: ExecContext, sharing: Sharing, lead: RowLead): Operator {
   const { plan, details, give } = lead
-  const worker = new TextChunks(context, lead, lead.live)
+  const worker = new EncodedChunks(context, lead, lead.live)
   const told: number[] = []
   const run = new LeadRun(context.memory, sharing, {
     ...{ plan, worker, details },
@@ -81,26 +82,26 @@ export function leadText(context: ExecContext, sharing: Sharing, lead: TextLead)
   return { pull }
 }
 
-export class TextChunks implements ChunkWorker {
+export class EncodedChunks implements ChunkWorker {
   readonly heldMax = heldMax
   /** Chunks that were written. */
   merged = 0
   readonly #context: ExecContext
-  readonly #work: TextWork
+  readonly #work: RowWork
   /** Of the lead. */
-  readonly #live: TextRows | null
+  readonly #live: EncodedRows | null
   readonly #writer: ByteWriter
-  readonly #collected: TextRows
+  readonly #collected: EncodedRows
   readonly #results = new Map<number, QuerySpace>()
   #space: QuerySpace | null = null
-  #blocks: TextBlock[] = []
-  #text: TextRows
+  #blocks: RowBlock[] = []
+  #encoded: EncodedRows
   #batch: Batch | null = null
   /** Of the batch, then of the chunk. */
   #batchRow = 0
   #rows = 0
 
-  constructor(context: ExecContext, work: TextWork, live: TextRows | null) {
+  constructor(context: ExecContext, work: RowWork, live: EncodedRows | null) {
     this.#context = context
     this.#work = work
     this.#live = live
@@ -111,8 +112,8 @@ export class TextChunks implements ChunkWorker {
       short: () => context.space.short,
     })
     // Rows precede those of every chunk.
-    this.#collected = new TextRows({ context, writer: this.#writer, columns: work.columns }, work.form, true)
-    this.#text = this.#collected
+    this.#collected = encodedRows({ context, writer: this.#writer, columns: work.columns }, work.form, true)
+    this.#encoded = this.#collected
     context.onEnd(() => {
       this.#abandon()
       for (const result of [...this.#results.keys()]) this.recycle(result)
@@ -121,7 +122,7 @@ export class TextChunks implements ChunkWorker {
 
   begin(chunk: number): void {
     this.#abandon()
-    this.#text = this.#live !== null && chunk === this.merged ? this.#live : this.#collected
+    this.#encoded = this.#live !== null && chunk === this.merged ? this.#live : this.#collected
     this.#work.source.seek(chunk)
   }
 
@@ -134,7 +135,7 @@ export class TextChunks implements ChunkWorker {
     }
     const from = this.#batchRow
     const to = Math.min(this.#batch.rows, from + this.#work.stepRows)
-    this.#text.rows(this.#batch, from, to)
+    this.#encoded.rows(this.#batch, from, to)
     this.#rows += to - from
     this.#batchRow = to
     if (to === this.#batch.rows) this.#batch = null

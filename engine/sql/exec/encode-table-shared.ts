@@ -1,4 +1,4 @@
-// Operator: a whole table as text, made by several threads (text-chunks.ts). A chunk is so many rows of the table in their
+// Operator: a whole table as bytes of its rows, made by several threads (encoded-chunks.ts). A chunk is so many rows of the table in their
 // order, a page at least unless its rows are long, so that one thread alone unpacks a page.
 //
 // The first rows are encoded before there are chunks: they leave at once, and tell how long a row is.
@@ -6,11 +6,12 @@
 import { pageRowsMax } from '../../base/limits.js'
 import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import type { TextForm, TextRows } from './encode-text.js'
+import { type ChunkSource, EncodedChunks, leadRows, type RowBlock } from './encoded-chunks.js'
+import type { EncodedRows } from './encoded-rows.js'
 import type { EncoderOptions, RowWindow } from './encoder.js'
+import type { RowForm } from './row-forms.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 import { cutRows, listPieces } from './share-pieces.js'
-import { leadText, type TextBlock, TextChunks, type TextSource } from './text-chunks.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 import { NumberedRows, type NumberedScan, numberedScan, wholeScanOf } from './whole-scan.js'
 
@@ -20,18 +21,18 @@ const stepRowsMax = batchRowsMax / 2
 const chunkBytes = 8 * 1024 * 1024
 const chunkRowsMax = pageRowsMax
 
-export interface SharedText {
-  readonly rows: TextRows
-  readonly form: TextForm
+export interface SharedRows {
+  readonly rows: EncodedRows
+  readonly form: RowForm
   /** Hears of finished blocks in their order. */
-  readonly give: (block: TextBlock) => void
+  readonly give: (block: RowBlock) => void
 }
 
 /** undefined: rows are filtered or computed, do not lie in their order, or are few. */
-export function sharedText(
+export function sharedTable(
   { context, columns }: EncoderOptions,
   plan: Plan,
-  { rows: live, form, give }: SharedText,
+  { rows: live, form, give }: SharedRows,
   window: RowWindow,
 ): Operator | undefined {
   const { sharing } = context
@@ -49,11 +50,11 @@ export function sharedText(
     rows.release()
     const chunkRows = chunkRowsOf(live.bytes / probeRows, sharing.chunkRowsMin)
     const range = { first: rows.row, end, all: rows.count }
-    const source = new NumberedText(context, { scan, range, chunkRows, read: rows })
+    const source = new NumberedSource(context, { scan, range, chunkRows, read: rows })
     const details = (): ShareDetails => ({
       ...{ pieces: listPieces(scan.pieces), chunkPieces: chunkRows, counts: null, range },
     })
-    return leadText(context, sharing, { plan, source, form, columns, stepRows: stepRowsMax, details, live, give })
+    return leadRows(context, sharing, { plan, source, form, columns, stepRows: stepRowsMax, details, live, give })
   }
   const pull = (): Pull => {
     if (before > 0) {
@@ -79,20 +80,20 @@ export function chunkRowsOf(rowBytes: number, rowsMax: number): number {
 }
 
 /** What a helper does for it; `chunkPieces` are rows here. */
-export function helpText(
+export function helpTable(
   context: ExecContext,
   plan: Plan,
-  form: TextForm,
+  form: RowForm,
   { pieces, chunkPieces, range }: ShareDetails,
 ): ChunkWorker | undefined {
   const scan = range === undefined ? undefined : wholeScanOf(context, plan, pieces)
   if (scan === undefined || range === undefined) return undefined
   const { columns } = scan
-  const source = new NumberedText(context, { scan, range, chunkRows: chunkPieces, read: null })
-  return new TextChunks(context, { source, form, columns, stepRows: stepRowsMax }, null)
+  const source = new NumberedSource(context, { scan, range, chunkRows: chunkPieces, read: null })
+  return new EncodedChunks(context, { source, form, columns, stepRows: stepRowsMax }, null)
 }
 
-interface NumberedTextOptions {
+interface NumberedSourceOptions {
   readonly scan: NumberedScan
   readonly range: { readonly first: number; readonly end: number }
   readonly chunkRows: number
@@ -100,13 +101,13 @@ interface NumberedTextOptions {
   readonly read: NumberedRows | null
 }
 
-class NumberedText implements TextSource {
+class NumberedSource implements ChunkSource {
   readonly #rows: NumberedRows
   readonly #cuts: readonly number[]
   readonly #stepRows: number
   #rowEnd = 0
 
-  constructor(context: ExecContext, { scan, range, chunkRows, read }: NumberedTextOptions) {
+  constructor(context: ExecContext, { scan, range, chunkRows, read }: NumberedSourceOptions) {
     const whole = chunkRows >= pageRowsMax
     this.#rows = (whole ? read : null) ?? new NumberedRows(context, scan, whole ? 'once' : 'kept')
     this.#stepRows = Math.max(1, Math.min(stepRowsMax, chunkRows >>> 3))
