@@ -68,6 +68,8 @@ export interface RowsResult {
   readonly ready: ReadyRows | null
   readonly compilerMs: number
   readonly cached: boolean
+  /** Of INSERT .. RETURNING: how many rows it has stored. */
+  readonly inserted?: number
 }
 
 /** A result in one piece. */

@@ -28,7 +28,14 @@ import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
 import { describeStatement } from '../sql/statements/describe.js'
 import { explainColumns } from '../sql/statements/explain.js'
-import { type PlanOptions, planParsed, planRows, readScript, readStatement } from '../sql/statements/plan-statement.js'
+import {
+  type PlanOptions,
+  planParsed,
+  planReturning,
+  planRows,
+  readScript,
+  readStatement,
+} from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
@@ -40,9 +47,11 @@ import { shapeOf } from './csv-door.js'
 import { memoryFigures } from './engine-figures.js'
 import { explainedOf, explainLines } from './explain.js'
 import { HiddenTables } from './hidden-tables.js'
+import { insertReturning } from './insert-returning.js'
 import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
 import { LineDoor } from './line-door.js'
 import { openLoad } from './load-door.js'
+import { localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
@@ -56,11 +65,8 @@ import {
   rowsOf,
   selectColumns,
   setOption,
-  storedView,
-  tableOnly,
   tellNewTables,
   validationOf,
-  visibleTo,
   withoutRows,
 } from './local-plans.js'
 import { PlanCache } from './plan-cache.js'
@@ -71,7 +77,6 @@ import { Rejects } from './rejects.js'
 import { openTransaction } from './row-transaction.js'
 import { sleepBefore } from './sleep.js'
 import { type Asked, Stoppable } from './stoppable.js'
-import { tableFigures } from './table-figures.js'
 import { UserCatalog } from './user-catalog.js'
 import { demandRoom, guardWrite } from './write-guard.js'
 import { WriterRequests } from './writer-requests.js'
@@ -94,6 +99,7 @@ export class LocalEngine implements Engine {
   readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
   readonly tableExists = (name: string): boolean =>
     !this.#hidden.hides(name) && this.#options.view.table(name) !== undefined
+  readonly writerEnded = (): void => this.#requests.writerEnded()
   readonly tableNames = (): string[] => this.#options.view.tables().map(({ schema }) => schema.name)
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
@@ -126,24 +132,10 @@ export class LocalEngine implements Engine {
       clock,
       store: (bytes) => this.#requests.send((requestId) => ({ kind: 'users', requestId, bytes })),
     })
-    this.#catalog = {
-      table: (name) => (this.#hidden.hides(name) ? undefined : tableOnly(view.table(name))),
-      tables: () =>
-        view.tables().filter((version) => tableOnly(version) !== undefined && !this.#hidden.hides(version.schema.name)),
-      droppable: (name) => options.systemTable?.(name.toLowerCase()) === undefined,
-      figures: (tableId) => tableFigures(memory, view, tableId),
-      relation: (name) => this.#relations.get(name.toLowerCase()),
-      view: (name) => storedView(view.table(name)),
-      views: () => view.tables().flatMap((version) => storedView(version) ?? []),
-      activity: () =>
-        visibleTo(this.#asking, [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])]),
-      users: () =>
-        visibleTo(
-          this.#asking,
-          this.users.figures().map((figures) => ({ ...figures, user: figures.name })),
-        ),
-      parameters: options.parameters,
-    }
+    this.#catalog = localCatalog(options, {
+      ...{ hidden: this.#hidden, relations: this.#relations, users: this.users, asking: () => this.#asking },
+      activity: () => [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])],
+    })
     const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
     for (const relation of own) this.relation(relation)
   }
@@ -234,6 +226,7 @@ export class LocalEngine implements Engine {
     guardWrite(this.#options.memory, planned)
     try {
       if (planned.kind === 'user') return await this.#changeUsers(sql, planned, options, compilerMs)
+      if (planned.kind === 'insertReturning') return await this.#returning(sql, planned, options, compilerMs)
       return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
     } finally {
       this.#ended(options.session, sql, start)
@@ -391,7 +384,7 @@ export class LocalEngine implements Engine {
 
   async #carryOut(
     sql: string,
-    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' }>,
+    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' }>,
     options: ExecuteOptions,
   ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
     switch (planned.kind) {
@@ -400,7 +393,7 @@ export class LocalEngine implements Engine {
           await this.#changes.change(change, this.#asked(sql, options), (it) => this.#changeFor(options.session, it))
         return { tag: planned.tag, rows: 0 }
       case 'insert':
-        return { tag: planned.tag, rows: await this.#insert([planned.rows]) }
+        return { tag: planned.tag, rows: await this.#insert(planned.rows) }
       case 'insertSelect':
         return { tag: planned.tag, rows: await this.#insertSelect(sql, planned, options) }
       case 'rewrite':
@@ -452,9 +445,8 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async #insert(tables: readonly RowsInput[]): Promise<number> {
-    const receipt = await this.#requests.send((requestId) => ({ kind: 'rows', requestId, tables }))
-    return receipt.rows
+  async #insert(...tables: readonly RowsInput[]): Promise<number> {
+    return (await this.#requests.send((requestId) => ({ kind: 'rows', requestId, tables }))).rows
   }
 
   #asked(sql: string, { signal, timeoutMs, session }: ExecuteOptions): Asked {
@@ -483,11 +475,25 @@ export class LocalEngine implements Engine {
       run: (encoding) => this.#run(sql, planned.query, { ...quiet, encoding }, () => {}),
       timestampId: this.#options.view.byId(planned.tableId)?.schema.timestampId ?? -1,
       begin: () => this.begin(),
-      insert: (rows) => this.#insert([rows]),
+      insert: (rows) => this.#insert(rows),
     })
   }
 
-  writerEnded(): void {
-    this.#requests.writerEnded()
+  async #returning(
+    sql: string,
+    returning: Planned<'insertReturning'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+  ): Promise<StatementResult> {
+    return insertReturning(returning, {
+      version: this.#options.view.byId(returning.tableId),
+      select: (insert, into) => this.#insertSelect(sql, insert, { ...options, into }),
+      query: (version, rows) => {
+        const planned = planReturning(returning, version, rows, sql, this.#planOptions(options))
+        return this.#query(sql, planned, options, compilerMs, false)
+      },
+      into: options.into,
+      store: (packed) => this.#insert(rowsOf(returning.tableId, packed)),
+    })
   }
 }

@@ -111,6 +111,7 @@ export function validationOf(planned: PlannedStatement): Validation {
   if (planned.kind === 'query') {
     return { tag: 'SELECT', columns: planned.columns, timestampIndex: planned.query.timestampIndex }
   }
+  if (planned.kind === 'insertReturning') return { tag: planned.tag, columns: planned.columns, timestampIndex: -1 }
   return { tag: planned.tag, columns: null, timestampIndex: -1 }
 }
 

@@ -4,7 +4,10 @@ import type { StatementResult } from '../../engine/engine.js'
 import type { GatewayCounters } from './metric.js'
 
 export function countStatement(counters: GatewayCounters, result: StatementResult): void {
-  if (result.kind === 'rows') {
+  if (result.kind === 'rows' && result.inserted !== undefined) {
+    counters.queries.insert++
+    counters.rowsWritten += result.inserted
+  } else if (result.kind === 'rows') {
     counters.queries.select++
     if (result.cached) counters.queryCacheHits++
     else counters.queryCacheMisses++

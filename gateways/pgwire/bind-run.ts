@@ -13,7 +13,7 @@ const answersAtOnce = 64
 
 /** Rows of a statement whose parameters are the values of its rows, in order; 0 for any other. */
 export function tuplesOf({ statement }: ParsedStatement): number {
-  if (statement.kind !== 'insert' || statement.source.kind !== 'rows') return 0
+  if (statement.kind !== 'insert' || statement.source.kind !== 'rows' || statement.returning !== null) return 0
   const { rows } = statement.source
   const width = rows[0]?.values.length ?? 0
   const inOrder = rows.every(

@@ -19,7 +19,7 @@ export interface Rows {
   /** As PgEncoding has it. */
   readonly binary: readonly boolean[]
   /** Before the count of the tag. */
-  readonly tag: 'SELECT' | 'FETCH' | 'MOVE'
+  readonly tag: 'SELECT' | 'INSERT 0' | 'FETCH' | 'MOVE'
   /** Sends up to so many rows. Rejects with what ended the query. */
   send(out: Outbound | null, rowsMax: number): Promise<SentRows>
   close(): Promise<void>
@@ -28,7 +28,7 @@ export interface Rows {
 const smallBytes = 4096
 
 export class RowCursor implements Rows {
-  readonly tag = 'SELECT'
+  readonly tag: 'SELECT' | 'INSERT 0'
   readonly result: RowsResult
   /** By column. */
   readonly binary: readonly boolean[]
@@ -43,6 +43,7 @@ export class RowCursor implements Rows {
   constructor(result: RowsResult, binary: readonly boolean[]) {
     this.result = result
     this.binary = binary
+    this.tag = result.inserted === undefined ? 'SELECT' : 'INSERT 0'
     this.#ready = result.ready?.blocks ?? []
     this.#blocks = result.ready === null ? result.blocks[Symbol.asyncIterator]() : null
     if (result.ready !== null) return

@@ -25,7 +25,7 @@ export async function runInEngine(
   const begunMs = pg.clock.monotonicMs()
   const { binary } = options
   // Rows of INSERT .. SELECT wait for COMMIT like those of INSERT .. VALUES.
-  const gathers = pg.status === 'T' && parsed.statement.kind === 'insert'
+  const gathers = parsed.statement.kind === 'insert' && (pg.status === 'T' || isReturning(parsed))
   const result = await pg.engine.execute(parsed.text, {
     session: pg.session,
     parsed,
@@ -46,7 +46,8 @@ export async function runInEngine(
     noteInserted(pg, result.rows)
     return tagOf(result.tag, result.rows)
   }
-  countStatement(pg.counters, result)
+  if (result.kind === 'rows' && result.inserted !== undefined) noteInserted(pg, result.inserted)
+  else countStatement(pg.counters, result)
   if (result.kind === 'rows') {
     const cursor = new RowCursor(result, binary)
     if (options.columns === null || sameColumns(result.columns, options.columns)) return cursor
@@ -57,6 +58,11 @@ export async function runInEngine(
   pg.tookEffect = pg.status === 'T'
   log(pg, parsed, begunMs)
   return tagOf(result.tag, result.rows)
+}
+
+/** Its rows wait for COMMIT or Sync like those of other INSERTs, although it answers rows. */
+export function isReturning({ statement }: ParsedStatement): boolean {
+  return statement.kind === 'insert' && statement.returning !== null
 }
 
 async function gather(pg: PgSession, tableId: number, { packed, bytes }: PackedPiece): Promise<void> {

@@ -4,9 +4,10 @@ import type { OwnRows, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlSourcesMax } from '../../base/limits.js'
 import type { TableVersion } from '../../storage/schema.js'
+import type { Value } from '../../types/value.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'
-import type { CommonTable } from '../parse/ast.js'
+import type { CommonTable, TableName } from '../parse/ast.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 
 export interface BindContext {
@@ -30,11 +31,21 @@ export interface BindContext {
   readonly configure: NonNullable<Session['configure']> | null
   /** Rows of the session's transaction; null without one. */
   readonly own: OwnRows | null
+  /** Of INSERT .. RETURNING: what the table's name within it stands for. */
+  returned: ReturnedRows | null
   depth: number
   /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. `sleepMs`: pg_sleep(). */
   readonly work: { sources: number; recursions: number; sleepMs: number; foldedCharacters: number }
   /** False once a plan depends on the time, on parameters or on rows made at planning. */
   cacheable: boolean
+}
+
+/** The rows that an INSERT stores, each column of the table in its order. */
+export interface ReturnedRows {
+  /** Where the table is named: sub-queries that name it as well see all of it. */
+  readonly name: TableName
+  readonly version: TableVersion
+  readonly rows: readonly (readonly Value[])[]
 }
 
 /** A name of WITH RECURSIVE within its own query: the rows of the round before. */

@@ -9,7 +9,7 @@ import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { systemRelation } from '../statements/relations.js'
-import { type BindContext, nested, tableIndex } from './bind-context.js'
+import { type BindContext, nested, type ReturnedRows, tableIndex } from './bind-context.js'
 import { unknownFunction } from './call.js'
 import { functionRelation, isExpander } from './expand.js'
 import { bindExpression } from './expression.js'
@@ -86,6 +86,7 @@ function named({ plan, timestampIndex, order }: Relation, name: string | null): 
 // Tables ------------------------------------------------------------------------------------------------------------
 
 function bindTable(table: ast.TableName, alias: string, context: BindContext): Relation {
+  if (context.returned?.name === table) return returnedRelation(context.returned, alias)
   const common = table.schema === null ? commonTable(table.name, context) : undefined
   if (common !== undefined) return named(common, alias)
   if (table.schema === null) {
@@ -128,6 +129,11 @@ function withOwnRows(relation: Relation, version: TableVersion, context: BindCon
   if (timestampIndex < 0) return { ...relation, plan: all }
   const keys = [{ index: timestampIndex, descending: false, nullsFirst: true }]
   return { ...relation, plan: { kind: 'sort', columns, input: all, keys, limit: null, implied: true } }
+}
+
+function returnedRelation({ version, rows }: ReturnedRows, alias: string): Relation {
+  const columns = liveColumns(version.schema).map(({ name, type }) => ({ name, type }))
+  return named(plainRelation({ kind: 'values', columns, rows }), alias)
 }
 
 /** A WITH name sees only the names before it, so that one may hide a table of its own name. */

@@ -51,6 +51,7 @@ export function bindContext({
     session: settings,
     configure: rest.configure ?? null,
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
+    returned: null,
     tables: [],
     subqueries: [],
     commonTables: [],

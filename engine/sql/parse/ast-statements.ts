@@ -75,6 +75,8 @@ export interface Insert {
   readonly o3MaxLag: Interval | null
   /** `insert atomic into`: rows of a query are one transaction. */
   readonly atomic: boolean
+  /** Its list as a query of the table; null without one. */
+  readonly returning: Query | null
 }
 
 export interface InsertRows {
@@ -356,7 +358,6 @@ export interface TransactionStatement {
   readonly name: string | null
   /** READ ONLY or READ WRITE; null: neither is written. */
   readonly readOnly: boolean | null
-  /** AND CHAIN. */
   readonly chain: boolean
 }
 
@@ -400,7 +401,6 @@ export interface CloseCursor {
   readonly name: string | null
 }
 
-/** SQL-level prepared statement. */
 export interface Prepare {
   readonly kind: 'prepare'
   readonly position: number

@@ -11,6 +11,9 @@ import type {
   InsertRows,
   Interval,
   Name,
+  Query,
+  Select,
+  TableName,
   Update,
   ValueRow,
 } from './ast.js'
@@ -28,7 +31,7 @@ import {
 } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseQuery, startsQuery } from './query.js'
-import { parseWhere } from './select.js'
+import { parseItems, parseWhere } from './select.js'
 import { parseFrom, parseTableAlias } from './source.js'
 import { parseInterval } from './window.js'
 
@@ -50,8 +53,30 @@ export function parseInsert(
   const source = parseInsertSource(cursor, columns.length > 0)
   if (atomic && source.kind === 'rows')
     throw new SqlError("'atomic' keyword can only be used in INSERT INTO SELECT statements.", source.position)
+  const returning = parseReturning(cursor, table, declarations, commonTables)
   refuseTail(cursor)
-  return { kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag, atomic }
+  return {
+    ...{ kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag, atomic },
+    returning,
+  }
+}
+
+/** A query of the list from the table, which stands for the rows of the statement. */
+function parseReturning(
+  cursor: Cursor,
+  table: TableName,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+): Query | null {
+  const position = cursor.start
+  if (!take(cursor, 'returning')) return null
+  const items = parseItems(cursor, false)
+  const from = { kind: 'table', position, columnAliases: [], timestamp: null, table, alias: null } as const
+  const body: Select = {
+    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, joins: [] },
+    ...{ where: null, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
+  }
+  return { kind: 'query', position, end: cursor.start, declarations, commonTables, body, orderBy: [], limit: null }
 }
 
 function intoMissing(atomic: boolean, batch: Expression | null, lag: Interval | null): string {
@@ -110,8 +135,9 @@ function parseInsertRows(cursor: Cursor): InsertRows {
   const position = cursor.start
   advance(cursor)
   const rows = parseList(cursor, parseInsertRow)
-  refuseTail(cursor)
-  if (cursor.kind !== 'end' && cursor.word !== ';') throw new SqlError("',' expected", cursor.start)
+  refuseConflict(cursor)
+  if (cursor.kind !== 'end' && cursor.word !== ';' && cursor.word !== 'returning')
+    throw new SqlError("',' expected", cursor.start)
   return { kind: 'rows', position, rows }
 }
 
@@ -197,7 +223,11 @@ export function parseDelete(cursor: Cursor): Delete {
 /** Clauses of PostgreSQL that change what a statement answers or does. */
 function refuseTail(cursor: Cursor): void {
   if (cursor.word === 'returning')
-    throw new SqlError('RETURNING is not supported, ask for the rows with a query', cursor.start)
+    throw new SqlError('RETURNING is supported behind INSERT only, ask for the rows with a query', cursor.start)
+  refuseConflict(cursor)
+}
+
+function refuseConflict(cursor: Cursor): void {
   if (cursor.word === 'on')
     throw new SqlError(
       'ON CONFLICT is not supported, tables with DEDUP UPSERT KEYS replace rows of equal keys',

@@ -41,6 +41,7 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'fetch',
   'into',
   'pivot',
+  'returning',
 ])
 
 const constants: ReadonlySet<string> = new Set(['null', 'true', 'false'])
@@ -64,7 +65,8 @@ function parseDistinctOn(cursor: Cursor): Expression[] {
   return expressions
 }
 
-function parseItems(cursor: Cursor, distinct: boolean): SelectItem[] {
+/** A list of columns up to the clause behind it. */
+export function parseItems(cursor: Cursor, distinct: boolean): SelectItem[] {
   if (cursor.kind === 'end')
     throw new SqlError(distinct ? 'column expected' : '[distinct] column expected', cursor.start)
   if (distinct && cursor.word === 'distinct') throw keywordError('distinct', cursor.start)

@@ -45,7 +45,8 @@ function partsOf(
     plan(statement, { ...context, tables: [], subqueries: [] })
     return { lines: [`${statement.kind === 'update' ? 'Update' : 'Delete'} table: ${schema.name}`], query: null }
   }
-  const planned = plan(statement, context)
+  const whole = plan(statement, context)
+  const planned = whole.kind === 'insertReturning' ? whole.insert : whole
   switch (planned.kind) {
     case 'query':
       return { lines: [], query: planned.query }

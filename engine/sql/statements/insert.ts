@@ -18,11 +18,22 @@ import { evaluateConstant } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
+import { planReturned } from './returning.js'
 import { tableOf } from './show.js'
 import { columnValue, isNullColumn, shownOf, targetProjection } from './target.js'
 
+type PlannedInsert = Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
+
 export function planInsert(statement: ast.Insert, context: BindContext): PlannedStatement {
   const version = tableOf(statement.table, context)
+  const { returning, table: name } = statement
+  const insert = planRows(statement, version, context)
+  if (returning === null) return insert
+  const { columns } = planReturned({ name, returning }, version, [], { ...context, tables: [], subqueries: [] })
+  return { kind: 'insertReturning', insert, tableId: version.schema.id, name, returning, columns, tag: 'INSERT' }
+}
+
+function planRows(statement: ast.Insert, version: TableVersion, context: BindContext): PlannedInsert {
   const targets = targetColumns(statement, version)
   if (statement.source.kind === 'query') return planInsertSelect(statement, statement.source, version, targets, context)
   demandTimestamp(targets, version)
@@ -138,7 +149,7 @@ function planInsertSelect(
   { schema }: TableVersion,
   targets: readonly TargetColumn[],
   context: BindContext,
-): PlannedStatement {
+): PlannedInsert {
   const query = substituteDeclarations({
     ...source,
     declarations: [...declarations, ...source.declarations],

@@ -1,6 +1,7 @@
 // The door of the SQL front end: one statement's text becomes data that the engine carries out.
 
 import { SqlError } from '../../base/errors.js'
+import type { TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
@@ -21,6 +22,7 @@ import { planInsert } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { planRelation } from './query-statement.js'
 import type { RelationColumn } from './relation-columns.js'
+import { planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { tableOf } from './show.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
@@ -64,6 +66,17 @@ export function planRows(
   const context = bindContext({ sql: '', ...options })
   context.cacheable = false
   return planRelation(plainRelation({ kind: 'values', columns, rows }), context)
+}
+
+/** RETURNING of an INSERT over its rows. */
+export function planReturning(
+  returning: Extract<PlannedStatement, { kind: 'insertReturning' }>,
+  version: TableVersion,
+  rows: readonly (readonly Value[])[],
+  sql: string,
+  options: PlanOptions,
+): Extract<PlannedStatement, { kind: 'query' }> {
+  return planReturned(returning, version, rows, bindContext({ sql, ...options }))
 }
 
 function plan(statement: ast.Statement, context: BindContext): PlannedStatement {

@@ -3,7 +3,7 @@
 import type { CopyRequest, ResultColumn } from '../../api/statements.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/messages.js'
 import type { DataType } from '../../types/column-types.js'
-import type { Name, UserChange } from '../parse/ast.js'
+import type { Query as AstQuery, Name, TableName, UserChange } from '../parse/ast.js'
 import type { Query } from '../plan/plan.js'
 
 /** A column that INSERT .. SELECT fills; the query's output columns are in this order and already of these types. */
@@ -49,6 +49,16 @@ export type PlannedStatement =
       readonly batchRows: number | null
       /** All rows are one transaction. */
       readonly atomic: boolean
+      readonly tag: 'INSERT'
+    }
+  /** INSERT .. RETURNING: the rows are gathered, then its list is planned over them (returning.ts), then they are stored. */
+  | {
+      readonly kind: 'insertReturning'
+      readonly insert: Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
+      readonly tableId: number
+      readonly name: TableName
+      readonly returning: AstQuery
+      readonly columns: readonly ResultColumn[]
       readonly tag: 'INSERT'
     }
   /** The table is made first; `columns` ids count from 0 as the new schema's. Nothing is done if it existed. */

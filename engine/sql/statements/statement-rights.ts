@@ -54,7 +54,7 @@ const rightsOfKind = {
 function neededRights(statement: Statement): readonly Right[] {
   switch (statement.kind) {
     case 'insert':
-      return statement.source.kind === 'rows' ? ['write'] : ['write', 'read']
+      return statement.source.kind === 'rows' && statement.returning === null ? ['write'] : ['write', 'read']
     case 'create table':
       return statement.source.kind === 'as' ? ['write', 'read'] : ['write']
     case 'copy':

@@ -70,6 +70,30 @@ test('every type goes in as text and comes out as text', async () => {
   expect(rows).toEqual([row])
 })
 
+test('RETURNING answers the rows, which are part of their transaction', async () => {
+  await client.query('create table given_back (ts timestamp, id long, s symbol) timestamp(ts) partition by day')
+  const count = async (): Promise<string> => (await client.query('select count() c from given_back')).rows[0].c
+  const insert = 'insert into given_back (ts, id) values ($1, $2), ($1, $3) returning "id", s, id + $4::long as more'
+  const parameters = ['2024-01-01', 5, 6, 10]
+  const rows = [
+    { id: '5', s: null, more: '15' },
+    { id: '6', s: null, more: '16' },
+  ]
+  expect(await client.query(insert, parameters)).toMatchObject({ command: 'INSERT', rowCount: 2, rows })
+  await client.query('begin')
+  expect(await client.query(insert, parameters)).toMatchObject({ rowCount: 2, rows })
+  expect(await count()).toBe('4')
+  await client.query('rollback')
+  expect(await count()).toBe('2')
+  const cursor = client.query(new Cursor(insert, parameters))
+  expect(await cursor.read(1)).toEqual([rows[0]])
+  await cursor.close()
+  expect(await count()).toBe('4')
+  await expect(client.query(`${insert}, nothing`, parameters)).rejects.toMatchObject({ code: '42703' })
+  expect(await count()).toBe('4')
+  await client.query('drop table given_back')
+})
+
 test('nulls are nulls; types of parameters are found', async () => {
   const { rows } = await client.query('select $1::int a, $2::double b, $3 c', [null, '2.5', null])
   expect(rows).toEqual([{ a: null, b: 2.5, c: null }])

@@ -1,0 +1,44 @@
+// The catalog as statements of a session see it: tables and views of the snapshot, relations of the layers above, and what
+// the engine itself is doing.
+
+import type { Session } from '../api/session.js'
+import type { VirtualRelation } from '../api/statements.js'
+import type { Catalog, QueryFigures } from '../sql/catalog.js'
+import type { HiddenTables } from './hidden-tables.js'
+import type { LocalEngineOptions } from './local-options.js'
+import { storedView, tableOnly, visibleTo } from './local-plans.js'
+import { tableFigures } from './table-figures.js'
+import type { UserCatalog } from './user-catalog.js'
+
+export interface CatalogParts {
+  readonly hidden: HiddenTables
+  readonly relations: ReadonlyMap<string, VirtualRelation>
+  readonly users: UserCatalog
+  /** Statements that run or are being planned. */
+  readonly activity: () => readonly QueryFigures[]
+  /** Whose statement is being planned. */
+  readonly asking: () => Session | null
+}
+
+export function localCatalog(
+  { memory, view, systemTable, parameters }: LocalEngineOptions,
+  { hidden, relations, users, activity, asking }: CatalogParts,
+): Catalog {
+  return {
+    table: (name) => (hidden.hides(name) ? undefined : tableOnly(view.table(name))),
+    tables: () =>
+      view.tables().filter((version) => tableOnly(version) !== undefined && !hidden.hides(version.schema.name)),
+    droppable: (name) => systemTable?.(name.toLowerCase()) === undefined,
+    figures: (tableId) => tableFigures(memory, view, tableId),
+    relation: (name) => relations.get(name.toLowerCase()),
+    view: (name) => storedView(view.table(name)),
+    views: () => view.tables().flatMap((version) => storedView(version) ?? []),
+    activity: () => visibleTo(asking(), activity()),
+    users: () =>
+      visibleTo(
+        asking(),
+        users.figures().map((figures) => ({ ...figures, user: figures.name })),
+      ),
+    parameters,
+  }
+}
