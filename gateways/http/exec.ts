@@ -8,7 +8,7 @@ import type { Exchange, HttpContext } from './context.js'
 import { type ExecBody, parseExecBody } from './exec-body.js'
 import { brokenTail, doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
 import { type ExecRequest, parseExecRequest } from './exec-request.js'
-import { begin, contentTypes, reply, replyBusy } from './replies.js'
+import { announceTrailers, begin, contentTypes, reply, replyBusy } from './replies.js'
 import { headerText, readBody } from './request-body.js'
 import { answering, brokenAnswer, logStatement } from './statement.js'
 
@@ -145,7 +145,10 @@ async function sendRows(
     tail: async () => tailOf(context, exec, result, await result.summary, run),
     target: {
       whole,
-      begin: () => begin(response, 200, ['Content-Type', contentTypes.json, 'Trailer', errorTrailer, ...encoded]),
+      begin: () => {
+        const trailers = announceTrailers(response, [errorTrailer])
+        return begin(response, 200, ['Content-Type', contentTypes.json, ...trailers, ...encoded])
+      },
     },
     signal: run.gone.signal,
     through: coding === null ? null : compressor(coding),

@@ -16,7 +16,7 @@ import {
 import { countStatement } from '../common/count-statement.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './exp-request.js'
-import { begin, replyBusy } from './replies.js'
+import { announceTrailers, begin, replyBusy } from './replies.js'
 import { headerText } from './request-body.js'
 import { answering, logStatement } from './statement.js'
 
@@ -150,8 +150,8 @@ async function sendStream(
         begin(response, 200, [...fileHeaders(exp), ...length, ...ends()]).end(sent)
       },
       begin: () => {
-        const trailer = ['Trailer', `${rowsHeader}, ${checksumHeader}`]
-        return begin(response, 200, [...fileHeaders(exp), ...encoded, ...trailer])
+        const trailers = announceTrailers(response, [rowsHeader, checksumHeader])
+        return begin(response, 200, [...fileHeaders(exp), ...encoded, ...trailers])
       },
     },
     signal,

@@ -10,7 +10,7 @@ export type QueryParameters = ReadonlyMap<string, string>
 export type QueryStringProblem = 'bad escape' | 'bad UTF-8'
 
 export interface ParsedQueryString {
-  /** The first of several values of a name. Values that cannot be decoded are there as their bytes. */
+  /** The last of several values of a name. Values that cannot be decoded are there as their bytes. */
   readonly parameters: QueryParameters
   readonly problems: ReadonlyMap<string, QueryStringProblem>
 }
@@ -25,11 +25,11 @@ export function parseQueryString(text: string): ParsedQueryString {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decode(equals < 0 ? pair : pair.slice(0, equals))
-    if (parameters.has(name.text)) continue
     const value = decode(equals < 0 ? '' : pair.slice(equals + 1))
     parameters.set(name.text, value.text)
     const problem = name.problem ?? value.problem
-    if (problem !== null) problems.set(name.text, problem)
+    if (problem === null) problems.delete(name.text)
+    else problems.set(name.text, problem)
   }
   return { parameters, problems }
 }

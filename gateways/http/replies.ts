@@ -69,6 +69,18 @@ export function replyJson(response: ServerResponse, status: number, value: unkno
   reply(response, status, contentTypes.json, JSON.stringify(value))
 }
 
+/** HTTP/1.0 knows no chunks, so nothing can stand behind them: its answers end with the connection. */
+export function announceTrailers(response: ServerResponse, names: readonly string[]): string[] {
+  return response.req.httpVersionMinor === 0 ? [] : ['Trailer', names.join(', ')]
+}
+
+/** An answer that has begun and has no good end: the client sees a broken chunk, or, without chunks, a reset. */
+export function cutOff(response: ServerResponse): void {
+  const { socket, req } = response
+  if (req.httpVersionMinor === 0 && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy()
+  else response.destroy()
+}
+
 /** No body at all. */
 export function replyEmpty(response: ServerResponse, status: number, headers: readonly string[] = []): void {
   begin(response, status, headers).end()

@@ -12,7 +12,7 @@ import { Refusals } from '../common/refusals.js'
 import { sessionOf } from './access.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
 import { admit, crossOriginHeaders, readOn, refuseHost, refuseStranger } from './guard.js'
-import { replyBusy, replyJson, replyText, statusOf } from './replies.js'
+import { cutOff, replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
 import { admitConnections, closeQuiet, connectionsCap, createHttpServer } from './sockets.js'
@@ -106,7 +106,7 @@ async function serve(
   response: ServerResponse,
   connection: Connection,
 ): Promise<void> {
-  const url = request.url ?? '/'
+  const url = originForm(request)
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   const begunMs = context.clock.monotonicMs()
@@ -140,10 +140,19 @@ async function answer(
   await route(table, context, path, { ...exchange, session })
 }
 
+/** `GET http://host/path` asks as `GET /path` of that host does. */
+function originForm({ url = '/', headers }: IncomingMessage): string {
+  const absolute = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url)
+  if (absolute === null) return url
+  const [, host, rest = ''] = absolute
+  headers.host = host
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
 function failed({ counters, log }: HttpContext, response: ServerResponse, path: string, error: unknown): void {
   counters.unhandledErrors++
   log('C', 'http', `request failed: ${error instanceof Error ? error.stack : String(error)} [path=${path}]`)
-  if (response.headersSent) response.destroy()
+  if (response.headersSent) cutOff(response)
   else replyText(response, 500, 'Internal Server Error\r\n')
 }
 

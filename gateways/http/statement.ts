@@ -9,7 +9,7 @@ import type { Exchange, HttpContext } from './context.js'
 import { errorBody } from './exec-json.js'
 import { ExecRequestError } from './exec-request.js'
 import { readOn } from './guard.js'
-import { contentTypes, reply, statusOf } from './replies.js'
+import { contentTypes, cutOff, reply, statusOf } from './replies.js'
 
 /** Aborted when the client leaves before its answer is complete. */
 export function departure(response: ServerResponse): LateSignal {
@@ -53,10 +53,10 @@ export function brokenAnswer({ counters, log }: HttpContext, sql: string | null,
   return answer
 }
 
-/** Behind the first byte of a file an error can only cut it off, which the client sees as a broken chunk. */
+/** Behind the first byte of a file an error can only cut it off. */
 function refuse(context: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
   const { blame, message, place } = brokenAnswer(context, sql, error)
-  if (response.headersSent) response.destroy()
+  if (response.headersSent) cutOff(response)
   else {
     reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
     readOn(response.req, 'known')

@@ -7,6 +7,7 @@ usage: export_readers.py HTTP_PORT"""
 
 import json
 import os
+import socket
 import sys
 import tempfile
 import urllib.parse
@@ -110,4 +111,26 @@ print("LZO: skipped, no decoder" if same is None else f"LZO: {same} pages")
 table = ipc.open_stream(get("/exp", query="exported", fmt="arrow")).read_all()
 table.validate(full=True)
 check("arrow", aggregates(table))
+
+
+def broken(version):
+    """An export that runs into its deadline behind the first rows: what a client sees of it."""
+    query = urllib.parse.quote("select x, x * 1.5 d, x::string t from long_sequence(2000000000)")
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60) as connection:
+        connection.sendall(f"GET /exp?query={query}&timeout=700 HTTP/{version}\r\nHost: localhost\r\n\r\n".encode())
+        end = b""
+        seen = 0
+        try:
+            while chunk := connection.recv(1 << 20):
+                end = (end + chunk)[-5:]
+                seen += len(chunk)
+        except ConnectionResetError:
+            return "reset" if seen > 0 else "refused"
+        return "whole" if end == b"0\r\n\r\n" or version == "1.0" else "cut"
+
+
+for version, expected_end in (("1.0", "reset"), ("1.1", "cut")):
+    found = broken(version)
+    if found not in (expected_end, "reset"):
+        sys.exit(f"an export of HTTP/{version} that broke off looks {found}")
 print(f"{checked} Parquet files and an Arrow stream are read alike")

@@ -85,6 +85,7 @@ test('a name that leads here by somebody else reads nothing where no credentials
   for (const path of ['/exec?query=rows+1', '/exp?query=rows+1', '/', '/metrics', '/settings', '/console/']) {
     expect(await ask(path, 'evil.example:9000'), path).toMatch(/^HTTP\/1\.1 403 /)
   }
+  expect(await ask('http://evil.example:9000/exec?query=rows+1', '127.0.0.1')).toMatch(/^HTTP\/1\.1 403 /)
   expect(gateway.engine.executed.length).toBe(0)
   expect(await ask('/exec?query=rows+1', '127.0.0.1')).toMatch(/^HTTP\/1\.1 200 /)
   await gateway.close()

@@ -148,6 +148,10 @@ describe('errors', () => {
   })
 })
 
+test('the last of several values of a parameter counts', async () => {
+  expect(JSON.parse((await exec('query=%zz&query=nope&query=rows+1')).text).query).toBe('rows 1')
+})
+
 test('UTF-8 and escapes are decoded, plus means blank', async () => {
   await exec('query=rows+1+%2B%C3%A9%F0%9F%98%80')
   expect(gateway.engine.executed[0]?.sql).toBe('rows 1 +é😀')

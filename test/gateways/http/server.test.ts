@@ -95,3 +95,31 @@ test('requests in one go are answered in order', async () => {
   expect(answer.indexOf('"rows 1"')).toBeGreaterThan(0)
   socket.destroy()
 })
+
+/** What comes back on a connection of its own, until the server closes it. */
+async function answerTo(text: string): Promise<string> {
+  const socket = await connectTo(gateway.port)
+  socket.write(text)
+  let answer = ''
+  for await (const chunk of socket.setEncoding('latin1')) answer += chunk
+  return answer
+}
+
+test.each(['/exec', '/exp'])('%s answers HTTP/1.0 without chunks and trailers', async (path) => {
+  const [head = '', body = ''] = (await answerTo(`GET ${path}?query=rows+200000&nm=true HTTP/1.0\r\n\r\n`)).split(
+    '\r\n\r\n',
+  )
+  expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+  expect(head).not.toMatch(/^(trailer|transfer-encoding):/im)
+  const whole = await (await fetch(`${gateway.url}${path}?query=rows+200000&nm=true`)).text()
+  expect(body === whole).toBe(true)
+  expect(gateway.counters.unhandledErrors).toBe(0)
+})
+
+test('an absolute address means its path and calls its host', async () => {
+  const ask = (target: string) => answerTo(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  const whole = await (await fetch(`${gateway.url}/exec?query=rows+1`)).text()
+  expect(await ask('http://localhost:1/exec?query=rows+1')).toContain(whole)
+  expect(await ask('HTTP://localhost')).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nOK$/)
+  expect(await ask('http://localhost/nope')).toContain('404 Not Found')
+})
