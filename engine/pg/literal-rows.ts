@@ -1,5 +1,6 @@
 // INSERT .. VALUES of literals without a syntax tree: what stands before the first tuple is parsed, the tuples go byte by
-// byte into the columns of the transaction. Whatever is no plain literal, and every mistake, is left to the parser.
+// byte into the columns of the transaction. Whatever is no plain literal, and every mistake, is left to the parser; of a long
+// statement it gets the tuples some at a time (written-rows.ts).
 //
 //   tuples    tuple (, tuple)* [;]      tuple    ( literal (, literal)* )
 //   literal   'text' ['' is a quote] [::timestamp] | [-]digits[.digits] | true | false | null
@@ -14,6 +15,7 @@ import type { InsertTargets } from './collect-insert.js'
 import type { ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'
 import { digitsExact, powersOfTen } from './scan-text.js'
+import { pieceEnd, type WrittenRows } from './written-rows.js'
 
 const headBytesMax = 64 * 1024
 /** Some milliseconds of work. */
@@ -72,17 +74,19 @@ interface TupleRun {
   rows: number
 }
 
+/** Where tuples go. */
+interface TupleSink {
+  readonly targets: InsertTargets
+  readonly collector: RowCollector
+  readonly written: WrittenRows
+}
+
 /**
  * Rows of the tuples from `at` on; -1, and nothing is kept, when the parser has to decide. A promise where they are many:
  * others have their turns in between.
  */
-export function collectLiterals(
-  bytes: Buffer,
-  at: number,
-  end: number,
-  targets: InsertTargets,
-  collector: RowCollector,
-): number | Promise<number> {
+export function collectLiterals(bytes: Buffer, at: number, end: number, sink: TupleSink): number | Promise<number> {
+  const { collector } = sink
   const run: TupleRun = { bytes, at, end, rows: 0 }
   const mark = collector.mark()
   const settle = (plain: boolean): number => {
@@ -90,47 +94,72 @@ export function collectLiterals(
     collector.backTo(mark)
     return -1
   }
-  if (end - at <= turnBytes) return settle(collectTuples(run, end, targets, collector))
-  return collectInTurns(run, targets, collector).then(settle)
+  if (end - at <= turnBytes) return settle(collectTuples(run, end, sink))
+  return collectInTurns(run, sink).then(settle)
 }
 
-async function collectInTurns(run: TupleRun, targets: InsertTargets, collector: RowCollector): Promise<boolean> {
+async function collectInTurns(run: TupleRun, sink: TupleSink): Promise<boolean> {
   while (run.at < run.end) {
-    if (!collectTuples(run, run.at + turnBytes, targets, collector)) return false
+    if (!collectTuples(run, run.at + turnBytes, sink) && !collectWritten(run, sink)) return false
     await turnOfOthers()
   }
   return true
 }
 
+/** Some tuples by the parser; false when it has to have them all. */
+function collectWritten(run: TupleRun, { written }: TupleSink): boolean {
+  const { bytes, at, end } = run
+  const close = bytes[at] === 40 ? pieceEnd(bytes, at, end) : -1
+  if (close < 0) return false
+  const next = behindTuple(bytes, close, end)
+  const rows = next < 0 ? -1 : written.collect(bytes.toString('utf8', at, close))
+  run.rows += Math.max(0, rows)
+  run.at = next
+  return rows >= 0
+}
+
 /** Tuples that begin before `until`; false when one is not plain or does not suit. */
-function collectTuples(run: TupleRun, until: number, targets: InsertTargets, collector: RowCollector): boolean {
+function collectTuples(run: TupleRun, until: number, { targets, collector }: TupleSink): boolean {
   const { bytes, end } = run
   const { columns, key, version } = targets
-  try {
-    for (let at = run.at; at < end; run.at = at) {
-      if (at >= until) return true
-      if (bytes[at] !== 40) return false
-      const batch = collector.batch(version.schema.id, key, columns)
-      at = collectTuple(bytes, at, end, batch.columns)
-      if (at < 0) return false
-      batch.rows++
-      run.rows++
-      at = skipBlanks(bytes, at, end)
-      const isLast = at >= end || bytes[at] === 59
-      if (!isLast && bytes[at] !== 44) return false
-      at = skipBlanks(bytes, at + 1, end)
-      // Nothing follows the last tuple, something follows a comma.
-      if (isLast !== at >= end) return false
+  while (run.at < end) {
+    if (run.at >= until) return true
+    if (bytes[run.at] !== 40) return false
+    const batch = collector.batch(version.schema.id, key, columns)
+    const close = collectTuple(bytes, run.at, end, batch.columns)
+    const next = close < 0 ? -1 : behindTuple(bytes, close, end)
+    if (next < 0) {
+      for (const column of batch.columns) column.truncate(batch.rows)
+      return false
     }
-    return true
+    batch.rows++
+    run.rows++
+    run.at = next
+  }
+  return true
+}
+
+/** Where the next tuple begins, or the end; -1 when neither follows. */
+function behindTuple(bytes: Buffer, close: number, end: number): number {
+  const at = skipBlanks(bytes, close, end)
+  const isLast = at >= end || bytes[at] === 59
+  if (!isLast && bytes[at] !== 44) return -1
+  const next = skipBlanks(bytes, at + 1, end)
+  // Nothing follows the last tuple, something follows a comma.
+  return isLast === next >= end ? next : -1
+}
+
+/** Behind the tuple; -1 when it is not plain or does not suit. */
+function collectTuple(bytes: Buffer, open: number, end: number, columns: readonly ColumnAppender[]): number {
+  try {
+    return plainTuple(bytes, open, end, columns)
   } catch (error) {
-    if (error instanceof SqlError) return false
+    if (error instanceof SqlError) return -1
     throw error
   }
 }
 
-/** Behind the tuple; -1 when it is not plain. */
-function collectTuple(bytes: Buffer, open: number, end: number, columns: readonly ColumnAppender[]): number {
+function plainTuple(bytes: Buffer, open: number, end: number, columns: readonly ColumnAppender[]): number {
   let at = open
   for (let index = 0; index < columns.length; index++) {
     if (bytes[at] !== (index === 0 ? 40 : 44)) return -1

@@ -59,14 +59,16 @@ async function storeLiterals(
   start: number,
   ended: () => void,
 ): Promise<DoneResult | null> {
-  const rows = typeof collected === 'number' ? collected : await collected
-  if (rows < 0) return null
-  const compilerMs = performance.now() - start
+  let rows = 0
   try {
+    rows = typeof collected === 'number' ? collected : await collected
+    if (rows < 0) return null
+    const compilerMs = performance.now() - start
     await transaction.commit()
     return { kind: 'done', tag: 'INSERT', rows, compilerMs }
   } finally {
-    ended()
+    // Negative: it begins anew, with the parser.
+    if (rows >= 0) ended()
   }
 }
 

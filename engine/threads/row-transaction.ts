@@ -16,6 +16,7 @@ import { decodeParameter } from '../pg/decode-value.js'
 import { collectLiterals, firstTuple, type InsertHead, insertHead } from '../pg/literal-rows.js'
 import { ownRows } from '../pg/own-rows.js'
 import { RowCollector } from '../pg/row-collector.js'
+import { writtenRows } from '../pg/written-rows.js'
 import type { BindContext } from '../sql/bind/bind-context.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import { bindContext } from '../sql/bind/new-context.js'
@@ -134,7 +135,13 @@ class LocalTransaction implements RowTransaction {
     if (statement === null) return -1
     try {
       demandRight(session, 'write', statement.position)
-      return collectLiterals(bytes, tuples, end, this.#targets(statement, text), this.#collector)
+      const targets = this.#targets(statement, text)
+      const { collector, context } = { collector: this.#collector, context: this.#options.context }
+      let made: ExpressionScope | undefined
+      const scope = (): ExpressionScope =>
+        (made ??= context({ text, statement, start: 0, end: text.length }, session, []))
+      const written = writtenRows(text, { targets, collector, scope })
+      return collectLiterals(bytes, tuples, end, { targets, collector, written })
     } catch (error) {
       if (error instanceof SqlError || error instanceof AccessError) return -1
       throw error

@@ -187,19 +187,29 @@ function wideWords(
   return writers
 }
 
+/** So many texts are read or compared before somebody asks whether the query is to end. */
+const asksMask = 0xffff
+
 /** Ranks among the different texts of the column. */
 function textWords({ memory, alive }: ExecContext, { address }: Vector, rows: number, nullsLow: boolean): WordWriter {
   return (out) => {
     const first = address >>> 2
     const texts: (string | null)[] = []
     for (let row = 0; row < rows; row++) {
+      if ((row & asksMask) === 0) alive()
       const bytes = memory.i32[first + row * 2 + 1] as number
       texts.push(bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2] as number, bytes))
     }
+    const distinct = [...new Set(texts.filter((text) => text !== null))]
     alive()
-    const distinct = [...new Set(texts.filter((text) => text !== null))].sort(compareText)
+    let compared = 0
+    distinct.sort((left, right) => {
+      if ((++compared & asksMask) === 0) alive()
+      return compareText(left, right)
+    })
     const ranks = new Map(distinct.map((text, rank) => [text, rank]))
     texts.forEach((text, row) => {
+      if ((row & asksMask) === 0) alive()
       const rank = text === null ? (nullsLow ? nullLow : nullHigh) : (ranks.get(text) as number)
       putWord(memory.i32, (out >>> 2) + row * 2, rank)
     })

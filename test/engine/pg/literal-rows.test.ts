@@ -128,3 +128,43 @@ test('random texts', { timeout: 60_000 }, async () => {
   expect(stored).toBeGreaterThan(300)
   expect(await rowsOf('bytes')).toEqual(await rowsOf('parsed'))
 })
+
+test('long texts whose rows are written in any way', { timeout: 60_000 }, async () => {
+  await rowsFrom(engine, 'create table long_bytes (ts timestamp, l long, v varchar, r long, n timestamp) timestamp(ts)')
+  await rowsFrom(
+    engine,
+    'create table long_parsed (ts timestamp, l long, v varchar, r long, n timestamp) timestamp(ts)',
+  )
+  const tuples = Array.from({ length: 3000 }, (_, index) => {
+    const time = index % 3 === 0 ? `${index}` : `dateadd('s', ${index % 7}, ${index}::timestamp)`
+    const long = index % 1000 < 400 ? `${index}` : `abs(-${index}) + (1 - 1)`
+    const text = index % 5 === 0 ? `'a)' || '(''b'` : `'plain, (${index}'`
+    return `(${time}, ${long}, ${text}, rnd_long(), now())`
+  })
+  const insert = (table: string, last = ''): string =>
+    `insert into ${table} (ts, l, v, r, n) values\n ${tuples.join(',\n ')}${last}`
+  expect(insert('long_bytes').length).toBeGreaterThan(160 * 1024)
+  const bytes = Buffer.from(insert('long_bytes'))
+  const read = await engine.begin().insertText(bytes, 0, bytes.length, executeOptions.session)
+  expect(read).toBe(3000)
+  const done = { tag: 'INSERT', rows: 3000 }
+  expect(await outcome(insert('long_bytes', ' ; '), 0)).toEqual(done)
+  expect(await outcome(comment + insert('long_parsed'), comment.length)).toEqual(done)
+  const stored = (table: string): Promise<unknown[]> => rowsFrom(engine, `select ts, l, v from ${table}`)
+  expect(await stored('long_bytes')).toEqual(await stored('long_parsed'))
+  // One time, and random values that go on.
+  expect(await rowsFrom(engine, 'select count(distinct n), count(distinct r) from long_bytes')).toEqual([[1n, 3000n]])
+  for (const last of [
+    ", (1, 2, 'x', 3)",
+    ', (1, nothing, null, 0, 0)',
+    ' x',
+    ", (1, 2, 'x', 3, 0), ",
+    ", (-1, 2, 'x', 3, 0)",
+  ]) {
+    const shift = comment.length + 'parsed'.length - 'bytes'.length
+    expect(await outcome(insert('long_bytes', last), 0)).toEqual(
+      await outcome(comment + insert('long_parsed', last), shift),
+    )
+  }
+  expect(await rowsFrom(engine, 'select count() from long_bytes')).toEqual([[3000n]])
+})

@@ -1,0 +1,81 @@
+// Tuples of a long INSERT that are no plain literals, some at a time: they are parsed behind the head of their statement, so
+// that nobody waits until all of them are. Mistakes are left to the parser, which has the whole text before it.
+
+import { SqlError } from '../base/errors.js'
+import type { BindContext } from '../sql/bind/bind-context.js'
+import type { ExpressionScope } from '../sql/bind/expression.js'
+import { parseStatement } from '../sql/parse/parse.js'
+import { collectInsert, type InsertTargets } from './collect-insert.js'
+import type { RowCollector } from './row-collector.js'
+
+/** Some milliseconds of work. */
+const pieceBytes = 32 * 1024
+
+export interface WrittenRows {
+  /** Rows of the tuples, which are added to the collector; -1 when they are not what they seem. */
+  readonly collect: (tuples: string) => number
+}
+
+/** `head`: what stands before the first tuple. One scope binds them all: now() and random values go on. */
+export function writtenRows(
+  head: string,
+  {
+    targets,
+    collector,
+    scope,
+  }: {
+    readonly targets: InsertTargets
+    readonly collector: RowCollector
+    readonly scope: () => ExpressionScope
+  },
+): WrittenRows {
+  let context: BindContext | undefined
+  const scopeOf = (sql: string): ExpressionScope => {
+    const made = scope()
+    context ??= made.context
+    return { ...made, context: { ...context, sql } }
+  }
+  const collect = (tuples: string): number => {
+    const sql = head + tuples
+    try {
+      const statement = parseStatement(sql)
+      if (statement.kind !== 'insert' || statement.source.kind !== 'rows') return -1
+      const { rows } = statement.source
+      return collectInsert({ rows, targets, bound: null, types: [], sql, scope: () => scopeOf(sql) }, collector)
+    } catch (error) {
+      if (error instanceof SqlError) return -1
+      throw error
+    }
+  }
+  return { collect }
+}
+
+/**
+ * Behind the tuple with which a piece that begins at `start` is long enough, or the last one; -1 when the bytes are not so
+ * plain that their parentheses can be counted.
+ */
+export function pieceEnd(bytes: Uint8Array, start: number, end: number): number {
+  let depth = 0
+  let close = -1
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at] as number
+    if (byte === 39 || byte === 34) {
+      at = bytes.indexOf(byte, at + 1)
+      if (at < 0) return -1
+    } else if (byte === 40) depth++
+    else if (byte === 41) {
+      depth--
+      if (depth < 0) return -1
+      if (depth === 0) close = at + 1
+      if (depth === 0 && close - start >= pieceBytes) return close
+    } else if (byte === 59) return depth === 0 ? close : -1
+    else if (
+      byte === 92 ||
+      byte === 36 ||
+      (byte === 45 && bytes[at + 1] === 45) ||
+      (byte === 47 && bytes[at + 1] === 42)
+    )
+      return -1
+  }
+  return depth === 0 ? close : -1
+}
