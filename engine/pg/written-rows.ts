@@ -9,7 +9,7 @@ import { collectInsert, type InsertTargets } from './collect-insert.js'
 import type { RowCollector } from './row-collector.js'
 
 /** Some milliseconds of work. */
-const pieceBytes = 32 * 1024
+const pieceBytes = 16 * 1024
 
 export interface WrittenRows {
   /** Rows of the tuples, which are added to the collector; -1 when they are not what they seem. */

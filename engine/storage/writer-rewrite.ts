@@ -84,7 +84,7 @@ export function beginRewrite(state: WriterState, rewriting: Rewriting): void {
 export function postRewrite(state: WriterState, rewriting: Rewriting): void {
   const { table, program } = rewriting
   if (table.dropped) {
-    rewriting.failed(errorRecord(new SqlError('the table was dropped', 0)))
+    rewriting.failed(tableDropped())
     return
   }
   const parts = rewriting.parts()
@@ -124,8 +124,13 @@ export function rewriteDone(state: WriterState, table: WriterTable, result: JobR
   }
 }
 
+/** Files of a table that is dropped meanwhile are no longer there. */
 export function rewriteFailed(state: WriterState, table: WriterTable, error: ErrorRecord): void {
-  state.rewriting.get(table)?.failed(error)
+  state.rewriting.get(table)?.failed(table.dropped ? tableDropped() : error)
+}
+
+function tableDropped(): ErrorRecord {
+  return errorRecord(new SqlError('the table was dropped', 0))
 }
 
 /** The rows' new symbols get their ids; the next log frame of the table holds them as well. */

@@ -200,14 +200,23 @@ function textWords({ memory, alive }: ExecContext, { address }: Vector, rows: nu
       const bytes = memory.i32[first + row * 2 + 1] as number
       texts.push(bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2] as number, bytes))
     }
-    const distinct = [...new Set(texts.filter((text) => text !== null))]
+    const present = new Set<string>()
+    for (const [row, text] of texts.entries()) {
+      if ((row & asksMask) === 0) alive()
+      if (text !== null) present.add(text)
+    }
+    const distinct = [...present]
     alive()
     let compared = 0
     distinct.sort((left, right) => {
       if ((++compared & asksMask) === 0) alive()
       return compareText(left, right)
     })
-    const ranks = new Map(distinct.map((text, rank) => [text, rank]))
+    const ranks = new Map<string, number>()
+    for (const [rank, text] of distinct.entries()) {
+      if ((rank & asksMask) === 0) alive()
+      ranks.set(text, rank)
+    }
     texts.forEach((text, row) => {
       if ((row & asksMask) === 0) alive()
       const rank = text === null ? (nullsLow ? nullLow : nullHigh) : (ranks.get(text) as number)
