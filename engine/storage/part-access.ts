@@ -76,6 +76,8 @@ export interface PartAccess {
   decode(part: PartHandle, columnId: number, page: number, room: (bytes: number) => number): boolean
   /** The zone map of a column that has one (integers, timestamps, floating point, symbols by null count only). */
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined
+  /** NULLs of a column in all pages; undefined when it is not there. */
+  nulls(part: PartHandle, columnId: number): number | undefined
   /** Whether the part's SYMBOL column may hold one of these ids of the table's dictionary. */
   mayHold(part: PartHandle, columnId: number, ids: readonly number[]): boolean
   /** The page as it lies in the file; undefined when the part has no such column, or this access only reads memory. */

@@ -13,6 +13,8 @@ export interface OpenedPart extends PartHandle {
   readonly mappings: Map<number, ColumnMapping>
   /** How often each page of a column was read since its checksum was checked. */
   readings(columnId: number): Uint8Array
+  /** NULLs of a column in all pages. */
+  nulls(column: PartColumn): number
 }
 
 /** Reads the part's index. Throws CorruptionError. */
@@ -34,7 +36,17 @@ export function openPart(files: Files, directory: string, descriptor: PartDescri
     byColumn.set(columnId, known)
     return known
   }
-  const handle = { descriptor, path, index, mappings: new Map<number, ColumnMapping>(), readings, rows, pageCount }
+  const known = new Map<PartColumn, number>()
+  const nulls = (column: PartColumn): number => {
+    let sum = known.get(column)
+    if (sum !== undefined) return sum
+    sum = 0
+    for (let page = 0; page < pageCount; page++) sum += nullsAt(column, page)
+    known.set(column, sum)
+    return sum
+  }
+  const mappings = new Map<number, ColumnMapping>()
+  const handle = { descriptor, path, index, mappings, readings, nulls, rows, pageCount }
   if (timestamps !== undefined) return { ...handle, firstRows: index.firstRows, minTs, maxTs }
   return { ...handle, firstRows: index.firstRows, minTs: new BigInt64Array(0), maxTs: new BigInt64Array(0) }
 }

@@ -245,6 +245,12 @@ class PartReader implements PartAccess {
     return new PageFigures(column, page, mapping.range)
   }
 
+  nulls(part: PartHandle, columnId: number): number | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    return column === undefined ? undefined : opened.nulls(column)
+  }
+
   mayHold(part: PartHandle, columnId: number, ids: readonly number[]): boolean {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)

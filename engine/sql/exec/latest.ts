@@ -7,10 +7,11 @@ import { dictionaryCount } from '../../storage/layout.js'
 import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { GroupKeys } from './group-keys.js'
-import type { Piece } from './pieces.js'
+import type { Piece, Run } from './pieces.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
 import { sortedOrder } from './sort.js'
+import type { SkipTest } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
 export type LatestPlan = Extract<Plan, { kind: 'latest' }>
@@ -25,10 +26,10 @@ export function latestOfTable(
   context: ExecContext,
   plan: LatestPlan,
   keyIds: readonly number[],
-  scan: (skips: (piece: Piece) => boolean) => Operator,
+  scan: (skips: SkipTest) => Operator,
 ): Operator {
   const newest = new NewestRows(context, plan, true)
-  const input = scan((piece) => newest.hasAllOf(piece, keyIds))
+  const input = scan((rows) => newest.hasAllOf(rows, keyIds))
   return newestOperator(context, input, plan, newest)
 }
 
@@ -94,17 +95,17 @@ class NewestRows {
     return this.#symbols >= 0 && this.#groups.count > this.#symbols
   }
 
-  /** One symbol key: all entries have their row, and the piece has no NULL among its keys. */
-  hasAllOf(piece: Piece, keyIds: readonly number[]): boolean {
+  /** One symbol key: all entries have their row, and there is no NULL among the keys. */
+  hasAllOf(source: Piece | Run, keyIds: readonly number[]): boolean {
     const [id, ...more] = keyIds
     if (id === undefined || more.length > 0 || this.#symbols < 0) return false
     if (this.complete) return true
     if (this.#groups.count < this.#symbols || this.#nullSeen) return false
-    const nulls = piece.nulls(id)
+    const nulls = source.nulls?.(id)
     if (nulls !== undefined) return nulls === 0
-    const address = piece.column(id)
+    const address = 'pieces' in source ? 0 : source.column(id)
     if (address === 0) return false
-    return !hasNull(this.#context.memory, address, piece.rows)
+    return !hasNull(this.#context.memory, address, source.rows)
   }
 
   add(batch: Batch): void {

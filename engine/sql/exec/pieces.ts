@@ -65,6 +65,8 @@ export interface Run {
   readonly maxTs: bigint
   /** Generation id of a memtable; -1 of a part. */
   readonly generation: number
+  /** NULLs of a column where they are known without looking at the pieces. */
+  nulls?(columnId: number): number | undefined
 }
 
 export const timeMin = -(2n ** 63n) + 1n
@@ -126,14 +128,51 @@ function partRun(
   version: TableVersion,
   ranges: readonly TimeRange[] | null,
 ): Run {
-  const handle = partAccess.open(part, version)
   const timed = version.schema.timestampId >= 0
-  const pieces: Piece[] = []
-  for (let page = 0; page < handle.pageCount; page++) {
-    const outside = timed && !touches(ranges, handle.minTs[page] as bigint, handle.maxTs[page] as bigint)
-    if (!outside) pieces.push(new PagePiece(partAccess, handle, page, timed))
+  const whole = new WholePart(partAccess, part, version)
+  if (!timed || covers(ranges, part.minTs, part.maxTs)) return whole
+  return runOf(
+    whole.pieces.filter(({ minTs, maxTs }) => touches(ranges, minTs, maxTs)),
+    timed,
+    -1,
+  )
+}
+
+/** All of a part. It is opened when somebody asks for its pieces: a walk that ends early opens few. */
+class WholePart implements Run {
+  readonly rows: number
+  readonly sorted: boolean
+  readonly minTs: bigint
+  readonly maxTs: bigint
+  readonly generation = -1
+  readonly #access: PartAccess
+  readonly #part: PartDescriptor
+  readonly #version: TableVersion
+  #pieces: Piece[] | null = null
+
+  constructor(access: PartAccess, part: PartDescriptor, version: TableVersion) {
+    this.rows = part.rows
+    this.sorted = version.schema.timestampId >= 0
+    this.minTs = this.sorted ? part.minTs : timeMin
+    this.maxTs = this.sorted ? part.maxTs : timeMax
+    this.#access = access
+    this.#part = part
+    this.#version = version
   }
-  return runOf(pieces, timed, -1)
+
+  get pieces(): readonly Piece[] {
+    this.#pieces ??= this.#list()
+    return this.#pieces
+  }
+
+  nulls(columnId: number): number | undefined {
+    return this.#access.nulls(this.#access.open(this.#part, this.#version), columnId)
+  }
+
+  #list(): Piece[] {
+    const handle = this.#access.open(this.#part, this.#version)
+    return Array.from({ length: handle.pageCount }, (_, page) => new PagePiece(this.#access, handle, page, this.sorted))
+  }
 }
 
 /** There may be thousands in a query that reads few of them: nothing is made before it is asked for. */
@@ -320,7 +359,7 @@ export function withoutPieces(run: Run, dropped: (piece: Piece) => boolean): Run
   return pieces.length === 0 ? [] : [runOf(pieces, run.sorted, run.generation)]
 }
 
-function runOf(pieces: readonly Piece[], timed: boolean, generation: number): Run {
+export function runOf(pieces: readonly Piece[], timed: boolean, generation: number): Run {
   let rows = 0
   let sorted = timed
   let minTs = timeMax

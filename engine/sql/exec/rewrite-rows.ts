@@ -103,6 +103,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     unpack: (part, columnId, page, target, width) => parts.unpack(part, columnId, page, target, width),
     decode: () => false,
     statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
+    nulls: (part, columnId) => parts.nulls(part, columnId),
     mayHold: (part, columnId, ids) => parts.mayHold(part, columnId, ids),
     stored: () => undefined,
     forget: () => {},

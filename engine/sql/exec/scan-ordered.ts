@@ -14,7 +14,7 @@ import { compileFilter, type FilterInput, type RowFilter } from './row-filter.js
 import { type MergedRows, mergeRows } from './scan-merge.js'
 import { type ScanShape, sparseShare } from './scan-slices.js'
 import { Gathered } from './selection.js'
-import { type Stream, streamsOf } from './streams.js'
+import { type SkipTest, type Stream, streamsOf } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 import { scanRuns } from './zones.js'
 
@@ -23,12 +23,12 @@ const sliceRowsMin = 256
 /** Backwards, where rows are turned around and somebody often wants the newest ones only, the first batch is no larger. */
 const firstBatchRows = 256
 
-/** `skips`: pieces that need not be read, asked when their turn has come. */
+/** `skips`: what need not be read, asked when its turn has come. */
 export function orderedScanOperator(
   context: ExecContext,
   wanted: ScanShape,
   descending: boolean,
-  skips: (piece: Piece) => boolean = () => false,
+  skips: SkipTest = () => false,
 ): Operator {
   const shape = withTimestamp(wanted)
   const width = wanted.columnIds.length
@@ -104,7 +104,7 @@ interface Merging {
 
 interface MergeOptions {
   readonly descending: boolean
-  readonly skips: (piece: Piece) => boolean
+  readonly skips: SkipTest
   /** For rows that go out without a merge: their other columns are touched only where a row passed. */
   readonly filter: RowFilter | null
 }
@@ -116,7 +116,7 @@ class StreamMerge {
   readonly #context: ExecContext
   readonly #shape: ScanShape
   readonly #descending: boolean
-  readonly #skips: (piece: Piece) => boolean
+  readonly #skips: SkipTest
   readonly #dictionaries: readonly number[]
   readonly #columnIds: readonly number[]
   readonly #types: readonly DataType[]
@@ -230,8 +230,9 @@ class StreamMerge {
   #rowsAlone(leader: Stream, streams: readonly Stream[]): number {
     let rows = leader.to - leader.from
     const place = streams.indexOf(leader)
+    const { tail } = leader
     streams.forEach((stream, index) => {
-      if (stream === leader) return
+      if (stream === leader || this.#before(tail, stream.head)) return
       const first = this.#descending ? index < place : index > place
       rows = Math.min(rows, leader.rowsUntil(stream.head, first))
     })

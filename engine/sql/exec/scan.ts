@@ -1,7 +1,7 @@
 // Operator: the rows of a table in any order, piece by piece.
 
 import type { ExecContext } from './context.js'
-import type { Piece } from './pieces.js'
+import type { Piece, Run } from './pieces.js'
 import { longScanPieces, type ScanShape, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 import { scanRuns } from './zones.js'
@@ -15,9 +15,8 @@ export function scanOperator(
 ): Operator {
   const long = chosen !== null && chosen.length >= longScanPieces / 4
   const reader = new SliceReader(context, shape, long ? 'long' : 'kept', wanted)
-  let pieces = chosen
+  let pieces = chosen?.values()
   let slices: Slice[] = []
-  let nextPiece = 0
   let nextRow = 0
   let current: Piece | null = null
   const close = (): void => {
@@ -28,8 +27,8 @@ export function scanOperator(
 
   const advance = (): boolean => {
     close()
-    pieces ??= scanRuns(context, shape).flatMap((run) => run.pieces)
-    current = pieces[nextPiece++] ?? null
+    pieces ??= eachPiece(scanRuns(context, shape))
+    current = pieces.next().value ?? null
     if (current === null) return false
     slices = wanted?.skips(current) === true ? [] : reader.slices(current)
     nextRow = slices[0]?.from ?? 0
@@ -49,4 +48,9 @@ export function scanOperator(
     return reader.read(current, from, to) ?? 'working'
   }
   return { pull }
+}
+
+/** Those of a run are listed when its turn has come. */
+function* eachPiece(runs: readonly Run[]): Generator<Piece, undefined> {
+  for (const { pieces } of runs) yield* pieces
 }

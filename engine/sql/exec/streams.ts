@@ -6,7 +6,7 @@
 import type { DataType } from '../../types/column-types.js'
 import type { TimeRange } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { covers, type Piece, type Run } from './pieces.js'
+import { covers, type Piece, type Run, runOf } from './pieces.js'
 import { orderedView } from './view-piece.js'
 
 export interface StreamShape {
@@ -15,26 +15,30 @@ export interface StreamShape {
   readonly ranges: readonly TimeRange[] | null
   readonly typeOf: (columnId: number) => DataType
   readonly descending: boolean
-  /** Pieces that need not be read; asked before anything of the piece is, perhaps again and again. Once true, always. */
-  readonly skips: (piece: Piece) => boolean
+  readonly skips: SkipTest
 }
+
+/**
+ * Whether a piece, or all of a run, need not be read; asked before anything of it is, perhaps again and again. Once true,
+ * always.
+ */
+export type SkipTest = (rows: Piece | Run) => boolean
 
 /** Streams in commit order. */
 export function streamsOf(runs: readonly Run[], shape: StreamShape): Stream[] {
-  const lists: Piece[][] = []
-  for (const run of runs) {
-    let list: Piece[] = []
-    for (const piece of run.pieces) {
-      const last = list[list.length - 1]
-      if (last !== undefined && shape.timestampId >= 0 && piece.minTs < last.maxTs) {
-        lists.push(list)
-        list = []
-      }
-      list.push(piece)
-    }
-    if (list.length > 0) lists.push(list)
+  const whole = (run: Run): boolean => run.sorted || shape.timestampId < 0
+  return runs.flatMap((run) => (whole(run) ? [run] : splitRun(run)).map((part) => new Stream(part, shape)))
+}
+
+/** Stretches of pieces without overlap. */
+function splitRun(run: Run): Run[] {
+  const lists: Piece[][] = [[]]
+  for (const piece of run.pieces) {
+    const last = lists.at(-1)?.at(-1)
+    if (last !== undefined && piece.minTs < last.maxTs) lists.push([])
+    lists.at(-1)?.push(piece)
   }
-  return lists.map((pieces) => new Stream(shape.descending ? pieces.toReversed() : pieces, shape))
+  return lists.map((pieces) => runOf(pieces, true, run.generation))
 }
 
 export class Stream {
@@ -44,12 +48,14 @@ export class Stream {
   to = 0
   /** Address of the piece's timestamps. */
   ts = 0
-  readonly #pieces: readonly Piece[]
+  readonly #run: Run
   readonly #shape: StreamShape
+  /** In reading order; null: not asked for yet. */
+  #pieces: readonly Piece[] | null = null
   #next = 0
 
-  constructor(pieces: readonly Piece[], shape: StreamShape) {
-    this.#pieces = pieces
+  constructor(run: Run, shape: StreamShape) {
+    this.#run = run
     this.#shape = shape
   }
 
@@ -57,6 +63,7 @@ export class Stream {
   settle(): boolean {
     if (this.piece !== null && this.from < this.to) return true
     this.close()
+    if (this.#pieces === null) return !this.#shape.skips(this.#run)
     for (; this.#next < this.#pieces.length; this.#next++) {
       const next = this.#pieces[this.#next] as Piece
       if (!this.#shape.skips(next)) return true
@@ -69,8 +76,8 @@ export class Stream {
   get head(): bigint {
     const { descending, context } = this.#shape
     if (this.piece === null) {
-      const piece = this.#pieces[this.#next] as Piece
-      return descending ? piece.maxTs : piece.minTs
+      const { minTs, maxTs } = this.#pieces?.[this.#next] ?? this.#run
+      return descending ? maxTs : minTs
     }
     return context.memory.i64[(this.ts >>> 3) + (descending ? this.to - 1 : this.from)] as bigint
   }
@@ -81,11 +88,14 @@ export class Stream {
     return context.memory.i64[(this.ts >>> 3) + (descending ? this.from : this.to - 1)] as bigint
   }
 
-  /** Opens the current piece; it may turn out to have no rows for us: settle again. */
+  /** Opens the current piece; there may be no rows for us: settle again. */
   open(): void {
     if (this.piece !== null) return
     const { context, timestampId, typeOf, ranges } = this.#shape
-    const next = this.#pieces[this.#next++] as Piece
+    this.#pieces ??= this.#shape.descending ? this.#run.pieces.toReversed() : this.#run.pieces
+    const next = this.#pieces[this.#next]
+    if (next === undefined || this.#shape.skips(next)) return
+    this.#next++
     const piece = orderedView(context, next, timestampId, typeOf)
     this.piece = piece
     this.from = 0

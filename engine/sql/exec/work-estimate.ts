@@ -16,6 +16,8 @@ type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 const partsMax = 256
 /** Each part costs at least as much as this many values. */
 const partValues = 500
+/** A part that a walk in order need not open. */
+const walkedPartValues = 30
 /** Rows of a block that is not sorted are looked at by a kernel: so many cost as much as a value. */
 const unsortedValues = 32
 /** A restricted timestamp leaves about this share of what lies in memory. */
@@ -144,7 +146,7 @@ function limitWork({ input, lo, hi }: PlanOf<'limit'>, tables: Tables): number {
   const last = lo < 0 ? (hi ?? 0) : (hi ?? Number.POSITIVE_INFINITY)
   if ((lo < 0 && last > 0) || !streams(input)) return all
   const rows = Math.max(Math.abs(lo), Math.abs(last)) * Math.max(1, input.columns.length)
-  return Math.min(all, rows + partsOf(input, tables) * partValues)
+  return Math.min(all, rows + partsOf(input, tables) * walkedPartValues + partValues)
 }
 
 /** The walk from the newest row backwards is over when every symbol was met. */
@@ -156,10 +158,9 @@ function latestWork({ input, keys }: PlanOf<'latest'>, tables: Tables): number {
   const known = tables.snapshots[input.table]?.version.dictionaries.find(([id]) => id === columnId)
   if (known === undefined) return all
   const rows = dictionaryCount(tables.memory, known[1]) * rowsPerSymbol * input.columnIds.length
-  return Math.min(all, rows + partsOf(input, tables) * partValues)
+  return Math.min(all, rows + partsOf(input, tables) * walkedPartValues + partValues)
 }
 
-/** Parts that are opened for the first row. */
 function partsOf(plan: Plan, tables: Tables): number {
   if (plan.kind === 'project') return partsOf(plan.input, tables)
   return plan.kind === 'scan' ? (tables.snapshots[plan.table]?.version.parts.length ?? 0) : 0

@@ -66,6 +66,7 @@ export const noParts: PartAccess = {
   decode: () => false,
   stored: () => undefined,
   statistics: () => undefined,
+  nulls: () => undefined,
   mayHold: () => true,
   forget: () => {},
   close: () => {},
