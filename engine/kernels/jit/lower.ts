@@ -171,6 +171,8 @@ function lowerCall(name: string, args: Args, type: DataType, parameters: Paramet
       return lowerCase(nodes, type.name)
     case 'coalesce':
       return lowerCoalesce(nodes, type.name)
+    case 'ceiling':
+      return arithmetic('ceil', nodes, type.name)
     default:
       return arithmetic(name, nodes, type.name)
   }
@@ -286,7 +288,9 @@ function choose(condition: Node, value: Node, otherwise: Node, type: ColumnType)
 }
 
 const binary: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '&', '|', '^'])
-const unary: ReadonlySet<string> = new Set(['negate', 'abs', 'sqrt', '~'])
+const unary: ReadonlySet<string> = new Set(['negate', 'abs', 'sqrt', 'ceil', 'floor', '~'])
+/** Of floating point alone. */
+const real: ReadonlySet<string> = new Set(['sqrt', 'ceil', 'floor'])
 
 function arithmetic(name: string, nodes: readonly Node[], type: ColumnType): Node {
   const [kind] = kinds[type] ?? unsupported(`type ${type}`)
@@ -295,7 +299,7 @@ function arithmetic(name: string, nodes: readonly Node[], type: ColumnType): Nod
   if (kind === 'mask' || kind === 'u32' || kind === 'entry' || type === 'SYMBOL')
     return unsupported(`${name} of ${type}`)
   const floating = kind === 'f32' || kind === 'f64'
-  if (floating ? '%&|^~'.includes(name) : name === 'sqrt') return unsupported(`${name} of ${type}`)
+  if (floating ? '%&|^~'.includes(name) : real.has(name)) return unsupported(`${name} of ${type}`)
   // These would have to be cut at their width.
   if (type === 'BYTE' || type === 'SHORT') return unsupported(`${name} of ${type}`)
   if (nodes.some(({ operation }) => operation === 'null')) return node('null', type, [])

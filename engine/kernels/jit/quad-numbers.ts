@@ -47,6 +47,8 @@ function compute(quad: Quad, node: Node): Numbers {
     case 'negate':
     case 'abs':
     case 'sqrt':
+    case 'ceil':
+    case 'floor':
     case '~':
       return made(unaryParts(f, node, numbersOf(quad, node.args[0] as Node)))
     case '/':

@@ -5,6 +5,8 @@
 //   one column of texts     the same where the texts are coded (text-answers.ts)
 //   lists of sub-queries    a table of whole numbers (expression-members.ts)
 //   typed loops             arithmetic, comparison and logic of small numbers (expression-loops.ts)
+//   functions of numbers    the same, over vectors of their arguments (expression-functions.ts)
+//   parts                   arguments each in their fastest way, then the call over them (expression-parts.ts)
 //   rows                    the interpreter of sql/functions, value by value: right for everything
 //
 // Generated kernels take over whole trees where they can (compiled-expression.ts).
@@ -13,13 +15,16 @@ import { fragmentPartsMax } from '../../kernels/jit/lower.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { visitExpression } from '../bind/walk-expression.js'
-import { compileExpression, scalarOf } from '../functions/evaluate.js'
+import { compileExpression } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
 import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
 import { compileFloor } from './expression-floor.js'
+import { compileFunction } from './expression-functions.js'
 import { compileLoop } from './expression-loops.js'
 import { compileMembers } from './expression-members.js'
+import { compileParts } from './expression-parts.js'
+import { columnsOf, isPure, partsOf } from './expression-shape.js'
 import { compileTextMatch } from './expression-texts.js'
 import { compileTimePart } from './expression-times.js'
 import type { QuerySpace } from './query-space.js'
@@ -61,7 +66,9 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
     compileMembers(expression, context, compile) ??
     compileGenerated(expression, context) ??
     compileHalves(expression, context) ??
+    compileFunction(expression, context, compile) ??
     compileLoop(expression, context) ??
+    compileParts(expression, context, compile, (rest) => compileCall(rest, context)) ??
     compileRows(expression, context)
   )
 }
@@ -101,36 +108,6 @@ function compileHalves(call: Extract<Expression, { kind: 'call' }>, context: Exe
       for (let row = 0; row < batch.rows; row++) u8[address + row] = (u8[a + row] as number) | (u8[b + row] as number)
     return { type: call.type, address, dictionary: 0 }
   }
-}
-
-/** Calls, columns and constants of an expression; counting ends soon after `max`. */
-function partsOf(expression: Expression, max: number): number {
-  let parts = 1
-  if (expression.kind === 'call')
-    for (const argument of expression.args) {
-      if (parts > max) break
-      parts += partsOf(argument, max - parts)
-    }
-  return parts
-}
-
-/** The columns that an expression reads, ascending. */
-export function columnsOf(expression: Expression): number[] {
-  const found = new Set<number>()
-  const visit = (part: Expression): void => {
-    if (part.kind === 'column') found.add(part.index)
-    if (part.kind === 'call') part.args.forEach(visit)
-  }
-  visit(expression)
-  return [...found].sort((a, b) => a - b)
-}
-
-/** Whether every call gives the same answer for the same arguments. */
-export function isPure(expression: Expression): boolean {
-  if (expression.kind !== 'call') return true
-  if (!expression.args.every(isPure)) return false
-  if (['cast', 'convert', 'in_list', 'exists', 'and', 'or', 'case', 'coalesce'].includes(expression.name)) return true
-  return (scalarOf(expression)?.volatility ?? 'pure') !== 'row'
 }
 
 function constantVector(value: Value, type: DataType, context: ExecContext): VectorEvaluator {

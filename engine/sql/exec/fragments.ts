@@ -7,6 +7,7 @@ import { dictionaryCount } from '../../storage/layout.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
+import { equivalent } from './equivalents.js'
 import { type SymbolPredicate, symbolPredicate } from './expression.js'
 import { entryOf, wantedTexts } from './symbol-matches.js'
 import type { Vector } from './vector.js'
@@ -49,7 +50,7 @@ export class FragmentInputs {
         return result?.mode === 'scalar' ? { kind: 'constant', value: result.value, type: expression.type } : null
       }
       case 'call':
-        return this.#lookup(expression) ?? this.#call(expression)
+        return this.#lookup(expression) ?? this.#call(equivalent(expression) ?? expression)
     }
   }
 
@@ -108,7 +109,9 @@ export class FragmentInputs {
     return { kind: 'call', name: '=', args: [number, { kind: 'constant', value: id, type: number.type }], type }
   }
 
-  #call({ name, args, type }: Extract<Expression, { kind: 'call' }>): FragmentExpression | null {
+  #call(expression: Expression): FragmentExpression | null {
+    if (expression.kind !== 'call') return this.expression(expression)
+    const { name, args, type } = expression
     const parts: FragmentExpression[] = []
     for (const argument of args) {
       // Two symbol columns may have two dictionaries.

@@ -3,7 +3,7 @@
 
 import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { isPure } from './expression.js'
+import { isPure } from './expression-shape.js'
 import { RowStore } from './row-store.js'
 import { isBatch, type Operator, type Pull } from './vector.js'
 

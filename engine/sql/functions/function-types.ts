@@ -63,6 +63,11 @@ export interface ScalarFunction {
   /** Throws SqlError for arguments that can be judged before any row is read. */
   readonly check?: (args: readonly BoundArgument[], position: number) => void
   readonly eval: (args: readonly Value[], site: CallSite) => Value
+  /**
+   * The same over numbers that fit a double, none of them NaN (NULL): pure, a number for all of them, NaN where `eval`
+   * gives NULL. What loops over columns call.
+   */
+  readonly numbers?: (x: number, y: number) => number
 }
 
 /** An aggregate's exact interpreter. States are plain objects; `merge` adds the second, later one to the first. */

@@ -11,7 +11,15 @@ function unary(
   example: readonly [string, string] | null,
   apply: (x: number) => number,
 ): ScalarFunction {
-  return { name, takes: ['DOUBLE'], gives: 'DOUBLE', says, example, eval: ([x]) => apply(x as number) }
+  return {
+    name,
+    takes: ['DOUBLE'],
+    gives: 'DOUBLE',
+    says,
+    example,
+    eval: ([x]) => apply(x as number),
+    numbers: apply,
+  }
 }
 
 const elementary: ScalarFunction[] = [
@@ -39,6 +47,7 @@ const binary: ScalarFunction[] = [
     says: 'Angle of the point (x, y), given as y, x.',
     example: ['atan2(0, 1)', '0.0'],
     eval: ([y, x]) => Math.atan2(y as number, x as number),
+    numbers: Math.atan2,
   },
   {
     name: 'power',
@@ -47,6 +56,7 @@ const binary: ScalarFunction[] = [
     says: 'The first number to the power of the second.',
     example: ['power(2, 10)', '1024.0'],
     eval: ([x, y]) => (x as number) ** (y as number),
+    numbers: (x, y) => x ** y,
   },
   {
     name: 'pi',
@@ -82,6 +92,7 @@ const signs: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUB
       if (typeof x !== 'bigint') return Math.sign(x as number)
       return x > 0n ? 1n : x < 0n ? -1n : 0n
     },
+    ...(type === 'LONG' || type === 'DECIMAL' ? {} : { numbers: Math.sign }),
   }),
 )
 
@@ -89,8 +100,40 @@ const signs: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUB
 
 type Rounding = 'halfUp' | 'halfEven' | 'up' | 'down'
 
+/** Powers of ten that a double holds exactly, and that are asked for. */
+const powers = Array.from({ length: 18 }, (_, exponent) => 10 ** exponent)
+/** Numbers of fewer digits have one decimal text each. */
+const digitsExact = 1e15
+/** Of a product with a power of ten, by how much it may be off the decimal text's: two roundings. */
+const productError = 2 ** -51
+
 /** Rounds the shortest decimal text of the number, so that 1.005 at two places is 1.01 as people expect. */
 export function roundDecimal(value: number, places: number, rounding: Rounding): number {
+  const size = Math.abs(value)
+  const power = powers[Math.abs(places)] ?? Number.NaN
+  const scaled = places < 0 ? size / power : size * power
+  // NaN and infinity are not below it.
+  if (!(scaled < digitsExact)) return roundText(value, places, rounding)
+  const nearest = Math.round(scaled)
+  const back = places < 0 ? nearest * power : nearest / power
+  if (back === size) return value
+  const whole = Math.floor(scaled)
+  const rest = scaled - whole
+  const error = scaled * productError
+  if (rounding === 'halfUp' || rounding === 'halfEven') {
+    if (Math.abs(rest - 0.5) > error) return Math.sign(value) * back
+    // One digit more, which is a 5: the text is this one.
+    const half = places < 0 ? (whole + 0.5) * power : (whole * 10 + 5) / (power * 10)
+    if (half !== size || scaled > digitsExact / 10) return roundText(value, places, rounding)
+    const up = rounding === 'halfUp' || whole % 2 === 1 ? whole + 1 : whole
+    return Math.sign(value) * (places < 0 ? up * power : up / power)
+  }
+  if (rest <= error || rest >= 1 - error) return roundText(value, places, rounding)
+  const rounded = rounding === 'up' ? whole + 1 : whole
+  return Math.sign(value) * (places < 0 ? rounded * power : rounded / power)
+}
+
+function roundText(value: number, places: number, rounding: Rounding): number {
   if (!Number.isFinite(value)) return value
   const [mantissa = '', exponent = '0'] = String(Math.abs(value)).split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
@@ -117,6 +160,10 @@ function roundsUp(quotient: bigint, rest: bigint, divisor: bigint, rounding: Rou
   }
 }
 
+function roundedOrNull(x: number, places: number, rounding: Rounding): number | undefined {
+  return Math.abs(places) > 17 ? undefined : roundDecimal(x, places, rounding)
+}
+
 function roundRow(name: string, says: string, example: readonly [string, string], rounding: Rounding): ScalarFunction {
   return {
     name,
@@ -124,8 +171,8 @@ function roundRow(name: string, says: string, example: readonly [string, string]
     gives: 'DOUBLE',
     says,
     example,
-    eval: ([x, places]) =>
-      Math.abs(places as number) > 17 ? null : roundDecimal(x as number, places as number, rounding),
+    eval: ([x, places]) => roundedOrNull(x as number, places as number, rounding) ?? null,
+    numbers: (x, places) => roundedOrNull(x, places, rounding) ?? Number.NaN,
   }
 }
 
@@ -137,6 +184,7 @@ const rounding: ScalarFunction[] = [
     says: 'Nearest whole number, halves upwards.',
     example: ['round(-2.5)', '-2.0'],
     eval: ([x]) => Math.round(x as number) + 0,
+    numbers: (x) => Math.round(x) + 0,
   },
   roundRow(
     'round',
@@ -173,6 +221,7 @@ function wholeRow(
     says,
     example: type === 'DOUBLE' ? [`${name}(-1.2)`, formatDouble(apply(-1.2))] : null,
     eval: ([x]) => (type === 'INT' ? Math.fround(Number(x)) : apply(Number(x))),
+    ...(type === 'LONG' ? {} : { numbers: type === 'INT' ? Math.fround : apply }),
   }
 }
 

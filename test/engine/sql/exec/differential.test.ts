@@ -135,6 +135,19 @@ const statements = [
   'select sum(i) s, sym from t where l > 5 group by sym order by s limit 3',
   'select min(v), max(v), min(c), max(sym), max(ip), max(dt), min(ns) from t',
   'select max(dec), min(dec), avg(dec) from t',
+  'select round(d, 1), round(d), round_up(d, 2), round_down(f, 1), round_half_even(d, 0), round(d, s), round(i, -1) from t',
+  'select floor(d), ceil(f), floor(i), ceiling(d), floor(l), ceil(f + i), abs(i), abs(d - f), sign(s), sign(f) from t',
+  'select sqrt(d), ln(abs(d) + 1), log(f), sin(d / 3) + cos(i), atan2(d, f), exp(i / 50.0), power(f, 2) from t',
+  'select power(d, 0), power(null, 0), radians(i) - degrees(f), cbrt(l), tan(s), cot(by) from t',
+  'select sum(round(f, 1) + i), sum(case when i > 0 then round(f, 1) else ln(abs(f)) end), avg(floor(f / 3)) from t',
+  'select floor(f / 2)::int k, count(), sum(round(f)) from t where round(f, 1) >= -2.2',
+  'select case when v is null then 0 else round(f, 0) end, f + round(f, 1) * length(v), not (round(f) = 1 or b) from t',
+  'select i from t where not (i in (select s from t)) and sqrt(abs(d)) > 1',
+  'select nullif(i, s), nullif(d, 0), nullif(l, i), nullif(v, host), coalesce(nullif(f, 1.5), -1), sum(nullif(s, 5)) from t',
+  "select dateadd('h', 2, ts), dateadd('d', i, ts), dateadd('s', -s, ns), dateadd('u', i, ns), dateadd('M', s, ts) from t",
+  "select dateadd('w', 1, dateadd('m', s, ts)), dateadd('n', 5, ns), dateadd('n', 5000, ts), dateadd('y', 1, ns) from t",
+  "select datediff('h', ts, '2024-03-10'), datediff('s', ts, ns), datediff('u', ts, dateadd('d', i, ts)) from t",
+  "select sum(datediff('m', ts, dateadd('h', i, ts))), max(datediff('n', ns, null)), min(datediff('M', ts, ns)) from t",
 ]
 
 function catalogOf(table: TestTable): Catalog {
