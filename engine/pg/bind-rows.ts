@@ -5,6 +5,8 @@
 //   bind     'B' length prefix (bytes:int32 value)* suffix       prefix and suffix as the last Bind had them
 //   describe 'D' 6 'P' \0      execute  'E' 9 \0 rows:int32      of the portal without a name      sync  'S' 4
 //
+// The format of a NULL means nothing and may be another one: drivers of Java have the format of the value that is not there.
+//
 // The last Sync of a run may miss or be there alone: its message is taken, and what follows is not. Places of values are
 // noted first; then the values go into the columns, column by column (parameter-runs.ts).
 //
@@ -19,6 +21,8 @@ import type { RowCollector } from './row-collector.js'
 export interface BindShape {
   /** From the portal's name to the count of the parameters. */
   readonly prefix: Uint8Array
+  /** Where the formats begin in it, one for each parameter; 0: these are not as many. */
+  readonly formats: number
   /** Behind the last parameter. */
   readonly suffix: Uint8Array
   /** Of each column, the same in all rows; `binary` its form. */
@@ -81,6 +85,8 @@ function findBinds(bytes: Buffer, start: number, shape: BindShape, syncs: boolea
   let described = false
   let synced = false
   while (binds < bindsMax) {
+    const isExact = isSame(bytes, at + 5, prefix)
+    if (!isExact && !isAlike(bytes, at + 5, shape, values)) break
     const bindEnd = endOfBind(bytes, at, prefix)
     if (bindEnd < 0) break
     const describes = isDescribe(bytes, bindEnd)
@@ -92,6 +98,7 @@ function findBinds(bytes: Buffer, start: number, shape: BindShape, syncs: boolea
     if (binds > 0 && synced && !isSynced) break
     if (!notePlaces(bytes, at + 5 + prefix.length, bindEnd - suffix.length, binds * values, values)) break
     if (!isSame(bytes, bindEnd - suffix.length, suffix)) break
+    if (!isExact && !hasFormats(bytes, at + 5, shape, binds * values, values)) break
     described = describes
     if (binds === 0) synced = isSynced
     at = synced ? end + syncBytes : end
@@ -106,13 +113,31 @@ function findBinds(bytes: Buffer, start: number, shape: BindShape, syncs: boolea
 function endOfBind(bytes: Buffer, at: number, prefix: Uint8Array): number {
   const first = at + 5
   if (first + prefix.length > bytes.length || bytes[at] !== 66) return -1
-  if (!isSame(bytes, first, prefix)) return -1
   const end = at + 1 + int32At(bytes, at + 1)
   return end >= first + prefix.length && end < bytes.length ? end : -1
 }
 
 function isSame(bytes: Buffer, at: number, known: Uint8Array): boolean {
   for (let index = 0; index < known.length; index++) if (bytes[at + index] !== known[index]) return false
+  return true
+}
+
+/** As the prefix but for the formats. */
+function isAlike(bytes: Buffer, at: number, { prefix, formats }: BindShape, values: number): boolean {
+  if (formats === 0) return false
+  const behindFormats = formats + values * 2
+  return (
+    isSame(bytes, at, prefix.subarray(0, formats)) && isSame(bytes, at + behindFormats, prefix.subarray(behindFormats))
+  )
+}
+
+/** Those of the prefix for all values but NULL. */
+function hasFormats(bytes: Buffer, at: number, { prefix, formats }: BindShape, first: number, values: number): boolean {
+  for (let index = 0, place = formats; index < values; index++, place += 2) {
+    const low = bytes[at + place + 1] as number
+    if (bytes[at + place] !== 0 || low > 1) return false
+    if (low !== prefix[place + 1] && (ends[first + index] as number) >= 0) return false
+  }
   return true
 }
 

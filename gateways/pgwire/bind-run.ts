@@ -26,30 +26,46 @@ export function tuplesOf({ statement }: ParsedStatement): number {
 
 /** What the next Bind of the statement has to be like, to the portal without a name; null when it is not for a run. */
 export function shapeOf(
-  { statement }: Prepared,
+  { statement, name, shape }: Prepared,
   bound: BoundParameters,
   types: Description['parameters'],
   start: number,
   end: number,
 ): BindShape | null {
   const tuples = statement === null ? 0 : tuplesOf(statement)
-  if (tuples === 0 || bound.count === 0 || bound.count !== types.length) return null
-  const last = bound.count - 1
-  const { bytes, starts, ends } = bound
-  const width = bound.count / tuples
-  const binary = Array.from({ length: bound.count }, (_, index) => bound.isBinary(index))
-  const isUniform = types.every(
-    ({ oid }, index) => oid === types[index % width]?.oid && binary[index] === binary[index % width],
+  const { count, bytes, starts, ends } = bound
+  if (tuples === 0 || count === 0 || count !== types.length) return null
+  const formats = formatsWithin(bytes, start, name, count)
+  const known = shape !== null && formats > 0 && shape.formats === formats ? shape : null
+  // A column is as its first value that is there, or as it was before.
+  const samples = Array.from({ length: count / tuples }, (_, column) => sampleOf(column, bound, tuples))
+  const binary = samples.map((sample, column) =>
+    known !== null && sample < 0 ? known.binary[column] === true : bound.isBinary(Math.max(sample, column)),
   )
+  const columnTypes = samples.map((sample, column) => types[Math.max(sample, column)] as (typeof types)[number])
+  const isUniform = types.every(({ oid }, index) => {
+    const column = index % samples.length
+    if ((ends[index] as number) < 0) return formats > 0 || bound.isBinary(index) === binary[column]
+    return oid === columnTypes[column]?.oid && bound.isBinary(index) === binary[column]
+  })
   if (!isUniform) return null
-  const behind = Math.max(ends[last] as number, starts[last] as number)
-  return {
-    prefix: Buffer.from(bytes.subarray(start, (starts[0] as number) - 4)),
-    suffix: Buffer.from(bytes.subarray(behind, end)),
-    types,
-    binary,
-    tuples,
-  }
+  const prefix = Buffer.from(bytes.subarray(start, (starts[0] as number) - 4))
+  if (formats > 0)
+    for (let index = 0; index < count; index++) prefix[formats + index * 2 + 1] = Number(binary[index % samples.length])
+  const behind = Math.max(ends[count - 1] as number, starts[count - 1] as number)
+  return { prefix, formats, suffix: Buffer.from(bytes.subarray(behind, end)), types: columnTypes, binary, tuples }
+}
+
+/** Where the formats of a Bind to the portal without a name begin, from its start; 0 unless each parameter has one. */
+function formatsWithin(bytes: Buffer, start: number, name: string, parameters: number): number {
+  const at = 1 + Buffer.byteLength(name) + 1
+  return bytes.readUInt16BE(start + at) === parameters ? at + 2 : 0
+}
+
+/** The first parameter of a column that is not NULL; -1: there is none. */
+function sampleOf(column: number, { count, ends }: BoundParameters, tuples: number): number {
+  for (let index = column; index < count; index += count / tuples) if ((ends[index] as number) >= 0) return index
+  return -1
 }
 
 /** Takes as many messages as are like the last ones. */
@@ -64,8 +80,9 @@ export function takeBinds(pg: PgSession): Waiting {
   if (portal !== undefined && (portal.prepared !== lastBound || portal.cursor !== null)) return null
   // Sync outside of a transaction closes the portals: one without a name has nothing to close.
   const syncs = pg.status === 'T' || portals.size === (portal === undefined ? 0 : 1)
-  const { bytes, at } = inbound.waiting
-  const run = pg.transaction.binds(lastBound.statement, pg.session, bytes, at, shape, syncs)
+  const { waiting } = inbound
+  if (waiting === null) return null
+  const run = pg.transaction.binds(lastBound.statement, pg.session, waiting.bytes, waiting.at, shape, syncs)
   if (run.binds === 0) return null
   inbound.pass(run.at)
   pg.isUnfinished = !run.synced

@@ -87,9 +87,10 @@ export class Inbound {
     return this.#held === 0 || this.starting ? 0 : ((this.#chunks[0] as Buffer)[this.#at] as number)
   }
 
-  /** The chunk that holds the next message, whole when all of it has come, and where; at least one byte waits. */
-  get waiting(): { readonly bytes: Buffer; readonly at: number } {
-    const bytes = this.#held < 5 ? (this.#chunks[0] as Buffer) : this.#joined(5)
+  /** The chunk that holds the next message, whole when all of it has come, and where; null before its length has come. */
+  get waiting(): { readonly bytes: Buffer; readonly at: number } | null {
+    if (this.#held < 5) return null
+    const bytes = this.#joined(5)
     const whole = 1 + bytes.readUInt32BE(this.#at + 1)
     return { bytes: this.#held < whole ? bytes : this.#joined(whole), at: this.#at }
   }

@@ -117,15 +117,22 @@ test('runs of Bind messages', () => {
   fc.assert(
     fc.property(cases, ([chosen, rows, syncs]) => {
       // 0: no Sync, 1: one behind the last message, 2: one behind each.
-      const prefix = Buffer.concat([Buffer.from('\0s\0'), int16(0), int16(chosen.length)])
+      const head = (formats: readonly Buffer[]): Buffer =>
+        Buffer.concat([Buffer.from('\0s\0'), int16(chosen.length), ...formats, int16(chosen.length)])
+      const formats = chosen.map(({ binary }) => int16(Number(binary)))
+      const prefix = head(formats)
       const suffix = int16(0)
       const parts = rows.map((row, index) => {
+        // Of a NULL any.
+        const own = row.map((value, column) =>
+          value === null ? int16((index + column) % 2) : (formats[column] as Buffer),
+        )
         const values = row.flatMap((value) => (value === null ? [int32(-1)] : [int32(value.length), value]))
         const isSynced = syncs === 2 || (syncs === 1 && index === rows.length - 1)
-        return Buffer.concat([message('B', prefix, ...values, suffix), execute, ...(isSynced ? [sync] : [])])
+        return Buffer.concat([message('B', head(own), ...values, suffix), execute, ...(isSynced ? [sync] : [])])
       })
       const shape: BindShape = {
-        ...{ prefix, suffix, tuples: 1 },
+        ...{ prefix, suffix, tuples: 1, formats: 5 },
         types: chosen.map(wireType),
         binary: chosen.map((form) => form.binary),
       }
