@@ -14,7 +14,7 @@ export interface ExecBody {
 }
 
 export function parseExecBody(contentType: string, body: string, query: string): ExecBody {
-  if (/^application\/x-www-form-urlencoded\b/i.test(contentType)) return { query: `${body}&${query}`, parameters: [] }
+  if (/^application\/x-www-form-urlencoded\b/i.test(contentType)) return { query: `${query}&${body}`, parameters: [] }
   if (/^application\/json\b/i.test(contentType)) return parseJson(body, query)
   throw new ExecRequestError('expected a body of application/json or application/x-www-form-urlencoded', null)
 }
@@ -35,7 +35,7 @@ function parseJson(body: string, query: string): ExecBody {
   for (const [name, value] of Object.entries(members)) {
     if (value !== null && typeof value !== 'object') encoded.set(name, String(value))
   }
-  return { query: `${encoded}&${query}`, parameters: params.map(bindParameter) }
+  return { query: `${query}&${encoded}`, parameters: params.map(bindParameter) }
 }
 
 function bindParameter(value: unknown): BindParameters[number] {

@@ -3,7 +3,7 @@
 //   query, columns, timestamp, dataset, count, timings      rows (`capped`, `rowsMax` behind a count that a cap ended;
 //                                                           `error`, `position` instead of it when the result broke off)
 //   query, count, timings                                   count=true
-//   query, explain                                          explain=true
+//   query, explain, timings                                 explain=true
 //   query, ddl, updated                                     other statements (updated: of UPDATE)
 
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
@@ -27,9 +27,7 @@ export function rowsHead(request: ExecRequest, result: RowsResult): Buffer {
 /** Everything behind the last row. `rowsCap`: the limit of the server that left rows out, null when none did. */
 export function rowsTail(request: ExecRequest, count: number, times: Times, rowsCap: number | null): Buffer {
   const close = request.countOnly ? '' : ']'
-  const timings = request.timings
-    ? `,"timings":{"compiler":${milliseconds(times.compilerMs)},"execute":${milliseconds(times.executeMs)},"count":${count}}`
-    : ''
+  const timings = request.timings ? `,"timings":${JSON.stringify(timingsJson(times, count))}` : ''
   const capped = rowsCap === null ? '' : `,"capped":true,"rowsMax":${rowsCap}`
   return Buffer.from(`${close},"count":${count}${capped}${timings}}`)
 }
@@ -44,8 +42,9 @@ export function doneBody({ sql }: ExecRequest, { tag, rows }: DoneResult): strin
   return JSON.stringify(tag === 'UPDATE' ? { query: sql, ddl: 'OK', updated: rows } : { query: sql, ddl: 'OK' })
 }
 
-export function planBody({ sql }: ExecRequest, { lines }: PlanResult): string {
-  return JSON.stringify({ query: sql, explain: { plan: lines } })
+export function planBody({ sql, timings }: ExecRequest, { lines }: PlanResult, times: Times): string {
+  const body = { query: sql, explain: { plan: lines } }
+  return JSON.stringify(timings ? { ...body, timings: timingsJson(times, lines.length) } : body)
 }
 
 /** `sql` null: errors of options that leave the statement out. */
@@ -56,6 +55,10 @@ export function errorBody(sql: string | null, message: string, position: number)
 export function columnJson({ name, type }: ResultColumn): object {
   if (type.name === 'ARRAY') return { name, type: 'ARRAY', dim: type.a, elemType: 'DOUBLE' }
   return { name, type: typeText(type) }
+}
+
+function timingsJson({ compilerMs, executeMs }: Times, count: number): object {
+  return { compiler: milliseconds(compilerMs), execute: milliseconds(executeMs), count }
 }
 
 function milliseconds(value: number): number {

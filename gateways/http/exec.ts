@@ -6,16 +6,21 @@ import { countStatement } from '../common/count-statement.js'
 import type { LateSignal } from '../common/late-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExecBody, parseExecBody } from './exec-body.js'
-import { brokenTail, doneBody, planBody, rowsHead, rowsTail } from './exec-json.js'
+import { brokenTail, doneBody, planBody, rowsHead, rowsTail, type Times } from './exec-json.js'
 import { type ExecRequest, parseExecRequest } from './exec-request.js'
-import { announceTrailers, begin, contentTypes, reply, replyBusy } from './replies.js'
-import { headerText, readBody } from './request-body.js'
+import { announceTrailers, begin, contentTypes, reply, replyBusy, replyText } from './replies.js'
+import { bringsBody, headerText, readBody } from './request-body.js'
 import { answering, brokenAnswer, logStatement } from './statement.js'
 
 /** Behind a result that broke off, its words URL-encoded. */
 const errorTrailer = 'X-Error'
 
 export async function handleExec(context: HttpContext, exchange: Exchange): Promise<void> {
+  // As clients know it: a statement in the address is asked for with GET.
+  if (exchange.request.method === 'POST' && !bringsBody(exchange.request)) {
+    replyText(exchange.response, 405, 'Method POST not supported without a body\r\n')
+    return
+  }
   if (!context.queries.enter()) {
     replyBusy(exchange.response, 'too many queries run now')
     return
@@ -114,7 +119,7 @@ async function sendResult(
     case 'done':
       return reply(exchange.response, 200, contentTypes.json, doneBody(exec, result))
     case 'plan':
-      return reply(exchange.response, 200, contentTypes.json, planBody(exec, result))
+      return reply(exchange.response, 200, contentTypes.json, planBody(exec, result, timesOf(context, result, run)))
   }
 }
 
@@ -161,13 +166,17 @@ async function sendRows(
 }
 
 function tailOf(
-  { clock, options }: HttpContext,
+  context: HttpContext,
   exec: ExecRequest,
-  { compilerMs }: RowsResult,
+  result: RowsResult,
   { rows, cut }: Pick<ReadyRows, 'rows' | 'cut'>,
-  { begunMs }: Run,
+  run: Run,
 ): Buffer {
-  const executeMs = Math.max(0, clock.monotonicMs() - begunMs - compilerMs)
+  const { options } = context
   const rowsCap = cut && !exec.countOnly && exec.rowsMax > options.rowsMax ? options.rowsMax : null
-  return rowsTail(exec, rows, { compilerMs, executeMs }, rowsCap)
+  return rowsTail(exec, rows, timesOf(context, result, run), rowsCap)
+}
+
+function timesOf({ clock }: HttpContext, { compilerMs }: { readonly compilerMs: number }, { begunMs }: Run): Times {
+  return { compilerMs, executeMs: Math.max(0, clock.monotonicMs() - begunMs - compilerMs) }
 }

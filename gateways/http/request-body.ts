@@ -12,6 +12,12 @@ export function headerText({ headers }: IncomingMessage, name: string): string |
   return Array.isArray(value) ? value[0] : value
 }
 
+/** Or says what it would hold. */
+export function bringsBody({ headers }: IncomingMessage): boolean {
+  const { 'content-type': type, 'content-length': length = '0', 'transfer-encoding': coding } = headers
+  return type !== undefined || coding !== undefined || length !== '0'
+}
+
 /** As text; rejects with BodyTooLarge, the rest unread, or with ExecRequestError when it is not UTF-8. */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []

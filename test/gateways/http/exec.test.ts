@@ -56,7 +56,7 @@ describe('rows', () => {
   test('are timed on demand', async () => {
     const { text } = await exec('query=rows+1&timings=true')
     const { timings } = JSON.parse(text)
-    expect(timings).toEqual({ compiler: 0.25, execute: expect.any(Number), count: 1 })
+    expect(timings).toEqual({ compiler: 0.1, execute: expect.any(Number), count: 1 })
   })
 
   test('stop at the limit of the server', async () => {
@@ -146,6 +146,33 @@ describe('errors', () => {
     expect(trailers).toEqual({ 'x-error': 'unexpected%20token' })
     expect(gateway.counters.queryErrors).toBe(1)
   })
+})
+
+describe('POST', () => {
+  async function post(query: string, body: string, type: string | null): Promise<{ status: number; text: string }> {
+    const headers: Record<string, string> = type === null ? {} : { 'content-type': type }
+    const { statusCode, body: text } = await request(`${gateway.url}/exec?${query}`, { method: 'POST', body, headers })
+    return { status: statusCode, text: await text.text() }
+  }
+
+  test.each([
+    ['query=rows+2&limit=1', 'application/x-www-form-urlencoded'],
+    ['{"query":"rows 2","limit":1}', 'application/json'],
+  ])('%s counts more than the address', async (body, type) => {
+    const { status, text } = await post('query=nope&limit=0&nm=true', body, type)
+    expect([status, text]).toEqual([200, '{"query":"rows 2","dataset":[[0]],"count":1}'])
+  })
+
+  test('without a body is none', async () => {
+    expect((await post('query=rows+1', '', null)).status).toBe(405)
+    expect((await post('query=rows+1', '', 'application/x-www-form-urlencoded')).status).toBe(200)
+    expect((await post('query=rows+1', 'x', null)).status).toBe(400)
+  })
+})
+
+test('a plan is timed on demand, too', async () => {
+  const { timings } = JSON.parse((await exec('query=rows+1&explain=true&timings=true')).text)
+  expect(timings).toEqual({ compiler: 0.1, execute: expect.any(Number), count: 1 })
 })
 
 test('the last of several values of a parameter counts', async () => {
