@@ -135,6 +135,8 @@ export interface HeldChange {
   readonly assigned: ReadonlySet<string> | null
   /** Its tables are still there behind it. */
   readonly keepsTables: boolean
+  /** Throws what can be told of it before it runs. */
+  readonly check: () => void
   readonly run: () => Promise<unknown>
 }
 

@@ -94,8 +94,9 @@ async function holding(
 ): Promise<string> {
   demandRight(pg.session, 'write', statement.position)
   const oids = options.types.map(({ oid }) => oid)
-  // Binds it, so that what is wrong with it is said now.
-  pg.engine.describe(parsed, pg.session, oids)
+  // Binds it, so that what is wrong with it is said now; tables may have changed until COMMIT.
+  const check = (): void => void pg.engine.describe(parsed, pg.session, oids)
+  check()
   const rows = 'table' in statement ? await countOf(pg, parsed, statement, options) : 0
   const { transaction } = pg
   const names = tablesOf(statement).map(({ name }) => name.toLowerCase())
@@ -104,6 +105,7 @@ async function holding(
     tables: transaction.rows === 0 ? new Set(names) : null,
     assigned: statement.kind === 'update' ? assignedBy(statement) : null,
     keepsTables: statement.kind !== 'drop table',
+    check,
     run: () => runInEngine(pg, parsed, options),
   })
   pg.transaction = pg.engine.begin()

@@ -15,7 +15,7 @@ import type { PgSession } from './context.js'
 import { failureMessage } from './failure.js'
 import { noticeResponse, readyForQuery } from './messages.js'
 import { closeCursors, closePortals } from './portals.js'
-import { PgError } from './sqlstate.js'
+import { noticeOf, PgError } from './sqlstate.js'
 
 /** About what one frame of the log takes with ease. */
 const transactionBytesMax = 32 * 1024 * 1024
@@ -224,12 +224,29 @@ async function commit(pg: PgSession, statement: Transaction): Promise<string> {
   const failed = pg.status === 'E'
   await end(pg, !failed, statement)
   try {
-    if (!failed) await storeHeld(pg)
-    if (!failed) await storeRows(pg)
+    if (!failed) await storeAll(pg)
   } finally {
     forgetRows(pg)
   }
   return failed ? 'ROLLBACK' : 'COMMIT'
+}
+
+/** What can be found wrong with a change is found before the first one is carried out. An error says what is stored. */
+async function storeAll(pg: PgSession): Promise<void> {
+  const { held, connection } = pg
+  const changes = held.length
+  const rowsBefore = connection.rowsCommitted
+  for (const { check } of held) check()
+  try {
+    await storeHeld(pg)
+    await storeRows(pg)
+  } catch (error) {
+    const done = changes - held.length
+    const rows = connection.rowsCommitted - rowsBefore
+    if (done === 0 && rows === 0) throw error
+    const what = `changes=${done} of ${changes}, rows=${rows}`
+    throw new PgError('40003', `the transaction is stored in part [${what}]: ${noticeOf(error).message}`)
+  }
 }
 
 /** `chain`: another one begins, of the same kind. */

@@ -165,3 +165,24 @@ test('pg_sleep waits, and ends at its deadline', async () => {
 test('a parameter behind NOT is a boolean', async () => {
   expect((await client.query('select 1 where not $1', [false])).rowCount).toBe(1)
 })
+
+test('a COMMIT that fails says what is stored: nothing, if a change cannot be carried out any more', async () => {
+  const begin = async (): Promise<void> => {
+    await client.query('begin')
+    await client.query('update h set v = 5 where id = 1')
+  }
+  await begin()
+  await client.query('update k set v = 6 where id = 1')
+  await other.query('drop table k')
+  await expect(client.query('commit')).rejects.toMatchObject({ code: '42P01' })
+  expect(await values(other)).toEqual([10, 20, 30])
+  await other.query('create table k (ts timestamp, id int, v int) timestamp(ts) partition by day')
+  await begin()
+  await client.query("insert into k values ('2024-01-01', 1, 1)")
+  await other.query('drop table k')
+  await expect(client.query('commit')).rejects.toMatchObject({
+    code: '40003',
+    message: expect.stringMatching(/^the transaction is stored in part \[changes=1 of 1, rows=0\]: /),
+  })
+  expect(await values(client)).toEqual([5, 20, 30])
+})
