@@ -22,7 +22,7 @@ const columns = (part: number): string => `
   cast(x % 300 as short) h, cast(x % 7 as byte) y, cast(null as double) nothing, cast(x * 86400000 as date) dt,
   case when x % 2 = 0 then null else cast(concat('00000000-0000-0000-0000-', lpad(concat('', x % 900), 12, '0')) as uuid) end u,
   cast(x as float) f, cast(x * 1000000 as timestamp) t2, rnd_geohash(20) g,
-  (x * 7919 + ${part} * 1000003) % 5999993 / 100.0 p`
+  (x * 7919 + ${part} * 1000003) % 5999993 / 100.0 p, case when x % 13 = ${part} then null else (x * 7919) % 1009 - 500 end near`
 
 beforeAll(async () => {
   duckdb = await (await DuckDBInstance.create()).connect()
@@ -104,7 +104,7 @@ describe('pages of parts', () => {
   test('statistics and the page index tell what the values are', async () => {
     for (const version of ['1', '2']) {
       const path = await exported('stored', { parquet_version: version, row_group_size: '100000' })
-      for (const name of ['i', 'l', 'd', 'h']) {
+      for (const name of ['i', 'l', 'd', 'h', 'near']) {
         const [told] = await rowsOf(
           `select min(stats_min_value::double), max(stats_max_value::double), sum(stats_null_count::bigint)
            from parquet_metadata('${path}') where path_in_schema = '${name}'`,
@@ -139,6 +139,15 @@ describe('pages of parts', () => {
       const [packed, raw] = (sizes ?? []).map(Number) as [number, number]
       expect(raw).toBeGreaterThan(rows * 8)
       expect(packed / raw, codec).toBeLessThan(0.8)
+    }
+  })
+
+  test('integers near each other become indexes of a dictionary where deltas may not stay', async () => {
+    for (const codec of ['SNAPPY', 'ZSTD']) {
+      const path = await exported('stored', { compression_codec: codec })
+      const encodings = (await chunksOf(path, 'near')).map(([text]) => text).join(' ')
+      expect(encodings).toContain(codec === 'SNAPPY' ? 'RLE_DICTIONARY' : 'DELTA_BINARY_PACKED')
+      expect(encodings).not.toContain(codec === 'SNAPPY' ? 'DELTA' : 'DICTIONARY')
     }
   })
 

@@ -15,7 +15,7 @@ import type { ExecContext } from './context.js'
 import type { BloomHashes } from './encode-parquet-bloom.js'
 import { createGather, type Gather, type GatheredSymbols } from './encode-parquet-gather.js'
 import { dataPage, dictionaryPage, type EncodedPage, type ExportTools } from './encode-parquet-page.js'
-import { type IndexMap, passes, takeStored } from './encode-parquet-stored.js'
+import { type IndexMap, passes, takeStored, wantsDictionary } from './encode-parquet-stored.js'
 import { exportMappingOf, gatherFormOf } from './encode-parquet-types.js'
 import type { Vector } from './vector.js'
 
@@ -114,6 +114,7 @@ export class FlatColumn implements ExportedColumn {
   takeStored(stored: StoredPage, dictionary: number): boolean {
     const { tools, page } = this
     if (this.bloom !== null || !passes(stored, this.type, tools.encoding.pageBytes)) return false
+    if (this.mayJoin && wantsDictionary(stored, tools)) return false
     if (this.gather.rows > 0) this.flush()
     const map = stored.encoding === encodings.dictionary ? this.mapOf(stored, dictionary) : null
     if (map === undefined) return false
@@ -125,6 +126,11 @@ export class FlatColumn implements ExportedColumn {
     this.pages.push(taken.page)
     this.waitingBytes += taken.page.header.length + taken.page.body.length
     return true
+  }
+
+  /** Whether rows that are appended can go into a dictionary of the row group. */
+  private get mayJoin(): boolean {
+    return !this.hopeless && !this.closed && (this.dictionary !== null || this.pages.length === 0)
   }
 
   /** Where the entries of a part's dictionary are in the row group's: null as they were, undefined when they do not fit. */
@@ -298,10 +304,9 @@ export class FlatColumn implements ExportedColumn {
 
   /** Whether the page's values are in the dictionary now. */
   private joins({ values, present }: PreparedPage): boolean {
-    if (this.hopeless || this.closed) return false
-    if (this.dictionary === null && this.pages.length === 0) this.dictionary = this.newDictionary()
+    if (!this.mayJoin) return false
+    this.dictionary ??= this.newDictionary()
     const { dictionary } = this
-    if (dictionary === null) return false
     const added = dictionary.add(values, present)
     const small = added && this.isSmall(dictionary)
     if (this.pages.length === 0 && (!small || dictionary.count > present * distinctShareMax)) {

@@ -11,9 +11,10 @@
 
 import { crc32, joinedCrc32 } from '../../base/checksum.js'
 import { pageCodecs } from '../../storage/parquet-codec.js'
-import { encodings } from '../../storage/parquet-types.js'
+import { encodings, mappingOf } from '../../storage/parquet-types.js'
 import type { RawPage } from '../../storage/part-decode.js'
 import { damaged } from '../../storage/part-decode.js'
+import { rangeValue } from '../../storage/part-index.js'
 import type { PageTools } from '../../storage/part-page.js'
 import type { StoredPage } from '../../storage/part-stored.js'
 import { type DataType, typeText } from '../../types/column-types.js'
@@ -46,7 +47,7 @@ export function takeStored(
   stored: StoredPage,
   map: IndexMap | null,
 ): { readonly page: EncodedPage; readonly encoding: number } {
-  const target = targetEncoding(stored.encoding, tools)
+  const target = targetEncoding(stored.encoding, tools.encoding)
   const figures = { values: stored.rows, nulls: stored.nulls, rows: stored.rows, encoding: target }
   const changed = target !== stored.encoding || map !== null
   const head = changed ? null : headOf(tools, stored)
@@ -76,10 +77,25 @@ export function takeStored(
   return { page: made, encoding: target }
 }
 
+/** Rows a possible value, from where on it is quicker to look its index up than to compress it: 5 ns against 14. */
+const rowsPerValue = 4
+
+/**
+ * Whether the page's values would become plain, although so few lie between its bounds that a dictionary surely pays: it
+ * takes less time than compression, and a third of the bytes.
+ */
+export function wantsDictionary({ encoding, rows, range, type }: StoredPage, { encoding: file }: ExportTools): boolean {
+  if (encoding !== encodings.delta || targetEncoding(encoding, file) === encoding) return false
+  if (file.codec === 'NONE' || range === undefined || type.name.startsWith('TIMESTAMP')) return false
+  const [bounds, kind] = [Buffer.from(range), mappingOf(type).range]
+  const span = Number(rangeValue(kind, bounds, 8)) - Number(rangeValue(kind, bounds, 0))
+  return span * rowsPerValue < rows
+}
+
 /** Whoever reads these codecs reads deltas, too. */
 const recentCodecs: ReadonlySet<string> = new Set(['ZSTD', 'LZ4'])
 
-function targetEncoding(encoding: number, { encoding: { version, codec } }: ExportTools): number {
+function targetEncoding(encoding: number, { version, codec }: ExportTools['encoding']): number {
   if (encoding === encodings.byteStreamSplit) return encodings.plain
   const plain = version === 1 && !recentCodecs.has(codec)
   return encoding === encodings.delta && plain ? encodings.plain : encoding
