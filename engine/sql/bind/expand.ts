@@ -100,13 +100,16 @@ function elementOf(list: Expression, place: Expression, context: BindContext): E
 // Select lists ------------------------------------------------------------------------------------------------------
 
 /** Calls of expanders in the select list, outside of sub-queries. */
-export function expandersIn(node: unknown): ast.Call[] {
-  if (typeof node !== 'object' || node === null) return []
-  if ('body' in node && 'commonTables' in node) return []
-  const below = Object.values(node).flatMap(expandersIn)
-  if (!('kind' in node) || node.kind !== 'call') return below
-  const call = node as ast.Call
-  return call.over === null && isExpander(call.name) ? [call, ...below] : below
+export function expandersIn(node: unknown, found: ast.Call[] = []): ast.Call[] {
+  if (typeof node !== 'object' || node === null) return found
+  if ('body' in node && 'commonTables' in node) return found
+  if ('kind' in node && node.kind === 'call') {
+    const call = node as ast.Call
+    if (call.over === null && isExpander(call.name)) found.push(call)
+  }
+  if (Array.isArray(node)) for (const part of node) expandersIn(part, found)
+  else for (const name in node) expandersIn(node[name as keyof typeof node], found)
+  return found
 }
 
 /** The rows expanded by the longest of the calls; `place` is the number of the copy. */

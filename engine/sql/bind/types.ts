@@ -239,6 +239,10 @@ export function expressionKey(expression: Expression): string {
 }
 
 function keyText(expression: Expression): string {
+  if (expression.kind === 'column') {
+    const { index, type } = expression
+    return `${index} ${type.name} ${type.a} ${type.b}`
+  }
   return JSON.stringify(expression, (name, value: unknown) => {
     if (name === 'position') return undefined
     if (typeof value === 'bigint') return `${value}n`
