@@ -80,15 +80,15 @@ function parseDurations(text: string): { readonly parts: readonly Duration[] } |
 }
 
 function parseDuration(text: string): Duration | { readonly error: string } {
-  const match = /^(-?\d+)(.*)$/.exec(text)
+  const match = /^(\d+)(.*)$/.exec(text)
   if (match === null)
-    return { error: /^[a-z]/i.test(text) ? `Expected number before unit '${text[0]}'` : `Invalid duration: ${text}` }
+    return { error: /^[a-z-]/i.test(text) ? `Expected number before unit '${text[0]}'` : `Invalid duration: ${text}` }
   const [, digits, letters] = match
   const unit = letters === 'u' ? 'U' : letters
   if (letters === '') return { error: 'Missing unit at end of duration' }
   if (!isTimeUnit(unit)) return { error: `Invalid duration unit: ${letters ?? ''}` }
   const count = Number(digits)
-  if (Math.abs(count) > 2_147_483_647) return { error: `Invalid duration: ${text}` }
+  if (count > 2_147_483_647) return { error: `Invalid duration: ${text}` }
   return { count, unit }
 }
 
@@ -97,7 +97,9 @@ function parsePeriod(text: string): Duration | { readonly error: string } {
   if (digits === undefined) return { error: 'Period not a number' }
   const unit = text.slice(digits.length)
   if (unit !== 'u' && !isTimeUnit(unit)) return { error: `Unknown period: ${unit} at ${digits.length}` }
-  return parseDuration(text)
+  const negative = digits.startsWith('-')
+  const period = parseDuration(negative ? text.slice(1) : text)
+  return 'error' in period || !negative ? period : { ...period, count: -period.count }
 }
 
 /** Sorted, disjoint, without empty ranges; neighbours are joined. */

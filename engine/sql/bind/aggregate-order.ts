@@ -30,10 +30,10 @@ const distinctNames: Readonly<Record<string, string>> = {
   bool_or: 'bool_or',
 }
 
-export function aggregateName({ name, distinct, position }: ast.Call): string {
+export function aggregateName({ name, distinct, args, position }: ast.Call): string {
   if (!distinct) return name
   const own = distinctNames[name.toLowerCase()]
-  if (own === undefined) throw new SqlError(`DISTINCT is not supported in ${name}()`, position)
+  if (own === undefined) throw new SqlError('dangling literal', args[0]?.position ?? position)
   return own
 }
 

@@ -44,10 +44,11 @@ export function bindComparison(
 /** `id = 'x'` holds for no row: clients of this dialect are told so for these types, and get an error for others. */
 function isNoValueOf(literal: Expression, type: DataType): boolean {
   if (!isConstant(literal) || typeof literal.value !== 'string' || !isText(literal.type)) return false
-  const silent = type.name === 'INT' || type.name === 'UUID' || (type.name === 'LONG' && literal.type.name === 'CHAR')
+  const silent = withoutValue.has(type.name) || (type.name === 'LONG' && literal.type.name === 'CHAR')
   return silent && convertValue(literal.value, literal.type, type) === undefined
 }
 
+const withoutValue: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'UUID', 'LONG256'])
 const neverNull: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT'])
 
 function alignSides(
@@ -62,6 +63,7 @@ function alignSides(
   if (left.type.name === 'GEOHASH') return [left, geohashLiteral(right)]
   if (right.type.name === 'GEOHASH') return [geohashLiteral(left), right]
   if (isTime(left.type) || left.type.name === 'DATE') {
+    if (operator === '=' && isNoTime(right)) throw new SqlError('invalid timestamp', right.position)
     if (isText(right.type)) return [left, timeLiteral(right, left.type, operator)]
   } else if ((isTime(right.type) || right.type.name === 'DATE') && isText(left.type)) {
     return [timeLiteral(left, right.type, operator), right]
@@ -73,6 +75,10 @@ function alignSides(
   const type = comparisonType(left, right)
   if (type === null) throw noComparison(operator, left, right, position)
   return [convertTo(left, type), convertTo(right, type)]
+}
+
+function isNoTime({ kind, type }: Expression): boolean {
+  return kind === 'constant' && (type.name === 'BOOLEAN' || type.name === 'DOUBLE' || type.name === 'FLOAT')
 }
 
 function noComparison(operator: string, left: Expression, right: Expression, position: number): SqlError {
@@ -215,6 +221,13 @@ function bindInList(
     if (isConstant(only) && typeof only.value === 'string')
       return inRanges(operand, only.value, only.position, scope.context, position)
   }
+  if (
+    operand.type.name === 'DATE' &&
+    members.length === 1 &&
+    only?.kind === 'constant' &&
+    typeof only.value === 'string'
+  )
+    return inRanges(convertTo(operand, dataType('TIMESTAMP')), only.value, only.position, scope.context, position)
   const aligned = members.map((member) => memberOf(operand, member))
   const type = aligned.find((member) => !comparableAsIs(member.type, operand.type) && !isUntypedNull(member))?.type
   const subject = type === undefined ? operand : convertTo(operand, type)
@@ -241,7 +254,7 @@ function inRanges(
 }
 
 function memberOf(operand: Expression, member: Expression): Expression {
-  if (isUntypedNull(member)) return nullAs(member, operand.type)
+  if (isUntypedNull(member)) return typedNull(member, operand.type)
   if (comparableAsIs(operand.type, member.type)) return member
   if (isTime(operand.type) && isConstant(member) && typeof member.value === 'string') {
     const value = parseTimestamp(member.value, operand.type.name as TimestampUnit)

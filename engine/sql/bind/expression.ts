@@ -298,7 +298,11 @@ function bindWithin({ left, right, position }: ast.BinaryExpression, scope: Expr
     throw new SqlError(`expression type mismatch, expected: GEOHASH, actual: ${typeName(value.type)}`, value.position)
   }
   const areas = right.kind === 'list' ? right.elements : [right]
-  return scalarCall('within', [value, ...areas.map((area) => bindExpression(area, scope))], position, scope.context)
+  const bound = areas.map((area) => bindExpression(area, scope))
+  const other = bound.find(({ type }) => type.name !== 'GEOHASH')
+  if (other !== undefined)
+    throw new SqlError(`cannot compare GEOHASH with type ${typeName(other.type)}`, other.position)
+  return scalarCall('within', [value, ...bound], position, scope.context)
 }
 
 function bindIsNull(

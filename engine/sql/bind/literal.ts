@@ -19,6 +19,7 @@ export function bindLiteral(literal: Literal): Expression {
     case 'integer':
       return bindInteger(literal)
     case 'float': {
+      if (isOutside(literal)) throw new SqlError(`invalid constant: ${literal.text}`, position)
       if (Number.isNaN(literal.value)) return constantOf(null, dataType('STRING'), position)
       const value = literal.single ? Math.fround(literal.value) : literal.value
       return constantOf(value, dataType(literal.single ? 'FLOAT' : 'DOUBLE'), position)
@@ -36,11 +37,18 @@ export function bindLiteral(literal: Literal): Expression {
   }
 }
 
+/** Whether a number is too large or too close to zero for a DOUBLE. */
+function isOutside({ value, digits }: Extract<Literal, { kind: 'float' }>): boolean {
+  return Math.abs(value) === Number.POSITIVE_INFINITY || (value === 0 && /[1-9]/.test(digits.replace(/e.*/i, '')))
+}
+
+/** Whole numbers beyond LONG are DOUBLE. */
 function bindInteger({ digits, long, text, position }: IntegerLiteral): Expression {
   const value = BigInt(digits)
   if (!long && value <= 2_147_483_647n) return constantOf(Number(value), dataType('INT'), position)
-  if (value > longMax) throw new SqlError(`invalid constant: ${text}`, position)
-  return constantOf(value, dataType('LONG'), position)
+  if (value <= longMax) return constantOf(value, dataType('LONG'), position)
+  if (long) throw new SqlError(`invalid constant: ${text}`, position)
+  return constantOf(Number(digits), dataType('DOUBLE'), position)
 }
 
 /** `.5m` has two digits, `1e3m` four, `1e-3m` four, three of them behind the point. */

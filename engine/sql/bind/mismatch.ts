@@ -76,6 +76,8 @@ export function noMatch(name: string, args: readonly Expression[], position: num
     const operation = `${types[0]} ${name} ${types[1]}`
     return new SqlError(`there is no matching operator \`${name}\` with the argument types: ${operation}`, position)
   }
+  if (name === '-' && types.length === 1)
+    return new SqlError(`there is no matching operator \`-\` with the argument type: ${types[0]}`, position)
   const form = formsByName.get(name.toLowerCase())
   const problem = form === undefined ? null : formProblem(name, form, args, position)
   if (problem !== null) return problem

@@ -10,7 +10,8 @@ import type { BindContext } from './bind-context.js'
 import { bindExpression } from './expression.js'
 import type { Relation } from './scope.js'
 
-export function sortKey(index: number, type: DataType, { descending, nulls }: ast.OrderItem): SortKey {
+export function sortKey(index: number, type: DataType, { descending, nulls, position }: ast.OrderItem): SortKey {
+  if (type.name === 'BINARY') throw new SqlError('BINARY is not a supported type in ORDER BY clause', position)
   const nullsLargest = type.name === 'DOUBLE' || type.name === 'FLOAT'
   return { index, descending, nullsFirst: nulls === null ? nullsLargest === descending : nulls === 'first' }
 }

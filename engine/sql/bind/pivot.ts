@@ -101,7 +101,8 @@ const ofValues: Readonly<Record<string, string>> = { first: 'first_not_null', la
 /** Several aggregates add their names: `buy_sum(x)`, or `buy_total` with an alias. */
 function valueItem({ condition, names }: Cell, aggregate: ast.SelectItem, several: boolean): ast.SelectItem {
   const { expression, alias, position } = aggregate
-  if (expression.kind !== 'call') throw new SqlError('PIVOT takes aggregates', position)
+  if (expression.kind !== 'call')
+    throw new SqlError(`expected aggregate function [col=${expressionText(expression)}]`, position)
   const suffix = several || alias !== null ? [alias?.name ?? expressionText(expression)] : []
   const name = [...names, ...suffix].join('_')
   const call = { ...expression, name: ofValues[expression.name.toLowerCase()] ?? expression.name, filter: condition }

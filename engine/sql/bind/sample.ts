@@ -4,8 +4,10 @@ import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
 import { parseSampleInterval } from '../../types/timestamp-floor.js'
 import { timeZone } from '../../types/timestamp-zone.js'
+import { isText } from '../functions/convert.js'
 import { parseOffset } from '../functions/times.js'
 import type * as ast from '../parse/ast.js'
+import { expressionText } from '../parse/text.js'
 import type { AggregateCall, Expression, Fill, Plan, SampleInterval } from '../plan/plan.js'
 import { bindComparison } from './comparison.js'
 import { aggregateMark, bindExpression, type ExpressionScope } from './expression.js'
@@ -146,6 +148,8 @@ function bindFills(fill: readonly ast.FillItem[], list: SelectList, scope: Expre
   const single = fill.length === 1 && (first.kind !== 'value' || items.length === 1)
   const none = single ? undefined : fill.find(({ kind }) => kind === 'none')
   if (none !== undefined) throw new SqlError('invalid fill value: none', none.position)
+  const named = fill.find((item) => item.kind === 'value' && item.value.kind === 'column')
+  if (named?.kind === 'value') throw SqlError.columnMissing(expressionText(named.value), named.position)
   if (!single && fill.length < items.length) throw new SqlError('not enough fill values', first.position)
   return aggregates.map((aggregate, index) => {
     const item = items.findIndex((marks) => marks.includes(index))
@@ -171,6 +175,8 @@ function bindFill(fill: ast.FillItem, { type }: AggregateCall, scope: Expression
   const value = bindExpression(fill.value, { ...scope, columns: [], aggregates: null, windows: null })
   if (isUntypedNull(value)) return { kind: 'null' }
   const isFraction = isConstant(value) && typeof value.value === 'number' && !Number.isInteger(value.value)
+  if (fill.value.kind === 'string' && !isText(type))
+    throw new SqlError(`invalid fill value: '${fill.value.value}'`, fill.position)
   if (isFraction && (type.name === 'LONG' || type.name === 'INT'))
     throw new SqlError(`invalid fill value: ${value.value}`, fill.position)
   const converted = convertTo(value, type)

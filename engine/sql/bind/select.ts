@@ -102,13 +102,12 @@ function selectScope(
   }
 }
 
-/** FROM, joins, WHERE and LATEST ON. */
+/** FROM, joins, WHERE and LATEST ON, which sees the rows that WHERE leaves. */
 function bindRows(select: ast.Select, context: BindContext, from: Relation | undefined): Relation {
   const source = from ?? bindSources(select, context)
   const { latestOn, where } = select
-  const early = latestOn?.beforeWhere === true ? bindLatest(source, latestOn, context) : source
-  const filtered = where === null ? early : filter(early, where, context)
-  return latestOn !== null && !latestOn.beforeWhere ? bindLatest(filtered, latestOn, context) : filtered
+  const filtered = where === null ? source : filter(source, where, context)
+  return latestOn === null ? filtered : bindLatest(filtered, latestOn, context)
 }
 
 function filter(relation: Relation, where: ast.Expression, context: BindContext): Relation {
@@ -252,11 +251,8 @@ function arrange(select: ast.Select, list: SelectList, names: readonly string[],
       ),
       width,
     )
-  if (list.hidden.length > 0)
-    throw new SqlError(
-      'ORDER BY expressions must appear in the select list of SELECT DISTINCT',
-      order[0]?.item.position ?? 0,
-    )
+  const outside = order.find(({ index }) => index >= width)
+  if (outside !== undefined) throw orderedOutside(outside.item)
   const { plan } = projected
   const distinct: Relation = {
     ...projected,
@@ -298,6 +294,11 @@ function firstRows(
   const values = shown.map((column, index) => columnExpression(column, keys.length + index))
   const plan = projectPlan(groups, shown, values)
   return { plan, columns: scopeOf(plan, null), timestampIndex: -1, order: 'none' }
+}
+
+function orderedOutside({ expression, position }: ast.OrderItem): SqlError {
+  const detail = expression.kind === 'column' ? `. Invalid column: ${expressionText(expression)}` : ''
+  return new SqlError(`ORDER BY expressions must appear in select list${detail}`, position)
 }
 
 function keyOf({ item, index }: OrderKey, { plan }: Relation): ReturnType<typeof sortKey> {

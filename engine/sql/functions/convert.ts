@@ -329,6 +329,7 @@ function convertText(text: string, from: DataType, to: DataType): Value | undefi
 /** The message about a value that does not convert. */
 export function inconvertibleText(value: Value, from: DataType, to: DataType): string {
   const shown = value === null ? 'null' : displayText(value, from)
+  if (to.name === 'IPv4' && isText(from)) return `invalid IPv4 format: ${shown}`
   const quoted = from.name === 'STRING' || from.name === 'VARCHAR' || from.name === 'SYMBOL' ? `\`${shown}\`` : shown
   return `inconvertible value: ${quoted} [${from.name} -> ${typeText(to)}]`
 }

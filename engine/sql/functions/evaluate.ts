@@ -17,7 +17,7 @@ import type { Expression } from '../plan/plan.js'
 import { aggregatesNamed, scalarsNamed } from './all.js'
 import { keyText } from './compare.js'
 import { castValue, convertValue, inconvertibleText, nullOf } from './convert.js'
-import type { AggregateFunction, CallSite, EvaluationContext, ScalarFunction } from './function-types.js'
+import type { Accumulator, AggregateFunction, CallSite, EvaluationContext, ScalarFunction } from './function-types.js'
 import { bestOverload } from './resolve.js'
 import { hasValue, type WholeNumbers } from './whole-numbers.js'
 
@@ -51,7 +51,20 @@ export function scalarOf(call: Call): ScalarFunction | undefined {
 
 /** The row of an aggregate call whose arguments are bound. */
 export function aggregateOf(name: string, args: readonly Expression[]): AggregateFunction | undefined {
-  return bestOverload(aggregatesNamed(name), args.map(resolvedType))
+  const row = bestOverload(aggregatesNamed(name), args.map(resolvedType))
+  const ofChar = args.map(({ type }) => type.name === 'CHAR')
+  return row !== undefined && ofChar.includes(true) ? { ...row, accumulator: withCharNulls(row, ofChar) } : row
+}
+
+/** Aggregates take the empty CHAR for what it stands for: NULL. */
+function withCharNulls({ accumulator }: AggregateFunction, ofChar: readonly boolean[]): Accumulator<unknown> {
+  const { add, result } = accumulator
+  const present = (value: Value, index: number): Value => (value === '' && ofChar[index] ? null : value)
+  return {
+    ...accumulator,
+    add: (state, args, site) => add(state, args.map(present), site),
+    result: (state, site) => result(state, site) ?? nullOf(site.type),
+  }
 }
 
 function resolvedType(expression: Expression): { type: DataType; isNull: boolean; isConstant: boolean } {

@@ -149,7 +149,7 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
       replaceAll: (text, replacement, charactersMax) => {
         const roughMax = charactersMax * 8
         if (charactersAtMost(regex, text, replacement, roughMax) > roughMax) return null
-        const replaced = regex.matcher(text).replaceAll(replacement)
+        const replaced = replacedBy(regex, text, replacement)
         return replaced.length > charactersMax ? null : replaced
       },
     }
@@ -157,6 +157,17 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
     if (!(error instanceof RE2JSException)) throw error
     const problem = problemOf(error.message, pattern)
     throw new RegexError(problemText(problem, pattern), problem.index, { cause: error })
+  }
+}
+
+/** `$1` and `$0` are groups, a backslash takes the meaning from what follows. */
+function replacedBy(regex: RE2JS, text: string, replacement: string): string {
+  try {
+    return regex.matcher(text).replaceAll(replacement, true)
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error
+    const missing = /number of groups: (\d+)/.exec(error.message)?.[1]
+    throw new RegexError(missing === undefined ? error.message : `No group ${missing}`, 0, { cause: error })
   }
 }
 

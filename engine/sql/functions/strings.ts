@@ -203,6 +203,7 @@ const parts: ScalarFunction[] = [
       'One of the parts between delimiters; negative numbers count from the end.',
       ["split_part('a,b,c', ',', 2)", 'b'],
       ([a, by, n]) => {
+        if (text(by) === '') return ''
         const pieces = text(a).split(text(by))
         return (int(n) > 0 ? pieces[int(n) - 1] : pieces[pieces.length + int(n)]) ?? ''
       },
@@ -250,8 +251,10 @@ const searches: ScalarFunction[] = [
       'Replaces every match of a regular expression; $1 is its first group.',
       ["regexp_replace('abc', 'b+', 'x')", 'axc'],
       ([a, pattern, to], { position }) => {
-        const matcher = patternOf(() => compileRegex(text(pattern)), position)
-        const replaced = matcher.replaceAll(text(a), text(to), valueBytesMax)
+        const replaced = patternOf(
+          () => compileRegex(text(pattern)).replaceAll(text(a), text(to), valueBytesMax),
+          position,
+        )
         if (replaced === null) throw tooLong('replaced', position)
         return replaced
       },
@@ -274,9 +277,9 @@ function replacedText(value: string, from: string, to: string, position: number)
 }
 
 /** A pattern that is no constant, or is one of LIKE, is found wrong when it is used: the statement's error as well. */
-function patternOf(compile: () => Matcher, position: number): Matcher {
+function patternOf<Result>(apply: () => Result, position: number): Result {
   try {
-    return compile()
+    return apply()
   } catch (error) {
     if (error instanceof RegexError) throw new SqlError(error.message, position)
     throw error

@@ -157,7 +157,7 @@ function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): bigint | n
 }
 
 function checkInterval(args: readonly BoundArgument[]): void {
-  const text = constantText(args[0])
+  const text = args[0]?.constant === null ? 'null' : constantText(args[0])
   if (text !== undefined && parseSampleInterval(text) === null)
     throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
 }

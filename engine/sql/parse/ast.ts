@@ -202,8 +202,6 @@ export interface LatestOn {
   readonly position: number
   readonly timestamp: Expression | null
   readonly partitionBy: readonly Expression[]
-  /** The old form before WHERE takes the newest rows first and filters them then. */
-  readonly beforeWhere: boolean
 }
 
 export interface SampleBy {

@@ -72,16 +72,18 @@ function parseAfter(cursor: Cursor, word: string): ReturnType<typeof parseExpres
   return parseExpression(cursor)
 }
 
-/** `latest on ts partition by a`, `latest by a`; the cursor is on `latest`. */
-export function parseLatest(cursor: Cursor, beforeWhere: boolean): LatestOn {
+/** `latest on ts partition by a`, or `latest by a`, which may stand before WHERE; the cursor is on `latest`. */
+export function parseLatest(cursor: Cursor): LatestOn {
   const position = cursor.start
   advance(cursor)
-  if (take(cursor, 'by')) return { position, timestamp: null, partitionBy: parseList(cursor, parseKey), beforeWhere }
+  if (take(cursor, 'by')) return { position, timestamp: null, partitionBy: parseList(cursor, parseKey) }
   if (!take(cursor, 'on')) throw new SqlError("'on' or 'by' expected", cursor.kind === 'end' ? position : cursor.start)
   const timestamp = parseKey(cursor)
   demand(cursor, 'partition')
   demand(cursor, 'by')
-  return { position, timestamp, partitionBy: parseList(cursor, parseKey), beforeWhere }
+  const partitionBy = parseList(cursor, parseKey)
+  if (cursor.word === 'where') throw new SqlError("unexpected where clause after 'latest on'", cursor.start)
+  return { position, timestamp, partitionBy }
 }
 
 function parseKey(cursor: Cursor): ReturnType<typeof parseExpression> {

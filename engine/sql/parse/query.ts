@@ -40,10 +40,18 @@ export function parseQuery(cursor: Cursor, missing = queryExpected): Query {
   const declarations: Declaration[] = []
   const commonTables: CommonTable[] = []
   parsePrologue(cursor, declarations, commonTables)
-  const message = commonTables.length > 0 ? "'select', 'update' or name expected expected" : missing
+  const begun = declarations.length > 0 || commonTables.length > 0
+  const message = begun ? behindPrologue(commonTables) : missing
   const query = parseQueryBody(cursor, position, declarations, commonTables, message)
   cursor.depth--
   return query
+}
+
+/** What is said when no query follows what stands before it. */
+export function behindPrologue({ length }: readonly CommonTable[]): string {
+  return length > 0
+    ? "'select', 'update' or name expected expected"
+    : "'select', 'with', or table name expected expected"
 }
 
 /** DECLARE and WITH, also before INSERT and UPDATE. */
@@ -66,9 +74,20 @@ function parseDeclaration(cursor: Cursor): Declaration {
   const name = tokenText(cursor).slice(1)
   if (cursor.kind !== 'variable' || name === '') throw new SqlError('variable name expected', position)
   advance(cursor)
-  if (!take(cursor, ':=') && !take(cursor, '='))
-    throw new SqlError('expected variable assignment operator `:=`', cursor.start)
+  const assignment = cursor.start
+  if (!take(cursor, ':=') && !take(cursor, '=')) throw noAssignment(cursor, position)
+  if (lacksValue(cursor)) throw new SqlError("too few arguments for ':=' [found=1,expected=2]", assignment)
   return { position, name, value: parseExpression(cursor), overridable }
+}
+
+function lacksValue({ kind, word }: Cursor): boolean {
+  return kind === 'end' || word === 'select' || word === ','
+}
+
+function noAssignment(cursor: Cursor, variable: number): SqlError {
+  const shown = `unexpected token [${tokenText(cursor)}]`
+  const position = cursor.kind === 'end' ? variable : cursor.start
+  return new SqlError(`${shown} - expected variable assignment operator \`:=\``, position)
 }
 
 function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {

@@ -215,9 +215,9 @@ type SelectHead = Pick<Select, 'position' | 'implicit' | 'distinct' | 'distinctO
 function parseClauses(cursor: Cursor, head: SelectHead): Select {
   const joins = head.from === null ? [] : parseJoins(cursor)
   const early = cursor.word === 'pivot' ? parsePivot(cursor) : null
-  const before = cursor.word === 'latest' ? parseLatest(cursor, true) : null
+  const before = cursor.word === 'latest' ? parseLatest(cursor) : null
   const where = parseWhere(cursor)
-  const latestOn = before === null && cursor.word === 'latest' ? parseLatest(cursor, false) : before
+  const latestOn = before === null && cursor.word === 'latest' ? parseLatest(cursor) : before
   const firstSample = cursor.word === 'sample' ? parseSampleBy(cursor) : null
   const groupBy = cursor.word === 'group' ? parseGroupBy(cursor) : []
   if (groupBy.length > 0 && cursor.word === 'sample') throw unexpectedToken(cursor)

@@ -8,7 +8,7 @@ import { parseCreate } from './create-table.js'
 import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
 import { atEnd, demand, parseList, parseName, take } from './expect.js'
 import { parseExpression0 } from './expression.js'
-import { parsePrologue, parseQuery, parseQueryBody } from './query.js'
+import { behindPrologue, parsePrologue, parseQuery, parseQueryBody } from './query.js'
 import { keywordError } from './reserved.js'
 import { parseDelete, parseInsert, parseUpdate } from './rows.js'
 import { parseSession, sessionWords } from './session.js'
@@ -87,7 +87,7 @@ function parseWithPrologue(cursor: Cursor): Statement {
   if (cursor.word === 'update') return parseUpdate(cursor, position, declarations, commonTables)
   if (commonTables.length > 0 && parsers.has(cursor.word) && cursor.word !== 'table')
     throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
-  const missing = "'select', 'update' or name expected expected"
+  const missing = behindPrologue(commonTables)
   return parseQueryBody(cursor, position, declarations, commonTables, missing)
 }
 

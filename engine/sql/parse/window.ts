@@ -35,7 +35,8 @@ export function parseWindowSpecification(cursor: Cursor): WindowSpecification {
   const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor) : []
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor, true) : []
   const frame = frameModes.has(cursor.word) ? parseFrame(cursor) : null
-  demand(cursor, ')', "'order', 'rows', 'range', 'groups' or ')' expected")
+  const next = orderBy.length > 0 ? "'rows', 'range', 'groups', 'cumulative'" : "'order', 'rows', 'range', 'groups'"
+  demand(cursor, ')', `${next} or ')' expected`)
   return { position, base, partitionBy, orderBy, frame }
 }
 

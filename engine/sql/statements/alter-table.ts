@@ -53,13 +53,13 @@ function changesOf(
     case 'add columns':
       return addColumns(action, version)
     case 'drop columns':
-      return dropColumns(action, schema)
+      return dropColumns(action, version)
     case 'rename columns':
       return renameColumns(action, schema)
     case 'change type':
       return changeType(action, version, context)
     case 'rename':
-      return renameTable(schema, action.newName, context)
+      return renameTable(version, action.newName, context)
     case 'dedup enable':
       demandDedup(version, position)
       return alter({ dedupKeys: dedupKeysOf(action.keys, schema.columns, schema.timestampId) })
@@ -193,13 +193,19 @@ function addColumns(
 
 function dropColumns(
   { columns, ifExists }: Extract<ast.AlterAction, { kind: 'drop columns' }>,
-  schema: TableSchema,
+  version: TableVersion,
 ): SchemaChange[] {
+  const { schema } = version
   return columns.flatMap(({ name, position }): SchemaChange[] => {
     if (ifExists && findColumn(schema, name) === undefined) return []
     const { id } = existing(name, position, schema)
     if (id === schema.timestampId) {
-      throw new SqlError(`cannot remove designated timestamp column [table=${schema.name}, column=${name}]`, 0)
+      throw new SqlError(
+        isWalTable(version) || schema.partitionBy === 'NONE'
+          ? `cannot remove designated timestamp column [table=${schema.name}, column=${name}]`
+          : 'cannot remove timestamp from partitioned table',
+        0,
+      )
     }
     return [{ kind: 'dropColumn', tableId: schema.id, columnId: id }]
   })
@@ -259,10 +265,11 @@ function isChangeable(from: DataType, to: DataType): boolean {
 }
 
 export function renameTable(
-  schema: TableSchema,
+  version: TableVersion,
   newName: ast.Name | ast.TableName,
   { catalog }: BindContext,
 ): SchemaChange[] {
+  const { schema } = version
   const { name } = newName
   if (Buffer.byteLength(name) > nameBytesMax || /[/\\]/.test(name))
     throw new SqlError(`invalid table name [table=${name}]`, newName.position)
@@ -270,7 +277,9 @@ export function renameTable(
   const other = catalog.table(name)
   if ((other !== undefined && other.schema.id !== schema.id) || catalog.view(name) !== undefined) {
     throw new SqlError(
-      `cannot rename table, new name is already in use [table=${schema.name}, toTableName=${name}]`,
+      isWalTable(version)
+        ? `cannot rename table, new name is already in use [table=${schema.name}, toTableName=${name}]`
+        : 'Rename target exists',
       newName.position,
     )
   }

@@ -221,8 +221,7 @@ function planDrop({ tables, ifExists }: ast.DropTable, context: BindContext): Pl
 }
 
 function planRename({ table, newName }: ast.RenameTable, context: BindContext): PlannedStatement {
-  const { schema } = tableOf(table, context)
-  return { kind: 'change', changes: renameTable(schema, newName, context), tag: 'RENAME TABLE' }
+  return { kind: 'change', changes: renameTable(tableOf(table, context), newName, context), tag: 'RENAME TABLE' }
 }
 
 function planTruncate({ tables, ifExists }: ast.TruncateTable, context: BindContext): PlannedStatement {

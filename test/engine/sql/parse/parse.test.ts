@@ -141,9 +141,8 @@ describe('queries', () => {
     })
     expect(select('t where a latest on ts partition by b, c').latestOn).toMatchObject({
       partitionBy: [{}, {}],
-      beforeWhere: false,
     })
-    expect(select('select a from t latest by b where c').latestOn).toMatchObject({ timestamp: null, beforeWhere: true })
+    expect(select('select a from t latest by b where c').latestOn).toMatchObject({ timestamp: null })
   })
 
   it('applies ORDER BY and LIMIT to the whole set operation', () => {
