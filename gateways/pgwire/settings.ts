@@ -20,6 +20,8 @@ export const reportedSettings: ReadonlyMap<string, string> = new Map([
   ['session_authorization', 'session_authorization'],
   ['standard_conforming_strings', 'standard_conforming_strings'],
   ['timezone', 'TimeZone'],
+  // Without it sqlx asks for plans as PostgreSQL has them, and cannot check queries when they are compiled.
+  ['questdb_version', 'questdb_version'],
 ])
 
 const initial: Readonly<Record<string, string>> = {
@@ -32,6 +34,8 @@ const initial: Readonly<Record<string, string>> = {
   intervalstyle: 'postgres',
   is_superuser: 'on',
   password_encryption: 'scram-sha-256',
+  // Of the dialect.
+  questdb_version: '9.3.4',
   server_encoding: 'UTF8',
   server_version: '12.3',
   standard_conforming_strings: 'on',
@@ -44,6 +48,7 @@ const fixed: ReadonlySet<string> = new Set([
   'is_superuser',
   'in_hot_standby',
   'password_encryption',
+  'questdb_version',
   'server_encoding',
   'server_version',
 ])

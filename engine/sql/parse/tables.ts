@@ -44,11 +44,17 @@ export function parseDrop(cursor: Cursor): Statement {
   const ifExists = takeIfExists(cursor)
   if (word !== 'table') {
     const view = parseTableName(cursor, 'view name expected')
+    takeDropBehaviour(cursor)
     return { kind: 'drop view', position, materialized: word === 'materialized', ifExists, view }
   }
   const tables = parseList(cursor, (inner) => parseTableName(inner))
-  if (!take(cursor, 'cascade')) take(cursor, 'restrict')
+  takeDropBehaviour(cursor)
   return { kind: 'drop table', position, ifExists, tables }
+}
+
+/** Views follow what they read by its name: both words leave them as they are. */
+function takeDropBehaviour(cursor: Cursor): void {
+  if (!take(cursor, 'cascade')) take(cursor, 'restrict')
 }
 
 const droppedNames: Readonly<Record<string, string>> = {

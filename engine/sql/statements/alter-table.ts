@@ -27,9 +27,14 @@ import { tableOf } from './show.js'
 import { optionOf } from './table-options.js'
 import { defaultIndexCapacity, defaultSymbolCapacity } from './table-relations.js'
 import { isWalTable } from './tables-relations.js'
+import { viewAsTable } from './view-table.js'
 
 export function planAlterTable(statement: ast.AlterTable, context: BindContext): PlannedStatement {
   const { table, action } = statement
+  // PostgreSQL's tools rename views so.
+  const view = table.schema === null ? context.catalog.view(table.name) : undefined
+  if (view !== undefined && action.kind === 'rename')
+    return changed(renameTable(viewAsTable(view, context), action.newName, context))
   if (statement.ifExists && context.catalog.table(table.name) === undefined) return changed([])
   const version = tableOf(table, context)
   return changed(changesOf(action, version, context, table.position))
