@@ -4,7 +4,7 @@
 import type { ReadyRows } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import { deferred } from '../base/deferred.js'
-import { CancelledError, errorFromRecord } from '../base/errors.js'
+import { CancelledError, errorFromRecord, isShortage } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { stopWork } from '../memory/stop-words.js'
 import type { FromQueryThread } from '../sql/exec/messages.js'
@@ -101,7 +101,9 @@ export class Running implements RunningQuery {
   /** Who is stopped in the middle of a batch has not read why. */
   #worded(error: Error): Error {
     const { cancelled } = this
-    return cancelled !== null && error instanceof CancelledError ? new CancelledError(cancelled.reason) : error
+    return cancelled !== null && (error instanceof CancelledError || isShortage(error))
+      ? new CancelledError(cancelled.reason)
+      : error
   }
 
   /** Blocks that have not been given back. */

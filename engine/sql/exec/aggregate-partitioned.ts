@@ -41,7 +41,8 @@ export interface PartitionedQuery {
 export function isSpreadable({ keys, aggregates }: AggregateShape, pieces: readonly Piece[], dense: boolean): boolean {
   const plain = ({ kind, type }: Expression): boolean => type.name !== 'SYMBOL' || (dense && kind === 'column')
   const rows = rowCount(pieces)
-  return rows < rowsMax && keys.every(plain) && aggregates.every(({ args }) => args.every(plain))
+  // Without keys there is one row even of nothing, and nothing to spread by.
+  return keys.length > 0 && rows < rowsMax && keys.every(plain) && aggregates.every(({ args }) => args.every(plain))
 }
 
 /** What a helper does: spreads rows, or makes groups of partitions. */
