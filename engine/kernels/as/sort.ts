@@ -441,7 +441,7 @@ export function gatherRuns(width: u32, sources: usize, run: usize, row: usize, r
       const from = <usize>load<u32>(sources + (<usize>load<u8>(run + i) << 2)) + <usize>load<u32>(row + (i << 2)) * wide
       const to = out + i * wide
       v128.store(to, v128.load(from))
-      if (wide == 32) v128.store(to, v128.load(from, 16), 16)
+      for (let at: usize = 16; at < wide; at += 16) v128.store(to + at, v128.load(from + at))
     }
   }
 }

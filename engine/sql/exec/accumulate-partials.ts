@@ -30,6 +30,7 @@ export function partialCells(
   { combine, valueAt, doubleAt, firstIsValue }: CellRules,
 ): PartialStates {
   return {
+    bytes: partialBytes,
     save: (groups, out) => {
       if (typeof groups === 'number') {
         saveAll(memory, cells, cellBytes, groups, out)

@@ -8,7 +8,7 @@ import type { Expression, Plan } from '../plan/plan.js'
 import { createStates } from './accumulate.js'
 import type { AggregateShape } from './aggregate.js'
 import type { ExecContext } from './context.js'
-import { type PartialStates, partialBytes } from './group-states.js'
+import type { PartialStates } from './group-states.js'
 import type { BuiltJoin } from './join-built.js'
 import { partialsAt } from './partial-groups.js'
 import { PartitionGroups } from './partition-groups.js'
@@ -225,12 +225,12 @@ class GroupsByRank {
     this.#runs = space.take(this.#rowsMax)
     this.#rows = space.take(this.#rowsMax * 4)
     this.#sources = space.take(partitionCount * 4)
-    this.#cells = space.take(this.#rowsMax * partialBytes)
     this.#addresses = shape.columns.map(({ type }) => space.take(this.#rowsMax * widthOf(type)))
     this.#heap = new TextHeap(space)
     this.#partials = createStates(context, shape.aggregates).flatMap(({ partial }) =>
       partial === undefined ? [] : [partial],
     )
+    this.#cells = space.take(this.#rowsMax * Math.max(0, ...this.#partials.map(({ bytes }) => bytes)))
   }
 
   next(): Batch | null {
@@ -256,7 +256,10 @@ class GroupsByRank {
     return this.#partials.map((partial, index) => {
       const { type } = this.#shape.columns[keys + index] as { type: DataType }
       const address = this.#addresses[keys + index] as number
-      this.#gather(partialBytes, rows, this.#cells, (result, count) => partialsAt(result, this.#columns, count, index))
+      const before = this.#partials.slice(0, index)
+      this.#gather(partial.bytes, rows, this.#cells, (result, count) =>
+        partialsAt(result, this.#columns, count, before),
+      )
       partial.finish(this.#cells, rows, type, target, address)
       return { type, address, dictionary: 0 }
     })

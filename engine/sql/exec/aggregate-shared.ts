@@ -13,12 +13,23 @@ import type { BuiltJoin } from './join-built.js'
 import { buildJoins, probedScan } from './join-shared.js'
 import { readsOneTable } from './join-sides.js'
 import { PartialGroups } from './partial-groups.js'
+import type { Piece } from './pieces.js'
 import { scanShape } from './scan-slices.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
 import { listPieces } from './share-pieces.js'
-import { type ChunkedPieces, chunkedAsTold, chunkedPieces, RowChunks, rowsOf, sharedScan } from './share-rows.js'
+import {
+  type ChunkedPieces,
+  chunkedAsTold,
+  chunkedPieces,
+  piecesOf,
+  RowChunks,
+  rowsOf,
+  sharedScan,
+  stableScan,
+} from './share-rows.js'
 import { soloSharing } from './share-solo.js'
 import { isBatch, type Operator, type Pull } from './vector.js'
+import { piecesByTime } from './whole-scan.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
@@ -40,13 +51,32 @@ export function sharedAggregate(
   build: Build,
   told: Plan = plan,
 ): Operator | undefined {
-  const scan = probedScan(context, plan.input)
-  if (scan === undefined || !isMergeable(context, plan)) return undefined
-  const chunked = chunkedPieces(context, scanShape(context, scan))
+  const inOrder = orderedPieces(context, plan)
+  const own = inOrder === undefined ? plan : inAnyOrder(plan)
+  const scan = probedScan(context, own.input)
+  if (scan === undefined || !isMergeable(context, own)) return undefined
+  const chunked = chunkedPieces(context, scanShape(context, scan), inOrder)
   if (chunked.pieces.length <= chunked.chunkPieces) return undefined
-  return sharedScan(plan.input) === undefined
-    ? operatorOf(joinedGroups(context, plan, told, chunked, build))
-    : sharedGroups(context, plan, told, chunked)
+  return sharedScan(own.input) === undefined
+    ? operatorOf(joinedGroups(context, own, told, chunked, build))
+    : sharedGroups(context, own, told, chunked)
+}
+
+/** Pieces of a scan whose rows are wanted in the order of time; undefined when they are not, or overlap. */
+function orderedPieces(context: ExecContext, { input }: AggregatePlan): readonly Piece[] | undefined {
+  const scan = stableScan(input)
+  if (scan?.order !== 'ascending') return undefined
+  const shape = scanShape(context, scan)
+  return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : piecesByTime(piecesOf(context, shape))
+}
+
+/** The same over pieces as they are given. */
+function inAnyOrder(plan: AggregatePlan): AggregatePlan {
+  const relaxed = (input: Plan): Plan => {
+    if (input.kind === 'scan') return { ...input, order: 'any' }
+    return input.kind === 'filter' || input.kind === 'project' ? { ...input, input: relaxed(input.input) } : input
+  }
+  return { ...plan, input: relaxed(plan.input) }
 }
 
 function* joinedGroups(
@@ -116,9 +146,10 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
 /** What a helper does for it. */
 export function helpAggregate(
   context: ExecContext,
-  plan: AggregatePlan,
+  asked: AggregatePlan,
   details: ShareDetails,
 ): ChunkWorker | undefined {
+  const plan = stableScan(asked.input)?.order === 'ascending' ? inAnyOrder(asked) : asked
   const scan = probedScan(context, plan.input)
   const chunked = scan === undefined ? undefined : chunkedAsTold(context, scanShape(context, scan), details)
   if (chunked === undefined) return undefined
@@ -133,7 +164,7 @@ function isUnique({ buckets }: BuiltJoin): boolean {
   return buckets?.unique === true
 }
 
-/** Only sums, counts, means and extremes of numbers can be added up. */
+/** States that are shared memory can be added up: those of numbers, and of a first or last value. */
 function isMergeable(context: ExecContext, plan: AggregatePlan): boolean {
   const space = context.space.child()
   const states = createStates({ ...context, space, rowsMax: 64 }, plan.aggregates)

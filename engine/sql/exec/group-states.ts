@@ -19,8 +19,10 @@ export interface GroupStates {
   readonly partial?: PartialStates
 }
 
-/** States of some rows as 16 bytes a group, in shared memory: they are added to those of other rows. */
+/** States of some rows in shared memory, the same number of bytes for each group: they are added to those of other rows. */
 export interface PartialStates {
+  /** Of a group, a multiple of 16. */
+  readonly bytes: number
   /** Writes the states of the groups that are named; a number names all groups below it. */
   save(groups: readonly number[] | number, out: number): void
   /** Adds saved states to the groups at `ids` (u32); `groups` of them are known. */
@@ -31,4 +33,5 @@ export interface PartialStates {
   finish(from: number, rows: number, type: DataType, target: WriteTarget, out: number): void
 }
 
+/** Of the states that are no longer than two words. */
 export const partialBytes = 16

@@ -1,22 +1,30 @@
 // States of sum, avg, count, min and max of numbers in shared memory, fed by kernels/aggregate.
 //
 // With keys: 16-byte cells per group, {sum, count} or {min, max}; counts are 8 bytes. Without keys: one STATS.
-// sum and avg of the same argument each keep their own cells.
+// sum and avg of the same argument each keep their own cells. States of other kinds: number-states.ts, kept-states.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
 import { longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
+import { aggregateOf } from '../functions/evaluate.js'
 import type { AggregateCall } from '../plan/plan.js'
 import { addFloats, addIntegers, partialCells, widenFloats, widenIntegers } from './accumulate-partials.js'
+import { CellMemory } from './cell-memory.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
 import type { GroupStates, PartialStates } from './group-states.js'
+import { keptStates } from './kept-states.js'
+import { NumberStates } from './number-states.js'
 import type { Vector } from './vector.js'
 
 /** undefined: no kernel does this. */
 export function kernelStates(context: ExecContext, call: AggregateCall): GroupStates | undefined {
   const [argument, ...more] = call.args
+  const numbers = aggregateOf(call.name, call.args)?.numbers
+  if (numbers !== undefined) return new NumberStates(context, call.args, numbers)
+  if ((call.name === 'first' || call.name === 'last') && argument !== undefined && more.length === 0)
+    return keptStates(context, call.name, argument)
   if (more.length > 0) return undefined
   if (argument === undefined) return call.name === 'count' ? new RowCounts(context) : undefined
   const kind = storageKind(argument.type)
@@ -91,42 +99,6 @@ function longOrNull(value: bigint): bigint | null {
 }
 
 type Evaluate = (batch: Parameters<GroupStates['add']>[0]) => Vector
-
-/** Memory of cells that grows with the number of groups; new cells are set to nothing seen. */
-class CellMemory {
-  address = 0
-  groups = 0
-  readonly #context: ExecContext
-  readonly #cellBytes: number
-  readonly #clear: (from: number, to: number) => void
-  #capacity = 0
-
-  constructor(context: ExecContext, cellBytes: number, clear: (from: number, to: number) => void) {
-    this.#context = context
-    this.#cellBytes = cellBytes
-    this.#clear = clear
-  }
-
-  grow(groups: number): void {
-    if (groups > this.#capacity) {
-      const { space, memory } = this.#context
-      const capacity = Math.max(64, groups, this.#capacity * 2)
-      const fresh = space.take(capacity * this.#cellBytes)
-      memory.u8.copyWithin(fresh, this.address, this.address + this.groups * this.#cellBytes)
-      if (this.address !== 0) space.give(this.address)
-      this.address = fresh
-      this.#capacity = capacity
-    }
-    if (groups <= this.groups) return
-    const from = this.groups
-    this.groups = groups
-    this.#clear(from, groups)
-  }
-
-  reset(): void {
-    this.groups = 0
-  }
-}
 
 class RowCounts implements GroupStates {
   readonly partial: PartialStates

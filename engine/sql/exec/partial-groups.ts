@@ -1,7 +1,7 @@
 // Groups with partial states: of the rows of a chunk, or of many chunks.
 //
 // Layout of a result: {rows u32, 0, then address and dictionary of each key} (share-columns.ts), then from a 64-byte
-// boundary on 16 bytes a group of each aggregate, one aggregate after the other, then the keys themselves.
+// boundary on the states of each aggregate (16 bytes a group or more), one aggregate after the other, then the keys.
 
 import type { DataType } from '../../types/column-types.js'
 import type { Expression } from '../plan/plan.js'
@@ -11,7 +11,7 @@ import { codedTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import { createGrouping, type Grouping, GroupKeys } from './group-keys.js'
-import { type GroupStates, type PartialStates, partialBytes } from './group-states.js'
+import type { GroupStates, PartialStates } from './group-states.js'
 import { batchOf, columnsBytes, packColumns, packedBytes, rowsAt } from './share-columns.js'
 import type { ChunkRows } from './share-rows.js'
 import { eachPiece, shortContext } from './short-batches.js'
@@ -26,6 +26,7 @@ const manyRowsMin = 131_072
 export class PartialGroups implements ChunkRows {
   readonly grouping: Grouping | null
   readonly states: readonly GroupStates[]
+  readonly #partials: readonly PartialStates[]
   readonly #context: ExecContext
   readonly #keys: readonly VectorEvaluator[]
   /** Of the keys and of what is carried beside them. */
@@ -45,6 +46,7 @@ export class PartialGroups implements ChunkRows {
     this.#types = columns.map(({ type }) => type)
     this.grouping = keys.length > 0 ? groupingOf(context, this.#types, dense, carried.length) : null
     this.states = createStates(own, aggregates)
+    this.#partials = this.states.flatMap(({ partial }) => (partial === undefined ? [] : [partial]))
     this.#zeros = keys.length > 0 ? 0 : context.space.take(batchRowsMax * 4)
     if (this.#zeros !== 0) context.memory.u8.fill(0, this.#zeros, this.#zeros + batchRowsMax * 4)
   }
@@ -93,13 +95,13 @@ export class PartialGroups implements ChunkRows {
   result(): number {
     const { space, memory } = this.#context
     const count = this.#rows === 0 ? 0 : this.count
-    const head = this.#headBytes + count * partialBytes * this.states.length
+    const head = this.#headBytes + count * stateBytesOf(this.#partials)
     const address = space.take(head + packedBytes(this.#types, count))
     if (this.grouping === null) memory.u32[address >>> 2] = count
     else packColumns(this.#context, address, this.grouping.keys, this.#types, address + ((head + 63) & ~63))
     const ids = this.#consecutive ? count : Array.from({ length: count }, (_, index) => this.grouping?.idAt(index) ?? 0)
     this.#partials.forEach((partial, index) => {
-      partial.save(ids, partialsAt(address, this.#keys.length, count, index))
+      partial.save(ids, partialsAt(address, this.#keys.length, count, this.#partials.slice(0, index)))
     })
     return address
   }
@@ -115,7 +117,7 @@ export class PartialGroups implements ChunkRows {
       const rows = Math.min(batchRowsMax, count - from)
       this.#assign(batchOf(memory, result, this.#types, from)?.vectors ?? [], rows)
       this.#partials.forEach((partial, index) => {
-        const at = partialsAt(result, this.#keys.length, count, index) + from * partialBytes
+        const at = partialsAt(result, this.#keys.length, count, this.#partials.slice(0, index)) + from * partial.bytes
         if (fresh) partial.restore(at, rows, from)
         else partial.merge(at, rows, this.#ids, this.#size)
       })
@@ -129,10 +131,6 @@ export class PartialGroups implements ChunkRows {
   /** Groups are numbered without gaps. */
   get #consecutive(): boolean {
     return this.grouping instanceof GroupKeys
-  }
-
-  get #partials(): PartialStates[] {
-    return this.states.flatMap(({ partial }) => (partial === undefined ? [] : [partial]))
   }
 
   get #ids(): number {
@@ -157,7 +155,11 @@ function headBytesOf(columns: number): number {
   return (columnsBytes(columns) + 63) & ~63
 }
 
-/** Where a result with so many columns and groups has the partial states of an aggregate. */
-export function partialsAt(result: number, columns: number, groups: number, aggregate: number): number {
-  return result + headBytesOf(columns) + aggregate * groups * partialBytes
+/** Where a result with so many columns and groups has the partial states of an aggregate; `before`: those of others. */
+export function partialsAt(result: number, columns: number, groups: number, before: readonly PartialStates[]): number {
+  return result + headBytesOf(columns) + stateBytesOf(before) * groups
+}
+
+function stateBytesOf(partials: readonly PartialStates[]): number {
+  return partials.reduce((sum, { bytes }) => sum + bytes, 0)
 }

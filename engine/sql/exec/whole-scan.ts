@@ -53,7 +53,11 @@ function piecesInOrder(context: ExecContext, plan: Plan, shape: ScanShape): Piec
   if (commits.some((piece) => !covers(shape.ranges, piece.minTs, piece.maxTs))) return undefined
   const scan = plan.kind === 'project' ? plan.input : plan
   const timed = shape.snapshot.version.schema.timestampId >= 0
-  if (!timed || (scan.kind === 'scan' && scan.order === 'any')) return commits
+  return !timed || (scan.kind === 'scan' && scan.order === 'any') ? commits : piecesByTime(commits)
+}
+
+/** Pieces, given in the order of their commits, one behind the other in time; undefined when they overlap. */
+export function piecesByTime(commits: readonly Piece[]): Piece[] | undefined {
   const numbered = commits.map((piece, commit) => ({ piece, commit }))
   numbered.sort((x, y) =>
     x.piece.minTs < y.piece.minTs ? -1 : x.piece.minTs > y.piece.minTs ? 1 : x.commit - y.commit,

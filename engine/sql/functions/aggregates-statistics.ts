@@ -6,53 +6,88 @@ import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { keyText } from './compare.js'
 import { castValue, displayText } from './convert.js'
-import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
+import {
+  type Accumulator,
+  type AggregateFunction,
+  accumulator,
+  type BoundArgument,
+  overNumbers,
+} from './function-types.js'
 import { textArray } from './text-lists.js'
 
 // Moments of one or two variables: means and sums of squared deviations are updated together (Welford, Chan). ---------
 
 interface Moments {
-  count: number
-  meanX: number
-  meanY: number
-  squaresX: number
-  squaresY: number
-  products: number
+  readonly count: number
+  readonly meanX: number
+  readonly meanY: number
+  readonly squaresX: number
+  readonly squaresY: number
+  readonly products: number
 }
 
-function addPair(state: Moments, x: number, y: number): void {
-  state.count++
-  const deltaX = x - state.meanX
-  const deltaY = y - state.meanY
-  state.meanX += deltaX / state.count
-  state.meanY += deltaY / state.count
-  state.squaresX += deltaX * (x - state.meanX)
-  state.squaresY += deltaY * (y - state.meanY)
-  state.products += deltaX * (y - state.meanY)
+/** Where the doubles of a state stand; those of y are left out where there is one variable. */
+const places = { count: 0, meanX: 1, squaresX: 2, products: 3, meanY: 4, squaresY: 5 } as const
+
+function momentsAt(cells: Float64Array, at: number, words: number): Moments {
+  const read = (place: keyof typeof places): number =>
+    places[place] < words ? (cells[at + places[place]] as number) : 0
+  return {
+    count: read('count'),
+    meanX: read('meanX'),
+    meanY: read('meanY'),
+    squaresX: read('squaresX'),
+    squaresY: read('squaresY'),
+    products: read('products'),
+  }
 }
 
-function mergeMoments(state: Moments, other: Moments): void {
-  if (other.count === 0) return
-  const count = state.count + other.count
-  const deltaX = other.meanX - state.meanX
-  const deltaY = other.meanY - state.meanY
-  const weight = (state.count * other.count) / count
-  state.squaresX += other.squaresX + deltaX * deltaX * weight
-  state.squaresY += other.squaresY + deltaY * deltaY * weight
-  state.products += other.products + deltaX * deltaY * weight
-  state.meanX += (deltaX * other.count) / count
-  state.meanY += (deltaY * other.count) / count
-  state.count = count
+function addOne(cells: Float64Array, at: number, x: number): void {
+  const count = (cells[at] as number) + 1
+  const mean = cells[at + places.meanX] as number
+  const delta = x - mean
+  const moved = mean + delta / count
+  cells[at] = count
+  cells[at + places.meanX] = moved
+  cells[at + places.squaresX] = (cells[at + places.squaresX] as number) + delta * (x - moved)
 }
 
-function moments(finish: (state: Moments) => number | null): Accumulator<unknown> {
-  return accumulator<Moments>({
-    init: () => ({ count: 0, meanX: 0, meanY: 0, squaresX: 0, squaresY: 0, products: 0 }),
-    add: (state, [x, y = 0]) => {
-      if (typeof x === 'number' && typeof y === 'number') addPair(state, x, y)
-    },
-    merge: mergeMoments,
-    result: finish,
+function addPair(cells: Float64Array, at: number, x: number, y: number): void {
+  const delta = x - (cells[at + places.meanX] as number)
+  addOne(cells, at, x)
+  const mean = cells[at + places.meanY] as number
+  const deltaY = y - mean
+  const moved = mean + deltaY / (cells[at] as number)
+  cells[at + places.meanY] = moved
+  cells[at + places.squaresY] = (cells[at + places.squaresY] as number) + deltaY * (y - moved)
+  cells[at + places.products] = (cells[at + places.products] as number) + delta * (y - moved)
+}
+
+function mergeMoments(words: number) {
+  return (cells: Float64Array, at: number, others: Float64Array, from: number): void => {
+    const [a, b] = [momentsAt(cells, at, words), momentsAt(others, from, words)]
+    if (b.count === 0) return
+    const count = a.count + b.count
+    const [deltaX, deltaY] = [b.meanX - a.meanX, b.meanY - a.meanY]
+    const weight = (a.count * b.count) / count
+    const put = (place: keyof typeof places, value: number): void => {
+      if (places[place] < words) cells[at + places[place]] = value
+    }
+    put('count', count)
+    put('squaresX', a.squaresX + b.squaresX + deltaX * deltaX * weight)
+    put('squaresY', a.squaresY + b.squaresY + deltaY * deltaY * weight)
+    put('products', a.products + b.products + deltaX * deltaY * weight)
+    put('meanX', a.meanX + (deltaX * b.count) / count)
+    put('meanY', a.meanY + (deltaY * b.count) / count)
+  }
+}
+
+function moments(words: 4 | 6, finish: (state: Moments) => number | null): ReturnType<typeof overNumbers> {
+  return overNumbers({
+    words,
+    add: words === 4 ? addOne : addPair,
+    merge: mergeMoments(words),
+    result: (cells, at) => finish(momentsAt(cells, at, words)),
   })
 }
 
@@ -66,7 +101,7 @@ function oneVariable(
   example: readonly [string, string] | null,
   finish: (state: Moments) => number | null,
 ): AggregateFunction {
-  return { name, takes: ['DOUBLE'], gives: 'DOUBLE', says, example, accumulator: moments(finish) }
+  return { name, takes: ['DOUBLE'], gives: 'DOUBLE', says, example, ...moments(4, finish) }
 }
 
 function twoVariables(
@@ -75,7 +110,7 @@ function twoVariables(
   example: readonly [string, string] | null,
   finish: (state: Moments) => number | null,
 ): AggregateFunction {
-  return { name, takes: ['DOUBLE', 'DOUBLE'], gives: 'DOUBLE', says, example, accumulator: moments(finish) }
+  return { name, takes: ['DOUBLE', 'DOUBLE'], gives: 'DOUBLE', says, example, ...moments(6, finish) }
 }
 
 /** Regression of the first argument (y) over the second (x): the state's x is the first argument. */
@@ -120,39 +155,35 @@ const spread: AggregateFunction[] = [
 
 // Weighted means ----------------------------------------------------------------------------------------------------
 
-interface Weighted {
-  weights: number
-  total: number
+function addCells(words: number) {
+  return (cells: Float64Array, at: number, others: Float64Array, from: number): void => {
+    for (let word = 0; word < words; word++)
+      cells[at + word] = (cells[at + word] as number) + (others[from + word] as number)
+  }
 }
 
-const weightedMean = accumulator<Weighted>({
-  init: () => ({ weights: 0, total: 0 }),
-  add: (state, [value, weight]) => {
-    if (typeof value !== 'number' || typeof weight !== 'number') return
-    state.weights += weight
-    state.total += value * weight
+/** {weights, weighted sum} */
+const weightedMean = overNumbers({
+  words: 2,
+  add: (cells, at, value, weight) => {
+    cells[at] = (cells[at] as number) + weight
+    cells[at + 1] = (cells[at + 1] as number) + value * weight
   },
-  merge: (state, other) => {
-    state.weights += other.weights
-    state.total += other.total
-  },
-  result: (state) => (state.weights === 0 ? null : state.total / state.weights),
+  merge: addCells(2),
+  result: (cells, at) => (cells[at] === 0 ? null : (cells[at + 1] as number) / (cells[at] as number)),
 })
 
-const geometricMean = accumulator<{ count: number; logs: number; invalid: boolean }>({
-  init: () => ({ count: 0, logs: 0, invalid: false }),
-  add: (state, [value]) => {
-    if (typeof value !== 'number') return
-    state.count++
-    state.logs += Math.log(value)
-    if (value <= 0) state.invalid = true
+/** {values, sum of logarithms, values that have none, 0} */
+const geometricMean = overNumbers({
+  words: 4,
+  add: (cells, at, value) => {
+    cells[at] = (cells[at] as number) + 1
+    cells[at + 1] = (cells[at + 1] as number) + Math.log(value)
+    if (value <= 0) cells[at + 2] = (cells[at + 2] as number) + 1
   },
-  merge: (state, other) => {
-    state.count += other.count
-    state.logs += other.logs
-    state.invalid ||= other.invalid
-  },
-  result: (state) => (state.count === 0 || state.invalid ? null : Math.exp(state.logs / state.count)),
+  merge: addCells(4),
+  result: (cells, at) =>
+    cells[at] === 0 || cells[at + 2] !== 0 ? null : Math.exp((cells[at + 1] as number) / (cells[at] as number)),
 })
 
 const means: AggregateFunction[] = [
@@ -163,7 +194,7 @@ const means: AggregateFunction[] = [
       gives: 'DOUBLE',
       says: 'Mean of the first argument weighted by the second.',
       example: [`${name}(x, 1)`, '3.0'],
-      accumulator: weightedMean,
+      ...weightedMean,
     }),
   ),
   {
@@ -172,7 +203,7 @@ const means: AggregateFunction[] = [
     gives: 'DOUBLE',
     says: 'Geometric mean of positive numbers.',
     example: null,
-    accumulator: geometricMean,
+    ...geometricMean,
   },
   {
     name: 'mode',

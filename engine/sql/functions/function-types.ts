@@ -78,6 +78,16 @@ export interface Accumulator<State> {
   readonly result: (state: State, site: CallSite) => Value
 }
 
+/** State of an aggregate over rows of one or two numbers as doubles, all of them 0 at first. Rows with NULL are left out. */
+export interface NumberState {
+  /** Doubles of a state, an even number. */
+  readonly words: number
+  readonly add: (cells: Float64Array, at: number, x: number, y: number) => void
+  /** Adds the state of later rows. */
+  readonly merge: (cells: Float64Array, at: number, others: Float64Array, from: number) => void
+  readonly result: (cells: Float64Array, at: number) => number | null
+}
+
 export interface AggregateFunction {
   readonly name: string
   readonly takes: readonly TypePattern[]
@@ -88,9 +98,27 @@ export interface AggregateFunction {
   /** As of scalar functions. */
   readonly check?: ScalarFunction['check']
   readonly accumulator: Accumulator<unknown>
+  /** The same as an array of doubles, for states by column. */
+  readonly numbers?: NumberState
 }
 
 /** Keeps the state's type within one row of a table. */
 export function accumulator<State>(parts: Accumulator<State>): Accumulator<unknown> {
   return parts as Accumulator<unknown>
+}
+
+/** The two forms of an aggregate of numbers. */
+export function overNumbers(numbers: NumberState): Pick<AggregateFunction, 'accumulator' | 'numbers'> {
+  const { words, add, merge, result } = numbers
+  return {
+    numbers,
+    accumulator: accumulator<Float64Array>({
+      init: () => new Float64Array(words),
+      add: (state, [x, y = 0]) => {
+        if (typeof x === 'number' && typeof y === 'number') add(state, 0, x, y)
+      },
+      merge: (state, other) => merge(state, 0, other, 0),
+      result: (state) => result(state, 0),
+    }),
+  }
 }

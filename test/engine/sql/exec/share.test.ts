@@ -28,6 +28,7 @@ const bench = createBench(256)
 const database = makeDatabase(bench, [
   { name: 't', columns, generations: randomRows(createRandom(11), 45_000), timestampId: 0 },
   { name: 'untimed', columns, generations: randomRows(createRandom(12), 9_000), timestampId: -1 },
+  { name: 'calm', columns, generations: randomRows(createRandom(13), 24_000, 1), timestampId: 0 },
 ])
 
 const parquet: Encoding = {
@@ -35,9 +36,10 @@ const parquet: Encoding = {
   ...{ statistics: true, version: 1, rawArrays: false, bloom: { columns: ['v', 'sym', 'd'], falseShare: 0.01 } },
 }
 
-function randomRows(random: Random, count: number): Value[][][] {
+/** `late`: microseconds by which rows may be late. */
+function randomRows(random: Random, count: number, late = 2_000_000): Value[][][] {
   const rows = Array.from({ length: count }, (_, index): Value[] => [
-    1_710_000_000_000_000n + BigInt(index) * 700_000n + BigInt(random.below(2_000_000)),
+    1_710_000_000_000_000n + BigInt(index) * 700_000n + BigInt(random.below(late)),
     random.chance(0.1) ? null : `s${random.below(3 + Math.floor(index / 1000))}`,
     random.chance(0.1) ? null : random.next() * 10 ** random.between(-9, 9),
     random.chance(0.1) ? null : random.between(-1000, 1000),
@@ -65,6 +67,12 @@ const statements = [
   "select concat(v, ':', i) x, sum(d), min(i), count(d) from t order by x desc limit 100",
   'select v, sym, i, max(d) m, count() from t order by m, v, sym, i limit 50',
   "select count(), sum(d), min(ts) from t where v like '%3'",
+  'select sym, stddev(d), var_pop(i), corr(d, i), vwap(d, i), geomean(abs(d) + 1) from t',
+  'select stddev_pop(d), covar_samp(d, i), regr_slope(i, d) from untimed',
+  'select v, sym, i, stddev_pop(d), count(), first(d) from calm order by v, sym, i limit 50',
+  'select sym, first(d), last(i), first(ts), last(d * 2), max(i) from calm where i > -300',
+  'select first(i), last(ts), first(d), sum(i) from calm',
+  'select first(i), last(d), i % 7 x from untimed',
   'select s, sum(x) from (select sym s, sum(d) x from t) group by s',
   'select ts, sym, v, d from t order by d desc, i limit 20',
   'select t.sym, sum(t.d), count(), max(u.d) from t join untimed u on t.i = u.i and u.d > t.d group by t.sym',

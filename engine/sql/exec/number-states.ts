@@ -1,0 +1,100 @@
+// States of aggregates of one or two numbers (AggregateFunction.numbers): doubles in shared memory, one cell a group.
+
+import type { Value } from '../../types/value.js'
+import type { NumberState } from '../functions/function-types.js'
+import type { Expression } from '../plan/plan.js'
+import { CellMemory } from './cell-memory.js'
+import type { ExecContext } from './context.js'
+import { compileVector, type VectorEvaluator } from './expression.js'
+import type { GroupStates, PartialStates } from './group-states.js'
+import { writeValue } from './values.js'
+import type { Batch } from './vector.js'
+
+export class NumberStates implements GroupStates {
+  readonly partial: PartialStates
+  readonly #memory: ExecContext['memory']
+  readonly #state: NumberState
+  readonly #cells: CellMemory
+  readonly #arguments: readonly VectorEvaluator[]
+
+  /** The arguments are DOUBLE. */
+  constructor(context: ExecContext, args: readonly Expression[], state: NumberState) {
+    const { memory } = context
+    this.#memory = memory
+    this.#state = state
+    this.#arguments = args.map((argument) => compileVector(argument, context))
+    const { words } = state
+    this.#cells = new CellMemory(context, words * 8, (from, to) => {
+      const first = this.#cells.address >>> 3
+      memory.f64.fill(0, first + from * words, first + to * words)
+    })
+    this.partial = this.#partial()
+  }
+
+  add(batch: Batch, ids: number, groups: number): void {
+    this.#cells.grow(ids === 0 ? 1 : groups)
+    const { f64, u32 } = this.#memory
+    const { words, add } = this.#state
+    const [x, y] = this.#arguments.map((evaluate) => evaluate(batch).address >>> 3) as [number, number?]
+    const first = this.#cells.address >>> 3
+    for (let row = 0; row < batch.rows; row++) {
+      const left = f64[x + row] as number
+      const right = y === undefined ? 0 : (f64[y + row] as number)
+      if (Number.isNaN(left) || Number.isNaN(right)) continue
+      const group = ids === 0 ? 0 : (u32[(ids >>> 2) + row] as number)
+      add(f64, first + group * words, left, right)
+    }
+  }
+
+  result(group: number): Value {
+    return group < this.#cells.groups ? this.#valueAt(this.#place(group)) : this.empty()
+  }
+
+  empty(): Value {
+    return this.#state.result(new Float64Array(this.#state.words), 0)
+  }
+
+  reset(): void {
+    this.#cells.reset()
+  }
+
+  #place(group: number): number {
+    return (this.#cells.address >>> 3) + group * this.#state.words
+  }
+
+  #valueAt(place: number): number | null {
+    const value = this.#state.result(this.#memory.f64, place)
+    return Number.isNaN(value) ? null : value
+  }
+
+  #partial(): PartialStates {
+    const { f64, u32 } = this.#memory
+    const { words, merge } = this.#state
+    return {
+      bytes: words * 8,
+      save: (groups, out) => {
+        const listed = typeof groups === 'number' ? Array.from({ length: groups }, (_, group) => group) : groups
+        let at = out >>> 3
+        for (const group of listed) {
+          const place = this.#place(group)
+          f64.copyWithin(at, place, place + words)
+          at += words
+        }
+      },
+      merge: (from, rows, ids, groups) => {
+        this.#cells.grow(groups)
+        for (let row = 0; row < rows; row++) {
+          merge(f64, this.#place(u32[(ids >>> 2) + row] as number), f64, (from >>> 3) + row * words)
+        }
+      },
+      restore: (from, rows, first) => {
+        this.#cells.grow(first + rows)
+        f64.copyWithin(this.#place(first), from >>> 3, (from >>> 3) + rows * words)
+      },
+      finish: (from, rows, type, target, out) => {
+        for (let row = 0; row < rows; row++)
+          writeValue(target, type, out, row, this.#valueAt((from >>> 3) + row * words))
+      },
+    }
+  }
+}
