@@ -61,6 +61,22 @@ function compile(pattern: string): readonly Element[] {
   return elements
 }
 
+const finest = [
+  ['s', 's'],
+  ['m', 'm'],
+  ['HhKka', 'h'],
+  ['dDEuwY', 'd'],
+  ['M', 'M'],
+  ['y', 'y'],
+] as const
+
+/** Over which unit a printed text does not change; undefined: parts of a second are printed, or nothing of the time. */
+export function steadyUnit(pattern: string): (typeof finest)[number][1] | undefined {
+  const letters = compile(pattern).flatMap((element) => (element.kind === 'field' ? [element.letter] : []))
+  if (letters.some((letter) => 'SUN'.includes(letter))) return undefined
+  return finest.find(([group]) => letters.some((letter) => group.includes(letter)))?.[1]
+}
+
 // Printing ----------------------------------------------------------------------------------------------------------
 
 export function formatByPattern(ticks: bigint, unit: TimestampUnit, pattern: string): string {

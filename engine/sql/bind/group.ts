@@ -128,7 +128,7 @@ export function liftList(list: SelectList, lift: Lift): void {
       ...call,
       args: call.args.map(lift),
       partitionBy: call.partitionBy.map(lift),
-      orderBy: call.orderBy.map(({ expression, descending }) => ({ expression: lift(expression), descending })),
+      orderBy: call.orderBy.map((item) => ({ ...item, expression: lift(item.expression) })),
     }
   }
 }

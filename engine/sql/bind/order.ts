@@ -10,10 +10,14 @@ import type { BindContext } from './bind-context.js'
 import { bindExpression } from './expression.js'
 import type { Relation } from './scope.js'
 
-export function sortKey(index: number, type: DataType, { descending, nulls, position }: ast.OrderItem): SortKey {
-  if (type.name === 'BINARY') throw new SqlError('BINARY is not a supported type in ORDER BY clause', position)
-  const nullsLargest = type.name === 'DOUBLE' || type.name === 'FLOAT'
-  return { index, descending, nullsFirst: nulls === null ? nullsLargest === descending : nulls === 'first' }
+export function sortKey(index: number, type: DataType, item: ast.OrderItem): SortKey {
+  if (type.name === 'BINARY') throw new SqlError('BINARY is not a supported type in ORDER BY clause', item.position)
+  return { index, descending: item.descending, nullsFirst: nullsFirst(type, item) }
+}
+
+export function nullsFirst({ name }: DataType, { descending, nulls }: ast.OrderItem): boolean {
+  const nullsLargest = name === 'DOUBLE' || name === 'FLOAT'
+  return nulls === null ? nullsLargest === descending : nulls === 'first'
 }
 
 /** The output column that an ORDER BY or GROUP BY item names by position; null when it is no number. */

@@ -11,6 +11,7 @@ import { aggregateCall, unknownFunction } from './call.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant } from './make-call.js'
 import { noMatch } from './mismatch.js'
+import { nullsFirst } from './order.js'
 import { convertTo } from './types.js'
 import { bindMovingAverage, isMovingAverage } from './window-moving.js'
 
@@ -29,10 +30,10 @@ export function bindWindowCall(
   const { name, args, type } = isMovingAverage(call)
     ? bindMovingAverage(call, window, inner)
     : windowFunction(call, inner)
-  const orderBy = window.orderBy.map(({ expression, descending }) => ({
-    expression: bindExpression(expression, inner),
-    descending,
-  }))
+  const orderBy = window.orderBy.map((item) => {
+    const expression = bindExpression(item.expression, inner)
+    return { expression, descending: item.descending, nullsFirst: nullsFirst(expression.type, item) }
+  })
   const bound: WindowCall = {
     name,
     args,

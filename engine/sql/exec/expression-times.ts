@@ -1,14 +1,16 @@
-// Parts of a timestamp (hour, day, month, ...): neighbouring rows mostly lie in the same hour or day, so the part of the
-// last row is kept together with the bounds within which it holds, and those are asked first.
+// Parts of a timestamp (hour, day, month, ...) and texts of it: neighbouring rows mostly lie in the same hour or day, so the
+// part of the last row is kept together with the bounds within which it holds, and those are asked first.
 
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import { floorTimestamp, nextBucket } from '../../types/timestamp-floor.js'
+import { steadyUnit } from '../../types/timestamp-pattern.js'
 import type { Value } from '../../types/value.js'
 import { compileExpression } from '../functions/evaluate.js'
 import type { Expression, SampleInterval } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
 import { nullTicks, steadyBounds } from './steady-bounds.js'
+import { TextHeap } from './text-heap.js'
 import { batchRowsMax } from './vector.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
@@ -76,20 +78,19 @@ export function compileTimePart(
 export function timePart(call: Call): TimePart | undefined {
   const [first, second] = call.args
   if (first === undefined || call.args.length > 2) return undefined
-  const argument = (time: Expression): Expression => ({
-    kind: 'column',
-    index: 0,
-    type: time.type,
-    position: call.position,
-  })
   if (second === undefined) {
     const unit = steadyOver[call.name]
-    return unit && { unit, time: first, call: { ...call, args: [argument(first)] } }
+    return unit && { unit, time: first, call: { ...call, args: [argumentOf(call, first)] } }
   }
   if (call.name !== 'extract' && call.name !== 'date_part') return undefined
   if (first.kind !== 'constant' || typeof first.value !== 'string') return undefined
   const unit = steadyOver[first.value.toLowerCase()]
-  return unit && { unit, time: second, call: { ...call, args: [first, argument(second)] } }
+  return unit && { unit, time: second, call: { ...call, args: [first, argumentOf(call, second)] } }
+}
+
+/** A single column that holds the timestamp. */
+function argumentOf({ position }: Call, { type }: Expression): Expression {
+  return { kind: 'column', index: 0, type, position }
 }
 
 /** The part that holds a timestamp, int32Min for none. */
@@ -108,4 +109,44 @@ function boundsOf(ts: bigint, unit: SampleInterval['unit'], timestamps: Timestam
   const interval = { count: 1, unit }
   const start = floorTimestamp(ts, interval, timestamps)
   return steadyBounds(ts, start, nextBucket(start, interval, timestamps))
+}
+
+/** to_str with a constant pattern: rows share the text's bytes. undefined: not of that kind. */
+export function compileTimeText(
+  call: Call,
+  context: ExecContext,
+  compile: (expression: Expression) => VectorEvaluator,
+): VectorEvaluator | undefined {
+  const [time, pattern] = call.args
+  const timestamps = time?.type.name
+  if (call.name !== 'to_str' || pattern?.kind !== 'constant' || typeof pattern.value !== 'string') return undefined
+  if (time === undefined || (timestamps !== 'TIMESTAMP' && timestamps !== 'TIMESTAMP_NS')) return undefined
+  const unit = steadyUnit(pattern.value)
+  if (unit === undefined) return undefined
+  const { memory, space, kernels } = context
+  const source = compile(time)
+  const evaluate = compileExpression({ ...call, args: [argumentOf(call, time), pattern] }, context.evaluation)
+  const heap = new TextHeap(space)
+  const address = space.take(batchRowsMax * 8)
+  const row: Value[] = []
+  return (batch) => {
+    const from = source(batch).address
+    heap.reset()
+    for (let at = 0; at < batch.rows; ) {
+      context.alive()
+      const ts = memory.i64[(from >>> 3) + at] as bigint
+      row[0] = ts === nullTicks ? null : ts
+      const entry = entryOf(heap, evaluate(row))
+      const [low, last] = boundsOf(ts, unit, timestamps)
+      at = kernels.aggregate.fillWithin(from, at, batch.rows, low, last, 8, entry, address)
+    }
+    return { type: call.type, address, dictionary: 0 }
+  }
+}
+
+/** {address u32, bytes i32} as one word. */
+function entryOf(heap: TextHeap, text: Value): bigint {
+  if (typeof text !== 'string') return -1n << 32n
+  const bytes = Buffer.from(text)
+  return (BigInt(bytes.length) << 32n) | BigInt(heap.put(bytes))
 }

@@ -26,7 +26,7 @@ import { compileMembers } from './expression-members.js'
 import { compileParts } from './expression-parts.js'
 import { columnsOf, isPure, partsOf } from './expression-shape.js'
 import { compileTextMatch } from './expression-texts.js'
-import { compileTimePart } from './expression-times.js'
+import { compileTimePart, compileTimeText } from './expression-times.js'
 import type { QuerySpace } from './query-space.js'
 import { matchEntries, wantedTexts } from './symbol-matches.js'
 import { oncePerText } from './text-answers.js'
@@ -62,6 +62,7 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
     compileSymbolPredicate(expression, context) ??
     compileFloor(expression, context, compile) ??
     compileTimePart(expression, context, compile) ??
+    compileTimeText(expression, context, compile) ??
     compileTextMatch(expression, context, compile) ??
     compileMembers(expression, context, compile) ??
     compileGenerated(expression, context) ??

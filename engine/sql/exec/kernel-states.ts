@@ -1,7 +1,8 @@
 // States of sum, avg, count, min and max of numbers in shared memory, fed by kernels/aggregate.
 //
 // With keys: 16-byte cells per group, {sum, count} or {min, max}; counts are 8 bytes. Without keys: one STATS.
-// sum and avg of the same argument each keep their own cells. States of other kinds: number-states.ts, kept-states.ts.
+// sum and avg of the same argument each keep their own cells. States of other kinds: number-states.ts, kept-states.ts,
+// text-extremes.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
@@ -16,6 +17,7 @@ import { compileVector } from './expression.js'
 import type { GroupStates, PartialStates } from './group-states.js'
 import { keptStates } from './kept-states.js'
 import { NumberStates } from './number-states.js'
+import { TextExtremes } from './text-extremes.js'
 import type { Vector } from './vector.js'
 
 /** undefined: no kernel does this. */
@@ -27,6 +29,8 @@ export function kernelStates(context: ExecContext, call: AggregateCall): GroupSt
     return keptStates(context, call.name, argument)
   if (more.length > 0) return undefined
   if (argument === undefined) return call.name === 'count' ? new RowCounts(context) : undefined
+  if ((call.name === 'min' || call.name === 'max') && isText(argument.type) && isText(call.type))
+    return new TextExtremes(context, compileVector(argument, context), call.name)
   const kind = storageKind(argument.type)
   if (kind === undefined) return undefined
   const evaluate = compileVector(argument, context)
@@ -56,6 +60,10 @@ const numeric: ReadonlySet<string> = new Set([
   'TIMESTAMP',
   'TIMESTAMP_NS',
 ])
+
+function isText({ name }: DataType): boolean {
+  return name === 'VARCHAR' || name === 'STRING'
+}
 
 /** Numbers whose NULL the kernels know. */
 function storageKind(type: DataType): NumberStorage | undefined {

@@ -9,6 +9,7 @@ import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
 import { type KernelKey, kernelKey, sortWords } from './sort-keys.js'
 import { SymbolThreshold } from './symbol-threshold.js'
+import { TextThreshold } from './text-threshold.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
 export interface SortShape {
@@ -129,6 +130,11 @@ export function sortedOrder(context: ExecContext, store: RowStore, keys: readonl
   return order
 }
 
+function textThreshold(context: ExecContext, key: SortKey, { name }: DataType) {
+  if (name === 'SYMBOL') return new SymbolThreshold(context, key)
+  return name === 'VARCHAR' || name === 'STRING' ? new TextThreshold(context, key) : undefined
+}
+
 /** The first key of the last row that is wanted: rows beyond it need not be kept. Keys that the kernel makes words of. */
 class Threshold {
   readonly #context: ExecContext
@@ -138,7 +144,7 @@ class Threshold {
   readonly #bound: Bound
   readonly #word: number
   readonly #rows: number
-  readonly #symbols: SymbolThreshold | undefined
+  readonly #texts: SymbolThreshold | TextThreshold | undefined
 
   constructor(context: ExecContext, key: SortKey, types: readonly DataType[], bound: Bound) {
     this.#bound = bound
@@ -147,14 +153,14 @@ class Threshold {
     this.#key = kernelKey(types[key.index] as DataType, key)
     this.#gathered = new Gathered(context, types)
     this.#word = context.space.take(8)
-    if (types[key.index]?.name === 'SYMBOL') this.#symbols = new SymbolThreshold(context, key)
-    const asks = this.#key !== undefined || this.#symbols !== undefined
+    this.#texts = textThreshold(context, key, types[key.index] as DataType)
+    const asks = this.#key !== undefined || this.#texts !== undefined
     this.#rows = asks ? context.space.take((batchRowsMax + 1) * 4) : 0
   }
 
   set(store: RowStore): void {
     const last = store.batchAt(store.rows - 1, store.rows)
-    if (last !== null) this.#symbols?.set(last.vectors[this.#index] as Vector)
+    if (last !== null) this.#texts?.set(last.vectors[this.#index] as Vector)
     if (this.#key === undefined || last === null) return
     const { kind, missing, nullWord, turn } = this.#key
     const { kernels, memory } = this.#context
@@ -166,7 +172,7 @@ class Threshold {
 
   /** How many rows may be wanted; their numbers are noted. -1 = all. */
   #select(vector: Vector, rows: number): number {
-    if (this.#symbols !== undefined) return this.#symbols.select(vector, rows, this.#rows)
+    if (this.#texts !== undefined) return this.#texts.select(vector, rows, this.#rows)
     const { word } = this.#bound
     if (this.#key === undefined || word === null) return -1
     const { kind, missing, nullWord, turn } = this.#key

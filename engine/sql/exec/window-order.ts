@@ -25,16 +25,13 @@ export interface OrderKeys {
 
 /** What an OVER clause asks of the columns; call before rows are read. */
 export function orderKeys(rows: WindowRows, plan: WindowPlan, { partitionBy, orderBy }: WindowCall): OrderKeys {
-  const keys = orderBy.map(({ expression, descending }) => {
-    // NULL of a double is the largest value of the order, NULL of anything else the smallest.
-    const nullsLow = expression.type.name !== 'DOUBLE' && expression.type.name !== 'FLOAT'
-    return { index: rows.slotOf(expression), descending, nullsFirst: nullsLow !== descending }
-  })
+  const keys = orderBy.map(({ expression, ...key }) => ({ ...key, index: rows.slotOf(expression) }))
   const [key] = keys
   const inOrder =
     key !== undefined &&
     keys.length === 1 &&
     !key.descending &&
+    key.nullsFirst &&
     key.index < plan.input.columns.length &&
     isAscending(rows.context, plan.input, key.index)
   return {

@@ -229,12 +229,18 @@ export type Plan =
       readonly calls: readonly WindowCall[]
     }
 
+export interface WindowOrderItem {
+  readonly expression: Expression
+  readonly descending: boolean
+  readonly nullsFirst: boolean
+}
+
 export interface WindowCall {
   readonly name: string
   readonly args: readonly Expression[]
   readonly type: DataType
   readonly partitionBy: readonly Expression[]
-  readonly orderBy: readonly { readonly expression: Expression; readonly descending: boolean }[]
+  readonly orderBy: readonly WindowOrderItem[]
   readonly frame: WindowFrame
   readonly ignoreNulls: boolean
   readonly position: number

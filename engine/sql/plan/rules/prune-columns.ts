@@ -225,7 +225,7 @@ function pruneWindow(plan: Extract<Plan, { kind: 'window' }>, wanted: Wanted): P
     ...call,
     args: call.args.map(move),
     partitionBy: call.partitionBy.map(move),
-    orderBy: call.orderBy.map(({ expression, descending }) => ({ expression: move(expression), descending })),
+    orderBy: call.orderBy.map((item) => ({ ...item, expression: move(item.expression) })),
   }))
   const newWidth = input.plan.columns.length
   const added = plan.calls.map((_, index) => [width + index, newWidth + index] as const)

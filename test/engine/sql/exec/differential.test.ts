@@ -147,6 +147,15 @@ const statements = [
   "select dateadd('h', 2, ts), dateadd('d', i, ts), dateadd('s', -s, ns), dateadd('u', i, ns), dateadd('M', s, ts) from t",
   "select dateadd('w', 1, dateadd('m', s, ts)), dateadd('n', 5, ns), dateadd('n', 5000, ts), dateadd('y', 1, ns) from t",
   "select datediff('h', ts, '2024-03-10'), datediff('s', ts, ns), datediff('u', ts, dateadd('d', i, ts)) from t",
+  "select to_str(ts, 'yyyy-MM-dd HH'), to_str(ns, 'E w YYYY'), to_str(ts, 'mm:ss'), to_str(ts, 'SSS'), to_str(ns, '''x''') from t",
+  "select to_str(ts, 'yyyy-MM-ddTHH:mm') m, count() from t",
+  'select host, min(v), max(concat(v, i)), min(lower(v)), max(cast(i as varchar)) from t',
+  'select min(v), max(concat(v, i)), min(null::varchar) from t where i > 0',
+  'select v, i from t order by v desc, i limit 7',
+  'select v, ts from t order by v desc nulls last, ts limit 200',
+  'select concat(v, i) x, ts from t order by x, ts limit 30',
+  'select approx_count_distinct(i), host from t',
+  'select approx_count_distinct(l, 8) from t where d > 0',
   "select sum(datediff('m', ts, dateadd('h', i, ts))), max(datediff('n', ns, null)), min(datediff('M', ts, ns)) from t",
 ]
 
