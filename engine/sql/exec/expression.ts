@@ -19,6 +19,7 @@ import { compileExpression } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
 import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
+import { compileTextCast } from './expression-casts.js'
 import { compileFloor } from './expression-floor.js'
 import { compileFunction } from './expression-functions.js'
 import { compileLoop } from './expression-loops.js'
@@ -64,6 +65,7 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
     compileTimePart(expression, context, compile) ??
     compileTimeText(expression, context, compile) ??
     compileTextMatch(expression, context, compile) ??
+    compileTextCast(expression, context, compile) ??
     compileMembers(expression, context, compile) ??
     compileGenerated(expression, context) ??
     compileHalves(expression, context) ??

@@ -154,6 +154,8 @@ const statements = [
   'select v, i from t order by v desc, i limit 7',
   'select v, ts from t order by v desc nulls last, ts limit 200',
   'select concat(v, i) x, ts from t order by x, ts limit 30',
+  'select i::varchar, l::string, s::varchar, by::string, ts::varchar, ns::string, u::varchar, ip::string from t',
+  'select min((l * 1000000007)::varchar), max(concat(i::varchar, ts::varchar)) from t',
   'select approx_count_distinct(i), host from t',
   'select approx_count_distinct(l, 8) from t where d > 0',
   "select sum(datediff('m', ts, dateadd('h', i, ts))), max(datediff('n', ns, null)), min(datediff('M', ts, ns)) from t",
