@@ -5,7 +5,8 @@
 // (memory-queue.ts): under its number, with the same snapshot, on whatever thread.
 //
 // When a query's lead calls for help, every other thread hears of it. At the query's end they are dismissed; until all of
-// them have answered (or died) what they may look at stays: the query's snapshot and what the lead has built.
+// them have answered (or died) what they may look at stays: the query's snapshot, and what the lead
+// and each of them have made.
 
 import type { CsvDecoding, CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
@@ -54,7 +55,10 @@ interface Task {
 interface Helped {
   readonly lead: Thread<ToQueryHost>
   readonly request: RunQuery
+  /** Those that have not gone. */
   readonly helpers: Set<Thread<ToQueryHost>>
+  /** All that were called. */
+  readonly told: Set<Thread<ToQueryHost>>
   called: boolean
   readonly startedMs: number
   /** When the query was over for its reader. */
@@ -177,7 +181,7 @@ export class QueryDoor {
     const worker = this.#leastBusy()
     const message: RunQuery = { kind: 'run', queryId, ...request, ...bounds }
     this.#helped.set(queryId, {
-      ...{ lead: worker.thread, request: message, helpers: new Set(), called: false },
+      ...{ lead: worker.thread, request: message, helpers: new Set(), told: new Set(), called: false },
       ...{ startedMs, endedMs: 0, ended: null },
     })
     task.worker = worker
@@ -301,6 +305,7 @@ export class QueryDoor {
     for (const { thread } of this.#workers.values()) {
       if (thread === helped.lead) continue
       helped.helpers.add(thread)
+      helped.told.add(thread)
       thread.post({ kind: 'help', request: helped.request, ...fragment })
     }
   }
@@ -319,9 +324,9 @@ export class QueryDoor {
     if (helped.helpers.size === 0 && helped.ended !== null) this.#unshare(queryId, helped)
   }
 
-  #unshare(queryId: number, { lead, called, ended }: Helped): void {
+  #unshare(queryId: number, { lead, called, told, ended }: Helped): void {
     this.#helped.delete(queryId)
-    if (called) lead.post({ kind: 'unshared', queryId })
+    if (called) for (const thread of [lead, ...told]) thread.post({ kind: 'unshared', queryId })
     this.#legacies.queryOver(queryId)
     ended?.()
   }

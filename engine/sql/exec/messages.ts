@@ -111,7 +111,7 @@ export type ToQueryThread =
   | HelpQuery
   /** The query is over: forget its fragments, then answer 'dismissed'. */
   | { readonly kind: 'dismiss'; readonly queryId: number }
-  /** To the lead: no helper looks at the query's boards any more. */
+  /** No helper looks at the query's boards, or at what others have made for it, any more. */
   | { readonly kind: 'unshared'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
   | { readonly kind: 'release'; readonly queryId: number; readonly address: number }

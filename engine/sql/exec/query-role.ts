@@ -24,6 +24,8 @@ export class QueryRole {
   /** By query id: bytes of posted blocks by address. A query may end before its blocks come back. */
   readonly #outstanding = new Map<number, Map<number, number>>()
   #help: HelpTask[] = []
+  /** They do nothing any more, but others may read what they have made. */
+  #dismissed: HelpTask[] = []
   /** Queries that are over, until no helper looks at what they have built. */
   readonly #ended = new Map<number, RunningQuery>()
   #waiting = false
@@ -68,13 +70,14 @@ export class QueryRole {
         this.#help.push(new HelpTask(this.#host, message))
         return
       case 'dismiss':
-        for (const task of this.#help) if (task.queryId === message.queryId) task.close()
-        this.#help = this.#help.filter((task) => task.queryId !== message.queryId)
+        this.#dismiss(message.queryId)
         this.#host.post({ kind: 'dismissed', queryId: message.queryId })
         return
       case 'unshared':
         this.#letGo(this.#ended.get(message.queryId))
         this.#ended.delete(message.queryId)
+        for (const task of this.#dismissed) if (task.queryId === message.queryId) task.close()
+        this.#dismissed = this.#dismissed.filter((task) => task.queryId !== message.queryId)
         return
     }
   }
@@ -91,11 +94,20 @@ export class QueryRole {
   /** Ends everything without an answer: the thread is closing. */
   close(): void {
     for (const query of [...this.#queries.values(), ...this.#ended.values()]) query.close()
-    for (const task of this.#help) task.close()
+    for (const task of [...this.#help, ...this.#dismissed]) task.close()
     this.#queries.clear()
     this.#ended.clear()
     this.#turns = []
     this.#help = []
+    this.#dismissed = []
+  }
+
+  /** Another helper may be in the middle of a chunk that is made of what these have made. */
+  #dismiss(queryId: number): void {
+    const tasks = this.#help.filter((task) => task.queryId === queryId)
+    for (const task of tasks) task.stop()
+    this.#dismissed.push(...tasks)
+    this.#help = this.#help.filter((task) => task.queryId !== queryId)
   }
 
   #release(queryId: number, address: number): void {

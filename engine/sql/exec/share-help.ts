@@ -1,5 +1,6 @@
 // A query of another thread that this thread helps with: it plans the shared fragment once more from the same snapshot and
-// takes chunks of it. It holds what it made until the lead needs it no more, and everything ends when it is dismissed.
+// takes chunks of it. It holds what it made until the lead needs it no more, and everything ends when all
+// helpers are dismissed: one may be in the middle of what another has made.
 //
 // Errors are the lead's to report: the chunk under way goes back, and whoever does it next meets the same error.
 
@@ -43,9 +44,14 @@ export class HelpTask {
     }
   }
 
-  close(): void {
+  /** Does nothing any more; what it made stays. */
+  stop(): void {
     this.#run?.giveUp()
     this.#over = true
+  }
+
+  close(): void {
+    this.stop()
     for (const release of this.#endings.splice(0)) release()
     this.#context.space.freeAll()
   }
