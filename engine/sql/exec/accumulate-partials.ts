@@ -22,15 +22,16 @@ export interface CellRules {
   readonly firstIsValue?: boolean
 }
 
-/** Cells as partial states: as they are. */
+/** Cells of 8, 16 or more bytes as partial states: as they are. */
 export function partialCells(
   { memory }: ExecContext,
   cells: GroupCells,
   cellBytes: number,
   { combine, valueAt, doubleAt, firstIsValue }: CellRules,
 ): PartialStates {
+  const bytes = Math.max(partialBytes, cellBytes)
   return {
-    bytes: partialBytes,
+    bytes,
     save: (groups, out) => {
       if (typeof groups === 'number') {
         saveAll(memory, cells, cellBytes, groups, out)
@@ -40,20 +41,20 @@ export function partialCells(
       for (const group of groups) {
         const cell = cells.address + group * cellBytes
         memory.u8.copyWithin(at, cell, cell + cellBytes)
-        at += partialBytes
+        at += bytes
       }
     },
     merge: (from, rows, ids, groups) => {
       cells.grow(groups)
       for (let row = 0; row < rows; row++) {
         const group = memory.u32[(ids >>> 2) + row] as number
-        combine((cells.address + group * cellBytes) >>> 3, (from + row * partialBytes) >>> 3)
+        combine((cells.address + group * cellBytes) >>> 3, (from + row * bytes) >>> 3)
       }
     },
     restore: (from, rows, first) => {
       cells.grow(first + rows)
       const into = cells.address + first * cellBytes
-      if (cellBytes === partialBytes) {
+      if (cellBytes === bytes) {
         memory.u8.copyWithin(into, from, from + rows * cellBytes)
         return
       }
@@ -69,14 +70,14 @@ export function partialCells(
       } else if (firstIsValue === true && type.name === 'LONG') {
         for (let row = 0; row < rows; row++) i64[(out >>> 3) + row] = i64[first + row * 2] as bigint
       } else {
-        for (let row = 0; row < rows; row++) writeValue(target, type, out, row, valueAt(first + row * 2))
+        for (let row = 0; row < rows; row++) writeValue(target, type, out, row, valueAt(first + (row * bytes) / 8))
       }
     },
   }
 }
 
 function saveAll({ u8, u32 }: SharedMemory, cells: GroupCells, cellBytes: number, count: number, out: number): void {
-  if (cellBytes === partialBytes) {
+  if (cellBytes >= partialBytes) {
     u8.copyWithin(out, cells.address, cells.address + count * cellBytes)
     return
   }

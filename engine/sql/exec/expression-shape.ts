@@ -1,5 +1,6 @@
 // What is asked of expressions before they are compiled.
 
+import type { DataType } from '../../types/column-types.js'
 import { scalarOf } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
 
@@ -31,4 +32,9 @@ export function isPure(expression: Expression): boolean {
   if (!expression.args.every(isPure)) return false
   if (['cast', 'convert', 'in_list', 'exists', 'and', 'or', 'case', 'coalesce'].includes(expression.name)) return true
   return (scalarOf(expression)?.volatility ?? 'pure') !== 'row'
+}
+
+/** Types whose vectors are entries of text. */
+export function isText({ name }: DataType): boolean {
+  return name === 'VARCHAR' || name === 'STRING'
 }

@@ -25,7 +25,7 @@ import { compileFunction } from './expression-functions.js'
 import { compileLoop } from './expression-loops.js'
 import { compileMembers } from './expression-members.js'
 import { compileParts } from './expression-parts.js'
-import { columnsOf, isPure, partsOf } from './expression-shape.js'
+import { columnsOf, isPure, isText, partsOf } from './expression-shape.js'
 import { compileTextMatch } from './expression-texts.js'
 import { compileTimePart, compileTimeText } from './expression-times.js'
 import type { QuerySpace } from './query-space.js'
@@ -87,10 +87,6 @@ function textColumnOf(expression: Expression): number {
     column = part.index
   })
   return texts && column >= 0 && isPure(expression) ? column : -1
-}
-
-function isText({ name }: DataType): boolean {
-  return name === 'VARCHAR' || name === 'STRING'
 }
 
 /** AND and OR of more than a kernel holds: both sides on their own, as often as it takes. */

@@ -3,13 +3,13 @@
 import { isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { Expression } from '../plan/plan.js'
+import { partialCells } from './accumulate-partials.js'
 import { CellMemory } from './cell-memory.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
 import { type GroupStates, partialBytes } from './group-states.js'
-import { valueReader, writeValue } from './values.js'
+import { valueReader } from './values.js'
 
-const cellWords = partialBytes / 4
 /** Of a cell: 1 once there is a value. */
 const seenWord = 2
 
@@ -54,31 +54,11 @@ export function keptStates(
     result: (group) => (group < cells.groups ? valueAt(cells.address + group * partialBytes) : null),
     empty: () => null,
     reset: () => cells.reset(),
-    partial: {
-      bytes: partialBytes,
-      save: (groups, out) => {
-        const listed = typeof groups === 'number' ? Array.from({ length: groups }, (_, group) => group) : groups
-        listed.forEach((group, index) => {
-          const cell = (cells.address >>> 2) + group * cellWords
-          u32.copyWithin((out >>> 2) + index * cellWords, cell, cell + cellWords)
-        })
+    partial: partialCells(context, cells, partialBytes, {
+      combine: (into, source) => {
+        if (u32[source * 2 + seenWord] === 1) keep(into * 8, source * 8)
       },
-      merge: (from, rows, ids, groups) => {
-        cells.grow(groups)
-        for (let row = 0; row < rows; row++) {
-          const source = from + row * partialBytes
-          if (u32[(source >>> 2) + seenWord] !== 1) continue
-          keep(cells.address + (u32[(ids >>> 2) + row] as number) * partialBytes, source)
-        }
-      },
-      restore: (from, rows, first) => {
-        cells.grow(first + rows)
-        u8.copyWithin(cells.address + first * partialBytes, from, from + rows * partialBytes)
-      },
-      finish: (from, rows, resultType, target, out) => {
-        for (let row = 0; row < rows; row++)
-          writeValue(target, resultType, out, row, valueAt(from + row * partialBytes))
-      },
-    },
+      valueAt: (place) => valueAt(place * 8),
+    }),
   }
 }

@@ -14,6 +14,7 @@ import { addFloats, addIntegers, partialCells, widenFloats, widenIntegers } from
 import { CellMemory } from './cell-memory.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
+import { isText } from './expression-shape.js'
 import type { GroupStates, PartialStates } from './group-states.js'
 import { keptStates } from './kept-states.js'
 import { NumberStates } from './number-states.js'
@@ -60,10 +61,6 @@ const numeric: ReadonlySet<string> = new Set([
   'TIMESTAMP',
   'TIMESTAMP_NS',
 ])
-
-function isText({ name }: DataType): boolean {
-  return name === 'VARCHAR' || name === 'STRING'
-}
 
 /** Numbers whose NULL the kernels know. */
 function storageKind(type: DataType): NumberStorage | undefined {

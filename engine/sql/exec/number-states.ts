@@ -3,11 +3,11 @@
 import type { Value } from '../../types/value.js'
 import type { NumberState } from '../functions/function-types.js'
 import type { Expression } from '../plan/plan.js'
+import { partialCells } from './accumulate-partials.js'
 import { CellMemory } from './cell-memory.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import type { GroupStates, PartialStates } from './group-states.js'
-import { writeValue } from './values.js'
 import type { Batch } from './vector.js'
 
 export class NumberStates implements GroupStates {
@@ -28,7 +28,10 @@ export class NumberStates implements GroupStates {
       const first = this.#cells.address >>> 3
       memory.f64.fill(0, first + from * words, first + to * words)
     })
-    this.partial = this.#partial()
+    this.partial = partialCells(context, this.#cells, words * 8, {
+      combine: (into, source) => state.merge(memory.f64, into, memory.f64, source),
+      valueAt: (place) => this.#valueAt(place),
+    })
   }
 
   add(batch: Batch, ids: number, groups: number): void {
@@ -65,36 +68,5 @@ export class NumberStates implements GroupStates {
   #valueAt(place: number): number | null {
     const value = this.#state.result(this.#memory.f64, place)
     return Number.isNaN(value) ? null : value
-  }
-
-  #partial(): PartialStates {
-    const { f64, u32 } = this.#memory
-    const { words, merge } = this.#state
-    return {
-      bytes: words * 8,
-      save: (groups, out) => {
-        const listed = typeof groups === 'number' ? Array.from({ length: groups }, (_, group) => group) : groups
-        let at = out >>> 3
-        for (const group of listed) {
-          const place = this.#place(group)
-          f64.copyWithin(at, place, place + words)
-          at += words
-        }
-      },
-      merge: (from, rows, ids, groups) => {
-        this.#cells.grow(groups)
-        for (let row = 0; row < rows; row++) {
-          merge(f64, this.#place(u32[(ids >>> 2) + row] as number), f64, (from >>> 3) + row * words)
-        }
-      },
-      restore: (from, rows, first) => {
-        this.#cells.grow(first + rows)
-        f64.copyWithin(this.#place(first), from >>> 3, (from >>> 3) + rows * words)
-      },
-      finish: (from, rows, type, target, out) => {
-        for (let row = 0; row < rows; row++)
-          writeValue(target, type, out, row, this.#valueAt((from >>> 3) + row * words))
-      },
-    }
   }
 }
