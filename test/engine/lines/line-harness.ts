@@ -5,7 +5,6 @@ import { LineDecoder, type LineRequestOptions } from '../../../engine/lines/deco
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
 import { dictionaryEntry } from '../../../engine/storage/layout.js'
-import { settleColumn } from '../../../engine/storage/writer-batch.js'
 import { newTableDefaults, WriterCatalog } from '../../../engine/storage/writer-catalog.js'
 import type { WriterTable } from '../../../engine/storage/writer-table.js'
 import { type DataType, storageOf, widthOf } from '../../../engine/types/column-types.js'
@@ -47,9 +46,9 @@ export function lineHarness(path: 'kernel' | 'general'): LineHarness {
       decoder.block(ring, bytes.length)
       const tables: DecodeResult['tables'] = {}
       for (const target of decoder.result()) {
-        for (const piece of target.pieces) {
-          for (const column of piece.columns.values()) settleColumn(memory, column, piece.rows)
-        }
+        // A column may lie in the piece without a value, or not at all: either way its rows are NULL.
+        const columns = target.table.schema.columns.filter(({ dropped }) => !dropped)
+        for (const piece of target.pieces) for (const { id } of columns) target.columnFor(piece, id)
         tables[target.table.schema.name] = target.pieces.flatMap((piece) =>
           Array.from({ length: piece.rows }, (_, row) =>
             Object.fromEntries(
