@@ -6,7 +6,8 @@
 // Structure (address from createChunkCache), u32 words:
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
-//               6 whether the last chunk had to evict others | 16.. address of each thread's pin counts (threadsMax)
+//               6 whether the last chunk had to evict others | 7 address of the page checks (page-checks.ts) |
+//               16.. address of each thread's pin counts (threadsMax)
 //   shard       (shardCount times) 0 lock (0 free, else thread id + 1) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
 //               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1 |
@@ -26,6 +27,7 @@ import { ResourceError } from '../base/errors.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import { threadsMax } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { createPageChecks, PageChecks } from './page-checks.js'
 
 const shardCount = 64
 const headerWords = 16 + threadsMax
@@ -45,6 +47,7 @@ const word = { state: 0, pins: 1, lives: 2, loader: 3, partLow: 4, partHigh: 5, 
 const nextWord = 9
 const counts = { hits: 3, misses: 4, evictions: 5 } as const
 const fullWord = 6
+const checksWord = 7
 const needsWord = 10
 const livesWord = 11
 
@@ -93,6 +96,7 @@ export function createChunkCache(memory: SharedMemory, allocator: Allocator, cac
   memory.u32.fill(0, base, base + words)
   memory.u32[base] = slotsPerShard
   memory.u32[base + 1] = slotsPerShard - 1
+  memory.u32[base + checksWord] = createPageChecks(memory, allocator, cacheBytes)
   for (let shard = 0; shard < shardCount; shard++) linkFreeSlots(memory.u32, base, shard, slotsPerShard)
   return address
 }
@@ -129,6 +133,7 @@ function slotAt(base: number, slot: number, slotsPerShard: number): number {
 
 /** The cache as one thread uses it. */
 export class ChunkCache {
+  readonly checks: PageChecks
   private readonly u32: Uint32Array
   private readonly i32: Int32Array
   private readonly u16: Uint16Array
@@ -149,6 +154,7 @@ export class ChunkCache {
     this.base = address >>> 2
     this.slotsPerShard = this.u32[this.base] as number
     this.pinCounts = this.attach() >>> 1
+    this.checks = new PageChecks(memory, this.u32[this.base + checksWord] as number)
   }
 
   /** Address of the chunk's data, loaded if nobody has it. Throws what the loader throws, and ResourceError. */

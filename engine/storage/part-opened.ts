@@ -1,4 +1,4 @@
-// A part whose index was read: where its pages lie, what is known of them, and which of them were checked.
+// A part whose index was read: where its pages lie, and what is known of them.
 
 import type { Files } from '../base/files.js'
 import { rangeKinds } from '../kernels/parquet.js'
@@ -11,8 +11,6 @@ export interface OpenedPart extends PartHandle {
   readonly path: string
   readonly index: PartIndex
   readonly mappings: Map<number, ColumnMapping>
-  /** How often each page of a column was read since its checksum was checked. */
-  readings(columnId: number): Uint8Array
   /** NULLs of a column in all pages. */
   nulls(column: PartColumn): number
 }
@@ -30,12 +28,6 @@ export function openPart(files: Files, directory: string, descriptor: PartDescri
     maxTs[page] = BigInt(bounds?.max ?? 0)
   }
   const { rows } = index.metadata
-  const byColumn = new Map<number, Uint8Array>()
-  const readings = (columnId: number): Uint8Array => {
-    const known = byColumn.get(columnId) ?? new Uint8Array(pageCount)
-    byColumn.set(columnId, known)
-    return known
-  }
   const known = new Map<PartColumn, number>()
   const nulls = (column: PartColumn): number => {
     let sum = known.get(column)
@@ -46,7 +38,7 @@ export function openPart(files: Files, directory: string, descriptor: PartDescri
     return sum
   }
   const mappings = new Map<number, ColumnMapping>()
-  const handle = { descriptor, path, index, mappings, readings, nulls, rows, pageCount }
+  const handle = { descriptor, path, index, mappings, nulls, rows, pageCount }
   if (timestamps !== undefined) return { ...handle, firstRows: index.firstRows, minTs, maxTs }
   return { ...handle, firstRows: index.firstRows, minTs: new BigInt64Array(0), maxTs: new BigInt64Array(0) }
 }

@@ -42,7 +42,10 @@ import { type StoredOptions, type StoredPage, storedPage } from './part-stored.j
 import type { PartDescriptor, TableVersion } from './schema.js'
 
 /** What parts want of the chunk cache. */
-export type PageCache = Pick<ChunkCache, 'pin' | 'pinReady' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve'>
+export type PageCache = Pick<
+  ChunkCache,
+  'pin' | 'pinReady' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve' | 'checks'
+>
 
 export interface PartAccessOptions {
   readonly files: Files
@@ -60,9 +63,6 @@ const handlesMax = 4096
 export function createPartAccess(options: PartAccessOptions): PartAccess {
   return new PartReader(options)
 }
-
-/** The checksum of a page costs as much as its reading from the file system's cache: one reading in so many checks it. */
-const checkEvery = 64
 
 class PartReader implements PartAccess {
   private readonly files: Files
@@ -383,14 +383,15 @@ class PartReader implements PartAccess {
     }
   }
 
-  /** Calls with the page in its opened file. The checksum is checked the first time, and then now and again. */
+  /** Calls with the page in its opened file. Its checksum is compared the first time, and then now and again. */
   private withPage(opened: OpenedPart, column: PartColumn, page: number, read: (place: PageInFile) => void): void {
     const { id, codec, encoding } = column.metadata
+    const { checks } = this.cache
     const file = this.files.open(opened.path, 'read')
     try {
-      const readings = opened.readings(id)
-      read({ ...pageAt(column, page), file, codec, encoding, isChecked: readings[page] !== 0 })
-      readings[page] = ((readings[page] as number) + 1) % checkEvery
+      const isDue = checks.isDue(opened.descriptor.id, id, page)
+      read({ ...pageAt(column, page), file, codec, encoding, isChecked: !isDue })
+      if (isDue) checks.remember(opened.descriptor.id, id, page)
     } finally {
       file.close()
     }

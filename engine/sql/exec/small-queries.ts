@@ -241,6 +241,7 @@ function emptyPart(descriptor: PartDescriptor): PartHandle {
 /** The cache for attempts: what is in it, and nothing else. */
 export function readyChunks(cache: ChunkCache): PageCache {
   return {
+    checks: cache.checks,
     isFull: false,
     passes: () => false,
     pinReady: (key) => cache.pinReady(key),
