@@ -27,8 +27,8 @@ export class KeptFile {
   readonly #file: FileHandle
   /** The same file, for whole blocks past the page cache; null when there is no such way. */
   #direct: FileHandle | null
-  readonly #idle: Uint8Array[]
-  #filling: Uint8Array
+  readonly #idle: Buffer[]
+  #filling: Buffer
   #filled = 0
   /** Bytes of whole blocks. */
   #whole = 0
@@ -42,11 +42,10 @@ export class KeptFile {
     // Memory of whole pages, which no other constructor promises.
     const pages = (blockBytes * blockCount) / 65_536
     const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
-    this.#idle = Array.from(
-      { length: blockCount },
-      (_, index) => new Uint8Array(buffer, index * blockBytes, blockBytes),
+    this.#idle = Array.from({ length: blockCount }, (_, index) =>
+      Buffer.from(buffer as ArrayBufferLike as ArrayBuffer, index * blockBytes, blockBytes),
     )
-    this.#filling = this.#idle.pop() as Uint8Array
+    this.#filling = this.#idle.pop() as Buffer
   }
 
   static async open(directory: string): Promise<KeptFile> {
@@ -61,11 +60,11 @@ export class KeptFile {
     }
   }
 
-  /** Copies the chunk. Rejects with the error of the disk, of an earlier chunk too. */
+  /** Copies the chunk, by `fill` as SharedMemory.put does. Rejects with the error of the disk, of an earlier chunk too. */
   async append(chunk: Uint8Array): Promise<void> {
     for (let from = 0; from < chunk.length; ) {
       const part = chunk.subarray(from, from + blockBytes - this.#filled)
-      this.#filling.set(part, this.#filled)
+      this.#filling.fill(part, this.#filled, this.#filled + part.length)
       this.#filled += part.length
       from += part.length
       if (this.#filled === blockBytes) await this.#next()
@@ -102,10 +101,10 @@ export class KeptFile {
     this.#whole += blockBytes
     this.#filled = 0
     while (this.#idle.length === 0) await Promise.race(this.#underWay)
-    this.#filling = this.#idle.pop() as Uint8Array
+    this.#filling = this.#idle.pop() as Buffer
   }
 
-  async #write(block: Uint8Array, position: number): Promise<void> {
+  async #write(block: Buffer, position: number): Promise<void> {
     try {
       if (
         this.#direct === null ||

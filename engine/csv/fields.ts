@@ -24,7 +24,7 @@ export interface CsvTools {
 }
 
 const kernelTypes: ReadonlySet<ColumnType> = new Set<ColumnType>([
-  ...(['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'] as const),
+  ...(['BOOLEAN', 'BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'] as const),
   ...(['DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'UUID', 'IPv4'] as const),
 ])
 
@@ -84,10 +84,6 @@ export class CsvFields {
       this.parseArrays(column, index, from, rows, values, bad)
       return values
     }
-    if (type.name === 'BOOLEAN') {
-      this.parseBooleans(column, index, from, rows, values, bad)
-      return values
-    }
     if (!kernelTypes.has(type.name) || (pattern !== null && !isIsoPattern(pattern, type))) {
       fillNull(scratch.memory, type, values, 0, rows)
       for (let row = 0; row < rows; row++) this.parseOne(column, index, from, row, values, bad)
@@ -102,27 +98,6 @@ export class CsvFields {
       if (u8[status + row] === 1) this.parseOne(column, index, from, row, values, bad)
     }
     return values
-  }
-
-  /** `true` and `false` in any case are read here, the rest one by one. */
-  private parseBooleans(
-    column: CsvColumn,
-    index: number,
-    from: number,
-    rows: number,
-    values: number,
-    bad: Map<number, CsvReject>,
-  ): void {
-    const { u8, u32, i32 } = this.scratch.memory
-    const word = this.entriesOf(index, from) >>> 2
-    for (let row = 0; row < rows; row++) {
-      const bytes = i32[word + row * 2 + 1] as number
-      const start = u32[word + row * 2] as number
-      u8[values + row] = bytes === 4 && isWord(u8, start, trueBytes) ? 1 : 0
-      if (bytes > 0 && u8[values + row] === 0 && !(bytes === 5 && isWord(u8, start, falseBytes))) {
-        this.parseOne(column, index, from, row, values, bad)
-      }
-    }
   }
 
   private parseOne(
@@ -240,15 +215,6 @@ export function distinctSymbols(
 
 /** nullKinds.entry of the kernel. */
 const entryNulls = 14
-
-const trueBytes = Buffer.from('true')
-const falseBytes = Buffer.from('false')
-
-/** Letters without case. */
-function isWord(u8: Uint8Array, start: number, word: Uint8Array): boolean {
-  for (let byte = 0; byte < word.length; byte++) if (((u8[start + byte] as number) | 0x20) !== word[byte]) return false
-  return true
-}
 
 export function isText({ name }: DataType): boolean {
   return name === 'VARCHAR' || name === 'STRING' || name === 'SYMBOL'

@@ -44,6 +44,8 @@ export function numberTwin(memory: SharedMemory): NumberKernel {
 
 function parse(kind: EncodeKind, text: string): number | bigint | null {
   switch (kind) {
+    case encodeKinds.boolean:
+      return /^true$/i.test(text) ? 1 : /^false$/i.test(text) ? 0 : null
     case encodeKinds.f64:
     case encodeKinds.f32:
       return parseFloating(text)
@@ -108,6 +110,7 @@ function put(memory: SharedMemory, kind: EncodeKind, out: number, row: number, v
     case encodeKinds.f32:
       memory.f32[(out >>> 2) + row] = value === null ? Number.NaN : Number(value)
       return
+    case encodeKinds.boolean:
     case encodeKinds.i8:
       memory.i8[out + row] = Number(value ?? 0)
       return

@@ -9,6 +9,7 @@
 //   f64 f32              [-]digits[.digits][e[+-]digits], at most 19 significant digits (f32: by way of double)
 //   i8 i16 i32 i64       [-]digits within the type's range and not its NULL
 //   millis micros nanos  yyyy-mm-dd, with Thh:mm:ss or a space for the T, with up to 3, 6, 9 decimals, with Z; 1970 to 2261
+//   boolean              true and false, in any case
 //   uuid                 8-4-4-4-12 hexadecimal digits, not those of NULL
 //   ipv4                 four numbers of 1 to 3 digits up to 255; 0.0.0.0 is left open
 

@@ -27,6 +27,7 @@ export function formatColumn(kind: u32, values: usize, parameter: u32, rows: u32
 
 function putNull(kind: u32, at: usize): void {
   switch (kind) {
+    case 0:
     case 1:
       store<u8>(at, 0)
       return
@@ -222,9 +223,18 @@ function parseIpv4(p: usize, end: usize, at: usize): bool {
   return p == end && value != 0
 }
 
+/** `true` and `false` in any case. */
+function parseBoolean(p: usize, end: usize, at: usize): bool {
+  const head = load<u32>(p) | 0x20202020
+  const isTrue = end - p == 4 && head == 0x65757274
+  store<u8>(at, isTrue ? 1 : 0)
+  return isTrue || (end - p == 5 && head == 0x736c6166 && (load<u8>(p, 4) | 32) == 101)
+}
+
 @inline
 function parseOne(kind: u32, p: usize, end: usize, at: usize): bool {
   if (kind == 9 || kind == 10) return parseFloating(kind, p, end, at)
+  if (kind == 0) return parseBoolean(p, end, at)
   if (kind <= 5) return parseInteger(kind, p, end, at)
   if (kind <= 8) return parseTime(kind, p, end, at)
   return kind == 14 ? parseUuid(p, end, at) : kind == 15 ? parseIpv4(p, end, at) : false

@@ -69,6 +69,8 @@ function nulls4(at: usize, kind: i32): i32 {
 function nulls2(at: usize, kind: i32): i32 {
   const v = v128.load(at)
   if (kind == 9) return i64x2.bitmask(f64x2.ne(v, v))
+  // The sign of an entry is that of its length.
+  if (kind == 14) return i64x2.bitmask(v)
   return i64x2.bitmask(i64x2.eq(v, i64x2.splat(kind == 4 ? -1 : I64_MIN)))
 }
 
@@ -84,7 +86,7 @@ function presenceOf(values: usize, count: i32, width: usize, kind: i32, bits: us
   let present = 0
   let at = values
   let first = 0
-  if ((width == 4 || width == 8) && kind < 10) {
+  if (width == 4 || width == 8) {
     for (; first + 8 <= count; first += 8) {
       const byte = nulls8(at, width, kind) ^ 255
       present += popcnt(byte)
@@ -570,12 +572,34 @@ export function range(values: usize, count: i32, kind: i32, target: usize): void
 
 // ---- gather ----
 
+/** From where on four positions are copied at once with all that follow them: shorter runs are faster one by one. */
+const runMin: u32 = 4
+
+/** How many positions from here on count up within their block: 1, or at least `runMin`. */
+@inline
+function runLength(positions: usize, end: usize, position: u32, most: u32): u32 {
+  if (end - positions < 16 || most < runMin) return 1
+  const upwards = i32x4.add(i32x4.splat(<i32>position), i32x4(0, 1, 2, 3))
+  if (!i32x4.all_true(i32x4.eq(v128.load(positions), upwards))) return 1
+  let run = runMin
+  while (run < most && positions + (<usize>run << 2) < end && load<u32>(positions + (<usize>run << 2)) == position + run) run++
+  return run
+}
+
 @inline
 function gatherOf(positions: usize, count: i32, shift: u32, bases: usize, width: usize, kind: i32, target: usize): void {
   const mask: u32 = (<u32>1 << shift) - 1
-  for (let i: usize = 0; i < <usize>count; i++) {
-    const position = load<u32>(positions + (i << 2))
+  const end = positions + (<usize>count << 2)
+  for (let at = positions; at < end; at += 4) {
+    const position = load<u32>(at)
     const base = <usize>load<u32>(bases + (<usize>(position >> shift) << 2))
+    const run = runLength(at, end, position, mask + 1 - (position & mask))
+    if (run > 1 && base != 0) {
+      memory.copy(target, base + <usize>(position & mask) * width, <usize>run * width)
+      at += <usize>(run - 1) << 2
+      target += <usize>run * width
+      continue
+    }
     if (base != 0) copyOne(target, base + <usize>(position & mask) * width, width)
     else if (kind == 0) memory.fill(target, 0, width)
     else storeNull(target, kind)

@@ -19,6 +19,7 @@ const scratchAt = testBase + 393216
 const rows = 20
 
 const parsed = {
+  boolean: 1,
   i8: 1,
   i16: 2,
   i32: 4,
@@ -33,7 +34,6 @@ const parsed = {
 } as const
 const formatted = {
   ...parsed,
-  boolean: 1,
   long256: 32,
   geohash8: 1,
   geohash64: 8,
