@@ -17,13 +17,23 @@ const refusedMs = 5000
 const headersMs = 60_000
 const handshakeMs = 10_000
 const checkEveryMs = 2000
+/**
+ * When a client that has sent its last byte is written to, lest it be gone: the first piece has a closed socket answer
+ * with a reset, the next one hears of that. Few, since some clients take no more than five such pieces.
+ */
+const probesMs = [50, 150, 1000]
 
 export function createHttpServer(options: ServerOptions, tls: TlsKeys | null): Server {
   const shared = { ...options, headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs }
-  if (tls === null) return createServer(shared)
-  const server = createTlsServer({ ...shared, ...tls.options, handshakeTimeout: handshakeMs })
+  if (tls === null) return answeringHalfClosed(createServer(shared))
+  const server = createTlsServer({ ...shared, ...tls.options, handshakeTimeout: handshakeMs, allowHalfOpen: true })
   tls.onChange((changed) => server.setSecureContext(changed))
-  return server
+  return answeringHalfClosed(server)
+}
+
+/** `nc -N` and others end their side behind the request: they get the answer whole, and the connection ends behind it. */
+function answeringHalfClosed<Kind extends Server>(server: Kind): Kind {
+  return Object.assign(server, { httpAllowHalfOpen: true })
 }
 
 /** Beyond it nobody is heard. */
@@ -57,11 +67,24 @@ export function admitConnections(server: Server, context: HttpContext): WeakMap<
   return connections
 }
 
+/** An interim answer to a client of which nobody knows whether it is there; without a head, as there is none yet. */
+function probe(response: ServerResponse): void {
+  if (response.req.httpVersion === '1.0') return
+  for (const ms of probesMs) {
+    const timer = setTimeout(() => {
+      if (!response.headersSent && !response.destroyed) response.writeProcessing()
+    }, ms)
+    response.once('close', () => clearTimeout(timer))
+  }
+}
+
 /** Closes connections whose client sends and takes nothing, though it is its turn. */
 export function closeQuiet(server: Server, context: HttpContext): void {
   const busy = new WeakMap<Socket, { readonly request: IncomingMessage; readonly response: ServerResponse }>()
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    busy.set(request.socket, { request, response })
+    const { socket } = request
+    if (!busy.has(socket)) socket.once('end', () => probe((busy.get(socket) as { response: ServerResponse }).response))
+    busy.set(socket, { request, response })
   })
   server.setTimeout(context.options.keepAliveMs, (socket: Socket) => {
     const exchange = busy.get(socket)

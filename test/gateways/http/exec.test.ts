@@ -192,6 +192,23 @@ test('a client that goes away cancels its statement', async () => {
   await until(() => gateway.engine.executed[0]?.options.signal?.aborted === true)
 })
 
+test('a client that ends its side gets a long answer whole', async () => {
+  await gateway.close()
+  gateway = await testHttp({ rowsMax: 10_000_000 })
+  const socket = await connectTo(gateway.port)
+  socket.pause()
+  socket.write('GET /exec?query=rows+5000000+100000 HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => gateway.engine.pulled.bytes > 0)
+  socket.end()
+  let last = Buffer.alloc(0)
+  socket.on('data', (chunk) => {
+    last = Buffer.concat([last, chunk]).subarray(-40)
+  })
+  socket.resume()
+  await until(() => socket.readableEnded)
+  expect(last.toString()).toContain('],"count":5000000}\r\n0\r\n\r\n')
+})
+
 test('a client that does not read holds the result back', async () => {
   await gateway.close()
   gateway = await testHttp({ rowsMax: 100_000_000 })
