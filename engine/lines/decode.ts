@@ -64,7 +64,13 @@ export class LineDecoder {
   private active: LineTarget[] = []
   private used = new Set<LineTarget>()
   private last: LineTarget | undefined
-  private request: LineRequestOptions = { atomic: true, skipBadLines: false, unitNanos: 1n, nowMicros: 0 }
+  private request: LineRequestOptions = {
+    atomic: true,
+    skipBadLines: false,
+    unitNanos: 1n,
+    allNanos: false,
+    nowMicros: 0,
+  }
   /** Lines that gave no row. */
   private otherLines = 0
   /** Rows of earlier, committed blocks of the request. */
@@ -249,7 +255,8 @@ export class LineDecoder {
     const { line, plan, request } = this
     let { table } = plan
     if (table === undefined) {
-      table = catalog.createProvisional(line.table, plan.newColumns, settings.defaults, request.nowMicros)
+      const { newColumns, timestampType } = plan
+      table = catalog.createProvisional(line.table, newColumns, settings.defaults, request.nowMicros, timestampType)
     } else if (plan.newColumns.length > 0) catalog.addProvisional(table, plan.newColumns)
     const target = this.targetOf(table)
     target.sync()

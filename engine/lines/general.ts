@@ -22,6 +22,8 @@ export interface LineSettings {
 /** What a request says of its timestamps. */
 export interface LineTimes {
   readonly unitNanos: bigint
+  /** Its timestamps end in n whatever they are exact to: a new table is one of microseconds. */
+  readonly allNanos: boolean
   readonly nowMicros: number
 }
 
@@ -30,6 +32,8 @@ export interface LinePlan {
   /** Undefined while the table is to be created. */
   table: WriterTable | undefined
   newColumns: NewColumn[]
+  /** Of the designated timestamp. */
+  timestampType: DataType
   /** Entities that are written, with their column's name; parallel to `slots`. */
   written: LineEntity[]
   slots: ValueSlot[]
@@ -38,7 +42,15 @@ export interface LinePlan {
 }
 
 export function newLinePlan(): LinePlan {
-  return { table: undefined, newColumns: [], written: [], slots: [], count: 0, ts: 0n }
+  return {
+    table: undefined,
+    newColumns: [],
+    timestampType: dataType('TIMESTAMP'),
+    written: [],
+    slots: [],
+    count: 0,
+    ts: 0n,
+  }
 }
 
 /** Checks the line against the catalog; returns what is wrong, or nothing. */
@@ -55,7 +67,7 @@ export function planLine(
   plan.count = 0
   const refusal = table === undefined ? refuseNewTable(line.table, settings) : refuseTable(table)
   if (refusal !== '') return `table: ${line.table}; ${refusal}`
-  const timestampType = table === undefined ? dataType('TIMESTAMP') : table.columnById(table.schema.timestampId).type
+  plan.timestampType = timestampTypeOf(line, table, times)
   const timestampName = table === undefined ? settings.defaults.timestampName : nameOfTimestamp(table)
   let timestampField: LineEntity | undefined
   const seen = new Set<string>()
@@ -66,12 +78,18 @@ export function planLine(
     seen.add(lower)
     const isTimestamp = lower === timestampName.toLowerCase()
     const error = isTimestamp
-      ? convertValue(entity, timestampType, line.table, slotAt(plan))
+      ? convertValue(entity, plan.timestampType, line.table, slotAt(plan))
       : planEntity(entity, lower, line.table, settings, plan)
     if (error !== '') return error
     if (isTimestamp) timestampField = entity
   }
-  return planTimestamp(line, timestampField, timestampType, times, plan)
+  return planTimestamp(line, timestampField, times, plan)
+}
+
+/** A new table keeps what the timestamp of its first line is said to hold. */
+function timestampTypeOf(line: ParsedLine, table: WriterTable | undefined, { allNanos }: LineTimes): DataType {
+  if (table !== undefined) return table.columnById(table.schema.timestampId).type
+  return dataType(line.hasTimestamp && line.timestampUnit === 'nanos' && !allNanos ? 'TIMESTAMP_NS' : 'TIMESTAMP')
 }
 
 function refuseNewTable(name: string, settings: LineSettings): string {
@@ -125,24 +143,21 @@ function refuseNewColumn(
   return `table: ${table}, column: ${entity.name}; column does not exist, creating new columns is disabled`
 }
 
-/** The line's timestamp, else the field of the designated column, else the server's time. */
-function planTimestamp(
-  line: ParsedLine,
-  field: LineEntity | undefined,
-  type: DataType,
-  times: LineTimes,
-  plan: LinePlan,
-): string {
-  const shown = line.hasTimestamp ? line.timestamp : (field?.integer ?? 0n)
-  if (line.hasTimestamp) {
+/** The field of the designated column with a time, else the line's timestamp, else what the field holds, or the server's time. */
+function planTimestamp(line: ParsedLine, field: LineEntity | undefined, times: LineTimes, plan: LinePlan): string {
+  const type = plan.timestampType
+  let shown = BigInt(times.nowMicros)
+  if (field?.kind === 'micros' || field?.kind === 'nanos') {
+    shown = field.integer
+    plan.ts = convertTime(shown, field.kind, type)
+  } else if (line.hasTimestamp) {
     const unitNanos = line.timestampUnit === 'request' ? times.unitNanos : line.timestampUnit === 'micros' ? 1000n : 1n
-    plan.ts = inUnit(line.timestamp, unitNanos, type)
-  } else if (field !== undefined && field.kind !== 'empty') {
-    plan.ts =
-      field.kind === 'integer' ? field.integer : convertTime(field.integer, field.kind as 'micros' | 'nanos', type)
-  } else {
-    plan.ts = inUnit(BigInt(times.nowMicros), 1000n, type)
-  }
+    shown = line.timestamp
+    plan.ts = inUnit(shown, unitNanos, type)
+  } else if (field?.kind === 'integer') {
+    shown = field.integer
+    plan.ts = shown
+  } else plan.ts = inUnit(shown, 1000n, type)
   if (plan.ts > int64Max) return messages.timestamp(String(shown))
   if (shown >= 0n && plan.ts >= 0n) return ''
   return `table: ${line.table}, timestamp: ${shown}; designated timestamp before 1970-01-01 is not allowed`

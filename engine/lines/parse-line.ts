@@ -100,6 +100,7 @@ function parseTags(cursor: Cursor, line: ParsedLine): string {
     entity.kind = 'tag'
     entity.start = cursor.at
     entity.end = scanText(cursor)
+    if (isAt(cursor, equals)) return messages.separator
     entity.text = copyUnescaped(bytes, entity.start, entity.end)
     if (isLineEnd(cursor) || bytes[cursor.at] === space) return ''
     cursor.at++
@@ -146,6 +147,7 @@ function parseField(cursor: Cursor, entity: LineEntity): string {
   if (first === quote) return parseQuoted(cursor, entity)
   if (first === equals) return parseBinary(cursor, entity)
   entity.end = scanText(cursor)
+  if (isAt(cursor, equals)) return messages.separator
   entity.text = copyUnescaped(bytes, entity.start, entity.end)
   return parseFieldText(entity) ? '' : messages.fieldInvalid(entity.name, textOf(bytes, entity.start, entity.end))
 }
@@ -238,6 +240,7 @@ function parseTimestamp(cursor: Cursor, line: ParsedLine): string {
   while (at < end && bytes[at] !== newline && bytes[at] !== carriageReturn && bytes[at] !== space) at++
   cursor.at = at
   const text = textOf(bytes, start, at)
+  if (/[,="]/.test(text)) return messages.separator
   if (!parseTimestampText(text, line)) return messages.timestamp(text)
   return isLineEnd(cursor) ? '' : messages.separator
 }
@@ -257,18 +260,22 @@ function scanName(cursor: Cursor, table: boolean): number {
   return cursor.at
 }
 
-/** Stops at the end of an unquoted value: an equals sign belongs to it. */
+/** Stops at the end of an unquoted value, or at an equals sign, which it may only hold behind a backslash. */
 function scanText(cursor: Cursor): number {
   const { bytes, end } = cursor
   let at = cursor.at
   for (; at < end; at++) {
     const byte = bytes[at]
     if (byte === backslash) at++
-    else if (byte === comma || byte === space || byte === newline) break
+    else if (byte === comma || byte === space || byte === equals || byte === newline) break
     else if (byte === carriageReturn && bytes[at + 1] === newline) break
   }
   cursor.at = Math.min(at, end)
   return cursor.at
+}
+
+function isAt({ bytes, end, at }: Cursor, byte: number): boolean {
+  return at < end && bytes[at] === byte
 }
 
 function isLineEnd({ bytes, end, at }: Cursor): boolean {

@@ -7,7 +7,7 @@ const decoder = new TextDecoder('latin1')
 /** Digits may be grouped: `1_000i`. */
 const integerText = /^-?[0-9]+(_[0-9]+)*$/
 const floatText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/
-const long256Text = /^0[xX][0-9a-fA-F]{1,64}$/
+const long256Text = /^0x[0-9a-fA-F]{1,64}$/
 const decimalText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$/
 
 /** Sets kind and value of an unquoted field from its `text`; false when it is no value. */

@@ -1,8 +1,8 @@
 // Texts of line protocol: bytes of shared memory to strings and to bytes without escapes.
 
 const backslash = 92
-const decoder = new TextDecoder('utf-8', { fatal: true })
-const lenient = new TextDecoder()
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const lenient = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Bytes from start to end without their escapes; a copy, never a view. */
 export function copyUnescaped(bytes: Uint8Array, start: number, end: number): Uint8Array {

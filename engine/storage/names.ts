@@ -1,11 +1,10 @@
 // Which names tables and columns may have. The rules are those of the field's clients, which refuse the same names
 // before they send them.
 
-import { nameBytesMax } from '../base/limits.js'
+import { nameCharactersMax } from '../base/limits.js'
 
-const encoder = new TextEncoder()
-/** Never part of a name. A table name may hold dots inside and dashes. */
-const forbidden = '?,\'"\\/:)(+*%~\u007f\ufeff'
+/** Never part of a name; the last one stands for bytes that are no UTF-8. A table name may hold dots inside and dashes. */
+const forbidden = '?,\'"\\/:)(+*%~\u007f\ufeff\ufffd'
 const lastControl = 0x0f
 
 export function isTableName(name: string): boolean {
@@ -26,6 +25,5 @@ function hasForbidden(name: string, characters: string): boolean {
 }
 
 function fits(name: string): boolean {
-  if (name.length === 0 || name.length > nameBytesMax) return false
-  return name.length * 3 <= nameBytesMax || encoder.encode(name).length <= nameBytesMax
+  return name.length > 0 && name.length <= nameCharactersMax
 }

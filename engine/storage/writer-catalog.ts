@@ -3,7 +3,7 @@
 
 import { RowError } from '../base/errors.js'
 import { newColumnsPerRequestMax, newTablesPerRequestMax, tableColumnsMax } from '../base/limits.js'
-import { type DataType, dataType } from '../types/column-types.js'
+import type { DataType } from '../types/column-types.js'
 import type { ColumnSchema, PartitionUnit, TableSchema } from './schema.js'
 import { type TableMemory, WriterTable } from './writer-table.js'
 
@@ -83,13 +83,14 @@ export class WriterCatalog {
     columns: readonly NewColumn[],
     defaults: NewTableDefaults,
     nowMicros: number,
+    timestampType: DataType,
   ): WriterTable {
     if (this.created.length >= newTablesPerRequestMax) {
       throw new RowError(`too many new tables in one request [limit=${newTablesPerRequestMax}]`, 0)
     }
     checkColumnCount(name, columns.length + 1)
     this.countNewColumns(columns.length)
-    const all = [...columns, { name: defaults.timestampName, type: dataType('TIMESTAMP') }]
+    const all = [...columns, { name: defaults.timestampName, type: timestampType }]
     const table = this.add({
       id: this.nextTableId,
       name,

@@ -6,7 +6,7 @@
 
 import { type ErrorRecord, errorRecord, ResourceError } from '../base/errors.js'
 import { lineFlags, precisionCodes, type RingMessage, ringKinds, ringPeek, ringRelease } from '../memory/ring.js'
-import { noOrigin, type Origin } from '../wal/origin.js'
+import { noOrigin, type Origin, originKinds } from '../wal/origin.js'
 import type { Lsn } from '../wal/types.js'
 import type { Receipt } from './messages.js'
 import { unpackOrigin } from './origins.js'
@@ -68,6 +68,8 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
       skipBadLines: (message.flags & lineFlags.skipBadLines) !== 0,
       unitNanos: nanosByPrecision[message.precision] ?? 1n,
       nowMicros: message.nowMicros,
+      // Connectors write every timestamp so.
+      allNanos: progress.origin.kind === originKinds.kafka,
     })
   }
   if (progress.error === null && !progress.astray) decoder.block(message.address, message.bytes)

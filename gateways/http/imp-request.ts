@@ -68,7 +68,7 @@ function parseDelimiter(text: string): string | null {
 const invalidName = /[?,'"\\/:)(+*%~\u007f\ufeff\u0000-\u000f]|^[. ]|[. ]$|\.\./
 
 export function checkTableName(name: string): string {
-  if (name === '' || Buffer.byteLength(name) > 127 || invalidName.test(name)) {
+  if (name === '' || name.length > 127 || invalidName.test(name)) {
     throw new ImportError(`invalid table name [table=${name}]`)
   }
   return name

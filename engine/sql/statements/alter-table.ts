@@ -1,7 +1,7 @@
 // ALTER TABLE: checks, then changes of the schema for the writer.
 
 import { SqlError } from '../../base/errors.js'
-import { nameBytesMax } from '../../base/limits.js'
+import { nameCharactersMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
 import {
   type ColumnSchema,
@@ -276,7 +276,7 @@ export function renameTable(
 ): SchemaChange[] {
   const { schema } = version
   const { name } = newName
-  if (Buffer.byteLength(name) > nameBytesMax || /[/\\]/.test(name))
+  if (name.length > nameCharactersMax || /[/\\]/.test(name))
     throw new SqlError(`invalid table name [table=${name}]`, newName.position)
   checkTableName(name, newName.position)
   const other = catalog.table(name)

@@ -1,7 +1,7 @@
 // CREATE TABLE: the schema, checked as existing clients expect the errors.
 
 import { SqlError } from '../../base/errors.js'
-import { nameBytesMax, tableColumnsMax } from '../../base/limits.js'
+import { nameCharactersMax, tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
 import { type ColumnSchema, liveColumns, type PartitionUnit, type TableSchema } from '../../storage/schema.js'
 import { type ColumnType, type DataType, typeText } from '../../types/column-types.js'
@@ -55,7 +55,7 @@ export function checkTableName(name: string, position: number, doing = ''): void
     name.endsWith('.') ||
     badTableCharacters.test(name) ||
     hasControls(name) ||
-    Buffer.byteLength(name) > nameBytesMax ||
+    name.length > nameCharactersMax ||
     name.trim() !== name
   ) {
     throw new SqlError(`${doing}invalid table name [table=${name}]`, position)
@@ -69,7 +69,7 @@ export function checkColumnName(name: string, position: number): void {
 }
 
 function isColumnName(name: string): boolean {
-  return !(name === '' || badColumnCharacters.test(name) || hasControls(name) || Buffer.byteLength(name) > nameBytesMax)
+  return !(name === '' || badColumnCharacters.test(name) || hasControls(name) || name.length > nameCharactersMax)
 }
 
 // Columns -----------------------------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ const errors: readonly (readonly [string, string])[] = [
   invalid('1e400'),
   invalid('u33d'),
   invalid('0xzzi'),
+  invalid('0X1fi'),
   invalid('9223372036854775808i'),
   invalid('"a\nb"', ''),
   invalid('"abc', ''),
@@ -64,6 +65,15 @@ const errors: readonly (readonly [string, string])[] = [
   [`t v= ${ts}\n`, 'table: t; invalid column type: v'],
   [`t v=1.23d ${ts}\n`, 'table: t; decimal columns must be created manually: v'],
   [`t v=1i  ${ts}\n`, 'INVALID_FIELD_SEPARATOR'],
+  // Behind `=` only a value or its escape: a lost space or backslash would make other values of it.
+  [`t,a=x=y v=1i ${ts}\n`, 'INVALID_FIELD_SEPARATOR'],
+  [`t,a== v=1i ${ts}\n`, 'INVALID_FIELD_SEPARATOR'],
+  [`t,a=x\\ v=1i ${ts}\n`, 'INVALID_FIELD_SEPARATOR'],
+  [`t v=1=2 ${ts}\n`, 'INVALID_FIELD_SEPARATOR'],
+  [`t v=1i, w=2i\n`, 'INVALID_FIELD_SEPARATOR'],
+  [`t v=1i "b"\n`, 'INVALID_FIELD_SEPARATOR'],
+  [`\ufefft v=1i ${ts}\n`, 'table: \ufefft; invalid table name'],
+  [`t \ufeffv=1i ${ts}\n`, 'table: t; invalid column name: \ufeffv'],
   [' ', 'No fields were provided'],
   [`t ${ts}\n`, `Could not parse entire line. Field value is missing: ${ts}`],
   ['t\n', 'No fields were provided'],
@@ -175,6 +185,44 @@ describe.each(paths)('%s path', (path) => {
       'wl space': [{ 's y': 'a b', 'f 1': 1n, timestamp: micros }],
       t: [{ s: '☃', v: 1n, timestamp: micros }],
     })
+  })
+
+  test('names that are no UTF-8 are refused', () => {
+    const line = (text: string) => Buffer.from(text, 'latin1')
+    const { rejects } = lineHarness(path).decode(line('t \xff=1i 5\nt\xc3 v=1i 5\nt,\xff=a v=1i 5\n'), {
+      ...{ atomic: false, skipBadLines: true },
+    })
+    expect(rejects.map(({ message }) => message)).toEqual([
+      'table: t; invalid column name: \ufffd',
+      'table: t\ufffd; invalid table name',
+      'table: t; invalid column name: \ufffd',
+    ])
+  })
+
+  test('a new table keeps nanoseconds when its first timestamp says so', () => {
+    const harness = lineHarness(path)
+    harness.decode(`n v=1i 1700000000000000001n\nn v=2i 1700000000000002t\nn v=3i 1700000000000000003\n`)
+    harness.decode('m v=1i 1700000000000001t\nm v=2i 1700000000000002001n\n')
+    const types = [...harness.catalog.byId.values()].map(({ schema }) => schema.columns[schema.timestampId]?.type.name)
+    expect(types).toEqual(['TIMESTAMP_NS', 'TIMESTAMP'])
+    harness.decode('k v=1i 1700000000000000001n\n', { allNanos: true })
+    expect(harness.catalog.find('k')?.schema.columns[1]?.type.name).toBe('TIMESTAMP')
+    const again = harness.decode(`n v=1i 1700000000000000001n\nn v=2i 1700000000000002t\nn v=3i 1700000000000000003\n`)
+    expect(again.tables['n']?.map((row) => row['timestamp'])).toEqual([
+      1700000000000000001n,
+      1700000000000002000n,
+      1700000000000000003n,
+    ])
+  })
+
+  test('a time in the field of the designated column goes before the time of the line', () => {
+    const harness = lineHarness(path)
+    const times = (text: string) => harness.decode(text).tables['t']?.map((row) => row['timestamp'])
+    const lines = 't v=1i,timestamp=7t 9000\nt v=1i,timestamp=8000n 9000\nt v=1i,timestamp= 9000\nt v=1i,timestamp=5i\n'
+    for (let round = 0; round < 2; round++) expect(times(lines)).toEqual([7n, 8n, 9n, 5n])
+    expect(harness.decode('t v=1i,timestamp=-7t 9000\n').error).toMatch('designated timestamp before 1970-01-01')
+    // Nothing is left of the number of the line before.
+    expect(times('t v=1i,timestamp=\n')).toEqual([1_000_000n])
   })
 
   test('units of the timestamp', () => {

@@ -42,7 +42,14 @@ export function lineHarness(path: 'kernel' | 'general'): LineHarness {
     decode: (text, request = {}) => {
       const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
       memory.u8.set(bytes, ring)
-      decoder.begin({ atomic: true, skipBadLines: false, unitNanos: 1n, nowMicros: 1_000_000, ...request })
+      decoder.begin({
+        atomic: true,
+        skipBadLines: false,
+        unitNanos: 1n,
+        allNanos: false,
+        nowMicros: 1_000_000,
+        ...request,
+      })
       decoder.block(ring, bytes.length)
       const tables: DecodeResult['tables'] = {}
       for (const target of decoder.result()) {
