@@ -110,6 +110,16 @@ test('several pages, cut where texts exceed a page; null pages; columns left out
   expect(readColumn(bed, schema, part, 2)).toEqual(doubles.map((cell) => hexOfCell(types[2] as DataType, cell)))
 })
 
+test('integers of a small range have a dictionary, of which few values are picked; those of a large one are deltas', () => {
+  const bed = bench(root, { codec: 'none' })
+  const schema = schemaOf([dataType('LONG'), dataType('LONG')])
+  const next = random(17)
+  const integers = (range: number): Uint8Array[] =>
+    Array.from({ length: 70_000 }, () => new Uint8Array(BigInt64Array.of(BigInt(Math.floor(next() * range))).buffer))
+  const handle = bed.access.open(write(bed, schema, [integers(101), integers(1e6)]), versionOf(schema))
+  expect([0, 1].map((columnId) => bed.access.pinPacked(handle, columnId, 0) !== 0)).toEqual([true, false])
+})
+
 test('a flipped byte anywhere is damage, with its file, or changes nothing', () => {
   const bed = bench(root)
   const types = [dataType('TIMESTAMP'), dataType('SYMBOL'), dataType('VARCHAR'), dataType('DOUBLE')]
