@@ -2,9 +2,14 @@
 // runs on the main thread.
 
 import { createRequire } from 'node:module'
+import { ImportError } from './import-schema.js'
 
-export const sampleBytesMax = 64 * 1024
+const sampleBytesMax = 64 * 1024
 const recordsMax = 1000
+/** With fewer of them nobody can tell a header. */
+const recordsMin = 3
+/** Of a sample whose records are long: so long one may be. */
+export const longSampleBytesMax = 16 * 1024 * 1024
 const delimiters = [',', '\t', ';', '|'] as const
 
 export interface Sample {
@@ -12,8 +17,30 @@ export interface Sample {
   readonly records: readonly (readonly string[])[]
 }
 
-/** `whole`: the sample is the file; else its last line may be cut. `delimiter` null: to be found. */
-export function readSample(bytes: Buffer, whole: boolean, delimiter: string | null): Sample {
+/**
+ * From the beginning of a file, or all of it (`whole`): as little as tells enough. Null when that takes more bytes.
+ * `delimiter` null: to be found.
+ */
+export function sampleOf(bytes: Buffer, whole: boolean, delimiter: string | null): Sample | null {
+  const usual = bytes.subarray(0, sampleBytesMax)
+  refuseForeign(usual)
+  const sample = readSample(usual, whole && usual.length === bytes.length, delimiter)
+  if (sample.records.length >= recordsMin || (whole && usual.length === bytes.length)) return sample
+  if (!whole && bytes.length < longSampleBytesMax) return null
+  return readSample(bytes.subarray(0, longSampleBytesMax), whole && bytes.length <= longSampleBytesMax, delimiter)
+}
+
+/** What would be read as one long line of nonsense. */
+function refuseForeign(bytes: Buffer): void {
+  const mark = bytes.length > 1 ? bytes.readUInt16LE(0) : 0
+  if (mark === 0xfeff || mark === 0xfffe) throw new ImportError('the file is UTF-16, expected UTF-8')
+  if (bytes.includes(0x0a) || !bytes.includes(0x0d)) return
+  const unquoted = bytes.toString('latin1').replace(/"[^"]*"/g, '')
+  if (/\r[^\r]/.test(unquoted)) throw new ImportError('lines end with CR alone, expected LF or CRLF')
+}
+
+/** `whole`: the sample is the file; else its last line may be cut. */
+function readSample(bytes: Buffer, whole: boolean, delimiter: string | null): Sample {
   const text = (whole ? bytes : bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1 || bytes.length)).toString('utf8')
   const chosen = delimiter ?? findDelimiter(text)
   return { delimiter: chosen, records: recordsOf(text, chosen) }

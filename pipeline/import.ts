@@ -26,7 +26,7 @@ import type {
 } from '../engine/engine.js'
 import { type DataType, dataType, isVariable, typeText, widthOf } from '../engine/types/column-types.js'
 import { detectColumns, widerType } from './csv-detect.js'
-import { readSample, type Sample, sampleBytesMax } from './csv-sample.js'
+import { longSampleBytesMax, type Sample, sampleOf } from './csv-sample.js'
 import { createStatement, type ImportPlan, planImport, shapeOfPlan } from './import-plan.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
@@ -91,6 +91,7 @@ export class ImportSession {
   #kept: Buffer[] | null = []
   #keptBytes = 0
   #sample: Sample | null = null
+  #sampleBytesMin = 0
   #plan: ImportPlan | null = null
   #decoding: CsvDecoding | null = null
   #held: PackedRows[] = []
@@ -169,12 +170,12 @@ export class ImportSession {
   async #take(block: Buffer, last: boolean): Promise<void> {
     this.#kept?.push(block)
     this.#keptBytes += block.length
-    if (this.#plan === null) {
-      this.#sample ??= this.#readSample(block, last)
+    if (this.#plan !== null) await this.#decode(block, last)
+    else {
+      this.#sample = this.#takeSample(last)
       if (this.#sample === null) return
-      this.#begin(this.#sample)
+      await this.#again(last)
     }
-    await this.#decode(block, last)
     if (this.#kept !== null && this.#keptBytes > keptBytesMax && !last) {
       await this.#beginLarge(this.#plan as unknown as ImportPlan, this.#kept)
     }
@@ -262,10 +263,14 @@ export class ImportSession {
     if (this.#imported > 0) await this.#load?.commit()
   }
 
-  #readSample(block: Buffer, last: boolean): Sample | null {
-    const bytes = block.subarray(0, sampleBytesMax)
-    const sample = readSample(bytes, last && bytes.length === block.length, this.#options.delimiter)
-    return sample.records.length === 0 ? null : sample
+  /** Null: more bytes are needed, or there are no lines. */
+  #takeSample(last: boolean): Sample | null {
+    if (!last && this.#keptBytes < this.#sampleBytesMin) return null
+    if (this.#keptBytes > keptBytesMax) throw new ImportError('the file begins with blank lines alone')
+    // A sample that has to be longer is parsed anew: at twice the length.
+    this.#sampleBytesMin = Math.min(this.#keptBytes * 2, longSampleBytesMax)
+    const sample = sampleOf(Buffer.concat(this.#kept ?? []), last, this.#options.delimiter)
+    return sample?.records.length === 0 ? null : sample
   }
 
   #begin(sample: Sample): void {

@@ -175,7 +175,8 @@ export class CsvFields {
   }
   /** Rows with texts that are not UTF-8 are bad. */
   private checkTexts(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
-    if (!isText((this.shape.columns[column] as CsvColumn).type)) return
+    const { type } = this.shape.columns[column] as CsvColumn
+    if (!isText(type) && type.name !== 'CHAR') return
     const { u8, u32, i32 } = this.scratch.memory
     for (let row = 0; row < rows; row++) {
       const word = (this.entriesOf(column, from) >>> 2) + row * 2

@@ -303,6 +303,27 @@ describe('imports', () => {
     expect((await exported('bomb')).status).toBe(400)
   })
 
+  test('a header is told above cells of megabytes', async () => {
+    const cells = [1, 2, 3].map((row) => `${row},"${'x'.repeat(2_000_000)}"`).join('\n')
+    const { body } = await imported(`k,t\n${cells}\n`, { name: 'cells' })
+    expect(body).toMatchObject({ status: 'OK', header: true, rowsImported: 3 })
+    expect(await server.rows('select k, length(t) from cells limit 2')).toEqual([
+      [1, 2_000_000],
+      [2, 2_000_000],
+    ])
+  })
+
+  test('what is no UTF-8 or has no lines is refused by name', async () => {
+    const refusal = async (data: Buffer): Promise<string> => {
+      const { status, body } = await imported(data, { name: 'foreign' })
+      expect(status).toBe(400)
+      return String(body.status)
+    }
+    expect(await refusal(Buffer.from('\ufeffk,t\n1,x\n', 'utf16le'))).toBe('the file is UTF-16, expected UTF-8')
+    expect(await refusal(Buffer.from('k,t\r1,x\r'))).toBe('lines end with CR alone, expected LF or CRLF')
+    expect(await refusal(Buffer.from('k,t\n1,\xe9\n2,b\n', 'latin1'))).toMatch(/the text is not valid UTF-8$/)
+  })
+
   test('types widen instead of losing values', async () => {
     const numbers = Array.from({ length: 30_000 }, (_, row) => `${row},n${row}`).join('\n')
     const { status, body } = await imported(`k,t\n${numbers}\n3000000000,big\n1.5,half\n`, { name: 'wide' })
