@@ -16,6 +16,8 @@ export interface WarmTable {
   /** The time of its newest rows, in microseconds. */
   readonly from: number
   readonly to: number
+  /** The same of so many rows that the ways of whole pages are taken; null: it has fewer. */
+  readonly pagesFrom: number | null
 }
 
 export type WarmStatement = (round: number) => string
@@ -67,6 +69,7 @@ export function statementsOf(table: WarmTable): readonly WarmStatement[] {
     ...(table.symbol === null ? [] : symbolStatements(table, table.symbol)),
     ...(value === null || table.symbol === null ? [] : bothStatements(table, value, table.symbol)),
     ...(table.text === null ? [] : textStatements(table, table.text)),
+    ...(value === null || table.pagesFrom === null ? [] : pageStatements(table, value, table.pagesFrom)),
   ]
 }
 
@@ -138,6 +141,20 @@ function textStatements(table: WarmTable, text: string): WarmStatement[] {
     (n) => `select count(*) + ${n} from ${name} where ${within(table, n, 5)} and ${text} like '%warm%'`,
     (n) =>
       `select ${text}, count(*) + ${n} c from ${name} where ${within(table, n, 5)} group by ${text} order by c desc, ${text} limit 10`,
+  ]
+}
+
+/** Scans of many pages run other code than those of a few thousand rows. */
+function pageStatements(table: WarmTable, value: string, from: number): WarmStatement[] {
+  const { name, symbol } = table
+  const pages = (n: number): string => within({ ...table, from }, n)
+  const counted: WarmStatement = (n) => `select count(*) from ${name} where ${value} > ${n} and ${pages(n)}`
+  if (symbol === null) return [counted]
+  const isOne = `${symbol} = '${table.symbolValue.replaceAll("'", "''")}'`
+  return [
+    counted,
+    (n) => `select ${symbol}, sum(${value}) + ${n}, count(*) from ${name} where ${pages(n)} group by ${symbol}`,
+    (n) => `select sum(${value}) + ${n} from ${name} where ${isOne} and ${pages(n)}`,
   ]
 }
 

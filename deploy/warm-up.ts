@@ -40,6 +40,8 @@ const lookMs = 250
 const lookMaxMs = 20_000
 /** So many rows are asked for; a table of fewer is answered in no time. */
 const rowsWanted = 20_000
+/** Statements about whole pages ask for so many: two dozen pages, which stay in the cache if it has room. */
+const pageRowsWanted = 24 * 65_536
 const tablesLookedAt = 20
 const rounds = 20
 /** Of work in all. */
@@ -183,7 +185,9 @@ async function look(engine: WarmEngine, name: string): Promise<WarmTable | null>
   if (oldest === undefined || newest === undefined || count === undefined || count < rowsWanted) return null
   const last = symbol === null ? [] : await execute(engine, `select ${symbol} from ${columns.name} limit -1`, values)
   const symbolValue = String(last[0]?.[0] ?? '')
-  return { ...columns, symbolValue, from: newest - (newest - oldest) * (rowsWanted / count), to: newest }
+  const newestOf = (rows: number): number => newest - (newest - oldest) * (rows / count)
+  const pagesFrom = count < pageRowsWanted ? null : newestOf(pageRowsWanted)
+  return { ...columns, symbolValue, from: newestOf(rowsWanted), to: newest, pagesFrom }
 }
 
 async function execute(engine: WarmEngine, sql: string, encoding: Encoding): Promise<readonly (readonly unknown[])[]> {

@@ -45,12 +45,21 @@ test('every statement runs, over every kind of table', async () => {
   const shape = engine.table('odd name')
   const kinds = shape === undefined ? null : warmColumns(shape)
   if (kinds === null) throw new Error('the table has a designated timestamp')
-  const found = { ...kinds, symbolValue: "it's", from: Date.UTC(2024, 0, 1) * 1000, to: Date.UTC(2024, 0, 1, 6) * 1000 }
+  const from = Date.UTC(2024, 0, 1) * 1000
+  const found = {
+    ...kinds,
+    symbolValue: "it's",
+    from,
+    to: Date.UTC(2024, 0, 1, 6) * 1000,
+    pagesFrom: from + 3_600_000_000,
+  }
   const poor = { ...found, symbol: null, double: null, text: null }
   for (const round of [0, 19]) {
     for (const statement of [...tablelessStatements, ...statementsOf(found)]) await run(statement(round))
   }
   for (const statement of statementsOf(poor)) await run(statement(1))
+  const small = statementsOf({ ...found, pagesFrom: null })
+  expect(statementsOf(found).length).toBe(small.length + 3)
   expect(new Set([...statementsOf(found)].map((statement) => statement(0))).size).toBe(statementsOf(found).length)
 })
 
