@@ -32,10 +32,17 @@ export async function answering(
   try {
     await answer(gone)
   } catch (error) {
-    if (!gone.aborted) refuse(context, response, error instanceof ExecRequestError ? error.sql : sqlOf(), error)
+    if (gone.aborted) return
+    if (isDeparture(error)) cutOff(response)
+    else refuse(context, response, error instanceof ExecRequestError ? error.sql : sqlOf(), error)
   } finally {
     connection.state = 'idle'
   }
+}
+
+/** A write that fails for want of a reader is heard of before the response says that it is closed. */
+function isDeparture(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EPIPE' || error.code === 'ECONNRESET')
 }
 
 /** Counts what went wrong, logs what is our fault, and says what to tell the client. */

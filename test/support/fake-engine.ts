@@ -2,7 +2,7 @@
 // Statements:
 //
 //   rows <n> [<bytes>]      n rows of one LONG column in blocks of about so many bytes
-//   fail <class>            rejects: sql, timeout, resource, bug
+//   fail <class>            rejects: sql, timeout, resource, gone, bug
 //   late <class>            the same behind the first block
 //   update <n>, create      statements without rows
 //   hang                    never answers until it is aborted
@@ -186,6 +186,7 @@ async function run(engine: FakeEngine, sql: string, options: ExecuteOptions): Pr
 function failure(kind: string): Error {
   if (kind === 'timeout') return new TimeoutError(50)
   if (kind === 'resource') return new ResourceError('no memory now')
+  if (kind === 'gone') return Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
   return kind === 'bug' ? new AssertionError('a bug') : new SqlError('unexpected token', 7)
 }
 

@@ -55,6 +55,12 @@ test('health turns bad with the first unhandled error', async () => {
   expect(gateway.logged.some((line) => line.includes('E http statement failed'))).toBe(true)
 })
 
+test('a client that is found gone while its answer is written is no error of ours', async () => {
+  await expect(fetch(`${gateway.url}/exec?query=fail+gone`)).rejects.toThrow()
+  expect((await fetch(`${gateway.url}/`)).status).toBe(200)
+  expect(gateway.logged.filter((line) => line.includes('E http'))).toEqual([])
+})
+
 test('connections are listed, logged and limited', async () => {
   const [first, second] = [await connectTo(gateway.port), await connectTo(gateway.port)]
   await until(() => gateway.registry.active('http') === 2)
