@@ -61,6 +61,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     jobs: new Map(),
     flushed: [],
     dropped: new Map(),
+    leaving: [],
     later: [],
     pause: null,
     pin: null,

@@ -11,6 +11,7 @@ import type { PartDescriptor, TableSchema } from './schema.js'
 import { changeSchema } from './schema-change.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, freeGeneration } from './writer-flush.js'
+import { whenIdle } from './writer-jobs.js'
 import { settleDebts } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
 import { whenUnpinned } from './writer-pin.js'
@@ -111,11 +112,7 @@ function dropTable(state: WriterState, requestId: number, table: WriterTable): v
   state.decoder.forget(table)
   state.dropped.set(table.id, table)
   emptyTable(state, table, endLsn)
-  table.retire(() => {
-    table.freeAll()
-    state.dropped.delete(table.id)
-    if (settleDebts(state)) whenUnpinned(state, () => removeTableFiles(state.options, table.id))
-  })
+  table.retire(() => whenIdle(state, table, () => forget(state, table)))
   enqueue(state, {
     dropped: [table.id],
     receipts: [receiptOf(requestId, { lsn: endLsn })],
@@ -123,6 +120,13 @@ function dropTable(state: WriterState, requestId: number, table: WriterTable): v
       state.debts.push(({ tables }) => (tables.has(table.id) ? [{ kind: 'drop', tableId: table.id }] : []))
     },
   })
+}
+
+/** Nobody reads it any more. */
+function forget(state: WriterState, table: WriterTable): void {
+  table.freeAll()
+  state.dropped.delete(table.id)
+  if (settleDebts(state)) whenUnpinned(state, () => removeTableFiles(state.options, table.id))
 }
 
 function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {

@@ -6,7 +6,8 @@ import { addFigure } from '../memory/figures.js'
 import type { JobResult } from './messages.js'
 import { mergeDone } from './writer-flush.js'
 import { rewriteDone, rewriteFailed } from './writer-rewrite.js'
-import type { WriterState } from './writer-state.js'
+import type { RunningJob, WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
 
 const retryMs = 1000
 
@@ -14,6 +15,11 @@ export function jobDone(state: WriterState, jobId: number, result: JobResult): v
   const running = state.jobs.get(jobId)
   if (running === undefined) return
   state.jobs.delete(jobId)
+  settle(state, running, result)
+  leaveIdle(state)
+}
+
+function settle(state: WriterState, running: RunningJob, result: JobResult): void {
   const { job, table, generation } = running
   switch (job.kind) {
     case 'flush':
@@ -32,14 +38,34 @@ export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord)
   const running = state.jobs.get(jobId)
   if (running === undefined) return
   state.jobs.delete(jobId)
-  const { table, generation, job } = running
+  const { table, job } = running
   addFigure(state.options.memory, 'failedJobs', 1)
-  if (job.kind === 'rewrite') {
-    rewriteFailed(state, table, error)
-    return
-  }
+  if (job.kind === 'rewrite') rewriteFailed(state, table, error)
+  else failed(state, running, error)
+  leaveIdle(state)
+}
+
+function failed(state: WriterState, { table, generation, job }: RunningJob, error: ErrorRecord): void {
   state.options.log('E', 'writer', `${job.kind} failed [table=${table.schema.name}, error=${error.message}]`)
   if (generation?.state === 'gone') generation.memtable.free()
   if (generation?.state === 'flushing') generation.state = 'frozen'
   state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+}
+
+/**
+ * Runs when no job reads or writes the table any more. A job reads texts of symbols out of the table's memory, and the folder
+ * of parts that are to be synced with those of other tables must be there.
+ */
+export function whenIdle(state: WriterState, table: WriterTable, leave: () => void): void {
+  state.leaving.push({ table, leave })
+  leaveIdle(state)
+}
+
+function leaveIdle(state: WriterState): void {
+  if (state.leaving.length === 0) return
+  const busy = new Set([...state.jobs.values()].map(({ table }) => table))
+  const idle = state.leaving.filter(({ table }) => !busy.has(table))
+  const left = state.leaving.filter(({ table }) => busy.has(table))
+  state.leaving.splice(0, state.leaving.length, ...left)
+  for (const { leave } of idle) leave()
 }

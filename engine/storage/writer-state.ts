@@ -153,6 +153,8 @@ export interface WriterState {
   readonly flushed: Flushed[]
   /** Dropped tables that some reader may still hold, by id. */
   readonly dropped: Map<number, WriterTable>
+  /** What waits until no job reads or writes a dropped table. */
+  readonly leaving: { readonly table: WriterTable; readonly leave: () => void }[]
   /** Work on the catalog that must not come into a half read request: done before the next input is taken. */
   readonly later: (() => void)[]
   /** The writer takes no input between requests: `begin` is called once then. */

@@ -262,6 +262,28 @@ describe('flush', () => {
     expect(host.catalog.table('b')).toBe(undefined)
   })
 
+  test('memory and files of a dropped table stay until no job uses them', () => {
+    const { host, disk } = world({ settings: { flushRows: 500 } })
+    const idle = host.allocator.used(1)
+    host.jobsRun = false
+    host.write(lines('a', 0, 600))
+    host.settle()
+    expect(host.jobs.map(({ job }) => job.kind)).toEqual(['flush'])
+    const folder = `/db/${host.tableId('a')}`
+    disk.files.makeDirectory(folder)
+    const read = host.allocator.used(1)
+    host.change({ kind: 'dropTable', tableId: host.tableId('a') })
+    host.settle()
+    // The job still reads rows and texts of symbols, and syncs the folder of its parts.
+    expect(host.allocator.used(1)).toBe(read)
+    expect(disk.files.exists(folder)).toBe(true)
+    host.jobsRun = true
+    host.settle()
+    expect(host.allocator.used(1)).toBe(idle)
+    expect(disk.files.exists(folder)).toBe(false)
+    expect(disk.files.list('/db').filter((name) => name.startsWith('part'))).toEqual([])
+  })
+
   test('a log above its limit is trimmed: large tables are flushed, small ones carried', () => {
     const made = world({
       walBytesMax: 1024 * 1024,
