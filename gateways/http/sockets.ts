@@ -5,7 +5,8 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
+import { assert } from '../../engine/base/assert.js'
 import type { Connection } from '../common/connections.js'
 import { remoteAddress } from '../common/listen.js'
 import type { TlsKeys } from '../common/tls.js'
@@ -17,9 +18,11 @@ const refusedMs = 5000
 const headersMs = 60_000
 const handshakeMs = 10_000
 const checkEveryMs = 2000
+/** How every answer begins, whatever the client speaks. */
+const answerBeginning = 'HTTP/1.1 '
 /**
- * When a client that has sent its last byte is written to, lest it be gone: the first piece has a closed socket answer
- * with a reset, the next one hears of that. Few, since some clients take no more than five such pieces.
+ * When a client that has sent its last byte is written to, lest it be gone: the first byte has a closed socket answer
+ * with a reset, the next one hears of that.
  */
 const probesMs = [50, 150, 1000]
 
@@ -67,15 +70,31 @@ export function admitConnections(server: Server, context: HttpContext): WeakMap<
   return connections
 }
 
-/** An interim answer to a client of which nobody knows whether it is there; without a head, as there is none yet. */
+/**
+ * Sends the first bytes of every answer, one by one, to a client of which nobody knows whether it is there; what is sent
+ * behind them begins without them.
+ */
 function probe(response: ServerResponse): void {
-  if (response.req.httpVersion === '1.0') return
+  let sent = 0
   for (const ms of probesMs) {
     const timer = setTimeout(() => {
-      if (!response.headersSent && !response.destroyed) response.writeProcessing()
+      const { socket } = response
+      if (socket === null || response.headersSent || response.destroyed) return
+      if (sent === 0) beginBehind(socket, () => sent)
+      Socket.prototype.write.call(socket, answerBeginning.charAt(sent++))
     }, ms)
     response.once('close', () => clearTimeout(timer))
   }
+}
+
+/** Leaves out the first characters of what node:http writes next, which is the head of an answer. */
+function beginBehind(socket: Socket, characters: () => number): void {
+  const write = (chunk: string, ...rest: []): boolean => {
+    Reflect.deleteProperty(socket, 'write')
+    assert(chunk.startsWith(answerBeginning), 'an answer begins with its head')
+    return socket.write(chunk.slice(characters()), ...rest)
+  }
+  Object.assign(socket, { write })
 }
 
 /** Closes connections whose client sends and takes nothing, though it is its turn. */

@@ -5,6 +5,7 @@
 //   fail <class>            rejects: sql, timeout, resource, gone, bug
 //   late <class>            the same behind the first block
 //   update <n>, create      statements without rows
+//   later <ms>              as create, after so long
 //   hang                    never answers until it is aborted
 
 import {
@@ -173,6 +174,9 @@ async function run(engine: FakeEngine, sql: string, options: ExecuteOptions): Pr
     case 'update':
       return { kind: 'done', tag: 'UPDATE', rows: Number(first), compilerMs: 0.1 }
     case 'create':
+      return { kind: 'done', tag: 'CREATE TABLE', rows: 0, compilerMs: 0.1 }
+    case 'later':
+      await new Promise((resolve) => setTimeout(resolve, Number(first)))
       return { kind: 'done', tag: 'CREATE TABLE', rows: 0, compilerMs: 0.1 }
     case 'hang':
       return new Promise((_resolve, reject) => {

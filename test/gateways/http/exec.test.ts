@@ -209,6 +209,20 @@ test('a client that ends its side gets a long answer whole', async () => {
   expect(last.toString()).toContain('],"count":5000000}\r\n0\r\n\r\n')
 })
 
+test('a client that ends its side and waits gets its answer once, however late', async () => {
+  const socket = await connectTo(gateway.port)
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk
+  })
+  // Long enough for two bytes that are sent ahead.
+  socket.end('GET /exec?query=later+300 HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(() => answer.length === 2)
+  expect(answer).toBe('HT')
+  await until(() => socket.readableEnded)
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\{"query":"later 300","ddl":"OK"\}$/)
+})
+
 test('a client that does not read holds the result back', async () => {
   await gateway.close()
   gateway = await testHttp({ rowsMax: 100_000_000 })
