@@ -1,7 +1,7 @@
 // The plain TypeScript twin of the text kernel: fall-back and oracle.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { type TextKernel, textAnswers, textFlags } from './text.js'
+import { anyByte, type TextKernel, textAnswers, textFlags, undecidedBytes } from './text.js'
 
 export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
   function folded(byte: number): number {
@@ -11,7 +11,9 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
   function matchesAt(at: number, literal: number, bytes: number, fold: boolean): boolean {
     for (let index = 0; index < bytes; index++) {
       const byte = u8[at + index] as number
-      if ((fold ? folded(byte) : byte) !== u8[literal + index]) return false
+      const wanted = u8[literal + index] as number
+      // No byte of a text is it, so a pattern without wildcards has none.
+      if (wanted !== anyByte && (fold ? folded(byte) : byte) !== wanted) return false
     }
     return true
   }
@@ -32,7 +34,8 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
     const count = u32[pattern >>> 2] as number
     const flags = u32[(pattern >>> 2) + 1] as number
     const fold = (flags & textFlags.ignoreCase) !== 0
-    if (fold && !isAscii(start, end)) return textAnswers.undecided
+    const wild = (flags & textFlags.wildcards) !== 0
+    if ((fold || wild) && !isAscii(start, end)) return textAnswers.undecided
     const anchoredEnd = (flags & textFlags.anchoredEnd) !== 0
     const anchoredStart = (flags & textFlags.anchoredStart) !== 0
     if (count === 0) return anchoredEnd && start < end ? textAnswers.no : textAnswers.yes
@@ -51,13 +54,92 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
     return textAnswers.yes
   }
 
+  const startOf = (entries: number, row: number): number => u32[(entries >>> 2) + row * 2] as number
+  const bytesOf = (entries: number, row: number): number => i32[(entries >>> 2) + row * 2 + 1] as number
+
+  function orderOf(a: number, aBytes: number, b: number, bBytes: number): number {
+    const order = Buffer.compare(u8.slice(a, a + aBytes), u8.slice(b, b + bBytes))
+    return Math.sign(order) + 1
+  }
+
+  function textOf(entries: number, row: number): string {
+    const start = startOf(entries, row)
+    return Buffer.from(u8.slice(start, start + bytesOf(entries, row))).toString()
+  }
+
+  function put(out: number, row: number, address: number, bytes: number): void {
+    u32[(out >>> 2) + row * 2] = address
+    i32[(out >>> 2) + row * 2 + 1] = bytes
+  }
+
+  /** Rows whose text is not ASCII are left; `write` does the others but NULL. */
+  function eachAscii(entries: number, rows: number, out: number, write: (row: number) => void): number {
+    let left = 0
+    for (let row = 0; row < rows; row++) {
+      const [start, bytes] = [startOf(entries, row), bytesOf(entries, row)]
+      if (bytes < 0) put(out, row, 0, -1)
+      else if (isAscii(start, start + bytes)) write(row)
+      else {
+        put(out, row, 0, undecidedBytes)
+        left++
+      }
+    }
+    return left
+  }
+
   return {
     matchTexts(pattern, entries, rows, out) {
       for (let row = 0; row < rows; row++) {
-        const start = u32[(entries >>> 2) + row * 2] as number
-        const bytes = i32[(entries >>> 2) + row * 2 + 1] as number
+        const start = startOf(entries, row)
+        const bytes = bytesOf(entries, row)
         u8[out + row] = bytes < 0 ? textAnswers.no : answer(pattern, start, start + bytes)
       }
+    },
+
+    memberTexts(entries, rows, members, count, out) {
+      const wanted = new Set<string | null>()
+      const at = (list: number, row: number): string | null => (bytesOf(list, row) < 0 ? null : textOf(list, row))
+      for (let index = 0; index < count; index++) wanted.add(at(members, index))
+      for (let row = 0; row < rows; row++) u8[out + row] = wanted.has(at(entries, row)) ? 1 : 0
+    },
+
+    orderTexts(entries, rows, text, textBytes, wanted, out) {
+      for (let row = 0; row < rows; row++) {
+        const bytes = bytesOf(entries, row)
+        u8[out + row] = bytes < 0 ? 0 : (wanted >> orderOf(startOf(entries, row), bytes, text, textBytes)) & 1
+      }
+    },
+
+    textUnits(entries, rows, out) {
+      for (let row = 0; row < rows; row++)
+        i32[(out >>> 2) + row] = bytesOf(entries, row) < 0 ? -1 : textOf(entries, row).length
+    },
+
+    sliceTexts(entries, rows, from, to, out) {
+      return eachAscii(entries, rows, out, (row) => {
+        const bytes = bytesOf(entries, row)
+        const [first, last] = [from, to].map((place) =>
+          place < 0 ? Math.max(0, place + bytes) : Math.min(place, bytes),
+        ) as [number, number]
+        put(out, row, startOf(entries, row) + first, Math.max(0, last - first))
+      })
+    },
+
+    foldTexts(entries, rows, upper, heap, out) {
+      let target = heap
+      return eachAscii(entries, rows, out, (row) => {
+        const text = textOf(entries, row)
+        const bytes = Buffer.from(upper ? text.toUpperCase() : text.toLowerCase())
+        u8.set(bytes, target)
+        put(out, row, target, bytes.length)
+        target += bytes.length
+      })
+    },
+
+    textsBytes(entries, rows) {
+      let sum = 0
+      for (let row = 0; row < rows; row++) sum += Math.max(0, bytesOf(entries, row))
+      return sum
     },
   }
 }

@@ -1,31 +1,58 @@
-// Matching texts against LIKE patterns: the interface of the kernel.
+// Texts by column: LIKE patterns, comparisons with constants, characters. The interface of the kernel.
 //
-// A pattern of literals divided by % (no _): the literals must occur one behind the other; the first at the text's start
-// and the last at its end where the pattern is anchored there.
+// Texts are entries {address u32, bytes i32} a row; NULL has negative bytes.
+//
+// A pattern of literals divided by %: the literals must occur one behind the other; the first at the text's start and the
+// last at its end where the pattern is anchored there.
 //
 // PATTERN (8 bytes + 8 a literal, 8-byte aligned):
 //
 //   0  count u32      literals
 //   4  flags u32      textFlags
-//   8  {address u32, bytes u32} per literal: UTF-8, not empty; lower case with `ignoreCase`
+//   8  {address u32, bytes u32} per literal: UTF-8, not empty; lower case with `ignoreCase`; with `wildcards` a byte
+//      of 255 is any character
 //
 // Without literals: every text matches (`%`), or with both anchors only the empty one.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 
-export const textFlags = { anchoredStart: 1, anchoredEnd: 2, ignoreCase: 4 } as const
+export const textFlags = { anchoredStart: 1, anchoredEnd: 2, ignoreCase: 4, wildcards: 8 } as const
+
+/** In a literal of a pattern with wildcards: no byte of UTF-8. */
+export const anyByte = 255
 
 /** What matchTexts writes per row. NULL does not match. */
 export const textAnswers = {
   no: 0,
   yes: 1,
-  /** With ignoreCase: the text is not ASCII, the caller decides. */
+  /** With ignoreCase or wildcards: the text is not ASCII, the caller decides. */
   undecided: 2,
 } as const
 
+/** Bits of what orderTexts looks for. */
+export const textOrders = { less: 1, equal: 2, greater: 4 } as const
+
+/** Bytes of an entry that sliceTexts and foldTexts leave to the caller: the text is not ASCII. */
+export const undecidedBytes = -2
+
 export interface TextKernel {
-  /** One byte per row: whether the text of the entry {address u32, length i32} matches. */
+  /** One byte per row: whether the text matches. */
   matchTexts(pattern: number, entries: number, rows: number, out: number): void
+  /** One byte per row: whether the text is one of the members, which are entries as well. NULL equals NULL. */
+  memberTexts(entries: number, rows: number, members: number, count: number, out: number): void
+  /** One byte per row: whether the text stands to another as `wanted` says (textOrders); NULL does not. */
+  orderTexts(entries: number, rows: number, text: number, bytes: number, wanted: number, out: number): void
+  /** An i32 per row: characters of UTF-16; -1 for NULL. */
+  textUnits(entries: number, rows: number, out: number): void
+  /**
+   * Entries of the characters [from, to) of each text, as Array.slice has it, within the same bytes. Answers how many
+   * rows are left to the caller.
+   */
+  sliceTexts(entries: number, rows: number, from: number, to: number, out: number): number
+  /** Entries of the texts in lower or upper case, put into a heap. Answers how many rows are left to the caller. */
+  foldTexts(entries: number, rows: number, upper: number, heap: number, out: number): number
+  /** Bytes of all texts together. */
+  textsBytes(entries: number, rows: number): number
 }
 
 export interface TextPattern {

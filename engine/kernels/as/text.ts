@@ -1,10 +1,14 @@
 // Matching texts against LIKE patterns. Structures and the contract: engine/kernels/text.ts.
 //
-// A literal is searched by its first and last byte, 16 places at a time; places where both fit are compared.
+// A literal is searched by its first and last byte, 16 places at a time; places where both fit are compared. Most texts
+// are ASCII, where a byte is a character: the others are counted byte by byte, or left to the caller.
 
 const anchoredStart: u32 = 1
 const anchoredEnd: u32 = 2
 const ignoreCase: u32 = 4
+const wildcards: u32 = 8
+const anyByte: u8 = 255
+const highBits: u64 = 0x8080808080808080
 const no: u8 = 0
 const yes: u8 = 1
 const undecided: u8 = 2
@@ -60,15 +64,32 @@ function findSlowly(from: usize, last: usize, literal: usize, bytes: usize, fold
 }
 
 function isAscii(from: usize, end: usize): bool {
-  for (let at = from; at < end; at++) if (load<u8>(at) > 127) return false
+  let at = from
+  for (; at + 8 <= end; at += 8) if ((load<u64>(at) & highBits) != 0) return false
+  for (; at < end; at++) if (load<u8>(at) > 127) return false
   return true
+}
+
+function matchesWildAt(at: usize, literal: usize, bytes: usize, fold: bool): bool {
+  for (let i: usize = 0; i < bytes; i++) {
+    const wanted = load<u8>(literal + i)
+    const byte = load<u8>(at + i)
+    if (wanted != anyByte && (fold ? folded(byte) : byte) != wanted) return false
+  }
+  return true
+}
+
+function findWild(from: usize, end: usize, literal: usize, bytes: usize, fold: bool): usize {
+  for (let at = from; at + bytes <= end; at++) if (matchesWildAt(at, literal, bytes, fold)) return at
+  return 0
 }
 
 function answer(pattern: usize, start: usize, end: usize): u8 {
   const count = load<u32>(pattern)
   const flags = load<u32>(pattern, 4)
   const fold = (flags & ignoreCase) != 0
-  if (fold && !isAscii(start, end)) return undecided
+  const wild = (flags & wildcards) != 0
+  if ((fold || wild) && !isAscii(start, end)) return undecided
   if (count == 0) return (flags & anchoredEnd) != 0 && start < end ? no : yes
   let at = start
   for (let i: u32 = 0; i < count; i++) {
@@ -80,10 +101,10 @@ function answer(pattern: usize, start: usize, end: usize): u8 {
     if (pinnedEnd || pinnedStart) {
       const place = pinnedEnd ? end - bytes : at
       if (pinnedStart && place != at) return no
-      if (!matchesAt(place, literal, bytes, fold)) return no
+      if (!(wild ? matchesWildAt(place, literal, bytes, fold) : matchesAt(place, literal, bytes, fold))) return no
       at = place + bytes
     } else {
-      const place = find(at, end, literal, bytes, fold)
+      const place = wild ? findWild(at, end, literal, bytes, fold) : find(at, end, literal, bytes, fold)
       if (place == 0) return no
       at = place + bytes
     }
@@ -97,4 +118,135 @@ export function matchTexts(pattern: usize, entries: usize, rows: u32, out: usize
     const bytes = load<i32>(entries + (row << 3), 4)
     store<u8>(out + row, bytes < 0 ? no : answer(pattern, start, start + <usize>bytes))
   }
+}
+
+// Comparisons -------------------------------------------------------------------------------------------------------
+
+@inline
+function isEqual(a: usize, b: usize, bytes: usize): bool {
+  let at: usize = 0
+  for (; at + 8 <= bytes; at += 8) if (load<u64>(a + at) != load<u64>(b + at)) return false
+  for (; at < bytes; at++) if (load<u8>(a + at) != load<u8>(b + at)) return false
+  return true
+}
+
+export function memberTexts(entries: usize, rows: u32, members: usize, count: u32, out: usize): void {
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const text: usize = load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    let found: u8 = no
+    for (let i: usize = 0; i < <usize>count; i++) {
+      if (load<i32>(members + (i << 3), 4) != bytes) continue
+      if (bytes >= 0 && !isEqual(text, load<u32>(members + (i << 3)), bytes)) continue
+      found = yes
+      break
+    }
+    store<u8>(out + row, found)
+  }
+}
+
+/** 0: less, 1: equal, 2: greater. */
+@inline
+function orderOf(a: usize, aBytes: usize, b: usize, bBytes: usize): u32 {
+  const common = aBytes < bBytes ? aBytes : bBytes
+  let at: usize = 0
+  for (; at + 8 <= common; at += 8) {
+    const x = load<u64>(a + at)
+    const y = load<u64>(b + at)
+    if (x != y) return bswap(x) < bswap(y) ? 0 : 2
+  }
+  for (; at < common; at++) {
+    const x = load<u8>(a + at)
+    const y = load<u8>(b + at)
+    if (x != y) return x < y ? 0 : 2
+  }
+  return aBytes == bBytes ? 1 : aBytes < bBytes ? 0 : 2
+}
+
+export function orderTexts(entries: usize, rows: u32, text: usize, textBytes: u32, wanted: u32, out: usize): void {
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const start: usize = load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    const holds = bytes < 0 ? 0 : (wanted >> orderOf(start, bytes, text, textBytes)) & 1
+    store<u8>(out + row, <u8>holds)
+  }
+}
+
+// Characters --------------------------------------------------------------------------------------------------------
+
+/** In UTF-16: bytes that continue a character count nothing, those that begin one of four bytes count two. */
+function unitsOf(start: usize, end: usize): i32 {
+  let units: i32 = 0
+  let at = start
+  while (at < end) {
+    if (at + 8 <= end && (load<u64>(at) & highBits) == 0) {
+      units += 8
+      at += 8
+      continue
+    }
+    const byte = load<u8>(at)
+    units += byte >= 0xf0 ? 2 : (byte & 0xc0) == 0x80 ? 0 : 1
+    at++
+  }
+  return units
+}
+
+export function textUnits(entries: usize, rows: u32, out: usize): void {
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const start: usize = load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    store<i32>(out + (row << 2), bytes < 0 ? -1 : unitsOf(start, start + <usize>bytes))
+  }
+}
+
+@inline
+function placeIn(place: i32, bytes: i32): i32 {
+  if (place >= 0) return place < bytes ? place : bytes
+  return place + bytes > 0 ? place + bytes : 0
+}
+
+export function sliceTexts(entries: usize, rows: u32, from: i32, to: i32, out: usize): u32 {
+  let left: u32 = 0
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const start: usize = load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    const ascii = bytes <= 0 || isAscii(start, start + <usize>bytes)
+    const first = bytes < 0 ? 0 : placeIn(from, bytes)
+    const last = bytes < 0 ? -1 : placeIn(to, bytes)
+    store<u32>(out + (row << 3), <u32>start + first)
+    store<i32>(out + (row << 3), bytes < 0 ? -1 : ascii ? (last > first ? last - first : 0) : -2, 4)
+    if (!ascii) left++
+  }
+  return left
+}
+
+export function foldTexts(entries: usize, rows: u32, upper: u32, heap: usize, out: usize): u32 {
+  const first: u8 = upper != 0 ? 97 : 65
+  let left: u32 = 0
+  let target = heap
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const start: usize = load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    const ascii = bytes <= 0 || isAscii(start, start + <usize>bytes)
+    store<u32>(out + (row << 3), <u32>target)
+    store<i32>(out + (row << 3), ascii ? bytes : -2, 4)
+    if (!ascii) left++
+    else if (bytes > 0) {
+      for (let at: usize = 0; at < <usize>bytes; at++) {
+        const byte = load<u8>(start + at)
+        store<u8>(target + at, byte - first < 26 ? byte ^ 32 : byte)
+      }
+      target += bytes
+    }
+  }
+  return left
+}
+
+export function textsBytes(entries: usize, rows: u32): u32 {
+  let sum: u32 = 0
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const bytes = load<i32>(entries + (row << 3), 4)
+    if (bytes > 0) sum += bytes
+  }
+  return sum
 }

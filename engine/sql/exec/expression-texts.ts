@@ -1,60 +1,126 @@
-// LIKE and ILIKE with a constant pattern over text columns: literals divided by % are searched by a kernel over the bytes;
-// what it cannot decide (text that is not ASCII, without case) goes to the interpreter. Other patterns go there whole.
+// Conditions of text columns and constants: LIKE and ILIKE, comparisons and membership. A kernel goes over the bytes; what
+// it cannot decide (text that is not ASCII, without case or with _) goes to the interpreter.
 
-import { type TextPattern, textAnswers, textFlags, textPatternBytes, writeTextPattern } from '../../kernels/text.js'
+import {
+  anyByte,
+  type TextPattern,
+  textAnswers,
+  textFlags,
+  textOrders,
+  textPatternBytes,
+  writeTextPattern,
+} from '../../kernels/text.js'
+import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { compileExpression } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
-import { valueReader } from './values.js'
+import { isText } from './expression-shape.js'
+import { TextHeap } from './text-heap.js'
+import { valueReader, writeValue } from './values.js'
 import { batchRowsMax, type Vector } from './vector.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
+type Compile = (expression: Expression) => VectorEvaluator
+/** Writes one byte per row. */
+type Test = (text: Vector, rows: number, out: number) => void
 
 /** undefined: not of that kind. `compile` compiles the text. */
-export function compileTextMatch(
-  call: Call,
-  context: ExecContext,
-  compile: (expression: Expression) => VectorEvaluator,
-): VectorEvaluator | undefined {
-  const [text, constant] = call.args
-  if ((call.name !== 'like' && call.name !== 'ilike') || call.args.length !== 2) return undefined
-  if (text?.type.name !== 'VARCHAR' && text?.type.name !== 'STRING') return undefined
-  const pattern = constant?.kind === 'constant' ? textPattern(constant.value, call.name === 'ilike') : undefined
-  if (pattern === undefined) return undefined
-  const { memory, space, kernels } = context
+export function compileTextTest(call: Call, context: ExecContext, compile: Compile): VectorEvaluator | undefined {
+  const [first, second] = call.args
+  if (first === undefined || second === undefined) return undefined
+  const turned = first.kind === 'constant' && call.args.length === 2 && mirrored.has(call.name)
+  const text = turned ? second : first
+  if (!isText(text.type) || text.kind === 'constant') return undefined
+  const constants = constantsOf(turned ? [first] : call.args.slice(1))
+  if (constants === undefined) return undefined
+  const name = turned ? (mirrored.get(call.name) as string) : call.name
+  const test = matchTest(call, name, constants, context) ?? compareTest(name, constants, context)
+  if (test === undefined) return undefined
   const source = compile(text)
-  const address = space.take(batchRowsMax)
-  const patternAt = space.take(textPatternBytes(pattern))
-  writeTextPattern(memory, patternAt, pattern)
-  const decide = rowDecider(call, context)
+  const address = context.space.take(context.rowsMax ?? batchRowsMax)
   return (batch) => {
-    const vector = source(batch)
-    kernels.text.matchTexts(patternAt, vector.address, batch.rows, address)
-    if ((pattern.flags & textFlags.ignoreCase) !== 0) decide(vector, batch.rows, address)
+    test(source(batch), batch.rows, address)
     return { type: call.type, address, dictionary: 0 }
   }
 }
 
+const mirrored: ReadonlyMap<string, string> = new Map([
+  ['=', '='],
+  ['<>', '<>'],
+  ['<', '>'],
+  ['>', '<'],
+  ['<=', '>='],
+  ['>=', '<='],
+])
+
+function constantsOf(args: readonly Expression[]): readonly (string | null)[] | undefined {
+  const found: (string | null)[] = []
+  for (const argument of args) {
+    if (argument.kind !== 'constant' || (!isText(argument.type) && argument.type.name !== 'SYMBOL')) return undefined
+    if (argument.value !== null && typeof argument.value !== 'string') return undefined
+    found.push(argument.value)
+  }
+  return found
+}
+
+// Patterns ----------------------------------------------------------------------------------------------------------
+
+function matchTest(
+  call: Call,
+  name: string,
+  constants: readonly (string | null)[],
+  context: ExecContext,
+): Test | undefined {
+  const pattern = constants.length === 1 ? patternOf(name, constants[0] ?? null) : undefined
+  if (pattern === undefined) return undefined
+  const { memory, space, kernels } = context
+  const address = space.keep(textPatternBytes(pattern))
+  writeTextPattern(memory, address, pattern)
+  const decides = (pattern.flags & (textFlags.ignoreCase | textFlags.wildcards)) !== 0
+  const decide = decides ? rowDecider(call, context) : undefined
+  return (vector, rows, out) => {
+    kernels.text.matchTexts(address, vector.address, rows, out)
+    decide?.(vector, rows, out)
+  }
+}
+
+function patternOf(name: string, value: string | null): TextPattern | undefined {
+  if (value === null) return undefined
+  if (name === 'starts_with') {
+    const literals = value === '' ? [] : [new Uint8Array(Buffer.from(value))]
+    return { literals, flags: value === '' ? 0 : textFlags.anchoredStart }
+  }
+  return name === 'like' || name === 'ilike' ? likePattern(value, name === 'ilike') : undefined
+}
+
 /** Literals divided by %; undefined when the pattern needs more than that. */
-function textPattern(value: Value, ignoreCase: boolean): TextPattern | undefined {
-  if (typeof value !== 'string' || /[_\\]/.test(value)) return undefined
-  const pattern = ignoreCase ? value.toLowerCase() : value
+function likePattern(value: string, ignoreCase: boolean): TextPattern | undefined {
+  const text = ignoreCase ? value.toLowerCase() : value
   // Without case only ASCII folds byte by byte.
-  if (ignoreCase && Buffer.byteLength(pattern) !== pattern.length) return undefined
-  const literals = pattern.split('%').filter((literal) => literal !== '')
+  if (ignoreCase && Buffer.byteLength(text) !== text.length) return undefined
   let flags = ignoreCase ? textFlags.ignoreCase : 0
-  if (!pattern.startsWith('%')) flags |= textFlags.anchoredStart
-  if (!pattern.endsWith('%')) flags |= textFlags.anchoredEnd
-  return { literals: literals.map((literal) => new Uint8Array(Buffer.from(literal))), flags }
+  const literals: number[][] = [[]]
+  for (let at = 0; at < text.length; at++) {
+    const literal = literals.at(-1) as number[]
+    const escaped = text[at] === '\\' && at + 1 < text.length
+    const character = String.fromCodePoint(text.codePointAt(escaped ? ++at : at) as number)
+    at += character.length - 1
+    if (escaped || !'%_'.includes(character)) literal.push(...Buffer.from(character))
+    else if (character === '%') literals.push([])
+    else {
+      flags |= textFlags.wildcards
+      literal.push(anyByte)
+    }
+  }
+  if ((literals[0] as number[]).length > 0 || literals.length === 1) flags |= textFlags.anchoredStart
+  if ((literals.at(-1) as number[]).length > 0 || literals.length === 1) flags |= textFlags.anchoredEnd
+  return { literals: literals.filter(({ length }) => length > 0).map((bytes) => Uint8Array.from(bytes)), flags }
 }
 
 /** The interpreter for the rows that the kernel left. */
-function rowDecider(
-  call: Call,
-  { memory, texts, evaluation, alive }: ExecContext,
-): (text: Vector, rows: number, answers: number) => void {
+function rowDecider(call: Call, { memory, texts, evaluation, alive }: ExecContext): Test {
   const [text, pattern] = call.args as [Expression, Expression]
   const argument: Expression = { kind: 'column', index: 0, type: text.type, position: call.position }
   const evaluate = compileExpression({ ...call, args: [argument, pattern] }, evaluation)
@@ -68,4 +134,48 @@ function rowDecider(
       memory.u8[answers + index] = evaluate(row) === true ? textAnswers.yes : textAnswers.no
     }
   }
+}
+
+// Comparisons -------------------------------------------------------------------------------------------------------
+
+const orders: ReadonlyMap<string, number> = new Map([
+  ['<', textOrders.less],
+  ['>', textOrders.greater],
+  ['<=', textOrders.less | textOrders.equal],
+  ['>=', textOrders.greater | textOrders.equal],
+])
+/** They are tried one after the other. */
+const membersMax = 64
+
+function compareTest(name: string, constants: readonly (string | null)[], context: ExecContext): Test | undefined {
+  const order = orders.get(name)
+  if (order !== undefined && constants.length === 1) return orderTest(constants[0] ?? null, order, context)
+  const isMembership = name === 'in' || (constants.length === 1 && (name === '=' || name === '<>'))
+  if (!isMembership || constants.length > membersMax) return undefined
+  const { memory, kernels } = context
+  const members = entriesOf(constants, context)
+  return (vector, rows, out) => {
+    kernels.text.memberTexts(vector.address, rows, members, constants.length, out)
+    if (name !== '<>') return
+    const { u8 } = memory
+    for (let row = out; row < out + rows; row++) u8[row] = (u8[row] as number) ^ 1
+  }
+}
+
+function entriesOf(values: readonly (string | null)[], { memory, space, symbols }: ExecContext): number {
+  const address = space.keep(values.length * 8)
+  const target = { memory, heap: new TextHeap(space), symbols }
+  values.forEach((value, row) => {
+    writeValue(target, dataType('VARCHAR'), address, row, value)
+  })
+  return address
+}
+
+function orderTest(value: string | null, wanted: number, context: ExecContext): Test | undefined {
+  if (value === null) return undefined
+  const { space, kernels, memory } = context
+  const bytes = Buffer.from(value)
+  const address = space.keep(bytes.length + 8)
+  memory.u8.set(bytes, address)
+  return (vector, rows, out) => kernels.text.orderTexts(vector.address, rows, address, bytes.length, wanted, out)
 }

@@ -3,6 +3,7 @@
 //   columns and constants   no work per row
 //   one symbol column       evaluated once per dictionary entry, then looked up by id
 //   one column of texts     the same where the texts are coded (text-answers.ts)
+//   texts and constants     kernels over the bytes (expression-texts.ts, expression-characters.ts)
 //   lists of sub-queries    a table of whole numbers (expression-members.ts)
 //   typed loops             arithmetic, comparison and logic of small numbers (expression-loops.ts)
 //   functions of numbers    the same, over vectors of their arguments (expression-functions.ts)
@@ -20,14 +21,16 @@ import type { Expression } from '../plan/plan.js'
 import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
 import { compileTextCast } from './expression-casts.js'
+import { compileCharacters } from './expression-characters.js'
 import { compileFloor } from './expression-floor.js'
 import { compileFunction } from './expression-functions.js'
 import { compileLoop } from './expression-loops.js'
 import { compileMembers } from './expression-members.js'
 import { compileParts } from './expression-parts.js'
 import { columnsOf, isPure, isText, partsOf } from './expression-shape.js'
-import { compileTextMatch } from './expression-texts.js'
+import { compileTextTest } from './expression-texts.js'
 import { compileTimePart, compileTimeText } from './expression-times.js'
+import { compileWide } from './expression-wide.js'
 import type { QuerySpace } from './query-space.js'
 import { matchEntries, wantedTexts } from './symbol-matches.js'
 import { oncePerText } from './text-answers.js'
@@ -64,7 +67,9 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
     compileFloor(expression, context, compile) ??
     compileTimePart(expression, context, compile) ??
     compileTimeText(expression, context, compile) ??
-    compileTextMatch(expression, context, compile) ??
+    compileTextTest(expression, context, compile) ??
+    compileCharacters(expression, context, compile) ??
+    compileWide(expression, context, compile) ??
     compileTextCast(expression, context, compile) ??
     compileMembers(expression, context, compile) ??
     compileGenerated(expression, context) ??

@@ -1,9 +1,17 @@
-// Goal: the text kernel agrees with its twin, and both with a regular expression. Method: random patterns and texts over
+// Goal: the text kernel agrees with its twin, and both with what JavaScript says. Method: random patterns and texts over
 // a small alphabet, so that near misses are frequent.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type TextPattern, textAnswers, textFlags, writeTextPattern } from '../../../engine/kernels/text.js'
+import {
+  anyByte,
+  type TextPattern,
+  textAnswers,
+  textFlags,
+  textOrders,
+  undecidedBytes,
+  writeTextPattern,
+} from '../../../engine/kernels/text.js'
 import { kernelsAndTwins, testBase } from './kernel-support.js'
 
 const both = kernelsAndTwins(16)
@@ -69,5 +77,112 @@ test('patterns of literals match as regular expressions do', () => {
       }
     }),
     { numRuns: 2000 },
+  )
+})
+
+const members = testBase + 61_440
+const constants = testBase + 63_488
+const heap = testBase + 131_072
+
+/** Constants as entries, in both memories. */
+function laidMembers(values: readonly (string | null)[]): void {
+  for (const { memory } of [both.wasm, both.twin]) {
+    let at = constants
+    values.forEach((value, row) => {
+      const bytes = Buffer.from(value ?? '')
+      memory.u32[(members >>> 2) + row * 2] = at
+      memory.i32[(members >>> 2) + row * 2 + 1] = value === null ? -1 : bytes.length
+      memory.u8.set(bytes, at)
+      at += bytes.length
+    })
+  }
+}
+
+const words = fc.option(
+  fc.array(fc.constantFrom('a', 'b', 'B', 'é', '😀', 'abcdefgh'), { maxLength: 12 }).map((parts) => parts.join('')),
+)
+const nothing: TextPattern = { literals: [], flags: 0 }
+
+test('comparisons with constants are those of UTF-8', () => {
+  fc.assert(
+    fc.property(
+      fc.array(words, { maxLength: 30 }),
+      fc.array(words, { minLength: 1, maxLength: 4 }),
+      (values, wanted) => {
+        laidOut(nothing, values)
+        laidMembers(wanted)
+        const other = Buffer.from(wanted[0] ?? '')
+        for (const { memory, kernels } of [both.wasm, both.twin]) {
+          kernels.text.memberTexts(entries, values.length, members, wanted.length, out)
+          expect([...memory.u8.subarray(out, out + values.length)]).toEqual(
+            values.map((v) => (wanted.includes(v) ? 1 : 0)),
+          )
+          for (const order of [textOrders.less, textOrders.equal | textOrders.greater]) {
+            kernels.text.orderTexts(entries, values.length, constants, other.length, order, out)
+            const holds = (v: string): boolean => ((order >> (Buffer.compare(Buffer.from(v), other) + 1)) & 1) === 1
+            const expected = values.map((v) => (v !== null && holds(v) ? 1 : 0))
+            expect([...memory.u8.subarray(out, out + values.length)]).toEqual(expected)
+          }
+        }
+      },
+    ),
+    { numRuns: 1000 },
+  )
+})
+
+test('characters are those of UTF-16, and texts that are not ASCII are left', () => {
+  const place = fc.integer({ min: -12, max: 12 })
+  fc.assert(
+    fc.property(fc.array(words, { maxLength: 30 }), place, place, fc.boolean(), (values, from, to, upper) => {
+      laidOut(nothing, values)
+      const ascii = (v: string): boolean => Buffer.byteLength(v) === v.length
+      const decided = (of: (v: string) => string): (string | number)[] =>
+        values.map((v) => (v === null ? -1 : ascii(v) ? of(v) : undecidedBytes))
+      const left = values.filter((v) => v !== null && !ascii(v)).length
+      for (const { memory, kernels } of [both.wasm, both.twin]) {
+        const results = (): (string | number)[] =>
+          values.map((_, row) => {
+            const start = memory.u32[(out >>> 2) + row * 2] as number
+            const bytes = memory.i32[(out >>> 2) + row * 2 + 1] as number
+            return bytes < 0 ? bytes : Buffer.from(memory.u8.slice(start, start + bytes)).toString()
+          })
+        kernels.text.textUnits(entries, values.length, out)
+        expect([...memory.i32.subarray(out >>> 2, (out >>> 2) + values.length)]).toEqual(
+          values.map((v) => v?.length ?? -1),
+        )
+        expect(kernels.text.sliceTexts(entries, values.length, from, to, out)).toBe(left)
+        expect(results()).toEqual(decided((v) => v.slice(from, to)))
+        expect(kernels.text.foldTexts(entries, values.length, upper ? 1 : 0, heap, out)).toBe(left)
+        expect(results()).toEqual(decided((v) => (upper ? v.toUpperCase() : v.toLowerCase())))
+        const bytes = values.reduce((sum, v) => sum + Buffer.byteLength(v ?? ''), 0)
+        expect(kernels.text.textsBytes(entries, values.length)).toBe(bytes)
+      }
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('_ is any character of ASCII, and other texts are left', () => {
+  const parts = fc
+    .array(fc.constantFrom('_', 'a', 'b', '_b'), { minLength: 1, maxLength: 4 })
+    .map((some) => some.join(''))
+  fc.assert(
+    fc.property(fc.array(parts, { minLength: 1, maxLength: 3 }), fc.boolean(), rows, (literals, whole, values) => {
+      const bytes = (text: string): Uint8Array => Uint8Array.from(text, (c) => (c === '_' ? anyByte : c.charCodeAt(0)))
+      const anchors = whole ? textFlags.anchoredStart | textFlags.anchoredEnd : 0
+      laidOut({ literals: literals.map(bytes), flags: textFlags.wildcards | anchors }, values)
+      const middle = literals.join('.*').replaceAll('_', '.')
+      const regex = new RegExp(whole ? `^${middle}$` : middle, 's')
+      const expected = values.map((text) => {
+        if (text === null) return textAnswers.no
+        if (Buffer.byteLength(text) !== text.length) return textAnswers.undecided
+        return regex.test(text) ? textAnswers.yes : textAnswers.no
+      })
+      for (const { memory, kernels } of [both.wasm, both.twin]) {
+        kernels.text.matchTexts(testBase, entries, values.length, out)
+        expect([...memory.u8.subarray(out, out + values.length)]).toEqual(expected)
+      }
+    }),
+    { numRuns: 1000 },
   )
 })

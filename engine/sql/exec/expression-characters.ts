@@ -1,0 +1,122 @@
+// Functions of the characters of text columns, by column: how many there are, some of them, their case. A kernel does the
+// texts of ASCII, the interpreter the others.
+
+import { undecidedBytes } from '../../kernels/text.js'
+import type { Value } from '../../types/value.js'
+import { compileExpression } from '../functions/evaluate.js'
+import type { Expression } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import type { VectorEvaluator } from './expression.js'
+import { isText } from './expression-shape.js'
+import { TextHeap } from './text-heap.js'
+import { valueReader, writeValue } from './values.js'
+import { batchRowsMax, type Vector } from './vector.js'
+
+type Call = Extract<Expression, { kind: 'call' }>
+type Compile = (expression: Expression) => VectorEvaluator
+
+/** undefined: not of that kind. `compile` compiles the text. */
+export function compileCharacters(call: Call, context: ExecContext, compile: Compile): VectorEvaluator | undefined {
+  const [text, ...others] = call.args
+  if (text === undefined || !isText(text.type) || text.kind === 'constant') return undefined
+  if (others.length === 0) {
+    if (call.name === 'length' || call.name === 'char_length') return units(call, context, compile(text))
+    const upper = cases.get(call.name)
+    return upper === undefined ? undefined : folded(call, context, compile(text), upper)
+  }
+  const slice = sliceOf(call.name, others)
+  return slice === undefined ? undefined : sliced(call, context, compile(text), slice)
+}
+
+const cases: ReadonlyMap<string, number> = new Map([
+  ['lower', 0],
+  ['to_lowercase', 0],
+  ['upper', 1],
+  ['to_uppercase', 1],
+])
+
+function units({ type }: Call, { space, kernels, rowsMax }: ExecContext, source: VectorEvaluator): VectorEvaluator {
+  const address = space.take((rowsMax ?? batchRowsMax) * 4)
+  return (batch) => {
+    kernels.text.textUnits(source(batch).address, batch.rows, address)
+    return { type, address, dictionary: 0 }
+  }
+}
+
+function folded(call: Call, context: ExecContext, source: VectorEvaluator, upper: number): VectorEvaluator {
+  const { space, kernels, rowsMax } = context
+  const { type } = call
+  const address = space.take((rowsMax ?? batchRowsMax) * 8)
+  const heap = new TextHeap(space)
+  const finish = rowFinisher(call, context, heap)
+  return (batch) => {
+    heap.reset()
+    const vector = source(batch)
+    const bytes = kernels.text.textsBytes(vector.address, batch.rows)
+    const left = kernels.text.foldTexts(vector.address, batch.rows, upper, heap.reserve(bytes), address)
+    if (left > 0) finish(vector, batch.rows, address)
+    return { type, address, dictionary: 0 }
+  }
+}
+
+function sliced(call: Call, context: ExecContext, source: VectorEvaluator, slice: Slice): VectorEvaluator {
+  const { space, kernels, rowsMax } = context
+  const { type } = call
+  const address = space.take((rowsMax ?? batchRowsMax) * 8)
+  const heap = new TextHeap(space)
+  const finish = rowFinisher(call, context, heap)
+  return (batch) => {
+    heap.reset()
+    const vector = source(batch)
+    const left = kernels.text.sliceTexts(vector.address, batch.rows, slice.from, slice.to, address)
+    if (left > 0) finish(vector, batch.rows, address)
+    return { type, address, dictionary: 0 }
+  }
+}
+
+/** As Array.slice has it: negative ones count from the end. */
+interface Slice {
+  readonly from: number
+  readonly to: number
+}
+
+const toEnd = 2 ** 31 - 1
+
+/** undefined: no such function, or places that are for the interpreter to refuse. */
+function sliceOf(name: string, args: readonly Expression[]): Slice | undefined {
+  const places: number[] = []
+  for (const argument of args) {
+    if (argument.kind !== 'constant' || typeof argument.value !== 'number') return undefined
+    places.push(argument.value)
+  }
+  const [first = 0, count] = places
+  if (Math.abs(first) + Math.abs(count ?? 0) >= toEnd) return undefined
+  if (name === 'left') return { from: 0, to: first }
+  if (name === 'right') return first === 0 ? { from: 0, to: 0 } : { from: -first, to: toEnd }
+  if (name !== 'substring' || (count ?? 0) < 0) return undefined
+  const from = Math.max(0, first - 1)
+  return { from, to: count === undefined ? toEnd : Math.max(from, first - 1 + count) }
+}
+
+/** The interpreter for the rows that the kernel left. */
+function rowFinisher(
+  call: Call,
+  context: ExecContext,
+  heap: TextHeap,
+): (text: Vector, rows: number, out: number) => void {
+  const { memory, texts, symbols, evaluation, alive } = context
+  const [text, ...others] = call.args as [Expression, ...Expression[]]
+  const argument: Expression = { kind: 'column', index: 0, type: text.type, position: call.position }
+  const evaluate = compileExpression({ ...call, args: [argument, ...others] }, evaluation)
+  const target = { memory, heap, symbols }
+  const row: Value[] = []
+  return (vector, rows, out) => {
+    const read = valueReader(memory, texts, vector)
+    for (let index = 0; index < rows; index++) {
+      if (memory.i32[(out >>> 2) + index * 2 + 1] !== undecidedBytes) continue
+      alive()
+      row[0] = read(index)
+      writeValue(target, call.type, out, index, evaluate(row))
+    }
+  }
+}
