@@ -1,6 +1,7 @@
 // The plain TypeScript twin of the text kernel: fall-back and oracle.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { intMin } from '../types/number.js'
 import { anyByte, type TextKernel, textAnswers, textFlags, undecidedBytes } from './text.js'
 
 export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
@@ -72,6 +73,14 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
     i32[(out >>> 2) + row * 2 + 1] = bytes
   }
 
+  /** Answers where the next text goes. */
+  function putText(out: number, row: number, target: number, text: string): number {
+    const bytes = Buffer.from(text)
+    u8.set(bytes, target)
+    put(out, row, target, bytes.length)
+    return target + bytes.length
+  }
+
   /** Rows whose text is not ASCII are left; `write` does the others but NULL. */
   function eachAscii(entries: number, rows: number, out: number, write: (row: number) => void): number {
     let left = 0
@@ -129,11 +138,45 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
       let target = heap
       return eachAscii(entries, rows, out, (row) => {
         const text = textOf(entries, row)
-        const bytes = Buffer.from(upper ? text.toUpperCase() : text.toLowerCase())
-        u8.set(bytes, target)
-        put(out, row, target, bytes.length)
-        target += bytes.length
+        target = putText(out, row, target, upper ? text.toUpperCase() : text.toLowerCase())
       })
+    },
+
+    findTexts(entries, rows, text, bytes, out) {
+      const wanted = Buffer.from(u8.slice(text, text + bytes)).toString()
+      for (let row = 0; row < rows; row++)
+        i32[(out >>> 2) + row] = bytesOf(entries, row) < 0 ? intMin : textOf(entries, row).indexOf(wanted) + 1
+    },
+
+    trimTexts(entries, rows, sides, out) {
+      for (let row = 0; row < rows; row++) {
+        let start = startOf(entries, row)
+        const bytes = bytesOf(entries, row)
+        let end = start + Math.max(0, bytes)
+        while ((sides & 1) !== 0 && start < end && u8[start] === 32) start++
+        while ((sides & 2) !== 0 && end > start && u8[end - 1] === 32) end--
+        put(out, row, start, bytes < 0 ? -1 : end - start)
+      }
+    },
+
+    joinTexts(columns, count, rows, heap, out) {
+      const lists = [...u32.subarray(columns >>> 2, (columns >>> 2) + count)]
+      let target = heap
+      for (let row = 0; row < rows; row++) {
+        const texts = lists.map((list) => (bytesOf(list, row) < 0 ? '' : textOf(list, row)))
+        target = putText(out, row, target, texts.join(''))
+      }
+    },
+
+    replaceTexts(entries, rows, from, fromBytes, to, toBytes, heap, out) {
+      const [wanted, other] = [u8.slice(from, from + fromBytes), u8.slice(to, to + toBytes)].map((bytes) =>
+        Buffer.from(bytes).toString(),
+      ) as [string, string]
+      let target = heap
+      for (let row = 0; row < rows; row++) {
+        if (bytesOf(entries, row) < 0) put(out, row, target, -1)
+        else target = putText(out, row, target, textOf(entries, row).split(wanted).join(other))
+      }
     },
 
     textsBytes(entries, rows) {

@@ -51,6 +51,23 @@ export interface TextKernel {
   sliceTexts(entries: number, rows: number, from: number, to: number, out: number): number
   /** Entries of the texts in lower or upper case, put into a heap. Answers how many rows are left to the caller. */
   foldTexts(entries: number, rows: number, upper: number, heap: number, out: number): number
+  /** An i32 per row: the first place of a text within each, from 1, in UTF-16; 0 without one, the minimum for NULL. */
+  findTexts(entries: number, rows: number, text: number, bytes: number, out: number): void
+  /** Entries without blanks at the start (1), the end (2) or both (3), within the same bytes. */
+  trimTexts(entries: number, rows: number, sides: number, out: number): void
+  /** Entries of the texts of all columns (u32 addresses of entries) one behind the other; NULL is passed over. */
+  joinTexts(columns: number, count: number, rows: number, heap: number, out: number): void
+  /** Entries with every occurrence of a text, which is not empty, replaced by another one. */
+  replaceTexts(
+    entries: number,
+    rows: number,
+    from: number,
+    fromBytes: number,
+    to: number,
+    toBytes: number,
+    heap: number,
+    out: number,
+  ): void
   /** Bytes of all texts together. */
   textsBytes(entries: number, rows: number): number
 }

@@ -250,3 +250,86 @@ export function textsBytes(entries: usize, rows: u32): u32 {
   }
   return sum
 }
+
+/** The first place of a text within each, from 1, in UTF-16; 0 without one. */
+export function findTexts(entries: usize, rows: u32, text: usize, textBytes: u32, out: usize): void {
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const start: usize = load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    let place = i32.MIN_VALUE
+    if (bytes >= 0) {
+      const found = textBytes == 0 ? start : find(start, start + <usize>bytes, text, textBytes, false)
+      place = textBytes != 0 && found == 0 ? 0 : unitsOf(start, found) + 1
+    }
+    store<i32>(out + (row << 2), place)
+  }
+}
+
+export function trimTexts(entries: usize, rows: u32, sides: u32, out: usize): void {
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    let start: usize = load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    let end = start + (bytes < 0 ? 0 : <usize>bytes)
+    if ((sides & 1) != 0) while (start < end && load<u8>(start) == 32) start++
+    if ((sides & 2) != 0) while (end > start && load<u8>(end - 1) == 32) end--
+    store<u32>(out + (row << 3), <u32>start)
+    store<i32>(out + (row << 3), bytes < 0 ? -1 : <i32>(end - start), 4)
+  }
+}
+
+// Texts of texts ----------------------------------------------------------------------------------------------------
+
+@inline
+function copyBytes(target: usize, source: usize, bytes: usize): void {
+  let at: usize = 0
+  for (; at + 8 <= bytes; at += 8) store<u64>(target + at, load<u64>(source + at))
+  for (; at < bytes; at++) store<u8>(target + at, load<u8>(source + at))
+}
+
+export function joinTexts(columns: usize, count: u32, rows: u32, heap: usize, out: usize): void {
+  let target = heap
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const start = target
+    for (let column: usize = 0; column < <usize>count; column++) {
+      const entry = <usize>load<u32>(columns + (column << 2)) + (row << 3)
+      const bytes = load<i32>(entry, 4)
+      if (bytes <= 0) continue
+      copyBytes(target, load<u32>(entry), bytes)
+      target += bytes
+    }
+    store<u32>(out + (row << 3), <u32>start)
+    store<i32>(out + (row << 3), <i32>(target - start), 4)
+  }
+}
+
+export function replaceTexts(
+  entries: usize,
+  rows: u32,
+  from: usize,
+  fromBytes: u32,
+  to: usize,
+  toBytes: u32,
+  heap: usize,
+  out: usize,
+): void {
+  let target = heap
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    let at: usize = load<u32>(entries + (row << 3))
+    const bytes = load<i32>(entries + (row << 3), 4)
+    const end = at + (bytes < 0 ? 0 : <usize>bytes)
+    const start = target
+    while (at < end) {
+      const place = find(at, end, from, fromBytes, false)
+      const until = place == 0 ? end : place
+      copyBytes(target, at, until - at)
+      target += until - at
+      at = until
+      if (place == 0) continue
+      copyBytes(target, to, toBytes)
+      target += toBytes
+      at += fromBytes
+    }
+    store<u32>(out + (row << 3), <u32>start)
+    store<i32>(out + (row << 3), bytes < 0 ? -1 : <i32>(target - start), 4)
+  }
+}

@@ -1,5 +1,5 @@
-// Functions of the characters of text columns, by column: how many there are, some of them, their case. A kernel does the
-// texts of ASCII, the interpreter the others.
+// Functions of the characters of text columns, by column: how many there are, where some are, some of them, their case.
+// A kernel does the texts of ASCII, the interpreter the others where it matters.
 
 import { undecidedBytes } from '../../kernels/text.js'
 import type { Value } from '../../types/value.js'
@@ -21,9 +21,14 @@ export function compileCharacters(call: Call, context: ExecContext, compile: Com
   if (text === undefined || !isText(text.type) || text.kind === 'constant') return undefined
   if (others.length === 0) {
     if (call.name === 'length' || call.name === 'char_length') return units(call, context, compile(text))
+    const sides = trims.get(call.name)
+    if (sides !== undefined) return trimmed(call, context, compile(text), sides)
     const upper = cases.get(call.name)
     return upper === undefined ? undefined : folded(call, context, compile(text), upper)
   }
+  const [wanted] = others
+  if ((call.name === 'strpos' || call.name === 'position') && wanted?.kind === 'constant')
+    return typeof wanted.value === 'string' ? places(call, context, compile(text), wanted.value) : undefined
   const slice = sliceOf(call.name, others)
   return slice === undefined ? undefined : sliced(call, context, compile(text), slice)
 }
@@ -35,10 +40,41 @@ const cases: ReadonlyMap<string, number> = new Map([
   ['to_uppercase', 1],
 ])
 
+const trims: ReadonlyMap<string, number> = new Map([
+  ['ltrim', 1],
+  ['rtrim', 2],
+  ['trim', 3],
+])
+
 function units({ type }: Call, { space, kernels, rowsMax }: ExecContext, source: VectorEvaluator): VectorEvaluator {
   const address = space.take((rowsMax ?? batchRowsMax) * 4)
   return (batch) => {
     kernels.text.textUnits(source(batch).address, batch.rows, address)
+    return { type, address, dictionary: 0 }
+  }
+}
+
+function places({ type }: Call, context: ExecContext, source: VectorEvaluator, wanted: string): VectorEvaluator {
+  const { space, kernels, memory, rowsMax } = context
+  const address = space.take((rowsMax ?? batchRowsMax) * 4)
+  const bytes = Buffer.from(wanted)
+  const text = space.keep(bytes.length + 8)
+  memory.u8.set(bytes, text)
+  return (batch) => {
+    kernels.text.findTexts(source(batch).address, batch.rows, text, bytes.length, address)
+    return { type, address, dictionary: 0 }
+  }
+}
+
+function trimmed(
+  { type }: Call,
+  { space, kernels, rowsMax }: ExecContext,
+  source: VectorEvaluator,
+  sides: number,
+): VectorEvaluator {
+  const address = space.take((rowsMax ?? batchRowsMax) * 8)
+  return (batch) => {
+    kernels.text.trimTexts(source(batch).address, batch.rows, sides, address)
     return { type, address, dictionary: 0 }
   }
 }

@@ -3,7 +3,8 @@
 //   columns and constants   no work per row
 //   one symbol column       evaluated once per dictionary entry, then looked up by id
 //   one column of texts     the same where the texts are coded (text-answers.ts)
-//   texts and constants     kernels over the bytes (expression-texts.ts, expression-characters.ts)
+//   texts                   kernels over the bytes (expression-texts.ts, expression-characters.ts, expression-joins.ts)
+//   CASE of constant texts  numbers of the texts (expression-choices.ts)
 //   lists of sub-queries    a table of whole numbers (expression-members.ts)
 //   typed loops             arithmetic, comparison and logic of small numbers (expression-loops.ts)
 //   functions of numbers    the same, over vectors of their arguments (expression-functions.ts)
@@ -22,8 +23,10 @@ import { compileGenerated } from './compiled-expression.js'
 import type { ExecContext } from './context.js'
 import { compileTextCast } from './expression-casts.js'
 import { compileCharacters } from './expression-characters.js'
+import { compileChoice } from './expression-choices.js'
 import { compileFloor } from './expression-floor.js'
 import { compileFunction } from './expression-functions.js'
+import { compileJoinedTexts } from './expression-joins.js'
 import { compileLoop } from './expression-loops.js'
 import { compileMembers } from './expression-members.js'
 import { compileParts } from './expression-parts.js'
@@ -64,11 +67,13 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
   const compile = (part: Expression): VectorEvaluator => compileVector(part, context)
   return (
     compileSymbolPredicate(expression, context) ??
+    compileChoice(expression, context, compile) ??
     compileFloor(expression, context, compile) ??
     compileTimePart(expression, context, compile) ??
     compileTimeText(expression, context, compile) ??
     compileTextTest(expression, context, compile) ??
     compileCharacters(expression, context, compile) ??
+    compileJoinedTexts(expression, context, compile, (call) => compileRows(call, context)) ??
     compileWide(expression, context, compile) ??
     compileTextCast(expression, context, compile) ??
     compileMembers(expression, context, compile) ??

@@ -12,6 +12,7 @@ import {
   undecidedBytes,
   writeTextPattern,
 } from '../../../engine/kernels/text.js'
+import { intMin } from '../../../engine/types/number.js'
 import { kernelsAndTwins, testBase } from './kernel-support.js'
 
 const both = kernelsAndTwins(16)
@@ -183,6 +184,56 @@ test('_ is any character of ASCII, and other texts are left', () => {
         expect([...memory.u8.subarray(out, out + values.length)]).toEqual(expected)
       }
     }),
+    { numRuns: 1000 },
+  )
+})
+
+test('texts are found, trimmed, joined and replaced as JavaScript does', () => {
+  const some = fc
+    .array(fc.constantFrom('a', 'b', ' ', 'é', '😀', 'ab'), { maxLength: 10 })
+    .map((parts) => parts.join(''))
+  const column = fc.array(fc.option(some), { minLength: 12, maxLength: 12 })
+  fc.assert(
+    fc.property(
+      column,
+      column.filter(([first]) => first !== null && first !== ''),
+      (values, others) => {
+        laidOut(nothing, values)
+        laidMembers(others)
+        const [needle = '', other] = others as string[]
+        const [from, to] = [needle, other ?? ''].map((text) => Buffer.from(text)) as [Buffer, Buffer]
+        for (const { memory, kernels } of [both.wasm, both.twin]) {
+          const { text } = kernels
+          const results = (): (string | null)[] =>
+            values.map((_, row) => {
+              const start = memory.u32[(out >>> 2) + row * 2] as number
+              const bytes = memory.i32[(out >>> 2) + row * 2 + 1] as number
+              return bytes < 0 ? null : Buffer.from(memory.u8.slice(start, start + bytes)).toString()
+            })
+          text.findTexts(entries, values.length, constants, from.length, out)
+          const places = [...memory.i32.subarray(out >>> 2, (out >>> 2) + values.length)]
+          expect(places).toEqual(values.map((v) => (v === null ? intMin : v.indexOf(needle) + 1)))
+          text.trimTexts(entries, values.length, 3, out)
+          expect(results()).toEqual(values.map((v) => v?.replace(/^ +| +$/g, '') ?? null))
+          text.trimTexts(entries, values.length, 1, out)
+          expect(results()).toEqual(values.map((v) => v?.replace(/^ +/, '') ?? null))
+          memory.u32.set([entries, members], (testBase + 2048) >>> 2)
+          text.joinTexts(testBase + 2048, 2, values.length, heap, out)
+          expect(results()).toEqual(values.map((v, row) => (v ?? '') + (others[row] ?? '')))
+          text.replaceTexts(
+            entries,
+            values.length,
+            constants,
+            from.length,
+            constants + from.length,
+            to.length,
+            heap,
+            out,
+          )
+          expect(results()).toEqual(values.map((v) => v?.replaceAll(needle, () => other ?? '') ?? null))
+        }
+      },
+    ),
     { numRuns: 1000 },
   )
 })
