@@ -115,7 +115,8 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
     orderTexts(entries, rows, text, textBytes, wanted, out) {
       for (let row = 0; row < rows; row++) {
         const bytes = bytesOf(entries, row)
-        u8[out + row] = bytes < 0 ? 0 : (wanted >> orderOf(startOf(entries, row), bytes, text, textBytes)) & 1
+        const order = bytes < 0 ? 3 : orderOf(startOf(entries, row), bytes, text, textBytes)
+        u8[out + row] = (wanted >> order) & 1
       }
     },
 

@@ -30,7 +30,7 @@ export const textAnswers = {
 } as const
 
 /** Bits of what orderTexts looks for. */
-export const textOrders = { less: 1, equal: 2, greater: 4 } as const
+export const textOrders = { less: 1, equal: 2, greater: 4, missing: 8 } as const
 
 /** Bytes of an entry that sliceTexts and foldTexts leave to the caller: the text is not ASCII. */
 export const undecidedBytes = -2
@@ -40,7 +40,7 @@ export interface TextKernel {
   matchTexts(pattern: number, entries: number, rows: number, out: number): void
   /** One byte per row: whether the text is one of the members, which are entries as well. NULL equals NULL. */
   memberTexts(entries: number, rows: number, members: number, count: number, out: number): void
-  /** One byte per row: whether the text stands to another as `wanted` says (textOrders); NULL does not. */
+  /** One byte per row: whether the text stands to another as `wanted` says (textOrders). */
   orderTexts(entries: number, rows: number, text: number, bytes: number, wanted: number, out: number): void
   /** An i32 per row: characters of UTF-16; -1 for NULL. */
   textUnits(entries: number, rows: number, out: number): void

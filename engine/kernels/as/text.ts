@@ -167,8 +167,8 @@ export function orderTexts(entries: usize, rows: u32, text: usize, textBytes: u3
   for (let row: usize = 0; row < <usize>rows; row++) {
     const start: usize = load<u32>(entries + (row << 3))
     const bytes = load<i32>(entries + (row << 3), 4)
-    const holds = bytes < 0 ? 0 : (wanted >> orderOf(start, bytes, text, textBytes)) & 1
-    store<u8>(out + row, <u8>holds)
+    const order = bytes < 0 ? 3 : orderOf(start, bytes, text, textBytes)
+    store<u8>(out + row, <u8>((wanted >> order) & 1))
   }
 }
 

@@ -1,10 +1,19 @@
-// Whether a sub-query's list has a whole number: by a set of numbers (functions/whole-numbers.ts) instead of one of texts.
+// Whether a sub-query's list has a whole number: by a set of numbers (functions/whole-numbers.ts) instead of one of texts,
+// by bits where the numbers are near each other.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { widthOf } from '../../types/column-types.js'
 import type { SubqueryResult } from '../functions/evaluate.js'
-import { hasNumber, isNullOf, noNumbers, type WholeNumbers, withColumn } from '../functions/whole-numbers.js'
+import {
+  hasNumber,
+  isNullOf,
+  type NumberBits,
+  noNumbers,
+  numberBits,
+  type WholeNumbers,
+  withColumn,
+} from '../functions/whole-numbers.js'
 import type { Expression, Query } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
@@ -53,9 +62,60 @@ export function compileMembers(
     const result = evaluation.subqueries[list.index]
     assert(result?.mode === 'list' && result.numbers !== undefined, 'a list of whole numbers was collected as such')
     const vector = evaluate(batch)
-    if (wide) markWide(memory, vector.address, batch.rows, result.numbers, address)
-    else markNarrow(memory, vector.address, batch.rows, result.numbers, address)
+    const { numbers } = result
+    const bits = bitsOf(numbers)
+    if (bits !== undefined && wide) markWideBits(memory, vector.address, batch.rows, bits, numbers.hasNull, address)
+    else if (bits !== undefined) markNarrowBits(memory, vector.address, batch.rows, bits, numbers.hasNull, address)
+    else if (wide) markWide(memory, vector.address, batch.rows, numbers, address)
+    else markNarrow(memory, vector.address, batch.rows, numbers, address)
     return { type, address, dictionary: 0 }
+  }
+}
+
+/** Of the lists of queries, made once in a thread. */
+const bitsOfLists = new WeakMap<WholeNumbers, { readonly bits: NumberBits | undefined }>()
+
+function bitsOf(numbers: WholeNumbers): NumberBits | undefined {
+  const known = bitsOfLists.get(numbers) ?? { bits: numberBits(numbers) }
+  bitsOfLists.set(numbers, known)
+  return known.bits
+}
+
+function markWideBits(
+  { i32, u8 }: SharedMemory,
+  values: number,
+  rows: number,
+  { min, last, words }: NumberBits,
+  hasNull: boolean,
+  out: number,
+): void {
+  const first = values >>> 2
+  const nullMark = hasNull ? 1 : 0
+  for (let row = 0; row < rows; row++) {
+    const low = i32[first + row * 2] as number
+    const high = i32[first + row * 2 + 1] as number
+    const bit = low - min
+    if (high !== low >> 31 || bit < 0 || bit > last) u8[out + row] = isNullOf(low, high, true) ? nullMark : 0
+    else u8[out + row] = ((words[bit >>> 5] as number) >>> (bit & 31)) & 1
+  }
+}
+
+function markNarrowBits(
+  { i32, u8 }: SharedMemory,
+  values: number,
+  rows: number,
+  { min, last, words }: NumberBits,
+  hasNull: boolean,
+  out: number,
+): void {
+  const first = values >>> 2
+  const nullMark = hasNull ? 1 : 0
+  for (let row = 0; row < rows; row++) {
+    const low = i32[first + row] as number
+    const bit = low - min
+    if (isNullOf(low, 0, false)) u8[out + row] = nullMark
+    else if (bit < 0 || bit > last) u8[out + row] = 0
+    else u8[out + row] = ((words[bit >>> 5] as number) >>> (bit & 31)) & 1
   }
 }
 

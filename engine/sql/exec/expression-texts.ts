@@ -1,6 +1,7 @@
 // Conditions of text columns and constants: LIKE and ILIKE, comparisons and membership. A kernel goes over the bytes; what
 // it cannot decide (text that is not ASCII, without case or with _) goes to the interpreter.
 
+import { patternCharactersMax } from '../../base/limits.js'
 import {
   anyByte,
   type TextPattern,
@@ -114,6 +115,8 @@ function likePattern(value: string, ignoreCase: boolean): TextPattern | undefine
       literal.push(anyByte)
     }
   }
+  // The interpreter refuses it.
+  if ((flags & textFlags.wildcards) !== 0 && text.length >= patternCharactersMax) return undefined
   if ((literals[0] as number[]).length > 0 || literals.length === 1) flags |= textFlags.anchoredStart
   if ((literals.at(-1) as number[]).length > 0 || literals.length === 1) flags |= textFlags.anchoredEnd
   return { literals: literals.filter(({ length }) => length > 0).map((bytes) => Uint8Array.from(bytes)), flags }

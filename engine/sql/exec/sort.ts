@@ -7,6 +7,7 @@ import type { PlanColumn, SortKey } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
+import type { Bound } from './sort-bound.js'
 import { type KernelKey, kernelKey, sortWords } from './sort-keys.js'
 import { SymbolThreshold } from './symbol-threshold.js'
 import { TextThreshold } from './text-threshold.js'
@@ -32,11 +33,6 @@ export function sortOperator(context: ExecContext, input: Operator, shape: SortS
     return 'working'
   }
   return { pull }
-}
-
-/** What is known of the last row that is wanted: a word that no wanted row is above. Chunks of one sort may share it. */
-export interface Bound {
-  word: bigint | null
 }
 
 /** Gathers rows, the first ones of the order only where there is a limit, and gives them back in order. */
@@ -130,9 +126,9 @@ export function sortedOrder(context: ExecContext, store: RowStore, keys: readonl
   return order
 }
 
-function textThreshold(context: ExecContext, key: SortKey, { name }: DataType) {
+function textThreshold(context: ExecContext, key: SortKey, { name }: DataType, bound: Bound) {
   if (name === 'SYMBOL') return new SymbolThreshold(context, key)
-  return name === 'VARCHAR' || name === 'STRING' ? new TextThreshold(context, key) : undefined
+  return name === 'VARCHAR' || name === 'STRING' ? new TextThreshold(context, key, bound) : undefined
 }
 
 /** The first key of the last row that is wanted: rows beyond it need not be kept. Keys that the kernel makes words of. */
@@ -153,7 +149,7 @@ class Threshold {
     this.#key = kernelKey(types[key.index] as DataType, key)
     this.#gathered = new Gathered(context, types)
     this.#word = context.space.take(8)
-    this.#texts = textThreshold(context, key, types[key.index] as DataType)
+    this.#texts = textThreshold(context, key, types[key.index] as DataType, bound)
     const asks = this.#key !== undefined || this.#texts !== undefined
     this.#rows = asks ? context.space.take((batchRowsMax + 1) * 4) : 0
   }

@@ -12,7 +12,7 @@ import { compileVector } from './expression.js'
 import { columnsOf } from './expression-shape.js'
 import { covers, type Piece } from './pieces.js'
 import type { ScanShape, WantedRows } from './scan-slices.js'
-import type { Bound } from './sort.js'
+import type { Bound } from './sort-bound.js'
 import { type KernelKey, kernelKey } from './sort-keys.js'
 import type { Vector } from './vector.js'
 

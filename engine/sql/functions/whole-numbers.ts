@@ -57,6 +57,40 @@ export function hasNumber({ shift, lows, highs, used }: WholeNumbers, low: numbe
   return false
 }
 
+/** Numbers near each other as bits: 1 for each that is there, from `min` on. */
+export interface NumberBits {
+  readonly min: number
+  /** Of the largest number. */
+  readonly last: number
+  readonly words: Int32Array
+}
+
+const noBits: NumberBits = { min: 0, last: -1, words: new Int32Array(1) }
+/** Bits for each slot of the set; a set of less than 2^20 bits is always made. */
+const bitsPerSlot = 128
+const bitsMin = 2 ** 20
+
+/** A set of numbers of 32 bits as bits, which a row finds with one look; undefined: they are too far apart, or wider. */
+export function numberBits({ lows, highs, used, size }: WholeNumbers): NumberBits | undefined {
+  if (size === 0) return noBits
+  let [min, max] = [2 ** 31, -(2 ** 31)]
+  for (let slot = 0; slot < used.length; slot++) {
+    if (used[slot] === 0) continue
+    const low = lows[slot] as number
+    if (highs[slot] !== low >> 31) return undefined
+    if (low < min) min = low
+    if (low > max) max = low
+  }
+  const last = max - min
+  if (last >= Math.max(bitsMin, used.length * bitsPerSlot)) return undefined
+  const words = new Int32Array((last >>> 5) + 1)
+  for (let slot = 0; slot < used.length; slot++) {
+    const bit = (lows[slot] as number) - min
+    if (used[slot] === 1) words[bit >>> 5] = (words[bit >>> 5] as number) | (1 << (bit & 31))
+  }
+  return { min, last, words }
+}
+
 /** The same for a value of any type. */
 export function hasValue(set: WholeNumbers, value: Value): boolean {
   if (value === null) return set.hasNull

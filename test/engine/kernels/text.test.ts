@@ -118,10 +118,10 @@ test('comparisons with constants are those of UTF-8', () => {
           expect([...memory.u8.subarray(out, out + values.length)]).toEqual(
             values.map((v) => (wanted.includes(v) ? 1 : 0)),
           )
-          for (const order of [textOrders.less, textOrders.equal | textOrders.greater]) {
+          for (const order of [textOrders.less, textOrders.equal | textOrders.greater | textOrders.missing]) {
             kernels.text.orderTexts(entries, values.length, constants, other.length, order, out)
             const holds = (v: string): boolean => ((order >> (Buffer.compare(Buffer.from(v), other) + 1)) & 1) === 1
-            const expected = values.map((v) => (v !== null && holds(v) ? 1 : 0))
+            const expected = values.map((v) => ((v === null ? order >= textOrders.missing : holds(v)) ? 1 : 0))
             expect([...memory.u8.subarray(out, out + values.length)]).toEqual(expected)
           }
         }
