@@ -98,6 +98,8 @@ export class CorruptionError extends Error {
   readonly file: string
   /** Byte offset of the damage in the file. */
   readonly offset: number
+  /** Nothing is damaged: another version of this program can read the file. */
+  isOtherFormat = false
 
   constructor(message: string, file: string, offset: number) {
     super(`${message} [file=${file}, offset=${offset}]`)
@@ -109,7 +111,9 @@ export class CorruptionError extends Error {
   /** A file whose format this program does not know. */
   static ofFormat(found: number, known: number, file: string, offset: number): CorruptionError {
     const words = found > known ? 'was written by a newer version of this program' : 'has an unknown format'
-    return new CorruptionError(`the file ${words} [format=${found}, known=${known}]`, file, offset)
+    const error = new CorruptionError(`the file ${words} [format=${found}, known=${known}]`, file, offset)
+    error.isOtherFormat = true
+    return error
   }
 }
 

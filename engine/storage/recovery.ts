@@ -1,10 +1,12 @@
 // The start of the writer: the manifest says what is in parts, dictionary files give the symbols that parts rely on,
 // the log gives the rest. Afterwards everything acknowledged is in memory or in parts, and the log takes new frames.
 
+import { CorruptionError } from '../base/errors.js'
 import { LineDecoder } from '../lines/decode.js'
 import { openWal } from '../wal/open.js'
 import type { Wal } from '../wal/types.js'
-import { dictionaryFilePath, readDictionaryFile } from './dictionary-file.js'
+import { type DictionaryFileId, dictionaryFilePath, type LoadedSymbols, readDictionaryFile } from './dictionary-file.js'
+import { symbolsOfParts } from './lost-symbols.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
 import { partIdsPerFlush } from './messages.js'
 import { Origins } from './origins.js'
@@ -13,7 +15,7 @@ import { Replay } from './replay.js'
 import { ReplayFlush } from './replay-flush.js'
 import { BatchHeap } from './writer-batch.js'
 import { newTableDefaults, WriterCatalog } from './writer-catalog.js'
-import { symbolsNamed } from './writer-records.js'
+import { symbolsNamed, writeSymbols } from './writer-records.js'
 import { manifestOptions, type WriterOptions, type WriterState, writerSettings } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -128,16 +130,37 @@ function loadDictionaries(options: WriterOptions, table: WriterTable, counts: Re
   for (const [columnId, dictionary] of table.dictionaries) {
     const id = { tableId: table.id, columnId }
     const path = dictionaryFilePath(`${options.directory}/symbols`, id)
-    const { texts, end } = readDictionaryFile(options.files, path, id, counts.get(columnId) ?? 0)
+    const { texts, end } = readSymbols(options, table, path, id, counts.get(columnId) ?? 0)
     for (const text of texts) {
       dictionary.intern(heap.put(text), text.length)
       heap.reset()
     }
-    table.symbolFiles.set(columnId, { count: dictionary.count, end })
+    // Without a good record the file is written anew.
+    table.symbolFiles.set(columnId, { count: end === 0 ? 0 : dictionary.count, end })
     table.loggedSymbols.set(columnId, dictionary.count)
   }
-  symbolsNamed(table)
   heap.free()
+  writeSymbols(options, [table])
+  symbolsNamed(table)
+}
+
+/** From their file, or out of the parts when it is lost. Throws CorruptionError when these do not tell all of them. */
+function readSymbols(
+  options: WriterOptions,
+  { schema, parts }: WriterTable,
+  path: string,
+  id: DictionaryFileId,
+  count: number,
+): LoadedSymbols {
+  try {
+    return readDictionaryFile(options.files, path, id, count)
+  } catch (thrown) {
+    if (!(thrown instanceof CorruptionError) || thrown.isOtherFormat) throw thrown
+    const texts = symbolsOfParts(options, [...parts, ...(schema.detached ?? [])], id.columnId, count)
+    if (texts === undefined) throw thrown
+    options.log('W', 'writer', `${thrown.message}: its symbols were found in the data files [table=${schema.name}]`)
+    return { texts, end: 0 }
+  }
 }
 
 /** Tables that the log has dropped, unknown to the manifest as yet. */
