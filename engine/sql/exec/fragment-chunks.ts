@@ -30,8 +30,8 @@ const headBytes = 64
 const slotBytes = 32
 const freshBytes = 16
 
-/** `ts`: address of the rows' times in order, or 0. */
-type VisitStretch = (vectors: readonly Vector[], rows: number, firstRow: number, ts: number) => void
+/** `ts`: address of the rows' times in order, or 0: all of them go to the bucket of `minTs`, where there are buckets. */
+type VisitStretch = (vectors: readonly Vector[], rows: number, firstRow: number, ts: number, minTs: bigint) => void
 
 export interface ChunkSlot {
   readonly bucket: Bucket | null
@@ -126,19 +126,25 @@ export class DenseChunks implements ChunkWorker {
     return this.#next < this.#end
   }
 
-  readonly #add: VisitStretch = (vectors, rows, firstRow, ts) => {
-    if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#onlySlot())
+  readonly #add: VisitStretch = (vectors, rows, firstRow, ts, minTs) => {
+    if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#slotAt(minTs))
     else this.#runBuckets(vectors, rows, firstRow, ts)
+  }
+
+  /** Whether times would not tell its rows apart. */
+  #isInOneBucket({ minTs, maxTs }: Piece): boolean {
+    const { buckets } = this.#query
+    return buckets === null || maxTs < buckets.of(minTs).end
   }
 
   /** Adds a piece that counts as a whole, in one bucket, by what is known of it; false when it has to be read. */
   #addKnown(piece: Piece): boolean {
-    const { scan, buckets } = this.#query
+    const { scan } = this.#query
     if (this.#known === undefined || !covers(scan.ranges, piece.minTs, piece.maxTs)) return false
-    if (buckets !== null && piece.maxTs >= buckets.of(piece.minTs).end) return false
+    if (!this.#isInOneBucket(piece)) return false
     const figures = this.#known.figures(piece)
     if (figures === undefined || piece.superseded !== 0) return false
-    this.#known.add(figures, (buckets === null ? this.#onlySlot() : this.#slotOf(piece.minTs)).state)
+    this.#known.add(figures, this.#slotAt(piece.minTs).state)
     return true
   }
 
@@ -182,6 +188,7 @@ export class DenseChunks implements ChunkWorker {
     const { scan, buckets, pieces, firstRows, inputs } = this.#query
     const piece = pieces[at] as Piece
     const { timestampId } = scan.snapshot.version.schema
+    const timed = !this.#isInOneBucket(piece)
     const cut = !piece.sorted && (buckets !== null || !covers(scan.ranges, piece.minTs, piece.maxTs))
     let view = piece
     try {
@@ -192,11 +199,11 @@ export class DenseChunks implements ChunkWorker {
           const first = (firstRows[at] as number) + row
           const few = this.#sparse?.select(this.#reader, view, row, rows) ?? null
           if (few !== null) {
-            if (few.rows > 0) visit(few.vectors, few.rows, first, buckets === null ? 0 : few.times(timestampId))
+            if (few.rows > 0) visit(few.vectors, few.rows, first, timed ? few.times(timestampId) : 0, piece.minTs)
             continue
           }
           const vectors = this.#reader.vectors(view, row, inputs.columns, true)
-          visit(vectors, rows, first, buckets === null ? 0 : view.column(timestampId) + row * 8)
+          visit(vectors, rows, first, timed ? view.column(timestampId) + row * 8 : 0, piece.minTs)
         }
       }
     } finally {
@@ -218,6 +225,10 @@ export class DenseChunks implements ChunkWorker {
     const { fragment, groups, inputs } = this.#query
     inputs.bind(fragment, this.#block, vectors, from)
     fragment.run(this.#block, to - from, slot.state, groups, firstRow + from)
+  }
+
+  #slotAt(ts: bigint): ChunkSlot {
+    return this.#query.buckets === null ? this.#onlySlot() : this.#slotOf(ts)
   }
 
   #onlySlot(): ChunkSlot {
