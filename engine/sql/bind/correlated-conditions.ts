@@ -22,7 +22,7 @@ export function withOuterInWhere(query: ast.Query, { context, columns, rows }: E
   const inner = innerScope({ ...body, joins: bare }, context)
   const parts = body.joins.map((join) => {
     const all = join.kind === 'inner' && join.on !== null ? conditions(join.on) : []
-    return { foreign: all.filter((part) => isForeign(part, inner, columns)), all }
+    return { foreign: all.filter((part) => isForeign(part, inner, { context, columns })), all }
   })
   const moved = parts.flatMap(({ foreign }) => foreign)
   if (moved.length === 0) return query
@@ -48,15 +48,32 @@ export function conditionsOf(parts: readonly ast.Expression[]): ast.Expression |
   )
 }
 
+/** The query around a sub-query. */
+type Around = Pick<ExpressionScope, 'context' | 'columns'>
+
 /** Names a column that the sub-query lacks and the outer query has. */
-export function isForeign(node: unknown, inner: Scope, outer: Scope): boolean {
-  return columnsIn(node).some((column) => !isIn(inner, column) && isIn(outer, column))
+export function isForeign(node: unknown, inner: Scope, outer: Around): boolean {
+  return columnsIn(node, outer.context).some((column) => !isIn(inner, column) && isIn(outer.columns, column))
 }
 
-export function columnsIn(node: unknown): ast.ColumnName[] {
+/** The columns that it names, without those that sub-queries in it have themselves; null: with them. */
+export function columnsIn(node: unknown, context: BindContext | null): ast.ColumnName[] {
   if (typeof node !== 'object' || node === null) return []
   if ('kind' in node && node.kind === 'column' && 'path' in node) return [node as ast.ColumnName]
-  return Object.values(node).flatMap(columnsIn)
+  const named = Object.values(node).flatMap((part) => columnsIn(part, context))
+  if (context === null || !('kind' in node) || node.kind !== 'select' || named.length === 0) return named
+  const own = ownScope(node as ast.Select, context)
+  return own === null ? named : named.filter((column) => !isIn(own, column))
+}
+
+/** Null: its sources cannot be told without the query around it. */
+function ownScope(body: ast.Select, context: BindContext): Scope | null {
+  try {
+    return body.from === null ? null : innerScope(body, context)
+  } catch (thrown) {
+    if (thrown instanceof SqlError) return null
+    throw thrown
+  }
 }
 
 function isIn(scope: Scope, column: ast.ColumnName): boolean {
@@ -72,13 +89,13 @@ function isIn(scope: Scope, column: ast.ColumnName): boolean {
 export function pairOf(
   condition: ast.Expression,
   inner: Scope,
-  outer: Scope,
+  outer: Around,
 ): readonly [ast.Expression, ast.Expression] | null {
   if (condition.kind === 'binary' && condition.operator === '=') {
     const { left, right } = condition
     const [leftForeign, rightForeign] = [left, right].map((side) => isForeign(side, inner, outer))
-    const leftOnly = leftForeign && columnsIn(left).every((column) => !isIn(inner, column))
-    const rightOnly = rightForeign && columnsIn(right).every((column) => !isIn(inner, column))
+    const leftOnly = leftForeign && columnsIn(left, outer.context).every((column) => !isIn(inner, column))
+    const rightOnly = rightForeign && columnsIn(right, outer.context).every((column) => !isIn(inner, column))
     if (rightOnly && !leftForeign) return [left, right]
     if (leftOnly && !rightForeign) return [right, left]
   }

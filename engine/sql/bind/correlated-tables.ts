@@ -36,7 +36,7 @@ function keyed(table: ast.CommonTable, index: number, scope: ExpressionScope): K
   if (first.kind !== 'select' || first.where === null || first.groupBy.length > 0) return undefined
   const inner = innerScope(first, scope.context)
   const parts = conditions(first.where)
-  const pairs = parts.map((part) => pairOf(part, inner, scope.columns))
+  const pairs = parts.map((part) => pairOf(part, inner, scope))
   const place = pairs.findIndex((pair) => pair !== null)
   const pair = pairs[place]
   if (pair === null || pair === undefined || first.items.some(isStarItem)) return undefined
@@ -78,7 +78,7 @@ function sourceNamed({ from, joins }: ast.Select, table: string): string | undef
 }
 
 function itemOf(expression: ast.Expression, name: string): ast.SelectItem {
-  const { position } = columnsIn(expression)[0] ?? expression
+  const { position } = columnsIn(expression, null)[0] ?? expression
   return { position, expression, alias: nameOf(name, position) }
 }
 

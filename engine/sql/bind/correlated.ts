@@ -146,15 +146,15 @@ function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | 
   const inner = innerScope(body, scope.context)
   const own = conditions(body.where).map((condition) => ({
     condition,
-    foreign: isForeign(condition, inner, scope.columns),
+    foreign: isForeign(condition, inner, scope),
   }))
   if (own.every(({ foreign }) => !foreign)) return null
   const foreign = own.filter((part) => part.foreign).map(({ condition }) => condition)
   const pairs = foreign.flatMap((condition) => {
-    const pair = pairOf(condition, inner, scope.columns)
+    const pair = pairOf(condition, inner, scope)
     return pair === null ? [] : [pair]
   })
-  const mixed = foreign.filter((condition) => pairOf(condition, inner, scope.columns) === null)
+  const mixed = foreign.filter((condition) => pairOf(condition, inner, scope) === null)
   const rest = own.filter(({ foreign }) => !foreign).map(({ condition }) => condition)
   return {
     inner: pairs.map(([side]) => side),
@@ -166,7 +166,7 @@ function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | 
 
 /** `(select f(a, t.x) from s where s.id = t.id)` */
 function namesOuter(query: ast.Query, value: ast.Expression, scope: ExpressionScope): boolean {
-  return isForeign(value, innerScope(select(query), scope.context), scope.columns)
+  return isForeign(value, innerScope(select(query), scope.context), scope)
 }
 
 // Joining -----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import { comparableAsIs } from '../functions/comparisons.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { isForeign } from './correlated-conditions.js'
 import { isLateralFunction, lateralJoin } from './expand.js'
 import { bindCondition, bindExpression, comparedRows, type ExpressionScope } from './expression.js'
 import { bindSource } from './from.js'
@@ -25,17 +26,18 @@ export interface KeyPair {
   readonly right: Expression
 }
 
-export function bindJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
-  if (isLateralFunction(join.source)) return lateralJoin(left, join, join.source, context)
+export function bindJoin(before: Relation, join: ast.Join, context: BindContext): Relation {
+  if (isLateralFunction(join.source)) return lateralJoin(before, join, join.source, context)
   const right = bindSource(join.source, context)
-  checkAlias(left, right, join)
+  checkAlias(before, right, join)
+  const { left, known } = withSubqueries(before, join, context)
   const timed = join.kind === 'asof' || join.kind === 'lt' || join.kind === 'splice'
   if (timed && left.timestampIndex < 0)
     throw new SqlError('left side of time series join has no timestamp', join.position)
   if (timed && right.timestampIndex < 0)
     throw new SqlError('right side of time series join has no timestamp', join.position)
   const width = left.plan.columns.length
-  const { pairs, rest } = joinCondition(left, right, join, width, context)
+  const { pairs, rest } = joinCondition(left, right, join, width, context, known)
   return assemble(left, right, join, pairs, rest, timed ? toleranceOf(join, left, context) : null)
 }
 
@@ -51,6 +53,23 @@ export function bothScopes(left: Relation, right: Relation, width: number): Scop
   return [...left.columns, ...right.columns.map((column) => ({ ...column, index: column.index + width }))]
 }
 
+/** USING: its columns come first, once. Of FULL JOIN neither side's is the one: both stay. */
+function mergedScopes(left: Relation, right: Relation, join: ast.Join, width: number): readonly ScopeColumn[] {
+  const columns = bothScopes(left, right, width)
+  if (join.kind === 'full') return columns
+  const names = usingNames(left, right, join).map(({ name }) => name.toLowerCase())
+  const [first, second] = [columns.slice(0, left.columns.length), columns.slice(left.columns.length)]
+  const [kept, other] = join.kind === 'right' ? [second, first] : [first, second]
+  const isNamed = ({ name, merged }: ScopeColumn): boolean => merged !== true && names.includes(name.toLowerCase())
+  const keys = names.flatMap(
+    (name) => kept.find((column) => isNamed(column) && column.name.toLowerCase() === name) ?? [],
+  )
+  const rest = columns
+    .filter((column) => !keys.includes(column))
+    .map((column) => (other.includes(column) && isNamed(column) ? { ...column, merged: true as const } : column))
+  return [...keys, ...rest]
+}
+
 /** Pairs of keys of USING and ON, and what else ON says. */
 export function joinCondition(
   left: Relation,
@@ -58,17 +77,39 @@ export function joinCondition(
   join: ast.Join,
   width: number,
   context: BindContext,
+  known: KnownSides = new Map(),
 ): { readonly pairs: KeyPair[]; readonly rest: Expression[] } {
   const pairs = usingNames(left, right, join).map((name) => usingPair(left, right, name))
   const rest: Expression[] = []
   if (join.on === null) return { pairs, rest }
   const scope: ExpressionScope = { context, columns: bothScopes(left, right, width), aggregates: null, windows: null }
   for (const part of writtenConjuncts(join.on)) {
-    const pair = equalityPair(part, scope, width)
+    const pair = equalityPair(part, scope, width, known)
     if (pair === null) rest.push(...conjuncts(bindCondition(part, scope)))
     else pairs.push(pair)
   }
   return { pairs, rest }
+}
+
+/** Sides of equations of ON as columns of the left side. */
+type KnownSides = ReadonlyMap<ast.Expression, Expression>
+type Sides = [Expression, Expression]
+
+/** `on r.id = (select .. where s.x = l.x)`: what the sub-query gives for a row of the left side is one more column of it. */
+function withSubqueries(
+  before: Relation,
+  { on }: ast.Join,
+  context: BindContext,
+): { readonly left: Relation; readonly known: KnownSides } {
+  const known = new Map<ast.Expression, Expression>()
+  const rows = { relation: before }
+  const scope = { context, columns: before.columns, aggregates: null, windows: null, rows }
+  for (const part of on === null ? [] : writtenConjuncts(on)) {
+    if (part.kind !== 'binary' || part.operator !== '=') continue
+    for (const side of [part.left, part.right])
+      if (side.kind === 'subquery' && isForeign(side, [], scope)) known.set(side, bindExpression(side, scope))
+  }
+  return { left: rows.relation, known }
 }
 
 function writtenConjuncts(condition: ast.Expression): ast.Expression[] {
@@ -100,9 +141,14 @@ function usingPair(left: Relation, right: Relation, name: ast.Name): KeyPair {
 }
 
 /** `a = b` with one side on each input; null for anything else. */
-function equalityPair(part: ast.Expression, scope: ExpressionScope, width: number): KeyPair | null {
+function equalityPair(
+  part: ast.Expression,
+  scope: ExpressionScope,
+  width: number,
+  known: KnownSides = new Map(),
+): KeyPair | null {
   if (part.kind !== 'binary' || part.operator !== '=') return null
-  const [a, b] = [bindExpression(part.left, scope), bindExpression(part.right, scope)]
+  const [a, b] = [part.left, part.right].map((side) => known.get(side) ?? bindExpression(side, scope)) as Sides
   const [sideA, sideB] = [sideOf(a, width), sideOf(b, width)]
   if (sideA === null || sideB === null || sideA === sideB) return null
   const own = (expression: Expression): Expression =>
@@ -280,7 +326,7 @@ function assemble(
   const keepsTime = join.kind !== 'right' && join.kind !== 'full' && join.kind !== 'splice'
   return {
     plan,
-    columns: bothScopes(left, right, shift),
+    columns: join.merges ? mergedScopes(left, right, join, shift) : bothScopes(left, right, shift),
     timestampIndex: keepsTime ? left.timestampIndex : -1,
     order: keepsTime ? left.order : 'none',
   }

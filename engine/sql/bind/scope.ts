@@ -14,6 +14,8 @@ export interface ScopeColumn {
   readonly index: number
   /** Found by its name only, not by `*`. */
   readonly hidden?: true
+  /** Found with its source alone: by the name alone the other side's column of USING is meant. */
+  readonly merged?: true
   /** Of the query around a sub-query: a name without source means it only when the sub-query has none of that name. */
   readonly outer?: true
   /** Of a function in FROM. */
@@ -38,7 +40,7 @@ const same = (left: string, right: string): boolean => left.toLowerCase() === ri
 export function findInScope(scope: Scope, { path, position }: ColumnName): ScopeColumn | undefined {
   const name = path[path.length - 1] ?? ''
   if (path.length === 1) {
-    const all = scope.filter((column) => same(column.name, name))
+    const all = scope.filter((column) => column.merged !== true && same(column.name, name))
     const own = all.filter((column) => column.outer !== true)
     const named = own.length > 0 ? own : all
     return named.length > 0 ? unique(named, name, position) : onlyColumnOf(scope, name)

@@ -145,7 +145,8 @@ function starColumns({ table, exclude, position }: ast.Star, scope: ExpressionSc
   const wanted = table?.toLowerCase()
   const left = new Set(exclude.map(({ name }) => name.toLowerCase()))
   const columns = scope.columns.filter(
-    ({ source, hidden }) => hidden !== true && (wanted === undefined || source?.toLowerCase() === wanted),
+    ({ source, hidden, merged }) =>
+      hidden !== true && (wanted === undefined ? merged !== true : source?.toLowerCase() === wanted),
   )
   if (wanted !== undefined && columns.length === 0) throw new SqlError('invalid table alias', position)
   if (columns.length === 0) throw new SqlError("'from' expected", position)

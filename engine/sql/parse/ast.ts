@@ -182,6 +182,8 @@ export interface Join {
   readonly on: Expression | null
   /** `on (a, b)` and `using (a, b)`: columns of both sides that have the same name. */
   readonly using: readonly Name[]
+  /** USING and NATURAL: such columns are one. ON keeps both. */
+  readonly merges: boolean
   /** ASOF and LT: `tolerance 10s`. */
   readonly tolerance: Interval | null
   /** WINDOW JOIN: `range between 1 minute preceding and 1 minute following exclude prevailing`. */

@@ -188,7 +188,8 @@ export function parseJoins(cursor: Cursor): Join[] {
 }
 
 function commaJoin(position: number, source: TableSource): Join {
-  return { position, kind: 'cross', natural: false, source, on: null, using: [], tolerance: null, window: null }
+  const plain = { natural: false, on: null, using: [], merges: false, tolerance: null, window: null }
+  return { position, kind: 'cross', source, ...plain }
 }
 
 /** Moves past `left outer join` and the like; null (and no move) when no join begins here. */
@@ -222,6 +223,7 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   let on: Expression | null = null
   let using: readonly Name[] = []
   if (kind === 'cross' && cursor.word === 'on') throw new SqlError('Cross joins cannot have join clauses', cursor.start)
+  const merges = natural || cursor.word === 'using'
   if (cursor.word === 'using') {
     advance(cursor)
     using = parseNamesInParentheses(cursor)
@@ -235,7 +237,7 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   }
   const tolerance = cursor.word === 'tolerance' ? parseTolerance(cursor, kind) : null
   const window = kind === 'window' ? parseWindowJoinRange(cursor, source) : null
-  return { position, kind, natural, source, on, using, tolerance, window }
+  return { position, kind, natural, source, on, using, merges, tolerance, window }
 }
 
 /** The mistake is told at what follows the value, or at the value itself at the end. */
