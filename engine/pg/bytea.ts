@@ -2,6 +2,11 @@
 
 const backslash = 0x5c
 
+/** A text literal that clients of PostgreSQL write for bytes. Other texts are none: clients of this dialect get an error. */
+export function isBytesText(value: unknown): value is string {
+  return typeof value === 'string' && /^\\x(?:[0-9a-f]{2})*$/i.test(value)
+}
+
 /** `\x0102`, or the older form: UTF-8 with octal escapes. */
 export function byteaOf(text: string): Uint8Array {
   if (text.startsWith('\\x')) return new Uint8Array(Buffer.from(text.slice(2), 'hex'))

@@ -25,7 +25,7 @@ export interface TimeSpan {
 }
 
 const pattern =
-  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|[+-]\d{2}(?::?\d{2})?)?$/
+  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|[+-]\d{2}(?::?\d{2}){0,2})?$/
 
 /** The instant at which the named span begins; null when the text is no timestamp. */
 export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null {
@@ -117,9 +117,10 @@ function weekSpan(week: number, weekDay: string | undefined, fields: Fields, uni
 function zoneOffsetMicros(zone: string | undefined): bigint | null {
   if (zone === undefined || zone === 'Z') return 0n
   const hours = Number(zone.slice(1, 3))
-  const minutes = Number(zone.slice(3).replace(':', '') || '0')
-  if (hours > 23 || minutes > 59) return null
-  return BigInt((zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)) * 60_000_000n
+  const rest = zone.slice(3).replaceAll(':', '')
+  const [minutes, seconds] = [Number(rest.slice(0, 2)), Number(rest.slice(2))]
+  if (hours > 23 || minutes > 59 || seconds > 59) return null
+  return BigInt((zone.startsWith('-') ? -1 : 1) * (hours * 3600 + minutes * 60 + seconds)) * 1_000_000n
 }
 
 /** DATE: milliseconds. */

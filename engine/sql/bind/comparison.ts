@@ -2,12 +2,14 @@
 // column; beside IN it is an interval.
 
 import { SqlError } from '../../base/errors.js'
+import { isBytesText } from '../../pg/bytea.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import { parseIntervals } from '../../types/interval.js'
 import { parseGeohash } from '../../types/text.js'
 import { dependsOnNow } from '../../types/tick.js'
 import { parseDate, parseTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import { convertValue, isNumber, isText, isTime } from '../functions/convert.js'
@@ -128,8 +130,8 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
   const common = commonType(a, b)
   if (common !== null) return common
   if ((isMoment(a) && isFraction(b)) || (isMoment(b) && isFraction(a))) return dataType('DOUBLE')
-  if (isText(a) && isConstant(left)) return literalTarget(b)
-  if (isText(b) && isConstant(right)) return literalTarget(a)
+  if (isText(a) && isConstant(left)) return literalTarget(left.value, b)
+  if (isText(b) && isConstant(right)) return literalTarget(right.value, a)
   if (isText(a) && a.name !== 'SYMBOL' && isNumber(b)) return dataType('DOUBLE')
   if (isText(b) && b.name !== 'SYMBOL' && isNumber(a)) return dataType('DOUBLE')
   if (isText(a) && (b.name === 'UUID' || b.name === 'IPv4')) return dataType('STRING')
@@ -162,8 +164,9 @@ function geohashLiteral(text: Expression): Expression {
 }
 
 /** What a text literal is converted to beside a value of the type. */
-function literalTarget(type: DataType): DataType | null {
-  if (type.name === 'GEOHASH' || type.name === 'INTERVAL' || type.name === 'BINARY') return null
+function literalTarget(value: Value, type: DataType): DataType | null {
+  if (type.name === 'GEOHASH' || type.name === 'INTERVAL') return null
+  if (type.name === 'BINARY') return isBytesText(value) ? type : null
   return type.name === 'SHORT' || type.name === 'BYTE' ? dataType('INT') : type
 }
 

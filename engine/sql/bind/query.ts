@@ -95,6 +95,8 @@ function limitNumber(expression: ast.Expression | null, context: BindContext): n
     learnType(value, dataType('LONG'))
     return null
   }
+  // Drivers write parameters as texts.
+  if (isConstant(value) && typeof value.value === 'string' && /^\d{1,15}$/.test(value.value)) return Number(value.value)
   if (!isConstant(value) || isUntypedNull(value) || limitRefused.has(value.type.name)) {
     const type = isUntypedNull(value) ? 'NULL' : value.type.name
     const isNumber = type !== 'BOOLEAN' && isConstant(value)

@@ -27,6 +27,11 @@ function fixed(
   return lists.map((takes) => row(name, takes, gives, says, { example: null, seesNull: true, eval: () => value }))
 }
 
+function advisory(name: string, value: boolean | ''): ScalarFunction[] {
+  const gives = value === '' ? 'STRING' : 'BOOLEAN'
+  return fixed(name, [['LONG'], ['INT', 'INT']], gives, 'Accepted for compatibility.', value)
+}
+
 const notKept = 'Not kept here: NULL.'
 const granted = 'Whether the user has the right: always.'
 
@@ -199,9 +204,14 @@ const server: ScalarFunction[] = [
   ...fixed('pg_relation_is_publishable', [['ANY']], 'BOOLEAN', 'There is no replication.', false),
   ...fixed('pg_indexes_size', [['ANY']], 'LONG', notKept, null),
   ...fixed('pg_tablespace_location', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_try_advisory_lock', [['LONG'], ['INT', 'INT']], 'BOOLEAN', 'Accepted for compatibility.', true),
-  ...fixed('pg_advisory_lock', [['LONG'], ['INT', 'INT']], 'STRING', 'Accepted for compatibility.', ''),
-  ...fixed('pg_advisory_unlock', [['LONG'], ['INT', 'INT']], 'BOOLEAN', 'Accepted for compatibility.', true),
+  ...['', '_xact'].flatMap((scope) => [
+    ...advisory(`pg_try_advisory${scope}_lock`, true),
+    ...advisory(`pg_try_advisory${scope}_lock_shared`, true),
+    ...advisory(`pg_advisory${scope}_lock`, ''),
+    ...advisory(`pg_advisory${scope}_lock_shared`, ''),
+  ]),
+  ...advisory('pg_advisory_unlock', true),
+  ...advisory('pg_advisory_unlock_shared', true),
   ...[
     'numscans',
     'tuples_returned',

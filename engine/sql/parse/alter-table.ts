@@ -11,7 +11,7 @@ import type {
   Statement,
 } from './ast.js'
 import { demandColumnName, parseAddedIndex, parseCapacity, parseColumn, parseColumnTail } from './column.js'
-import { parseDedup, parseViewQuery, takeIfNotExists } from './create-table.js'
+import { parseDedup, parseViewQuery, skipKey } from './create-table.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
 import {
   atEnd,
@@ -28,7 +28,7 @@ import {
 import { parseExpression } from './expression.js'
 import { mention } from './mention.js'
 import { parseTableOption, parseTimeToLive } from './table-options.js'
-import { takeIfExists } from './tables.js'
+import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** The cursor is on `alter`. */
 export function parseAlter(cursor: Cursor): Statement {
@@ -117,6 +117,7 @@ const actionWords: ReadonlySet<string> = new Set([
 
 /** `add column if not exists a int, column b long`, `add a int`, `add (a int, b long)` */
 function parseAdd(cursor: Cursor, position: number): AlterAction {
+  if (skipKey(cursor)) return { kind: 'add key', position }
   take(cursor, 'column')
   const ifNotExists = takeIfNotExists(cursor)
   const inParentheses = take(cursor, '(')
@@ -209,8 +210,22 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
 
 function parseChangeType(cursor: Cursor, column: Name): AlterAction {
   const definition = { ...column, ...parseColumnTail(cursor, 'alter') }
+  const position = cursor.kind === 'word' && cursor.word === 'using' ? cursor.previousEnd : null
+  const again = position !== null
+  if (again) parseUsing(cursor, column)
   demandEnd(cursor, 'trying to change column type')
-  return { kind: 'change type', position: lastTokenStart(cursor), column, definition }
+  return { kind: 'change type', position: position ?? lastTokenStart(cursor), column, definition, again }
+}
+
+/** `using a::text`: what the statement does anyway. */
+function parseUsing(cursor: Cursor, { name }: Name): void {
+  advance(cursor)
+  const written = parseExpression(cursor)
+  const { kind, position } = written
+  const value = kind === 'cast' ? written.operand : written
+  const isOwn =
+    value.kind === 'column' && value.path.length === 1 && value.path[0]?.toLowerCase() === name.toLowerCase()
+  if (!isOwn) throw new SqlError('USING can only be a cast of the column itself', position)
 }
 
 function demandEnd(cursor: Cursor, doing: string): void {

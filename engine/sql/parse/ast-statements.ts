@@ -13,6 +13,7 @@ import type {
   TypeName,
   ValueRow,
 } from './ast.js'
+import type { Checkpoint, CreateIndex, Reindex, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
 export type Statement =
@@ -23,6 +24,7 @@ export type Statement =
   | Delete
   | CreateTable
   | CreateView
+  | CreateIndex
   | DropTable
   | DropView
   | DropAllTables
@@ -286,6 +288,8 @@ export type AlterAction =
       readonly position: number // of the last token of the type
       readonly column: Name
       readonly definition: ColumnDefinition
+      /** With USING: migrations say so whether or not the column has the type. */
+      readonly again: boolean
     }
   | { readonly kind: 'add index'; readonly position: number; readonly column: Name; readonly index: IndexOption }
   | { readonly kind: 'drop index'; readonly position: number; readonly column: Name }
@@ -309,6 +313,8 @@ export type AlterAction =
       readonly partitions: PartitionList
     }
   | { readonly kind: 'squash partitions'; readonly position: number }
+  /** PRIMARY KEY or UNIQUE, which mean nothing here. */
+  | { readonly kind: 'add key'; readonly position: number }
   | { readonly kind: 'resume wal'; readonly position: number; readonly fromTransaction: Expression | null }
   | {
       readonly kind: 'suspend wal'
@@ -415,28 +421,6 @@ export interface Execute {
   readonly position: number
   readonly name: string
   readonly args: readonly Expression[]
-}
-
-/** table null: all. */
-export interface Vacuum {
-  readonly kind: 'vacuum'
-  readonly position: number
-  readonly table: TableName | null
-}
-
-export interface Reindex {
-  readonly kind: 'reindex'
-  readonly position: number
-  readonly table: TableName
-  readonly columns: readonly Name[]
-  readonly partitions: readonly { readonly position: number; readonly name: string }[]
-}
-
-/** Bare CHECKPOINT flushes everything; `snapshot prepare|complete` are the old words for create and release. */
-export interface Checkpoint {
-  readonly kind: 'checkpoint'
-  readonly position: number
-  readonly action: 'flush' | 'create' | 'release'
 }
 
 /** `alter connector name pause|resume`. */

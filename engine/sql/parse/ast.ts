@@ -12,6 +12,7 @@ import type { Show, Statement } from './ast-statements.js'
 
 export type * from './ast-expressions.js'
 export type * from './ast-statements.js'
+export type * from './ast-upkeep.js'
 export type * from './ast-users.js'
 
 /** A word of the text with its place: a column, an alias, an option. */

@@ -15,6 +15,7 @@ import type {
   TableName,
 } from './ast.js'
 import { parseCastColumn, parseColumn, parseIndex } from './column.js'
+import { parseCreateIndex } from './create-index.js'
 import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
 import {
   atEnd,
@@ -35,6 +36,7 @@ import { parseQuery, parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
 import { parseBatch } from './rows.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf } from './table-options.js'
+import { takeIfNotExists } from './tables.js'
 import { expressionText } from './text.js'
 
 /** The cursor is on `create`. */
@@ -52,6 +54,7 @@ export function parseCreate(cursor: Cursor): Statement {
     for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
     if (take(cursor, 'table')) return parseCreateTable(cursor, position, batch)
   }
+  if (!orReplace && (cursor.word === 'index' || cursor.word === 'unique')) return parseCreateIndex(cursor, position)
   refuseOther(cursor)
   if (orReplace) throw new SqlError("'view' expected", cursor.start)
   const more = cursor.kind === 'end' ? " or 'materialized' or 'view' or 'or replace'" : ''
@@ -62,8 +65,6 @@ const others: Readonly<Record<string, string>> = {
   schema: 'there is one schema, public; others cannot be made',
   database: 'there is one database, others cannot be made',
   extension: 'extensions are not supported',
-  index: 'indexes are not needed: pages of parts keep their bounds. ALTER COLUMN .. ADD INDEX is accepted for symbols',
-  unique: 'unique indexes are not supported, DEDUP UPSERT KEYS keeps one row for each key',
   sequence: 'sequences are not supported',
   function: 'functions cannot be made with SQL',
   procedure: 'procedures cannot be made with SQL',
@@ -76,14 +77,6 @@ const others: Readonly<Record<string, string>> = {
 function refuseOther({ word, start }: Cursor): void {
   const message = others[word]
   if (message !== undefined) throw new SqlError(message, start)
-}
-
-export function takeIfNotExists(cursor: Cursor): boolean {
-  if (cursor.word !== 'if' || peekWord(cursor) !== 'not') return false
-  advance(cursor)
-  advance(cursor)
-  demand(cursor, 'exists')
-  return true
 }
 
 function parseCreateTable(cursor: Cursor, position: number, batch: Expression | null): CreateTable {
@@ -146,7 +139,7 @@ function parseEntry(cursor: Cursor): ColumnDefinition | null {
 }
 
 /** `[constraint name] primary key (a, b)`, `unique (a)`. */
-function skipKey(cursor: Cursor): boolean {
+export function skipKey(cursor: Cursor): boolean {
   if (cursor.word === 'constraint') {
     advance(cursor)
     parseName(cursor, 'constraint name expected')

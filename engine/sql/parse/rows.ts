@@ -17,7 +17,7 @@ import type {
   Update,
   ValueRow,
 } from './ast.js'
-import { advance, at, type Cursor, shownTokenError, tokenText } from './cursor.js'
+import { advance, at, type Cursor, peekWord, shownTokenError, tokenText } from './cursor.js'
 import {
   atEnd,
   demand,
@@ -150,7 +150,13 @@ function parseInsertRow(cursor: Cursor): ValueRow {
   return { position, values }
 }
 
+/** DEFAULT: columns have none but NULL. */
 function parseValue(cursor: Cursor): Expression {
+  const { start } = cursor
+  if (cursor.word === 'default' && [',', ')'].includes(peekWord(cursor))) {
+    advance(cursor)
+    return { kind: 'null', position: start }
+  }
   if (startsQuery(cursor)) throw new SqlError('query is not allowed here', cursor.start)
   return parseExpression(cursor)
 }

@@ -25,12 +25,21 @@ export function takeIfExists(cursor: Cursor): boolean {
   return true
 }
 
+export function takeIfNotExists(cursor: Cursor): boolean {
+  if (cursor.word !== 'if' || peekWord(cursor) !== 'not') return false
+  advance(cursor)
+  advance(cursor)
+  demand(cursor, 'exists')
+  return true
+}
+
 const dropExpected = "'table' or 'view' or 'materialized view' or 'all' expected"
 
 export function parseDrop(cursor: Cursor): Statement {
   const position = cursor.start
   advance(cursor)
   const { start, word } = cursor
+  if (word === 'index') return parseDropIndex(cursor, position)
   if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
     throw new SqlError(dropExpected, start)
   advance(cursor)
@@ -50,6 +59,16 @@ export function parseDrop(cursor: Cursor): Statement {
   const tables = parseList(cursor, (inner) => parseTableName(inner))
   takeDropBehaviour(cursor)
   return { kind: 'drop table', position, ifExists, tables }
+}
+
+/** The cursor is on `index`. CREATE INDEX makes none, so every name is as good. */
+function parseDropIndex(cursor: Cursor, position: number): Statement {
+  advance(cursor)
+  take(cursor, 'concurrently')
+  takeIfExists(cursor)
+  parseList(cursor, (inner) => parseTableName(inner, 'index name expected'))
+  takeDropBehaviour(cursor)
+  return { kind: 'no operation', position, command: 'drop index' }
 }
 
 /** Views follow what they read by its name: both words leave them as they are. */

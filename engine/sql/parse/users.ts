@@ -13,10 +13,9 @@
 import { SqlError } from '../../base/errors.js'
 import { type Right, rightNames } from '../../base/rights.js'
 import type { Name, UserChange, UserStatement } from './ast.js'
-import { takeIfNotExists } from './create-table.js'
 import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
 import { atEnd, demand, parseList, parseNameOrString, parseString, take } from './expect.js'
-import { takeIfExists } from './tables.js'
+import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** Whether `create`, `alter` or `drop` is followed by a user. */
 export function isAboutUser(cursor: Cursor): boolean {

@@ -87,6 +87,7 @@ function changesOf(
       if (action.kind === 'resume wal') return []
       throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
     case 'squash partitions':
+    case 'add key':
       return []
     default:
       return symbolChanges(action, version, position)
@@ -231,7 +232,7 @@ function renameColumns(
 }
 
 function changeType(
-  { column, definition, position: last }: Extract<ast.AlterAction, { kind: 'change type' }>,
+  { column, definition, position: last, again }: Extract<ast.AlterAction, { kind: 'change type' }>,
   version: TableVersion,
   context: BindContext,
 ): SchemaChange[] {
@@ -242,6 +243,7 @@ function changeType(
     throw new SqlError(`unsupported column type: ${definition.type.name}`, definition.type.position)
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
+  if (again && sameType(found.type, type)) return []
   if (sameType(found.type, type))
     throw new SqlError(`column '${column.name}' type is already '${typeText(type)}'`, last)
   if (!isChangeable(found.type, type)) {

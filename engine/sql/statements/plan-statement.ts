@@ -158,6 +158,9 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
     case 'vacuum':
       if (statement.table !== null) tableOf(statement.table, context)
       return { kind: 'none', tag: 'VACUUM' }
+    case 'create index':
+      tableOf(statement.table, context)
+      return { kind: 'none', tag: 'CREATE INDEX' }
     case 'reindex':
       tableOf(statement.table, context)
       return { kind: 'none', tag: 'REINDEX' }

@@ -33,6 +33,7 @@ const rightsOfKind = {
   'alter table': ['write'],
   vacuum: ['write'],
   reindex: ['write'],
+  'create index': ['write'],
   checkpoint: ['admin'],
   user: null,
   'alter connector': ['admin'],

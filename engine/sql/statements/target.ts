@@ -1,6 +1,7 @@
 // Rows on their way into columns of a table: conversions to the columns' types, with the errors of INSERT.
 
 import { SqlError } from '../../base/errors.js'
+import { isBytesText } from '../../pg/bytea.js'
 import { type DataType, sameType, typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { Relation } from '../bind/scope.js'
@@ -109,7 +110,8 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   if (value === null) return nullOf(target.type)
   if (sameType(from, target.type)) return value
   const fits = written.isParameter ? isAssignable : isInsertable
-  if (!fits(from, target.type)) throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
+  if (!fits(from, target.type) && !(target.type.name === 'BINARY' && isBytesText(value)))
+    throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
   const converted = convertValue(value, from, target.type)
   if (converted !== undefined) return converted
   const suffix = target.type.name === 'TIMESTAMP' || target.type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''

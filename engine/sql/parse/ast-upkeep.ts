@@ -1,0 +1,33 @@
+// Statements about how tables are stored. To be imported from ast.ts.
+
+import type { Name, TableName } from './ast.js'
+
+/** Looked at, and nothing is made. */
+export interface CreateIndex {
+  readonly kind: 'create index'
+  readonly position: number
+  readonly unique: boolean
+  readonly table: TableName
+}
+
+/** table null: all. */
+export interface Vacuum {
+  readonly kind: 'vacuum'
+  readonly position: number
+  readonly table: TableName | null
+}
+
+export interface Reindex {
+  readonly kind: 'reindex'
+  readonly position: number
+  readonly table: TableName
+  readonly columns: readonly Name[]
+  readonly partitions: readonly { readonly position: number; readonly name: string }[]
+}
+
+/** Bare CHECKPOINT flushes everything; `snapshot prepare|complete` are the old words for create and release. */
+export interface Checkpoint {
+  readonly kind: 'checkpoint'
+  readonly position: number
+  readonly action: 'flush' | 'create' | 'release'
+}

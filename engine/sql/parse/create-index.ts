@@ -1,0 +1,24 @@
+// CREATE INDEX as migrations of other databases write it. There is nothing to make: pages of parts keep their bounds. What
+// stands behind the table's name is read over.
+
+import { SqlError } from '../../base/errors.js'
+import type { CreateIndex } from './ast.js'
+import { advance, at, type Cursor } from './cursor.js'
+import { atEnd, demand, parseName, parseTableName, take } from './expect.js'
+import { takeIfNotExists } from './tables.js'
+
+/** The cursor is behind `create`. */
+export function parseCreateIndex(cursor: Cursor, position: number): CreateIndex {
+  const unique = take(cursor, 'unique')
+  demand(cursor, 'index')
+  take(cursor, 'concurrently')
+  takeIfNotExists(cursor)
+  if (!at(cursor, 'on')) parseName(cursor, 'index name expected')
+  demand(cursor, 'on')
+  take(cursor, 'only')
+  const table = parseTableName(cursor)
+  if (take(cursor, 'using')) parseName(cursor, 'index method expected')
+  if (!at(cursor, '(')) throw new SqlError("'(' expected", cursor.start)
+  while (!atEnd(cursor)) advance(cursor)
+  return { kind: 'create index', position, unique, table }
+}
