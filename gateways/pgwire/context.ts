@@ -66,6 +66,8 @@ export interface RunOptions {
   readonly binary: readonly boolean[]
   /** Of the columns, when the statement has been described: planning it again must give the same. */
   readonly columns: readonly ResultColumn[] | null
+  /** The client takes rows a part at a time: each part has the time of a statement, and none passes in between. */
+  readonly inParts?: boolean
 }
 
 /** What DECLARE leaves behind. */

@@ -187,7 +187,8 @@ export function execute(pg: PgSession, reader: MessageReader): Waiting {
   }
   const limit = rowsMax > 0 ? rowsMax : Number.POSITIVE_INFINITY
   if (cursor !== null) return sendRows(pg, portal, cursor, limit)
-  const outcome = runStatement(pg, statement, { bound, types, binary, columns: description?.columns ?? null })
+  const columns = description?.columns ?? null
+  const outcome = runStatement(pg, statement, { bound, types, binary, columns, inParts: rowsMax > 0 })
   if (outcome instanceof Promise)
     return outcome.then(async (settled) => {
       await proceed(pg, portal, settled, limit)

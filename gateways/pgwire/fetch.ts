@@ -108,7 +108,7 @@ function sameForm(left: readonly boolean[], right: readonly boolean[]): boolean 
 
 async function open(pg: PgSession, cursor: SqlCursor, binary: readonly boolean[]): Promise<RowCursor> {
   const { bound, types, query } = cursor
-  const opened = await runInEngine(pg, query, { bound, types, binary, columns: null })
+  const opened = await runInEngine(pg, query, { bound, types, binary, columns: null, inParts: true })
   if (typeof opened === 'string') throw new PgError('42P11', 'a cursor needs a query')
   return opened
 }

@@ -35,12 +35,15 @@ export class RowCursor implements Rows {
   /** Null: the whole result was there at once, and this is what is left of it. */
   readonly #blocks: AsyncIterator<Uint8Array> | null
   readonly #ready: readonly Buffer[]
+  readonly #part: (() => () => void) | null
   #readyAt = 0
   /** What of the last block was not sent. */
   #rest: Uint8Array | null = null
   #ended = false
 
-  constructor(result: RowsResult, binary: readonly boolean[]) {
+  /** `part` is called when some of the rows are asked for, and what it answers when they are sent. */
+  constructor(result: RowsResult, binary: readonly boolean[], part: (() => () => void) | null) {
+    this.#part = part
     this.result = result
     this.binary = binary
     this.tag = result.inserted === undefined ? 'SELECT' : 'INSERT 0'
@@ -57,6 +60,15 @@ export class RowCursor implements Rows {
 
   /** `out` null passes over the rows. */
   async send(out: RowTarget | null, rowsMax: number): Promise<SentRows> {
+    const end = this.#part?.()
+    try {
+      return await this.#send(out, rowsMax)
+    } finally {
+      end?.()
+    }
+  }
+
+  async #send(out: RowTarget | null, rowsMax: number): Promise<SentRows> {
     let rows = 0
     while (rows < rowsMax) {
       const next = this.#next()

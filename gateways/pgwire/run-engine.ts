@@ -22,26 +22,31 @@ export async function runInEngine(
 ): Promise<RowCursor | string> {
   const running = new LateSignal()
   pg.running = running
+  const inParts = options.inParts === true && parsed.statement.kind === 'query'
+  const part = inParts ? () => beginPart(pg, running) : null
   const begunMs = pg.clock.monotonicMs()
   const { binary } = options
   // Rows of INSERT .. SELECT wait for COMMIT like those of INSERT .. VALUES.
   const gathers = parsed.statement.kind === 'insert' && (pg.status === 'T' || isReturning(parsed))
-  const result = await pg.engine.execute(parsed.text, {
+  const parameters = parametersOf(options)
+  const endPart = part?.()
+  const executed = pg.engine.execute(parsed.text, {
     session: pg.session,
     parsed,
     encoding: { kind: 'pg', binary },
-    parameters: parametersOf(options),
+    parameters,
     skip: 0,
     rowsMax: Number.POSITIVE_INFINITY,
     countAll: false,
     columns: null,
-    timeoutMs: timeoutOf(pg),
+    timeoutMs: inParts ? 0 : timeoutOf(pg),
     get signal() {
       return running.signal
     },
     explain: false,
     ...(gathers ? { into: (tableId, piece) => gather(pg, tableId, piece) } : {}),
   })
+  const result = await (endPart === undefined ? executed : executed.finally(endPart))
   if (gathers && result.kind === 'done') {
     noteInserted(pg, result.rows)
     return tagOf(result.tag, result.rows)
@@ -49,7 +54,7 @@ export async function runInEngine(
   if (result.kind === 'rows' && result.inserted !== undefined) noteInserted(pg, result.inserted)
   else countStatement(pg.counters, result)
   if (result.kind === 'rows') {
-    const cursor = new RowCursor(result, binary)
+    const cursor = new RowCursor(result, binary, part)
     if (options.columns === null || sameColumns(result.columns, options.columns)) return cursor
     await cursor.close()
     throw new PgError('0A000', 'cached plan must not change result type')
@@ -58,6 +63,15 @@ export async function runInEngine(
   pg.tookEffect = pg.status === 'T'
   log(pg, parsed, begunMs)
   return tagOf(result.tag, result.rows)
+}
+
+/** A cancel request and the deadline end the query from now on until what is answered is called. */
+function beginPart(pg: PgSession, running: LateSignal): () => void {
+  pg.running = running
+  const timeoutMs = timeoutOf(pg)
+  if (timeoutMs === 0) return () => {}
+  const timer = setTimeout(() => running.abort('canceling statement due to statement timeout'), timeoutMs)
+  return () => clearTimeout(timer)
 }
 
 /** Its rows wait for COMMIT or Sync like those of other INSERTs, although it answers rows. */

@@ -180,17 +180,48 @@ test('wrong passwords and unknown users are told the same', async () => {
   }
 })
 
+/** What the client runs now. */
+function cancel(client: pg.Client): void {
+  const canceller = new pg.Client(address()) as unknown as { cancel(client: pg.Client, query: unknown): void }
+  canceller.cancel(client, (client as unknown as { activeQuery: unknown }).activeQuery)
+}
+
 test('a statement is cancelled by its key', async () => {
   const other = new pg.Client(address())
   await other.connect()
   const running = other.query('select count() from long_sequence(1000000000) where rnd_double() > 2')
   const { processID } = other as unknown as { processID: number }
   expect(processID).toBeGreaterThan(0)
-  const canceller = new pg.Client(address()) as unknown as { cancel(client: pg.Client, query: unknown): void }
-  setTimeout(() => canceller.cancel(other, (other as unknown as { activeQuery: unknown }).activeQuery), 50)
+  setTimeout(() => cancel(other), 50)
   await expect(running).rejects.toMatchObject({ code: '57014' })
   expect((await other.query('select 1 a')).rows).toEqual([{ a: 1 }])
   await other.end()
+})
+
+test('each part of a cursor has the time of a statement, and what passes in between does not count', async () => {
+  const other = new pg.Client(address())
+  await other.connect()
+  try {
+    await other.query("set statement_timeout = '2s'")
+    await other.query('begin')
+    await other.query('declare c cursor for select x from long_sequence(1000000000)')
+    expect((await other.query('fetch 2 from c')).rows).toEqual([{ x: '1' }, { x: '2' }])
+    const portal = other.query(new Cursor('select x from long_sequence(1000000000)'))
+    expect((await portal.read(2)).length).toBe(2)
+    await client.query('select pg_sleep(2.5)')
+    expect((await portal.read(20_000)).length).toBe(20_000)
+    await portal.close()
+    expect((await other.query('fetch 20000 from c')).rowCount).toBe(20_000)
+    await expect(other.query('move all in c')).rejects.toMatchObject({ code: '57014' })
+    await other.query('rollback')
+    await other.query('set statement_timeout = 0; begin; declare c cursor for select x from long_sequence(1000000000)')
+    await other.query('fetch 2 from c')
+    const moved = other.query('move all in c')
+    setTimeout(() => cancel(other), 50)
+    await expect(moved).rejects.toMatchObject({ code: '57014' })
+  } finally {
+    await other.end()
+  }
 })
 
 test('pg_stat_activity lists every session with what it runs', async () => {
