@@ -337,8 +337,13 @@ function splice(
   }
   while (count < limit) {
     if (left < leftEnd) emit(left, get(lastRight, get(leftCodes, left++)))
-    else if (right < rightEnd) emit(get(lastLeft, get(rightCodes, right)), right++)
-    else if (left === leftRows && right === rightRows) break
+    else if (right < rightEnd) {
+      const code = get(rightCodes, right)
+      const row = get(lastLeft, code)
+      const isShown = row !== noRow && timeAt(get(state, 0), row) === timeAt(get(state, 4), right)
+      if (!isShown || get(lastRight, code) !== right) emit(row, right)
+      right++
+    } else if (left === leftRows && right === rightRows) break
     else {
       const own = left < leftRows ? timeAt(get(state, 0), left) : null
       const other = right < rightRows ? timeAt(get(state, 4), right) : null

@@ -433,10 +433,15 @@ export function splice(state: usize, outLeft: usize, outRight: usize, limit: u32
       i++
       n++
     } else if (j < rightEnd) {
-      put32(outLeft, n, at32(lastLeft, at32(rightCodes, j)))
-      put32(outRight, n, j)
+      const code = at32(rightCodes, j)
+      const row = at32(lastLeft, code)
+      // A left row of this timestamp stands beside the last right row of it already.
+      if (row == none || at64(leftTs, row) != at64(rightTs, j) || at32(lastRight, code) != j) {
+        put32(outLeft, n, row)
+        put32(outRight, n, j)
+        n++
+      }
       j++
-      n++
     } else {
       if (i == leftRows && j == rightRows) break
       const t = i == leftRows ? at64(rightTs, j) : j == rightRows ? at64(leftTs, i) : min(at64(leftTs, i), at64(rightTs, j))

@@ -9,9 +9,13 @@ import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
+import { noMatch } from './mismatch.js'
 import { constantOf, convertTo, isUntypedNull } from './types.js'
 
 const indexType: DataType = dataType('INT')
+
+/** Types that index nothing. */
+const noIndexes: ReadonlySet<string> = new Set(['FLOAT', 'DOUBLE', 'DECIMAL', 'BOOLEAN'])
 
 export function bindArray({ elements, position }: ast.ArrayLiteral, scope: ExpressionScope): Expression {
   if (elements.length === 0)
@@ -52,9 +56,17 @@ function bindTextList(elements: readonly Expression[], position: number, { conte
 export function bindSubscript({ operand, indexes, position }: ast.Subscript, scope: ExpressionScope): Expression {
   const value = bindExpression(operand, scope)
   if (value.type.name !== 'ARRAY') return bindListElement(value, indexes, position, scope)
-  if (indexes.length > value.type.a) throw new SqlError('too many array access arguments', position)
+  const dimensions = value.type.a
+  const further = indexes[dimensions - 1]
+  if (indexes.length > dimensions && further !== undefined)
+    throw new SqlError(
+      `too many array access arguments [nDims=${dimensions}, nArgs=${indexes.length}]`,
+      further.position,
+    )
   if (indexes.some(({ kind }) => kind === 'slice')) return bindSlice(value, indexes, position, scope)
-  const bound = indexes.map((index) => convertTo(bindExpression(index as ast.Expression, scope), indexType))
+  const written = indexes.map((index) => bindExpression(index as ast.Expression, scope))
+  if (written.some(({ type }) => noIndexes.has(type.name))) throw noMatch('[]', [value, ...written], position)
+  const bound = written.map((index) => convertTo(index, indexType))
   bound.forEach((index, dimension) => {
     if (isConstant(index) && index.value === 0)
       throw new SqlError(`array index must be non-zero [dim=${dimension + 1}, index=0]`, index.position)
@@ -74,8 +86,7 @@ function bindListElement(
     throw new SqlError('there is no matching function `[]` with the argument types: not an array', position)
   const bound = convertTo(bindExpression(index, scope), indexType)
   if (value.type.name === 'INT' || value.type.name === 'SHORT') return value
-  if (!isText(value.type))
-    throw new SqlError('there is no matching function `[]` with the argument types: not an array', position)
+  if (!isText(value.type)) throw noMatch('[]', [value, bound], position)
   const element = scalarCall('list_element', [value, bound], position, scope.context)
   if (value.type.a !== listKinds.numbers) return element
   return { kind: 'call', name: 'cast', args: [element], type: indexType, position }

@@ -1,7 +1,7 @@
 // Casts: `a::int` and cast(a as int). Constants are cast at once.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, intKinds, listKinds, sameType } from '../../types/column-types.js'
+import { type DataType, dataType, intKinds, listKinds, sameType, typeText } from '../../types/column-types.js'
 import { parseGeohash, parseIpv4, parseUuid } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
@@ -33,15 +33,27 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
       expression.position,
     )
   }
-  if (isConstant(value) && value.value !== null && type.name === 'DECIMAL') checkDecimal(value, value.value, type)
+  if (isConstant(value) && value.value !== null && type.name === 'DECIMAL')
+    checkDecimal(value, value.value, type, expression)
+  if (isConstant(value) && value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a)
+    throw new SqlError(
+      `CAST cannot narrow values from GEOHASH(${value.type.a}b) to GEOHASH(${type.a}b)`,
+      expression.position,
+    )
   learnType(value, type)
   if (isConstant(value)) return constantOf(castConstant(value, type), type, expression.position)
   return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
 }
 
-/** The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date. */
+/**
+ * The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date; so are VARCHAR and
+ * SYMBOL of a constant time its number. A digit is a number, too.
+ */
 function castConstant({ value, type: from }: Constant, to: DataType): Value {
   if (value !== null && from.name === 'DATE' && isText(to)) return valueText(value, from)
+  if (typeof value === 'bigint' && isTime(from) && (to.name === 'VARCHAR' || to.name === 'SYMBOL')) return `${value}`
+  if (typeof value === 'string' && from.name === 'CHAR' && (isTime(to) || to.name === 'DATE') && value !== '')
+    return castValue(BigInt(value), dataType('LONG'), to)
   return castValue(value, from, to)
 }
 
@@ -99,7 +111,12 @@ function castType({ type, position }: ast.CastExpression, sql: string): DataType
 }
 
 /** What has no place in the digits of the type is an error, not NULL. */
-function checkDecimal({ type: from, position }: Expression, value: Exclude<Value, null>, to: DataType): void {
+function checkDecimal(
+  { type: from, position }: Expression,
+  value: Exclude<Value, null>,
+  to: DataType,
+  cast: ast.CastExpression,
+): void {
   if (from.name === 'DOUBLE') {
     const fraction = /^-?\d*\.(\d+)$/.exec(String(value))?.[1] ?? ''
     if (fraction.length > to.b)
@@ -108,9 +125,23 @@ function checkDecimal({ type: from, position }: Expression, value: Exclude<Value
         position,
       )
   }
-  if (castValue(value, from, to) !== null) return
-  const [shown, name] = isText(from) ? [`\`${value}\``, 'STRING'] : [displayText(value, from), typeName(from)]
-  throw new SqlError(`inconvertible value: ${shown} [${name} -> DECIMAL(${to.a},${to.b})]`, position)
+  if (castValue(value, from, to) !== null && fractionLength(value, from) <= to.b) return
+  const [shown, name] = isText(from) ? [`\`${value}\``, 'STRING'] : [displayText(value, from), typeText(from)]
+  throw new SqlError(
+    `inconvertible value: ${shown} [${name} -> DECIMAL(${to.a},${to.b})]`,
+    from.name === 'DECIMAL' ? cast.position : position,
+  )
+}
+
+function geohashProblem(text: string, bits: number): string {
+  if (text.length * 5 >= bits) return 'invalid GEOHASH'
+  return `string is too short to cast to chosen GEOHASH precision [len=${text.length}, precision=${bits}]`
+}
+
+/** Digits behind the point, of what is written with one. */
+function fractionLength(value: Exclude<Value, null>, from: DataType): number {
+  const text = isText(from) || from.name === 'DECIMAL' ? displayText(value, from) : ''
+  return /^[+-]?\d*\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0
 }
 
 /** Literals of one character convert or are an error; so do UUIDs. */
@@ -119,7 +150,7 @@ function checkTextCast(text: string, value: Expression, type: DataType): void {
   if (type.name === 'UUID' && parseUuid(text) === null) throw new SqlError('invalid UUID constant', value.position)
   if (type.name === 'IPv4' && parseIpv4(text) === null) throw new SqlError('invalid IPv4 constant', value.position)
   if (type.name === 'GEOHASH' && parseGeohash(text, type.a) === null)
-    throw new SqlError('invalid GEOHASH', value.position)
+    throw new SqlError(geohashProblem(text, type.a), value.position)
   if (type.name === 'INTERVAL' && shiftsOf(text) !== null)
     throw new SqlError('a span of time can only be added to a timestamp or subtracted from one', value.position)
   const needsDigit = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)

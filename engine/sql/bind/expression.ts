@@ -11,6 +11,7 @@ import { gatherAlternatives } from './alternatives.js'
 import { bindArray, bindField, bindSubscript } from './array.js'
 import type { BindContext } from './bind-context.js'
 import { bindCall } from './call.js'
+import { bindCase } from './case.js'
 import { bindCast } from './cast.js'
 import { shownArguments } from './catalog-calls.js'
 import { bindBetween, bindComparison, bindIn, bindQuantified } from './comparison.js'
@@ -19,7 +20,7 @@ import { currentDate, shiftedTime } from './interval-shift.js'
 import { bindLiteral, bindParameter } from './literal.js'
 import { scalarCall } from './make-call.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
-import { constantOf, convertTo, isUntypedNull, nullAs, unify } from './types.js'
+import { constantOf, isUntypedNull, nullAs } from './types.js'
 import { withoutNot } from './without-not.js'
 
 /** Where an expression stands, and what it may use there. */
@@ -267,7 +268,7 @@ function isUnknown(operator: ast.BinaryOperator, values: readonly Expression[]):
   )
 }
 
-function booleanOperand(value: Expression): Expression {
+export function booleanOperand(value: Expression): Expression {
   if (value.type.name === 'BOOLEAN') return value
   if (isUntypedNull(value)) return nullAs(value, dataType('BOOLEAN'), false)
   throw new SqlError(`expression type mismatch, expected: BOOLEAN, actual: ${typeName(value.type)}`, value.position)
@@ -312,25 +313,6 @@ function bindIsNull(
   const value = bindExpression(operand, scope)
   const missing = constantOf(null, dataType('STRING'), position)
   return bindComparison(isNegated ? '<>' : '=', value, missing, position, scope.context)
-}
-
-function bindCase({ operand, branches, otherwise, position }: ast.CaseExpression, scope: ExpressionScope): Expression {
-  const subject = operand === null ? null : bindExpression(operand, scope)
-  const conditions = branches.map(({ when }) => {
-    const condition = bindExpression(when, scope)
-    if (subject !== null) return bindComparison('=', subject, condition, when.position, scope.context)
-    if (isUntypedNull(condition) && when.kind === 'null')
-      throw new SqlError('BOOLEAN expected, found NULL', when.position)
-    if (condition.type.name !== 'BOOLEAN' && !isUntypedNull(condition))
-      throw new SqlError(`BOOLEAN expected, found ${typeName(condition.type)}`, condition.position)
-    return booleanOperand(condition)
-  })
-  const values = branches.map(({ result }) => bindExpression(result, scope))
-  const rest = otherwise === null ? null : bindExpression(otherwise, scope)
-  const type = unify(rest === null ? values : [...values, rest], '')
-  const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])
-  if (rest !== null) args.push(convertTo(rest, type))
-  return scalarCall('case', args, position, scope.context)
 }
 
 /** A condition of WHERE, ON or HAVING. */

@@ -48,10 +48,15 @@ function uniqueName(item: NamedItem, taken: ReadonlySet<string>, counts: Map<str
   // Where the numbers behind this name have come to.
   const key = base.toLowerCase()
   for (let count = counts.get(key) ?? (rules.starred ? 1 : 2); ; count++) {
-    const name = rules.starred ? `${base}${count}` : `${base}_${count}`
+    const name = numberedName(base, rules.starred ? `${count}` : `_${count}`)
     counts.set(key, count + 1)
     if (!taken.has(name.toLowerCase())) return name
   }
+}
+
+/** The number stands within the quotes of a name that has them. */
+function numberedName(base: string, number: string): string {
+  return base.startsWith('"') && base.endsWith('"') ? `${base.slice(0, -1)}${number}"` : `${base}${number}`
 }
 
 /** The word AS belongs to it. */

@@ -73,6 +73,8 @@ export function limitedBy(relation: Relation, limit: ast.Limit | null, context: 
 export function limitRange(limit: ast.Limit, context: BindContext): readonly [number, number | null] {
   const low = limitNumber(limit.low, context)
   const high = limitNumber(limit.high, context)
+  if (low !== null && low < 0 && high !== null && high > 0)
+    throw new SqlError('LIMIT <negative>, <positive> is not allowed', limit.low?.position ?? 0)
   return limitBounds(low, high, limitNumber(limit.offset, context))
 }
 

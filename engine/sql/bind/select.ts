@@ -310,11 +310,18 @@ function project(list: SelectList, names: readonly string[]): Relation {
   const { input } = list
   const expressions = [...list.columns.map(({ bound }) => bound), ...list.hidden]
   const columns = expressions.map(({ type }, index): PlanColumn => ({ name: names[index] ?? `$${index}`, type }))
-  const timestampIndex = list.columns.findIndex(({ bound }) => isTimestamp(bound, input.timestampIndex))
+  const timestampIndex = timestampOf(list)
   const plan = isIdentity(expressions, input.plan)
     ? renamed(input.plan, columns)
     : projectPlan(input.plan, columns, expressions)
   return { plan, columns: scopeOf(plan, null), timestampIndex, order: timestampIndex < 0 ? 'none' : input.order }
+}
+
+/** The last of several under SAMPLE BY, where it is none when it is moved; a cast is another column. */
+function timestampOf({ columns, input: { plan, timestampIndex } }: SelectList): number {
+  if (plan.kind === 'sample')
+    return columns.findLastIndex(({ bound }) => bound.kind === 'column' && bound.index === timestampIndex)
+  return columns.findIndex(({ bound, expression }) => expression?.kind !== 'cast' && isTimestamp(bound, timestampIndex))
 }
 
 /** Moved by a fixed span, the designated timestamp still is one; months would change the order of their last days. */

@@ -139,6 +139,9 @@ function bindFrame(
   const { frame } = window
   if (frame?.mode === 'groups' && window.orderBy.length === 0)
     throw new SqlError('GROUPS mode requires an ORDER BY clause', frame.position)
+  const isDistance = frame?.start.value !== null || frame.end.value !== null
+  if (frame?.mode === 'range' && isDistance && window.orderBy.length !== 1)
+    throw new SqlError('RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column', frame.position)
   if (frame === null) return { unit: 'range', lo: null, hi: window.orderBy.length > 0 ? 0n : null, exclude: 'none' }
   if (frame.mode === 'cumulative') return { unit: 'rows', lo: null, hi: 0n, exclude: 'none' }
   if (frame.start.kind === 'unbounded following') {
@@ -179,9 +182,11 @@ function boundValue(
   scope: ExpressionScope,
 ): bigint {
   const count = value === null ? null : bindExpression(value, scope)
-  if (count !== null && isConstant(count) && !Number.isInteger(Number(count.value)))
+  const isLetter = count?.type.name === 'CHAR'
+  if (count !== null && isConstant(count) && !isLetter && !Number.isInteger(Number(count.value)))
     throw new SqlError('integer expression expected', count.position)
-  const number = count !== null && isConstant(count) ? BigInt(Math.trunc(Number(count.value))) : null
+  const whole = count !== null && isConstant(count) && count.value !== null ? Math.trunc(Number(count.value)) : null
+  const number = whole === null || Number.isNaN(whole) ? null : BigInt(whole)
   if (number === null || number < 0n)
     throw new SqlError('non-negative integer expression expected', count?.position ?? position)
   if (unit === null) return number

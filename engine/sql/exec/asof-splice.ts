@@ -1,5 +1,6 @@
 // Operator: SPLICE JOIN. Every row of both sides in time order, each with the row of the other side that prevails at its
-// timestamp; at one timestamp the left side's rows come first. Both sides are kept as a whole.
+// timestamp; at one timestamp the left side's rows come first, and a right row that stands beside one of them is no row
+// of its own. Both sides are kept as a whole.
 
 import { spliceStateBytes } from '../../kernels/join.js'
 import type { DataType } from '../../types/column-types.js'

@@ -198,17 +198,21 @@ function bounded(value: bigint): bigint | null {
   return value > longMin && value <= longMax ? value : null
 }
 
+const wholeNames: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT']
+
 const toGeohash: Caster = (value, from, to) => {
   if (typeof value === 'string') return parseGeohash(value, to.a)
+  if (wholeNames.includes(from.name)) return BigInt.asUintN(to.a, BigInt(value as number))
   if (typeof value !== 'bigint') return null
   if (from.name === 'GEOHASH') return from.a >= to.a ? value >> BigInt(from.a - to.a) : null
   return BigInt.asUintN(to.a, value)
 }
 
 const toLong256: Caster = (value, from) => {
-  if (typeof value === 'string') return parseLong256(value)
+  if (typeof value === 'string') return /^0x/i.test(value) ? parseLong256(value) : null
   const whole = wholeOf(value, from)
-  return whole === null ? null : BigInt.asUintN(256, whole)
+  // Negative numbers are their 64 bits, not all of the 256.
+  return whole === null ? null : BigInt.asUintN(64, whole)
 }
 
 const toDecimal: Caster = (value, from, to) => {

@@ -117,12 +117,15 @@ function decimalResult(name: string, [left, right]: readonly BoundArgument[]): D
   return dataType('DECIMAL', Math.min(decimalDigitsMax, whole + scale), scale)
 }
 
+const integerDigits: Readonly<Record<string, number>> = { BYTE: 3, SHORT: 5, INT: 10 }
+
 /** Integers have the digits of their type, constants their own. */
 function digitsOf(argument: BoundArgument | undefined): DataType {
   if (argument?.type.name === 'DECIMAL') return argument.type
   const { constant } = argument ?? {}
   const isNumber = typeof constant === 'number' || typeof constant === 'bigint'
-  return dataType('DECIMAL', isNumber ? String(constant).replace('-', '').length : 19, 0)
+  const digits = integerDigits[argument?.type.name ?? ''] ?? 19
+  return dataType('DECIMAL', isNumber ? String(constant).replace('-', '').length : digits, 0)
 }
 
 function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes, type }: CallSite): bigint | null {

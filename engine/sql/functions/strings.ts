@@ -199,7 +199,7 @@ const parts: ScalarFunction[] = [
     ...row(
       'split_part',
       ['TEXT', 'TEXT', 'INT'],
-      textOf,
+      'STRING',
       'One of the parts between delimiters; negative numbers count from the end.',
       ["split_part('a,b,c', ',', 2)", 'b'],
       ([a, by, n]) => {
@@ -382,7 +382,7 @@ const codes: ScalarFunction[] = [
     textOf,
     'The name in double quotes where SQL needs them.',
     ["quote_ident('a b')", '"a b"'],
-    ([a]) => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
+    ([a]) => (/^([A-Za-z_][A-Za-z0-9_]*)?$/.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
   ),
   row('chr', ['INT'], 'STRING', 'The character of a code point.', ['chr(97)', 'a'], ([a]) =>
     int(a) > 0 && int(a) <= 0x10ffff ? String.fromCodePoint(int(a)) : null,

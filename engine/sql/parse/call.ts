@@ -17,7 +17,9 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
   const name = path.at(-1) as string
   advance(cursor)
   demandInside(cursor, open)
+  const { start } = cursor
   const distinct = take(cursor, 'distinct')
+  if (distinct && cursor.word === ')') throw keywordError('distinct', start)
   const args = parseArguments(cursor, name, open)
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
   if (cursor.word !== ')') throw closingError(cursor, open)

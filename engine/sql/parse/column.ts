@@ -16,7 +16,10 @@ export function parseColumn(cursor: Cursor, context: ColumnContext): ColumnDefin
   if (context === 'create' && cursor.kind === 'end') throw new SqlError("')' or ',' expected", cursor.start)
   if (context === 'create' && (cursor.word === ')' || cursor.word === ','))
     throw shownTokenError(cursor, 'missing column definition')
-  return { ...column, ...parseColumnTail(cursor, context) }
+  const tail = parseColumnTail(cursor, context)
+  if (cursor.word === ']')
+    throw new SqlError(`${column.name} has an unmatched \`]\` - were you trying to define an array?`, column.position)
+  return { ...column, ...tail }
 }
 
 /** `a as int`, of CREATE TABLE AS. */
@@ -94,6 +97,7 @@ export function parseCapacity(cursor: Cursor, context: ColumnContext): { positio
   if (cursor.kind !== 'number') throw integerError(cursor, context, 'symbol capacity expected')
   const value = parseWholeNumber(cursor, 'numeric capacity expected')
   if (value < 2) throw new SqlError('min symbol capacity is 2', position)
+  if (value > 2 ** 30) throw new SqlError('max symbol capacity is 1073741824', position)
   if (value > symbolCapacityMax)
     throw new SqlError(`max cached symbol capacity is ${symbolCapacityMax}`, cursor.previousEnd)
   return { position, value }

@@ -138,7 +138,8 @@ export function advance(cursor: Cursor): void {
   if (start >= text.length) {
     cursor.kind = 'end'
     cursor.word = ''
-    cursor.end = start
+    cursor.start = endOf(text, cursor.previousEnd)
+    cursor.end = text.length
     return
   }
   const code = text.charCodeAt(start)
@@ -148,6 +149,11 @@ export function advance(cursor: Cursor): void {
   else if (code === 39) readQuotes(cursor, start, 39, 'string', false)
   else if (code === 34 || code === 96) readQuotes(cursor, start, code, 'quoted', false)
   else readMarkOrSymbol(cursor, start, code)
+}
+
+/** Where the text ends for messages: behind its last token, and behind the blank that a word needs to end. */
+function endOf(text: string, previousEnd: number): number {
+  return isWordCode(text.charCodeAt(previousEnd - 1)) && previousEnd < text.length ? previousEnd + 1 : previousEnd
 }
 
 /** The first position that is neither blank nor comment. */

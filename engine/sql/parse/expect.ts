@@ -13,6 +13,13 @@ export function take(cursor: Cursor, word: string): boolean {
   return true
 }
 
+/** Moves past commas, of which one too many is borne; false when there is none. */
+export function takeCommas(cursor: Cursor): boolean {
+  const { start } = cursor
+  while (take(cursor, ','));
+  return cursor.start > start
+}
+
 /** Moves past both words if they follow each other. */
 export function takeTwo(cursor: Cursor, first: string, second: string): boolean {
   if (cursor.word !== first || peekWord(cursor) !== second) return false

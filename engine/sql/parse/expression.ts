@@ -186,9 +186,8 @@ function parseRight(cursor: Cursor, operator: string, power: number, position: n
 }
 
 /** An operator that has no use in front of an operand. */
-function startsBinary(cursor: Cursor): boolean {
-  const { word } = cursor
-  return cursor.kind === 'symbol' && isInfix(word) && word !== '-' && word !== '+' && word !== '~'
+function startsBinary({ word }: Cursor): boolean {
+  return isInfix(word) && word !== '-' && word !== '+' && word !== '~' && word !== 'is'
 }
 
 export function endsExpression(cursor: Cursor): boolean {
@@ -251,7 +250,7 @@ function parseNegated(cursor: Cursor, left: Expression): Expression {
 
 function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position: number): Expression {
   link(cursor)
-  if (endsExpression(cursor)) throw tooFew('in', 1, 2, position)
+  if (endsExpression(cursor) || startsBinary(cursor)) throw tooFew('in', 1, 2, position)
   if (cursor.word !== '(') {
     const set = [parseExpression(cursor, containmentPower)]
     return { kind: 'in', position, negated, operand, set, bare: true }
@@ -309,6 +308,7 @@ function parseBetween(cursor: Cursor, operand: Expression, negated: boolean, pos
   if (endsExpression(cursor)) throw tooFew('between', 1, 3, position)
   if (cursor.word === 'and') throw tooFew('between', 2, 3, position)
   const low = parseExpression(cursor, containmentPower)
+  if (isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
   if (!take(cursor, 'and') || endsExpression(cursor)) throw tooFew('between', 2, 3, position)
   const high = parseExpression(cursor, containmentPower)
   return { kind: 'between', position, negated, symmetric, operand, low, high }
@@ -371,17 +371,26 @@ function parseNamedOperator(cursor: Cursor, left: Expression, position: number):
 
 function parseSubscript(cursor: Cursor, operand: Expression, position: number): Expression {
   link(cursor)
-  const indexes = parseList(cursor, parseIndex)
+  const demandMore = () => {
+    if (cursor.kind === 'end') throw new SqlError('unbalanced [', position)
+  }
+  const indexes = parseList(cursor, () => {
+    demandMore()
+    return parseIndex(cursor, demandMore)
+  })
+  demandMore()
   demand(cursor, ']')
   return { kind: 'subscript', position, operand, indexes }
 }
 
 /** `3`, `2:3`, `2:`, `:3`, `:`. The lexer reads `:n` as a parameter; behind a low bound it is the high one. */
-function parseIndex(cursor: Cursor): Expression | Slice {
+function parseIndex(cursor: Cursor, demandMore: () => void): Expression | Slice {
   const position = cursor.start
+  if (cursor.word === ']') throw new SqlError('empty brackets', position)
   const low = cursor.word === ':' ? null : parseExpression(cursor)
   if (cursor.kind === 'parameter' && tokenText(cursor).startsWith(':')) moveTo(cursor, cursor.start + 1)
   else if (!take(cursor, ':')) return low as Expression
+  demandMore()
   const open = cursor.word === ']' || cursor.word === ','
   return { kind: 'slice', position, low, high: open ? null : parseExpression(cursor) }
 }

@@ -50,11 +50,13 @@ export function numberLiteral(cursor: Cursor): Literal {
   if (plain === 'integer') return { kind: 'integer', position, text, digits: text, long: false }
   if (plain === 'decimal') return { kind: 'float', position, text, digits: text, value: Number(text), single: false }
   if (/^0x/i.test(text)) return hexLiteral(text, position)
-  const match = /^(\d[\d_]*)?(\.[\d_]*)?([eE][+-]?[\d_]+)?([a-zA-Z]*)$/.exec(text)
+  const match = /^(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?([a-zA-Z]*)$/.exec(text)
   if (match === null || /__|_(?!\d)/.test(text)) throw new SqlError(`invalid constant: ${text}`, position)
   const suffix = match[4] ?? ''
   const digits = text.slice(0, text.length - suffix.length).replaceAll('_', '')
   const whole = match[2] === undefined && match[3] === undefined
+  // Underscores separate the digits of whole numbers only.
+  if (!whole && text.includes('_')) throw new SqlError(`invalid constant: ${text}`, position)
   if (whole && (suffix === '' || suffix === 'L' || suffix === 'l')) {
     return { kind: 'integer', position, text, digits, long: suffix !== '' }
   }

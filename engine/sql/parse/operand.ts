@@ -135,8 +135,7 @@ function missingOperand(cursor: Cursor, missing: string): SqlError {
     advance(cursor)
     return new SqlError('dangling literal', cursor.start)
   }
-  const isItem = missing === 'missing expression' || missing === 'missing arguments'
-  return isReserved(word) && !isItem ? keywordError(word, start) : new SqlError(missing, start)
+  return isReserved(word) && missing !== 'missing arguments' ? keywordError(word, start) : new SqlError(missing, start)
 }
 
 function parseSymbol(cursor: Cursor, missing: string): Expression {
@@ -271,18 +270,19 @@ function parseCase(cursor: Cursor): Expression {
   advance(cursor)
   const unbalanced = () => new SqlError("unbalanced 'case'", position)
   const parsePiece = () => {
-    if (atEnd(cursor)) throw unbalanced()
-    return parseExpression(cursor, 0, 'missing arguments')
+    if (endsCase(cursor)) throw unbalanced()
+    const piece = parseExpression(cursor, 0, 'missing arguments')
+    if (isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
+    return piece
   }
   if (cursor.word === 'end' || cursor.word === 'else' || cursor.word === 'then')
     throw new SqlError("'when' expected", cursor.start)
   const operand = cursor.word === 'when' ? null : parsePiece()
-  if (operand !== null && isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
   const branches: CaseExpression['branches'][number][] = []
   while (take(cursor, 'when')) {
     countTerm(cursor, 2)
     const when = parsePiece()
-    if (cursor.kind === 'end') throw unbalanced()
+    if (endsCase(cursor)) throw unbalanced()
     demand(cursor, 'then', "'then' expected")
     branches.push({ when, result: parsePiece() })
   }
@@ -292,6 +292,11 @@ function parseCase(cursor: Cursor): Expression {
   if (cursor.word === 'else') throw new SqlError("'then' expected", cursor.start)
   if (!take(cursor, 'end')) throw unbalanced()
   return { kind: 'case', position, operand, branches, otherwise }
+}
+
+/** Neither END nor a piece of CASE follows. */
+function endsCase(cursor: Cursor): boolean {
+  return atEnd(cursor) || cursor.word === 'from'
 }
 
 function parseExists(cursor: Cursor): Expression {

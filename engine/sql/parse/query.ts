@@ -4,7 +4,7 @@
 // another set operation they belong to what stands before them.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlCommonTablesMax, sqlSetOperationsMax } from '../../base/limits.js'
+import { sqlCommonTablesMax, sqlListMax, sqlSetOperationsMax } from '../../base/limits.js'
 import type {
   CommonTable,
   Declaration,
@@ -17,7 +17,7 @@ import type {
   Values,
 } from './ast.js'
 import { advance, at, type Cursor, descend, peekWord, tokenText } from './cursor.js'
-import { demand, parseList, parseName, parseNamesInParentheses, startsLocking, take } from './expect.js'
+import { demand, parseList, parseName, parseNamesInParentheses, startsLocking, take, takeCommas } from './expect.js'
 import { closingError, parseExpression, parseExpression0 } from './expression.js'
 import { refuseReserved } from './reserved.js'
 import { parseImplicitSelect, parseSelect } from './select.js'
@@ -65,7 +65,10 @@ export function parsePrologue(cursor: Cursor, declarations: Declaration[], commo
 
 function parseDeclarations(cursor: Cursor, declarations: Declaration[]): void {
   advance(cursor)
-  declarations.push(...parseList(cursor, parseDeclaration))
+  do {
+    declarations.push(parseDeclaration(cursor))
+    if (declarations.length > sqlListMax) throw new SqlError(`list is too long [max=${sqlListMax}]`, cursor.start)
+  } while (takeCommas(cursor) && cursor.kind === 'variable')
 }
 
 function parseDeclaration(cursor: Cursor): Declaration {
@@ -75,7 +78,7 @@ function parseDeclaration(cursor: Cursor): Declaration {
   if (cursor.kind !== 'variable' || name === '') throw new SqlError('variable name expected', position)
   advance(cursor)
   const assignment = cursor.start
-  if (!take(cursor, ':=') && !take(cursor, '=')) throw noAssignment(cursor, position)
+  if (!take(cursor, ':=')) throw noAssignment(cursor, position)
   if (lacksValue(cursor)) throw new SqlError("too few arguments for ':=' [found=1,expected=2]", assignment)
   return { position, name, value: parseExpression(cursor), overridable }
 }

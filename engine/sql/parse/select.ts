@@ -6,6 +6,7 @@ import type { Expression, Name, Query, Select, SelectItem, TableSource } from '.
 import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
 import {
+  atEnd,
   demand,
   parseFreeName,
   parseList,
@@ -90,6 +91,7 @@ function parseItem(cursor: Cursor): SelectItem {
   }
   if (cursor.kind === 'end') throw new SqlError('column expected', position)
   if (cursor.word === 'end') throw keywordError('end', position)
+  if (cursor.word === 'select') throw new SqlError('reserved name', Math.min(cursor.end + 1, cursor.text.length))
   const expression = parseExpression(cursor, 0, 'missing expression')
   if (expression.kind === 'star') {
     const exclude = parseExclude(cursor)
@@ -201,7 +203,8 @@ function demandTable(cursor: Cursor, missing: string): void {
   if (kind === 'quoted' || kind === 'string') return
   if (kind === 'word' && word !== 'upsert') return
   if (kind === 'word') throw keywordError(word, start)
-  if (kind === 'parameter' || kind === 'number') throw SqlError.tableMissing(shownToken(cursor), start)
+  if (kind === 'number') return
+  if (kind === 'parameter') throw SqlError.tableMissing(shownToken(cursor), start)
   if (word === '-' || word === '~') throw tooFew(word, 0, 1, start)
   if (isInfix(word)) throw tooFewArguments(cursor)
   if (kind === 'end' || word === ')' || word === ',' || word === '.') throw new SqlError(missing, start)
@@ -252,11 +255,15 @@ export function parseGroupBy(cursor: Cursor): Expression[] {
 /** `window w as (..), v as (..)` */
 function parseWindows(cursor: Cursor): Select['windows'][number][] {
   if (peekWord(cursor) === 'join') return []
+  const position = cursor.start
   advance(cursor)
   if (cursor.kind === 'end') throw new SqlError('join expected', cursor.start)
   return parseList(cursor, (inner) => {
     const name = parseName(inner, 'window name expected')
+    if (inner.kind === 'end') throw new SqlError("'join' expected", position)
+    const { start: as } = inner
     demand(inner, 'as')
+    if (atEnd(inner)) throw new SqlError("'(' expected after 'as'", as)
     return { name, window: parseWindowSpecification(inner) }
   })
 }

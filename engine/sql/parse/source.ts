@@ -18,6 +18,7 @@ import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.
 import {
   atEnd,
   demand,
+  lastTokenStart,
   parseFreeName,
   parseList,
   parseName,
@@ -26,6 +27,7 @@ import {
   parseTableName,
   startsLocking,
   take,
+  takeCommas,
 } from './expect.js'
 import { isInfix, parseExpression } from './expression.js'
 import { timeUnitOf } from './literal.js'
@@ -176,7 +178,9 @@ export function parseJoins(cursor: Cursor): Join[] {
   for (;;) {
     const position = cursor.start
     if (joins.length > sqlJoinsMax) throw new SqlError(`too many joins [max=${sqlJoinsMax}]`, position)
-    if (take(cursor, ',')) {
+    if (takeCommas(cursor)) {
+      // What stands behind the last table may be a comma.
+      if (atEnd(cursor)) return joins
       joins.push(commaJoin(position, parseTableSource(cursor)))
       continue
     }
@@ -225,7 +229,9 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   if (kind === 'cross' && cursor.word === 'on') throw new SqlError('Cross joins cannot have join clauses', cursor.start)
   const merges = natural || cursor.word === 'using'
   if (cursor.word === 'using') {
+    const { start } = cursor
     advance(cursor)
+    if (cursor.kind === 'end') throw new SqlError("'on' expected", start)
     using = parseNamesInParentheses(cursor)
   } else if (cursor.word === 'on') {
     using = parseOnColumns(cursor)
@@ -297,7 +303,7 @@ function parseWindowJoinRange(cursor: Cursor, source: TableSource): WindowJoinRa
   if (atEnd(cursor)) throw new SqlError("'between' expected", position)
   demand(cursor, 'between')
   const start = parseFrameBound(cursor)
-  demand(cursor, 'and')
+  demand(cursor, 'and', "'and' expected", atEnd(cursor) ? lastTokenStart(cursor) : undefined)
   const end = parseFrameBound(cursor)
   const excluded = take(cursor, 'exclude')
   if (excluded || take(cursor, 'include')) demand(cursor, 'prevailing')

@@ -78,14 +78,19 @@ function compositeText(expression: Exclude<Expression, { kind: Simple }>): strin
     case 'call':
       return callText(expression)
     case 'array':
-      return `ARRAY[${listText(expression.elements)}]`
+      return expression.elements.length === 0 ? 'ARRAY' : `ARRAY[${listText(expression.elements)}]`
     case 'subscript':
-      return `${expressionText(expression.operand)}[${expression.indexes.map(indexText).join(', ')}]`
+      return subscriptText(expressionText(expression.operand), expression.indexes.map(indexText))
     case 'field':
       return expression.name
     case 'list':
       return `(${listText(expression.elements)})`
   }
+}
+
+/** Several indexes are the arguments of a function. */
+function subscriptText(operand: string, indexes: readonly string[]): string {
+  return indexes.length === 1 ? `${operand}[${indexes[0]}]` : `[](${[operand, ...indexes].join(', ')})`
 }
 
 function quote(value: string): string {
@@ -233,6 +238,7 @@ export function typeText({ text, parameters, unit, dimensions }: TypeName): stri
 function indexText(index: Expression | Slice): string {
   if (index.kind !== 'slice') return expressionText(index)
   const bound = (expression: Expression | null) => (expression === null ? '' : expressionText(expression))
-  const mark = index.low === null || index.high === null ? ':' : ' : '
+  if (index.low !== null && index.high === null) return `:(${bound(index.low)})`
+  const mark = index.low === null ? ':' : ' : '
   return `${bound(index.low)}${mark}${bound(index.high)}`
 }

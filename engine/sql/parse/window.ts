@@ -12,7 +12,7 @@ import type {
   WindowSpecification,
 } from './ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
-import { demand, parseList, parseName, take, takeTwo } from './expect.js'
+import { demand, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
 import { parseExpression } from './expression.js'
 import { intervalOfText, timeUnitOf } from './literal.js'
 import { signPower } from './powers.js'
@@ -23,6 +23,7 @@ export function parseOver(cursor: Cursor): WindowSpecification {
   advance(cursor)
   if (cursor.word === '(') return parseWindowSpecification(cursor)
   const position = cursor.start
+  if (cursor.kind === 'end') throw new SqlError("'(' or window name expected after OVER", lastTokenStart(cursor))
   refuseReserved(cursor)
   const base = parseName(cursor, "'(' or window name expected")
   return { position, base, partitionBy: [], orderBy: [], frame: null }
@@ -35,9 +36,17 @@ export function parseWindowSpecification(cursor: Cursor): WindowSpecification {
   const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor) : []
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor, true) : []
   const frame = frameModes.has(cursor.word) ? parseFrame(cursor) : null
-  const next = orderBy.length > 0 ? "'rows', 'range', 'groups', 'cumulative'" : "'order', 'rows', 'range', 'groups'"
-  demand(cursor, ')', `${next} or ')' expected`)
+  if (cursor.kind === 'end') throw unclosedWindow(cursor, partitionBy.length, orderBy.length)
+  demand(cursor, ')', "'rows', 'range', 'groups', 'cumulative' or ')' expected")
   return { position, base, partitionBy, orderBy, frame }
+}
+
+/** The text ends within a window: reported at its last word. */
+function unclosedWindow(cursor: Cursor, partitions: number, orders: number): SqlError {
+  const position = lastTokenStart(cursor)
+  if (orders > 0) return new SqlError("')' expected to close window specification", position)
+  const expected = partitions > 0 ? "'order', ',' or ')'" : "')' or window specification"
+  return new SqlError(`${expected} expected`, position)
 }
 
 const frameModes: ReadonlySet<string> = new Set(['rows', 'range', 'groups', 'cumulative'])
@@ -97,7 +106,10 @@ function parseFrame(cursor: Cursor): WindowFrame {
   if (between) demand(cursor, 'and')
   const end = between ? parseFrameBound(cursor) : here
   if (end.kind === 'unbounded preceding') {
-    throw new SqlError('frame end cannot be UNBOUNDED PRECEDING, use UNBOUNDED FOLLOWING', end.position)
+    throw new SqlError(
+      'frame end cannot be UNBOUNDED PRECEDING, use UNBOUNDED FOLLOWING',
+      cursor.previousEnd - 'preceding'.length,
+    )
   }
   if (between && frameOrder[start.kind] > frameOrder[end.kind])
     throw frameError(start, cursor.previousEnd - 'preceding'.length)
@@ -126,7 +138,7 @@ function parseExclude(cursor: Cursor): NonNullable<WindowFrame['exclude']> {
   if (takeTwo(cursor, 'current', 'row')) return 'current row'
   if (take(cursor, 'group')) return 'group'
   if (take(cursor, 'ties')) return 'ties'
-  throw new SqlError("'current', 'group', 'ties' or 'no others' expected", cursor.start)
+  throw new SqlError("'current row', 'group', 'ties' or 'no others' expected after 'exclude'", cursor.start)
 }
 
 /** `unbounded preceding`, `current row`, `5 preceding`, `'2' hour following`. */
@@ -156,7 +168,7 @@ function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | nu
     advance(cursor)
     return { value, unit: single.unit }
   }
-  const value = parseExpression(cursor, 0, "'preceding' or 'following' expected")
+  const value = parseExpression(cursor, 0, "'unbounded', 'current' or expression expected")
   const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
   if (unit !== undefined) advance(cursor)
   return { value, unit: unit ?? null }

@@ -173,13 +173,7 @@ function addColumns(
   version: TableVersion,
 ): SchemaChange[] {
   const { schema } = version
-  if (columns.length > 1 && isWalTable(version)) {
-    const { name, version: structure } = schema
-    throw new SqlError(
-      `statement is either no-op, or contains multiple transactions, such as 'alter table add column col1, col2', and currently not supported for WAL tables [table=${name}, oldStructureVersion=${structure - 1}, newStructureVersion=${structure - 1 + columns.length}]`,
-      columns[1]?.position ?? 0,
-    )
-  }
+  demandOneChange(version, columns.length, columns[1]?.position ?? 0)
   const taken = new Set<string>()
   return columns.flatMap((definition): SchemaChange[] => {
     const column = columnOf(definition)
@@ -197,12 +191,21 @@ function addColumns(
   })
 }
 
+function demandOneChange(version: TableVersion, changes: number, position: number): void {
+  if (changes < 2 || !isWalTable(version)) return
+  const { name, version: structure } = version.schema
+  throw new SqlError(
+    `statement is either no-op, or contains multiple transactions, such as 'alter table add column col1, col2', and currently not supported for WAL tables [table=${name}, oldStructureVersion=${structure - 1}, newStructureVersion=${structure - 1 + changes}]`,
+    position,
+  )
+}
+
 function dropColumns(
   { columns, ifExists }: Extract<ast.AlterAction, { kind: 'drop columns' }>,
   version: TableVersion,
 ): SchemaChange[] {
   const { schema } = version
-  return columns.flatMap(({ name, position }): SchemaChange[] => {
+  const changes = columns.flatMap(({ name, position }): SchemaChange[] => {
     if (ifExists && findColumn(schema, name) === undefined) return []
     const { id } = existing(name, position, schema)
     if (id === schema.timestampId) {
@@ -215,6 +218,8 @@ function dropColumns(
     }
     return [{ kind: 'dropColumn', tableId: schema.id, columnId: id }]
   })
+  demandOneChange(version, changes.length, 0)
+  return changes
 }
 
 function renameColumns(
@@ -223,6 +228,8 @@ function renameColumns(
 ): SchemaChange[] {
   return pairs.map(({ column, newName }): SchemaChange => {
     const { id } = existing(column.name, column.position, schema)
+    if (id === schema.timestampId)
+      throw new SqlError(`cannot rename designated timestamp column [table=${schema.name}, column=${column.name}]`, 0)
     checkColumnName(newName.name, newName.position)
     if (newName.name === column.name)
       throw new SqlError('new column name is identical to existing name', newName.position)

@@ -333,9 +333,16 @@ describe('join kernel', () => {
         for (let found = limit; found === limit; total += found) {
           found = onBoth((join) => join.splice(state, area(7), area(8), limit))
         }
-        expect(total).toBe(own.length + other.length)
+        expect(total).toBe(own.length + other.length - shownBesideLeft(own, other))
       }),
       { numRuns: 300, seed },
     )
   })
+
+  /** Right rows, the last of their key and time, at whose time the left side has the key, too. */
+  function shownBesideLeft(own: readonly bigint[], other: readonly bigint[]): number {
+    const left = new Set(own.map((ts, row) => `${ts} ${row % 3}`))
+    const right = new Set(other.map((ts, row) => `${ts} ${(row * 7) % 4}`))
+    return [...right].filter((place) => left.has(place)).length
+  }
 })

@@ -1,0 +1,69 @@
+// CASE: conditions, or a subject and the values it is compared with, and the one type of all results.
+
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { typeName } from '../functions/compare.js'
+import { isNumber, isText, isTime } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+import { bindComparison } from './comparison.js'
+import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
+import { scalarCall } from './make-call.js'
+import { convertTo, isUntypedNull, unify } from './types.js'
+
+export function bindCase(
+  { operand, branches, otherwise, position }: ast.CaseExpression,
+  scope: ExpressionScope,
+): Expression {
+  const subject = operand === null ? null : bindExpression(operand, scope)
+  const conditions = branches.map(({ when }) => {
+    const condition = bindExpression(when, scope)
+    if (subject !== null) return bindComparison('=', subject, condition, when.position, scope.context)
+    if (isUntypedNull(condition) && when.kind === 'null')
+      throw new SqlError('BOOLEAN expected, found NULL', when.position)
+    if (condition.type.name !== 'BOOLEAN' && !isUntypedNull(condition))
+      throw new SqlError(`BOOLEAN expected, found ${typeName(condition.type)}`, condition.position)
+    return booleanOperand(condition)
+  })
+  const values = branches.map(({ result }) => bindExpression(result, scope))
+  const rest = otherwise === null ? null : bindExpression(otherwise, scope)
+  if (subject !== null) refuseRepeats(branches.map(({ when }) => when))
+  const results = rest === null ? values : [...values, rest]
+  refuseMixtures(results)
+  const type = caseType(unify(results, ''), results)
+  const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])
+  if (rest !== null) args.push(convertTo(rest, type))
+  return scalarCall('case', args, position, scope.context)
+}
+
+/** The same literal in two branches. */
+function refuseRepeats(whens: readonly ast.Expression[]): void {
+  const seen = new Set<string>()
+  for (const when of whens) {
+    if (when.kind !== 'integer' && when.kind !== 'string') continue
+    const key = when.kind === 'integer' ? when.digits : `'${when.value}`
+    if (seen.has(key)) throw new SqlError('duplicate branch', when.position)
+    seen.add(key)
+  }
+}
+
+/** Numbers do not meet times here, nor geohashes of different sizes each other. */
+function refuseMixtures(results: readonly Expression[]): void {
+  const first = results.find((result) => !isUntypedNull(result))
+  const other = results.find((result) => first !== undefined && !isUntypedNull(result) && isMixture(first, result))
+  if (first === undefined || other === undefined) return
+  const [from, to] = [typeName(other.type), typeName(first.type)]
+  throw new SqlError(`inconvertible types: ${from} -> ${to} [from=${from}, to=${to}]`, other.position)
+}
+
+function isMixture({ type: a }: Expression, { type: b }: Expression): boolean {
+  if (a.name === 'GEOHASH' && b.name === 'GEOHASH') return a.a !== b.a
+  return (isTime(a) && isNumber(b)) || (isNumber(a) && isTime(b))
+}
+
+/** Texts one of which is VARCHAR are VARCHAR; symbols are texts. */
+function caseType(type: DataType, results: readonly Expression[]): DataType {
+  if (!isText(type)) return type
+  if (results.some((result) => result.type.name === 'VARCHAR')) return dataType('VARCHAR')
+  return type.name === 'SYMBOL' ? dataType('STRING') : type
+}
