@@ -76,7 +76,7 @@ function lastBefore(plan: Join, a: Row, right: readonly Row[]): Row | undefined 
   })
 }
 
-/** Every row of both sides with the prevailing row of the other. */
+/** Every row of both sides with the prevailing row of the other; one that stands beside a row of its time is no other row. */
 function spliceRows(plan: Join, left: readonly Row[], right: readonly Row[]): Row[] {
   const time = (row: Row, index: number): bigint => (row[index] as bigint | null) ?? 0n
   const both = [
@@ -85,13 +85,15 @@ function spliceRows(plan: Join, left: readonly Row[], right: readonly Row[]): Ro
   ].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
   const prevailing = (rows: readonly Row[], index: number, at: bigint, same: (row: Row) => boolean): Row | undefined =>
     rows.findLast((row) => time(row, index) <= at && same(row))
-  return both.map(({ at, left: a, right: b }) => {
+  return both.flatMap(({ at, left: a, right: b }) => {
     if (a !== null)
       return [
-        ...a,
-        ...(prevailing(right, plan.rightTimestamp, at, (row) => sameKeys(plan, a, row)) ?? emptyRight(plan)),
+        [...a, ...(prevailing(right, plan.rightTimestamp, at, (row) => sameKeys(plan, a, row)) ?? emptyRight(plan))],
       ]
     const own = b ?? []
-    return [...(prevailing(left, plan.leftTimestamp, at, (row) => sameKeys(plan, row, own)) ?? emptyLeft(plan)), ...own]
+    const other = prevailing(left, plan.leftTimestamp, at, (row) => sameKeys(plan, row, own))
+    const isBeside = other !== undefined && time(other, plan.leftTimestamp) === at
+    const last = prevailing(right, plan.rightTimestamp, at, (row) => other !== undefined && sameKeys(plan, other, row))
+    return isBeside && last === own ? [] : [[...(other ?? emptyLeft(plan)), ...own]]
   })
 }

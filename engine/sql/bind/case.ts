@@ -27,24 +27,12 @@ export function bindCase(
   })
   const values = branches.map(({ result }) => bindExpression(result, scope))
   const rest = otherwise === null ? null : bindExpression(otherwise, scope)
-  if (subject !== null) refuseRepeats(branches.map(({ when }) => when))
   const results = rest === null ? values : [...values, rest]
   refuseMixtures(results)
   const type = caseType(unify(results, ''), results)
   const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])
   if (rest !== null) args.push(convertTo(rest, type))
   return scalarCall('case', args, position, scope.context)
-}
-
-/** The same literal in two branches. */
-function refuseRepeats(whens: readonly ast.Expression[]): void {
-  const seen = new Set<string>()
-  for (const when of whens) {
-    if (when.kind !== 'integer' && when.kind !== 'string') continue
-    const key = when.kind === 'integer' ? when.digits : `'${when.value}`
-    if (seen.has(key)) throw new SqlError('duplicate branch', when.position)
-    seen.add(key)
-  }
 }
 
 /** Numbers do not meet times here, nor geohashes of different sizes each other. */

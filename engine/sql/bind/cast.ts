@@ -45,13 +45,9 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
 }
 
-/**
- * The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date; so are VARCHAR and
- * SYMBOL of a constant time its number. A digit is a number, too.
- */
+/** The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date. A digit is a number, too. */
 function castConstant({ value, type: from }: Constant, to: DataType): Value {
   if (value !== null && from.name === 'DATE' && isText(to)) return valueText(value, from)
-  if (typeof value === 'bigint' && isTime(from) && (to.name === 'VARCHAR' || to.name === 'SYMBOL')) return `${value}`
   if (typeof value === 'string' && from.name === 'CHAR' && (isTime(to) || to.name === 'DATE') && value !== '')
     return castValue(BigInt(value), dataType('LONG'), to)
   return castValue(value, from, to)

@@ -1,6 +1,7 @@
 // Frames by position: [lo, hi) as two columns of u32, both ascending within a partition. What EXCLUDE takes out of the
 // middle stays a property of the whole; where it only moves an end, the end is moved here.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import type { WindowCall, WindowFrame } from '../plan/plan.js'
 import type { WindowOrder, Working } from './window-order.js'
@@ -113,9 +114,7 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
   const { u32, f64 } = memory
   const [key, ...more] = order.keys.keys
   const type = call.orderBy[0]?.expression.type
-  if (key === undefined || more.length > 0 || type === undefined) {
-    throw new SqlError('RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column', call.position)
-  }
+  assert(key !== undefined && type !== undefined && more.length === 0, 'distances are in the one ORDER BY value')
   if (!isNumeric(type)) throw new SqlError('RANGE with offset needs numbers or times to order by', call.position)
   const { lo, hi } = call.frame
   const peers = yield* order.peers()

@@ -43,6 +43,8 @@ export interface Cursor {
   terms: number
   /** Operators on top of each other in what is parsed of the innermost open expression: the height of its tree. */
   height: number
+  /** The outermost operator of the innermost open expression that waits for its right side: where one is missing, it lacks. */
+  waiting: { readonly operator: string; readonly position: number } | null
   /** `?` parameters met so far. */
   parameters: number
   /** What has been named so far, for mistakes behind it. */
@@ -66,6 +68,7 @@ export function openCursor(text: string): Cursor {
     depth: 0,
     terms: 0,
     height: 0,
+    waiting: null,
     parameters: 0,
     mentions: [],
   }

@@ -17,7 +17,9 @@ import { parseCastType, parseTypeName } from './type-name.js'
 export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression expected'): Expression {
   descend(cursor)
   const outerHeight = cursor.height
+  const outerWaiting = cursor.waiting
   cursor.height = 0
+  if (power === 0) cursor.waiting = null
   let left = parseOperand(cursor, missing)
   while (cursor.word !== ',' && cursor.word !== ')') {
     const next = powerHere(cursor)
@@ -25,6 +27,7 @@ export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression
     left = parseInfix(cursor, left, next)
   }
   if (cursor.height < outerHeight) cursor.height = outerHeight
+  cursor.waiting = outerWaiting
   cursor.depth--
   return left
 }
@@ -179,15 +182,26 @@ function escapedLike(
   return { kind: 'binary', position, operator, left, right: plainCall('like_escape', [right, character], position) }
 }
 
-/** The right operand; a missing one is reported at the operator. */
+/** The right operand; a missing one is reported at the outermost operator that waits for one. */
 function parseRight(cursor: Cursor, operator: string, power: number, position: number): Expression {
-  if (endsExpression(cursor) || startsBinary(cursor)) throw tooFew(operator.replace('not ', ''), 1, 2, position)
-  return parseExpression(cursor, power)
+  const outer = cursor.waiting
+  const lacking = outer ?? { operator: operator.replace('not ', ''), position }
+  if (endsExpression(cursor) || startsBinary(cursor) || endsPiece(cursor))
+    throw tooFew(lacking.operator, 1, 2, lacking.position)
+  cursor.waiting = lacking
+  const right = parseExpression(cursor, power)
+  cursor.waiting = outer
+  return right
 }
 
 /** An operator that has no use in front of an operand. */
 function startsBinary({ word }: Cursor): boolean {
   return isInfix(word) && word !== '-' && word !== '+' && word !== '~' && word !== 'is'
+}
+
+/** A word that ends a piece of CASE. */
+function endsPiece({ word }: Cursor): boolean {
+  return word === 'then' || word === 'when' || word === 'else' || word === 'end'
 }
 
 export function endsExpression(cursor: Cursor): boolean {
@@ -250,7 +264,8 @@ function parseNegated(cursor: Cursor, left: Expression): Expression {
 
 function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position: number): Expression {
   link(cursor)
-  if (endsExpression(cursor) || startsBinary(cursor)) throw tooFew('in', 1, 2, position)
+  const lacking = cursor.waiting ?? { operator: 'in', position }
+  if (endsExpression(cursor) || startsBinary(cursor)) throw tooFew(lacking.operator, 1, 2, lacking.position)
   if (cursor.word !== '(') {
     const set = [parseExpression(cursor, containmentPower)]
     return { kind: 'in', position, negated, operand, set, bare: true }

@@ -224,8 +224,23 @@ function parsePath(cursor: Cursor): Expression {
     path.push(parseField(cursor))
   }
   if (cursor.word === '(') return parseCall(cursor, path, position)
+  if (cursor.kind === 'string') return parseTypedText(cursor, path, position)
   return { kind: 'column', position, path, quoted }
 }
+
+/** `int '5'` is `'5'::int`; behind any other name a string has no place. */
+function parseTypedText(cursor: Cursor, path: readonly string[], position: number): Expression {
+  const name = (path[0] as string).toLowerCase()
+  if (path.length > 1 || !textTypes.has(name)) throw new SqlError('impossible type cast, invalid type', position)
+  const operand: Expression = { kind: 'string', position: cursor.start, value: quotedValue(cursor) }
+  advance(cursor)
+  const type = { position, name, text: name, parameters: [], unit: null, dimensions: 0 }
+  return { kind: 'cast', position, operand, type }
+}
+
+const textTypes: ReadonlySet<string> = new Set(
+  'boolean byte short char int long float double string varchar symbol uuid ipv4 long256 timestamp_ns'.split(' '),
+)
 
 function parsePart(cursor: Cursor): string {
   const { start, word } = cursor
@@ -367,6 +382,7 @@ export function parseCast(cursor: Cursor): Expression {
   if (!take(cursor, 'as'))
     throw cursor.word === ')' ? new SqlError("'as' missing", cursor.start) : closingError(cursor, open)
   if (cursor.word === ')') throw tooFew('cast', 1, 2, position)
+  if (atEnd(cursor)) throw new SqlError('unbalanced (', open)
   if (cursor.kind === 'string' || cursor.kind === 'number') throw new SqlError('unsupported cast', cursor.start)
   const type = parseCastType(cursor, 'type expected', 'unsupported cast')
   if (cursor.word === ',') throw new SqlError("',' is not expected here", cursor.start)

@@ -63,21 +63,32 @@ function parseBaseWindow(cursor: Cursor): Name | null {
 
 function parsePartitionBy(cursor: Cursor): Expression[] {
   advance(cursor)
-  if (!take(cursor, 'by')) throw new SqlError("'by' expected after 'partition'", cursor.start)
-  return parseList(cursor, (inner) => parseExpression(inner, 0, 'column name expected'))
+  demand(cursor, 'by', "'by' expected after 'partition'", placeOf(cursor))
+  return parseList(cursor, (inner) => parseInWindow(inner, 'column name expected'))
+}
+
+/** Within a window the end of the text is reported at its last word. */
+function placeOf(cursor: Cursor): number {
+  return cursor.kind === 'end' ? lastTokenStart(cursor) : cursor.start
+}
+
+function parseInWindow(cursor: Cursor, missing: string): Expression {
+  if (cursor.kind === 'end') throw new SqlError(missing, lastTokenStart(cursor))
+  return parseExpression(cursor, 0, missing)
 }
 
 /** The cursor is on `order`. */
 export function parseOrderBy(cursor: Cursor, inWindow = false): OrderItem[] {
   advance(cursor)
-  demand(cursor, 'by', inWindow ? "'by' expected after 'order'" : undefined)
+  if (inWindow) demand(cursor, 'by', "'by' expected after 'order'", placeOf(cursor))
+  else demand(cursor, 'by')
   return parseList(cursor, (inner) => parseOrderItem(inner, inWindow))
 }
 
 function parseOrderItem(cursor: Cursor, inWindow: boolean): OrderItem {
   const position = cursor.start
   const missing = cursor.kind === 'end' ? 'literal expected' : 'literal or expression expected'
-  const expression = parseExpression(cursor, 0, inWindow ? 'Expression expected' : missing)
+  const expression = inWindow ? parseInWindow(cursor, 'Expression expected') : parseExpression(cursor, 0, missing)
   const descending = take(cursor, 'desc')
   if (!descending) take(cursor, 'asc')
   const nulls = takeTwo(cursor, 'nulls', 'first') ? 'first' : takeTwo(cursor, 'nulls', 'last') ? 'last' : null
@@ -91,6 +102,7 @@ function parseFrame(cursor: Cursor): WindowFrame {
   const here: FrameBound = { kind: 'current row', position, value: null, unit: null }
   if (mode === 'cumulative')
     return { position, mode, start: { ...here, kind: 'unbounded preceding' }, end: here, exclude: null }
+  if (cursor.kind === 'end') throw new SqlError(`'between', ${boundExpected}`, lastTokenStart(cursor))
   const between = take(cursor, 'between')
   const start = parseFrameBound(cursor)
   if (!between && start.kind === 'following') {
@@ -103,7 +115,7 @@ function parseFrame(cursor: Cursor): WindowFrame {
       cursor.previousEnd - 'following'.length,
     )
   }
-  if (between) demand(cursor, 'and')
+  if (between) demand(cursor, 'and', "'and' expected", placeOf(cursor))
   const end = between ? parseFrameBound(cursor) : here
   if (end.kind === 'unbounded preceding') {
     throw new SqlError(
@@ -141,6 +153,8 @@ function parseExclude(cursor: Cursor): NonNullable<WindowFrame['exclude']> {
   throw new SqlError("'current row', 'group', 'ties' or 'no others' expected after 'exclude'", cursor.start)
 }
 
+const boundExpected = "'unbounded', 'current' or expression expected"
+
 /** `unbounded preceding`, `current row`, `5 preceding`, `'2' hour following`. */
 export function parseFrameBound(cursor: Cursor): FrameBound {
   const position = cursor.start
@@ -153,12 +167,12 @@ export function parseFrameBound(cursor: Cursor): FrameBound {
     throw new SqlError("'preceding' or 'following' expected after 'unbounded'", cursor.start + 9)
   if (cursor.word === 'current') {
     advance(cursor)
-    throw new SqlError("'row' expected after 'current'", cursor.start)
+    throw new SqlError("'row' expected after 'current'", placeOf(cursor))
   }
   const { value, unit } = parseDistance(cursor)
   if (take(cursor, 'preceding')) return { kind: 'preceding', position, value, unit }
   if (take(cursor, 'following')) return { kind: 'following', position, value, unit }
-  throw new SqlError("'preceding' or 'following' expected", cursor.start)
+  throw new SqlError("'preceding' or 'following' expected", placeOf(cursor))
 }
 
 function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | null } {
@@ -168,7 +182,7 @@ function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | nu
     advance(cursor)
     return { value, unit: single.unit }
   }
-  const value = parseExpression(cursor, 0, "'unbounded', 'current' or expression expected")
+  const value = parseInWindow(cursor, boundExpected)
   const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
   if (unit !== undefined) advance(cursor)
   return { value, unit: unit ?? null }
