@@ -28,7 +28,7 @@ export interface AggregatePlan {
 }
 
 export function planAggregate(shape: AggregateShape): AggregatePlan {
-  const parameters: Parameters = { columns: shape.columns, constants: [], lookups: [] }
+  const parameters: Parameters = { columns: shape.columns, constants: [], slots: new Map(), lookups: [] }
   const predicate = shape.predicate === null ? null : lowerCondition(shape.predicate, parameters)
   const record = recordLayout(shape.aggregates, parameters)
   const keys = shape.keys.map((key) => lowerKey(key, parameters))

@@ -26,14 +26,14 @@ export interface RowsPlan {
 }
 
 export function planSelect({ columns, predicate, output }: SelectShape): RowsPlan {
-  const parameters: Parameters = { columns, constants: [], lookups: [] }
+  const parameters: Parameters = { columns, constants: [], slots: new Map(), lookups: [] }
   const node = lowerCondition(predicate, parameters)
   const block = blockLayout(parameters, { rowTable: output === 'rows' })
   return { parameters, nodes: [node], block, text: `${output}|${columnsText(parameters)}|${node.text}` }
 }
 
 export function planProject({ columns, expressions }: ProjectShape): RowsPlan {
-  const parameters: Parameters = { columns, constants: [], lookups: [] }
+  const parameters: Parameters = { columns, constants: [], slots: new Map(), lookups: [] }
   const nodes = expressions.map((expression) => lower(expression, parameters))
   if (nodes.some(({ kind, type }) => kind === 'entry' || type === 'SYMBOL')) return unsupported('text as a result')
   const block = blockLayout(parameters, { outputs: nodes.length })

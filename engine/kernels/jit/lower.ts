@@ -31,6 +31,8 @@ export interface Parameters {
   readonly columns: readonly DataType[]
   /** 16 bytes each, the value in every lane. */
   readonly constants: Uint8Array[]
+  /** Slots of `constants` by their bytes. */
+  readonly slots: Map<string, number>
   /** The caller's numbers of lookup tables. */
   readonly lookups: number[]
   /** Parts lowered so far. */
@@ -109,14 +111,15 @@ function lookupNode(column: number, table: number, parameters: Parameters): Node
 }
 
 /** Constants of the same value share a slot, so equal expressions have equal texts. */
-function constantNode(value: Value, type: DataType, { constants }: Parameters): Node {
+function constantNode(value: Value, type: DataType, { constants, slots }: Parameters): Node {
   const [kind, missing] = kindOf(type)
   if (kind === 'mask') return literal(value === true)
   if (kind === 'entry' && value !== null) return unsupported('text')
   const bytes = value === null ? noBytes : splat(value, kind)
   if (bytes.length === 0 || isNull(value, missing)) return node('null', type.name, [])
-  const known = constants.findIndex((constant) => Buffer.compare(constant, bytes) === 0)
-  const index = known >= 0 ? known : constants.push(bytes) - 1
+  const key = Buffer.from(bytes.buffer).toString('latin1')
+  const index = slots.get(key) ?? constants.push(bytes) - 1
+  slots.set(key, index)
   const text = `k${index}:${kind}`
   return { operation: 'constant', kind, missing: 'never', args: [], index, slot: 0, type: type.name, text }
 }

@@ -54,8 +54,13 @@ export function remapColumns(expression: Expression, map: (index: number) => num
 
 /** Conditions joined by AND, in order. */
 export function conjuncts(condition: Expression): Expression[] {
-  if (condition.kind === 'call' && condition.name === 'and') return condition.args.flatMap(conjuncts)
-  return [condition]
+  const found: Expression[] = []
+  const waiting = [condition]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (next.kind === 'call' && next.name === 'and') waiting.push(...next.args.toReversed())
+    else found.push(next)
+  }
+  return found
 }
 
 /** The opposite of `conjuncts`; null for none. */

@@ -77,8 +77,8 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
     compileWide(expression, context, compile) ??
     compileTextCast(expression, context, compile) ??
     compileMembers(expression, context, compile) ??
-    compileGenerated(expression, context) ??
     compileHalves(expression, context) ??
+    compileGenerated(expression, context) ??
     compileFunction(expression, context, compile) ??
     compileLoop(expression, context) ??
     compileParts(expression, context, compile, (rest) => compileCall(rest, context)) ??

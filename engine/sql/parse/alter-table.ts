@@ -148,6 +148,8 @@ function parseDrop(cursor: Cursor, position: number): AlterAction {
     if (inner.word === 'column' && peekWord(inner) !== ',' && peekWord(inner) !== '') take(inner, 'column')
     return mention(inner, 'column', parseColumnName(inner))
   })
+  // What mappers write behind it: views that name the column stay with and without it.
+  if (!take(cursor, 'cascade')) take(cursor, 'restrict')
   demandListEnd(cursor)
   return { kind: 'drop columns', position, ifExists, columns }
 }
