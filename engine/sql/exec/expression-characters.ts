@@ -80,23 +80,25 @@ function trimmed(
 }
 
 function folded(call: Call, context: ExecContext, source: VectorEvaluator, upper: number): VectorEvaluator {
-  const { space, kernels, rowsMax } = context
-  const { type } = call
-  const address = space.take((rowsMax ?? batchRowsMax) * 8)
-  const heap = new TextHeap(space)
-  const finish = rowFinisher(call, context, heap)
-  return (batch) => {
-    heap.reset()
-    const vector = source(batch)
-    const bytes = kernels.text.textsBytes(vector.address, batch.rows)
-    const left = kernels.text.foldTexts(vector.address, batch.rows, upper, heap.reserve(bytes), address)
-    if (left > 0) finish(vector, batch.rows, address)
-    return { type, address, dictionary: 0 }
-  }
+  const { text } = context.kernels
+  return withRest(call, context, source, (texts, rows, heap, out) =>
+    text.foldTexts(texts, rows, upper, heap.reserve(text.textsBytes(texts, rows)), out),
+  )
 }
 
-function sliced(call: Call, context: ExecContext, source: VectorEvaluator, slice: Slice): VectorEvaluator {
-  const { space, kernels, rowsMax } = context
+function sliced(call: Call, context: ExecContext, source: VectorEvaluator, { from, to }: Slice): VectorEvaluator {
+  const { text } = context.kernels
+  return withRest(call, context, source, (texts, rows, _heap, out) => text.sliceTexts(texts, rows, from, to, out))
+}
+
+/** `run` gives how many rows the kernel left: these go row by row. */
+function withRest(
+  call: Call,
+  context: ExecContext,
+  source: VectorEvaluator,
+  run: (texts: number, rows: number, heap: TextHeap, out: number) => number,
+): VectorEvaluator {
+  const { space, rowsMax } = context
   const { type } = call
   const address = space.take((rowsMax ?? batchRowsMax) * 8)
   const heap = new TextHeap(space)
@@ -104,7 +106,7 @@ function sliced(call: Call, context: ExecContext, source: VectorEvaluator, slice
   return (batch) => {
     heap.reset()
     const vector = source(batch)
-    const left = kernels.text.sliceTexts(vector.address, batch.rows, slice.from, slice.to, address)
+    const left = run(vector.address, batch.rows, heap, address)
     if (left > 0) finish(vector, batch.rows, address)
     return { type, address, dictionary: 0 }
   }
