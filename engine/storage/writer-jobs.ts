@@ -46,10 +46,16 @@ export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord)
 }
 
 function failed(state: WriterState, { table, generation, job }: RunningJob, error: ErrorRecord): void {
-  state.options.log('E', 'writer', `${job.kind} failed [table=${table.schema.name}, error=${error.message}]`)
+  // The files of a dropped table may be gone already; nobody wants the result, and others need not wait.
+  const isDropped = state.dropped.has(table.id)
+  state.options.log(
+    isDropped ? 'W' : 'E',
+    'writer',
+    `${job.kind} failed [table=${table.schema.name}, error=${error.message}]`,
+  )
   if (generation?.state === 'gone') generation.memtable.free()
   if (generation?.state === 'flushing') generation.state = 'frozen'
-  state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+  if (!isDropped) state.retryAtMs = state.options.clock.monotonicMs() + retryMs
 }
 
 /**
