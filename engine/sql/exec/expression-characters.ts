@@ -2,15 +2,13 @@
 // A kernel does the texts of ASCII, the interpreter the others where it matters.
 
 import { undecidedBytes } from '../../kernels/text.js'
-import type { Value } from '../../types/value.js'
-import { compileExpression } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
 import { isText } from './expression-shape.js'
+import { interpretLeft, keptText } from './expression-texts-left.js'
 import { TextHeap } from './text-heap.js'
-import { valueReader, writeValue } from './values.js'
-import { batchRowsMax, type Vector } from './vector.js'
+import { batchRowsMax } from './vector.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
 type Compile = (expression: Expression) => VectorEvaluator
@@ -55,13 +53,11 @@ function units({ type }: Call, { space, kernels, rowsMax }: ExecContext, source:
 }
 
 function places({ type }: Call, context: ExecContext, source: VectorEvaluator, wanted: string): VectorEvaluator {
-  const { space, kernels, memory, rowsMax } = context
+  const { space, kernels, rowsMax } = context
   const address = space.take((rowsMax ?? batchRowsMax) * 4)
-  const bytes = Buffer.from(wanted)
-  const text = space.keep(bytes.length + 8)
-  memory.u8.set(bytes, text)
+  const text = keptText(wanted, context)
   return (batch) => {
-    kernels.text.findTexts(source(batch).address, batch.rows, text, bytes.length, address)
+    kernels.text.findTexts(source(batch).address, batch.rows, text.address, text.bytes, address)
     return { type, address, dictionary: 0 }
   }
 }
@@ -98,11 +94,12 @@ function withRest(
   source: VectorEvaluator,
   run: (texts: number, rows: number, heap: TextHeap, out: number) => number,
 ): VectorEvaluator {
-  const { space, rowsMax } = context
+  const { memory, space, rowsMax } = context
   const { type } = call
   const address = space.take((rowsMax ?? batchRowsMax) * 8)
   const heap = new TextHeap(space)
-  const finish = rowFinisher(call, context, heap)
+  const isLeft = (out: number, row: number): boolean => memory.i32[(out >>> 2) + row * 2 + 1] === undecidedBytes
+  const finish = interpretLeft(call, context, heap, isLeft)
   return (batch) => {
     heap.reset()
     const vector = source(batch)
@@ -134,27 +131,4 @@ function sliceOf(name: string, args: readonly Expression[]): Slice | undefined {
   if (name !== 'substring' || (count ?? 0) < 0) return undefined
   const from = Math.max(0, first - 1)
   return { from, to: count === undefined ? toEnd : Math.max(from, first - 1 + count) }
-}
-
-/** The interpreter for the rows that the kernel left. */
-function rowFinisher(
-  call: Call,
-  context: ExecContext,
-  heap: TextHeap,
-): (text: Vector, rows: number, out: number) => void {
-  const { memory, texts, symbols, evaluation, alive } = context
-  const [text, ...others] = call.args as [Expression, ...Expression[]]
-  const argument: Expression = { kind: 'column', index: 0, type: text.type, position: call.position }
-  const evaluate = compileExpression({ ...call, args: [argument, ...others] }, evaluation)
-  const target = { memory, heap, symbols }
-  const row: Value[] = []
-  return (vector, rows, out) => {
-    const read = valueReader(memory, texts, vector)
-    for (let index = 0; index < rows; index++) {
-      if (memory.i32[(out >>> 2) + index * 2 + 1] !== undecidedBytes) continue
-      alive()
-      row[0] = read(index)
-      writeValue(target, call.type, out, index, evaluate(row))
-    }
-  }
 }

@@ -8,6 +8,7 @@ import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
 import { isText } from './expression-shape.js'
+import { keptText } from './expression-texts-left.js'
 import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
@@ -86,16 +87,12 @@ function replaced(call: Call, context: ExecContext, compile: Compile, interpret:
   const [text, from, to] = call.args
   if (text === undefined || !isText(text.type) || from?.kind !== 'constant' || to?.kind !== 'constant') return undefined
   if (typeof from.value !== 'string' || typeof to.value !== 'string' || from.value === '') return undefined
-  const { memory, space, kernels } = context
-  const [wanted, other] = [Buffer.from(from.value), Buffer.from(to.value)]
-  const wantedAt = space.keep(wanted.length + 8)
-  const otherAt = space.keep(other.length + 8)
-  memory.u8.set(wanted, wantedAt)
-  memory.u8.set(other, otherAt)
+  const { space, kernels } = context
+  const [wanted, other] = [keptText(from.value, context), keptText(to.value, context)]
   const source = compile(text)
   const address = space.take(batchRowsMax * 8)
   const heap = new TextHeap(space)
-  const growth = Math.max(1, other.length / wanted.length)
+  const growth = Math.max(1, other.bytes / wanted.bytes)
   let rest: VectorEvaluator | undefined
   return (batch: Batch): Vector => {
     heap.reset()
@@ -106,7 +103,8 @@ function replaced(call: Call, context: ExecContext, compile: Compile, interpret:
       return rest(batch)
     }
     const room = heap.reserve(bytes)
-    kernels.text.replaceTexts(entries, batch.rows, wantedAt, wanted.length, otherAt, other.length, room, address)
+    const { address: from, bytes: fromBytes } = wanted
+    kernels.text.replaceTexts(entries, batch.rows, from, fromBytes, other.address, other.bytes, room, address)
     return { type: call.type, address, dictionary: 0 }
   }
 }

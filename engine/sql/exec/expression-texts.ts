@@ -12,14 +12,13 @@ import {
   writeTextPattern,
 } from '../../kernels/text.js'
 import { dataType } from '../../types/column-types.js'
-import type { Value } from '../../types/value.js'
-import { compileExpression } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
 import { isText } from './expression-shape.js'
+import { interpretLeft, keptText } from './expression-texts-left.js'
 import { TextHeap } from './text-heap.js'
-import { valueReader, writeValue } from './values.js'
+import { writeValue } from './values.js'
 import { batchRowsMax, type Vector } from './vector.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
@@ -80,7 +79,8 @@ function matchTest(
   const address = space.keep(textPatternBytes(pattern))
   writeTextPattern(memory, address, pattern)
   const decides = (pattern.flags & (textFlags.ignoreCase | textFlags.wildcards)) !== 0
-  const decide = decides ? rowDecider(call, context) : undefined
+  const isLeft = (out: number, row: number): boolean => memory.u8[out + row] === textAnswers.undecided
+  const decide = decides ? interpretLeft(call, context, new TextHeap(space), isLeft) : undefined
   return (vector, rows, out) => {
     kernels.text.matchTexts(address, vector.address, rows, out)
     decide?.(vector, rows, out)
@@ -122,23 +122,6 @@ function likePattern(value: string, ignoreCase: boolean): TextPattern | undefine
   return { literals: literals.filter(({ length }) => length > 0).map((bytes) => Uint8Array.from(bytes)), flags }
 }
 
-/** The interpreter for the rows that the kernel left. */
-function rowDecider(call: Call, { memory, texts, evaluation, alive }: ExecContext): Test {
-  const [text, pattern] = call.args as [Expression, Expression]
-  const argument: Expression = { kind: 'column', index: 0, type: text.type, position: call.position }
-  const evaluate = compileExpression({ ...call, args: [argument, pattern] }, evaluation)
-  const row: Value[] = []
-  return (vector, rows, answers) => {
-    const read = valueReader(memory, texts, vector)
-    for (let index = 0; index < rows; index++) {
-      if (memory.u8[answers + index] !== textAnswers.undecided) continue
-      alive()
-      row[0] = read(index)
-      memory.u8[answers + index] = evaluate(row) === true ? textAnswers.yes : textAnswers.no
-    }
-  }
-}
-
 // Comparisons -------------------------------------------------------------------------------------------------------
 
 const orders: ReadonlyMap<string, number> = new Map([
@@ -176,9 +159,7 @@ function entriesOf(values: readonly (string | null)[], { memory, space, symbols 
 
 function orderTest(value: string | null, wanted: number, context: ExecContext): Test | undefined {
   if (value === null) return undefined
-  const { space, kernels, memory } = context
-  const bytes = Buffer.from(value)
-  const address = space.keep(bytes.length + 8)
-  memory.u8.set(bytes, address)
-  return (vector, rows, out) => kernels.text.orderTexts(vector.address, rows, address, bytes.length, wanted, out)
+  const { text } = context.kernels
+  const { address, bytes } = keptText(value, context)
+  return (vector, rows, out) => text.orderTexts(vector.address, rows, address, bytes, wanted, out)
 }
