@@ -1,17 +1,18 @@
-// Headers of pages of a part, in Thrift's compact encoding: a field is a byte (its distance from the last field << 4 |
+// Headers of pages of parts and exports, in Thrift's compact encoding: a field is a byte (its distance from the last field << 4 |
 // its type: 5 = i32, 12 = structure), then the value, i32 as a zigzag varint; a zero ends a structure.
 //
 //   PageHeader            1 type | 2 uncompressed bytes | 3 compressed bytes | 4 crc | 5 or 7 the structure of the kind
 //   DataPageHeader        1 values | 2 encoding | 3 encoding of definition levels | 4 of repetition levels    (field 5)
 //   DictionaryPageHeader  1 values | 2 encoding                                                              (field 7)
+//   DataPageHeaderV2      1 values | 2 nulls | 3 rows | 4 encoding | 5 bytes of definition levels | 6 of repetition levels
+//                         | 7 values are compressed (type 1: true)                                           (field 8)
 //
-// The library's writer makes the same bytes. It calls `new Buffer` for each of them, which walks the stack to see who
-// does: flushes spent a tenth of their time there.
+// By hand, since whoever writes pages need not load the library of structures then.
 
 import { encodings } from './parquet-types.js'
 
 export interface PageHeader {
-  readonly kind: 'data' | 'dictionary'
+  readonly kind: 'data' | 'dictionary' | SecondHeader
   /** NULLs included. */
   readonly values: number
   readonly encoding: number
@@ -21,18 +22,34 @@ export interface PageHeader {
   readonly crc: number
 }
 
-const headerBytesMax = 64
-const kinds = { data: { type: 0, field: 5 }, dictionary: { type: 2, field: 7 } } as const
+/** A data page of the second form. */
+export interface SecondHeader {
+  readonly nulls: number
+  readonly rows: number
+  readonly definitionBytes: number
+  readonly repetitionBytes: number
+}
+
+const headerBytesMax = 96
+const kinds = { data: { type: 0, field: 5 }, dictionary: { type: 2, field: 7 }, second: { type: 3, field: 8 } } as const
 const nextI32 = 0x15
+const nextTrue = 0x11
 const structure = 12
 
 export function encodePageHeader({ kind, values, encoding, rawBytes, bytes, crc }: PageHeader): Uint8Array {
-  const { type, field } = kinds[kind]
+  const second = typeof kind === 'string' ? null : kind
+  const { type, field } = kinds[typeof kind === 'string' ? kind : 'second']
   const target = new Uint8Array(headerBytesMax)
   let at = 0
   for (const value of [type, rawBytes, bytes, crc]) at = putI32(target, at, value)
   target[at++] = ((field - 4) << 4) | structure
-  at = putI32(target, putI32(target, at, values), encoding)
+  at = putI32(target, at, values)
+  if (second !== null) for (const value of [second.nulls, second.rows]) at = putI32(target, at, value)
+  at = putI32(target, at, encoding)
+  if (second !== null) {
+    for (const value of [second.definitionBytes, second.repetitionBytes]) at = putI32(target, at, value)
+    target[at++] = nextTrue
+  }
   if (kind === 'data') at = putI32(target, putI32(target, at, encodings.rle), encodings.rle)
   // The end of the inner structure and of the outer one: zeros already.
   return target.subarray(0, at + 2)

@@ -6,7 +6,8 @@
 
 import { crc32 } from 'node:zlib'
 import type { ParquetKernel } from '../../kernels/parquet.js'
-import { type ParquetTypes, parquetThrift } from '../../storage/parquet-thrift.js'
+import { encodePageHeader } from '../../storage/page-header.js'
+import { encodings } from '../../storage/parquet-types.js'
 import type { Scratch } from '../../storage/part-scratch.js'
 import type { PageCompressor } from './encode-parquet-codec.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
@@ -67,26 +68,9 @@ export function firstPage(
   rawBytes: number,
   crc = crc32(body),
 ): EncodedPage {
-  const { types } = parquetThrift()
-  const header = new types.PageHeader({
-    ...sizes(types.PageType.DATA_PAGE, rawBytes, body, crc),
-    data_page_header: new types.DataPageHeader({
-      num_values: page.values,
-      encoding: page.encoding as ParquetTypes.Encoding,
-      definition_level_encoding: types.Encoding.RLE,
-      repetition_level_encoding: types.Encoding.RLE,
-    }),
-  })
-  return { header: parquetThrift().serialize(header), body, rawBytes, rows: page.rows, nulls: page.nulls }
-}
-
-function sizes(type: ParquetTypes.PageType, rawBytes: number, body: Uint8Array, crc = crc32(body)) {
-  return {
-    type,
-    uncompressed_page_size: rawBytes,
-    compressed_page_size: body.length,
-    crc: crc | 0,
-  }
+  const { values, encoding, rows, nulls } = page
+  const header = encodePageHeader({ kind: 'data', values, encoding, rawBytes, bytes: body.length, crc })
+  return { header, body, rawBytes, rows, nulls }
 }
 
 /** In place: whoever made the page left 8 bytes before the levels. */
@@ -106,34 +90,19 @@ function lengthsBefore(u8: Uint8Array, { address, repetitionBytes, definitionByt
 }
 
 function secondForm({ scratch, compress }: ExportTools, page: DataPage): EncodedPage {
-  const { types } = parquetThrift()
-  const { address, bytes } = page
+  const { address, bytes: rawBytes, values, encoding, nulls, rows } = page
   const levelBytes = page.repetitionBytes + page.definitionBytes
-  const values = { address: address + levelBytes, bytes: bytes - levelBytes }
-  const body = compress({ ...values, before: levelBytes, gain: page.gain !== false })
+  const packed = { address: address + levelBytes, bytes: rawBytes - levelBytes }
+  const body = compress({ ...packed, before: levelBytes, gain: page.gain !== false })
   body.set(scratch.memory.u8.subarray(address, address + levelBytes))
-  const header = new types.PageHeader({
-    ...sizes(types.PageType.DATA_PAGE_V2, bytes, body),
-    data_page_header_v2: new types.DataPageHeaderV2({
-      num_values: page.values,
-      num_nulls: page.nulls,
-      num_rows: page.rows,
-      encoding: page.encoding as ParquetTypes.Encoding,
-      definition_levels_byte_length: page.definitionBytes,
-      repetition_levels_byte_length: page.repetitionBytes,
-      is_compressed: true,
-    }),
-  })
-  return { header: parquetThrift().serialize(header), body, rawBytes: bytes, rows: page.rows, nulls: page.nulls }
+  const kind = { nulls, rows, definitionBytes: page.definitionBytes, repetitionBytes: page.repetitionBytes }
+  const header = encodePageHeader({ kind, values, encoding, rawBytes, bytes: body.length, crc: crc32(body) })
+  return { header, body, rawBytes, rows, nulls }
 }
 
 /** The PLAIN values of a dictionary. */
 export function dictionaryPage({ compress }: ExportTools, count: number, address: number, bytes: number): EncodedPage {
-  const { types } = parquetThrift()
   const body = compress({ address, bytes, before: 0, gain: true })
-  const header = new types.PageHeader({
-    ...sizes(types.PageType.DICTIONARY_PAGE, bytes, body),
-    dictionary_page_header: new types.DictionaryPageHeader({ num_values: count, encoding: types.Encoding.PLAIN }),
-  })
-  return { header: parquetThrift().serialize(header), body, rawBytes: bytes, rows: 0, nulls: 0 }
+  const page = { values: count, encoding: encodings.plain, rawBytes: bytes, bytes: body.length, crc: crc32(body) }
+  return { header: encodePageHeader({ kind: 'dictionary', ...page }), body, rawBytes: bytes, rows: 0, nulls: 0 }
 }

@@ -1,6 +1,7 @@
 // Goal: what the engine uses of @dsnp/parquetjs, which does not promise it: thrift structures by path and name, their
-// numbers, and the compact encoding, byte for byte.
+// numbers, and the compact encoding, byte for byte. Our writers are compared with the library's.
 
+import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import { encodePageHeader } from '../../../engine/storage/page-header.js'
 import { pageCodecs } from '../../../engine/storage/parquet-codec.js'
@@ -52,8 +53,57 @@ test('the compact encoding, 64-bit integers included', () => {
   expect(Number(read.page_locations[0]?.first_row_index)).toBe(65_536)
 })
 
+const { serializeThrift } = createRequire(import.meta.url)('@dsnp/parquetjs/dist/lib/util.js') as {
+  serializeThrift(object: object): Buffer
+}
+
+test('our own writer of structures makes the bytes of the library', () => {
+  const { types, serialize, int64 } = parquetThrift()
+  const numbers = [0, 1, -1, 63, 64, 127, 128, 300, 65_536, 2 ** 31 - 1, 2 ** 31, 2 ** 40 + 1, -(2 ** 45), 2 ** 51 + 1]
+  const pages = numbers.map(
+    (n) => new types.PageLocation({ offset: int64(n), compressed_page_size: n | 0, first_row_index: int64(n + 1) }),
+  )
+  const children = Array.from({ length: 20 }, (_, index) => {
+    return new types.SchemaElement({ name: `c${index} ö`, num_children: index, scale: -index, precision: 2 ** index })
+  })
+  const logicals = [
+    new types.LogicalType({ INTEGER: new types.IntType({ bitWidth: 8, isSigned: true }) }),
+    new types.LogicalType({
+      TIMESTAMP: new types.TimestampType({
+        isAdjustedToUTC: false,
+        unit: new types.TimeUnit({ MICROS: new types.MicroSeconds() }),
+      }),
+    }),
+    new types.LogicalType({ UUID: new types.UUIDType() }),
+  ]
+  const structures = [
+    new types.OffsetIndex({ page_locations: pages }),
+    ...logicals.map((logicalType) => new types.SchemaElement({ name: 'logical', logicalType })),
+    ...[0, 14, 15, 16, 200].map(
+      (count) =>
+        new types.ColumnIndex({
+          null_pages: Array.from({ length: count }, (_, index) => index % 3 === 0),
+          min_values: Array.from({ length: count }, (_, index) => Buffer.alloc(index * 11, index)),
+          max_values: [],
+          boundary_order: 1,
+          null_counts: Array.from({ length: count }, (_, index) => int64(index)),
+        }),
+    ),
+    new types.FileMetaData({
+      version: 2,
+      schema: children,
+      num_rows: int64(5_000_000_000),
+      row_groups: [],
+      key_value_metadata: [new types.KeyValue({ key: 'k', value: 'x'.repeat(3000) })],
+      created_by: 'test',
+    }),
+  ]
+  for (const structure of structures)
+    expect(serialize(structure).toString('hex')).toBe(serializeThrift(structure).toString('hex'))
+})
+
 test('our own writer of page headers makes the bytes of the library', () => {
-  const { types, serialize } = parquetThrift()
+  const { types } = parquetThrift()
   const numbers = [0, 1, 63, 64, 127, 128, 300, 65_536, 2 ** 20, 2 ** 30, 2 ** 31 - 1]
   for (const [n, rawBytes] of numbers.entries()) {
     const [values, bytes, crc] = [1, 2, 3].map((step) => numbers[(n + step) % numbers.length] as number) as [
@@ -81,8 +131,25 @@ test('our own writer of page headers makes the bytes of the library', () => {
             }
       const own = encodePageHeader({ kind, values, encoding, rawBytes, bytes, crc: signed >>> 0 })
       expect(Buffer.from(own).toString('hex')).toBe(
-        serialize(new types.PageHeader({ ...sizes, ...header })).toString('hex'),
+        serializeThrift(new types.PageHeader({ ...sizes, ...header })).toString('hex'),
       )
     }
+    const second = { nulls: crc, rows: bytes, definitionBytes: values, repetitionBytes: n }
+    const data_page_header_v2 = new types.DataPageHeaderV2({
+      ...{
+        num_values: values,
+        num_nulls: second.nulls,
+        num_rows: second.rows,
+        encoding: types.Encoding.RLE_DICTIONARY,
+      },
+      definition_levels_byte_length: second.definitionBytes,
+      repetition_levels_byte_length: second.repetitionBytes,
+      is_compressed: true,
+    })
+    const sizes = { uncompressed_page_size: rawBytes, compressed_page_size: bytes, crc }
+    const header = new types.PageHeader({ ...sizes, type: types.PageType.DATA_PAGE_V2, data_page_header_v2 })
+    const encoding = types.Encoding.RLE_DICTIONARY
+    const own = encodePageHeader({ kind: second, values, encoding, rawBytes, bytes, crc })
+    expect(Buffer.from(own).toString('hex')).toBe(serializeThrift(header).toString('hex'))
   }
 })
