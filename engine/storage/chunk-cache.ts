@@ -6,7 +6,7 @@
 // Structure (address from createChunkCache), u32 words:
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
-//               6 whether the last chunk had to evict others | 7 address of the page checks (page-checks.ts) |
+//               6 not 0: new chunks evict others, as it seems | 7 address of the page checks (page-checks.ts) |
 //               16.. address of each thread's pin counts (threadsMax)
 //   shard       (shardCount times) 0 lock (0 free, else thread id + 1) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
@@ -85,6 +85,10 @@ const costs = {
 const livesMax = costs.decompress
 /** One new chunk in so many has these lives at once: what stays of a scan that comes again and again. */
 const keptShare = 8
+/** Of pages that are read past a full cache one in so many comes in: looking for room costs more than reading the page. */
+const comingShare = 64
+/** The cache is full until so many large chunks have found room without evicting others. */
+const fullUntil = 32
 
 /** Makes the structure, for a cache of about so many bytes. Call once; hand the address to every thread. */
 export function createChunkCache(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
@@ -195,9 +199,9 @@ export class ChunkCache {
     return Atomics.load(this.u32, this.base + fullWord) !== 0
   }
 
-  /** Whether a chunk that is not there need not come in: one in eight should, as pin() does it. Counts a miss if so. */
+  /** Whether a chunk that is not there need not come in, which is dear: few do, as pin() does it. Counts a miss if so. */
   passes(): boolean {
-    if ((Atomics.load(this.u32, this.base + counts.misses) + 1) % keptShare === 0) return false
+    if ((Atomics.load(this.u32, this.base + counts.misses) + 1) % comingShare === 0) return false
     Atomics.add(this.u32, this.base + counts.misses, 1)
     return true
   }
@@ -283,7 +287,9 @@ export class ChunkCache {
     const evictions = Atomics.load(this.u32, this.base + counts.evictions)
     const chunk = this.reserve(chunkHeaderBytes + bytes + chunkSlackBytes)
     const isFull = Atomics.load(this.u32, this.base + counts.evictions) !== evictions
-    if (bytes >= largeBytes || isFull) Atomics.store(this.u32, this.base + fullWord, isFull ? 1 : 0)
+    const left = Atomics.load(this.u32, this.base + fullWord)
+    if (isFull) Atomics.store(this.u32, this.base + fullWord, fullUntil)
+    else if (bytes >= largeBytes && left > 0) Atomics.store(this.u32, this.base + fullWord, left - 1)
     this.u32[chunk >>> 2] = slot
     this.put(slot, word.chunk, chunk)
     return chunk + chunkHeaderBytes

@@ -84,5 +84,7 @@ export interface PartAccess {
   stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined
   /** Forgets the handles of parts that no version names any more. Their cached pages age out. */
   forget(partIds: readonly number[]): void
+  /** Nobody reads for now: files that are kept open from page to page are closed. */
+  rest(): void
   close(): void
 }

@@ -35,6 +35,7 @@ import {
   readBody,
   readPage,
 } from './part-decode.js'
+import { PartFiles } from './part-files.js'
 import { nullsAt, type PartColumn, pageAt } from './part-index.js'
 import { type OpenedPart, openPart, PageFigures } from './part-opened.js'
 import { Scratch } from './part-scratch.js'
@@ -71,6 +72,7 @@ class PartReader implements PartAccess {
   private readonly cache: PartAccessOptions['cache']
   private readonly tools: DecodeTools
   private readonly windows: PageWindows
+  private readonly partFiles: PartFiles
   private readonly handles = new Map<number, OpenedPart>()
 
   constructor({ files, directory, memory, allocator, kernel, cache }: PartAccessOptions) {
@@ -81,6 +83,7 @@ class PartReader implements PartAccess {
     // Work buffers count as cache: a decoder evicts chunks for them as for its chunk.
     const evicting: Allocator = { ...allocator, demand: (bytes) => cache.reserve(bytes) }
     this.windows = new PageWindows(evicting)
+    this.partFiles = new PartFiles(files)
     this.tools = { kernel, scratch: new Scratch(memory, evicting, budgets.cache) }
   }
 
@@ -270,14 +273,7 @@ class PartReader implements PartAccess {
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined) return undefined
-    const withFile: StoredOptions['withFile'] = (read) => {
-      const file = this.files.open(opened.path, 'read')
-      try {
-        return read(file)
-      } finally {
-        file.close()
-      }
-    }
+    const withFile: StoredOptions['withFile'] = (read) => this.partFiles.with(opened.path, read)
     const dictionary: StoredOptions['dictionary'] = (use) => {
       const { data, decoded } = this.pinDictionary(opened, column, columnId, mapping)
       try {
@@ -294,7 +290,12 @@ class PartReader implements PartAccess {
     for (const id of partIds) this.handles.delete(id)
   }
 
+  rest(): void {
+    this.partFiles.closeAll()
+  }
+
   close(): void {
+    this.rest()
     this.handles.clear()
     this.tools.scratch.release()
     this.windows.release()
@@ -387,14 +388,11 @@ class PartReader implements PartAccess {
   private withPage(opened: OpenedPart, column: PartColumn, page: number, read: (place: PageInFile) => void): void {
     const { id, codec, encoding } = column.metadata
     const { checks } = this.cache
-    const file = this.files.open(opened.path, 'read')
-    try {
+    this.partFiles.with(opened.path, (file) => {
       const isDue = checks.isDue(opened.descriptor.id, id, page)
       read({ ...pageAt(column, page), file, codec, encoding, isChecked: !isDue })
       if (isDue) checks.remember(opened.descriptor.id, id, page)
-    } finally {
-      file.close()
-    }
+    })
   }
 
   /**
@@ -410,13 +408,10 @@ class PartReader implements PartAccess {
     const key = { partId: opened.descriptor.id, columnId, page: dictionaryPage }
     const data = this.cache.pin(key, {
       load: (room) => {
-        const file = this.files.open(opened.path, 'read')
-        try {
+        this.partFiles.with(opened.path, (file) => {
           if (mapping.conversion === 'symbol') this.loadSymbolIds(file, column, room)
           else this.loadDictionary(file, column, mapping, room)
-        } finally {
-          file.close()
-        }
+        })
         return { needs: 0, cost: 'decompress' }
       },
     })

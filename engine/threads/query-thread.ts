@@ -103,5 +103,7 @@ function step(): 'worked' | 'idle' | 'ended' {
   }
   const outcome = queries.step()
   const decoded = csv.step()
-  return jobs.step() === 'worked' || decoded === 'worked' ? 'worked' : outcome
+  if (jobs.step() === 'worked' || decoded === 'worked' || outcome === 'worked') return 'worked'
+  partAccess.rest()
+  return 'idle'
 }

@@ -15,6 +15,7 @@ import { readyChunks, SmallQueries } from '../../engine/sql/exec/small-queries.j
 import { ChunkCache, createChunkCache } from '../../engine/storage/chunk-cache.js'
 import { chooseMerge } from '../../engine/storage/merge.js'
 import type { FromWriter, ToWriter } from '../../engine/storage/messages.js'
+import type { PartAccess } from '../../engine/storage/part-access.js'
 import { createPartAccess } from '../../engine/storage/part-reader.js'
 import { WriterRole } from '../../engine/storage/writer-role.js'
 import type { WriterSettings } from '../../engine/storage/writer-state.js'
@@ -95,6 +96,7 @@ export class InlineEngine {
     const allocator = createAllocator(memory, 3)
     const cache = new ChunkCache(memory, allocator, cacheAddress, 3)
     const parts = createPartAccess({ files, directory, memory, allocator, kernel: kernels.parquet, cache })
+    this.#parts = parts
     const post = (message: FromQueryHost): number => this.#fromQueries.push(message)
     this.#jobs = new JobRunner({ files, directory, memory, allocator, kernels, codec: 'lz4_raw', parts }, post)
     this.#queries = new QueryRole({ memory, allocator, kernels, partAccess: parts, clock, post })
@@ -138,6 +140,7 @@ export class InlineEngine {
     this.turn()
   }
 
+  readonly #parts: PartAccess
   readonly #queryDoor: QueryDoor
 
   #smallDoor(files: Files, clock: Clock, cacheAddress: number): SmallDoor {
@@ -177,6 +180,7 @@ export class InlineEngine {
     }
     worked = this.#queries.step() === 'worked' || worked
     if (this.jobsRun) worked = this.#jobs.step() === 'worked' || worked
+    if (!worked) this.#parts.rest()
     for (let message = this.#fromQueries.shift(); message !== undefined; message = this.#fromQueries.shift()) {
       this.#queryDoor.receive(3, structuredClone(message))
       worked = true

@@ -107,6 +107,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     mayHold: (part, columnId, ids) => parts.mayHold(part, columnId, ids),
     stored: () => undefined,
     forget: () => {},
+    rest: () => parts.rest(),
     close: () => {},
   }
 }

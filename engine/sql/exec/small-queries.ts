@@ -288,6 +288,7 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
     mayHold: (part, columnId, ids) => access.mayHold(part, columnId, ids),
     stored: () => undefined,
     forget: (partIds) => access.forget(partIds),
+    rest: () => access.rest(),
     close: () => access.close(),
   }
 }

@@ -69,6 +69,7 @@ export const noParts: PartAccess = {
   nulls: () => undefined,
   mayHold: () => true,
   forget: () => {},
+  rest: () => {},
   close: () => {},
 }
 
