@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableVersion } from '../../storage/schema.js'
 import type { StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/all.js'
-import { isTime } from '../functions/convert.js'
+import { isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
@@ -16,6 +16,7 @@ import { bindExpression } from './expression.js'
 import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
 import { scalarCall } from './make-call.js'
+import { hasForm, noMatch } from './mismatch.js'
 import { bindQuery, plainRelation } from './query.js'
 import { bindRecursive } from './recursive.js'
 import { bindRowFunction } from './row-functions.js'
@@ -162,8 +163,9 @@ function inView(view: StoredView, position: number, context: BindContext): Relat
   try {
     return viewRelation(view.sql, context)
   } catch (thrown) {
-    if (thrown instanceof SqlError) throw new SqlError(`${thrown.message} [view=${view.name}]`, position)
-    throw thrown
+    if (!(thrown instanceof SqlError)) throw thrown
+    context.settled = new SqlError(`${thrown.message} [view=${view.name}]`, position)
+    throw context.settled
   }
 }
 
@@ -227,7 +229,7 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
     return ofFunction(isArray ? withColumnNames(named(rows, alias), [source.alias]) : named(rows, alias))
   }
   const texts = args.map((argument) => {
-    if (argument.kind !== 'constant' || argument.value === null) return undefined
+    if (argument.kind !== 'constant' || argument.value === null || !isText(argument.type)) return undefined
     return String(argument.value)
   })
   if (!texts.includes(undefined)) {
@@ -255,7 +257,8 @@ function ofFunction(relation: Relation): Relation {
 
 /** `from current_schema()`: one row of a function that needs none. */
 function scalarSource(call: ast.Call, args: readonly Expression[], alias: string, context: BindContext): Relation {
-  if (scalarsNamed(call.name).length === 0) throw unknownFunction(call, args)
+  if (scalarsNamed(call.name).length === 0)
+    throw hasForm(call.name) ? noMatch(call.name, args, call.position) : unknownFunction(call, args)
   if (!sourceFunctions.has(call.name.toLowerCase())) throw new SqlError('function must return CURSOR', call.position)
   const value = scalarCall(call.name, args, call.position, context)
   const input: Plan = { kind: 'values', columns: [], rows: [[]] }

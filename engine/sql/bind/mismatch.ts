@@ -36,6 +36,9 @@ const singleForms = [
   'current_schemas(BOOLEAN) interval(TIMESTAMP,TIMESTAMP) length_bytes(VARCHAR) make_geohash(DOUBLE,DOUBLE,const:INT)',
   'haversine_dist_deg(DOUBLE,DOUBLE,TIMESTAMP) timestamp_shuffle(const:TIMESTAMP,const:TIMESTAMP)',
   'within_box(DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE) within_radius(DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE)',
+  'tables() all_tables() wal_tables() query_activity() functions() keywords() reader_pool() writer_pool() views()',
+  'memory_metrics() materialized_views() table_storage() checkpoint_status() export_files() import_files()',
+  'table_partitions(const:STRING) current_catalog() reload_config() flush_query_cache()',
   'geo_within_radius_latlon(DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE)',
 ]
 
@@ -66,7 +69,25 @@ const emptyCalls: Readonly<Record<string, string>> = {
   coalesce: 'coalesce can be used with 2 or more arguments',
   concat: 'no arguments provided',
   rnd_symbol: 'no arguments provided',
+  hydrate_table_metadata: 'no arguments provided',
   typeof: 'exactly one argument expected',
+}
+
+/** What is said about functions that take any number of arguments, at the argument that is wrong. */
+function variadicProblem(name: string, args: readonly Expression[], position: number): SqlError | null {
+  const [first, ...rest] = args
+  const stranger = rest.find(({ type }) => type.name !== 'ARRAY')
+  if (name.startsWith('array_elem_') && first?.type.name === 'ARRAY' && stranger !== undefined)
+    return new SqlError('expected DOUBLE[] argument', stranger.position)
+  if (name === 'array_build' && args.length > 0 && args.length < 3)
+    return new SqlError('array_build requires at least 3 arguments: nArrays, size, filler(s)', position)
+  if (name === 'typeof' && args.length > 1) return new SqlError('exactly one argument expected', position)
+  return null
+}
+
+/** Whether a name has one form: what is wrong with a call of it can be said. */
+export function hasForm(name: string): boolean {
+  return formsByName.has(name.toLowerCase())
 }
 
 /** The error about a call that no row fits. */
@@ -78,6 +99,8 @@ export function noMatch(name: string, args: readonly Expression[], position: num
   }
   if (name === '-' && types.length === 1)
     return new SqlError(`there is no matching operator \`-\` with the argument type: ${types[0]}`, position)
+  const variadic = variadicProblem(name.toLowerCase(), args, position)
+  if (variadic !== null) return variadic
   const form = formsByName.get(name.toLowerCase())
   const problem = form === undefined ? null : formProblem(name, form, args, position)
   if (problem !== null) return problem
@@ -136,7 +159,8 @@ function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[]): Sq
 function wrongOfSome(name: string, args: readonly Expression[], form: readonly Parameter[], wrong: number): SqlError {
   const places = args.flatMap((argument, index) => {
     const { name: type, isConstant } = form[index] as Parameter
-    const expected = isConstant ? `${type} constant` : type.replace('[]', '')
+    const isMoving = isConstant && argument.kind !== 'constant'
+    const expected = isMoving ? `${type} constant` : type.replace('[]', '')
     return index >= wrong && shownType(argument) !== type
       ? [`at #${index + 1} expected: ${expected}, actual: ${shownType(argument)}`]
       : []

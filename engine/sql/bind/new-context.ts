@@ -57,6 +57,7 @@ export function bindContext({
     commonTables: [],
     depth: 0,
     work: { sources: 0, recursions: 0, sleepMs: 0, foldedCharacters: 0 },
+    settled: undefined,
     cacheable: parameters.length === 0,
   }
 }

@@ -6,10 +6,11 @@ import type * as ast from '../parse/ast.js'
 import { expressionText } from '../parse/text.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { namesFirst } from './earlier-name.js'
 import { expandersIn, expandRows } from './expand.js'
 import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { bindSources } from './from.js'
-import { bindGroups } from './group.js'
+import { bindGroups, keysOf } from './group.js'
 import { bindLatest } from './latest.js'
 import { columnExpression, dropExtra, positionOf, sorted, sortKey } from './order.js'
 import { type NamedItem, type NamingRules, outputNames } from './output-names.js'
@@ -53,7 +54,25 @@ export function bindSelect(
 ): Relation {
   if (written.pivot !== null) return bindSelect(unpivoted(written, written.pivot), writtenOrder, context, from)
   const { select, orderBy } = withWindowJoins(written, writtenOrder)
-  const before = bindRows(select, context, from)
+  let columns = from?.columns
+  return namesFirst(
+    select,
+    context,
+    () => columns,
+    () => {
+      const before = bindRows(select, context, from)
+      columns = before.columns
+      return bindList(select, orderBy, before, context)
+    },
+  )
+}
+
+function bindList(
+  select: ast.Select,
+  orderBy: readonly ast.OrderItem[],
+  before: Relation,
+  context: BindContext,
+): Relation {
   const expanding = expandersIn(select.items)
   const bare: ExpressionScope = { context, columns: before.columns, aggregates: null, windows: null }
   const expanded = expanding.length === 0 ? null : expandRows(before, expanding, bare)
@@ -72,6 +91,7 @@ export function bindSelect(
   })
   if (select.having !== null) list.having = bindCondition(select.having, scope)
   list.input = rows.relation
+  if (list.aggregates.length > 0 && select.groupBy.length === 0) demandKeys(order, list, select.sampleBy)
   if (select.sampleBy !== null) bindSample(select.sampleBy, select, list, scope)
   else if (list.aggregates.length > 0 || select.groupBy.length > 0) bindGroups(select.groupBy, list, scope, names)
   else if (list.having !== null) throw new SqlError('HAVING needs GROUP BY or aggregates', list.having.position)
@@ -213,6 +233,17 @@ function namedColumn(
       expressionText(shown).toLowerCase() === text,
   )
   return index >= 0 ? index : null
+}
+
+/** Groups have the columns of the list alone; samples without FILL have their time as well. */
+function demandKeys(order: readonly OrderKey[], list: SelectList, sampleBy: ast.SampleBy | null): void {
+  const keys = new Set(list.columns.flatMap(({ bound }) => keysOf(bound)).map(expressionKey))
+  const timeIndex = sampleBy?.fill.length === 0 ? list.input.timestampIndex : -1
+  for (const { item, index } of order) {
+    const hidden = list.hidden[index - list.columns.length]
+    if (hidden?.kind !== 'column' || hidden.index === timeIndex || keys.has(expressionKey(hidden))) continue
+    throw orderedOutside(item)
+  }
 }
 
 // Windows -----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<r
   const { fills, aggregates } = plan
   const skipsMissing = fills.every(({ kind }) => kind === 'none')
   const previous: (Value[] | undefined)[] = []
-  const lines = new Lines(groups)
+  const lines = new Lines(groups, plan.from === null && plan.to === null)
   // Without groups no bucket has a row, and there may be very many buckets.
   if (groups.count === 0) return
   for (const { bucket, known, index } of allBuckets(plan, groups.buckets, groups.results)) {
@@ -100,18 +100,31 @@ function* allBuckets<Known extends Bucket>(
   }
 }
 
+/** What a group has in a bucket with rows. */
+interface Result {
+  readonly index: number
+  readonly start: bigint
+  readonly value: number
+  readonly raw: Value
+}
+
 /** Straight lines between the results of a group. */
 class Lines {
   readonly #groups: FilledGroups
+  /** Before the first and behind the last result of a group lie the lines through the two next to them. */
+  readonly #extended: boolean
 
-  constructor(groups: FilledGroups) {
+  constructor(groups: FilledGroups, extended: boolean) {
     this.#groups = groups
+    this.#extended = extended
   }
 
   /** `index`: how many buckets with rows lie before the start. NULL where a neighbour is missing. */
   value(group: number, column: number, start: bigint, index: number, type: DataType): Value {
-    const left = this.#neighbour(group, column, index - 1, -1)
-    const right = this.#neighbour(group, column, index, 1)
+    const before = this.#neighbour(group, column, index - 1, -1)
+    const behind = this.#neighbour(group, column, index, 1)
+    const left = before ?? this.#second(group, column, behind, 1)
+    const right = behind ?? this.#second(group, column, before, -1)
     if (left === null || right === null) return nullOf(type)
     const share = Number(start - left.start) / Number(right.start - left.start)
     const value = left.value + (right.value - left.value) * share
@@ -120,17 +133,17 @@ class Lines {
     return typeof left.raw === 'bigint' ? BigInt(Math.trunc(value)) : Math.trunc(value)
   }
 
-  #neighbour(
-    group: number,
-    column: number,
-    from: number,
-    step: 1 | -1,
-  ): { readonly start: bigint; readonly value: number; readonly raw: Value } | null {
+  #second(group: number, column: number, first: Result | null, step: 1 | -1): Result | null {
+    return this.#extended && first !== null ? this.#neighbour(group, column, first.index + step, step) : null
+  }
+
+  #neighbour(group: number, column: number, from: number, step: 1 | -1): Result | null {
     const { results } = this.#groups
     for (let index = from; index >= 0 && index < results.length; index += step) {
       const entry = results[index] as (typeof results)[number]
       const raw = entry.results.get(group)?.[column] ?? null
-      if (typeof raw === 'number' || typeof raw === 'bigint') return { start: entry.start, value: Number(raw), raw }
+      if (typeof raw === 'number' || typeof raw === 'bigint')
+        return { index, start: entry.start, value: Number(raw), raw }
     }
     return null
   }

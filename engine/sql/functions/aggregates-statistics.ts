@@ -381,11 +381,14 @@ function collecting(distinct: boolean): Accumulator<unknown> {
   })
 }
 
+const joinedText = ([first]: readonly BoundArgument[]): DataType =>
+  dataType(first?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
+
 const texts: AggregateFunction[] = [
   {
     name: 'string_agg',
     takes: ['TEXT', 'TEXT'],
-    gives: 'STRING',
+    gives: joinedText,
     says: 'All texts joined by a delimiter.',
     example: ["string_agg(x::string, ',')", '1,2,3,4,5'],
     accumulator: collecting(false),
@@ -393,7 +396,7 @@ const texts: AggregateFunction[] = [
   {
     name: 'string_distinct_agg',
     takes: ['TEXT', 'TEXT'],
-    gives: 'STRING',
+    gives: joinedText,
     says: 'All different texts joined by a delimiter.',
     example: ["string_distinct_agg(x::string, ',')", '1,2,3,4,5'],
     accumulator: collecting(true),

@@ -393,7 +393,7 @@ function bits(start: bigint, apply: (a: bigint, b: bigint) => bigint): Accumulat
       if (other.seen) offer(state, other.value)
     },
     result: (state, { type }) => {
-      if (!state.seen) return type.name === 'BOOLEAN' ? start !== 0n : null
+      if (!state.seen) return type.name === 'BOOLEAN' ? false : null
       return type.name === 'LONG'
         ? BigInt.asIntN(64, state.value)
         : type.name === 'BOOLEAN'

@@ -32,7 +32,9 @@ function deviation(values: readonly number[], population: boolean): number | nul
 }
 
 const folds: ScalarFunction[] = [
-  fold('array_sum', 'Sum of the elements.', ['array_sum(ARRAY[1.0, 2.0])', '3.0'], sum),
+  fold('array_sum', 'Sum of the elements.', ['array_sum(ARRAY[1.0, 2.0])', '3.0'], (v) =>
+    v.length === 0 ? null : sum(v),
+  ),
   fold('array_avg', 'Mean of the elements.', ['array_avg(ARRAY[1.0, 2.0])', '1.5'], (v) =>
     v.length === 0 ? null : sum(v) / v.length,
   ),
@@ -82,9 +84,9 @@ function mapRow(
 }
 
 function cumulative(data: Float64Array): Float64Array {
-  let total = 0
+  let total = Number.NaN
   return data.map((value) => {
-    if (Number.isFinite(value)) total += value
+    if (Number.isFinite(value)) total = (Number.isNaN(total) ? 0 : total) + value
     return total
   })
 }
@@ -183,9 +185,14 @@ const lookups: ScalarFunction[] = [
     name: 'array_position',
     takes: ['ARRAY', 'DOUBLE'],
     gives: 'INT',
-    says: 'Position of the first equal element; NULL without one.',
+    says: 'Position of the first equal element (NULL equals NULL); NULL without one.',
     example: ['array_position(ARRAY[1.0, 2.0], 2.0)', '2'],
-    eval: ([a, value]) => array(a).data.indexOf(value as number) + 1 || null,
+    seesNull: true,
+    eval: ([a, value]) => {
+      if (a === null) return null
+      const { data } = array(a)
+      return (typeof value === 'number' ? data.indexOf(value) : data.findIndex(Number.isNaN)) + 1 || null
+    },
   },
   {
     name: 'insertion_point',
@@ -213,6 +220,10 @@ const lookups: ScalarFunction[] = [
     gives: 'INT',
     says: 'Length of a dimension.',
     example: ['dim_length(ARRAY[[1.0, 2.0]], 2)', '2'],
+    check: ([, dimension]) => {
+      if (typeof dimension?.constant === 'number' && dimension.constant < 1)
+        throw new SqlError(`array dimension out of bounds [dim=${dimension.constant}]`, dimension.position)
+    },
     eval: ([a, dimension]) => {
       const length = array(a).shape[(dimension as number) - 1]
       if (length === undefined) throw new SqlError(`array dimension out of bounds [dim=${String(dimension)}]`, 0)
@@ -331,14 +342,14 @@ const algebra: ScalarFunction[] = [
     name: 'dot_product',
     takes: ['ARRAY', 'ARRAY'],
     gives: 'DOUBLE',
-    says: 'Sum of the products of elements.',
+    says: 'Sum of the products of elements; NULL is left out.',
     example: ['dot_product(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])', '11.0'],
     check: ([left, right]) => {
       const [a, b] = [left?.constant, right?.constant].map((value) => (value ? `[${array(value).shape.join()}]` : ''))
       if (a !== b && a !== '' && b !== '')
         throw new SqlError(`arrays have different shapes [leftShape=${a}, rightShape=${b}]`, left?.position ?? 0)
     },
-    eval: ([a, b]) => sum(Array.from(array(a).data, (value, index) => value * (array(b).data[index] ?? Number.NaN))),
+    eval: ([a, b]) => sum(present(array(a).data.map((value, index) => value * (array(b).data[index] ?? Number.NaN)))),
   },
   ...(
     [
@@ -354,7 +365,7 @@ const algebra: ScalarFunction[] = [
       example: takes[0] === 'ARRAY' ? ['dot_product(ARRAY[1.0, 2.0], 3.0)', '9.0'] : null,
       eval: (args) => {
         const [elements, factor] = takes[0] === 'ARRAY' ? args : [args[1], args[0]]
-        return sum(Array.from(array(elements).data, (value) => value * (factor as number)))
+        return sum(present(array(elements).data.map((value) => value * (factor as number))))
       },
     }),
   ),

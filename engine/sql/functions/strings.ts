@@ -15,6 +15,12 @@ function textOf(args: readonly BoundArgument[]): DataType {
   return dataType(args[0]?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
 }
 
+/** VARCHAR where all texts are. */
+function commonText(args: readonly BoundArgument[]): DataType {
+  const texts = args.filter(({ type }) => type.name !== 'INT')
+  return dataType(texts.every(({ type }) => type.name === 'VARCHAR') ? 'VARCHAR' : 'STRING')
+}
+
 type Apply = (args: readonly Value[], site: CallSite) => Value
 
 function row(
@@ -167,7 +173,7 @@ const parts: ScalarFunction[] = [
   row(
     'lpad',
     ['TEXT', 'INT', 'TEXT'],
-    textOf,
+    commonText,
     'Fills up at the start, or cuts at the end.',
     ["lpad('abc', 5, 'xy')", 'xyabc'],
     ([a, n, fill]) => padText(text(a), int(n), text(fill), true),
@@ -183,7 +189,7 @@ const parts: ScalarFunction[] = [
   row(
     'rpad',
     ['TEXT', 'INT', 'TEXT'],
-    textOf,
+    commonText,
     'Fills up at the end, or cuts.',
     ["rpad('abc', 5, 'xy')", 'abcxy'],
     ([a, n, fill]) => padText(text(a), int(n), text(fill), false),
@@ -238,7 +244,7 @@ const searches: ScalarFunction[] = [
   row(
     'replace',
     ['TEXT', 'TEXT', 'TEXT'],
-    textOf,
+    commonText,
     'Replaces every occurrence.',
     ["replace('aXbXc', 'X', '-')", 'a-b-c'],
     ([a, from, to], { position }) => replacedText(text(a), text(from), text(to), position),
@@ -247,7 +253,7 @@ const searches: ScalarFunction[] = [
     ...row(
       'regexp_replace',
       ['TEXT', 'TEXT', 'TEXT'],
-      textOf,
+      'STRING',
       'Replaces every match of a regular expression; $1 is its first group.',
       ["regexp_replace('abc', 'b+', 'x')", 'axc'],
       ([a, pattern, to], { position }) => {

@@ -230,9 +230,18 @@ function castOperand(operand: Expression): string {
 }
 
 /** `geohash3c`, `decimal_10_2`, `double[]` */
+/** PostgreSQL's names that are shown as the dialect's. */
+const typeNames: Readonly<Record<string, string>> = {
+  int2: 'SHORT',
+  int4: 'INT',
+  int8: 'LONG',
+  float4: 'FLOAT',
+  float8: 'DOUBLE',
+}
+
 export function typeText({ text, parameters, unit, dimensions }: TypeName): string {
   const suffix = unit === null ? parameters.map((parameter) => `_${parameter}`).join('') : `${parameters[0]}${unit}`
-  return text + suffix + '[]'.repeat(dimensions)
+  return (typeNames[text.toLowerCase()] ?? text) + suffix + '[]'.repeat(dimensions)
 }
 
 function indexText(index: Expression | Slice): string {
