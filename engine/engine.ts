@@ -25,6 +25,7 @@ export type {
   ResultColumn,
   RowsResult,
   StatementResult,
+  StopSignal,
   Validation,
   VirtualRelation,
 } from './api/statements.js'

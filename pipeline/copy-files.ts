@@ -5,8 +5,8 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { SqlError } from '../engine/base/errors.js'
-import type { Copier, CopyRequest, Engine, ExecuteOptions } from '../engine/engine.js'
+import { CancelledError, SqlError } from '../engine/base/errors.js'
+import type { Copier, CopyRequest, Engine, ExecuteOptions, StopSignal } from '../engine/engine.js'
 import { exportOptions, importOptions } from './copy-options.js'
 import { ImportSession } from './import.js'
 import { ImportError, parseImportSchema } from './import-schema.js'
@@ -45,10 +45,7 @@ async function importFile(
     if (pattern !== null && options.timestamp !== null)
       await importing.schema([{ name: options.timestamp, type: { name: 'TIMESTAMP', a: 0, b: 0 }, pattern }])
     if (parquet) await readRows(path, importing, signal)
-    else {
-      const file = createReadStream(path, { highWaterMark: blockBytes, ...(signal === null ? {} : { signal }) })
-      for await (const chunk of file) await importing.write(chunk as Buffer)
-    }
+    else await readText(path, importing, signal)
     return (await importing.end()).rowsImported
   } catch (error) {
     if (error instanceof ImportError) throw new SqlError(error.message, request.position)
@@ -60,8 +57,22 @@ async function importFile(
   }
 }
 
+async function readText(path: string, importing: ImportSession, signal: StopSignal | null): Promise<void> {
+  const file = createReadStream(path, { highWaterMark: blockBytes })
+  const stop = (): void => {
+    const reason = signal?.reason
+    file.destroy(new CancelledError(typeof reason === 'string' ? reason : 'the client went away'))
+  }
+  signal?.addEventListener('abort', stop)
+  try {
+    for await (const chunk of file) await importing.write(chunk as Buffer)
+  } finally {
+    signal?.removeEventListener('abort', stop)
+  }
+}
+
 /** The types are those of the file, where the table does not say others. */
-function readRows(path: string, importing: ImportSession, signal: AbortSignal | null): Promise<void> {
+function readRows(path: string, importing: ImportSession, signal: StopSignal | null): Promise<void> {
   const reading: ParquetReading = {
     columns: (columns) => importing.schema(parseImportSchema(JSON.stringify(columns))),
     lines: (bytes) => importing.write(bytes),

@@ -25,6 +25,7 @@ export interface ExportOptions {
   /** Asked behind the last block. */
   readonly tail: () => Promise<Buffer>
   readonly target: ExportTarget
+  /** Asked only for an answer of unknown length. */
   readonly signal: AbortSignal
   /** Begins with the first block, however small the result is. */
   readonly atOnce?: boolean
@@ -38,7 +39,7 @@ export interface ExportOptions {
 
 /** Resolves when the answer is written. Rejects before `begin` or `whole` was called when the result fails early. */
 export async function exportBlocks(options: ExportOptions): Promise<void> {
-  const { blocks, head, tail, target, signal, observe } = options
+  const { blocks, head, tail, target, observe } = options
   const iterator = blocks[Symbol.asyncIterator]()
   const nextBlock = async (): Promise<Uint8Array | null> => {
     const next = await iterator.next()
@@ -60,6 +61,7 @@ export async function exportBlocks(options: ExportOptions): Promise<void> {
       await target.whole(Buffer.concat([...small, await tail()]))
       return
     }
+    const { signal } = options
     const rest = remaining(Buffer.concat(small), block, nextBlock, tail)
     const source = options.broken === undefined ? rest : closed(rest, options.broken, signal)
     if (options.through === null || options.through === undefined) {

@@ -2,6 +2,7 @@
 
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { compiledModule } from '../engine/base/module-url.js'
+import type { StopSignal } from '../engine/engine.js'
 import type { ParquetColumn } from './parquet-text.js'
 import type { FromParquetWorker, ParquetWorkerData } from './parquet-worker.js'
 
@@ -19,11 +20,7 @@ export class ParquetError extends Error {
   }
 }
 
-export async function readParquetFile(
-  path: string,
-  reading: ParquetReading,
-  signal: AbortSignal | null,
-): Promise<void> {
+export async function readParquetFile(path: string, reading: ParquetReading, signal: StopSignal | null): Promise<void> {
   const { port1, port2 } = new MessageChannel()
   const data: ParquetWorkerData = { port: port2, path }
   const worker = new Worker(compiledModule(import.meta.url, './parquet-worker.js'), {

@@ -16,6 +16,15 @@ export interface ParsedStatement {
   readonly statement: Statement
 }
 
+/** What an AbortSignal and lighter things tell: that nobody waits for the answer any more. Listeners are called once. */
+export interface StopSignal {
+  readonly aborted: boolean
+  /** A text is for the client. */
+  readonly reason: unknown
+  addEventListener(type: 'abort', listener: () => void, options?: { readonly once: boolean }): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
 export interface ExecuteOptions {
   readonly session: Session
   /** The statement, parsed already from the text that is given. */
@@ -32,7 +41,7 @@ export interface ExecuteOptions {
   readonly columns: readonly string[] | null
   /** 0 = no deadline. */
   readonly timeoutMs: number
-  readonly signal: AbortSignal | null
+  readonly signal: StopSignal | null
   /** Answer with the plan instead of running. */
   readonly explain: boolean
   /** Statements without rows are refused with these words, before they have done anything. */

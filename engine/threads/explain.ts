@@ -1,6 +1,7 @@
 // The words of EXPLAIN: the plan with the rows that are to be expected, the partitions that a scan touches and what does
 // the work; with ANALYZE also the rows that came and the time that it took, inputs included.
 
+import type { StopSignal } from '../api/statements.js'
 import type { TableFigures } from '../sql/catalog.js'
 import type { NodeProfile, ProfileMode } from '../sql/exec/profile.js'
 import { Estimates } from '../sql/plan/estimate.js'
@@ -15,7 +16,7 @@ export interface ExplainSources {
   readonly figures: (tableId: number) => TableFigures
   /** Starts the query without sending rows. */
   readonly run: (query: Query, profile: ProfileMode) => RunningQuery
-  readonly signal: AbortSignal | null
+  readonly signal: StopSignal | null
 }
 
 /** Of a query that was asked for its plan without the word EXPLAIN. */

@@ -2,7 +2,15 @@
 
 import type { RowTransaction } from '../api/engine.js'
 import type { Session } from '../api/session.js'
-import type { Copier, CopyRequest, DoneResult, ExecuteOptions, ParsedStatement, Validation } from '../api/statements.js'
+import type {
+  Copier,
+  CopyRequest,
+  DoneResult,
+  ExecuteOptions,
+  ParsedStatement,
+  StopSignal,
+  Validation,
+} from '../api/statements.js'
 import { AccessError, SqlError } from '../base/errors.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import type { StoredView } from '../sql/catalog.js'
@@ -28,12 +36,12 @@ export function copyFile(copier: Copier | null, request: CopyRequest, options: E
 export const allRows = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false } as const
 
 /** Whoever aborts may say why. */
-export function cancelReason(signal: AbortSignal | null | undefined): string {
+export function cancelReason(signal: StopSignal | null): string {
   const reason: unknown = signal?.reason
   return typeof reason === 'string' ? reason : 'the client went away'
 }
 
-export function cancelAtAbort(signal: AbortSignal | null, running: { cancel(reason: string): void }): void {
+export function cancelAtAbort(signal: StopSignal | null, running: { cancel(reason: string): void }): void {
   signal?.addEventListener('abort', () => running.cancel(cancelReason(signal)))
 }
 

@@ -20,7 +20,7 @@ export function rowsHead(request: ExecRequest, result: RowsResult): Buffer {
   const query = JSON.stringify(request.sql)
   if (request.countOnly) return Buffer.from(`{"query":${query}`)
   if (!request.metadata) return Buffer.from(`{"query":${query},"dataset":[`)
-  const columns = JSON.stringify(result.columns.map(columnJson))
+  const columns = columnsJson(result.columns)
   return Buffer.from(`{"query":${query},"columns":${columns},"timestamp":${result.timestampIndex},"dataset":[`)
 }
 
@@ -50,6 +50,18 @@ export function planBody({ sql, timings }: ExecRequest, { lines }: PlanResult, t
 /** `sql` null: errors of options that leave the statement out. */
 export function errorBody(sql: string | null, message: string, position: number): string {
   return JSON.stringify(sql === null ? { error: message, position } : { query: sql, error: message, position })
+}
+
+/** Plans are kept, and with them their columns. */
+const columnTexts = new WeakMap<RowsResult['columns'], string>()
+
+function columnsJson(columns: RowsResult['columns']): string {
+  let text = columnTexts.get(columns)
+  if (text === undefined) {
+    text = JSON.stringify(columns.map(columnJson))
+    columnTexts.set(columns, text)
+  }
+  return text
 }
 
 export function columnJson({ name, type }: ResultColumn): object {

@@ -93,9 +93,7 @@ function executeOptions(
     countAll: exec.countOnly,
     columns: exec.columns,
     timeoutMs: exec.timeoutMs,
-    get signal() {
-      return gone.signal
-    },
+    signal: gone,
     explain: exec.explain,
     windowBytes: options.sendBufferBytes,
   }
@@ -155,7 +153,9 @@ async function sendRows(
         return begin(response, 200, ['Content-Type', contentTypes.json, ...trailers, ...encoded])
       },
     },
-    signal: run.gone.signal,
+    get signal() {
+      return run.gone.signal
+    },
     through: coding === null ? null : compressor(coding),
     broken: (error) => {
       const { message, place } = brokenAnswer(context, exec.sql, error)

@@ -1,6 +1,7 @@
 // COPY .. TO STDOUT: the engine encodes rows as CopyData messages; the binary form has a header and a trailer.
 
 import type { ParsedStatement } from '../../engine/engine.js'
+import { LateSignal } from '../common/late-signal.js'
 import type { PgSession } from './context.js'
 import { chosenColumns, copyOptions } from './copy-options.js'
 import { copyData, copyDone, copyResponse } from './messages.js'
@@ -21,8 +22,8 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
   if (options.forceQuote.names.length > 0) {
     chosenColumns(options.forceQuote, pg.engine.describe(query, pg.session, []).columns ?? [])
   }
-  const controller = new AbortController()
-  pg.running = controller
+  const running = new LateSignal()
+  pg.running = running
   const result = await pg.engine.execute(query.text, {
     session: pg.session,
     parsed: query,
@@ -31,7 +32,7 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
       force: { all: options.forceQuote.all, names: options.forceQuote.names },
     },
     ...{ parameters: [], skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null },
-    ...{ timeoutMs: timeoutOf(pg), signal: controller.signal, explain: false },
+    ...{ timeoutMs: timeoutOf(pg), signal: running, explain: false },
   })
   if (result.kind !== 'rows') throw new PgError('42601', 'COPY takes a query')
   result.summary.catch(() => {})

@@ -8,6 +8,7 @@
 
 import { demandRight } from '../../engine/base/rights.js'
 import type { ParsedStatement } from '../../engine/engine.js'
+import { LateSignal } from '../common/late-signal.js'
 import type { HeldChange, PgSession, RunOptions } from './context.js'
 import { parametersOf, runInEngine, tagOf, timeoutOf } from './run-engine.js'
 import { PgError } from './sqlstate.js'
@@ -136,12 +137,12 @@ async function countOf(
   const statement = { ...query, body: { ...query.body, from, where } }
   // As if it were a part of the text: its plan is not that of the text.
   const counted = { ...parsed, start: statement.position, end: statement.position, statement }
-  const running = new AbortController()
+  const running = new LateSignal()
   pg.running = running
   const result = await pg.engine.execute(parsed.text, {
     ...{ session: pg.session, parsed: counted, encoding: { kind: 'count' } },
     ...{ parameters: parametersOf(options), skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
-    ...{ columns: null, timeoutMs: timeoutOf(pg), signal: running.signal, explain: false },
+    ...{ columns: null, timeoutMs: timeoutOf(pg), signal: running, explain: false },
   })
   if (result.kind !== 'rows') throw new PgError('XX000', 'rows cannot be counted')
   for await (const _ of result.blocks);

@@ -40,9 +40,7 @@ export async function runInEngine(
     countAll: false,
     columns: null,
     timeoutMs: inParts ? 0 : timeoutOf(pg),
-    get signal() {
-      return running.signal
-    },
+    signal: running,
     explain: false,
     ...(gathers ? { into: (tableId, piece) => gather(pg, tableId, piece) } : {}),
   })

@@ -28,7 +28,7 @@ export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
 /** Rows that are encoded before the window is looked at again. */
 const encodeRows = 1024
 /** The last block goes with the last message when it is no longer. */
-const tailBytesMax = 64 * 1024
+const tailBytesMax = 256 * 1024
 
 interface Block {
   readonly address: number
