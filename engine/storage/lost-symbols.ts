@@ -1,12 +1,16 @@
-// A symbol dictionary that is lost or damaged, read out of the parts: beside the texts of its symbols a part has the table's
-// ids of them. That gives the whole dictionary back when every id is in a part.
+// A symbol dictionary that is lost or damaged, read out of the parts and the log: beside the texts of its symbols a part has
+// the table's ids of them, and so has the frame of the log that brought them. That gives the whole dictionary back when every
+// id is there.
 //
-// Deliberately not here: ids that no part has. Rows in the log may mean them, so nobody may make their texts up.
+// Deliberately not here: ids that neither has. Rows in the log may mean them, so nobody may make their texts up.
 
 import { crc32 } from 'node:zlib'
 import { CorruptionError, FileError } from '../base/errors.js'
 import type { File } from '../base/files.js'
 import { budgets } from '../memory/budgets.js'
+import { decodeRows } from '../wal/frame-rows.js'
+import { replayWal } from '../wal/replay.js'
+import { frameKinds } from '../wal/types.js'
 import { encodings } from './parquet-types.js'
 import { type DecodeTools, damaged, readPage } from './part-decode.js'
 import { type PartColumn, readPartIndex } from './part-index.js'
@@ -14,25 +18,38 @@ import { Scratch } from './part-scratch.js'
 import type { DetachedPart, PartDescriptor } from './schema.js'
 import type { WriterOptions } from './writer-state.js'
 
-/** The texts of ids 0 to count - 1; undefined when the parts do not tell all of them, or cannot be read. */
-export function symbolsOfParts(
+/** Id and text. */
+type FoundSymbol = readonly [number, Buffer]
+
+/** What the log says of a column of a table. */
+export type LoggedSymbols = (tableId: number, columnId: number) => readonly FoundSymbol[]
+
+interface LostSymbols {
+  readonly tableId: number
+  readonly columnId: number
+  /** How many there were. */
+  readonly count: number
+  readonly parts: readonly (PartDescriptor | DetachedPart)[]
+  readonly logged: LoggedSymbols
+}
+
+/** The texts of ids 0 to count - 1; undefined when parts and log do not tell all of them, or cannot be read. */
+export function foundSymbols(
   options: WriterOptions,
-  parts: readonly (PartDescriptor | DetachedPart)[],
-  columnId: number,
-  count: number,
+  { tableId, columnId, count, parts, logged }: LostSymbols,
 ): Uint8Array[] | undefined {
   const { memory, allocator, kernels } = options
   const scratch = new Scratch(memory, allocator, budgets.cache)
   const found = new Map<number, Buffer>()
+  const add = (symbols: readonly FoundSymbol[]): boolean => {
+    for (const [id, text] of symbols) if (id < count && !found.has(id)) found.set(id, text)
+    // Those that contradict each other prove nothing.
+    return symbols.every(([id, text]) => id >= count || found.get(id)?.equals(text) === true)
+  }
   try {
-    for (const { file } of parts) {
-      const read = symbolsIn(options, { kernel: kernels.parquet, scratch }, file, columnId)
-      for (const [id, text] of read) {
-        // Parts that contradict each other prove nothing.
-        if (found.get(id)?.equals(text) === false) return undefined
-        if (id < count) found.set(id, text)
-      }
-    }
+    const tools = { kernel: kernels.parquet, scratch }
+    for (const { file } of parts) if (!add(symbolsIn(options, tools, file, columnId))) return undefined
+    if (!add(logged(tableId, columnId))) return undefined
   } catch (thrown) {
     if (thrown instanceof CorruptionError || thrown instanceof FileError) return undefined
     throw thrown
@@ -48,7 +65,7 @@ function symbolsIn(
   tools: DecodeTools,
   part: string,
   columnId: number,
-): (readonly [number, Buffer])[] {
+): FoundSymbol[] {
   const path = `${directory}/${part}`
   const column = readPartIndex(files, path).columns.get(columnId)
   if (column === undefined) return []
@@ -83,4 +100,34 @@ function textsOf(tools: DecodeTools, file: File, { metadata: { dictionary, codec
   }
   if (texts.length !== dictionary.count) throw damaged(place, 'a dictionary has texts of other lengths')
   return texts
+}
+
+/** The log is read when somebody asks, and once. */
+export function loggedSymbols(options: WriterOptions): LoggedSymbols {
+  let read: Map<string, FoundSymbol[]> | undefined
+  return (tableId, columnId) => {
+    read ??= symbolsOfLog(options)
+    return read.get(`${tableId} ${columnId}`) ?? []
+  }
+}
+
+function symbolsOfLog({ files, directory }: WriterOptions): Map<string, FoundSymbol[]> {
+  const found = new Map<string, FoundSymbol[]>()
+  if (!files.exists(`${directory}/wal`)) return found
+  replayWal(files, `${directory}/wal`, ({ kind, payload }) => {
+    if (kind !== frameKinds.rows && kind !== frameKinds.carry) return
+    for (const { tableId, symbols } of decodeRows(payload).tables) {
+      for (const { columnId, firstId, count, lengths, bytes } of symbols) {
+        const texts = found.get(`${tableId} ${columnId}`) ?? []
+        found.set(`${tableId} ${columnId}`, texts)
+        const view = new DataView(lengths.buffer, lengths.byteOffset)
+        for (let index = 0, at = 0; index < count; index++) {
+          const end = at + view.getInt32(index * 4, true)
+          texts.push([firstId + index, Buffer.from(bytes.slice(at, end))])
+          at = end
+        }
+      }
+    }
+  })
+  return found
 }

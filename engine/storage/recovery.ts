@@ -6,7 +6,7 @@ import { LineDecoder } from '../lines/decode.js'
 import { openWal } from '../wal/open.js'
 import type { Wal } from '../wal/types.js'
 import { type DictionaryFileId, dictionaryFilePath, type LoadedSymbols, readDictionaryFile } from './dictionary-file.js'
-import { symbolsOfParts } from './lost-symbols.js'
+import { foundSymbols, type LoggedSymbols, loggedSymbols } from './lost-symbols.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
 import { partIdsPerFlush } from './messages.js'
 import { Origins } from './origins.js'
@@ -114,23 +114,29 @@ function openLog(options: WriterOptions, expected: boolean, onFrame: OnFrame) {
 }
 
 function loadTables(options: WriterOptions, manifest: Manifest, catalog: WriterCatalog): void {
+  const logged = loggedSymbols(options)
   for (const { schema, parts, flushedTxn, dictionaries } of manifest.tables.values()) {
     const table = catalog.add(schema)
     table.parts = parts
     for (const { maxTs } of parts) if (maxTs > table.newestTs) table.newestTs = maxTs
     table.flushedTxn = flushedTxn
     table.transaction = flushedTxn
-    loadDictionaries(options, table, new Map(dictionaries))
+    loadDictionaries(options, table, new Map(dictionaries), logged)
   }
 }
 
 /** Entries behind the manifest's count are left to the log: nobody knows whether they are on the disk. */
-function loadDictionaries(options: WriterOptions, table: WriterTable, counts: ReadonlyMap<number, number>): void {
+function loadDictionaries(
+  options: WriterOptions,
+  table: WriterTable,
+  counts: ReadonlyMap<number, number>,
+  logged: LoggedSymbols,
+): void {
   const heap = new BatchHeap(options.memory, options.allocator)
   for (const [columnId, dictionary] of table.dictionaries) {
     const id = { tableId: table.id, columnId }
     const path = dictionaryFilePath(`${options.directory}/symbols`, id)
-    const { texts, end } = readSymbols(options, table, path, id, counts.get(columnId) ?? 0)
+    const { texts, end } = readSymbols(options, table, { path, id, logged, count: counts.get(columnId) ?? 0 })
     for (const text of texts) {
       dictionary.intern(heap.put(text), text.length)
       heap.reset()
@@ -144,21 +150,27 @@ function loadDictionaries(options: WriterOptions, table: WriterTable, counts: Re
   symbolsNamed(table)
 }
 
-/** From their file, or out of the parts when it is lost. Throws CorruptionError when these do not tell all of them. */
+interface SymbolFile {
+  readonly path: string
+  readonly id: DictionaryFileId
+  readonly count: number
+  readonly logged: LoggedSymbols
+}
+
+/** From their file, or out of parts and log when it is lost. Throws CorruptionError when these do not tell all of them. */
 function readSymbols(
   options: WriterOptions,
   { schema, parts }: WriterTable,
-  path: string,
-  id: DictionaryFileId,
-  count: number,
+  { path, id, count, logged }: SymbolFile,
 ): LoadedSymbols {
   try {
     return readDictionaryFile(options.files, path, id, count)
   } catch (thrown) {
     if (!(thrown instanceof CorruptionError) || thrown.isOtherFormat) throw thrown
-    const texts = symbolsOfParts(options, [...parts, ...(schema.detached ?? [])], id.columnId, count)
+    const texts = foundSymbols(options, { ...id, count, logged, parts: [...parts, ...(schema.detached ?? [])] })
     if (texts === undefined) throw thrown
-    options.log('W', 'writer', `${thrown.message}: its symbols were found in the data files [table=${schema.name}]`)
+    const message = `${thrown.message}: its symbols were found in the data files and the log [table=${schema.name}]`
+    options.log('W', 'writer', message)
     return { texts, end: 0 }
   }
 }

@@ -42,6 +42,10 @@ interface Progress {
   next: number[]
 }
 
+/** Whatever ends this process, a client's failure that nobody awaits yet among it, ends the server too. */
+let running: ChildProcess | undefined
+process.on('exit', () => running?.kill('SIGKILL'))
+
 async function startServer(root: string): Promise<ChildProcess> {
   const command = new URL('../../deploy/cli.js', import.meta.url).pathname
   const sets = [
@@ -54,6 +58,7 @@ async function startServer(root: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [command, 'start', '-d', root, ...sets.flatMap((set) => ['--set', set])], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
+  running = child
   for (let attempt = 0; attempt < 1000; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`)
     if (

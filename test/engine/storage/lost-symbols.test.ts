@@ -1,4 +1,4 @@
-// Goal: a symbol dictionary that is lost or damaged comes back out of the parts, for good, or the start is refused; never
+// Goal: a symbol dictionary that is lost or damaged comes back out of the parts and the log, for good, or the start is refused; never
 // another text.
 
 import { expect, test } from 'vitest'
@@ -57,7 +57,7 @@ test.each([
   const engine = await open(disk)
   expect(await engine.rows(query)).toEqual(before)
   expect(
-    engine.logged.filter((line) => line.includes('its symbols were found in the data files [table=t]')),
+    engine.logged.filter((line) => line.includes('its symbols were found in the data files and the log [table=t]')),
   ).toHaveLength(2)
   await engine.run(`insert into t values (${base}L, 'fresh', 100, 'key 1')`)
   // The parts are not asked again.
@@ -69,13 +69,30 @@ test.each([
   expect(again.logged.filter((line) => line.includes('symbols'))).toEqual([])
 })
 
-test('a symbol that no part has is not made up: the start is refused', async () => {
+/** The parts of the last day are gone, and with them some of the symbols; the frames that brought those are in the log. */
+async function withoutParts(): Promise<{ disk: FaultyDisk; rows: (readonly unknown[])[] }> {
   const disk = await filled()
   const engine = await open(disk)
   await engine.run(`alter table t drop partition list '2024-01-03'`)
   await engine.settle()
+  const rows = await engine.rows(query)
   disk.kill()
-  const [first] = symbolFiles(disk)
-  disk.files.remove(first as string)
-  await expect(open(disk)).rejects.toThrow(CorruptionError)
+  for (const path of symbolFiles(disk)) disk.files.remove(path)
+  return { disk, rows }
+}
+
+test('a symbol that no part has comes out of the log', async () => {
+  const { disk, rows } = await withoutParts()
+  const engine = await open(disk)
+  expect(await engine.rows(query)).toEqual(rows)
+  await engine.run(`insert into t values (${base}L, 'key 29', 100, 'fresh')`)
+  expect(await engine.rows('select k, l from t where v = 100')).toEqual([['key 29', 'fresh']])
+  expect(engine.logged.filter((line) => line.includes('its symbols were found'))).toHaveLength(2)
+})
+
+test('a symbol that neither parts nor log have is not made up: the start is refused', async () => {
+  const { disk } = await withoutParts()
+  for (const name of disk.files.list('/db/wal')) if (name.endsWith('.wal')) disk.files.remove(`/db/wal/${name}`)
+  const opened = open(disk).then(() => 'opened')
+  await expect(opened).rejects.toThrow(CorruptionError)
 })
