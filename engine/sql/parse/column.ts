@@ -76,11 +76,12 @@ function isSymbol(type: TypeName): boolean {
   return type.name === 'symbol'
 }
 
-/** `capacity 256 nocache` */
+/** `capacity 256 nocache`; ALTER TABLE takes the capacity behind the other as well. */
 function parseSymbolOptions(cursor: Cursor, context: ColumnContext): SymbolOptions {
-  const capacity = take(cursor, 'capacity') ? parseCapacity(cursor, context) : null
+  let capacity = take(cursor, 'capacity') ? parseCapacity(cursor, context) : null
   const cache = cursor.word === 'cache' || cursor.word === 'nocache' ? cursor.word === 'cache' : null
   if (cache !== null) advance(cursor)
+  if (context === 'alter' && capacity === null && take(cursor, 'capacity')) capacity = parseCapacity(cursor, context)
   if (context === 'create' && cursor.kind === 'word' && !symbolTails.has(cursor.word))
     throw new SqlError("'index' expected", cursor.start)
   return { capacity, cache }

@@ -121,6 +121,7 @@ export function tooFewArguments(cursor: Cursor): SqlError {
   const { word, start } = cursor
   if (word === 'is') return new SqlError('IS [NOT] not allowed here', start)
   advance(cursor)
+  if (isReserved(cursor.word)) throw keywordError(cursor.word, cursor.start)
   const found = endsExpression(cursor) || reserved.has(cursor.word) || isInfix(cursor.word) ? 0 : 1
   return tooFew(word, found, 2, start)
 }

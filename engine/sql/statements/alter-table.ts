@@ -3,6 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
+import { partitionNamer, timestampsPerSecond } from '../../storage/partition.js'
 import {
   type ColumnSchema,
   findColumn,
@@ -15,12 +16,19 @@ import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition } from '../bind/expression.js'
-import { typeOfName } from '../bind/types.js'
 import { isNumber, isText } from '../functions/convert.js'
 import { compileExpression } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
 import { demandDedup, demandPartitions, missingAlteredColumn } from './alter-checks.js'
-import { checkColumnName, checkTableName, columnOf, dedupKeysOf, powerOfTwo, ttlOf } from './create-table.js'
+import {
+  checkColumnName,
+  checkTableName,
+  columnOf,
+  dedupKeysOf,
+  powerOfTwo,
+  storedType,
+  ttlOf,
+} from './create-table.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
 import { tableOf } from './show.js'
@@ -245,9 +253,7 @@ function changeType(
 ): SchemaChange[] {
   const { schema } = version
   const found = existingAltered(column, schema)
-  const type = typeOfName(definition.type)
-  if (type === undefined)
-    throw new SqlError(`unsupported column type: ${definition.type.name}`, definition.type.position)
+  const type = storedType(definition.type)
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
   if (again && sameType(found.type, type)) return []
@@ -384,18 +390,23 @@ function demandKnown(
   }
 }
 
+/** A week may be named by any of its days. */
+function partitionName(written: string, position: number, schema: TableSchema): string {
+  const pattern = partitionPatterns[schema.partitionBy]
+  if (parseByPattern(written, 'TIMESTAMP', pattern) !== null) return written
+  if (schema.partitionBy !== 'WEEK') throw new SqlError(`'${pattern}' expected, found [ts=${written}]`, position)
+  const day = parseByPattern(written, 'TIMESTAMP', 'yyyy-MM-dd')
+  if (day === null) throw new SqlError(`'YYYY-Www' or 'yyyy-MM-dd' expected, found [ts=${written}]`, position)
+  return partitionNamer(schema)((day * timestampsPerSecond(schema)) / 1_000_000n)
+}
+
 function partitionNames(
   { list, where }: ast.PartitionList,
   schema: TableSchema,
   context: BindContext,
 ): NamedPartition[] {
   if (where === null) {
-    const pattern = partitionPatterns[schema.partitionBy]
-    for (const { name, position } of list) {
-      if (parseByPattern(name, 'TIMESTAMP', pattern) === null)
-        throw new SqlError(`'${pattern}' expected, found [ts=${name}]`, position)
-    }
-    return [...list]
+    return list.map(({ name, position }) => ({ name: partitionName(name, position, schema), position }))
   }
   const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
   if (timestamp === undefined) return []

@@ -74,14 +74,20 @@ function isColumnName(name: string): boolean {
 
 // Columns -----------------------------------------------------------------------------------------------------------
 
+/** The type of a column that is made or changed. */
+export function storedType(written: ast.TypeName): DataType {
+  const type = typeOfName(written)
+  if (type?.name === 'INTERVAL' || written.name === 'cursor')
+    throw new SqlError(`non-persisted type: ${written.name}`, written.position)
+  if (type === undefined) throw new SqlError(`unsupported column type: ${written.name}`, written.position)
+  return type
+}
+
 /** A column as CREATE TABLE and ADD COLUMN define it. */
 export function columnOf(definition: ast.ColumnDefinition): Omit<ColumnSchema, 'id' | 'dropped'> {
   const { name, position, symbol, index } = definition
   checkColumnName(name, position)
-  const type = typeOfName(definition.type)
-  if (type === undefined)
-    throw new SqlError(`unsupported column type: ${definition.type.name}`, definition.type.position)
-  if (type.name === 'INTERVAL') throw new SqlError('non-persisted type: interval', definition.type.position)
+  const type = storedType(definition.type)
   if (type.name !== 'SYMBOL') return { name, type }
   if (symbol.capacity !== null && symbol.capacity.value < 2)
     throw new SqlError('min symbol capacity is 2', symbol.capacity.position)
