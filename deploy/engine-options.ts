@@ -43,6 +43,7 @@ export function engineOptions({ root, loaded, current, hooks, log, clock, fatal 
   const settings: Settings = loaded.values
   return {
     directory: join(root, 'db'),
+    temporary: join(root, 'tmp'),
     memoryBytes: memoryBytes(settings['memory.bytes'], machineBytes()),
     queryThreads: settings['query.threads'] === 0 ? availableParallelism() : settings['query.threads'],
     commitMode: settings['wal.commit.mode'],

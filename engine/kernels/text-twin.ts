@@ -4,7 +4,10 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { intMin } from '../types/number.js'
 import { anyByte, type TextKernel, textAnswers, textFlags, undecidedBytes } from './text.js'
 
-export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
+const paddedBytes = (bytes: number): number => (bytes > 0 ? (bytes + 7) & ~7 : 0)
+
+export function textTwin(memory: SharedMemory): TextKernel {
+  const { u8, u32, i32 } = memory
   function folded(byte: number): number {
     return byte >= 65 && byte <= 90 ? byte | 32 : byte
   }
@@ -55,8 +58,7 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
     return textAnswers.yes
   }
 
-  const startOf = (entries: number, row: number): number => u32[(entries >>> 2) + row * 2] as number
-  const bytesOf = (entries: number, row: number): number => i32[(entries >>> 2) + row * 2 + 1] as number
+  const { startOf, bytesOf } = entryReaders(memory)
 
   function orderOf(a: number, aBytes: number, b: number, bBytes: number): number {
     const order = Buffer.compare(u8.slice(a, a + aBytes), u8.slice(b, b + bBytes))
@@ -97,6 +99,8 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
   }
 
   return {
+    ...bytesTwin(memory),
+
     matchTexts(pattern, entries, rows, out) {
       for (let row = 0; row < rows; row++) {
         const start = startOf(entries, row)
@@ -179,11 +183,56 @@ export function textTwin({ u8, u32, i32 }: SharedMemory): TextKernel {
         else target = putText(out, row, target, textOf(entries, row).split(wanted).join(other))
       }
     },
+  }
+}
 
+type BytesKernel = Pick<TextKernel, 'textsBytes' | 'movedBytes' | 'moveTexts' | 'textWords'>
+
+/** What looks at bytes, whatever characters they are. */
+function bytesTwin(memory: SharedMemory): BytesKernel {
+  const { u8, u32, i64 } = memory
+  const { startOf, bytesOf } = entryReaders(memory)
+  return {
     textsBytes(entries, rows) {
       let sum = 0
       for (let row = 0; row < rows; row++) sum += Math.max(0, bytesOf(entries, row))
       return sum
     },
+
+    movedBytes(entries, rows) {
+      let sum = 0
+      for (let row = 0; row < rows; row++) sum += paddedBytes(bytesOf(entries, row))
+      return sum
+    },
+
+    moveTexts(entries, rows, target, base) {
+      let to = target
+      for (let row = 0; row < rows; row++) {
+        const bytes = bytesOf(entries, row)
+        if (bytes <= 0) continue
+        const from = startOf(entries, row)
+        u8.copyWithin(to, from, from + bytes)
+        u32[(entries >>> 2) + row * 2] = to - base
+        to += paddedBytes(bytes)
+      }
+    },
+
+    textWords(entries, rows, from, missing, out) {
+      for (let row = 0; row < rows; row++) {
+        const bytes = bytesOf(entries, row)
+        let word = 0n
+        for (let index = from; index < from + 8; index++) {
+          word = (word << 8n) | BigInt(index < bytes ? (u8[startOf(entries, row) + index] as number) : 0)
+        }
+        i64[(out >>> 3) + row] = bytes < 0 ? missing : BigInt.asIntN(64, word ^ (1n << 63n))
+      }
+    },
+  }
+}
+
+function entryReaders({ u32, i32 }: SharedMemory) {
+  return {
+    startOf: (entries: number, row: number): number => u32[(entries >>> 2) + row * 2] as number,
+    bytesOf: (entries: number, row: number): number => i32[(entries >>> 2) + row * 2 + 1] as number,
   }
 }

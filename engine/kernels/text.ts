@@ -70,6 +70,18 @@ export interface TextKernel {
   ): void
   /** Bytes of all texts together. */
   textsBytes(entries: number, rows: number): number
+  /** Bytes that moveTexts writes. */
+  movedBytes(entries: number, rows: number): number
+  /**
+   * Copies the bytes of all entries to the target, which is aligned to 8, each padded to 8; the entries get the address of
+   * their copy less `base`.
+   */
+  moveTexts(entries: number, rows: number, target: number, base: number): void
+  /**
+   * Columns as words whose signed order is that of the eight bytes from `from` on, where a text that ends has zeros; i64 a
+   * row, `missing` for NULL.
+   */
+  textWords(entries: number, rows: number, from: number, missing: bigint, out: number): void
 }
 
 export interface TextPattern {

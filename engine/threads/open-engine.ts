@@ -44,6 +44,8 @@ const spareThreads = 4
 export interface EngineOptions {
   /** Directory of the data; made when missing, locked against a second server. */
   readonly directory: string
+  /** Existing directory for what queries cannot keep in memory; missing: they fail then. */
+  readonly temporary?: string
   /** Size of the shared memory. */
   readonly memoryBytes: number
   readonly queryThreads: number
@@ -78,6 +80,7 @@ export interface WriterThreadOptions {
 
 export interface QueryThreadOptions {
   readonly directory: string
+  readonly temporary?: string
   /** Address of the chunk cache's structure. */
   readonly cacheAddress: number
   /** How many query threads there are, this one included. */
@@ -264,11 +267,17 @@ class EngineThreads {
 
   /** Ids are not used again soon: what a dead thread has left behind is known by its own. */
   #startQueryThread(): void {
-    const { directory, queryThreads } = this.#options
+    const { directory, queryThreads, temporary } = this.#options
     const threadId = this.#freeThreadId()
     const ledger = this.#freeLedgers.pop() ?? 0
     this.#ledgers.set(threadId, ledger)
-    const threadOptions: QueryThreadOptions = { directory, queryThreads, ledger, cacheAddress: this.#cacheAddress }
+    const threadOptions: QueryThreadOptions = {
+      directory,
+      queryThreads,
+      ledger,
+      cacheAddress: this.#cacheAddress,
+      ...(temporary === undefined ? {} : { temporary }),
+    }
     const told = new ToldVersions()
     const started = startThread<QueryThreadOptions, SentToQueryHost, FromQueryHost>(
       this.#memory,

@@ -12,6 +12,7 @@ import { QueryRole } from '../sql/exec/query-role.js'
 import { ChunkCache } from '../storage/chunk-cache.js'
 import { pageCodecDefault } from '../storage/part-job.js'
 import { createPartAccess } from '../storage/part-reader.js'
+import { temporaryFiles } from '../storage/temporary-files.js'
 import { noteActivity } from './activity.js'
 import { CsvRole, isCsvMessage } from './csv-role.js'
 import { heapGuard } from './heap-guard.js'
@@ -58,6 +59,9 @@ const queries = new QueryRole({
   check: (queryId) => {
     if (isStopped(memory, queryId)) throw new CancelledError()
   },
+  ...(options.temporary === undefined
+    ? {}
+    : { temporary: temporaryFiles({ files, directory: options.temporary, memory, threadId }) }),
   heapIsFull: heapGuard(() => systemClock.monotonicMs()),
   threads: {
     threadId,

@@ -242,13 +242,53 @@ export function foldTexts(entries: usize, rows: u32, upper: u32, heap: usize, ou
   return left
 }
 
-export function textsBytes(entries: usize, rows: u32): u32 {
-  let sum: u32 = 0
+/** Entries may share their bytes: the sum may be more than the memory has. */
+export function textsBytes(entries: usize, rows: u32): f64 {
+  let sum: u64 = 0
   for (let row: usize = 0; row < <usize>rows; row++) {
     const bytes = load<i32>(entries + (row << 3), 4)
     if (bytes > 0) sum += bytes
   }
-  return sum
+  return <f64>sum
+}
+
+@inline
+function paddedBytes(bytes: i32): i32 {
+  return bytes > 0 ? (bytes + 7) & ~7 : 0
+}
+
+export function movedBytes(entries: usize, rows: u32): f64 {
+  let sum: u64 = 0
+  for (let row: usize = 0; row < <usize>rows; row++) sum += paddedBytes(load<i32>(entries + (row << 3), 4))
+  return <f64>sum
+}
+
+/** Short texts are moved by whole words: up to seven bytes behind them are read and written. */
+const wordsMax: usize = 64
+
+export function moveTexts(entries: usize, rows: u32, target: usize, base: u32): void {
+  let to = target
+  for (let entry = entries, end = entries + (<usize>rows << 3); entry < end; entry += 8) {
+    const padded: usize = paddedBytes(load<i32>(entry, 4))
+    if (padded == 0) continue
+    const from: usize = load<u32>(entry)
+    store<u32>(entry, <u32>to - base)
+    if (padded > wordsMax) memory.copy(to, from, padded)
+    else for (let at: usize = 0; at < padded; at += 8) store<u64>(to + at, load<u64>(from + at))
+    to += padded
+  }
+}
+
+export function textWords(entries: usize, rows: u32, from: u32, missing: i64, out: usize): void {
+  for (let row: usize = 0; row < <usize>rows; row++) {
+    const entry = entries + (row << 3)
+    const bytes = load<i32>(entry, 4)
+    const rest = bytes - <i32>from
+    let word: u64 = 0
+    if (rest > 0) word = bswap<u64>(load<u64>(<usize>load<u32>(entry) + <usize>from))
+    if (rest > 0 && rest < 8) word &= ~(u64.MAX_VALUE >> (<u64>rest << 3))
+    store<i64>(out + (row << 3), bytes < 0 ? missing : <i64>word ^ i64.MIN_VALUE)
+  }
 }
 
 /** The first place of a text within each, from 1, in UTF-16; 0 without one. */

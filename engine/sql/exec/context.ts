@@ -5,6 +5,7 @@ import type { Kernels } from '../../kernels/load.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PartAccess } from '../../storage/part-access.js'
 import type { TableSnapshot } from '../../storage/schema.js'
+import type { TemporaryFiles } from '../../storage/temporary-files.js'
 import type { Evaluation } from '../functions/evaluate.js'
 import type { Profile } from './profile.js'
 import type { QuerySpace } from './query-space.js'
@@ -32,6 +33,8 @@ export interface ExecContext {
   readonly working?: ReadonlyMap<number, RowStore>
   /** Of EXPLAIN. */
   readonly profile?: Profile
+  /** For what outgrows the memory; none where it is missing. */
+  readonly temporary?: TemporaryFiles
   /** Other threads that may help; none where it is missing. */
   readonly sharing?: Sharing
   /** Throws when the query is over; asked within what may take long for a single batch. */

@@ -10,7 +10,7 @@ import { GroupKeys } from './group-keys.js'
 import type { Piece, Run } from './pieces.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
-import { sortedOrder } from './sort.js'
+import { sortedOrder } from './sort-order.js'
 import type { SkipTest } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 

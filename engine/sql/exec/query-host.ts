@@ -7,6 +7,7 @@ import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PartAccess } from '../../storage/part-access.js'
+import type { TemporaryFiles } from '../../storage/temporary-files.js'
 import type { SubqueryResult } from '../functions/evaluate.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { ExecContext } from './context.js'
@@ -45,6 +46,8 @@ export interface QueryHost {
   readonly check?: (queryId: number) => void
   /** Whether values that queries keep fill the thread's heap of JavaScript; asked between slices of work. */
   readonly heapIsFull?: () => boolean
+  /** Missing: what outgrows the memory of queries is an error. */
+  readonly temporary?: TemporaryFiles
   /** Missing: every query runs on its thread alone. */
   readonly threads?: HelperThreads
 }
@@ -83,6 +86,7 @@ export function queryContext(
     texts: new SymbolTexts(memory),
     symbols: new Symbols(space),
     jit: request.jit ? (profile?.jit(host.jit) ?? host.jit) : null,
+    ...(host.temporary === undefined ? {} : { temporary: host.temporary }),
     ...(profile === undefined ? {} : { profile }),
   }
 }

@@ -65,6 +65,11 @@ export class QuerySpace {
     return this.#allocator.used(budgets.queries) > this.limit - this.limit / shortParts
   }
 
+  /** Bytes that no query holds. */
+  get left(): number {
+    return Math.max(0, this.limit - this.#allocator.used(budgets.queries))
+  }
+
   /** At least so many bytes, 64-byte aligned, contents undefined. Throws ResourceError. */
   take(bytes: number): number {
     this.#admit(bytes)

@@ -44,6 +44,11 @@ export class RowStore {
     this.rows += batch.rows
   }
 
+  /** Bytes that the rows take, those of texts and of room for more rows included. */
+  get bytes(): number {
+    return this.#types.reduce((sum, type) => sum + widthOf(type), 0) * this.#capacity + this.#heap.bytes
+  }
+
   /** Areas with the bytes that entries point at. */
   get heapAreas(): number[] {
     return this.#heap.areas
@@ -163,12 +168,22 @@ export class RowStore {
   }
 }
 
+/** So many rows have their texts copied behind each other, if they are no longer than that together. */
+const copiedRows = 1024
+const copiedBytesMax = 16 * 1024 * 1024
+
 /** Copies what the entries point at and turns them to the copies. */
-export function copyTexts({ memory }: Home, heap: TextHeap, address: number, rows: number): void {
-  const { u32, i32 } = memory
-  const first = address >>> 2
-  for (let word = first; word < first + rows * 2; word += 2) {
-    const bytes = i32[word + 1] as number
-    if (bytes > 0) u32[word] = heap.copy(u32[word] as number, bytes)
+export function copyTexts({ kernels }: Pick<Home, 'kernels'>, heap: TextHeap, address: number, rows: number): void {
+  const { text } = kernels
+  for (let row = 0, step = copiedRows; row < rows; ) {
+    const entries = address + row * 8
+    const count = Math.min(step, rows - row)
+    const bytes = text.movedBytes(entries, count)
+    if (bytes > copiedBytesMax && count > 1) {
+      step = Math.ceil(count / 2)
+      continue
+    }
+    if (bytes > 0) text.moveTexts(entries, count, heap.reserve(bytes), 0)
+    row += count
   }
 }

@@ -89,7 +89,7 @@ function ascendingWords(
     case 'i32':
       return [intWords(context, vector, rows, nullsLow)]
     case 'entry':
-      return [textWords(context, vector, rows, nullsLow)]
+      return textWords(context, vector, rows, nullsLow)
     case 'b16':
       return wideWords(context, vector, rows, 2, nullsLow)
     case 'b32':
@@ -190,8 +190,43 @@ function wideWords(
 /** So many texts are read or compared before somebody asks whether the query is to end. */
 const asksMask = 0xffff
 
+/** Longer texts become ranks: each word is a pass over all rows. */
+const wordTextBytesMax = 64
+
+/** Eight bytes a word: the order of UTF-8 is that of code points. Then the length, for texts that end in bytes of 0. */
+function textWords(context: ExecContext, vector: Vector, rows: number, nullsLow: boolean): WordWriter[] {
+  const { memory, kernels, alive } = context
+  const bytesMax = longestText(context, vector, rows)
+  if (bytesMax > wordTextBytesMax) return [rankWords(context, vector, rows, nullsLow)]
+  const { address } = vector
+  const { i32 } = memory
+  const missing = nullsLow ? longMin : longMax
+  const bytesFrom =
+    (from: number): WordWriter =>
+    (out) => {
+      alive()
+      kernels.text.textWords(address, rows, from, missing, out)
+    }
+  const length: WordWriter = (out) => {
+    for (let row = 0; row < rows; row++) {
+      const bytes = i32[(address >>> 2) + row * 2 + 1] as number
+      putWord(i32, (out >>> 2) + row * 2, bytes < 0 ? (nullsLow ? nullLow : nullHigh) : bytes)
+    }
+  }
+  return [...Array.from({ length: Math.ceil(bytesMax / 8) }, (_, index) => bytesFrom(index * 8)), length]
+}
+
+function longestText({ memory }: ExecContext, { address }: Vector, rows: number): number {
+  const { i32 } = memory
+  let longest = 0
+  for (let word = (address >>> 2) + 1, end = word + rows * 2; word < end; word += 2) {
+    if ((i32[word] as number) > longest) longest = i32[word] as number
+  }
+  return longest
+}
+
 /** Ranks among the different texts of the column. */
-function textWords({ memory, alive }: ExecContext, { address }: Vector, rows: number, nullsLow: boolean): WordWriter {
+function rankWords({ memory, alive }: ExecContext, { address }: Vector, rows: number, nullsLow: boolean): WordWriter {
   return (out) => {
     const first = address >>> 2
     const texts: (string | null)[] = []

@@ -1,35 +1,44 @@
-// Operator: ORDER BY. Rows are kept, then sorted key by key from the last to the first: the kernel's sort is stable. With
-// a limit the rows that cannot be among the first are dropped each time enough have come.
+// Operator: ORDER BY. Rows are kept, then sorted. With a limit the rows that cannot be among the first are dropped each time
+// enough have come. What outgrows the memory goes to files as sorted runs, which are merged at the end.
 
-import { sortScratchBytes } from '../../kernels/sort.js'
 import type { DataType } from '../../types/column-types.js'
-import type { PlanColumn, SortKey } from '../plan/plan.js'
+import type { SortKey } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
 import type { Bound } from './sort-bound.js'
-import { type KernelKey, kernelKey, sortWords } from './sort-keys.js'
+import { type KernelKey, kernelKey } from './sort-keys.js'
+import { type SortShape, sortBytesOf, sortedOrder } from './sort-order.js'
+import { SortRuns } from './sort-runs.js'
 import { SymbolThreshold } from './symbol-threshold.js'
 import { TextThreshold } from './text-threshold.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
-export interface SortShape {
-  readonly columns: readonly PlanColumn[]
-  readonly keys: readonly SortKey[]
-  readonly limit: number | null
-}
-
 /** Rows gathered before those that cannot be among the first are dropped. */
 const pruneRowsMin = 8192
+/** Rows become a run when they and their sort need more than this part of what other queries leave. */
+const runShare = 0.4
+/** Never less, so that runs stay few. */
+const runBytesMin = 2 * 1024 * 1024
 
 export function sortOperator(context: ExecContext, input: Operator, shape: SortShape): Operator {
   const rows = new SortedRows(context, shape)
+  let runs: SortRuns | null = null
   const pull = (): Pull => {
+    if (runs?.merging === true) return runs.next()
     if (rows.sorted) return rows.next()
     const batch = input.pull()
-    if (isBatch(batch)) rows.add(batch)
-    else if (batch !== null) return batch
-    else rows.sort()
+    if (isBatch(batch)) {
+      rows.add(batch)
+      if (!rows.outgrown) return 'working'
+      runs ??= new SortRuns(context, shape)
+      rows.writeRun(runs)
+    } else if (batch !== null) return batch
+    else if (runs === null) rows.sort()
+    else {
+      rows.writeRun(runs)
+      runs.merge()
+    }
     return 'working'
   }
   return { pull }
@@ -77,6 +86,30 @@ export class SortedRows {
     if (store.rows >= this.#wanted) this.#threshold.set(store)
   }
 
+  /** The rows and their sort would take so much that other queries had little left. */
+  get outgrown(): boolean {
+    const { space, temporary } = this.#context
+    if (temporary === undefined) return false
+    const held = this.store.bytes
+    const needed = held + sortBytesOf(this.store.rows)
+    return needed > Math.max(runBytesMin, (space.left + held) * runShare)
+  }
+
+  /** All rows, sorted, become a run; none is left. */
+  writeRun(runs: SortRuns): void {
+    const { store } = this
+    if (store.rows === 0) return
+    const order = sortedOrder(this.#context, store, this.#keys)
+    runs.write(Math.min(this.#wanted, store.rows), (from, rows) => this.#gatherAt(order + from * 4, rows))
+    this.#context.space.give(order)
+    store.free()
+  }
+
+  #gatherAt(order: number, rows: number): Batch {
+    const vectors = this.#types.map((_, index) => this.store.column(index))
+    return this.#gathered.gather(vectors, order, rows)
+  }
+
   sort(): void {
     this.#order = this.store.rows === 0 ? 0 : sortedOrder(this.#context, this.store, this.#keys)
   }
@@ -84,46 +117,10 @@ export class SortedRows {
   next(): Batch | null {
     const rows = Math.min(batchRowsMax, Math.min(this.#wanted, this.store.rows) - this.#next)
     if (rows <= 0) return null
-    const vectors = this.#types.map((_, index) => this.store.column(index))
-    const batch = this.#gathered.gather(vectors, this.#order + this.#next * 4, rows)
+    const batch = this.#gatherAt(this.#order + this.#next * 4, rows)
     this.#next += rows
     return batch
   }
-}
-
-/** u32 row numbers in the order of the keys; the caller gives the area back. */
-export function sortedOrder(context: ExecContext, store: RowStore, keys: readonly SortKey[]): number {
-  const { space, kernels } = context
-  const rows = store.rows
-  let order = space.take(rows * 4)
-  kernels.sort.identity(rows, order)
-  const words = space.take(rows * 8)
-  const moved = space.take(rows * 8)
-  const scratchBytes = sortScratchBytes(rows)
-  const scratch = space.take(scratchBytes)
-  const passes = keys.flatMap((key) => sortWords(context, store.column(key.index), rows, key)).reverse()
-  let first = true
-  for (const write of passes) {
-    write(words)
-    if (first) {
-      kernels.sort.sortPermutation(words, rows, scratch, scratchBytes, order)
-      first = false
-      continue
-    }
-    kernels.sort.gather(8, words, order, rows, moved)
-    const step = space.take(rows * 4)
-    if (kernels.sort.sortPermutation(moved, rows, scratch, scratchBytes, step) === 1) {
-      space.give(step)
-      continue
-    }
-    const composed = space.take(rows * 4)
-    kernels.sort.gather(4, order, step, rows, composed)
-    space.give(order)
-    space.give(step)
-    order = composed
-  }
-  for (const address of [words, moved, scratch]) space.give(address)
-  return order
 }
 
 function textThreshold(context: ExecContext, key: SortKey, { name }: DataType, bound: Bound) {

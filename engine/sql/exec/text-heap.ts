@@ -18,7 +18,7 @@ export class TextHeap {
 
   /** Room for so many bytes, aligned to 8. */
   reserve(bytes: number): number {
-    const span = (bytes + 7) & ~7
+    const span = Math.ceil(bytes / 8) * 8
     if (this.#next + span > this.#end) this.#grow(span)
     const address = this.#next
     this.#next += span
@@ -47,6 +47,11 @@ export class TextHeap {
       this.#end = kept.address + kept.bytes
     }
     this.#next = this.#chunks[0]?.address ?? 0
+  }
+
+  /** What was taken of the space. */
+  get bytes(): number {
+    return this.#chunks.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   /** Addresses of what was taken of the space. */

@@ -4,7 +4,7 @@
 import type { Plan, SortKey, WindowCall } from '../plan/plan.js'
 import { listByCode } from './join-build.js'
 import { isAscending } from './join-sides.js'
-import { sortedOrder } from './sort.js'
+import { sortedOrder } from './sort-order.js'
 import { sameNeighbours } from './window-equality.js'
 import type { WindowRows } from './window-rows.js'
 

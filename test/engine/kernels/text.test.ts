@@ -237,3 +237,40 @@ test('texts are found, trimmed, joined and replaced as JavaScript does', () => {
     { numRuns: 1000 },
   )
 })
+
+test('texts are moved behind each other, and their words have the order of their bytes', () => {
+  const size = 16
+  const some = fc
+    .array(fc.constantFrom('a', 'b', '\0', 'é', '\u{10ffff}', '12345678'), { maxLength: 20 })
+    .map((parts) => parts.join(''))
+  const column = fc.array(fc.option(some), { minLength: size, maxLength: size })
+  const missing = -(2n ** 63n)
+  fc.assert(
+    fc.property(column, fc.constantFrom(0, 8, 16), (values, from) => {
+      const bytes = values.map((value) => (value === null ? null : Buffer.from(value)))
+      for (const { memory, kernels } of [both.wasm, both.twin]) {
+        const { text } = kernels
+        laidOut(nothing, values)
+        text.textWords(entries, size, from, missing, out)
+        const words = bytes.map((value) => {
+          if (value === null) return missing
+          const eight = Buffer.alloc(8)
+          value.subarray(from).copy(eight)
+          return eight.readBigUInt64BE() - 2n ** 63n
+        })
+        expect([...memory.i64.subarray(out >>> 3, (out >>> 3) + size)]).toEqual(words)
+        const moved = bytes.reduce((sum, value) => sum + Math.ceil((value?.length ?? 0) / 8) * 8, 0)
+        expect(text.movedBytes(entries, size)).toBe(moved)
+        text.moveTexts(entries, size, heap, heap - 8)
+        memory.u8.fill(1, texts, texts + 4096)
+        const copies = values.map((_, row) => {
+          const length = memory.i32[(entries >>> 2) + row * 2 + 1] as number
+          const start = (memory.u32[(entries >>> 2) + row * 2] as number) + heap - 8
+          return length < 0 ? null : length === 0 ? '' : Buffer.from(memory.u8.slice(start, start + length)).toString()
+        })
+        expect(copies).toEqual(values)
+      }
+    }),
+    { numRuns: 1000 },
+  )
+})

@@ -12,6 +12,7 @@ import { SymbolDictionary } from '../../../../engine/storage/dictionary.js'
 import { Memtable } from '../../../../engine/storage/memtable.js'
 import type { PartAccess } from '../../../../engine/storage/part-access.js'
 import type { PartDescriptor, TableSnapshot } from '../../../../engine/storage/schema.js'
+import type { TemporaryFiles } from '../../../../engine/storage/temporary-files.js'
 import {
   BatchHeap,
   newPiece,
@@ -179,6 +180,7 @@ export interface RunOptions {
   readonly countAll?: boolean
   readonly jit?: boolean
   readonly partAccess?: PartAccess
+  readonly temporary?: TemporaryFiles
   readonly timeoutMs?: number
 }
 
@@ -200,6 +202,7 @@ export function runQuery(bench: Bench, query: Query, tables: readonly TestTable[
     allocator,
     kernels,
     partAccess: options.partAccess ?? noParts,
+    ...(options.temporary === undefined ? {} : { temporary: options.temporary }),
     clock: { nowMicros: () => 1_700_000_000_000_000, monotonicMs: () => performance.now() },
     post: (message) => messages.push(message),
   })
