@@ -157,3 +157,17 @@ describe('pages of parts', () => {
     expect(await digest(await exported(query, {}))).toEqual(wanted)
   })
 })
+
+describe('rows that are chosen or made, by several threads', () => {
+  test.each([
+    'select * from stored where i < 60',
+    "select * from stored where ts > '2024-01-01T20:00:00.5' and ts <= '2024-01-03T01:00:00'",
+    'select ts, l + 1 l, concat(many, few) texts, sy from stored where near is not null',
+    'select ts, many, sy, r from stored where b order by ts desc',
+    'select * from stored where i = 1000',
+  ])('%s', async (query) => {
+    const shared = await digest(await exported(query, {}))
+    // With a limit one thread makes the file as rows come.
+    expect(shared).toEqual(await digest(await exported(query, { limit: '1000000000' })))
+  })
+})

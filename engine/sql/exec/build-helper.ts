@@ -3,6 +3,7 @@
 import type { Plan } from '../plan/plan.js'
 import { distinctGroups, helpAggregate } from './aggregate-shared.js'
 import type { ExecContext } from './context.js'
+import { helpRowGroups } from './encode-parquet-rows.js'
 import { helpExport } from './encode-parquet-shared.js'
 import { helpRows } from './encode-rows-shared.js'
 import { helpTable } from './encode-table-shared.js'
@@ -21,8 +22,10 @@ export function buildHelper(
   encoding: Encoding,
 ): ChunkWorker | undefined {
   if (details.counts === null) {
-    if (encoding.kind === 'parquet' && (plan.kind === 'scan' || plan.kind === 'project'))
-      return helpExport(context, plan, encoding, details)
+    if (encoding.kind === 'parquet') {
+      if (details.range !== undefined) return helpExport(context, plan, encoding, details)
+      if (details.times !== undefined) return helpRowGroups(context, plan, encoding, details)
+    }
     const form = rowFormOf(encoding)
     if (form !== undefined) {
       if (details.range !== undefined) return helpTable(context, plan, form, details)

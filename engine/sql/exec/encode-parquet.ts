@@ -17,6 +17,7 @@ import { codecIds } from './encode-parquet-codec.js'
 import type { ExportedChunk } from './encode-parquet-column.js'
 import { type ExportedGroup, GroupEncoder } from './encode-parquet-group.js'
 import { type IndexedChunk, pageIndex } from './encode-parquet-index.js'
+import { sharedRowGroups } from './encode-parquet-rows.js'
 import { sharedExport } from './encode-parquet-shared.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
 import type { Encoder, EncoderOptions, RowWindow } from './encoder.js'
@@ -66,10 +67,12 @@ class ParquetFile implements Encoder {
     this.bytes = magic.length
   }
 
-  /** Whole tables come as groups, and their batches only count rows. */
+  /** Rows of one table come as groups, made by several threads, and their batches only count rows. */
   operator(plan: Plan, { skip, rowsMax }: RowWindow): Operator | undefined {
     if (skip > 0 || rowsMax !== Number.POSITIVE_INFINITY) return undefined
-    return sharedExport(this.options.context, plan, this.encoding, (group) => this.place(group))
+    const { context } = this.options
+    const place = (group: ExportedGroup): void => this.place(group)
+    return sharedExport(context, plan, this.encoding, place) ?? sharedRowGroups(context, plan, this.encoding, place)
   }
 
   rows({ vectors }: Batch, from: number, to: number): void {

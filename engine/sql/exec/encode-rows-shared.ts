@@ -10,17 +10,16 @@ import type { Plan } from '../plan/plan.js'
 import { buildOperator } from './build.js'
 import type { ExecContext } from './context.js'
 import { chunkRowsOf, type SharedRows } from './encode-table-shared.js'
-import { type ChunkSource, EncodedChunks, leadRows } from './encoded-chunks.js'
+import { EncodedChunks, leadRows } from './encoded-chunks.js'
 import type { EncoderOptions, RowWindow } from './encoder.js'
 import { rowCount } from './pieces.js'
-import type { QuerySpace } from './query-space.js'
 import type { RowForm } from './row-forms.js'
 import { scanShape } from './scan-slices.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 import { listPieces } from './share-pieces.js'
 import { piecesOf, stableScan } from './share-rows.js'
-import { Symbols } from './symbols.js'
-import { chunkRange, firstRange, restOfTime, within } from './time-cuts.js'
+import { firstRange, restOfTime, within } from './time-cuts.js'
+import { TimedSource } from './timed-source.js'
 import { isBatch, type Operator, type Pull } from './vector.js'
 
 /** Rows of the table that the lead reads before it shares, about. */
@@ -87,50 +86,4 @@ export function helpRows(
   if (scan === undefined || times === undefined) return undefined
   const source = new TimedSource(context, plan, { times, descending: scan.order === 'descending' })
   return new EncodedChunks(context, { source, form, columns: plan.columns, stepRows }, null)
-}
-
-interface TimedSourceOptions {
-  /** As of chunkRange. */
-  readonly times: BigInt64Array
-  readonly descending: boolean
-}
-
-/** A chunk has a space and operators of its own, which end together. */
-class TimedSource implements ChunkSource {
-  readonly chunks: number
-  readonly #context: ExecContext
-  readonly #plan: Plan
-  readonly #options: TimedSourceOptions
-  #space: QuerySpace | null = null
-  #endings: (() => void)[] = []
-  #rows: Operator | null = null
-
-  constructor(context: ExecContext, plan: Plan, options: TimedSourceOptions) {
-    this.#context = context
-    this.#plan = plan
-    this.#options = options
-    this.chunks = options.times.length - 1
-  }
-
-  seek(chunk: number): void {
-    this.release()
-    const { times, descending } = this.#options
-    const space = this.#context.space.child()
-    this.#space = space
-    const onEnd = (release: () => void): number => this.#endings.push(release)
-    const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
-    const range = chunkRange(times, descending ? this.chunks - 1 - chunk : chunk)
-    this.#rows = buildOperator(context, within(this.#plan, range))
-  }
-
-  take(): Pull {
-    return this.#rows === null ? null : this.#rows.pull()
-  }
-
-  release(): void {
-    for (const release of this.#endings.splice(0)) release()
-    this.#space?.freeAll()
-    this.#space = null
-    this.#rows = null
-  }
 }

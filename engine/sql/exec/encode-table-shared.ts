@@ -39,12 +39,12 @@ export function sharedTable(
   const scan = sharing === undefined || sharing.helpers === 0 ? undefined : numberedScan(context, plan)
   if (sharing === undefined || scan === undefined) return undefined
   const rows = new NumberedRows(context, scan, 'once')
-  const first = Math.min(rows.count, window.skip)
-  const end = Math.min(rows.count, window.skip + window.rowsMax)
+  const first = Math.min(scan.window.end, scan.window.first + window.skip)
+  const end = Math.min(scan.window.end, first + window.rowsMax)
   if (end - first <= probeRows + sharing.chunkRowsMin / 4) return undefined
   rows.seek(first)
   /** Rows outside of the window, before it and behind it. */
-  let [before, behind] = [first, rows.count - end]
+  let [before, behind] = [first - scan.window.first, scan.window.end - end]
   let lead: Operator | null = null
   const begin = (): Operator => {
     rows.release()
@@ -86,7 +86,7 @@ export function helpTable(
   form: RowForm,
   { pieces, chunkPieces, range }: ShareDetails,
 ): ChunkWorker | undefined {
-  const scan = range === undefined ? undefined : wholeScanOf(context, plan, pieces)
+  const scan = range === undefined ? undefined : wholeScanOf(context, plan, pieces, range)
   if (scan === undefined || range === undefined) return undefined
   const { columns } = scan
   const source = new NumberedSource(context, { scan, range, chunkRows: chunkPieces, read: null })

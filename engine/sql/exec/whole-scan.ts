@@ -1,9 +1,9 @@
-// Plans that are all rows of a table in its order: then the number of a row says where it lies, and an export can be cut into
-// pieces of work. Only tables whose pieces follow each other in time are read so, which stored ones do.
+// Plans that are all rows of a table in its order, or all of an interval: then the number of a row says where it lies, and an
+// export can be cut into pieces of work. Only tables whose pieces follow each other in time are read so, which stored ones do.
 
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { covers, type Piece } from './pieces.js'
+import { covers, type Piece, rowCount } from './pieces.js'
 import { type PageReads, type ScanShape, SliceReader, scanShape } from './scan-slices.js'
 import { type PieceList, pickPieces } from './share-pieces.js'
 import type { Vector } from './vector.js'
@@ -17,13 +17,22 @@ interface WholeScan {
 
 export interface NumberedScan extends WholeScan {
   readonly pieces: readonly Piece[]
+  /** The rows of the pieces that are meant: the first and the last piece may begin and end outside of the interval. */
+  readonly window: NumberedWindow
+}
+
+/** Numbers of rows: from the first, before the end. */
+export interface NumberedWindow {
+  readonly first: number
+  readonly end: number
 }
 
 /** undefined: rows are filtered or computed, or do not lie in their order. */
 export function numberedScan(context: ExecContext, plan: Plan): NumberedScan | undefined {
   const whole = wholeScan(context, plan)
   const pieces = whole === undefined ? undefined : piecesInOrder(context, plan, whole.shape)
-  return whole === undefined || pieces === undefined ? undefined : { ...whole, pieces }
+  if (whole === undefined || pieces === undefined) return undefined
+  return { ...whole, pieces, window: windowOf(context, whole.shape, pieces) }
 }
 
 /** undefined also when later rows may replace some. */
@@ -47,13 +56,36 @@ function wholeScan(context: ExecContext, plan: Plan): WholeScan | undefined {
   return { shape, columns: plan.columns }
 }
 
-/** Pieces of a table one behind the other; undefined when they overlap, or hold other rows as well. */
+/**
+ * Pieces of a table one behind the other; undefined when they overlap, or hold rows between several intervals. Those of one
+ * interval hold other rows at its ends alone.
+ */
 function piecesInOrder(context: ExecContext, plan: Plan, shape: ScanShape): Piece[] | undefined {
   const commits = scanRuns(context, shape).flatMap((run) => run.pieces)
-  if (commits.some((piece) => !covers(shape.ranges, piece.minTs, piece.maxTs))) return undefined
+  const covered = commits.every((piece) => covers(shape.ranges, piece.minTs, piece.maxTs))
+  if (!covered && shape.ranges?.length !== 1) return undefined
   const scan = plan.kind === 'project' ? plan.input : plan
   const timed = shape.snapshot.version.schema.timestampId >= 0
-  return !timed || (scan.kind === 'scan' && scan.order === 'any') ? commits : piecesByTime(commits)
+  const anyOrder = !timed || (scan.kind === 'scan' && scan.order === 'any')
+  return anyOrder && covered ? commits : piecesByTime(commits)
+}
+
+function windowOf({ kernels }: ExecContext, { ranges, snapshot }: ScanShape, pieces: readonly Piece[]): NumberedWindow {
+  const rows = rowCount(pieces)
+  const [range, head, tail] = [ranges?.[0], pieces[0], pieces.at(-1)]
+  if (range === undefined || head === undefined || tail === undefined) return { first: 0, end: rows }
+  const { lowerBound, upperBound } = kernels.sort
+  const within = (piece: Piece, bound: (times: number) => number): number => {
+    const row = bound(piece.column(snapshot.version.schema.timestampId))
+    piece.release()
+    return row
+  }
+  // Of several ranges, which pieces lie in wholly, the bounds of one mean nothing.
+  if (covers(ranges, head.minTs, head.maxTs) && covers(ranges, tail.minTs, tail.maxTs)) return { first: 0, end: rows }
+  const first = range.lo <= head.minTs ? 0 : within(head, (times) => lowerBound(times, 0, head.rows, range.lo))
+  const behind =
+    range.hi >= tail.maxTs ? 0 : tail.rows - within(tail, (times) => upperBound(times, 0, tail.rows, range.hi))
+  return { first, end: rows - behind }
 }
 
 /** Pieces, given in the order of their commits, one behind the other in time; undefined when they overlap. */
@@ -73,12 +105,17 @@ export function piecesByTime(commits: readonly Piece[]): Piece[] | undefined {
 }
 
 /** The same on a thread that helps, with the pieces that the lead has listed. */
-export function wholeScanOf(context: ExecContext, plan: Plan, told: PieceList): NumberedScan | undefined {
+export function wholeScanOf(
+  context: ExecContext,
+  plan: Plan,
+  told: PieceList,
+  window: NumberedWindow,
+): NumberedScan | undefined {
   const whole = wholeScan(context, plan)
   if (whole === undefined) return undefined
   const candidates = scanRuns(context, whole.shape).flatMap((run) => run.pieces)
   const pieces = pickPieces(candidates, told)
-  return pieces === undefined ? undefined : { ...whole, pieces }
+  return pieces === undefined ? undefined : { ...whole, pieces, window }
 }
 
 /** Reads rows by their number. */

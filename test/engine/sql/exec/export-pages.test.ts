@@ -54,6 +54,23 @@ test('pages that are read past the cache have the rows of those in it', async ()
   expect(whole.slice(-40)).toContain('"of a memtable"')
 })
 
+test('an interval has the rows that lie in it', async () => {
+  const bounds = [
+    ['2024-01-01T00:00:00.7', '2024-01-02T13:00:00.1'],
+    ['2024-01-01T05:06:07.3', '2024-01-01T23:59:59.9'],
+    ['2023-01-01', '2024-01-02'],
+    ['2024-01-01T12:00:00', '2031-01-01'],
+  ] as const
+  for (const [from, to] of bounds) {
+    for (const window of [{}, { skip: 1000, rowsMax: 70_000 }]) {
+      const exported = await csv(`t where ts >= '${from}' and ts < '${to}'`, window)
+      const computed = `t where ts::long >= '${from}'::timestamp::long and ts::long < '${to}'::timestamp::long`
+      expect(exported.length).toBeGreaterThan(2_000_000)
+      expect(exported === (await csv(computed, window)), `${from} ${JSON.stringify(window)}`).toBe(true)
+    }
+  }
+})
+
 test('cuts cover the rows, and leave pieces whole where they can', () => {
   const random = createRandom(7)
   for (let round = 0; round < 300; round++) {

@@ -351,6 +351,28 @@ describe.each(['select * from untimed', 'select v, d, sym from untimed'])('the P
   })
 })
 
+// What is in such a file is read by DuckDB: test/integration/http-parquet-parts.test.ts.
+describe.each(['select * from t where i > -300', "select ts, d * 2 x, concat(v, '!') y, sym from t order by ts desc"])(
+  'the Parquet file of rows that overlap, %s',
+  (sql) => {
+    const unnamed = { ...parquet, bloom: null }
+    test.each([{ threads: 3 }, { threads: 3, sleep: 0.02 }, { threads: 3, death: 0.002 }])(
+      'by %o',
+      async (scenario) => {
+        const expected = await runShared(sql, { threads: 2, seed: 0, options: { encoding: unnamed } })
+        expect(expected.bytes.subarray(-4).toString()).toBe('PAR1')
+        const before = used()
+        for (let seed = 1; seed <= 2; seed++) {
+          const { bytes, helped } = await runShared(sql, { ...scenario, seed, options: { encoding: unnamed } })
+          expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
+          expect(helped).toBeGreaterThan(0)
+          if (!('death' in scenario)) expect(used()).toBe(before)
+        }
+      },
+    )
+  },
+)
+
 const textScenarios = [{ threads: 2 }, { threads: 4 }, { threads: 3, sleep: 0.02 }, { threads: 3, death: 0.002 }]
 
 describe.each([
