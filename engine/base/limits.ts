@@ -34,6 +34,8 @@ export const sqlSourcesMax = 5000
 export const sqlPartsMax = 200_000
 /** Joins of one FROM. */
 export const sqlJoinsMax = 500
+/** Offsets of a HORIZON JOIN: each left row is there so many times. */
+export const horizonOffsetsMax = 10_000
 /** Queries that one WITH names. */
 export const sqlCommonTablesMax = 5_000
 /** Characters of a regular expression or of a LIKE pattern that needs one: a compiled pattern takes far more. */

@@ -13,6 +13,7 @@ import { type BindContext, nested, type ReturnedRows, tableIndex } from './bind-
 import { unknownFunction } from './call.js'
 import { functionRelation, isExpander } from './expand.js'
 import { bindExpression } from './expression.js'
+import { bindHorizonJoin } from './horizon-join.js'
 import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
 import { scalarCall } from './make-call.js'
@@ -37,6 +38,7 @@ function bindJoined(left: Relation, join: ast.Join, context: BindContext): Relat
     const relation = nested(context, source.position, () => bindLateral(left, join, source, context))
     return source.columnAliases.length === 0 ? relation : lateralNames(relation, left, source.columnAliases)
   }
+  if (join.kind === 'horizon') return bindHorizonJoin(left, join, context)
   return join.kind === 'window' ? bindWindowJoin(left, join, context) : bindJoin(left, join, context)
 }
 

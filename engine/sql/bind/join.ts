@@ -335,5 +335,5 @@ function assemble(
 function joinKind({ kind }: ast.Join, pairs: readonly KeyPair[], rest: readonly Expression[]): Join['join'] {
   if (kind === 'inner' && pairs.length === 0 && rest.length === 0) return 'cross'
   if (kind === 'cross' && (pairs.length > 0 || rest.length > 0)) return 'inner'
-  return kind === 'window' ? 'inner' : kind
+  return kind === 'window' || kind === 'horizon' ? 'inner' : kind
 }

@@ -7,7 +7,15 @@
 //   2. Names keep the letters of the text; they compare without case. Quotes are gone, `quoted` remembers them.
 //   3. Operators, keywords and units have one spelling (`!=` and `<>` are both '<>', `like` is 'like').
 
-import type { Call, Expression, FrameBound, Interval, OrderItem, WindowSpecification } from './ast-expressions.js'
+import type {
+  Call,
+  Expression,
+  FrameBound,
+  Interval,
+  OrderItem,
+  TimeUnit,
+  WindowSpecification,
+} from './ast-expressions.js'
 import type { Show, Statement } from './ast-statements.js'
 
 export type * from './ast-expressions.js'
@@ -172,7 +180,7 @@ export interface VariableSource extends SourceCommon {
   readonly name: string
 }
 
-export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'lt' | 'splice' | 'window'
+export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'lt' | 'splice' | 'window' | 'horizon'
 
 /** Joins bind to the left, in the order of the text. A comma is a cross join. */
 export interface Join {
@@ -189,6 +197,22 @@ export interface Join {
   readonly tolerance: Interval | null
   /** WINDOW JOIN: `range between 1 minute preceding and 1 minute following exclude prevailing`. */
   readonly window: WindowJoinRange | null
+  readonly horizon: Horizon | null
+}
+
+/** HORIZON JOIN: `range from -1h to 1h step 30m as h`, or `list (0, 1m, 5m) as h`. */
+export interface Horizon {
+  readonly range: { readonly from: HorizonOffset; readonly to: HorizonOffset; readonly step: HorizonOffset } | null
+  /** Empty with a range. */
+  readonly list: readonly HorizonOffset[]
+  readonly alias: Name
+}
+
+/** No unit: zero. */
+export interface HorizonOffset {
+  readonly position: number
+  readonly count: bigint
+  readonly unit: TimeUnit | null
 }
 
 export interface WindowJoinRange {

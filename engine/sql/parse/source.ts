@@ -30,6 +30,7 @@ import {
   takeCommas,
 } from './expect.js'
 import { isInfix, parseExpression } from './expression.js'
+import { parseHorizon } from './horizon.js'
 import { timeUnitOf } from './literal.js'
 import { parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
@@ -150,6 +151,7 @@ export function parseTableAlias(cursor: Cursor): Name | null {
   if (take(cursor, 'as')) return parseFreeName(cursor, 'alias expected')
   if (cursor.kind === 'quoted' || cursor.kind === 'string') return parseNameOrString(cursor, 'alias expected')
   const { word } = cursor
+  if (word === 'horizon' && peekWord(cursor) === 'join') return null
   if (cursor.kind !== 'word' || aliasReserved.has(word) || isInfix(word) || startsLocking(cursor)) return null
   return parseFreeName(cursor, 'alias expected')
 }
@@ -171,6 +173,7 @@ const plainJoins: Readonly<Record<string, JoinKind>> = {
   lt: 'lt',
   splice: 'splice',
   window: 'window',
+  horizon: 'horizon',
 }
 
 export function parseJoins(cursor: Cursor): Join[] {
@@ -187,12 +190,14 @@ export function parseJoins(cursor: Cursor): Join[] {
     const natural = cursor.word === 'natural' && take(cursor, 'natural')
     const kind = parseJoinKind(cursor)
     if (kind === null) return joins
+    if (joins.length > 0 && (kind === 'horizon' || joins[0]?.kind === 'horizon'))
+      throw new SqlError('horizon join cannot be combined with other joins', position)
     joins.push(parseJoin(cursor, position, kind, natural))
   }
 }
 
 function commaJoin(position: number, source: TableSource): Join {
-  const plain = { natural: false, on: null, using: [], merges: false, tolerance: null, window: null }
+  const plain = { natural: false, on: null, using: [], merges: false, tolerance: null, window: null, horizon: null }
   return { position, kind: 'cross', source, ...plain }
 }
 
@@ -243,7 +248,8 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   }
   const tolerance = cursor.word === 'tolerance' ? parseTolerance(cursor, kind) : null
   const window = kind === 'window' ? parseWindowJoinRange(cursor, source) : null
-  return { position, kind, natural, source, on, using, merges, tolerance, window }
+  const horizon = kind === 'horizon' ? parseHorizon(cursor) : null
+  return { position, kind, natural, source, on, using, merges, tolerance, window, horizon }
 }
 
 /** The mistake is told at what follows the value, or at the value itself at the end. */

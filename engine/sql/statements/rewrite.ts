@@ -59,7 +59,7 @@ function planned({ schema }: TableVersion, program: Program & { assigned: number
 /** FROM is an inner join with the condition of WHERE, so that equalities become its keys. */
 function joinOf(source: ast.TableSource, where: ast.Expression | null): ast.Join {
   const { position } = source
-  const plain = { position, natural: false, using: [], merges: false, tolerance: null, window: null }
+  const plain = { position, natural: false, using: [], merges: false, tolerance: null, window: null, horizon: null }
   return { ...plain, kind: where === null ? 'cross' : 'inner', source, on: where }
 }
 
