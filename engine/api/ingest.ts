@@ -47,7 +47,13 @@ export interface LineTicket {
 export interface TableShape {
   readonly id: number
   readonly name: string
-  readonly columns: readonly { readonly id: number; readonly name: string; readonly type: DataType }[]
+  /** `filled`: it has a default. */
+  readonly columns: readonly {
+    readonly id: number
+    readonly name: string
+    readonly type: DataType
+    readonly filled: boolean
+  }[]
   /** Name of the designated timestamp; null without one. */
   readonly timestamp: string | null
   readonly partitionBy: PartitionUnit

@@ -3,7 +3,7 @@
 import { byteaOf } from '../pg/bytea.js'
 import type { DataType } from '../types/column-types.js'
 import { parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
-import { parseArray, parseGeohash, parseIpv4, parseLong256, parseUuid } from '../types/text.js'
+import { parseArray, parseGeohash, parseIpv4, parseLong256, readUuid } from '../types/text.js'
 import { parseDate, parseTimestamp } from '../types/timestamp.js'
 import type { TimestampUnit } from '../types/timestamp-calendar.js'
 import { parseByPattern } from '../types/timestamp-pattern.js'
@@ -31,7 +31,7 @@ export function parseField(text: string, type: DataType, pattern: string | null)
     case 'CHAR':
       return text.length === 1 ? text : undefined
     case 'UUID':
-      return orUndefined(parseUuid(text) ?? bareUuid(text))
+      return orUndefined(readUuid(text))
     case 'IPv4':
       return orUndefined(parseIpv4(text))
     case 'LONG256':
@@ -50,10 +50,6 @@ export function parseField(text: string, type: DataType, pattern: string | null)
 }
 
 /** Hexadecimal digits alone, as some drivers write them. */
-function bareUuid(text: string): bigint | null {
-  return /^[0-9a-fA-F]{32}$/.test(text) ? BigInt(`0x${text}`) : null
-}
-
 function orUndefined<T>(value: T | null): T | undefined {
   return value === null ? undefined : value
 }

@@ -13,22 +13,36 @@ const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 const headerBytes = 19
 const rowBytesMax = 64 * 1024 * 1024
 
+/** A column that the rows do not have. */
+export interface DefaultColumn {
+  readonly column: AppenderColumn
+  readonly append: (appender: ColumnAppender) => void
+}
+
 export class BinaryRows {
   readonly #collector: RowCollector
   readonly #tableId: number
+  /** Those of the rows, and behind them the others. */
   readonly #columns: readonly AppenderColumn[]
+  readonly #defaults: readonly DefaultColumn[]
   readonly #types: readonly { readonly type: DataType; readonly oid: number }[]
   readonly #key: string
   #rest: Buffer = Buffer.alloc(0)
   #state: 'header' | 'rows' | 'ended' = 'header'
   #rows = 0
 
-  constructor(collector: RowCollector, tableId: number, columns: readonly AppenderColumn[]) {
+  constructor(
+    collector: RowCollector,
+    tableId: number,
+    columns: readonly AppenderColumn[],
+    defaults: readonly DefaultColumn[],
+  ) {
     this.#collector = collector
     this.#tableId = tableId
-    this.#columns = columns
+    this.#columns = [...columns, ...defaults.map(({ column }) => column)]
+    this.#defaults = defaults
     this.#types = columns.map(({ type }) => ({ type, oid: columnTypes[type.name].pgOid }))
-    this.#key = columns.map(({ columnId }) => columnId).join()
+    this.#key = this.#columns.map(({ columnId }) => columnId).join()
   }
 
   /** Throws RowError, SqlError. */
@@ -79,7 +93,8 @@ export class BinaryRows {
       this.#state = 'ended'
       return start + 2
     }
-    if (count !== this.#columns.length) throw this.#bad(`row field count is ${count}, expected ${this.#columns.length}`)
+    const expected = this.#types.length
+    if (count !== expected) throw this.#bad(`row field count is ${count}, expected ${expected}`)
     const end = this.#endOf(bytes, start + 2, count)
     if (end < 0) return -1
     const batch = this.#collector.batch(this.#tableId, this.#key, this.#columns)
@@ -107,7 +122,8 @@ export class BinaryRows {
 
   #append({ columns }: RowBatch, bytes: Buffer, start: number): void {
     let at = start
-    for (let field = 0; field < columns.length; field++) {
+    const fields = this.#types.length
+    for (let field = 0; field < fields; field++) {
       const column = columns[field] as ColumnAppender
       const length = bytes.readInt32BE(at)
       at += 4
@@ -120,6 +136,7 @@ export class BinaryRows {
       column.parameter(bytes, at, at + length, true, oid === type.oid ? type : { ...type, oid }, field)
       at += length
     }
+    for (const [index, { append }] of this.#defaults.entries()) append(columns[fields + index] as ColumnAppender)
   }
 }
 

@@ -4,8 +4,10 @@
 import { SqlError } from '../base/errors.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import type * as ast from '../sql/parse/ast.js'
-import { checkWidth, demandTimestamp, insertValue, targetColumns } from '../sql/statements/insert.js'
+import { type FilledColumns, filledColumns, writtenValue } from '../sql/statements/defaults.js'
+import { checkWidth, demandTimestamp } from '../sql/statements/insert.js'
 import type { TargetColumn } from '../sql/statements/planned.js'
+import { insertValue } from '../sql/statements/target.js'
 import type { TableVersion } from '../storage/schema.js'
 import { type DataType, dataType } from '../types/column-types.js'
 import type { AppenderColumn, ColumnAppender } from './column-appender.js'
@@ -27,20 +29,20 @@ export interface WireType {
 }
 
 /** The table of an INSERT and its columns; good as long as the version of the table is. */
-export interface InsertTargets {
+export interface InsertTargets extends FilledColumns {
   readonly version: TableVersion
-  readonly targets: readonly TargetColumn[]
   readonly columns: readonly AppenderColumn[]
   /** Names the columns within the table. */
   readonly key: string
 }
 
 export function insertTargets(statement: ast.Insert, version: TableVersion): InsertTargets {
-  const targets = targetColumns(statement, version)
+  const filled = filledColumns(statement, version)
+  const { targets } = filled
   demandTimestamp(targets, version)
   const { timestampId } = version.schema
   const columns = targets.map((target) => ({ ...target, required: target.columnId === timestampId }))
-  return { version, targets, columns, key: targets.map(({ columnId }) => columnId).join() }
+  return { ...filled, version, columns, key: targets.map(({ columnId }) => columnId).join() }
 }
 
 export interface InsertRequest {
@@ -57,17 +59,17 @@ export interface InsertRequest {
 /** The rows of one statement, all or none; answers how many. Throws SqlError. */
 export function collectInsert(request: InsertRequest, collector: RowCollector): number {
   const { rows, targets, sql } = request
-  const { columns, key, version } = targets
+  const { columns, key, version, named } = targets
   const mark = rows.length > 1 ? collector.mark() : null
   let batch = collector.batch(version.schema.id, key, columns)
   try {
     for (let tuple = 0; tuple < rows.length; tuple++) {
       const row = rows[tuple] as ast.ValueRow
-      if (row.values.length !== columns.length) checkWidth(row, columns.length, tuple, sql)
+      if (row.values.length !== named) checkWidth(row, named, tuple, sql)
       if (tuple > 0) batch = collector.batch(version.schema.id, key, columns)
       for (let index = 0; index < columns.length; index++) {
         const appender = batch.columns[index] as ColumnAppender
-        appendValue(request, row.values[index] as ast.Expression, appender, index, tuple)
+        appendValue(request, writtenValue(row, index, targets), appender, index, tuple)
       }
       batch.rows++
     }

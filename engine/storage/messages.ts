@@ -50,13 +50,14 @@ export type SchemaChange =
       readonly operation: 'drop' | 'detach' | 'attach'
       readonly partitions: readonly string[]
     }
-  /** Options of a SYMBOL column; null takes the index away. */
+  /** Options of a SYMBOL column; null takes the index or the default away. */
   | {
       readonly kind: 'alterColumn'
       readonly tableId: number
       readonly columnId: number
       readonly symbol?: NonNullable<ColumnSchema['symbol']>
       readonly indexed?: NonNullable<ColumnSchema['indexed']> | null
+      readonly default?: string | null
     }
 
 /** Values of one column as bytes, owned by the message. */

@@ -73,14 +73,16 @@ function renameColumn(schema: TableSchema, columnId: number, name: string): Tabl
 
 function alterColumn(
   schema: TableSchema,
-  { columnId, symbol, indexed }: Extract<ColumnChange, { kind: 'alterColumn' }>,
+  { columnId, symbol, indexed, default: value }: Extract<ColumnChange, { kind: 'alterColumn' }>,
 ): TableSchema {
-  const { indexed: before, ...column } = liveColumn(schema, columnId)
+  const { indexed: before, default: valueBefore, ...column } = liveColumn(schema, columnId)
   const kept = indexed === undefined ? before : (indexed ?? undefined)
+  const valueKept = value === undefined ? valueBefore : (value ?? undefined)
   const changed = {
     ...column,
     ...(symbol === undefined ? {} : { symbol }),
     ...(kept === undefined ? {} : { indexed: kept }),
+    ...(valueKept === undefined ? {} : { default: valueKept }),
   }
   return next({ ...schema, columns: schema.columns.map((other) => (other.id === columnId ? changed : other)) })
 }

@@ -15,6 +15,8 @@ export interface ColumnSchema {
   /** What CREATE TABLE said of a SYMBOL; kept for SHOW CREATE TABLE and table_columns(), without effect on storage. */
   readonly symbol?: { readonly capacity: number; readonly cached: boolean }
   readonly indexed?: { readonly blockCapacity: number }
+  /** Text of the expression that INSERT and COPY fill the column with where they do not name it. */
+  readonly default?: string
   /** Where the column stands among the others, when not by its id: it stands for one whose type was changed. */
   readonly place?: number
 }

@@ -83,7 +83,8 @@ function changedSchema(schema: TableSchema, oldId: number, newId: number): Table
   const columns = schema.columns.map((column) => {
     if (column.id === oldId) return { ...column, dropped: true }
     if (column.id !== newId) return column
-    return { ...column, name: old.name, dropped: false, place: old.place ?? old.id }
+    const value = old.default === undefined ? {} : { default: old.default }
+    return { ...column, ...value, name: old.name, dropped: false, place: old.place ?? old.id }
   })
   const dedupKeys = schema.dedupKeys.map((id) => (id === oldId ? newId : id))
   return { ...schema, version: schema.version + 1, columns, dedupKeys }

@@ -88,7 +88,12 @@ function fail(file: Waiting, error: ErrorRecord): void {
 }
 
 export function shapeOf(schema: TableSchema): TableShape {
-  const columns = liveColumns(schema).map(({ id, name, type }) => ({ id, name, type }))
+  const columns = liveColumns(schema).map(({ id, name, type, default: value }) => ({
+    id,
+    name,
+    type,
+    filled: value !== undefined,
+  }))
   const timestamp = columns.find(({ id }) => id === schema.timestampId)?.name ?? null
   return {
     id: schema.id,

@@ -9,9 +9,10 @@ import type { Clock } from '../base/clock.js'
 import { AccessError, ResourceError, SqlError } from '../base/errors.js'
 import { demandRight } from '../base/rights.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { BinaryRows } from '../pg/binary-rows.js'
+import { BinaryRows, type DefaultColumn } from '../pg/binary-rows.js'
 import { type BindRun, type BindShape, collectBinds } from '../pg/bind-rows.js'
 import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
+import { ColumnAppender } from '../pg/column-appender.js'
 import { decodeParameter } from '../pg/decode-value.js'
 import { collectLiterals, firstTuple, type InsertHead, insertHead } from '../pg/literal-rows.js'
 import { ownRows } from '../pg/own-rows.js'
@@ -22,7 +23,9 @@ import type { ExpressionScope } from '../sql/bind/expression.js'
 import { bindContext } from '../sql/bind/new-context.js'
 import type { Catalog, Parameter } from '../sql/catalog.js'
 import type { Insert } from '../sql/parse/ast.js'
+import { unnamedDefaults } from '../sql/statements/defaults.js'
 import { tableOf } from '../sql/statements/show.js'
+import { insertValue } from '../sql/statements/target.js'
 import type { PackedRows, Receipt, RowsInput, ToWriter } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
@@ -32,7 +35,11 @@ import { writeRefusal } from './write-guard.js'
 interface RowTransactionOptions {
   readonly epoch: () => number
   readonly table: (insert: Insert, text: string) => TableVersion
-  readonly context: (parsed: ParsedStatement, session: Session, parameters: readonly Parameter[]) => ExpressionScope
+  readonly context: (
+    parsed: Pick<ParsedStatement, 'text'>,
+    session: Session | undefined,
+    parameters: readonly Parameter[],
+  ) => ExpressionScope
   readonly store: (tables: readonly RowsInput[]) => Promise<Receipt>
   readonly version: (tableId: number) => TableVersion | undefined
   readonly engine: Pick<Engine, 'load'>
@@ -136,10 +143,10 @@ class LocalTransaction implements RowTransaction {
     try {
       demandRight(session, 'write', statement.position)
       const targets = this.#targets(statement, text)
+      if (targets.targets.length > targets.named) return -1
       const { collector, context } = { collector: this.#collector, context: this.#options.context }
       let made: ExpressionScope | undefined
-      const scope = (): ExpressionScope =>
-        (made ??= context({ text, statement, start: 0, end: text.length }, session, []))
+      const scope = (): ExpressionScope => (made ??= context({ text }, session, []))
       const written = writtenRows(text, { targets, collector, scope })
       return collectLiterals(bytes, tuples, end, { targets, collector, written })
     } catch (error) {
@@ -161,7 +168,10 @@ class LocalTransaction implements RowTransaction {
     if (statement.kind !== 'insert') return none
     try {
       demandRight(session, 'write', statement.position)
-      return collectBinds(bytes, start, shape, syncs, this.#targets(statement, text), this.#collector)
+      const targets = this.#targets(statement, text)
+      // Values of the other columns are not in the messages.
+      if (targets.targets.length > targets.named) return none
+      return collectBinds(bytes, start, shape, syncs, targets, this.#collector)
     } catch (error) {
       if (error instanceof SqlError || error instanceof AccessError) return none
       throw error
@@ -169,12 +179,46 @@ class LocalTransaction implements RowTransaction {
   }
 
   add(tableId: number, rows: PackedRows, bytes: number): void {
-    this.#collector.add(tableId, rows, bytes)
+    const columns = this.#defaults(
+      tableId,
+      rows.columns.map(({ columnId }) => columnId),
+    )
+    if (columns.length === 0) {
+      this.#collector.add(tableId, rows, bytes)
+      return
+    }
+    const filled = columns.map(({ column, append }) => {
+      const appender = new ColumnAppender(column)
+      for (let row = 0; row < rows.rows; row++) append(appender)
+      return { columnId: column.columnId, type: column.type, values: appender.packed(), bytes: appender.bytes }
+    })
+    const more = filled.reduce((sum, column) => sum + column.bytes, 0)
+    this.#collector.add(tableId, { ...rows, columns: [...rows.columns, ...filled] }, bytes + more)
+  }
+
+  /** Columns of the table besides these that have a default. */
+  #defaults(tableId: number, columnIds: readonly number[]): DefaultColumn[] {
+    const version = this.#options.version(tableId)
+    const defaults = version === undefined ? [] : unnamedDefaults(version, new Set(columnIds))
+    if (version === undefined || defaults.length === 0) return []
+    const scope = this.#options.context({ text: '' }, undefined, [])
+    return defaults.map(({ target, written }) => ({
+      column: { ...target, required: target.columnId === version.schema.timestampId },
+      append: (appender) => appender.value(insertValue(written, target, 0, scope)),
+    }))
   }
 
   binaryRows(tableId: number, columns: TableShape['columns'], timestamp: string | null): BinaryRows {
     const targets = columns.map(({ id, name, type }) => ({ columnId: id, name, type, required: name === timestamp }))
-    return new BinaryRows(this.#collector, tableId, targets)
+    return new BinaryRows(
+      this.#collector,
+      tableId,
+      targets,
+      this.#defaults(
+        tableId,
+        columns.map(({ id }) => id),
+      ),
+    )
   }
 
   own(version: TableVersion): readonly (readonly Value[])[] {

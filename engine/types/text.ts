@@ -11,6 +11,12 @@ export function parseUuid(text: string): bigint | null {
   return uuidPattern.test(text) ? BigInt(`0x${text.replaceAll('-', '')}`) : null
 }
 
+/** As PostgreSQL takes it: also without hyphens, and in braces. */
+export function readUuid(text: string): bigint | null {
+  const bare = text.startsWith('{') && text.endsWith('}') ? text.slice(1, -1) : text
+  return /^[0-9a-fA-F]{32}$/.test(bare) ? BigInt(`0x${bare}`) : parseUuid(bare)
+}
+
 export function formatUuid(value: bigint): string {
   const hex = value.toString(16).padStart(32, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`

@@ -80,7 +80,8 @@ function columnsOf({ columns }: Copy, table: TableShape): readonly Column[] {
     if (chosen.indexOf(column) < index)
       throw new PgError('42701', `column "${column.name}" specified more than once`, position)
   }
-  if (table.timestamp !== null && !chosen.some(({ name }) => name === table.timestamp)) {
+  const isFilled = table.columns.some(({ name, filled }) => filled && name === table.timestamp)
+  if (table.timestamp !== null && !isFilled && !chosen.some(({ name }) => name === table.timestamp)) {
     throw new PgError('23502', 'COPY must populate the designated timestamp')
   }
   return chosen
@@ -163,8 +164,10 @@ function formOf(options: CopyOptions, columns: readonly Column[]): CsvForm | nul
 }
 
 function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
-  // Parts can't replace rows, and arrays are not decoded into them.
-  if (table.dedup || columns.some(({ type }) => type.name === 'ARRAY')) return blockSink(pg, table, columns, shape)
+  // Parts can't replace rows, arrays are not decoded into them, and defaults are not in what the client sends.
+  const isFilled = table.columns.some(({ id, filled }) => filled && !columns.some((column) => column.id === id))
+  if (isFilled || table.dedup || columns.some(({ type }) => type.name === 'ARRAY'))
+    return blockSink(pg, table, columns, shape)
   return new GrowingSink(
     () => blockSink(pg, table, columns, shape),
     () => loadSink(pg, table, columns, shape),

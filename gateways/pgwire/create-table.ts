@@ -1,16 +1,17 @@
 // Tables as sinks and migrations of other databases make them: keys and indexes mean nothing here, which the client is told;
 // by setting, the first TIMESTAMP column that is NOT NULL becomes the designated timestamp of a table that names none.
 
+import { SqlError } from '../../engine/base/errors.js'
 import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
 import { noticeResponse } from './messages.js'
 
 type CreateTable = Extract<ParsedStatement['statement'], { kind: 'create table' }>
+type Column = Extract<CreateTable['source'], { kind: 'columns' }>['columns'][number]
 
 const timestampTypes: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'timestamp_ns'])
 
 const keysIgnored = 'keys are ignored: rows are not unique; DEDUP UPSERT KEYS makes them so'
-const defaultsIgnored = 'defaults are ignored: a column that INSERT does not name is NULL'
 const indexesIgnored = 'indexes are not needed, none is made: pages of parts keep their bounds'
 
 /** The statement as it is carried out. */
@@ -18,18 +19,35 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   const { statement } = parsed
   if (statement.kind === 'create index') notice(pg, statement.unique ? keysIgnored : indexesIgnored)
   else if (statement.kind === 'alter table' && statement.action.kind === 'add key') notice(pg, keysIgnored)
+  if (statement.kind === 'alter table' && statement.action.kind === 'add columns') {
+    const { action } = statement
+    return { ...parsed, statement: { ...statement, action: { ...action, columns: knownDefaults(pg, action.columns) } } }
+  }
   if (statement.kind !== 'create table' || statement.source.kind !== 'columns') return parsed
-  const { columns, hasKeys } = statement.source
-  if (hasKeys || columns.some(({ primaryKey }) => primaryKey)) notice(pg, keysIgnored)
-  if (columns.some(({ defaultValue }) => defaultValue !== null)) notice(pg, defaultsIgnored)
-  return pg.options.firstTimestamp ? { ...parsed, statement: withTimestamp(pg, statement, columns) } : parsed
+  const { source } = statement
+  if (source.hasKeys || source.columns.some(({ primaryKey }) => primaryKey)) notice(pg, keysIgnored)
+  const columns = knownDefaults(pg, source.columns)
+  const adapted = { ...statement, source: { ...source, columns } }
+  return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
 }
 
-function withTimestamp(
-  pg: PgSession,
-  statement: CreateTable,
-  columns: Extract<CreateTable['source'], { kind: 'columns' }>['columns'],
-): CreateTable {
+/** Sequences and the like are not known here: migrations go on without them. */
+function knownDefaults(pg: PgSession, columns: readonly Column[]): Column[] {
+  return columns.map((column) => {
+    const { name, defaultValue } = column
+    if (defaultValue === null) return column
+    try {
+      pg.engine.validate(`select ${defaultValue.text}`, pg.session)
+      return column
+    } catch (error) {
+      if (!(error instanceof SqlError)) throw error
+      notice(pg, `the default of "${name}" is ignored, rows without a value have NULL: ${error.message}`)
+      return { ...column, defaultValue: null }
+    }
+  })
+}
+
+function withTimestamp(pg: PgSession, statement: CreateTable, columns: readonly Column[]): CreateTable {
   if (statement.timestamp !== null) return statement
   const found = columns.find(({ notNull, type }) => notNull && timestampTypes.has(type.name))
   if (found === undefined) return statement

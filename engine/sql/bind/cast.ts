@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, intKinds, listKinds, sameType, typeText } from '../../types/column-types.js'
-import { parseGeohash, parseIpv4, parseUuid } from '../../types/text.js'
+import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
 import { castValue, displayText, isText, isTime, valueText } from '../functions/convert.js'
@@ -143,7 +143,7 @@ function fractionLength(value: Exclude<Value, null>, from: DataType): number {
 /** Literals of one character convert or are an error; so do UUIDs. */
 function checkTextCast(text: string, value: Expression, type: DataType): void {
   if (text === '') return
-  if (type.name === 'UUID' && parseUuid(text) === null) throw new SqlError('invalid UUID constant', value.position)
+  if (type.name === 'UUID' && readUuid(text) === null) throw new SqlError('invalid UUID constant', value.position)
   if (type.name === 'IPv4' && parseIpv4(text) === null) throw new SqlError('invalid IPv4 constant', value.position)
   if (type.name === 'GEOHASH' && parseGeohash(text, type.a) === null)
     throw new SqlError(geohashProblem(text, type.a), value.position)

@@ -28,7 +28,7 @@ import {
   parseGeohash,
   parseIpv4,
   parseLong256,
-  parseUuid,
+  readUuid,
 } from '../../types/text.js'
 import { formatDate, formatTimestamp, parseDate, parseTimestamp } from '../../types/timestamp.js'
 import { floorDivide, type TimestampUnit } from '../../types/timestamp-calendar.js'
@@ -260,7 +260,7 @@ const casters: Record<ColumnType, Caster> = {
   VARCHAR: toText,
   SYMBOL: toText,
   LONG256: toLong256,
-  UUID: (value) => (typeof value === 'string' ? parseUuid(value) : null),
+  UUID: (value) => (typeof value === 'string' ? readUuid(value) : null),
   IPv4: toIpv4,
   GEOHASH: toGeohash,
   BINARY: (value) => (typeof value === 'string' ? byteaOf(value) : null),

@@ -10,7 +10,14 @@ import type {
   PartitionList,
   Statement,
 } from './ast.js'
-import { demandColumnName, parseAddedIndex, parseCapacity, parseColumn, parseColumnTail } from './column.js'
+import {
+  demandColumnName,
+  parseAddedIndex,
+  parseCapacity,
+  parseColumn,
+  parseColumnTail,
+  parseDefault,
+} from './column.js'
 import { parseDedup, parseViewQuery, skipKey } from './create-table.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
 import {
@@ -181,6 +188,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   const { start, word } = cursor
   if (take(cursor, 'type')) return parseChangeType(cursor, column)
   if (take(cursor, 'set')) {
+    if (take(cursor, 'default')) return { kind: 'set default', position, column, value: parseDefault(cursor) }
     demand(cursor, 'data')
     demand(cursor, 'type')
     return parseChangeType(cursor, column)
@@ -190,6 +198,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
     return { kind: 'add index', position, column, index: parseAddedIndex(cursor, start) }
   }
   if (take(cursor, 'drop')) {
+    if (take(cursor, 'default')) return { kind: 'set default', position, column, value: null }
     demand(cursor, 'index')
     demandEnd(cursor, 'trying to drop index')
     return { kind: 'drop index', position, column }

@@ -72,7 +72,8 @@ export interface Star {
 
 /** `text` is as written (`1_000L`), of words where it has capitals; `digits` is without underscores, suffix and `0x`, any length, no sign. */
 export type Literal =
-  | { readonly kind: 'null'; readonly position: number; readonly text?: string }
+  /** `byDefault`: DEFAULT as a value of INSERT. */
+  | { readonly kind: 'null'; readonly position: number; readonly text?: string; readonly byDefault?: true }
   | { readonly kind: 'boolean'; readonly position: number; readonly value: boolean; readonly text?: string }
   /** `long`: written with L. */
   | IntegerLiteral

@@ -137,7 +137,13 @@ export interface ColumnDefinition {
   readonly index: IndexOption | null
   readonly notNull: boolean
   readonly primaryKey: boolean
-  readonly defaultValue: Expression | null
+  readonly defaultValue: ColumnDefault | null
+}
+
+export interface ColumnDefault {
+  readonly expression: Expression
+  /** As written. */
+  readonly text: string
 }
 
 export interface CreateTable {
@@ -293,6 +299,13 @@ export type AlterAction =
     }
   | { readonly kind: 'add index'; readonly position: number; readonly column: Name; readonly index: IndexOption }
   | { readonly kind: 'drop index'; readonly position: number; readonly column: Name }
+  /** Null: it has none from now on. */
+  | {
+      readonly kind: 'set default'
+      readonly position: number
+      readonly column: Name
+      readonly value: ColumnDefault | null
+    }
   | { readonly kind: 'set cache'; readonly position: number; readonly column: Name; readonly cache: boolean }
   | {
       readonly kind: 'set symbol capacity'

@@ -1,7 +1,7 @@
 // One column of CREATE TABLE or ALTER TABLE: name, type, options of symbols, and the constraints other databases' clients write.
 
 import { SqlError } from '../../base/errors.js'
-import type { ColumnDefinition, IndexOption, Name, SymbolOptions, TypeName } from './ast.js'
+import type { ColumnDefault, ColumnDefinition, IndexOption, Name, SymbolOptions, TypeName } from './ast.js'
 import { advance, type Cursor, shownTokenError } from './cursor.js'
 import { atEnd, demand, parseNameOrString, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
@@ -67,9 +67,15 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
     } else if (take(cursor, 'primary')) {
       demand(cursor, 'key')
       tail.primaryKey = true
-    } else if (take(cursor, 'default')) tail.defaultValue = parseExpression(cursor)
+    } else if (take(cursor, 'default')) tail.defaultValue = parseDefault(cursor)
     else if (!take(cursor, 'null') && !take(cursor, 'unique') && !take(cursor, 'parquet')) return tail
   }
+}
+
+export function parseDefault(cursor: Cursor): ColumnDefault {
+  const { start } = cursor
+  const expression = parseExpression(cursor)
+  return { expression, text: cursor.text.slice(start, cursor.previousEnd) }
 }
 
 function isSymbol(type: TypeName): boolean {

@@ -150,12 +150,11 @@ function parseInsertRow(cursor: Cursor): ValueRow {
   return { position, values }
 }
 
-/** DEFAULT: columns have none but NULL. */
 function parseValue(cursor: Cursor): Expression {
   const { start } = cursor
   if (cursor.word === 'default' && [',', ')'].includes(peekWord(cursor))) {
     advance(cursor)
-    return { kind: 'null', position: start }
+    return { kind: 'null', position: start, byDefault: true }
   }
   if (startsQuery(cursor)) throw new SqlError('query is not allowed here', cursor.start)
   return parseExpression(cursor)

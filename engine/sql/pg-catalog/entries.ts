@@ -35,6 +35,8 @@ export interface EntryColumn {
   readonly type: DataType | null
   /** Dimensions of an array. */
   readonly dimensions: number
+  /** Text of the default. */
+  readonly default: string | null
 }
 
 /** Tables and views of the database. */
@@ -66,13 +68,20 @@ export function ownEntries({ catalog, viewColumns }: BindContext): CatalogEntry[
   return [...tables, ...views]
 }
 
-function ownColumn({ name, type }: { readonly name: string; readonly type: DataType }): EntryColumn {
+interface OwnColumn {
+  readonly name: string
+  readonly type: DataType
+  readonly default?: string
+}
+
+function ownColumn({ name, type, default: value }: OwnColumn): EntryColumn {
   return {
     name,
     pgType: pgTypeOf(type),
     modifier: typeModifier(type),
     type,
     dimensions: type.name === 'ARRAY' ? type.a : 0,
+    default: value ?? null,
   }
 }
 
@@ -88,6 +97,7 @@ export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, sc
     modifier: -1,
     type: null,
     dimensions: column.pgType.category === 'A' ? 1 : 0,
+    default: null,
   })),
   rows: 0,
   bytes: 0,

@@ -87,7 +87,7 @@ function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord
     ...tableName(schema, name),
     column_name: column.name,
     ordinal_position: index + 1,
-    column_default: null,
+    column_default: column.default,
     is_nullable: 'YES',
     data_type: dataTypeName(column.pgType),
     ...typeFigures(column.pgType, column.modifier),

@@ -1,5 +1,6 @@
 // Rows of pg_catalog: what the catalog holds, as tools of the PostgreSQL world read it. Columns are in catalog.ts.
 
+import { tableColumnsMax } from '../../base/limits.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { activityRecords } from './activity-rows.js'
 import type { RowRecord } from './catalog.js'
@@ -27,6 +28,7 @@ const procedureRecords = once(() => procedures().map(procedureRecord))
 export const pgRows: Readonly<Record<string, Rows>> = {
   pg_class: (context) => [...ownEntries(context).map(classRecord), ...systemClasses()],
   pg_attribute: (context) => [...ownEntries(context).flatMap(attributeRecords), ...systemAttributes()],
+  pg_attrdef: (context) => ownEntries(context).flatMap(defaultRecords),
   pg_namespace: () => Object.entries(namespaces).map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
   pg_type: typeRecords,
   pg_range: pgRangeRecords,
@@ -102,7 +104,19 @@ function attributeRecords({ oid, columns }: CatalogEntry): RowRecord[] {
   return columns.map((column, index) => attributeRecord(oid, column, index))
 }
 
-function attributeRecord(oid: number, { name, pgType, modifier, dimensions }: EntryColumn, index: number): RowRecord {
+function defaultRecords({ oid, columns }: CatalogEntry): RowRecord[] {
+  return columns.flatMap(({ default: adbin }, index) =>
+    adbin === null ? [] : [{ oid: defaultOid(oid, index), adrelid: oid, adnum: index + 1, adbin, adsrc: adbin }],
+  )
+}
+
+/** Beyond those of tables and functions. */
+function defaultOid(table: number, index: number): number {
+  return 2 ** 30 + ((table * tableColumnsMax + index) % 2 ** 30)
+}
+
+function attributeRecord(oid: number, column: EntryColumn, index: number): RowRecord {
+  const { name, pgType, modifier, dimensions } = column
   return {
     attrelid: oid,
     attname: name,
@@ -117,6 +131,7 @@ function attributeRecord(oid: number, { name, pgType, modifier, dimensions }: En
     attalign: pgType.align,
     attstorage: pgType.storage,
     attcompression: '',
+    atthasdef: column.default !== null,
     attidentity: '',
     attgenerated: '',
     attislocal: true,

@@ -29,6 +29,7 @@ import {
   storedType,
   ttlOf,
 } from './create-table.js'
+import { checkedDefault } from './defaults.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
 import { tableOf } from './show.js'
@@ -64,7 +65,7 @@ function changesOf(
   ]
   switch (action.kind) {
     case 'add columns':
-      return addColumns(action, version)
+      return addColumns(action, version, context)
     case 'drop columns':
       return dropColumns(action, version)
     case 'rename columns':
@@ -97,6 +98,8 @@ function changesOf(
     case 'squash partitions':
     case 'add key':
       return []
+    case 'set default':
+      return setDefault(action, schema, context)
     default:
       return symbolChanges(action, version, position)
   }
@@ -146,6 +149,16 @@ function symbolChanges(action: SymbolAction, version: TableVersion, position: nu
   }
 }
 
+function setDefault(
+  { column, value }: Extract<ast.AlterAction, { kind: 'set default' }>,
+  schema: TableSchema,
+  context: BindContext,
+): SchemaChange[] {
+  const found = existingAltered(column, schema)
+  const text = checkedDefault(value, found.name, found.type, context)
+  return columnOptions(schema, found, { default: text ?? null })
+}
+
 type ColumnOptions = Omit<Extract<SchemaChange, { kind: 'alterColumn' }>, 'kind' | 'tableId' | 'columnId'>
 
 function columnOptions({ id: tableId }: TableSchema, { id: columnId }: ColumnSchema, options: ColumnOptions) {
@@ -179,12 +192,13 @@ function existing(name: string, position: number, schema: TableSchema): ColumnSc
 function addColumns(
   { columns, ifNotExists }: Extract<ast.AlterAction, { kind: 'add columns' }>,
   version: TableVersion,
+  context: BindContext,
 ): SchemaChange[] {
   const { schema } = version
   demandOneChange(version, columns.length, columns[1]?.position ?? 0)
   const taken = new Set<string>()
   return columns.flatMap((definition): SchemaChange[] => {
-    const column = columnOf(definition)
+    const column = columnOf(definition, context)
     const isKnown = findColumn(schema, column.name) !== undefined || taken.has(column.name.toLowerCase())
     const known = findColumn(schema, column.name)
     if (ifNotExists && known !== undefined && !sameType(known.type, column.type)) {

@@ -11,6 +11,7 @@ import { typeOfName } from '../bind/types.js'
 import { typeName } from '../functions/compare.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { checkedDefault } from './defaults.js'
 import { batchRowsOf } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
@@ -84,7 +85,13 @@ export function storedType(written: ast.TypeName): DataType {
 }
 
 /** A column as CREATE TABLE and ADD COLUMN define it. */
-export function columnOf(definition: ast.ColumnDefinition): Omit<ColumnSchema, 'id' | 'dropped'> {
+export function columnOf(definition: ast.ColumnDefinition, context: BindContext): Omit<ColumnSchema, 'id' | 'dropped'> {
+  const column = typedColumn(definition)
+  const value = checkedDefault(definition.defaultValue, column.name, column.type, context)
+  return value === undefined ? column : { ...column, default: value }
+}
+
+function typedColumn(definition: ast.ColumnDefinition): Omit<ColumnSchema, 'id' | 'dropped'> {
   const { name, position, symbol, index } = definition
   checkColumnName(name, position)
   const type = storedType(definition.type)
@@ -123,7 +130,11 @@ function columnsSchema(
   context: BindContext,
 ): NewSchema {
   checkColumns(definitions)
-  return schemaOf(statement, withIndexes(numbered(definitions.map(columnOf)), statement), context)
+  return schemaOf(
+    statement,
+    withIndexes(numbered(definitions.map((definition) => columnOf(definition, context))), statement),
+    context,
+  )
 }
 
 /** `index(a capacity 128)` behind the columns. */
@@ -270,7 +281,7 @@ function planCreateAs(
   const columns = numbered(
     definitions.map(({ name, type }) => {
       const cast = casts.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
-      if (cast !== undefined) return { ...columnOf(cast), name }
+      if (cast !== undefined) return { ...columnOf(cast, context), name }
       if (!isColumnName(name))
         throw new SqlError(`invalid column name [name=${name}, position=0]`, statement.table.position)
       return type.name === 'SYMBOL'

@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { RowsInput } from '../../storage/messages.js'
-import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
+import type { TableVersion } from '../../storage/schema.js'
 import { typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
@@ -12,15 +12,14 @@ import { isConstant } from '../bind/make-call.js'
 import { bindQuery } from '../bind/query.js'
 import type { Relation } from '../bind/scope.js'
 import { substituteDeclarations } from '../bind/substitute.js'
-import { learnType } from '../bind/types.js'
 import { isTime } from '../functions/convert.js'
-import { evaluateConstant } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
+import { type FilledColumns, filledColumns, unnamedDefaults, withDefaults, writtenValue } from './defaults.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { planReturned } from './returning.js'
 import { tableOf } from './show.js'
-import { columnValue, isNullColumn, shownOf, targetProjection } from './target.js'
+import { insertValue, isNullColumn, targetColumns, targetProjection } from './target.js'
 
 type PlannedInsert = Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
 
@@ -34,10 +33,13 @@ export function planInsert(statement: ast.Insert, context: BindContext): Planned
 }
 
 function planRows(statement: ast.Insert, version: TableVersion, context: BindContext): PlannedInsert {
-  const targets = targetColumns(statement, version)
-  if (statement.source.kind === 'query') return planInsertSelect(statement, statement.source, version, targets, context)
-  demandTimestamp(targets, version)
-  return { kind: 'insert', rows: rowsOf(statement.source, version, targets, context), tag: 'INSERT' }
+  if (statement.source.kind === 'query') {
+    const targets = targetColumns(statement, version)
+    return planInsertSelect(statement, statement.source, version, targets, context)
+  }
+  const filled = filledColumns(statement, version)
+  demandTimestamp(filled.targets, version)
+  return { kind: 'insert', rows: rowsOf(statement.source, version, filled, context), tag: 'INSERT' }
 }
 
 export function demandTimestamp(targets: readonly TargetColumn[], { schema }: TableVersion): void {
@@ -45,18 +47,6 @@ export function demandTimestamp(targets: readonly TargetColumn[], { schema }: Ta
   if (timestampId >= 0 && !targets.some(({ columnId }) => columnId === timestampId)) {
     throw new SqlError('insert statement must populate timestamp', 0)
   }
-}
-
-export function targetColumns({ columns }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
-  if (columns.length === 0) return liveColumns(schema).map(({ id, name, type }) => ({ columnId: id, name, type }))
-  const taken = new Set<number>()
-  return columns.map(({ name, position }) => {
-    const column = findColumn(schema, name)
-    if (column === undefined) throw SqlError.columnMissing(name, position)
-    if (taken.has(column.id)) throw new SqlError(`Duplicate column [name=${name}]`, position)
-    taken.add(column.id)
-    return { columnId: column.id, name: column.name, type: column.type }
-  })
 }
 
 /** `batch 1000` of INSERT and CREATE TABLE: rows of one transaction. */
@@ -73,17 +63,18 @@ export function batchRowsOf(batch: ast.Expression | null, context: BindContext):
 function rowsOf(
   { rows }: ast.InsertRows,
   { schema }: TableVersion,
-  targets: readonly TargetColumn[],
+  filled: FilledColumns,
   context: BindContext,
 ): RowsInput {
+  const { targets, named } = filled
   const scope: ExpressionScope = { context, columns: [], aggregates: null, windows: null }
   const columns = targets.map(({ columnId, type }) => ({ columnId, type, values: new Array<Value>(rows.length) }))
   for (const [tuple, row] of rows.entries()) {
-    checkWidth(row, targets.length, tuple, context.sql)
+    checkWidth(row, named, tuple, context.sql)
     for (const [index, target] of targets.entries()) {
-      const written = row.values[index]
+      const written = writtenValue(row, index, filled)
       const column = columns[index]
-      if (written === undefined || column === undefined) continue
+      if (column === undefined) continue
       const value = insertValue(written, target, tuple, scope)
       if (value === null && !isDescribed(context) && target.columnId === schema.timestampId) {
         throw new SqlError('designated timestamp column cannot be NULL', written.position)
@@ -123,33 +114,16 @@ function closingParenthesis(sql: string, open: number): number {
   return open
 }
 
-/** The value of a constant expression, in the type of its column. */
-export function insertValue(
-  written: ast.Expression,
-  target: TargetColumn,
-  tuple: number,
-  scope: ExpressionScope,
-): Value {
-  const bound = bindExpression(written, scope)
-  learnType(bound, target.type)
-  if (bound.kind === 'subquery') throw new SqlError('query is not allowed here', bound.position)
-  const { sql, evaluation } = scope.context
-  const isParameter = isConstant(bound) && bound.parameter !== undefined
-  const value = isConstant(bound) ? bound.value : evaluateConstant(bound, evaluation)
-  const { position } = written
-  const shown = shownOf(written, sql)
-  return columnValue({ value, type: bound.type, shown, position, isParameter }, target, tuple)
-}
-
 // SELECT ------------------------------------------------------------------------------------------------------------
 
 function planInsertSelect(
   { table, columns, declarations, commonTables, batch, atomic }: ast.Insert,
   source: ast.Query,
-  { schema }: TableVersion,
+  version: TableVersion,
   targets: readonly TargetColumn[],
   context: BindContext,
 ): PlannedInsert {
+  const { schema } = version
   const query = substituteDeclarations({
     ...source,
     declarations: [...declarations, ...source.declarations],
@@ -159,7 +133,9 @@ function planInsertSelect(
   const width = relation.plan.columns.length
   const filled = columns.length === 0 ? targets.slice(0, width) : targets
   if (columns.length > 0 && width !== columns.length) throw new SqlError('column count mismatch', table.position)
-  if (schema.timestampId >= 0 && !filled.some(({ columnId }) => columnId === schema.timestampId)) {
+  const defaults = unnamedDefaults(version, new Set(filled.map(({ columnId }) => columnId)))
+  const all = [...filled, ...defaults.map(({ target }) => target)]
+  if (schema.timestampId >= 0 && !all.some(({ columnId }) => columnId === schema.timestampId)) {
     throw new SqlError('select clause must provide timestamp column', table.position)
   }
   demandTimes(relation, filled, schema, table.position)
@@ -169,18 +145,19 @@ function planInsertSelect(
       source.position,
     )
   }
-  const plan = targetProjection(
+  const projected = targetProjection(
     relation,
     filled,
     columns.length === 0 ? itemPositions(source, width) : columns.map(({ position }) => position),
   )
+  const plan = withDefaults(projected, defaults, context)
   return {
     kind: 'insertSelect',
     tableId: schema.id,
     batchRows: batchRowsOf(batch, context),
     atomic,
     query: queryOf(plan, -1, context),
-    columns: filled,
+    columns: all,
     tag: 'INSERT',
   }
 }

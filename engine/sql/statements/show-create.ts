@@ -10,10 +10,11 @@ export function createTableText(schema: TableSchema): string {
   return `CREATE TABLE '${schema.name}' ( \n\t${columns}\n)${tableTail(schema)};`
 }
 
-function columnText({ name, type, symbol, indexed }: ColumnSchema): string {
+function columnText({ name, type, symbol, indexed, default: value }: ColumnSchema): string {
   const cache = type.name === 'SYMBOL' && symbol?.cached === false ? ' NOCACHE' : ''
   const index = indexed === undefined ? '' : ` INDEX CAPACITY ${indexed.blockCapacity || defaultIndexCapacity}`
-  return `${name} ${typeText(type)}${cache}${index}`
+  const filled = value === undefined ? '' : ` DEFAULT ${value}`
+  return `${name} ${typeText(type)}${cache}${index}${filled}`
 }
 
 function tableTail(schema: TableSchema): string {

@@ -2,8 +2,11 @@
 
 import { SqlError } from '../../base/errors.js'
 import { isBytesText } from '../../pg/bytea.js'
+import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
 import { type DataType, sameType, typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import { bindExpression, type ExpressionScope } from '../bind/expression.js'
+import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
 import { castTo, constantOf, isUntypedNull, learnType } from '../bind/types.js'
 import { isInsertable } from '../functions/assign.js'
@@ -16,9 +19,23 @@ import {
   isTime,
   nullOf,
 } from '../functions/convert.js'
+import { evaluateConstant } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { TargetColumn } from './planned.js'
+
+/** The columns that an INSERT names, or all. */
+export function targetColumns({ columns }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
+  if (columns.length === 0) return liveColumns(schema).map(({ id, name, type }) => ({ columnId: id, name, type }))
+  const taken = new Set<number>()
+  return columns.map(({ name, position }) => {
+    const column = findColumn(schema, name)
+    if (column === undefined) throw SqlError.columnMissing(name, position)
+    if (taken.has(column.id)) throw new SqlError(`Duplicate column [name=${name}]`, position)
+    taken.add(column.id)
+    return { columnId: column.id, name: column.name, type: column.type }
+  })
+}
 
 /** A query's columns, in order, as the target's. `positions`: where to report each, or one place for all. */
 export function targetProjection(
@@ -116,4 +133,22 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   if (converted !== undefined) return converted
   const suffix = target.type.name === 'TIMESTAMP' || target.type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''
   throw new SqlError(inconvertibleText(value, from, target.type) + suffix, position)
+}
+
+/** The value of a constant expression, in the type of its column. */
+export function insertValue(
+  written: ast.Expression,
+  target: TargetColumn,
+  tuple: number,
+  scope: ExpressionScope,
+): Value {
+  const bound = bindExpression(written, scope)
+  learnType(bound, target.type)
+  if (bound.kind === 'subquery') throw new SqlError('query is not allowed here', bound.position)
+  const { sql, evaluation } = scope.context
+  const isParameter = isConstant(bound) && bound.parameter !== undefined
+  const value = isConstant(bound) ? bound.value : evaluateConstant(bound, evaluation)
+  const { position } = written
+  const shown = shownOf(written, sql)
+  return columnValue({ value, type: bound.type, shown, position, isParameter }, target, tuple)
 }

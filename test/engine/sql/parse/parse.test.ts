@@ -193,7 +193,7 @@ describe('statements', () => {
         { type: { name: 'geohash', parameters: [8], unit: 'c' } },
         { type: { name: 'decimal', parameters: [10, 2] } },
         { type: { name: 'double', dimensions: 2 } },
-        { defaultValue: { value: 'x' } },
+        { defaultValue: { expression: { value: 'x' }, text: "'x'" } },
       ],
     })
   })

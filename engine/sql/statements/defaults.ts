@@ -1,0 +1,103 @@
+// DEFAULT of a column: an expression over nothing, kept in the schema as it was written. INSERT and COPY evaluate it for
+// each row that does not name the column, and for the word DEFAULT. Rows that come in other ways (lines, files) have NULL.
+
+import { SqlError } from '../../base/errors.js'
+import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema.js'
+import type { DataType } from '../../types/column-types.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { bindExpression } from '../bind/expression.js'
+import { castTo } from '../bind/types.js'
+import type * as ast from '../parse/ast.js'
+import { parseStatement } from '../parse/parse.js'
+import type { Expression, Plan } from '../plan/plan.js'
+
+import type { TargetColumn } from './planned.js'
+import { convertTo, insertValue, targetColumns } from './target.js'
+
+/** What a statement's rows fill: the columns that it names, and behind them those that have a default besides. */
+export interface FilledColumns {
+  readonly targets: readonly TargetColumn[]
+  /** Columns that the statement names. */
+  readonly named: number
+  /** Of each target; null: it has none. */
+  readonly defaults: readonly (ast.Expression | null)[]
+}
+
+export function filledColumns(statement: ast.Insert, version: TableVersion): FilledColumns {
+  const named = targetColumns(statement, version)
+  const others = unnamedDefaults(version, new Set(named.map(({ columnId }) => columnId)))
+  const targets = [...named, ...others.map(({ target }) => target)]
+  return { targets, named: named.length, defaults: targets.map(({ columnId }) => defaultOf(version, columnId)) }
+}
+
+export interface ColumnDefault {
+  readonly target: TargetColumn
+  readonly written: ast.Expression
+}
+
+/** Defaults of the columns that are not among these. */
+export function unnamedDefaults(version: TableVersion, named: ReadonlySet<number>): ColumnDefault[] {
+  return liveColumns(version.schema).flatMap(({ id, name, type }) => {
+    const written = named.has(id) ? null : defaultOf(version, id)
+    return written === null ? [] : [{ target: { columnId: id, name, type }, written }]
+  })
+}
+
+/** What a row has for a target: a value that is written, or the default in its place. */
+export function writtenValue(
+  { values, position }: ast.ValueRow,
+  index: number,
+  { defaults }: Pick<FilledColumns, 'defaults'>,
+): ast.Expression {
+  const written = values[index]
+  if (written !== undefined && !(written.kind === 'null' && written.byDefault)) return written
+  return defaults[index] ?? { kind: 'null', position: written?.position ?? position }
+}
+
+const parsed = new WeakMap<ColumnSchema, ast.Expression>()
+
+function defaultOf({ schema }: TableVersion, columnId: number): ast.Expression | null {
+  const column = schema.columns[columnId]
+  if (column?.default === undefined) return null
+  const known = parsed.get(column) ?? parsedDefault(column.default)
+  parsed.set(column, known)
+  return known
+}
+
+function parsedDefault(text: string): ast.Expression {
+  const statement = parseStatement(`select ${text}`)
+  const item = statement.kind === 'query' && statement.body.kind === 'select' ? statement.body.items[0] : undefined
+  if (item === undefined) throw new SqlError(`invalid default [text=${text}]`, 0)
+  return item.expression
+}
+
+/** The text to keep; undefined: none is said, or NULL. Throws SqlError when it is no value of the column's type. */
+export function checkedDefault(
+  written: ast.ColumnDefault | null,
+  name: string,
+  type: DataType,
+  context: BindContext,
+): string | undefined {
+  if (written === null) return undefined
+  const target = { columnId: -1, name, type }
+  const value = insertValue(written.expression, target, 0, {
+    ...{ context, columns: [], aggregates: null, windows: null },
+  })
+  return value === null && written.expression.kind === 'null' ? undefined : written.text
+}
+
+/** The rows of a query with the defaults behind them. */
+export function withDefaults(plan: Plan, defaults: readonly ColumnDefault[], context: BindContext): Plan {
+  if (defaults.length === 0) return plan
+  const columns = plan.columns.map(({ type }, index): Expression => ({ kind: 'column', index, type, position: 0 }))
+  const values = defaults.map(({ target: { type }, written }) => {
+    const bound = bindExpression(written, { context, columns: [], aggregates: null, windows: null })
+    return bound.type.name === type.name ? castTo(bound, type) : convertTo(bound, type)
+  })
+  return {
+    kind: 'project',
+    columns: [...plan.columns, ...defaults.map(({ target: { name, type } }) => ({ name, type }))],
+    input: plan,
+    expressions: [...columns, ...values],
+  }
+}
