@@ -55,6 +55,7 @@ export function pgOptions(settings: Settings): PgOptions {
     readOnly: settings['pg.security.readonly'],
     authentication: settings['pg.auth.method'],
     firstTimestamp: settings['pg.designated.timestamp'] === 'first',
+    serverVersion: settings['pg.server.version'],
     tlsRequired: settings['pg.security.required'],
     queryTimeoutMs: settings['query.timeout'],
     logQueries: settings['log.sql.query.progress.exe'],

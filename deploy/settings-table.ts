@@ -241,6 +241,12 @@ export const settingsTable = {
     min: 1,
     says: 'Connections of the PostgreSQL wire protocol at one time. Further ones are refused.',
   },
+  'pg.server.version': {
+    type: 'choice',
+    initial: '12.3',
+    choices: ['12.3', '13.0', '14.0', '15.0', '16.0', '17.0'],
+    says: 'Version of PostgreSQL that clients of the wire protocol are told: some ask for a newer one (Django 4.2 for 14).',
+  },
   'wal.commit.mode': {
     type: 'choice',
     initial: 'sync',

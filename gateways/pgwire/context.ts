@@ -30,6 +30,8 @@ export interface PgOptions {
   /** Nobody may change anything. */
   readonly readOnly: boolean
   readonly authentication: PgAuthentication
+  /** Of PostgreSQL, as clients are told. */
+  readonly serverVersion: string
   /** Clients that do not encrypt are sent away. */
   readonly tlsRequired: boolean
   /** Deadline of statements whose session sets none; 0 = none. */

@@ -16,7 +16,7 @@ import { authentication, backendKeyData, errorResponse, type NoticeFields, ready
 import { Outbound } from './outbound.js'
 import { serveSession } from './session.js'
 import { configure } from './session-statements.js'
-import { applySetting, reportedAtStart } from './settings.js'
+import { applySetting, reportedAtStart, versionSettings } from './settings.js'
 import { noticeOf, PgError } from './sqlstate.js'
 import { type CancelRequest, readStartUp, type StartUp } from './start-up.js'
 
@@ -196,7 +196,7 @@ function openSession(
   principal: Principal,
   streams: { readonly inbound: Inbound; readonly out: Outbound },
 ): PgSession {
-  const settings = new Map<string, string>()
+  const settings = versionSettings(options)
   const transaction = services.engine.begin()
   connection.application = () => settings.get('application_name') ?? ''
   const pg: PgSession = {

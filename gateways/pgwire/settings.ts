@@ -1,7 +1,7 @@
 // Settings of a session: what the start-up message and SET say. Those of `reportedSettings` are told to the client at
 // the start and when they change, because drivers read them from there.
 
-import type { PgSession } from './context.js'
+import type { PgOptions, PgSession } from './context.js'
 import { parameterStatus } from './messages.js'
 import { PgError } from './sqlstate.js'
 
@@ -64,6 +64,16 @@ export function reportedAtStart(pg: PgSession): Buffer[] {
 
 export function settingValue({ settings, session }: PgSession, name: string): string {
   return settings.get(name) ?? (name === 'session_authorization' ? session.user : (initial[name] ?? ''))
+}
+
+/** What a session knows of the version from the start; that of the dialect needs no word. */
+export function versionSettings({ serverVersion }: PgOptions): Map<string, string> {
+  if (serverVersion === initial.server_version) return new Map()
+  const [major = '', minor = ''] = serverVersion.split('.')
+  return new Map([
+    ['server_version', serverVersion],
+    ['server_version_num', String(Number(major) * 10_000 + Number(minor))],
+  ])
 }
 
 export function settingName(written: string): string {

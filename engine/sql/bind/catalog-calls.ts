@@ -8,7 +8,7 @@ import type * as ast from '../parse/ast.js'
 import { namespaces, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
 import { procedures } from '../pg-catalog/procedures.js'
 import { roleNames, roleOid } from '../pg-catalog/roles.js'
-import { allOptions, optionKey, sessionOption } from '../pg-catalog/session-options.js'
+import { allOptions, optionKey, sessionOption, versionText } from '../pg-catalog/session-options.js'
 import { pgTypes, typeOid } from '../pg-catalog/types.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
@@ -193,6 +193,11 @@ const currentSetting: CatalogCall = ([name, missingOk], call, context) => {
   return constantOf(known?.value ?? null, textType, call.position)
 }
 
+const version: CatalogCall = (_args, call, context) => {
+  context.cacheable = false
+  return constantOf(versionText(context.evaluation.settings?.get('server_version')), textType, call.position)
+}
+
 const setConfig: CatalogCall = ([name, value, local], call, context) => {
   const key = constantText(name, call)
   const text = constantText(value, call)
@@ -235,6 +240,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   pg_tablespace_size: { counts: [1], bind: databaseSize },
   pg_backend_pid: { counts: [0], bind: processId },
   current_setting: { counts: [1, 2], bind: currentSetting },
+  version: { counts: [0], bind: version },
   set_config: { counts: [3], bind: setConfig },
   pg_sleep: { counts: [1], bind: sleep },
 }

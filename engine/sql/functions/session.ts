@@ -1,6 +1,7 @@
 // Functions about the server, the session and the types; and what tools of the PostgreSQL world ask for.
 
 import { dataType } from '../../types/column-types.js'
+import { versionText } from '../pg-catalog/session-options.js'
 import { typeName } from './compare.js'
 import type { ScalarFunction } from './function-types.js'
 
@@ -26,12 +27,7 @@ function userRow(name: string): ScalarFunction {
 }
 
 export const sessionFunctions: readonly ScalarFunction[] = [
-  constant(
-    'version',
-    'STRING',
-    'Version as PostgreSQL clients expect it.',
-    'PostgreSQL 12.3, compiled by Visual C++ build 1914, 64-bit, Penstock',
-  ),
+  constant('version', 'STRING', 'Version as PostgreSQL clients expect it.', versionText(undefined)),
   constant('current_schema', 'STRING', 'The only schema.', 'public'),
   constant('current_database', 'STRING', 'The only database.', 'qdb'),
   constant('current_catalog', 'STRING', 'The only database.', 'qdb'),

@@ -6,6 +6,11 @@ import type { Value } from '../../types/value.js'
 /** What a session has set by SET, set_config() or when it connected: by name in lower case. */
 export type SessionSettings = ReadonlyMap<string, string>
 
+/** What version() answers; undefined: as clients of this dialect know it. */
+export function versionText(version: string | undefined): string {
+  return `PostgreSQL ${version ?? '12.3'}, compiled by Visual C++ build 1914, 64-bit, Penstock`
+}
+
 interface SessionOption {
   /** As SHOW spells it. */
   readonly name: string

@@ -33,6 +33,7 @@ async function open(authentication: PgOptions['authentication'], connectionsMax 
     queryTimeoutMs: 0,
     logQueries: false,
     firstTimestamp: false,
+    serverVersion: '12.3',
   }
   gateway = await openPgGateway({ host: '127.0.0.1', port: 0 }, options, {
     ...surroundings(),
