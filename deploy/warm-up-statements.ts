@@ -158,6 +158,12 @@ function pageStatements(table: WarmTable, value: string, from: number): WarmStat
   ]
 }
 
+/** Pages that go into files as they lie. */
+export function exportsOf(table: WarmTable): readonly WarmStatement[] {
+  const { name, pagesFrom } = table
+  return pagesFrom === null ? [] : [(n) => `select * from ${name} where ${within({ ...table, from: pagesFrom }, n)}`]
+}
+
 /** An interval that makes some hundred buckets. */
 function bucket({ from, to }: WarmTable): string {
   const seconds = Math.max(1, Math.round((to - from) / 300e6))

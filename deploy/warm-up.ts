@@ -8,9 +8,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { allRights } from '../engine/base/rights.js'
-import type { Encoding, Engine, EngineObserver, Session } from '../engine/engine.js'
+import { type Encoding, type Engine, type EngineObserver, parquetDefaults, type Session } from '../engine/engine.js'
 import { type WarmHttp, warmRights } from './warm-up-http.js'
 import {
+  exportsOf,
   statementsOf,
   tablelessStatements,
   type WarmStatement,
@@ -27,8 +28,14 @@ const csv: Encoding = { kind: 'csv', delimiter: 0x2c, header: true }
 const json: Encoding = { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }
 const pg: Encoding = { kind: 'pg', binary: [] }
 const values: Encoding = { kind: 'values' }
+/** Of small row groups, which take little memory. */
+const parquet: Encoding = { ...parquetDefaults, rowGroupRows: 65_536 }
 /** Of the rounds, in turn; JSON comes over HTTP where that is there. */
 const encodings: readonly Encoding[] = [json, csv, json, pg]
+/** Of the tableless statements, before there is a table: the library of Parquet's structures is loaded. */
+const firstEncodings: readonly Encoding[] = [csv, json, parquet]
+/** Whole pages are exported in one round of so many. */
+const exportRounds = 4
 /** Behind each statement: it is planned so often with other constants, and so many small ones come over HTTP. */
 const plansMore = 4
 const smallRequests = 3
@@ -52,6 +59,12 @@ const restMsMin = 2
 const restMsMax = 200
 /** Rests while the process is busy are so many times as long as what was done. */
 const busyRests = 8
+
+interface WarmStatements {
+  readonly usual: readonly WarmStatement[]
+  /** Exported as files. */
+  readonly whole: readonly WarmStatement[]
+}
 
 export class WarmUp {
   /** To be told what the engine does. */
@@ -97,7 +110,10 @@ export class WarmUp {
   async #askAbout(table: WarmTable, engine: WarmEngine, openHttp: (() => Promise<WarmHttp>) | null): Promise<void> {
     const http = openHttp === null ? null : await openHttp()
     try {
-      await this.#ask(engine, http, [...tablelessStatements, ...statementsOf(table)])
+      await this.#ask(engine, http, {
+        usual: [...tablelessStatements, ...statementsOf(table)],
+        whole: exportsOf(table),
+      })
     } finally {
       await http?.close()
     }
@@ -115,10 +131,12 @@ export class WarmUp {
     return null
   }
 
-  async #ask(engine: WarmEngine, http: WarmHttp | null, statements: readonly WarmStatement[]): Promise<void> {
+  async #ask(engine: WarmEngine, http: WarmHttp | null, { usual, whole }: WarmStatements): Promise<void> {
     for (let round = 0; round < rounds; round++) {
       const encoding = encodings[round % encodings.length] as Encoding
-      for (const statement of statements) {
+      for (const statement of round % exportRounds === 0 ? whole : [])
+        if (!(await this.#work(engine, () => execute(engine, statement(round), parquet)))) return
+      for (const statement of usual) {
         const sql = statement(round)
         const asked = async (): Promise<void> => {
           for (let plan = 1; plan <= plansMore; plan++) engine.validate(statement(round + plan * rounds), session)
@@ -164,7 +182,7 @@ function execPath(sql: string): string {
 
 /** Two at once, for two query threads. */
 async function askTableless(engine: WarmEngine): Promise<void> {
-  for (const encoding of [csv, json]) {
+  for (const encoding of firstEncodings) {
     for (let round = 0; round < 2; round++)
       await Promise.all(tablelessStatements.map((statement) => execute(engine, statement(round), encoding)))
   }

@@ -95,10 +95,10 @@ function parseDelimiter(text: string, sql: string): number {
   return code
 }
 
-/** Bytes that end a quoted header value or a path; the rest is the client's own business. */
+/** Bytes that end a quoted header value or name another folder; the rest is the client's own business. */
 function filenameOf(text: string, format: ExportFormat, nowMs: number): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a header
-  const clean = text.replace(/[\u0000-\u001f\u007f"\\]/g, '_').slice(0, 200)
+  const clean = text.replace(/[\u0000-\u001f\u007f"\\/]/g, '_').slice(0, 200)
   return `${clean === '' ? `svc-query-${nowMs}` : clean}.${exportFormats[format].extension}`
 }
 

@@ -8,7 +8,7 @@ import { httpOptions } from '../../deploy/gateway-options.js'
 import { loadSettings } from '../../deploy/settings.js'
 import { type WarmEngine, WarmUp } from '../../deploy/warm-up.js'
 import { isWhole, openWarmHttp, warmRights } from '../../deploy/warm-up-http.js'
-import { statementsOf, tablelessStatements, warmColumns } from '../../deploy/warm-up-statements.js'
+import { exportsOf, statementsOf, tablelessStatements, warmColumns } from '../../deploy/warm-up-statements.js'
 import { systemClock } from '../../engine/base/clock.js'
 import type { Engine, EngineObserver, Session } from '../../engine/engine.js'
 import { metricsSource } from '../../gateways/common/metrics-source.js'
@@ -55,11 +55,13 @@ test('every statement runs, over every kind of table', async () => {
   }
   const poor = { ...found, symbol: null, double: null, text: null }
   for (const round of [0, 19]) {
-    for (const statement of [...tablelessStatements, ...statementsOf(found)]) await run(statement(round))
+    for (const statement of [...tablelessStatements, ...statementsOf(found), ...exportsOf(found)])
+      await run(statement(round))
   }
   for (const statement of statementsOf(poor)) await run(statement(1))
   const small = statementsOf({ ...found, pagesFrom: null })
   expect(statementsOf(found).length).toBe(small.length + 3)
+  expect([exportsOf(found).length, exportsOf({ ...found, pagesFrom: null }).length]).toEqual([1, 0])
   expect(new Set([...statementsOf(found)].map((statement) => statement(0))).size).toBe(statementsOf(found).length)
 })
 
