@@ -1,8 +1,8 @@
 // Intervals of time as WHERE writes them: `2024-01-01`, `2024-01;1d;7d;5` (start;duration;period;count),
-// with a start as in tick.ts, and lists of ranges: intersection, union, complement. Ranges are inclusive.
+// with a start as in tick.ts, several of these in brackets, and lists of ranges: intersection, union, complement. Ranges are inclusive.
 
 import { longMax, longMin } from './number.js'
-import { type Range, tickSpans } from './tick.js'
+import { closingBracket, type Range, splitOutside, tickSpans } from './tick.js'
 import { formatTimestamp, parseTimestamp } from './timestamp.js'
 import type { TimestampUnit } from './timestamp-calendar.js'
 import { addUnits, isTimeUnit, type TimeUnit } from './timestamp-floor.js'
@@ -17,6 +17,27 @@ const rangesMax = 20_000
 
 /** `nowMicros` is what the variables of tick expressions (tick.ts) count from. */
 export function parseIntervals(text: string, unit: TimestampUnit, nowMicros: bigint): IntervalResult {
+  const members = listMembers(text)
+  if (members === null) return parseInterval(text, unit, nowMicros)
+  const ranges: Range[] = []
+  for (const member of members) {
+    const result = parseInterval(member, unit, nowMicros)
+    if ('error' in result) return result
+    for (const range of result.ranges) ranges.push(range)
+    if (ranges.length > rangesMax) return { error: `too many intervals [max=${rangesMax}]` }
+  }
+  return { ranges: normalise(ranges) }
+}
+
+/** `[2024-01-01;1h,2024-01-02]`: a list whose members have durations of their own, else null. */
+function listMembers(text: string): string[] | null {
+  const list = text.trim()
+  const close = list.startsWith('[') ? closingBracket(list, 0) : -1
+  const inside = list.slice(1, Math.max(1, close))
+  return inside.includes(';') ? splitOutside(inside).map((member) => member.trim() + list.slice(close + 1)) : null
+}
+
+function parseInterval(text: string, unit: TimestampUnit, nowMicros: bigint): IntervalResult {
   const [start = '', duration, period, count, ...more] = text.split(';').map((part) => part.trim())
   if (more.length > 0) return { error: `Invalid interval format (too many semicolons): ${text}` }
   if (period !== undefined && count === undefined) return { error: `Invalid interval format: ${text}` }
@@ -56,7 +77,8 @@ function repeated(
 
 function repeatRange(base: Range, step: Duration, times: number, unit: TimestampUnit): Range[] {
   const sign = times < 0 ? -1 : 1
-  return Array.from({ length: Math.abs(times) }, (_, index) => ({
+  // The interval itself is always there.
+  return Array.from({ length: Math.max(1, Math.abs(times)) }, (_, index) => ({
     lo: addUnits(base.lo, step.unit, step.count * index * sign, unit),
     hi: addUnits(base.hi, step.unit, step.count * index * sign, unit),
   }))

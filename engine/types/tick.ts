@@ -141,7 +141,8 @@ function withTime(option: string, tail: string): string {
   return at < 0 || tail === '' ? option + tail : option.slice(0, at) + tail + option.slice(at)
 }
 
-function closingBracket(text: string, open: number): number {
+/** -1: it is not closed. */
+export function closingBracket(text: string, open: number): number {
   let depth = 0
   for (let index = open; index < text.length; index++) {
     if (text[index] === '[') depth++
@@ -150,7 +151,8 @@ function closingBracket(text: string, open: number): number {
   return -1
 }
 
-function splitOutside(text: string): string[] {
+/** The parts between commas that no bracket holds. */
+export function splitOutside(text: string): string[] {
   const parts: string[] = []
   let [depth, begin] = [0, 0]
   for (let index = 0; index <= text.length; index++) {

@@ -62,8 +62,7 @@ function alignSides(
   if (isUntypedNull(left)) return [isUntypedNull(right) ? left : typedNull(left, right.type), right]
   if (isUntypedNull(right)) return [left, typedNull(right, left.type)]
   if (comparableAsIs(left.type, right.type)) return [left, right]
-  if (left.type.name === 'GEOHASH') return [left, geohashLiteral(right)]
-  if (right.type.name === 'GEOHASH') return [geohashLiteral(left), right]
+  if (left.type.name === 'GEOHASH' || right.type.name === 'GEOHASH') return withGeohash(operator, left, right, position)
   if (isTime(left.type) || left.type.name === 'DATE') {
     if (operator === '=' && isNoTime(right)) throw new SqlError('invalid timestamp', right.position)
     if (isText(right.type)) return [left, timeLiteral(right, left.type, operator)]
@@ -77,6 +76,20 @@ function alignSides(
   const type = comparisonType(left, right)
   if (type === null) throw noComparison(operator, left, right, position)
   return [convertTo(left, type), convertTo(right, type)]
+}
+
+/** A geohash has no order beside another type, and equals texts alone. */
+function withGeohash(
+  operator: string,
+  left: Expression,
+  right: Expression,
+  position: number,
+): readonly [Expression, Expression] {
+  const other = left.type.name === 'GEOHASH' ? right : left
+  const takesText = operator === '=' || operator === '<>' || operator === 'in'
+  const fits = other.type.name === 'GEOHASH' || (isText(other.type) && takesText)
+  if (!fits && operator !== 'in') throw noComparison(operator, left, right, position)
+  return left.type.name === 'GEOHASH' ? [left, geohashLiteral(right)] : [geohashLiteral(left), right]
 }
 
 function isNoTime({ kind, type }: Expression): boolean {

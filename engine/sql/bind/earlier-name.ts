@@ -9,6 +9,7 @@ import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import type { BindContext } from './bind-context.js'
 import { innerScope } from './correlated-conditions.js'
+import { wordCall } from './expression.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
 
 /** Binds a select. `known` tells the columns of its sources once they are bound. */
@@ -54,19 +55,15 @@ function earlierName(select: ast.Select, columns: Scope | undefined): SqlError |
 /** A name with another table's alias is no column of this select: it may be the query's around it. */
 function isMissing(name: ast.ColumnName, columns: Scope, aliases: ReadonlySet<string>): boolean {
   const [first = '', second] = name.path
-  if (second === undefined && (aliases.has(first.toLowerCase()) || wordValues.has(first.toLowerCase()))) return false
+  const word = first.toLowerCase()
+  if (second === undefined && (aliases.has(word) || word === 'current_date' || wordCall(word) !== undefined))
+    return false
   try {
     return findInScope(columns, name) === undefined
   } catch {
     return false
   }
 }
-
-/** Words that are values or arguments, not columns. */
-const wordValues: ReadonlySet<string> = new Set([
-  ...['current_timestamp', 'current_date', 'current_user', 'session_user', 'user', 'current_schema'],
-  ...['current_catalog', 'current_database', 'current_role', 'version', 'localtimestamp', 'current_time', 'localtime'],
-])
 
 /** Names in the order in which they are looked at; calls of window functions are noted. */
 function namesIn(expression: ast.Expression, windows: ast.Call[]): ast.ColumnName[] {

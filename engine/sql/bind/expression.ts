@@ -4,6 +4,7 @@
 import { unreachable } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
+import { scalarsNamed } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, WindowCall } from '../plan/plan.js'
@@ -128,11 +129,17 @@ function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression 
   if (found !== undefined) return { kind: 'column', index: found.index, type: found.type, position: column.position }
   const alias = column.path.length === 1 ? scope.aliases?.get((column.path[0] ?? '').toLowerCase()) : undefined
   if (alias !== undefined) return { ...alias, position: column.position }
-  const call = column.quoted || column.path.length > 1 ? undefined : wordCalls[column.path[0]?.toLowerCase() ?? '']
+  const call = column.quoted || column.path.length > 1 ? undefined : wordCall(column.path[0] ?? '')
   if (call !== undefined) return scalarCall(call, [], column.position, scope.context)
   const isDate = !column.quoted && column.path.length === 1 && column.path[0]?.toLowerCase() === 'current_date'
   if (isDate) return bindExpression(currentDate(column.position), scope)
   throw columnMissing(column)
+}
+
+/** The function that a word without parentheses calls where no column has the name: `select now, version`. */
+export function wordCall(word: string): string | undefined {
+  const name = word.toLowerCase()
+  return wordCalls[name] ?? (scalarsNamed(name).some(({ takes }) => takes.length === 0) ? name : undefined)
 }
 
 /** Functions of the standard that are called without parentheses. */

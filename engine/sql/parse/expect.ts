@@ -96,21 +96,24 @@ export function parseTableName(cursor: Cursor, message = 'table name expected'):
 export function parseAnyTableName(cursor: Cursor, message = 'table name expected'): TableName {
   const first = parseNameOrString(cursor, message)
   const path = [first.name]
-  let quoted = first.quoted
+  let { quoted, position: last } = first
   while (cursor.word === '.') {
     advance(cursor)
     const part = parseNameOrString(cursor, message)
     quoted ||= part.quoted
+    last = part.position
     path.push(part.name)
   }
   if (path.length > 3) throw new SqlError('too many parts in table name', first.position)
-  return tableName(path, first.position, quoted)
+  return tableName(path, [first.position, last], quoted)
 }
 
-function tableName(path: readonly string[], position: number, quoted: boolean): TableName {
+/** Tables of `public` are where their own name stands, others where their schema does. */
+function tableName(path: readonly string[], [first, last]: readonly [number, number], quoted: boolean): TableName {
   const schema = path.length > 1 ? (path.at(-2) as string) : null
   const name = path.at(-1) as string
-  return { position, schema: schema === null || schema.toLowerCase() === 'public' ? null : schema, name, quoted }
+  const isPublic = schema === null || schema.toLowerCase() === 'public'
+  return { position: isPublic ? last : first, schema: isPublic ? null : schema, name, quoted }
 }
 
 /** `item, item, ...` with a limit on their number. */
