@@ -117,14 +117,13 @@ export class GroupKeys implements Grouping {
     const ids = this.ids >>> 2
     const before = this.#count
     const now = this.#last.count
-    for (let row = 0; this.#count < now; row++) {
-      if (u32[ids + row] !== this.#count) continue
-      u32[(this.#firstRows >>> 2) + this.#count - before] = row
-      this.#count++
+    if (now === before) return
+    const firstRows = (this.#firstRows >>> 2) - before
+    for (let row = 0, next = before; next < now; row++) {
+      if (u32[ids + row] === next) u32[firstRows + next++] = row
     }
-    if (this.#count > before) {
-      keepKeys(this.#context, this.keys, this.#types, batch, this.#firstRows, this.#count - before)
-    }
+    this.#count = now
+    keepKeys(this.#context, this.keys, this.#types, batch, this.#firstRows, now - before)
   }
 }
 
