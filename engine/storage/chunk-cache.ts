@@ -7,7 +7,7 @@
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
 //               6 not 0: new chunks evict others, as it seems | 7 address of the page checks (page-checks.ts) |
-//               16.. address of each thread's pin counts (threadsMax)
+//               8 time: how much was wanted of a full cache, in steps of 64 KiB | 16.. address of each thread's pin counts (threadsMax)
 //   shard       (shardCount times) 0 lock (0 free, else thread id + 1) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
 //               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1 |
@@ -27,6 +27,7 @@ import { ResourceError } from '../base/errors.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import { threadsMax } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { type ChunkKey, hashOf } from './chunk-key.js'
 import { createPageChecks, PageChecks } from './page-checks.js'
 
 const shardCount = 64
@@ -48,15 +49,10 @@ const nextWord = 9
 const counts = { hits: 3, misses: 4, evictions: 5 } as const
 const fullWord = 6
 const checksWord = 7
+const timeWord = 8
+const timeStepBytes = 64 * 1024
 const needsWord = 10
 const livesWord = 11
-
-export interface ChunkKey {
-  readonly partId: number
-  readonly columnId: number
-  /** Page number, or dictionaryPage. */
-  readonly page: number
-}
 
 /** The page number under which a column's dictionary is cached. */
 export const dictionaryPage = 0xffff_ffff
@@ -85,7 +81,12 @@ const costs = {
 const livesMax = costs.decompress
 /** One new chunk in so many has these lives at once: what stays of a scan that comes again and again. */
 const keptShare = 8
-/** Of pages that are read past a full cache one in so many comes in: looking for room costs more than reading the page. */
+/**
+ * A page that is read past a full cache comes in when less than this share of the cache was wanted since it was last
+ * wanted: then it would be there when it is wanted again.
+ */
+const reuseShare = 0.75
+/** Of the others one in so many comes in: looking for room costs more than reading the page. */
 const comingShare = 64
 /** The cache is full until so many large chunks have found room without evicting others. */
 const fullUntil = 32
@@ -199,8 +200,16 @@ export class ChunkCache {
     return Atomics.load(this.u32, this.base + fullWord) !== 0
   }
 
-  /** Whether a chunk that is not there need not come in, which is dear: few do, as pin() does it. Counts a miss if so. */
-  passes(): boolean {
+  /** Somebody wants so much of a full cache that is there. */
+  wanted(bytes: number): void {
+    Atomics.add(this.u32, this.base + timeWord, Math.ceil(bytes / timeStepBytes))
+  }
+
+  /** Whether a page that is not there need not come in, which is dear: it would be gone before it is wanted again. */
+  passes({ partId, columnId, page }: ChunkKey, bytes: number): boolean {
+    this.wanted(bytes)
+    const since = this.checks.wantedSince(partId, columnId, page, Atomics.load(this.u32, this.base + timeWord))
+    if (since * timeStepBytes < this.allocator.limit(budgets.cache) * reuseShare) return false
     if ((Atomics.load(this.u32, this.base + counts.misses) + 1) % comingShare === 0) return false
     Atomics.add(this.u32, this.base + counts.misses, 1)
     return true
@@ -481,14 +490,6 @@ export class ChunkCache {
     Atomics.store(this.i32, at, 0)
     Atomics.notify(this.i32, at, 1)
   }
-}
-
-function hashOf({ partId, columnId, page }: ChunkKey): number {
-  let hash =
-    Math.imul(partId >>> 0, 0x9e37_79b1) ^ Math.imul(columnId + 1, 0x85eb_ca77) ^ Math.imul(page + 1, 0xc2b2_ae3d)
-  hash ^= hash >>> 15
-  hash = Math.imul(hash, 0x2c1b_3c6d)
-  return (hash ^ (hash >>> 13)) >>> 0
 }
 
 function shardOf(key: ChunkKey): number {

@@ -1,10 +1,11 @@
 // Which pages of parts were read with a right checksum, over all threads: the checksum costs about as much as reading the
 // page from the file system's cache, so it is compared at the first reading and at one in 64 behind it.
 //
-// Structure (address from createPageChecks), u32 words: 0 mask of the sets | 16.. sets of 4 words. A page has a place in
-// the set that its hash names:
+// Structure (address from createPageChecks), u32 words: 0 mask of the sets | 16.. sets of 4 words | as many words of times.
+// A page has a place in the set that its hash names:
 //
 //   word   0 = none, else readings since the checksum was compared (6 bits, from 1 on) | tag of the page (26 bits)
+//   time   of the chunk cache, when the page was last wanted, 0 = not known
 //
 // Deliberately without locks, and inexact in a harmless way: when two threads write at once, one of them is forgotten and
 // its page compared once more; a set that is full forgets one. A page that shares set and tag with another is taken for
@@ -20,16 +21,16 @@ const headerWords = 16
 const waysMax = 4
 const countBits = 6
 const countMask = 63
-/** Bytes of the cache for which there is one word: a page is rarely smaller, and this is four thousandths of them. */
+/** Bytes of the cache for which there is a page: one is rarely smaller, and this is eight thousandths of them. */
 const cacheBytesPerWord = 1024
 const wordsMin = 1024
 
 /** Makes the structure, for a cache of so many bytes. Call once. */
 export function createPageChecks(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
   const words = 2 ** Math.floor(Math.log2(Math.max(wordsMin, cacheBytes / cacheBytesPerWord)))
-  const address = allocator.demand((headerWords + words) * 4, budgets.cache)
+  const address = allocator.demand((headerWords + words * 2) * 4, budgets.cache)
   const base = address >>> 2
-  memory.u32.fill(0, base, base + headerWords + words)
+  memory.u32.fill(0, base, base + headerWords + words * 2)
   memory.u32[base] = words / waysMax - 1
   return address
 }
@@ -57,6 +58,21 @@ export class PageChecks {
       return false
     }
     return true
+  }
+
+  /** How much was wanted since the page was last wanted; Infinity when that is not known. `now` is what was wanted in all. */
+  wantedSince(partId: number, columnId: number, page: number, now: number): number {
+    const { u32 } = this
+    const tag = tagOf(partId, columnId, page)
+    const set = this.setOf(partId, columnId, page)
+    const times = ((u32[this.base] as number) + 1) * waysMax
+    for (let at = set; at < set + waysMax; at++) {
+      const word = Atomics.load(u32, at)
+      if (word >>> countBits !== tag || word === 0) continue
+      const before = Atomics.exchange(u32, at + times, now)
+      return before === 0 ? Number.POSITIVE_INFINITY : (now - before) >>> 0
+    }
+    return Number.POSITIVE_INFINITY
   }
 
   /** The page's checksum was right. */

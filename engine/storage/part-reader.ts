@@ -12,12 +12,12 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import {
   type ChunkCache,
   type ChunkCost,
-  type ChunkKey,
   type ChunkLoader,
   codePages,
   dictionaryPage,
   packedPages,
 } from './chunk-cache.js'
+import type { ChunkKey } from './chunk-key.js'
 import { PageWindows, windowHeaderBytes } from './page-windows.js'
 import { pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
@@ -45,7 +45,7 @@ import type { PartDescriptor, TableVersion } from './schema.js'
 /** What parts want of the chunk cache. */
 export type PageCache = Pick<
   ChunkCache,
-  'pin' | 'pinReady' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve' | 'checks'
+  'pin' | 'pinReady' | 'wanted' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve' | 'checks'
 >
 
 export interface PartAccessOptions {
@@ -124,9 +124,11 @@ class PartReader implements PartAccess {
   private pinPast(opened: OpenedPart, column: PartColumn, key: ChunkKey, load: ChunkLoader['load']): number {
     const mapping = opened.mappings.get(key.columnId)
     if (mapping === undefined || mapping.conversion === 'text' || column.metadata.codec !== pageCodecs.none) return 0
+    const bytes = rowsOf(opened, key.page) * mapping.memoryBytes
     const cached = this.cache.pinReady(key)
-    if (cached !== 0 || !this.cache.passes()) return cached
-    const target = this.windows.take(rowsOf(opened, key.page) * mapping.memoryBytes + 64)
+    if (cached !== 0) this.cache.wanted(bytes)
+    if (cached !== 0 || !this.cache.passes({ ...key, columnId: column.metadata.id }, bytes)) return cached
+    const target = this.windows.take(bytes + 64)
     if (target === 0) return 0
     try {
       load(() => target)

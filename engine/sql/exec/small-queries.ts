@@ -243,6 +243,7 @@ export function readyChunks(cache: ChunkCache): PageCache {
   return {
     checks: cache.checks,
     isFull: false,
+    wanted: () => {},
     passes: () => false,
     pinReady: (key) => cache.pinReady(key),
     pin: (key) => {

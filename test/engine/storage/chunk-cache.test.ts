@@ -142,3 +142,34 @@ test('a chunk that another needs stays until that one is evicted', () => {
   cache.unpin(cache.pin(dictionary, loaderOf(memory, 1024, needed, loads)))
   expect(loads.filter((value) => value === needed)).toHaveLength(2)
 })
+
+test('a full cache takes pages that will be there when they are wanted again, and few of others', () => {
+  const { memory, caches } = threads(1)
+  const cache = caches[0] as ChunkCache
+  const bytes = 128 * 1024
+  /** As a scan does it that may read pages past the cache. */
+  const scan = (partId: number, pages: number): string[] =>
+    Array.from({ length: pages }, (_, page) => {
+      const key = { partId, columnId: 1, page }
+      const known = cache.pinReady(key)
+      if (known !== 0) {
+        cache.wanted(bytes)
+        cache.unpin(known)
+        return 'there'
+      }
+      if (cache.passes(key, bytes)) {
+        if (cache.checks.isDue(partId, 1, page)) cache.checks.remember(partId, 1, page)
+        return 'past'
+      }
+      cache.unpin(cache.pin(key, loaderOf(memory, bytes, page, [])))
+      return 'in'
+    })
+  for (let page = 0; page < 64; page++) {
+    cache.unpin(cache.pin({ partId: 1, columnId: 1, page }, loaderOf(memory, bytes, page, [])))
+  }
+  expect(cache.isFull).toBe(true)
+  for (let round = 0; round < 4; round++) scan(2, 8)
+  expect(scan(2, 8)).toEqual(Array.from({ length: 8 }, () => 'there'))
+  const large = Array.from({ length: 10 }, () => scan(3, 64)).flat()
+  expect(large.filter((what) => what === 'in').length).toBeLessThan(large.length / 32)
+})

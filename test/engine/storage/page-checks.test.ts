@@ -38,6 +38,18 @@ test('what one thread has compared another need not', () => {
     expect(read(other, part, column, page)).toBe(true)
 })
 
+test('how much was wanted since a page was last wanted is known over all threads', () => {
+  const [one, other] = twoThreads()
+  expect(one.wantedSince(7, 2, 3, 100)).toBe(Number.POSITIVE_INFINITY)
+  read(one, 7, 2, 3)
+  expect(one.wantedSince(7, 2, 3, 110)).toBe(Number.POSITIVE_INFINITY)
+  expect(other.wantedSince(7, 2, 3, 150)).toBe(40)
+  expect(one.wantedSince(7, 2, 3, 151)).toBe(1)
+  expect(one.wantedSince(7, 2, 4, 152)).toBe(Number.POSITIVE_INFINITY)
+  expect(one.wantedSince(7, 2, 3, 2 ** 32 - 1)).toBe(2 ** 32 - 152)
+  expect(one.wantedSince(7, 2, 3, 5)).toBe(6)
+})
+
 test('a page whose checksum was not found right stays due', () => {
   const [one, other] = twoThreads()
   expect(one.isDue(1, 1, 1)).toBe(true)
