@@ -10,6 +10,7 @@ import type { Bound } from './sort-bound.js'
 import { type KernelKey, kernelKey } from './sort-keys.js'
 import { type SortShape, sortBytesOf, sortedOrder } from './sort-order.js'
 import { SortRuns } from './sort-runs.js'
+import { SortTies } from './sort-ties.js'
 import { SymbolThreshold } from './symbol-threshold.js'
 import { TextThreshold } from './text-threshold.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
@@ -63,7 +64,7 @@ export class SortedRows {
     this.#wanted = limit ?? Number.POSITIVE_INFINITY
     this.store = new RowStore(context, this.#types)
     this.#gathered = new Gathered(context, this.#types)
-    this.#threshold = new Threshold(context, keys[0] as SortKey, this.#types, bound)
+    this.#threshold = new Threshold(context, keys, this.#types, bound)
   }
 
   get sorted(): boolean {
@@ -134,13 +135,17 @@ class Threshold {
   readonly #index: number
   readonly #key: KernelKey | undefined
   readonly #gathered: Gathered
+  readonly #tiesOf: () => SortTies | undefined
+  #ties: SortTies | undefined
   readonly #bound: Bound
   readonly #word: number
   readonly #rows: number
   readonly #texts: SymbolThreshold | TextThreshold | undefined
 
-  constructor(context: ExecContext, key: SortKey, types: readonly DataType[], bound: Bound) {
+  constructor(context: ExecContext, keys: readonly SortKey[], types: readonly DataType[], bound: Bound) {
+    const key = keys[0] as SortKey
     this.#bound = bound
+    this.#tiesOf = () => SortTies.of(context, keys, types)
     this.#context = context
     this.#index = key.index
     this.#key = kernelKey(types[key.index] as DataType, key)
@@ -153,8 +158,11 @@ class Threshold {
 
   set(store: RowStore): void {
     const last = store.batchAt(store.rows - 1, store.rows)
-    if (last !== null) this.#texts?.set(last.vectors[this.#index] as Vector)
-    if (this.#key === undefined || last === null) return
+    if (last === null) return
+    this.#texts?.set(last.vectors[this.#index] as Vector)
+    this.#ties ??= this.#tiesOf()
+    this.#ties?.set(last.vectors)
+    if (this.#key === undefined) return
     const { kind, missing, nullWord, turn } = this.#key
     const { kernels, memory } = this.#context
     const { address } = last.vectors[this.#index] as Vector
@@ -175,7 +183,8 @@ class Threshold {
 
   /** The rows that may be wanted; null when there are none. */
   filter(batch: Batch): Batch | null {
-    const count = this.#select(batch.vectors[this.#index] as Vector, batch.rows)
+    const within = this.#select(batch.vectors[this.#index] as Vector, batch.rows)
+    const count = within > 0 && this.#ties !== undefined ? this.#ties.filter(batch.vectors, this.#rows, within) : within
     if (count < 0 || count === batch.rows) return batch
     return count === 0 ? null : this.#gathered.gather(batch.vectors, this.#rows, count)
   }
