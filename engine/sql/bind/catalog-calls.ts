@@ -5,6 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import { dataType, intKinds } from '../../types/column-types.js'
 import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { databaseName } from '../pg-catalog/database.js'
 import { namespaces, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
 import { procedures } from '../pg-catalog/procedures.js'
 import { roleNames, roleOid } from '../pg-catalog/roles.js'
@@ -95,8 +96,7 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
   if (!isText(value.type)) return { ...convertTo(plainNumber(value), dataType('INT')), type }
   if (!isConstant(value)) {
     const names = [...namesOf(kind, context)].map(([oid, name]) => [name, String(oid)] as const)
-    const qualified = kind === 'regclass' ? names.map(([name, oid]) => [`public.${name}`, oid] as const) : []
-    const numbers = new Map([...qualified, ...names])
+    const numbers = new Map([...otherNames(kind, names), ...names])
     return { ...lookedUp('catalog_number', value, numbers, context), type }
   }
   if (value.value === null) return constantOf(null, type, value.position)
@@ -104,6 +104,16 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
   const oid = numberOf(name, kind, context)
   if (oid === undefined) throw missing(name, kind, value.position)
   return constantOf(oid, type, value.position)
+}
+
+/** How mappers put names together out of the catalog's columns. */
+function otherNames(kind: NamedKind, names: readonly (readonly [string, string])[]): (readonly [string, string])[] {
+  if (kind === 'regclass')
+    return names.flatMap(([name, oid]) => ['public', `${databaseName}.public`].map((head) => [`${head}.${name}`, oid]))
+  if (kind !== 'regtype') return []
+  return pgTypes.flatMap(({ oid, name }) =>
+    [name, `pg_catalog.${name}`, `"pg_catalog"."${name}"`].map((written) => [written, String(oid)] as const),
+  )
 }
 
 function numberOf(name: string, kind: NamedKind, context: BindContext): number | undefined {
