@@ -189,6 +189,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'type')) return parseChangeType(cursor, column)
   if (take(cursor, 'set')) {
     if (take(cursor, 'default')) return { kind: 'set default', position, column, value: parseDefault(cursor) }
+    if (take(cursor, 'not')) return parseNullable(cursor, position)
     demand(cursor, 'data')
     demand(cursor, 'type')
     return parseChangeType(cursor, column)
@@ -199,6 +200,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   }
   if (take(cursor, 'drop')) {
     if (take(cursor, 'default')) return { kind: 'set default', position, column, value: null }
+    if (take(cursor, 'not')) return parseNullable(cursor, position)
     demand(cursor, 'index')
     demandEnd(cursor, 'trying to drop index')
     return { kind: 'drop index', position, column }
@@ -217,6 +219,11 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
     capacity: capacity.value,
     capacityPosition: capacity.position,
   }
+}
+
+function parseNullable(cursor: Cursor, position: number): AlterAction {
+  demand(cursor, 'null')
+  return { kind: 'set nullable', position }
 }
 
 function parseChangeType(cursor: Cursor, column: Name): AlterAction {

@@ -299,6 +299,8 @@ export type AlterAction =
     }
   | { readonly kind: 'add index'; readonly position: number; readonly column: Name; readonly index: IndexOption }
   | { readonly kind: 'drop index'; readonly position: number; readonly column: Name }
+  /** SET and DROP NOT NULL: like NOT NULL of CREATE TABLE they mean nothing here. */
+  | { readonly kind: 'set nullable'; readonly position: number }
   /** Null: it has none from now on. */
   | {
       readonly kind: 'set default'

@@ -97,6 +97,7 @@ function changesOf(
       throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
     case 'squash partitions':
     case 'add key':
+    case 'set nullable':
       return []
     case 'set default':
       return setDefault(action, schema, context)
