@@ -1,11 +1,12 @@
 // What a crash may leave on disk that nothing names: parts of jobs that were not finished, files of dropped tables.
 // Parts lie in <table id>/<partition>/<part id>.parquet, symbols in symbols/<table id>-<column id>.symbols.
 //
-// Called when recovery is done: what neither manifest nor log names now will never be named.
+// What neither manifest nor log names when recovery is done will never be named.
 
 import { FileError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
+import type { PartDescriptor } from './schema.js'
 import type { WriterTable } from './writer-table.js'
 
 export interface OrphanOptions {
@@ -14,21 +15,56 @@ export interface OrphanOptions {
   readonly log: Log
 }
 
-/** Removes files that no table has. A file that cannot be removed stays; it does no harm. */
-export function removeOrphans(options: OrphanOptions, tables: ReadonlyMap<number, WriterTable>): void {
-  const { files, directory } = options
-  for (const name of namesIn(options, directory)) {
-    if (!/^[0-9]+$/.test(name)) continue
-    const table = tables.get(Number(name))
-    if (table === undefined) attempt(options, name, () => files.removeDirectory(`${directory}/${name}`))
-    else {
-      const kept = [...table.parts, ...(table.schema.detached ?? [])]
-      removeParts(options, name, new Set(kept.map(({ file }) => file)))
+/** A folder of a table, and the parts in it that recovery has found named. */
+interface TableFolder {
+  readonly name: string
+  readonly parts: readonly Pick<PartDescriptor, 'file'>[]
+}
+
+/**
+ * Removes what no table had when recovery was done, folder by folder while the server works: looking into those of a
+ * thousand tables takes a third of a second. A file that cannot be removed stays; it does no harm.
+ */
+export class OrphanSweep {
+  readonly #options: OrphanOptions
+  /** Parts from it on are made by this start. */
+  readonly #firstPartId: number
+  readonly #folders: TableFolder[] = []
+
+  constructor(options: OrphanOptions, tables: ReadonlyMap<number, WriterTable>, firstPartId: number) {
+    const { files, directory } = options
+    this.#options = options
+    this.#firstPartId = firstPartId
+    for (const name of namesIn(options, directory)) {
+      if (!/^[0-9]+$/.test(name)) continue
+      const table = tables.get(Number(name))
+      if (table === undefined) attempt(options, name, () => files.removeDirectory(`${directory}/${name}`))
+      else this.#folders.push({ name, parts: [...table.parts, ...(table.schema.detached ?? [])] })
+    }
+    for (const name of namesIn(options, `${directory}/symbols`)) {
+      if (!tables.has(Number.parseInt(name, 10)))
+        attempt(options, name, () => files.remove(`${directory}/symbols/${name}`))
     }
   }
-  for (const name of namesIn(options, `${directory}/symbols`)) {
-    if (!tables.has(Number.parseInt(name, 10)))
-      attempt(options, name, () => files.remove(`${directory}/symbols/${name}`))
+
+  /** Looks through one folder; false: there is none left. */
+  step(): boolean {
+    const folder = this.#folders.pop()
+    if (folder === undefined) return false
+    this.#removeParts(folder)
+    return true
+  }
+
+  #removeParts({ name: table, parts }: TableFolder): void {
+    const { files, directory } = this.#options
+    const named = new Set(parts.map(({ file }) => file))
+    for (const partition of namesIn(this.#options, `${directory}/${table}`)) {
+      for (const name of namesIn(this.#options, `${directory}/${table}/${partition}`)) {
+        const file = `${table}/${partition}/${name}`
+        if (named.has(file) || Number.parseInt(name, 10) >= this.#firstPartId) continue
+        attempt(this.#options, file, () => files.remove(`${directory}/${file}`))
+      }
+    }
   }
 }
 
@@ -42,21 +78,11 @@ export function removeTableFiles(options: OrphanOptions, tableId: number): void 
   }
 }
 
-function removeParts(options: OrphanOptions, table: string, named: ReadonlySet<string>): void {
-  const { files, directory } = options
-  for (const partition of namesIn(options, `${directory}/${table}`)) {
-    for (const name of namesIn(options, `${directory}/${table}/${partition}`)) {
-      const file = `${table}/${partition}/${name}`
-      if (!named.has(file)) attempt(options, file, () => files.remove(`${directory}/${file}`))
-    }
-  }
-}
-
-/** Nothing when the folder cannot be read now: the next start looks again. */
+/** Nothing when the folder is gone, as that of a dropped table, or cannot be read now: the next start looks again. */
 function namesIn(options: OrphanOptions, folder: string): readonly string[] {
   let names: readonly string[] = []
   attempt(options, folder, () => {
-    names = options.files.list(folder)
+    if (options.files.exists(folder)) names = options.files.list(folder)
   })
   return names
 }

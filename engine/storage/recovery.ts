@@ -10,7 +10,7 @@ import { foundSymbols, type LoggedSymbols, loggedSymbols } from './lost-symbols.
 import { Manifest, type ManifestRecord } from './manifest.js'
 import { partIdsPerFlush } from './messages.js'
 import { Origins } from './origins.js'
-import { removeOrphans } from './recovery-orphans.js'
+import { OrphanSweep } from './recovery-orphans.js'
 import { Replay } from './replay.js'
 import { ReplayFlush } from './replay-flush.js'
 import { BatchHeap } from './writer-batch.js'
@@ -49,7 +49,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
   for (const table of catalog.byId.values()) {
     for (const { maxTxn } of table.parts) table.transaction = Math.max(table.transaction, maxTxn)
   }
-  removeOrphans(options, catalog.byId)
+  const nextPartId = partIdsEnd - partIdsPerFlush * 16
   const lineSettings = { ...settings, defaults: newTableDefaults }
   return {
     options,
@@ -70,7 +70,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     rewriting: new Map(),
     waiters: [],
     nextJobId: 1,
-    nextPartId: partIdsEnd - partIdsPerFlush * 16,
+    nextPartId,
     partIdsEnd,
     nextGenerationId: replay.nextGenerationId,
     lastEndLsn: report.endLsn,
@@ -79,6 +79,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     manifestBroken: false,
     removals: [],
     debts: [],
+    orphans: new OrphanSweep(options, catalog.byId, nextPartId),
   }
 }
 

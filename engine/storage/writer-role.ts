@@ -110,7 +110,7 @@ export class WriterRole {
     worked = this.writeGroup() || worked
     worked = settleCommits(state) || worked
     worked = scheduleFlushes(state) || worked
-    return worked ? 'worked' : 'idle'
+    return worked || state.orphans.step() ? 'worked' : 'idle'
   }
 
   private tick(): void {

@@ -22,6 +22,7 @@ import type { Memtable } from './memtable.js'
 import { type chooseMerge, type MergePolicy, mergePolicy } from './merge.js'
 import type { FromWriter, Job, JobResult, LineReject, Receipt, RewriteProgram } from './messages.js'
 import type { Origins } from './origins.js'
+import type { OrphanSweep } from './recovery-orphans.js'
 import type { PartDescriptor, TableSchema, TableVersion } from './schema.js'
 import type { WriterCatalog } from './writer-catalog.js'
 import type { Generation, WriterTable } from './writer-table.js'
@@ -180,6 +181,8 @@ export interface WriterState {
   removals: { readonly endLsn: Lsn; readonly keptLsn: Lsn }[]
   /** Records that follow from acknowledged frames, made when they are written. */
   readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
+  /** What the last crash may have left: looked for while there is nothing else to do. */
+  readonly orphans: OrphanSweep
 }
 
 /** Runs `done` when all its generations are flushed. One with `refuse` does not wait for a disk that refuses. */

@@ -30,11 +30,8 @@ const waitingMs = 5
 const starvedMs = 2
 /** Helpers cost about this much before they are of any use. */
 const inviteAfterMs = 0.3
-/**
- * Whoever has less before him is done about when help comes, and who would come has to compile and to be told and dismissed:
- * at 1 ms a moving average of an hour took 3.3 CPU-ms in place of 2.3, and more time on a busy machine.
- */
-const inviteForMs = 2.5
+/** Whoever has less before him is done about when help comes. */
+const inviteForMs = 1
 
 const context = workerContext<QueryThreadOptions, SentToQueryHost, FromQueryHost>()
 const { memory, threadId, options, post } = context
