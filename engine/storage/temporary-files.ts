@@ -3,7 +3,7 @@
 // nothing is synced.
 
 import { join } from 'node:path'
-import { ResourceError } from '../base/errors.js'
+import { FileError, ResourceError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import { figureOf } from '../memory/figures.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -78,7 +78,8 @@ class UnnamedFile implements TemporaryFile {
   }
 
   read(target: Uint8Array, position: number): void {
-    this.#file.read(target, position)
+    const read = this.#file.read(target, position)
+    if (read < target.length) throw new FileError(`${this.#file.path} ends within what was written to it`, 'EIO')
   }
 
   close(): void {

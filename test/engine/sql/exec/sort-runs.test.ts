@@ -100,7 +100,11 @@ describe('rows that outgrow the memory are sorted', () => {
 })
 
 describe('what the disk says ends the query', () => {
-  const run = (failing: { freeBytes?: number; write?: (file: File) => void }): { open: number; run: () => void } => {
+  const run = (failing: {
+    freeBytes?: number
+    write?: (file: File) => void
+    readMax?: number
+  }): { open: number; run: () => void } => {
     const bench = createBench(24)
     const table = tableOf(bench)
     const files = nodeFiles()
@@ -115,7 +119,7 @@ describe('what the disk says ends the query', () => {
           state.open++
           return {
             ...{ path, descriptor: file.descriptor, sync: () => {}, truncate: () => {}, size: () => file.size() },
-            read: (target, position) => file.read(target, position),
+            read: (target, position) => file.read(target.subarray(0, failing.readMax), position),
             write: (chunks, position) => {
               failing.write?.(file)
               file.write(chunks, position)
@@ -149,5 +153,11 @@ describe('what the disk says ends the query', () => {
     expect(state.run).toThrow(FileError)
     expect(state.open).toBe(0)
     expect(readdirSync(directory)).toEqual([])
+  })
+
+  test('a file that is shorter than what was written', () => {
+    const state = run({ readMax: 100 })
+    expect(state.run).toThrow(/ends within what was written to it/)
+    expect(state.open).toBe(0)
   })
 })
