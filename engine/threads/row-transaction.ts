@@ -19,7 +19,7 @@ import { ownRows } from '../pg/own-rows.js'
 import { RowCollector } from '../pg/row-collector.js'
 import { writtenRows } from '../pg/written-rows.js'
 import type { BindContext } from '../sql/bind/bind-context.js'
-import type { ExpressionScope } from '../sql/bind/expression.js'
+import { type ExpressionScope, rowlessScope } from '../sql/bind/expression.js'
 import { bindContext } from '../sql/bind/new-context.js'
 import type { Catalog, Parameter } from '../sql/catalog.js'
 import type { Insert } from '../sql/parse/ast.js'
@@ -66,9 +66,7 @@ export function openTransaction(
       const version = table.schema === null ? catalog.table(table.name) : undefined
       return version ?? tableOf(table, contextOf(sql, []))
     },
-    context: ({ text }, session, parameters) => ({
-      ...{ context: contextOf(text, parameters, session), columns: [], aggregates: null, windows: null },
-    }),
+    context: ({ text }, session, parameters) => rowlessScope(contextOf(text, parameters, session)),
     store: async (tables) => {
       const refusal = writeRefusal(memory)
       if (refusal !== null) throw refusal

@@ -40,6 +40,11 @@ export interface ExpressionScope {
   readonly rows?: CorrelatedRows
 }
 
+/** Of expressions that stand over no rows. */
+export function rowlessScope(context: BindContext): ExpressionScope {
+  return { context, columns: [], aggregates: null, windows: null }
+}
+
 /** Calls of these names stand for an entry of the scope's collections until the select list is put together. */
 export const aggregateMark = '$aggregate'
 export const windowMark = '$window'

@@ -12,7 +12,7 @@ import { systemRelation } from '../statements/relations.js'
 import { type BindContext, nested, type ReturnedRows, tableIndex } from './bind-context.js'
 import { unknownFunction } from './call.js'
 import { functionRelation, isExpander } from './expand.js'
-import { bindExpression } from './expression.js'
+import { bindExpression, rowlessScope } from './expression.js'
 import { bindHorizonJoin } from './horizon-join.js'
 import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
@@ -219,9 +219,7 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
 
 function bindTableFunction(source: ast.TableFunction, context: BindContext): Relation {
   const { call, schema } = source
-  const args = call.args.map((argument) =>
-    bindExpression(argument, { context, columns: [], aggregates: null, windows: null }),
-  )
+  const args = call.args.map((argument) => bindExpression(argument, rowlessScope(context)))
   const alias = source.alias?.name ?? call.name
   if (expands(source, args)) return functionRelation(source, context)
   const rows = schema === null || schema === 'pg_catalog' ? bindRowFunction(call, args, context) : undefined

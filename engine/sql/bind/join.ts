@@ -10,7 +10,7 @@ import type { Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { isForeign } from './correlated-conditions.js'
 import { isLateralFunction, lateralJoin } from './expand.js'
-import { bindCondition, bindExpression, comparedRows, type ExpressionScope } from './expression.js'
+import { bindCondition, bindExpression, comparedRows, type ExpressionScope, rowlessScope } from './expression.js'
 import { bindSource } from './from.js'
 import { isConstant } from './make-call.js'
 import { columnExpression, withExtra } from './order.js'
@@ -173,10 +173,7 @@ function alignPair(left: Expression, right: Expression): KeyPair {
 function toleranceOf({ tolerance, position }: ast.Join, left: Relation, context: BindContext): bigint | null {
   if (tolerance === null) return null
   const unit = left.plan.columns[left.timestampIndex]?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
-  const count = convertTo(
-    bindExpression(tolerance.count, { context, columns: [], aggregates: null, windows: null }),
-    dataType('LONG'),
-  )
+  const count = convertTo(bindExpression(tolerance.count, rowlessScope(context)), dataType('LONG'))
   const ticks = tolerance.unit === null ? null : ticksPerUnit(tolerance.unit, unit)
   if (ticks === null || !isConstant(count) || typeof count.value !== 'bigint' || count.value < 0n) {
     throw new SqlError('unsupported TOLERANCE unit', tolerance.position ?? position)

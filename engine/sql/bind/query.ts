@@ -6,7 +6,7 @@ import type * as ast from '../parse/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { bindShow } from '../statements/show.js'
 import { type BindContext, nested } from './bind-context.js'
-import { bindExpression } from './expression.js'
+import { bindExpression, rowlessScope } from './expression.js'
 import { isConstant } from './make-call.js'
 import { bindOrderOfOutput } from './order.js'
 import { type Relation, scopeOf } from './scope.js'
@@ -92,7 +92,7 @@ const limitRefused: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL'
 
 function limitNumber(expression: ast.Expression | null, context: BindContext): number | null {
   if (expression === null) return null
-  const value: Expression = bindExpression(expression, { context, columns: [], aggregates: null, windows: null })
+  const value: Expression = bindExpression(expression, rowlessScope(context))
   if (isConstant(value) && value.parameter !== undefined) {
     learnType(value, dataType('LONG'))
     return null

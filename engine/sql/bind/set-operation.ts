@@ -6,7 +6,7 @@ import { isTime, nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { type BindContext, nested } from './bind-context.js'
-import { bindExpression } from './expression.js'
+import { bindExpression, rowlessScope } from './expression.js'
 import { isConstant } from './make-call.js'
 import { bindBody, plainRelation } from './query.js'
 import type { Relation } from './scope.js'
@@ -118,7 +118,7 @@ export function castColumns(plan: Plan, columns: readonly PlanColumn[]): Plan {
 }
 
 export function bindValues({ rows, position }: ast.Values, context: BindContext): Relation {
-  const scope = { context, columns: [], aggregates: null, windows: null }
+  const scope = rowlessScope(context)
   const bound = rows.map(({ values }) => values.map((value) => bindExpression(value, scope)))
   const width = bound[0]?.length ?? 0
   if (bound.some((row) => row.length !== width))

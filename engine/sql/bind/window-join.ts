@@ -14,6 +14,7 @@ import { expressionText } from '../parse/text.js'
 import type { AggregateCall, Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { aggregateCall } from './call.js'
+import { rowlessScope } from './expression.js'
 import { bindSource } from './from.js'
 import { bothScopes, checkAlias, joinCondition, type KeyPair, withKeys } from './join.js'
 import { scalarCall } from './make-call.js'
@@ -129,7 +130,7 @@ function timeOf({ plan, timestampIndex }: Relation, side: string, position: numb
 }
 
 function spanOf({ start, end, position }: ast.WindowJoinRange, time: Expression, context: BindContext): Span {
-  const scope = { context, columns: [], aggregates: null, windows: null }
+  const scope = rowlessScope(context)
   const [lo, hi] = [frameBound(start, time, scope), frameBound(end, time, scope)]
   if (lo === null || hi === null) throw new SqlError('unbounded frames are not possible in WINDOW joins', position)
   if (hi < lo) throw new SqlError('WINDOW join hi value cannot be less than lo value', end.position)

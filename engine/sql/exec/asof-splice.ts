@@ -109,5 +109,5 @@ function describeSide({ memory }: ExecContext, words: number, store: RowStore, {
 }
 
 function columnsOf(context: ExecContext, store: RowStore, { types }: Side): Vector[] {
-  return store.rows === 0 ? nullVectors(context, types) : types.map((_, index) => store.column(index))
+  return store.rows === 0 ? nullVectors(context, types) : store.columns(types.length)
 }

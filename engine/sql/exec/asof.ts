@@ -144,7 +144,7 @@ class AsofMerge {
   result({ rows, vectors }: Batch): Batch {
     const own = vectors.slice(0, this.#plan.left.columns.length)
     if (this.#store.rows === 0) return { rows, vectors: [...own, ...nullVectors(this.#context, this.#types)] }
-    const found = this.#types.map((_, index) => this.#store.column(index))
+    const found = this.#store.columns(this.#types.length)
     const side = { vectors: found, index: this.#out, mayLack: true }
     return { rows, vectors: [...own, ...this.#gather.gather(side, rows, null)] }
   }

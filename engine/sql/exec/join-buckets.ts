@@ -52,7 +52,7 @@ export function* buildBuckets(
   const { rows } = store
   const none = { table: 0, range: 0, keys: [], bases, unique: true }
   if (rows === 0) return { rows, vectors: nullVectors(context, types), ...none }
-  const vectors = types.map((_, index) => store.column(index))
+  const vectors = store.columns(types.length)
   let next = types.length
   const addresses = keys.columns.map(
     ({ kept }, index) =>

@@ -55,7 +55,7 @@ export function* buildListing(
   if (rows === 0) return { rows, vectors: nullVectors(context, types), codeCount: 0, starts: 0, list: 0, base }
   const codeCount = keys.size
   const { starts, list } = yield* listByCode(context, store.column(types.length).address, 0, rows, codeCount)
-  return { rows, vectors: types.map((_, index) => store.column(index)), codeCount, starts, list, base }
+  return { rows, vectors: store.columns(types.length), codeCount, starts, list, base }
 }
 
 /** Starts and row numbers of each code; `order`: the u32 row numbers in the order wanted within a code, 0 = their own. */

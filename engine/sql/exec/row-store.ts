@@ -63,6 +63,11 @@ export class RowStore {
     }
   }
 
+  /** The first columns, each over all rows. */
+  columns(count = this.#types.length): Vector[] {
+    return Array.from({ length: count }, (_, index) => this.column(index))
+  }
+
   /** Rows from `from` on, at most a vector's and below `to`; null when there are none. Not copied. */
   batchAt(from: number, to: number): Batch | null {
     const rows = Math.min(batchRowsMax, Math.min(to, this.rows) - from)

@@ -75,8 +75,7 @@ export class SortRuns {
     if (this.#wanted === 0) return null
     if (this.#given === this.#ready) return this.#advance() ? 'working' : null
     const rows = Math.min(batchRowsMax, this.#ready - this.#given, this.#wanted)
-    const vectors = this.#types.map((_, index) => this.#window.column(index))
-    const batch = this.#gathered.gather(vectors, this.#order + this.#given * 4, rows)
+    const batch = this.#gathered.gather(this.#window.columns(), this.#order + this.#given * 4, rows)
     this.#given += rows
     this.#wanted -= rows
     return batch

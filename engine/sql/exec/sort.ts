@@ -107,8 +107,7 @@ export class SortedRows {
   }
 
   #gatherAt(order: number, rows: number): Batch {
-    const vectors = this.#types.map((_, index) => this.store.column(index))
-    return this.#gathered.gather(vectors, order, rows)
+    return this.#gathered.gather(this.store.columns(), order, rows)
   }
 
   sort(): void {

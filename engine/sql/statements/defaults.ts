@@ -5,12 +5,11 @@ import { SqlError } from '../../base/errors.js'
 import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema.js'
 import type { DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { bindExpression } from '../bind/expression.js'
+import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { castTo } from '../bind/types.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
-
 import type { TargetColumn } from './planned.js'
 import { convertTo, insertValue, targetColumns } from './target.js'
 
@@ -80,9 +79,7 @@ export function checkedDefault(
 ): string | undefined {
   if (written === null) return undefined
   const target = { columnId: -1, name, type }
-  const value = insertValue(written.expression, target, 0, {
-    ...{ context, columns: [], aggregates: null, windows: null },
-  })
+  const value = insertValue(written.expression, target, 0, rowlessScope(context))
   return value === null && written.expression.kind === 'null' ? undefined : written.text
 }
 
@@ -91,7 +88,7 @@ export function withDefaults(plan: Plan, defaults: readonly ColumnDefault[], con
   if (defaults.length === 0) return plan
   const columns = plan.columns.map(({ type }, index): Expression => ({ kind: 'column', index, type, position: 0 }))
   const values = defaults.map(({ target: { type }, written }) => {
-    const bound = bindExpression(written, { context, columns: [], aggregates: null, windows: null })
+    const bound = bindExpression(written, rowlessScope(context))
     return bound.type.name === type.name ? castTo(bound, type) : convertTo(bound, type)
   })
   return {

@@ -7,7 +7,7 @@ import type { TableVersion } from '../../storage/schema.js'
 import { typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { bindExpression, type ExpressionScope } from '../bind/expression.js'
+import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import { bindQuery } from '../bind/query.js'
 import type { Relation } from '../bind/scope.js'
@@ -52,7 +52,7 @@ export function demandTimestamp(targets: readonly TargetColumn[], { schema }: Ta
 /** `batch 1000` of INSERT and CREATE TABLE: rows of one transaction. */
 export function batchRowsOf(batch: ast.Expression | null, context: BindContext): number | null {
   if (batch === null) return null
-  const value = bindExpression(batch, { context, columns: [], aggregates: null, windows: null })
+  const value = bindExpression(batch, rowlessScope(context))
   const rows = isConstant(value) ? Number(value.value) : Number.NaN
   if (!Number.isInteger(rows) || rows < 1) throw new SqlError('batch size must be positive integer', batch.position)
   return rows
@@ -67,7 +67,7 @@ function rowsOf(
   context: BindContext,
 ): RowsInput {
   const { targets, named } = filled
-  const scope: ExpressionScope = { context, columns: [], aggregates: null, windows: null }
+  const scope = rowlessScope(context)
   const columns = targets.map(({ columnId, type }) => ({ columnId, type, values: new Array<Value>(rows.length) }))
   for (const [tuple, row] of rows.entries()) {
     checkWidth(row, named, tuple, context.sql)

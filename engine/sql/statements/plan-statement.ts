@@ -5,7 +5,7 @@ import type { TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { bindExpression } from '../bind/expression.js'
+import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import { type BindOptions, bindContext } from '../bind/new-context.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
@@ -193,10 +193,7 @@ function userTag({ change }: ast.UserStatement): string {
 }
 
 function queryId(expression: ast.Expression, context: BindContext): bigint {
-  const value = convertTo(
-    bindExpression(expression, { context, columns: [], aggregates: null, windows: null }),
-    dataType('LONG'),
-  )
+  const value = convertTo(bindExpression(expression, rowlessScope(context)), dataType('LONG'))
   if (!isConstant(value) || typeof value.value !== 'bigint')
     throw new SqlError('a query id is expected', expression.position)
   return value.value
