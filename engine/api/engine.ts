@@ -63,6 +63,10 @@ export interface TransactionMark extends Mark {
 export interface RowTransaction extends OwnRows {
   /** About what the rows take. */
   readonly bytes: number
+  /** Tables that they are of, in lower case; those of rows that were adopted are not among them. */
+  readonly tables: readonly string[]
+  /** Takes the rows of a later one, which adopted none. */
+  join(later: RowTransaction): void
   /** The rows of INSERT .. VALUES, all or none; answers how many. Throws like execute. */
   insert(
     parsed: ParsedStatement,

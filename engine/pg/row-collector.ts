@@ -132,6 +132,15 @@ export class RowCollector {
     return [...tables.values()]
   }
 
+  /** Takes the rows of another one, which has none then. */
+  join(other: RowCollector): void {
+    other.#seal()
+    for (const { tableId, packed, bytes } of other.#entries) if (packed !== null) this.add(tableId, packed, bytes)
+    other.clear()
+    // What was taken is in its columns still.
+    other.#spare = null
+  }
+
   /** The rows of a table so far; they stay. */
   of(tableId: number): PackedRows[] {
     return this.#entries.flatMap((entry) => {

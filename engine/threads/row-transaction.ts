@@ -5,6 +5,7 @@ import type { Engine, RowTransaction, TransactionMark } from '../api/engine.js'
 import type { CsvLoad, TableShape } from '../api/ingest.js'
 import type { Session } from '../api/session.js'
 import type { Description, ParsedStatement } from '../api/statements.js'
+import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
 import { AccessError, ResourceError, SqlError } from '../base/errors.js'
 import { demandRight } from '../base/rights.js'
@@ -109,6 +110,16 @@ class LocalTransaction implements RowTransaction {
 
   get bytes(): number {
     return this.#collector.bytes
+  }
+
+  get tables(): string[] {
+    return this.#collector.tableIds.flatMap((id) => this.#options.version(id)?.schema.name.toLowerCase() ?? [])
+  }
+
+  join(later: RowTransaction): void {
+    assert(later instanceof LocalTransaction, 'a transaction of this engine')
+    assert(later.adopted === 0, 'rows that were adopted are not joined')
+    this.#collector.join(later.#collector)
   }
 
   insert(

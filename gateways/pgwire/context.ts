@@ -131,10 +131,12 @@ export interface Portal {
 
 /** A change that waits for COMMIT: held-changes.ts. */
 export interface HeldChange {
-  /** Came before it. */
-  readonly rows: RowTransaction
-  /** What it changes, in lower case; null: its rows may be of any table. */
-  readonly tables: ReadonlySet<string> | null
+  /** Rows that it is to find stored; null: none that wait are its business. */
+  rows: RowTransaction | null
+  /** What it changes, and what its rows are of, in lower case. */
+  readonly tables: ReadonlySet<string>
+  /** Every name within it. */
+  readonly names: ReadonlySet<string>
   /** Columns that an UPDATE sets; null: it is none. */
   readonly assigned: ReadonlySet<string> | null
   /** Its tables are still there behind it. */

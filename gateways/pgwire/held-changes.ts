@@ -1,13 +1,15 @@
-// UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN wait for COMMIT: ROLLBACK forgets them. Rows that came before one of
-// them are stored before it is carried out, rows that came behind it after. What an UPDATE or DELETE is going to change is
-// counted when it comes, for its tag.
+// UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN wait for COMMIT: ROLLBACK forgets them. What an UPDATE or DELETE is
+// going to change is counted when it comes, for its tag.
+//
+// Rows of the transaction that a change is about are stored before it is carried out, rows that came behind it after
+// (join-rows.ts). A change that is about none of them goes before them all, so that they can be stored as one.
 //
 // Nothing reads what waits. A statement that may be about it has it carried out before, with a warning: ROLLBACK cannot take
 // it back then. Whether it may is told by the names in its syntax tree; a statement that cannot be counted (UPDATE with
 // FROM) and all other changes of tables take effect at once.
 
 import { demandRight } from '../../engine/base/rights.js'
-import type { ParsedStatement } from '../../engine/engine.js'
+import type { ParsedStatement, Session } from '../../engine/engine.js'
 import { LateSignal } from '../common/late-signal.js'
 import type { HeldChange, PgSession, RunOptions } from './context.js'
 import { parametersOf, runInEngine, tagOf, timeoutOf } from './run-engine.js'
@@ -48,7 +50,7 @@ function isTouched(held: readonly HeldChange[], statement: Statement): boolean {
   return held.some(({ tables, assigned, keepsTables }) => {
     // Its rows are stored behind it.
     if (isInsert) return !keepsTables
-    if (tables === null || !keepsTables) return true
+    if (!keepsTables) return true
     if (![...tables].some((table) => names.has(table))) return false
     // Rows that are chosen by columns that an UPDATE leaves as they are.
     return !isPlainUpdate(statement) || assigned === null || wherePicks(statement.where, assigned)
@@ -77,7 +79,7 @@ function gatherNames(node: unknown, names: Set<string>): void {
 export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> | null {
   const { statement } = parsed
   if (pg.status !== 'T' || !mayWait(statement) || pg.held.length >= heldMax || pg.transaction.adopted > 0) return null
-  if (pg.held.reduce((sum, { rows }) => sum + rows.bytes, pg.transaction.bytes) > heldBytesMax) return null
+  if (pg.held.reduce((sum, { rows }) => sum + (rows?.bytes ?? 0), pg.transaction.bytes) > heldBytesMax) return null
   if (!tablesOf(statement).some(({ name }) => pg.engine.tableExists(name))) return null
   return holding(pg, parsed, statement, options)
 }
@@ -98,20 +100,46 @@ async function holding(
   // Binds it, so that what is wrong with it is said now; tables may have changed until COMMIT.
   const check = (): void => void pg.engine.describe(parsed, pg.session, oids)
   check()
-  const rows = 'table' in statement ? await countOf(pg, parsed, statement, options) : 0
-  const { transaction } = pg
-  const names = tablesOf(statement).map(({ name }) => name.toLowerCase())
+  const rows = 'table' in statement ? await countOf(pg, pg.session, parsed, statement, options) : 0
+  const names = new Set<string>()
+  gatherNames(statement, names)
+  const own = (await isAboutRows(pg, parsed, { statement, names, rows, options })) ? pg.transaction : null
+  const changed = tablesOf(statement).map(({ name }) => name.toLowerCase())
   pg.held.push({
-    rows: transaction,
-    tables: transaction.rows === 0 ? new Set(names) : null,
+    rows: own,
+    tables: new Set([...changed, ...(own?.tables ?? [])]),
+    names,
     assigned: statement.kind === 'update' ? assignedBy(statement) : null,
     keepsTables: statement.kind !== 'drop table',
     check,
     run: () => runInEngine(pg, parsed, options),
   })
-  pg.transaction = pg.engine.begin()
-  pg.session = { ...pg.session, transaction: pg.transaction }
+  if (own !== null) {
+    pg.transaction = pg.engine.begin()
+    pg.session = { ...pg.session, transaction: pg.transaction }
+  }
   return tagOf(tags[statement.kind], rows)
+}
+
+interface Counted {
+  readonly statement: Changes
+  readonly names: ReadonlySet<string>
+  readonly rows: number
+  readonly options: RunOptions
+}
+
+/** Whether the change would come out otherwise if the rows of the transaction were stored behind it. */
+async function isAboutRows(
+  pg: PgSession,
+  parsed: ParsedStatement,
+  { statement, names, rows, options }: Counted,
+): Promise<boolean> {
+  const named = pg.transaction.tables.filter((table) => names.has(table))
+  if (named.length === 0) return false
+  if (!('table' in statement) || names.has('select')) return true
+  if (named.length > 1 || named[0] !== statement.table.name.toLowerCase()) return true
+  const { transaction: _, ...session } = pg.session
+  return (await countOf(pg, session, parsed, statement, options)) !== rows
 }
 
 function tablesOf(statement: Changes): readonly TableName[] {
@@ -125,6 +153,7 @@ function assignedBy({ assignments }: Of<'update'>): ReadonlySet<string> {
 /** The rows that it is about, its transaction's among them. */
 async function countOf(
   pg: PgSession,
+  session: Session,
   parsed: ParsedStatement,
   { table, alias, where }: Of<'update' | 'delete'>,
   options: RunOptions,
@@ -140,7 +169,7 @@ async function countOf(
   const running = new LateSignal()
   pg.running = running
   const result = await pg.engine.execute(parsed.text, {
-    ...{ session: pg.session, parsed: counted, encoding: { kind: 'count' } },
+    ...{ session, parsed: counted, encoding: { kind: 'count' } },
     ...{ parameters: parametersOf(options), skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
     ...{ columns: null, timeoutMs: timeoutOf(pg), signal: running, explain: false },
   })

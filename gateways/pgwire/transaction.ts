@@ -13,6 +13,7 @@ import type { ParsedStatement } from '../../engine/engine.js'
 import { beginBlock, endBlock } from './block-settings.js'
 import type { PgSession } from './context.js'
 import { failureMessage } from './failure.js'
+import { joinRows } from './join-rows.js'
 import { noticeResponse, readyForQuery } from './messages.js'
 import { closeCursors, closePortals } from './portals.js'
 import { noticeOf, PgError } from './sqlstate.js'
@@ -53,7 +54,7 @@ export async function storeRows(pg: PgSession, transaction = pg.transaction): Pr
 /** Carries out what waits for COMMIT, each change behind the rows that came before it. */
 async function storeHeld(pg: PgSession): Promise<void> {
   for (let change = pg.held[0]; change !== undefined; change = pg.held[0]) {
-    await storeRows(pg, change.rows)
+    if (change.rows !== null) await storeRows(pg, change.rows)
     await change.run()
     pg.held.shift()
   }
@@ -69,7 +70,7 @@ export async function carryOutHeld(pg: PgSession): Promise<void> {
 
 /** Forgets all rows and changes that have not been stored. */
 export function forgetRows({ held, transaction }: PgSession): void {
-  for (const { rows } of held.splice(0)) rows.clear()
+  for (const { rows } of held.splice(0)) rows?.clear()
   transaction.clear()
 }
 
@@ -208,13 +209,12 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
 
 /** Rows and changes behind the savepoint are forgotten. */
 function backTo(pg: PgSession, { mark, held }: PgSession['savepoints'][number]): void {
-  const gone = pg.held.splice(held)
-  for (const { rows } of gone.slice(1)) rows.clear()
-  const [first] = gone
+  const [first, ...later] = pg.held.splice(held).flatMap(({ rows }) => (rows === null ? [] : [rows]))
+  for (const rows of later) rows.clear()
   if (first !== undefined) {
     pg.transaction.clear()
-    pg.transaction = first.rows
-    pg.session = { ...pg.session, transaction: first.rows }
+    pg.transaction = first
+    pg.session = { ...pg.session, transaction: first }
   }
   pg.transaction.backTo(mark)
 }
@@ -237,6 +237,7 @@ async function storeAll(pg: PgSession): Promise<void> {
   const changes = held.length
   const rowsBefore = connection.rowsCommitted
   for (const { check } of held) check()
+  joinRows(pg, frameBytesMax)
   try {
     await storeHeld(pg)
     await storeRows(pg)

@@ -1,7 +1,8 @@
 // `node dist/test/crash/kill.js [--rounds n] [--seed n]`: kills the server with SIGKILL at random moments while clients
 // write, starts it again, and checks that every acknowledged row is there once and none twice.
 //
-// Method: clients send batches over HTTP with row numbers of their own; a batch counts as acknowledged at its 204. A
+// Method: clients send batches over HTTP with row numbers of their own; a batch counts as acknowledged at its 204. The last
+// client sends its batches by the PostgreSQL wire protocol: the statements of a transaction, acknowledged by COMMIT. A
 // reader notes the largest count that a query has shown. After each kill: every acknowledged batch is whole, no batch is
 // there in part, no row number is there twice, and the count is at least what a query had shown.
 
@@ -11,6 +12,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import pg from 'pg'
 import { randomNumbers } from '../bench/line-template.js'
 import { queryRows } from '../bench/processes.js'
 
@@ -19,7 +21,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '50' },
     seed: { type: 'string', default: String(Date.now() % 1e9) },
     port: { type: 'string', default: '17000' },
-    clients: { type: 'string', default: '3' },
+    clients: { type: 'string', default: '4' },
     set: { type: 'string', multiple: true, default: [] },
   },
 })
@@ -52,7 +54,7 @@ async function startServer(root: string): Promise<ChildProcess> {
     `http.net.bind.to=127.0.0.1:${port}`,
     'http.min.enabled=false',
     'line.tcp.enabled=false',
-    'pg.enabled=false',
+    `pg.net.bind.to=127.0.0.1:${port + 1}`,
     ...values.set,
   ]
   const child = spawn(process.execPath, [command, 'start', '-d', root, ...sets.flatMap((set) => ['--set', set])], {
@@ -82,6 +84,47 @@ function linesOf({ client, number, rows }: Batch): string {
     }
   }
   return `${lines.join('\n')}\n`
+}
+
+/** Transactions on one connection after the other: what fails was not acknowledged. */
+async function writeTransactions(client: number, progress: Progress, stopped: () => boolean): Promise<void> {
+  while (!stopped()) {
+    const connection = new pg.Client({ host: '127.0.0.1', port: port + 1, user: 'admin', password: 'quest' })
+    connection.on('error', () => {})
+    try {
+      await connection.connect()
+      for (const table of [...tables, 'crash_marks'])
+        await connection.query(
+          `create table if not exists ${table} (client symbol, batch long, row long, text varchar, timestamp timestamp) timestamp(timestamp) partition by day wal`,
+        )
+      await connection.query("insert into crash_marks values ('c', 0, 0, '', '2024-01-01')")
+      while (!stopped()) {
+        const number = progress.next[client] as number
+        progress.next[client] = number + 1
+        const batch: Batch = { client, number, rows: 1 + Math.floor(random() * batchRowsMax) }
+        progress.sent.set(`${client}/${number}`, batch)
+        for (const statement of statementsOf(batch)) await connection.query(statement)
+        progress.acknowledged.push(batch)
+      }
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    } finally {
+      await connection.end().catch(() => {})
+    }
+  }
+}
+
+/** A change of another table comes between the rows. */
+function statementsOf({ client, number, rows }: Batch): string[] {
+  const inserts = tables.map((table) => {
+    const tuples = Array.from({ length: rows }, (_, row) => {
+      const micros = 1_700_000_000_000_000 + number * 1_000_000 + row
+      return `('c${client}', ${number}, ${row}, 't${row % 10}', ${micros}::timestamp)`
+    })
+    return `insert into ${table} (client, batch, row, text, timestamp) values ${tuples.join(', ')}`
+  })
+  const change = number % 10 === 0 ? [`update crash_marks set batch = ${number}`] : []
+  return ['begin', ...inserts.slice(0, 1), ...change, ...inserts.slice(1), 'commit']
 }
 
 async function write(client: number, progress: Progress, stopped: () => boolean): Promise<void> {
@@ -114,6 +157,7 @@ function check(condition: boolean, message: string): void {
 
 async function verify(progress: Progress): Promise<number> {
   let total = 0
+  let first: readonly string[] | undefined
   for (const table of tables) {
     const sql = `select client, batch, count() c, count_distinct(row) d from ${table} group by client, batch`
     const found = new Map(
@@ -123,6 +167,12 @@ async function verify(progress: Progress): Promise<number> {
       const seen = found.get(`${client}/${number}`)?.[0] ?? 0
       check(seen === rows, `${table}: batch ${client}/${number} was acknowledged with ${rows} rows and has ${seen}`)
     }
+    first ??= [...found.keys()]
+    check(found.size === first.length, `${table}: a batch is not in all tables`)
+    check(
+      first.every((key) => found.has(key)),
+      `${table}: a batch is not in all tables`,
+    )
     total = 0
     for (const [key, [rows, distinct]] of found) {
       check(rows === distinct, `${table}: batch ${key} has rows twice`)
@@ -156,7 +206,9 @@ async function round(root: string, progress: Progress): Promise<number> {
   if (progress.sent.size > 0) await verify(progress)
   let over = false
   const stopped = () => over
-  const clients = Array.from({ length: Number(values.clients) }, (_, client) => write(client, progress, stopped))
+  const last = Number(values.clients) - 1
+  const clients = Array.from({ length: last }, (_, client) => write(client, progress, stopped))
+  clients.push(writeTransactions(last, progress, stopped))
   const reader = read(progress, stopped)
   await new Promise((resolve) => setTimeout(resolve, 50 + random() * 1500))
   const ended = once(child, 'exit')
@@ -185,11 +237,13 @@ async function main(): Promise<void> {
   const child = await startServer(root)
   slowestMs = performance.now() - start
   const rows = await verify(progress)
+  const transactions = progress.acknowledged.filter(({ client }) => client === Number(values.clients) - 1).length
+  check(transactions > 0, 'no transaction was acknowledged')
   child.kill('SIGTERM')
   await once(child, 'exit')
   rmSync(root, { recursive: true, force: true })
   process.stdout.write(
-    `${values.rounds} rounds, ${rows} rows in each of ${tables.length} tables, last start ${slowestMs.toFixed(0)} ms: nothing lost, nothing twice\n`,
+    `${values.rounds} rounds, ${transactions} transactions, ${rows} rows in each of ${tables.length} tables, last start ${slowestMs.toFixed(0)} ms: nothing lost, nothing twice\n`,
   )
 }
 

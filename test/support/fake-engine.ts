@@ -51,6 +51,8 @@ export interface FakeEngine extends Engine {
 const noRows: ReturnType<Engine['begin']> = {
   rows: 0,
   bytes: 0,
+  tables: [],
+  join: () => {},
   insert: () => 0,
   insertText: () => -1,
   spill: async () => true,

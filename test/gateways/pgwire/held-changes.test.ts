@@ -23,15 +23,15 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await client.query('rollback')
-  for (const table of ['h', 'k']) {
-    await client.query(`drop table if exists ${table}`)
-    await client.query(`create table ${table} (ts timestamp, id int, v int) timestamp(ts) partition by day`)
-    await client.query(
-      `insert into ${table} values ('2024-01-01', 1, 10), ('2024-01-02', 2, 20), ('2024-01-03', 3, 30)`,
-    )
-  }
+  for (const table of ['h', 'k']) await afresh(table)
   warnings.length = 0
 })
+
+async function afresh(table: string): Promise<void> {
+  await client.query(`drop table if exists ${table}`)
+  await client.query(`create table ${table} (ts timestamp, id int, v int) timestamp(ts) partition by day`)
+  await client.query(`insert into ${table} values ('2024-01-01', 1, 10), ('2024-01-02', 2, 20), ('2024-01-03', 3, 30)`)
+}
 
 afterAll(async () => {
   await client?.end()
@@ -185,4 +185,62 @@ test('a COMMIT that fails says what is stored: nothing, if a change cannot be ca
     message: expect.stringMatching(/^the transaction is stored in part \[changes=1 of 1, rows=0\]: /),
   })
   expect(await values(client)).toEqual([5, 20, 30])
+})
+
+/** Rows of each transaction of the log behind the first two. */
+async function logged(table: string): Promise<number[]> {
+  const transactions = await other.query(
+    `select "rowCount" n from wal_transactions('${table}') order by "sequencerTxn"`,
+  )
+  return transactions.rows.flatMap(({ n }: { n: string | null }) => (n === null ? [] : [Number(n)]))
+}
+
+test('rows that changes come between are one transaction where that comes to the same', async () => {
+  const late = (table: string, id: number): string => `insert into ${table} values ('2024-02-0${id}', ${id}, ${id})`
+  // Rows of the transactions of the log behind COMMIT, those of h and those of k.
+  const runs: readonly (readonly [statements: string[], h: number[], k: number[], logged: number[][]])[] = [
+    // None of the changes is about the rows.
+    [
+      [late('h', 4), 'update k set v = 0 where id = 1', late('h', 5)],
+      [10, 20, 30, 4, 5],
+      [0, 20, 30],
+      [[2], []],
+    ],
+    [
+      ['delete from h where id = 1', late('h', 4), late('h', 5)],
+      [20, 30, 4, 5],
+      [10, 20, 30],
+      [[2], []],
+    ],
+    [
+      [late('h', 4), 'delete from h where id = 1', late('h', 5)],
+      [20, 30, 4, 5],
+      [10, 20, 30],
+      [[2], []],
+    ],
+    // One is, and no row behind it is of its table.
+    [
+      [late('h', 4), late('k', 4), 'update h set v = 9 where id > 2', late('k', 5)],
+      [10, 20, 9, 9],
+      [10, 20, 30, 4, 5],
+      [[1], [2]],
+    ],
+    // One is, and a row behind it is of its table.
+    [[late('k', 4), late('h', 4), 'delete from h', late('h', 5)], [5], [10, 20, 30, 4], [[1, 1], [1]]],
+  ]
+  for (const [statements, h, k, rows] of runs) {
+    for (const table of ['h', 'k']) await afresh(table)
+    const before = [await logged('h'), await logged('k')]
+    await client.query('begin')
+    for (const statement of statements) await client.query(statement)
+    await client.query('savepoint a')
+    await client.query("insert into h values ('2024-03-01', 9, 99); rollback to a; commit")
+    const after = [await logged('h'), await logged('k')]
+    expect([await values(other), await values(other, 'k')], statements.join('; ')).toEqual([h, k])
+    expect(
+      after.map((all, index) => all.slice(before[index]?.length)),
+      statements.join('; '),
+    ).toEqual(rows)
+  }
+  expect(warnings).toEqual([])
 })
