@@ -26,7 +26,6 @@ export type {
   RowsResult,
   StatementResult,
   StopSignal,
-  Validation,
   VirtualRelation,
 } from './api/statements.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'

@@ -13,12 +13,12 @@ import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
 import type { OwnRows, Session, UserDirectory } from './session.js'
 import type {
+  CheckedStatement,
   Copier,
   Description,
   ExecuteOptions,
   ParsedStatement,
   StatementResult,
-  Validation,
   VirtualRelation,
 } from './statements.js'
 
@@ -125,7 +125,7 @@ export interface Engine {
   /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row was sent. */
   execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
   /** Parses and plans a statement without running it; columns are null when it has no rows. Throws like execute. */
-  validate(sql: string, session: Session): Validation
+  validate(sql: string, session: Session): CheckedStatement
   /** Divides a text into its statements; empty ones are left out. Throws SqlError. */
   parse(text: string): readonly ParsedStatement[]
   /** `oids`: PostgreSQL's types of $1, $2, ...; 0 where nobody has said. Throws like execute. */

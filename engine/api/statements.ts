@@ -122,6 +122,11 @@ export interface Validation {
   readonly timestampIndex: number
 }
 
+export interface CheckedStatement extends Validation {
+  /** In the words of other servers of this dialect: `DROP` of tables and views, `CREATE AS SELECT`. */
+  readonly queryType: string
+}
+
 /** What is known of a statement before its parameters have values. */
 export interface Description extends Validation {
   /** Types of $1, $2, ..., those that were not said as the statement wants them, with PostgreSQL's numbers. */

@@ -5,6 +5,7 @@ import type { Connector, Engine, EngineFigures, RowTransaction } from '../api/en
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
 import type { Session } from '../api/session.js'
 import type {
+  CheckedStatement,
   Copier,
   Description,
   DoneResult,
@@ -12,7 +13,6 @@ import type {
   ParsedStatement,
   RowsResult,
   StatementResult,
-  Validation,
   VirtualRelation,
 } from '../api/statements.js'
 import { assert } from '../base/assert.js'
@@ -57,6 +57,7 @@ import {
   allRows,
   cancelAtAbort,
   cancelQuery,
+  checkedOf,
   copyFile,
   insertLiterals,
   isPlain,
@@ -166,8 +167,8 @@ export class LocalEngine implements Engine {
     this.#relations.set(relation.name.toLowerCase(), relation)
   }
 
-  validate(sql: string, session: Session): Validation {
-    return validationOf(this.#plan(sql, { session, parameters: [] }).planned)
+  validate(sql: string, session: Session): CheckedStatement {
+    return checkedOf(this.#plan(sql, { session, parameters: [] }).planned)
   }
 
   parse(text: string): readonly ParsedStatement[] {

@@ -3,6 +3,7 @@
 import type { RowTransaction } from '../api/engine.js'
 import type { Session } from '../api/session.js'
 import type {
+  CheckedStatement,
   Copier,
   CopyRequest,
   DoneResult,
@@ -123,6 +124,32 @@ export function validationOf(planned: PlannedStatement): Validation {
   }
   if (planned.kind === 'insertReturning') return { tag: planned.tag, columns: planned.columns, timestampIndex: -1 }
   return { tag: planned.tag, columns: null, timestampIndex: -1 }
+}
+
+const queryTypes: Readonly<Record<string, string>> = {
+  'DROP TABLE': 'DROP',
+  'DROP VIEW': 'DROP',
+  'TRUNCATE TABLE': 'TRUNCATE',
+  REINDEX: 'REPAIR',
+}
+
+export function checkedOf(planned: PlannedStatement): CheckedStatement {
+  return { ...validationOf(planned), queryType: queryTypeOf(planned) }
+}
+
+function queryTypeOf(planned: PlannedStatement): string {
+  switch (planned.kind) {
+    case 'query':
+      return planned.explained === undefined ? 'SELECT' : 'EXPLAIN'
+    case 'insertSelect':
+      return 'INSERT AS SELECT'
+    case 'createTableAs':
+      return 'CREATE AS SELECT'
+    case 'checkpoint':
+      return planned.action === 'flush' ? planned.tag : `${planned.tag} ${planned.action.toUpperCase()}`
+    default:
+      return queryTypes[planned.tag] ?? planned.tag
+  }
 }
 
 /** Nothing but the statement is in its text. */

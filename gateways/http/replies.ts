@@ -5,6 +5,8 @@ import type { Blame } from '../common/answers.js'
 
 export const contentTypes = {
   json: 'application/json; charset=utf-8',
+  /** As /chk and /warnings are known to name it. */
+  plainJson: 'application/json',
   text: 'text/plain; charset=utf-8',
 } as const
 

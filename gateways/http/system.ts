@@ -5,7 +5,7 @@ import type { Exchange, HttpContext } from './context.js'
 import { ExecRequestError } from './exec-request.js'
 import { refuseUnread } from './guard.js'
 import { parseQueryString } from './query-string.js'
-import { reply, replyEmpty, replyJson, replyText } from './replies.js'
+import { contentTypes, reply, replyEmpty, replyJson, replyText } from './replies.js'
 import { readBody } from './request-body.js'
 import { PreferencesConflict } from './settings-store.js'
 
@@ -32,7 +32,8 @@ export async function handleSettings({ options, settings }: HttpContext, { respo
     config: {
       'release.type': 'OSS',
       'release.version': options.version,
-      'accepting.writes': ['http', 'tcp'],
+      'http.settings.readonly': false,
+      'accepting.writes': ['http', 'tcp', 'pgwire'],
       'line.proto.support.versions': lineVersions,
       'ilp.proto.transports': ['tcp', 'http'],
       'cairo.max.file.name.length': 127,
@@ -74,7 +75,7 @@ function jsonOf(text: string): unknown {
 
 /** What somebody should do something about. */
 export function handleWarnings({ options }: HttpContext, { response }: Exchange): void {
-  replyJson(response, 200, options.warnings)
+  reply(response, 200, contentTypes.plainJson, JSON.stringify(options.warnings))
 }
 
 export async function handleMetrics({ options, metrics }: HttpContext, { response }: Exchange): Promise<void> {

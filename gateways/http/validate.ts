@@ -11,9 +11,10 @@ export function handleValidate(context: HttpContext, { response, query, session 
   try {
     const exec = parseExecRequest(query, undefined, { timeoutMs: 0 })
     sql = exec.sql
-    const { tag, columns, timestampIndex } = context.engine.validate(sql, session)
-    if (columns === null) replyJson(response, 200, { query: sql, queryType: tag })
-    else replyJson(response, 200, { query: sql, columns: columns.map(columnJson), timestamp: timestampIndex })
+    const { queryType, columns, timestampIndex } = context.engine.validate(sql, session)
+    const kind = queryType === 'SELECT' ? {} : { queryType }
+    const rows = columns === null ? {} : { columns: columns.map(columnJson), timestamp: timestampIndex }
+    replyJson(response, 200, { query: sql, ...kind, ...rows })
   } catch (error) {
     if (error instanceof ExecRequestError) sql = error.sql
     const { blame, message, place } = answerOf(error)

@@ -251,6 +251,15 @@ describe('Parquet', () => {
     expect(rows[2]?.[0]).toBe('1969-12-31')
   })
 
+  test.each([
+    ['uncompressed', 'NONE'],
+    ['lz4_raw', 'LZ4'],
+  ])('%s is a further name of %s', async (name, codec) => {
+    const one = await exported(sql, { fmt: 'parquet', compression_codec: name })
+    const other = await exported(sql, { fmt: 'parquet', compression_codec: codec })
+    expect([one.status, one.body.equals(other.body)]).toEqual([200, true])
+  })
+
   test('an error answers 400, also behind the first rows', async () => {
     const { status } = await exported('select * from nowhere', { fmt: 'parquet' })
     expect(status).toBe(400)

@@ -1,5 +1,5 @@
 // Goal: the tables of the service's specification, row by row: settings with their defaults, metrics after use, limits
-// with what is answered beyond them, messages with their positions, statuses.
+// with what is answered beyond them, messages with their positions, statuses; and what clients ask besides.
 //
 // One server for all. Limits are set by its configuration file and read again, as an operator does it.
 
@@ -314,4 +314,35 @@ describe('limits', () => {
     await set('http.security.readonly=false')
     expect((await server.exec('insert into t values (9, 9)')).status).toBe(200)
   })
+})
+
+describe('what clients ask besides', () => {
+  test.each([
+    ['select 1', undefined],
+    ['explain select 1', 'EXPLAIN'],
+    ['insert into t values (0, 1)', 'INSERT'],
+    ['insert into t select ts, a from t', 'INSERT AS SELECT'],
+    ['create table u (a int)', 'CREATE TABLE'],
+    ['create table u as (select * from t)', 'CREATE AS SELECT'],
+    ['drop table t', 'DROP'],
+    ['truncate table t', 'TRUNCATE'],
+    ['checkpoint create', 'CHECKPOINT CREATE'],
+    ['alter table t add column b int', 'ALTER TABLE'],
+  ])('/api/v1/sql/validate of %s', async (query, queryType) => {
+    const before = await server.rows('select count() from t')
+    const answer = (await (await fetch(url('/api/v1/sql/validate', { query }))).json()) as Record<string, unknown>
+    expect(answer).toMatchObject({ query, ...(queryType === undefined ? { timestamp: -1 } : { queryType }) })
+    expect('queryType' in answer).toBe(queryType !== undefined)
+    expect('columns' in answer).toBe(/^(select|explain)/.test(query))
+    expect(await server.rows('select count() from t')).toEqual(before)
+  })
+
+  test.each([['/chk', { j: 't', f: 'json' }, '{"status":"Exists"}'] as const, ['/warnings', {}, '['] as const])(
+    '%s answers plain JSON',
+    async (path, parameters, begin) => {
+      const response = await fetch(url(path, parameters))
+      expect(response.headers.get('content-type')).toBe('application/json')
+      expect((await response.text()).startsWith(begin)).toBe(true)
+    },
+  )
 })

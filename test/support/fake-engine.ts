@@ -99,7 +99,7 @@ export function fakeEngine(): FakeEngine {
     parse: () => [],
     begin: () => noRows,
     describe: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1, parameters: [] }),
-    validate: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1 }),
+    validate: () => ({ tag: 'SELECT', queryType: 'SELECT', columns: [], timestampIndex: -1 }),
     copier: () => {},
     relation: (relation) => void engine.relations.push(relation),
     positions: () => [],

@@ -41,7 +41,8 @@ export function bindHorizonJoin(left: Relation, join: ast.Join, context: BindCon
 }
 
 function ticksOf(offset: ast.HorizonOffset, timestamps: 'TIMESTAMP' | 'TIMESTAMP_NS'): bigint {
-  const { count, unit, position } = offset
+  const { unit, position } = offset
+  const count = BigInt(offset.count)
   const ticks = unit === null ? count : count * (ticksPerUnit(unit, timestamps) ?? 1n)
   if (BigInt.asIntN(64, ticks) !== ticks) throw new SqlError('HORIZON JOIN offset is too large', position)
   return ticks

@@ -53,9 +53,13 @@ export const parquetCodecs: Readonly<Record<ParquetCodec, LevelRange | null>> = 
   LZO: null,
 }
 
+/** How other programs spell codecs. */
+const codecNames: Readonly<Record<string, ParquetCodec>> = { UNCOMPRESSED: 'NONE', LZ4_RAW: 'LZ4' }
+
 /** Throws an error that `fail` makes of a message when there is no such codec. */
 export function parquetCodec(text: string, fail: (message: string) => never): ParquetCodec {
-  const codec = text.toUpperCase()
+  const upper = text.toUpperCase()
+  const codec = Object.hasOwn(codecNames, upper) ? (codecNames[upper] ?? upper) : upper
   if (Object.hasOwn(parquetCodecs, codec)) return codec as ParquetCodec
   return fail(`invalid compression codec[${text}], expected one of: ${Object.keys(parquetCodecs).join(', ')}`)
 }

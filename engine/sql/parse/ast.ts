@@ -211,7 +211,7 @@ export interface Horizon {
 /** No unit: zero. */
 export interface HorizonOffset {
   readonly position: number
-  readonly count: bigint
+  readonly count: number
   readonly unit: TimeUnit | null
 }
 

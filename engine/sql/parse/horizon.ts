@@ -42,7 +42,8 @@ function parseOffset(cursor: Cursor): HorizonOffset {
   if (letters !== '' && (unit === null || unit === 'M' || unit === 'y'))
     throw new SqlError(`unsupported HORIZON time unit [unit=${letters}]`, position)
   if (letters === '' && !/^0+$/.test(digits)) throw new SqlError('expected interval qualifier', cursor.end)
+  const count = Number(digits)
+  if (!Number.isSafeInteger(count)) throw new SqlError('HORIZON JOIN offset is too large', position)
   advance(cursor)
-  const count = BigInt(digits)
   return { position, count: negative ? -count : count, unit }
 }
