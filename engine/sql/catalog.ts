@@ -46,6 +46,8 @@ export interface TableFigures {
   readonly partitions: readonly PartitionFigures[]
   /** Entries of the dictionary of each SYMBOL column, by column id. */
   readonly symbolCounts: ReadonlyMap<number, number>
+  /** Ids of the SYMBOL columns that are NULL somewhere. */
+  readonly nullSymbols: ReadonlySet<number>
   /** What is remembered of the last transactions of rows, by their number within the table. */
   readonly transactions: ReadonlyMap<number, RowTransaction>
 }

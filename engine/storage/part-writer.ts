@@ -109,7 +109,7 @@ function* writeBody(
   writeFooter({ ...input, rows: source.rows, firstRows, columns: written, symbols }, output)
   const { partId: id, partition, minTxn, maxTxn } = input
   const rest = { rows: source.rows, bytes: output.bytes, minTxn, maxTxn, columnIds: columns.map((column) => column.id) }
-  return { id, file, partition, ...rest, ...timeRange(schema, written) }
+  return { id, file, partition, ...rest, ...timeRange(schema, written), ...nullSymbols(written) }
 }
 
 /** Columns that have a value, or at least one: a Parquet file needs a column. */
@@ -128,6 +128,13 @@ function timeRange(schema: TableSchema, columns: readonly FooterColumn[]): { min
   const [first, last] = [pages?.[0]?.range, pages?.at(-1)?.range]
   if (first === undefined || last === undefined) return { minTs: 0n, maxTs: 0n }
   return { minTs: Buffer.from(first).readBigInt64LE(0), maxTs: Buffer.from(last).readBigInt64LE(8) }
+}
+
+function nullSymbols(columns: readonly FooterColumn[]): Pick<PartDescriptor, 'nullSymbolIds'> {
+  const ids = columns
+    .filter(({ column, written }) => column.type.name === 'SYMBOL' && written.pages.some(({ nulls }) => nulls > 0))
+    .map(({ column }) => column.id)
+  return ids.length === 0 ? {} : { nullSymbolIds: ids }
 }
 
 /** Where pages begin, and the row count. */

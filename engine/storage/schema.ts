@@ -79,6 +79,8 @@ export interface PartDescriptor {
   readonly maxTxn: number
   /** Ids of the columns in the file; others read as null. */
   readonly columnIds: readonly number[]
+  /** Of these the SYMBOL columns with a NULL; absent where there is none, and in parts of earlier versions. */
+  readonly nullSymbolIds?: readonly number[]
 }
 
 /** A part in a schema, which goes to disk as JSON. */

@@ -5,7 +5,15 @@
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { rememberedTransactions } from '../memory/transactions.js'
 import type { PartitionFigures, SchemaChange, TableFigures } from '../sql/catalog.js'
-import { blockAt, blockColumn, blockCount, dictionaryCount, lastWriteMicros, visibleRows } from '../storage/layout.js'
+import {
+  blockAt,
+  blockColumn,
+  blockCount,
+  dictionaryCount,
+  lastWriteMicros,
+  symbolNull,
+  visibleRows,
+} from '../storage/layout.js'
 import { partitionDefault, partitionNamer } from '../storage/partition.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { CatalogView } from './catalog-view.js'
@@ -79,6 +87,10 @@ class FiguresOfTable implements TableFigures {
     return new Map(dictionaries.map(([columnId, address]) => [columnId, dictionaryCount(this.#memory, address)]))
   }
 
+  get nullSymbols(): ReadonlySet<number> {
+    return nullSymbolsOf(this.#memory, this.#version)
+  }
+
   get transactions(): TableFigures['transactions'] {
     return rememberedTransactions(this.#memory, this.#version.schema.id)
   }
@@ -100,6 +112,7 @@ const noFigures: TableFigures = {
   pendingRows: 0,
   partitions: [],
   symbolCounts: new Map(),
+  nullSymbols: new Set(),
   transactions: new Map(),
 }
 
@@ -130,6 +143,29 @@ function boundsOfAll(memory: SharedMemory, version: TableVersion): Bounds {
   return all
 }
 
+/** Parts say which symbol columns have a NULL; of what is not flushed the codes are looked through up to the first one. */
+function nullSymbolsOf(memory: SharedMemory, version: TableVersion): Set<number> {
+  const { dictionaries, parts } = version
+  const found = new Set<number>()
+  for (const [id] of dictionaries) {
+    const inParts = parts.some((part) => part.nullSymbolIds?.includes(id) || !part.columnIds.includes(id))
+    if (inParts || hasUnflushedNull(memory, version, id)) found.add(id)
+  }
+  return found
+}
+
+function hasUnflushedNull(memory: SharedMemory, version: TableVersion, columnId: number): boolean {
+  for (const { address, rows, isDead } of visibleBlocks(memory, version)) {
+    const codes = blockColumn(memory, address, columnId)
+    if (codes === 0) return true
+    const column = memory.i32.subarray(codes >>> 2, (codes >>> 2) + rows)
+    for (let row = column.indexOf(symbolNull); row >= 0; row = column.indexOf(symbolNull, row + 1)) {
+      if (isDead?.(row) !== true) return true
+    }
+  }
+  return false
+}
+
 function addPart(bounds: Bounds, part: TableVersion['parts'][number], timed: boolean): void {
   bounds.rows += part.rows
   bounds.bytes += part.bytes
@@ -138,6 +174,7 @@ function addPart(bounds: Bounds, part: TableVersion['parts'][number], timed: boo
 
 /** Rows of a memtable, as a reader sees them. */
 interface VisibleBlock {
+  readonly address: number
   readonly rows: number
   /** Where the designated timestamps lie; null without such a column. */
   readonly timestamps: number | null
@@ -162,6 +199,7 @@ function* visibleBlocks(memory: SharedMemory, { schema, generations }: TableVers
       const isWhole = timed && rows === written && marks === 0
       const bounds = { minTs: i64[(block + 16) >>> 3] as bigint, maxTs: i64[(block + 24) >>> 3] as bigint }
       yield {
+        address: block,
         rows,
         timestamps: timed ? blockColumn(memory, block, schema.timestampId) : null,
         bounds: isWhole ? bounds : null,

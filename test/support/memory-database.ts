@@ -298,6 +298,11 @@ function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
     symbolCounts: new Map(
       schema.columns.filter(({ type }) => type.name === 'SYMBOL').map(({ id }) => [id, distinctTexts(rows, id)]),
     ),
+    nullSymbols: new Set(
+      schema.columns
+        .filter(({ type, id }) => type.name === 'SYMBOL' && rows.some((row) => (row.get(id) ?? null) === null))
+        .map(({ id }) => id),
+    ),
     transactions: new Map(),
   }
 }

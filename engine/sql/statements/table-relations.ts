@@ -19,7 +19,7 @@ export function columnsRelation(version: TableVersion, { catalog }: BindContext)
       'column STRING, type STRING, indexed BOOLEAN, indexBlockCapacity INT, symbolCached BOOLEAN, symbolCapacity INT, symbolTableSize INT, designated BOOLEAN, upsertKey BOOLEAN',
     ),
     rows: () => {
-      const { symbolCounts } = catalog.figures(version.schema.id)
+      const { symbolCounts, nullSymbols } = catalog.figures(version.schema.id)
       return liveColumns(version.schema).map(({ id, name, type, symbol, indexed, place }): Value[] => {
         const isSymbol = type.name === 'SYMBOL'
         return [
@@ -30,7 +30,8 @@ export function columnsRelation(version: TableVersion, { catalog }: BindContext)
           isSymbol || place !== undefined ? (indexed?.blockCapacity ?? defaultIndexCapacity) : 0,
           isSymbol && (symbol?.cached ?? true),
           isSymbol ? (symbol?.capacity ?? defaultSymbolCapacity) : 0,
-          isSymbol ? (symbolCounts.get(id) ?? 0) : 0,
+          // NULL counts as one of them.
+          isSymbol ? (symbolCounts.get(id) ?? 0) + (nullSymbols.has(id) ? 1 : 0) : 0,
           id === version.schema.timestampId,
           version.schema.dedupKeys.includes(id),
         ]
