@@ -100,7 +100,7 @@ async function holding(
   // Binds it, so that what is wrong with it is said now; tables may have changed until COMMIT.
   const check = (): void => void pg.engine.describe(parsed, pg.session, oids)
   check()
-  const rows = 'table' in statement ? await countOf(pg, pg.session, parsed, statement, options) : 0
+  const rows = tellsRows(statement) ? await countOf(pg, pg.session, parsed, statement, options) : 0
   const names = new Set<string>()
   gatherNames(statement, names)
   const own = (await isAboutRows(pg, parsed, { statement, names, rows, options })) ? pg.transaction : null
@@ -136,10 +136,14 @@ async function isAboutRows(
 ): Promise<boolean> {
   const named = pg.transaction.tables.filter((table) => names.has(table))
   if (named.length === 0) return false
-  if (!('table' in statement) || names.has('select')) return true
+  if (!tellsRows(statement) || names.has('select')) return true
   if (named.length > 1 || named[0] !== statement.table.name.toLowerCase()) return true
   const { transaction: _, ...session } = pg.session
   return (await countOf(pg, session, parsed, statement, options)) !== rows
+}
+
+function tellsRows(statement: Changes): statement is Of<'update' | 'delete'> {
+  return statement.kind === 'update' || statement.kind === 'delete'
 }
 
 function tablesOf(statement: Changes): readonly TableName[] {

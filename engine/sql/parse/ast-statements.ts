@@ -217,7 +217,7 @@ export interface DropTable {
   readonly kind: 'drop table'
   readonly position: number
   readonly ifExists: boolean
-  readonly tables: readonly TableName[]
+  readonly table: TableName
 }
 
 export interface DropView {

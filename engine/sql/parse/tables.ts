@@ -56,9 +56,9 @@ export function parseDrop(cursor: Cursor): Statement {
     takeDropBehaviour(cursor)
     return { kind: 'drop view', position, materialized: word === 'materialized', ifExists, view }
   }
-  const tables = parseList(cursor, (inner) => parseTableName(inner))
+  const table = parseTableName(cursor)
   takeDropBehaviour(cursor)
-  return { kind: 'drop table', position, ifExists, tables }
+  return { kind: 'drop table', position, ifExists, table }
 }
 
 /** The cursor is on `index`. CREATE INDEX makes none, so every name is as good. */

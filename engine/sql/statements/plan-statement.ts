@@ -210,14 +210,12 @@ function dropped(tableIds: readonly number[]): PlannedStatement {
   return { kind: 'change', changes: tableIds.map((tableId) => ({ kind: 'dropTable', tableId })), tag: 'DROP TABLE' }
 }
 
-function planDrop({ tables, ifExists }: ast.DropTable, context: BindContext): PlannedStatement {
-  const second = tables[1]
-  if (second !== undefined) throw new SqlError('unexpected token [,]', context.sql.lastIndexOf(',', second.position))
-  const known = tables.filter((table) => !ifExists || context.catalog.table(table.name) !== undefined)
-  for (const { name, position } of tables)
-    if (context.catalog.view(name) !== undefined)
-      throw new SqlError('table name expected, got view or materialized view name', position)
-  return dropped(known.map((table) => tableOf(table, context).schema.id))
+function planDrop({ table, ifExists }: ast.DropTable, context: BindContext): PlannedStatement {
+  const { name, position } = table
+  if (context.catalog.view(name) !== undefined)
+    throw new SqlError('table name expected, got view or materialized view name', position)
+  const isMissing = ifExists && context.catalog.table(name) === undefined
+  return dropped(isMissing ? [] : [tableOf(table, context).schema.id])
 }
 
 function planRename({ table, newName }: ast.RenameTable, context: BindContext): PlannedStatement {
