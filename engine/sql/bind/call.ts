@@ -1,7 +1,7 @@
 // Calls: aggregates and window functions are collected beside the expression, the rest are rows of the scalar tables.
 
 import { SqlError } from '../../base/errors.js'
-import { dataType } from '../../types/column-types.js'
+import { type DataType, dataType } from '../../types/column-types.js'
 import { aggregatesNamed, scalarsNamed, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
 import { isNumber, isText } from '../functions/convert.js'
@@ -75,17 +75,23 @@ export function unknownFunction(call: ast.Call, args: readonly Expression[]): Sq
 
 function bindUnifying(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   checkUnifying(name, args, call)
-  const common = unify(args, '')
-  const type =
-    name === 'coalesce' && args.some((argument) => isText(argument.type) && argument.type.name === 'VARCHAR')
-      ? dataType('VARCHAR')
-      : common
+  const type = unifiedType(name, args)
   return scalarCall(
     name,
     args.map((argument) => convertTo(argument, type)),
     call.position,
     scope.context,
   )
+}
+
+/** What is chosen among symbols is a text, what may be NULL has a type that can be. */
+function unifiedType(name: string, args: readonly Expression[]): DataType {
+  const common = unify(args, '')
+  const choosesRow = name === 'coalesce' || name === 'nullif'
+  if (name === 'coalesce' && args.some((argument) => argument.type.name === 'VARCHAR')) return dataType('VARCHAR')
+  if (choosesRow && common.name === 'SYMBOL') return dataType('STRING')
+  if (name === 'nullif' && (common.name === 'BYTE' || common.name === 'SHORT')) return dataType('INT')
+  return name === 'nullif' && common.name === 'FLOAT' ? dataType('DOUBLE') : common
 }
 
 function checkUnifying(name: string, args: readonly Expression[], call: ast.Call): void {

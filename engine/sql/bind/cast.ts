@@ -24,8 +24,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   const number = isJson(expression.operand) ? castJson(operand, type, scope) : null
   if (number !== null) return { ...number, position: expression.position }
   const value = isText(type) ? asShown(operand, scope.context) : operand
-  const isBytes = value.type.name === 'BINARY' || isText(value.type) || isUntypedNull(value) || isParameter(value)
-  if (type.name === 'BINARY' && !isBytes) throw new SqlError('unsupported cast', expression.type.position)
+  checkSource(value, type, expression, scope.context.sql)
   if (value.kind === 'constant' && typeof value.value === 'string') checkTextCast(value.value, value, type)
   if (value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a && value.kind !== 'constant') {
     throw new SqlError(
@@ -43,6 +42,15 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   learnType(value, type)
   if (isConstant(value)) return constantOf(castConstant(value, type), type, expression.position)
   return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
+}
+
+/** BINARY and INTERVAL are made of themselves and of texts. */
+function checkSource(value: Expression, type: DataType, { position, type: written }: ast.CastExpression, sql: string) {
+  if (type.name !== 'BINARY' && type.name !== 'INTERVAL') return
+  if (value.type.name === type.name || isText(value.type) || isUntypedNull(value) || isParameter(value)) return
+  if (!sql.startsWith('::', position)) throw new SqlError('unsupported cast', written.position)
+  const types = `${typeName(value.type)}, ${type.name}`
+  throw new SqlError(`there is no matching function \`cast\` with the argument types: (${types})`, position)
 }
 
 /** The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date. A digit is a number, too. */

@@ -19,7 +19,6 @@ import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
-import { noMatch } from './mismatch.js'
 import { bindSubquery } from './subquery.js'
 import { castTo, commonType, constantOf, convertTo, isUntypedNull, learnType, nullAs } from './types.js'
 
@@ -47,6 +46,7 @@ export function bindComparison(
 function isNoValueOf(literal: Expression, type: DataType): boolean {
   if (!isConstant(literal) || typeof literal.value !== 'string' || !isText(literal.type)) return false
   const silent = withoutValue.has(type.name) || (type.name === 'LONG' && literal.type.name === 'CHAR')
+  if (literal.value === '' && type.name === 'UUID') return true
   return silent && convertValue(literal.value, literal.type, type) === undefined
 }
 
@@ -62,6 +62,8 @@ function alignSides(
   if (isUntypedNull(left)) return [isUntypedNull(right) ? left : typedNull(left, right.type), right]
   if (isUntypedNull(right)) return [left, typedNull(right, left.type)]
   if (comparableAsIs(left.type, right.type)) return [left, right]
+  if (left.type.name === 'LONG' && isEmptyText(right)) return [left, typedNull(right, left.type)]
+  if (right.type.name === 'LONG' && isEmptyText(left)) return [typedNull(left, right.type), right]
   if (left.type.name === 'GEOHASH' || right.type.name === 'GEOHASH') return withGeohash(operator, left, right, position)
   if (isTime(left.type) || left.type.name === 'DATE') {
     if (operator === '=' && isNoTime(right)) throw new SqlError('invalid timestamp', right.position)
@@ -89,7 +91,14 @@ function withGeohash(
   const takesText = operator === '=' || operator === '<>' || operator === 'in'
   const fits = other.type.name === 'GEOHASH' || (isText(other.type) && takesText)
   if (!fits && operator !== 'in') throw noComparison(operator, left, right, position)
-  return left.type.name === 'GEOHASH' ? [left, geohashLiteral(right)] : [geohashLiteral(left), right]
+  return left.type.name === 'GEOHASH'
+    ? [left, geohashLiteral(right, left.type, position)]
+    : [geohashLiteral(left, right.type, position), right]
+}
+
+/** It has no value of LONG: it is the missing one. */
+function isEmptyText({ type, ...literal }: Expression): boolean {
+  return literal.kind === 'constant' && literal.value === '' && isText(type)
 }
 
 function isNoTime({ kind, type }: Expression): boolean {
@@ -107,7 +116,7 @@ function noComparison(operator: string, left: Expression, right: Expression, pos
 
 /** Existing clients know the whole numbers by one name. */
 function memberName({ name }: DataType): string {
-  return name === 'BYTE' || name === 'SHORT' || name === 'INT' ? 'LONG' : name
+  return name === 'BYTE' || name === 'SHORT' || name === 'INT' || name === 'LONG256' ? 'LONG' : name
 }
 
 function noMember(operand: Expression, member: Expression, position: number): SqlError {
@@ -168,11 +177,16 @@ function orderedSymbol(operator: string, left: DataType, right: DataType): DataT
 }
 
 /** `geo = 'u33d'`: a text literal beside a geohash is one, with five bits for each letter. */
-function geohashLiteral(text: Expression): Expression {
+function geohashLiteral(text: Expression, type: DataType, position: number): Expression {
   if (!isConstant(text) || typeof text.value !== 'string') return text
+  if (text.value === '') return typedNull(text, type)
   const bits = text.value.length * 5
-  const value = bits === 0 || bits > 60 ? null : parseGeohash(text.value, bits)
-  if (value === null) throw new SqlError('invalid GEOHASH', text.position)
+  if (bits < type.a) {
+    const place = `[len=${text.value.length}, precision=${type.a}]`
+    throw new SqlError(`string is too short to cast to chosen GEOHASH precision ${place}`, position)
+  }
+  const value = bits > 60 ? null : parseGeohash(text.value, bits)
+  if (value === null) throw new SqlError('invalid GEOHASH', position)
   return constantOf(value, dataType('GEOHASH', bits), text.position)
 }
 
@@ -244,11 +258,41 @@ function bindInList(
     typeof only.value === 'string'
   )
     return inRanges(convertTo(operand, dataType('TIMESTAMP')), only.value, only.position, scope.context, position)
-  const aligned = members.map((member) => memberOf(operand, member))
+  const aligned = alignedMembers(operand, members, position)
   const type = aligned.find((member) => !comparableAsIs(member.type, operand.type) && !isUntypedNull(member))?.type
   const subject = type === undefined ? operand : convertTo(operand, type)
   const same = type === undefined ? aligned : aligned.map((member) => convertTo(member, type))
   return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)
+}
+
+const withoutMembers: ReadonlySet<string> = new Set(['BOOLEAN', 'GEOHASH', 'BINARY'])
+
+/** The last moment that is none is told first: existing clients know its place. */
+function alignedMembers(operand: Expression, members: readonly Expression[], position: number): Expression[] {
+  if (withoutMembers.has(operand.type.name)) {
+    const stranger = members.find((member) => !isUntypedNull(member) && !fitsAsMember(operand.type, member))
+    if (stranger !== undefined) throw strangeMember(operand, members, stranger, position)
+  }
+  if (!isTime(operand.type)) return members.map((member) => memberOf(operand, member))
+  return members
+    .toReversed()
+    .map((member) => memberOf(operand, member))
+    .reverse()
+}
+
+function fitsAsMember(type: DataType, member: Expression): boolean {
+  return member.type.name === type.name || (isText(member.type) && member.type.name !== 'CHAR')
+}
+
+function strangeMember(
+  { type }: Expression,
+  members: readonly Expression[],
+  stranger: Expression,
+  position: number,
+): SqlError {
+  const operands =
+    members.length === 1 ? `types: ${typeName(type)} in ${typeName(stranger.type)}` : `type: ${typeName(type)}`
+  return new SqlError(`there is no matching operator \`in\` with the argument ${operands}`, position)
 }
 
 /** `ts in '2024-01-01;1d;7d;5'` */
@@ -301,7 +345,7 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const { context } = scope
   const value = bindExpression(expression.operand, scope)
   const bounds = [expression.low, expression.high].map((bound) => bindExpression(bound, scope))
-  const type = bounds.reduce<DataType>((sum, bound) => boundType(sum, bound), value.type)
+  const type = bounds.reduce<DataType>((sum, bound) => boundType(sum, bound, [value, ...bounds]), value.type)
   const aligned = bounds.map((bound) => boundOf(bound, type))
   const result = scalarCall(
     'between',
@@ -312,13 +356,19 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   return expression.negated ? scalarCall('not', [result], expression.position, context) : result
 }
 
-function boundType(type: DataType, bound: Expression): DataType {
+function boundType(type: DataType, bound: Expression, all: readonly Expression[]): DataType {
   if (isUntypedNull(bound) || comparableAsIs(type, bound.type)) return type
   if (isText(bound.type) && isConstant(bound) && !isText(type)) return type
   const common = commonType(type, bound.type)
   if (common === null && isTime(type)) throw new SqlError('Invalid date', bound.position)
-  if (common === null) throw noMatch('between', [{ ...bound, type }, bound], bound.position)
+  if (common === null) throw noBetween(all)
   return common
+}
+
+/** At the last bound: what is left to try are timestamps. */
+function noBetween(all: readonly Expression[]): SqlError {
+  const places = all.map(({ type }, index) => `at #${index + 1} expected: TIMESTAMP, actual: ${typeName(type)}`)
+  return new SqlError(`argument type mismatch for function \`between\` ${places.join(' ')}`, all.at(-1)?.position ?? 0)
 }
 
 function boundOf(bound: Expression, type: DataType): Expression {

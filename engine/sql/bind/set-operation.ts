@@ -1,7 +1,7 @@
 // UNION, EXCEPT, INTERSECT and VALUES.
 
 import { SqlError } from '../../base/errors.js'
-import { dataType, sameType } from '../../types/column-types.js'
+import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import { isTime, nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
@@ -16,11 +16,15 @@ export function bindSetOperation(written: ast.SetOperation, context: BindContext
   const chain = unionChain(written)
   if (chain !== null) return bindUnions(written, chain.first, chain.more, context)
   const { operation, all, left, right } = written
-  const [a, b] = [bindBody(left, context).plan, bindBody(right, context).plan]
+  const kept = bindBody(left, context)
+  const [a, b] = [kept.plan, bindBody(right, context).plan]
   checkBranches(a, b, left.position, right.position)
   const columns = unitedColumns(a, b, operation === 'union')
   const [first, second] = [castColumns(a, columns), castColumns(b, columns)]
-  return plainRelation({ kind: 'set', columns, operation, all, left: first, right: second })
+  const relation = plainRelation({ kind: 'set', columns, operation, all, left: first, right: second })
+  if (operation === 'union' || first !== a) return relation
+  // Rows of the left side come in its order.
+  return { ...relation, timestampIndex: kept.timestampIndex, order: kept.order }
 }
 
 /** As many columns on both sides; a point in time is no number. */
@@ -95,9 +99,14 @@ export function unitedColumns(left: Plan, right: Plan, isUnion: boolean): PlanCo
 function typeOf(left: Plan, right: Plan, index: number): PlanColumn['type'] {
   const [a, b] = [left.columns[index], right.columns[index]]
   if (a === undefined || b === undefined) throw new SqlError('queries have different number of columns', 0)
-  if (isNullColumn(left, index)) return b.type
-  if (isNullColumn(right, index)) return a.type
+  if (isNullColumn(left, index)) return besideNull(b.type)
+  if (isNullColumn(right, index)) return besideNull(a.type)
   return unionType(a.type, b.type)
+}
+
+/** CHAR has no NULL of its own. */
+function besideNull(type: DataType): DataType {
+  return type.name === 'CHAR' ? dataType('STRING') : type
 }
 
 function isNullColumn(plan: Plan, index: number): boolean {

@@ -230,7 +230,7 @@ const counts: AggregateFunction[] = [
     example: ['count_distinct(x)', '5'],
     accumulator: countingDistinct,
   },
-  ...(['INT', 'LONG', 'IPv4'] as const).flatMap((type) =>
+  ...(['INT', 'LONG', 'IPv4', 'SYMBOL'] as const).flatMap((type) =>
     ([[type], [type, 'INT']] as const).map(
       (takes): AggregateFunction => ({
         name: 'approx_count_distinct',

@@ -158,7 +158,8 @@ function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): bigint | n
 
 function checkInterval(args: readonly BoundArgument[]): void {
   const text = args[0]?.constant === null ? 'null' : constantText(args[0])
-  if (text !== undefined && parseSampleInterval(text) === null)
+  // `u` is a unit of dateadd() alone.
+  if (text !== undefined && (parseSampleInterval(text) === null || text.endsWith('u')))
     throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
 }
 
