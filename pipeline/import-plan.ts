@@ -103,7 +103,6 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
   const places = fieldsInTable(request, table, own)
   const columns = own.map((column, index) => {
     const { id, name, type } = table.columns[places[index] as number] as TableShape['columns'][number]
-    if (type.name === 'BINARY') throw new ImportError(`no adapter for type [id=18, name=BINARY, column=${name}]`)
     return { name, type, pattern: patternFor(column, type), guessed: false, columnId: id }
   })
   const warnings: string[] = []

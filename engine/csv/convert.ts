@@ -3,7 +3,7 @@
 import { byteaOf } from '../pg/bytea.js'
 import type { DataType } from '../types/column-types.js'
 import { parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
-import { parseArray, parseGeohash, parseIpv4, parseLong256, readUuid } from '../types/text.js'
+import { parseArray, parseGeohash, parseGeohashBits, parseIpv4, parseLong256, readUuid } from '../types/text.js'
 import { parseDate, parseTimestamp } from '../types/timestamp.js'
 import type { TimestampUnit } from '../types/timestamp-calendar.js'
 import { parseByPattern } from '../types/timestamp-pattern.js'
@@ -37,7 +37,7 @@ export function parseField(text: string, type: DataType, pattern: string | null)
     case 'LONG256':
       return orUndefined(parseLong256(text))
     case 'GEOHASH':
-      return orUndefined(parseGeohash(text, type.a))
+      return orUndefined(parseGeohashText(text, type.a))
     case 'DECIMAL':
       return orUndefined(parseDecimal(text, type.a, type.b))
     case 'BINARY':
@@ -74,6 +74,12 @@ function parseTime(text: string, type: 'DATE' | TimestampUnit, pattern: string |
   }
   if (/^-?[0-9]{5,19}$/.test(text)) return BigInt(text)
   return type === 'DATE' ? parseDate(text) : parseTimestamp(text, type)
+}
+
+/** A size that is no number of characters is written in bits, which are characters of other geohashes, too. */
+function parseGeohashText(text: string, bits: number): bigint | null {
+  const written = bits % 5 !== 0 && text.length === bits ? parseGeohashBits(text) : null
+  return written ?? parseGeohash(text, bits)
 }
 
 function arrayOf(text: string, dimensions: number): Value | undefined {

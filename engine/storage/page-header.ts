@@ -5,7 +5,7 @@
 //   DataPageHeader        1 values | 2 encoding | 3 encoding of definition levels | 4 of repetition levels    (field 5)
 //   DictionaryPageHeader  1 values | 2 encoding                                                              (field 7)
 //   DataPageHeaderV2      1 values | 2 nulls | 3 rows | 4 encoding | 5 bytes of definition levels | 6 of repetition levels
-//                         | 7 values are compressed (type 1: true)                                           (field 8)
+//                         | 7 values are compressed (type 1: true, 2: false)                                           (field 8)
 //
 // By hand, since whoever writes pages need not load the library of structures then.
 
@@ -28,12 +28,15 @@ export interface SecondHeader {
   readonly rows: number
   readonly definitionBytes: number
   readonly repetitionBytes: number
+  /** False where there is nothing to compress. */
+  readonly compressed: boolean
 }
 
 const headerBytesMax = 96
 const kinds = { data: { type: 0, field: 5 }, dictionary: { type: 2, field: 7 }, second: { type: 3, field: 8 } } as const
 const nextI32 = 0x15
 const nextTrue = 0x11
+const nextFalse = 0x12
 const structure = 12
 
 export function encodePageHeader({ kind, values, encoding, rawBytes, bytes, crc }: PageHeader): Uint8Array {
@@ -48,7 +51,7 @@ export function encodePageHeader({ kind, values, encoding, rawBytes, bytes, crc 
   at = putI32(target, at, encoding)
   if (second !== null) {
     for (const value of [second.definitionBytes, second.repetitionBytes]) at = putI32(target, at, value)
-    target[at++] = nextTrue
+    target[at++] = second.compressed ? nextTrue : nextFalse
   }
   if (kind === 'data') at = putI32(target, putI32(target, at, encodings.rle), encodings.rle)
   // The end of the inner structure and of the outer one: zeros already.

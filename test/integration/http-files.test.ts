@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { crc32, gzipSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
+import { parquetMetadata } from 'hyparquet'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
 
@@ -13,16 +14,17 @@ const server = new TestServer(['memory.bytes=512m', 'http.import.expanded.bytes.
 const directory = mkdtempSync(join(tmpdir(), 'penstock-files-'))
 
 const columns = `ts timestamp, bo boolean, by byte, sh short, ch char, i int, l long, f float, d double, s string,
-  v varchar, sy symbol, dt date, u uuid, l2 long256, ip ipv4, g geohash(4c), a double[], de decimal(10,3), n timestamp_ns`
+  v varchar, sy symbol, dt date, u uuid, l2 long256, ip ipv4, g geohash(4c), a double[], de decimal(10,3), n timestamp_ns,
+  gb geohash(7b), bi binary`
 
 const values = [
   `('2024-01-01T00:00:00.000001Z', true, -5, 300, 'x', 7, 8, 1.5, -2.25, 'a,"b"', 'line\ntwo', 'sym', '2024-02-03',
    '11111111-2222-3333-4444-555555555555', cast('0x01' as long256), '10.0.0.1', #u33d, array[1.0, 2.0], 12.345m,
-   '2024-01-01T00:00:00.000000009Z')`,
+   '2024-01-01T00:00:00.000000009Z', ##1010101, null)`,
   `('2024-01-02T00:00:00.000000Z', false, 0, 0, null, null, null, null, null, null, null, null, null, null, null, null,
-   null, null, null, null)`,
+   null, null, null, null, null, null)`,
   `('2024-01-03T00:00:00.000000Z', false, 1, 1, '"', -1, -1, 0.1, 1e300, '', 'ü😀', '', '1969-12-31', null, null, null,
-   null, null, -0.001m, null)`,
+   null, null, -0.001m, null, ##0000000, null)`,
 ]
 
 beforeAll(async () => {
@@ -249,6 +251,23 @@ describe('Parquet', () => {
     expect(rows[0]).toEqual(['2024-02-03', 167772161, '12.345', [1, 2], '11111111-2222-3333-4444-555555555555', 'sym'])
     expect(rows[1]).toEqual([null, null, null, null, null, null])
     expect(rows[2]?.[0]).toBe('1969-12-31')
+  })
+
+  test.each(['1', '2'])('columns of NULLs have no dictionary, in version %s', async (version) => {
+    const nulls =
+      'select null::double d, null::string s, null::symbol y, null::long l, null::uuid u from long_sequence(9)'
+    for (const codec of ['NONE', 'LZ4']) {
+      const { body } = await exported(nulls, { fmt: 'parquet', compression_codec: codec, parquet_version: version })
+      const [group] = parquetMetadata(Uint8Array.from(body).buffer).row_groups
+      expect(group?.columns.map(({ meta_data: chunk }) => chunk?.dictionary_page_offset)).toEqual(
+        Array(5).fill(undefined),
+      )
+      const path = join(directory, `nulls-${codec}${version}.parquet`)
+      writeFileSync(path, body)
+      const connection = await (await DuckDBInstance.create()).connect()
+      const reader = await connection.runAndReadAll(`select count(*), count(d), count(s), count(l) from '${path}'`)
+      expect(reader.getRowsJson()).toEqual([['9', '0', '0', '0']])
+    }
   })
 
   test.each([

@@ -115,6 +115,7 @@ export class FlatColumn implements ExportedColumn {
     const { tools, page } = this
     if (this.bloom !== null || !passes(stored, this.type, tools.encoding.pageBytes)) return false
     if (this.mayJoin && wantsDictionary(stored, tools)) return false
+    if (stored.nulls === stored.rows && stored.encoding === encodings.dictionary) return false
     if (this.gather.rows > 0) this.flush()
     const map = stored.encoding === encodings.dictionary ? this.mapOf(stored, dictionary) : null
     if (map === undefined) return false
@@ -130,7 +131,12 @@ export class FlatColumn implements ExportedColumn {
 
   /** Whether rows that are appended can go into a dictionary of the row group. */
   private get mayJoin(): boolean {
-    return !this.hopeless && !this.closed && (this.dictionary !== null || this.pages.length === 0)
+    return !this.hopeless && !this.closed && (this.dictionary !== null || this.isEmpty)
+  }
+
+  /** Nothing but NULLs in the row group so far. */
+  private get isEmpty(): boolean {
+    return this.values === this.nulls
   }
 
   /** Where the entries of a part's dictionary are in the row group's: null as they were, undefined when they do not fit. */
@@ -262,6 +268,8 @@ export class FlatColumn implements ExportedColumn {
   }
 
   private body(prepared: PreparedPage, target: number): { encoding: number; bytes: number } {
+    // Not of a dictionary, which might stay empty: fastparquet and hyparquet read no page of no bytes.
+    if (prepared.present === 0) return { encoding: encodings.plain, bytes: 0 }
     const symbols = this.gather.symbols
     if (symbols !== null) return this.indexes(prepared.values, prepared.present, symbols.count, target)
     const first = this.dictionary?.added ?? 0
@@ -309,7 +317,7 @@ export class FlatColumn implements ExportedColumn {
     const { dictionary } = this
     const added = dictionary.add(values, present)
     const small = added && this.isSmall(dictionary)
-    if (this.pages.length === 0 && (!small || dictionary.count > present * distinctShareMax)) {
+    if (this.isEmpty && (!small || dictionary.count > present * distinctShareMax)) {
       this.hopeless = present > 1000
       this.dropDictionary()
       return false
@@ -326,9 +334,9 @@ export class FlatColumn implements ExportedColumn {
 
   private dictionaryOfGroup(): EncodedPage | null {
     const { symbols } = this.gather
-    if (symbols !== null) return this.symbolPage(symbols)
+    if (symbols !== null) return symbols.count === 0 ? null : this.symbolPage(symbols)
     const { dictionary } = this
-    return dictionary === null
+    return dictionary === null || dictionary.count === 0
       ? null
       : dictionaryPage(this.tools, dictionary.count, dictionary.values, dictionary.bytes)
   }

@@ -89,15 +89,23 @@ function lengthsBefore(u8: Uint8Array, { address, repetitionBytes, definitionByt
   return { address: address - 8, bytes: bytes + 8 }
 }
 
-function secondForm({ scratch, compress }: ExportTools, page: DataPage): EncodedPage {
+function secondForm({ scratch, compress, take }: ExportTools, page: DataPage): EncodedPage {
   const { address, bytes: rawBytes, values, encoding, nulls, rows } = page
   const levelBytes = page.repetitionBytes + page.definitionBytes
   const packed = { address: address + levelBytes, bytes: rawBytes - levelBytes }
-  const body = compress({ ...packed, before: levelBytes, gain: page.gain !== false })
+  const compressed = packed.bytes > 0
+  const body = compressed
+    ? compress({ ...packed, before: levelBytes, gain: page.gain !== false })
+    : roomFor(scratch, take(levelBytes), levelBytes)
   body.set(scratch.memory.u8.subarray(address, address + levelBytes))
-  const kind = { nulls, rows, definitionBytes: page.definitionBytes, repetitionBytes: page.repetitionBytes }
+  const { definitionBytes, repetitionBytes } = page
+  const kind = { nulls, rows, definitionBytes, repetitionBytes, compressed }
   const header = encodePageHeader({ kind, values, encoding, rawBytes, bytes: body.length, crc: crc32(body) })
   return { header, body, rawBytes, rows, nulls }
+}
+
+function roomFor({ memory }: Scratch, address: number, bytes: number): Uint8Array {
+  return memory.u8.subarray(address, address + bytes)
 }
 
 /** The PLAIN values of a dictionary. */

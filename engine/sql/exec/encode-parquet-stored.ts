@@ -77,7 +77,6 @@ export function takeStored(
   return { page: made, encoding: target }
 }
 
-/** Rows a possible value, from where on it is quicker to look its index up than to compress it: 5 ns against 14. */
 const rowsPerValue = 4
 
 /**

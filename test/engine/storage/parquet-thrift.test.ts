@@ -134,7 +134,7 @@ test('our own writer of page headers makes the bytes of the library', () => {
         serializeThrift(new types.PageHeader({ ...sizes, ...header })).toString('hex'),
       )
     }
-    const second = { nulls: crc, rows: bytes, definitionBytes: values, repetitionBytes: n }
+    const second = { nulls: crc, rows: bytes, definitionBytes: values, repetitionBytes: n, compressed: n % 2 === 0 }
     const data_page_header_v2 = new types.DataPageHeaderV2({
       ...{
         num_values: values,
@@ -144,7 +144,7 @@ test('our own writer of page headers makes the bytes of the library', () => {
       },
       definition_levels_byte_length: second.definitionBytes,
       repetition_levels_byte_length: second.repetitionBytes,
-      is_compressed: true,
+      is_compressed: second.compressed,
     })
     const sizes = { uncompressed_page_size: rawBytes, compressed_page_size: bytes, crc }
     const header = new types.PageHeader({ ...sizes, type: types.PageType.DATA_PAGE_V2, data_page_header_v2 })
