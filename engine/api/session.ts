@@ -21,6 +21,8 @@ export interface Session {
   readonly settings?: Map<string, string>
   /** set_config(): as SET does it, `local` for the transaction alone; absent: `settings` takes anything. */
   readonly configure?: (name: string, value: string, local: boolean) => void
+  /** Cancels the statement of a session by its processId, or ends it; false: there is none, or it is not to be told. */
+  readonly signal?: (processId: number, ends: boolean) => boolean
   /** Of the connection, for pg_backend_pid(). */
   readonly processId?: number
   /** Its rows are read by the session's statements as if they were stored. */

@@ -180,7 +180,8 @@ export class LocalEngine implements Engine {
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
-    const own = { session: withoutRows(session), parsed }
+    const { signal: _, ...quiet } = withoutRows(session)
+    const own = { session: quiet, parsed }
     return describeStatement(parsed, oids, (parameters) =>
       validationOf(this.#plan(parsed.text, { ...own, parameters }).planned),
     )

@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
+import { demandRight } from '../../engine/base/rights.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection } from '../common/connections.js'
 import { closeServer, listen, remoteAddress } from '../common/listen.js'
@@ -12,7 +13,14 @@ import { authenticate } from './authentication.js'
 import type { PgOptions, PgServices, PgSession } from './context.js'
 import { encrypted } from './encryption.js'
 import { Inbound } from './inbound.js'
-import { authentication, backendKeyData, errorResponse, type NoticeFields, readyForQuery } from './messages.js'
+import {
+  authentication,
+  backendKeyData,
+  errorResponse,
+  type NoticeFields,
+  noticeResponse,
+  readyForQuery,
+} from './messages.js'
 import { Outbound } from './outbound.js'
 import { serveSession } from './session.js'
 import { configure } from './session-statements.js'
@@ -162,7 +170,7 @@ async function converseAs(
   inbound: Inbound,
   out: Outbound,
 ): Promise<void> {
-  const pg = openSession(options, services, connection, principal, { inbound, out })
+  const pg = openSession(options, services, connection, principal, sessions, { inbound, out })
   out.put(authentication('ok'))
   for (const [name, value] of parameters) {
     if (!startUpOnly.has(name) && !name.startsWith('_pq_.')) applySetting(pg, name, [value])
@@ -172,11 +180,16 @@ async function converseAs(
   const secret = randomInt(2 ** 31)
   out.put(backendKeyData(connection.id, secret))
   out.put(readyForQuery('I'))
+  let isEnded = false
   const stop = (): void => {
     pg.running?.abort()
     inbound.stage.destroy()
   }
-  sessions.set(connection.id, { secret, pg, principal, end: stop })
+  const end = (): void => {
+    isEnded = true
+    stop()
+  }
+  sessions.set(connection.id, { secret, pg, principal, end })
   closing.addEventListener('abort', stop)
   inbound.onEnd = () => pg.running?.abort()
   try {
@@ -184,6 +197,7 @@ async function converseAs(
   } finally {
     closing.removeEventListener('abort', stop)
     sessions.delete(connection.id)
+    if (isEnded && !closing.aborted) out.put(errorResponse(shutdown))
   }
 }
 
@@ -194,6 +208,7 @@ function openSession(
   services: PgServices,
   connection: Connection,
   principal: Principal,
+  sessions: Sessions,
   streams: { readonly inbound: Inbound; readonly out: Outbound },
 ): PgSession {
   const settings = versionSettings(options)
@@ -213,6 +228,7 @@ function openSession(
       processId: connection.id,
       transaction,
       configure: (name, value, local) => configure(pg, name, value, local),
+      signal: (process, ends) => signal(sessions, pg, process, ends),
     },
     started: new Map(),
     transaction,
@@ -244,6 +260,21 @@ function refreshRights({ sessions, services }: Gateway): void {
     else pg.session = { ...pg.session, rights: now.rights }
   }
 }
+
+/** False: there is no such session. Throws AccessError about those of others, unless an administrator asks. */
+function signal(sessions: Sessions, by: PgSession, process: number, ends: boolean): boolean {
+  const found = sessions.get(process)
+  if (found === undefined) {
+    by.out.put(noticeResponse({ ...notThere, message: `PID ${process} is not a PostgreSQL backend process` }))
+    return false
+  }
+  if (found.principal.user !== by.session.user) demandRight(by.session, 'admin')
+  if (ends) found.end()
+  else found.pg.running?.abort('canceling statement due to user request')
+  return true
+}
+
+const notThere = { severity: 'WARNING', code: '01000', position: 0 } as const
 
 /** Nobody is told whether it did anything. */
 function cancel(sessions: Sessions, { process, secret }: CancelRequest): void {

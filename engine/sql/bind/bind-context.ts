@@ -29,6 +29,8 @@ export interface BindContext {
   /** Settings that set_config() changes. */
   readonly session: Session['settings']
   readonly configure: NonNullable<Session['configure']> | null
+  /** Of pg_cancel_backend() and pg_terminate_backend(). */
+  readonly signal: NonNullable<Session['signal']> | null
   /** Rows of the session's transaction; null without one. */
   readonly own: OwnRows | null
   /** Of INSERT .. RETURNING: what the table's name within it stands for. */

@@ -15,7 +15,7 @@ import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
-import { constantOf, convertTo } from './types.js'
+import { constantOf, convertTo, learnType } from './types.js'
 
 const textType = dataType('STRING')
 
@@ -231,6 +231,22 @@ const sleep: CatalogCall = ([seconds], call, context) => {
   return constantOf('', textType, call.position)
 }
 
+/** pg_cancel_backend(), pg_terminate_backend(). */
+function signal(ends: boolean): CatalogCall {
+  return ([process], call, context) => {
+    if (process !== undefined) learnType(process, dataType('INT'))
+    if (process === undefined || !isConstant(process) || !['INT', 'LONG'].includes(process.type.name))
+      throw new SqlError(`${call.name} takes the number of one session`, process?.position ?? call.position)
+    context.cacheable = false
+    const done = process.value === null ? null : (context.signal?.(Number(process.value), ends) ?? false)
+    return constantOf(done, dataType('BOOLEAN'), call.position)
+  }
+}
+
+/** timezone(zone, ts) is ts AT TIME ZONE zone. */
+const atZone: CatalogCall = ([zone, ts], call, context) =>
+  scalarCall('to_timezone', [ts as Expression, zone as Expression], call.position, context)
+
 const calls: Readonly<Record<string, { readonly counts: readonly number[]; readonly bind: CatalogCall }>> = {
   to_regclass: { counts: [1], bind: toNamed('regclass') },
   to_regtype: { counts: [1], bind: toNamed('regtype') },
@@ -252,6 +268,9 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   current_setting: { counts: [1, 2], bind: currentSetting },
   version: { counts: [0], bind: version },
   set_config: { counts: [3], bind: setConfig },
+  pg_cancel_backend: { counts: [1], bind: signal(false) },
+  pg_terminate_backend: { counts: [1, 2], bind: signal(true) },
+  timezone: { counts: [2], bind: atZone },
   pg_sleep: { counts: [1], bind: sleep },
 }
 

@@ -24,6 +24,7 @@ export interface BindOptions {
   readonly processId?: number | undefined
   readonly transaction?: OwnRows | undefined
   readonly configure?: Session['configure'] | undefined
+  readonly signal?: Session['signal'] | undefined
 }
 
 export function bindContext({
@@ -50,6 +51,7 @@ export function bindContext({
     processId: rest.processId ?? 0,
     session: settings,
     configure: rest.configure ?? null,
+    signal: rest.signal ?? null,
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
     returned: null,
     tables: [],

@@ -282,6 +282,9 @@ const ofCatalog: ScalarFunction[] = [
   bound('pg_database_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
   bound('pg_tablespace_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
   bound('pg_backend_pid', [], 'INT', 'Number of the connection.'),
+  bound('pg_cancel_backend', ['INT'], 'BOOLEAN', 'Cancels the statement of a session of the wire protocol.'),
+  bound('pg_terminate_backend', ['INT'], 'BOOLEAN', 'Ends a session of the wire protocol.'),
+  bound('pg_terminate_backend', ['INT', 'LONG'], 'BOOLEAN', 'Ends a session of the wire protocol.'),
   bound('current_setting', ['TEXT'], 'STRING', 'Value of an option of the session.'),
   bound(
     'current_setting',

@@ -4,15 +4,14 @@ import type {
   CommonTable,
   Declaration,
   Expression,
-  Interval,
   Join,
   Name,
   Query,
   TableName,
   TableSource,
   TypeName,
-  ValueRow,
 } from './ast.js'
+import type { Insert } from './ast-insert.js'
 import type { Checkpoint, CreateIndex, Reindex, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
@@ -62,30 +61,6 @@ export interface Explain {
 }
 
 // Rows --------------------------------------------------------------------------------------------------------------
-
-export interface Insert {
-  readonly kind: 'insert'
-  readonly position: number
-  readonly declarations: readonly Declaration[]
-  readonly commonTables: readonly CommonTable[]
-  readonly table: TableName
-  /** Empty: all columns in their order. */
-  readonly columns: readonly Name[]
-  readonly source: InsertRows | Query
-  /** `insert batch 1000 o3MaxLag 10s`. */
-  readonly batch: Expression | null
-  readonly o3MaxLag: Interval | null
-  /** `insert atomic into`: rows of a query are one transaction. */
-  readonly atomic: boolean
-  /** Its list as a query of the table; null without one. */
-  readonly returning: Query | null
-}
-
-export interface InsertRows {
-  readonly kind: 'rows'
-  readonly position: number
-  readonly rows: readonly ValueRow[]
-}
 
 export interface Assignment {
   readonly column: Name

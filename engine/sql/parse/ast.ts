@@ -19,6 +19,7 @@ import type {
 import type { Show, Statement } from './ast-statements.js'
 
 export type * from './ast-expressions.js'
+export type * from './ast-insert.js'
 export type * from './ast-statements.js'
 export type * from './ast-upkeep.js'
 export type * from './ast-users.js'

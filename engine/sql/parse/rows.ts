@@ -4,6 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import type {
   Assignment,
   CommonTable,
+  Conflict,
   Declaration,
   Delete,
   Expression,
@@ -48,16 +49,17 @@ export function parseInsert(
   if (cursor.kind === 'end') throw new SqlError(intoMissing(atomic, batch, o3MaxLag), cursor.start)
   demand(cursor, 'into')
   const table = parseTableName(cursor)
+  const alias = take(cursor, 'as') ? parseFreeName(cursor, 'alias expected') : null
   const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
   demandDistinct(columns)
   const source = parseInsertSource(cursor, columns.length > 0)
   if (atomic && source.kind === 'rows')
     throw new SqlError("'atomic' keyword can only be used in INSERT INTO SELECT statements.", source.position)
-  const returning = parseReturning(cursor, table, declarations, commonTables)
-  refuseTail(cursor)
+  const conflict = parseConflict(cursor)
+  const returning = parseReturning(cursor, table, alias, { declarations, commonTables })
   return {
     ...{ kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag, atomic },
-    returning,
+    ...{ conflict, returning },
   }
 }
 
@@ -65,18 +67,18 @@ export function parseInsert(
 function parseReturning(
   cursor: Cursor,
   table: TableName,
-  declarations: readonly Declaration[],
-  commonTables: readonly CommonTable[],
+  alias: Name | null,
+  named: Pick<Query, 'declarations' | 'commonTables'>,
 ): Query | null {
   const position = cursor.start
   if (!take(cursor, 'returning')) return null
   const items = parseItems(cursor, false)
-  const from = { kind: 'table', position, columnAliases: [], timestamp: null, table, alias: null } as const
+  const from = { kind: 'table', position, columnAliases: [], timestamp: null, table, alias } as const
   const body: Select = {
     ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, joins: [] },
     ...{ where: null, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
   }
-  return { kind: 'query', position, end: cursor.start, declarations, commonTables, body, orderBy: [], limit: null }
+  return { kind: 'query', position, end: cursor.start, ...named, body, orderBy: [], limit: null }
 }
 
 function intoMissing(atomic: boolean, batch: Expression | null, lag: Interval | null): string {
@@ -119,8 +121,30 @@ function parseLag(cursor: Cursor): Interval {
   throw new SqlError(`${mistake} ${text}`, cursor.start + text.length)
 }
 
+/** `on conflict (a) do nothing`; what it may say is told when its table is known (statements/conflict.ts). */
+function parseConflict(cursor: Cursor): Conflict | null {
+  const position = cursor.start
+  if (!take(cursor, 'on')) return null
+  demand(cursor, 'conflict')
+  if (cursor.word === 'on' || cursor.word === 'where')
+    throw new SqlError('ON CONFLICT takes the names of the keys here, no constraint and no condition', cursor.start)
+  const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
+  demand(cursor, 'do')
+  if (take(cursor, 'nothing')) return { position, columns, assignments: null }
+  demand(cursor, 'update')
+  demand(cursor, 'set')
+  const assignments = parseList(cursor, parseAssignment)
+  if (cursor.word === 'where') throw new SqlError('ON CONFLICT .. DO UPDATE takes no condition here', cursor.start)
+  return { position, columns, assignments }
+}
+
 function parseInsertSource(cursor: Cursor, named: boolean): Insert['source'] {
   const { word, start } = cursor
+  if (!named && word === 'default' && peekWord(cursor) === 'values') {
+    advance(cursor)
+    advance(cursor)
+    return { kind: 'rows', position: start, rows: [{ position: start, values: [] }], allDefault: true }
+  }
   if (word === 'values') return parseInsertRows(cursor)
   if (take(cursor, 'table') || ['select', '(', 'declare'].includes(word)) return parseQuery(cursor)
   if (cursor.kind === 'end')
@@ -135,8 +159,7 @@ function parseInsertRows(cursor: Cursor): InsertRows {
   const position = cursor.start
   advance(cursor)
   const rows = parseList(cursor, parseInsertRow)
-  refuseConflict(cursor)
-  if (cursor.kind !== 'end' && cursor.word !== ';' && cursor.word !== 'returning')
+  if (cursor.kind !== 'end' && cursor.word !== ';' && cursor.word !== 'returning' && cursor.word !== 'on')
     throw new SqlError("',' expected", cursor.start)
   return { kind: 'rows', position, rows }
 }
@@ -225,17 +248,8 @@ export function parseDelete(cursor: Cursor): Delete {
   return { kind: 'delete', position, table, alias, where }
 }
 
-/** Clauses of PostgreSQL that change what a statement answers or does. */
+/** A clause of PostgreSQL that changes what a statement answers. */
 function refuseTail(cursor: Cursor): void {
   if (cursor.word === 'returning')
     throw new SqlError('RETURNING is supported behind INSERT only, ask for the rows with a query', cursor.start)
-  refuseConflict(cursor)
-}
-
-function refuseConflict(cursor: Cursor): void {
-  if (cursor.word === 'on')
-    throw new SqlError(
-      'ON CONFLICT is not supported, tables with DEDUP UPSERT KEYS replace rows of equal keys',
-      cursor.start,
-    )
 }

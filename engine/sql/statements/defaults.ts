@@ -10,6 +10,7 @@ import { castTo } from '../bind/types.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
+import { checkConflict } from './conflict.js'
 import type { TargetColumn } from './planned.js'
 import { convertTo, insertValue, targetColumns } from './target.js'
 
@@ -24,6 +25,7 @@ export interface FilledColumns {
 
 export function filledColumns(statement: ast.Insert, version: TableVersion): FilledColumns {
   const named = targetColumns(statement, version)
+  checkConflict(statement, version, named)
   const others = unnamedDefaults(version, new Set(named.map(({ columnId }) => columnId)))
   const targets = [...named, ...others.map(({ target }) => target)]
   return { targets, named: named.length, defaults: targets.map(({ columnId }) => defaultOf(version, columnId)) }

@@ -14,6 +14,7 @@ import type { Relation } from '../bind/scope.js'
 import { substituteDeclarations } from '../bind/substitute.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { checkConflict } from './conflict.js'
 import { type FilledColumns, filledColumns, unnamedDefaults, withDefaults, writtenValue } from './defaults.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
@@ -35,6 +36,7 @@ export function planInsert(statement: ast.Insert, context: BindContext): Planned
 function planRows(statement: ast.Insert, version: TableVersion, context: BindContext): PlannedInsert {
   if (statement.source.kind === 'query') {
     const targets = targetColumns(statement, version)
+    checkConflict(statement, version, targets)
     return planInsertSelect(statement, statement.source, version, targets, context)
   }
   const filled = filledColumns(statement, version)

@@ -25,7 +25,8 @@ import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { TargetColumn } from './planned.js'
 
 /** The columns that an INSERT names, or all. */
-export function targetColumns({ columns }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
+export function targetColumns({ columns, source }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
+  if (source.kind === 'rows' && source.allDefault === true) return []
   if (columns.length === 0) return liveColumns(schema).map(({ id, name, type }) => ({ columnId: id, name, type }))
   const taken = new Set<number>()
   return columns.map(({ name, position }) => {

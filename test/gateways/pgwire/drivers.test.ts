@@ -198,6 +198,25 @@ test('a statement is cancelled by its key', async () => {
   await other.end()
 })
 
+test('a session is cancelled or ended by its number, by its user or an administrator', async () => {
+  const other = new pg.Client(address())
+  const ended = new Promise<string | undefined>((resolve) =>
+    other.on('error', (error) => resolve((error as pg.DatabaseError).code)),
+  )
+  await other.connect()
+  const { pid } = (await other.query('select pg_backend_pid() pid')).rows[0]
+  const signal = async (name: string, number: number): Promise<unknown> =>
+    (await client.query(`select ${name}($1) done`, [number])).rows[0].done
+  const sleeping = other.query('select pg_sleep(60)')
+  const told = expect(sleeping).rejects.toMatchObject({ code: '57014' })
+  while (!(await client.query("select 1 from pg_stat_activity where pid = $1 and state = 'active'", [pid])).rowCount);
+  expect(await signal('pg_cancel_backend', pid)).toBe(true)
+  await told
+  expect(await signal('pg_terminate_backend', pid)).toBe(true)
+  expect(await ended).toBe('57P01')
+  expect(await signal('pg_terminate_backend', 1_000_000)).toBe(false)
+})
+
 test('each part of a cursor has the time of a statement, and what passes in between does not count', async () => {
   const other = new pg.Client(address())
   await other.connect()

@@ -1,0 +1,50 @@
+// INSERT. To be imported from ast.ts.
+
+import type {
+  Assignment,
+  CommonTable,
+  Declaration,
+  Expression,
+  Interval,
+  Name,
+  Query,
+  TableName,
+  ValueRow,
+} from './ast.js'
+
+export interface Insert {
+  readonly kind: 'insert'
+  readonly position: number
+  readonly declarations: readonly Declaration[]
+  readonly commonTables: readonly CommonTable[]
+  readonly table: TableName
+  /** Empty: all columns in their order. */
+  readonly columns: readonly Name[]
+  readonly source: InsertRows | Query
+  /** `insert batch 1000 o3MaxLag 10s`. */
+  readonly batch: Expression | null
+  readonly o3MaxLag: Interval | null
+  /** `insert atomic into`: rows of a query are one transaction. */
+  readonly atomic: boolean
+  /** Null: nothing is said of rows that are there. */
+  readonly conflict: Conflict | null
+  /** Its list as a query of the table; null without one. */
+  readonly returning: Query | null
+}
+
+export interface InsertRows {
+  readonly kind: 'rows'
+  readonly position: number
+  readonly rows: readonly ValueRow[]
+  /** `default values`: no column is named. */
+  readonly allDefault?: true
+}
+
+/** `on conflict (a, b) do update set c = excluded.c` */
+export interface Conflict {
+  readonly position: number
+  /** Empty: not said. */
+  readonly columns: readonly Name[]
+  /** Null: DO NOTHING. */
+  readonly assignments: readonly Assignment[] | null
+}

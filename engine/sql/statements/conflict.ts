@@ -1,0 +1,73 @@
+// ON CONFLICT of INSERT, where a table does what it asks for. A table with DEDUP UPSERT KEYS replaces the row of equal keys:
+// that is DO UPDATE which sets every other column to `excluded`. A table without them has no conflicts: DO NOTHING without
+// keys inserts. Everything else is refused.
+
+import { SqlError } from '../../base/errors.js'
+import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
+import type * as ast from '../parse/ast.js'
+import type { TargetColumn } from './planned.js'
+
+/** Throws SqlError. */
+export function checkConflict({ conflict }: ast.Insert, version: TableVersion, targets: readonly TargetColumn[]): void {
+  if (conflict === null) return
+  const { position, columns, assignments } = conflict
+  const keys = new Set(version.schema.dedupKeys)
+  if (keys.size === 0 && columns.length === 0 && assignments === null) return
+  const named = columns.map((column) => columnOf(column, version))
+  if (keys.size === 0 || (columns.length > 0 && !isSame(new Set(named), keys)))
+    throw new SqlError(
+      `there is no unique or exclusion constraint matching the ON CONFLICT specification, ${keysText(version)}`,
+      position,
+    )
+  if (assignments === null)
+    throw new SqlError(
+      'ON CONFLICT DO NOTHING is not supported: a table with DEDUP UPSERT KEYS replaces rows of equal keys',
+      position,
+    )
+  if (columns.length === 0)
+    throw new SqlError('ON CONFLICT DO UPDATE requires inference specification or constraint name', position)
+  demandWhole(assignments, version, targets, keys)
+}
+
+/** The whole row is replaced: so every column has to be the new row's. */
+function demandWhole(
+  assignments: readonly ast.Assignment[],
+  version: TableVersion,
+  targets: readonly TargetColumn[],
+  keys: ReadonlySet<number>,
+): void {
+  const assigned = new Set<number>()
+  for (const { column, value } of assignments) {
+    const id = columnOf(column, version)
+    const path = value.kind === 'column' ? value.path.join('.').toLowerCase() : ''
+    if (path !== `excluded.${column.name.toLowerCase()}`)
+      throw new SqlError(
+        `ON CONFLICT replaces the row: the column can only be set to excluded.${column.name} [column=${column.name}]`,
+        column.position,
+      )
+    assigned.add(id)
+  }
+  const filled = new Set(targets.map(({ columnId }) => columnId))
+  for (const { id, name } of liveColumns(version.schema)) {
+    if (keys.has(id) || (filled.has(id) && assigned.has(id))) continue
+    throw new SqlError(
+      `ON CONFLICT replaces the row: every column that is no key has to be inserted and set to excluded [column=${name}]`,
+      (assignments[0] as ast.Assignment).column.position,
+    )
+  }
+}
+
+function keysText({ schema }: TableVersion): string {
+  const names = schema.dedupKeys.map((id) => schema.columns[id]?.name)
+  return names.length === 0 ? 'the table has no DEDUP UPSERT KEYS' : `its DEDUP UPSERT KEYS are ${names.join(', ')}`
+}
+
+function columnOf({ name, position }: ast.Name, { schema }: TableVersion): number {
+  const column = findColumn(schema, name)
+  if (column === undefined) throw SqlError.columnMissing(name, position)
+  return column.id
+}
+
+function isSame(left: ReadonlySet<number>, right: ReadonlySet<number>): boolean {
+  return left.size === right.size && [...left].every((id) => right.has(id))
+}
