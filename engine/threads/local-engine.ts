@@ -55,6 +55,7 @@ import { localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
+  asDescribed,
   cancelAtAbort,
   cancelQuery,
   checkedOf,
@@ -68,7 +69,6 @@ import {
   setOption,
   tellNewTables,
   validationOf,
-  withoutRows,
 } from './local-plans.js'
 import { PlanCache } from './plan-cache.js'
 import { poolRelations } from './pool-relations.js'
@@ -180,8 +180,7 @@ export class LocalEngine implements Engine {
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
-    const { signal: _, ...quiet } = withoutRows(session)
-    const own = { session: quiet, parsed }
+    const own = { session: asDescribed(session), parsed }
     return describeStatement(parsed, oids, (parameters) =>
       validationOf(this.#plan(parsed.text, { ...own, parameters }).planned),
     )

@@ -202,7 +202,7 @@ export function isPlain({
   return parameters.length === 0 && (session.transaction === undefined || session.transaction.rows === 0)
 }
 
-/** What a statement is does not depend on the rows of the session's transaction. */
-export function withoutRows(session: Session): Session {
+/** What a statement is does not depend on the rows of the session's transaction, and nobody is cancelled by looking. */
+export function asDescribed({ signal: _, ...session }: Session): Session {
   return session.transaction === undefined ? session : { ...session, transaction: { rows: 0, own: () => [] } }
 }
