@@ -37,6 +37,27 @@ export interface PlanRequest {
   readonly widened: ReadonlyMap<number, DataType>
 }
 
+/** A name may be a value of these. */
+const namesAreValues: ReadonlySet<string> = new Set(['VARCHAR', 'STRING', 'SYMBOL', 'CHAR', 'GEOHASH', 'BINARY'])
+
+/**
+ * Whether the first line can only be a header, whatever the values below it look like: it has the names of the schema
+ * part, or names of the table alone, and one of those columns cannot hold its name.
+ */
+export function isKnownHeader(
+  record: readonly string[],
+  schema: readonly SchemaColumn[],
+  table: TableShape | undefined,
+): boolean {
+  const names = record.map((name) => name.trim().toLowerCase())
+  const isIn = ({ name }: { readonly name: string }): boolean => names.includes(name.toLowerCase())
+  const columns = (table?.columns ?? []).filter(isIn)
+  const known = new Set(columns.map(({ name }) => name.toLowerCase()))
+  const isOf = (found: readonly { readonly type: DataType }[]): boolean =>
+    found.some(({ type }) => !namesAreValues.has(type.name))
+  return (schema.every(isIn) && isOf(schema)) || (names.every((name) => known.has(name)) && isOf(columns))
+}
+
 export function planImport(request: PlanRequest): ImportPlan {
   const { detected, delimiter } = request
   const own = detected.columns.map((column, index) => withSchema(request, column, index))

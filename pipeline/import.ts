@@ -27,7 +27,7 @@ import type {
 import { type DataType, dataType, isVariable, typeText, widthOf } from '../engine/types/column-types.js'
 import { detectColumns, widerType } from './csv-detect.js'
 import { longSampleBytesMax, type Sample, sampleOf } from './csv-sample.js'
-import { createStatement, type ImportPlan, planImport, shapeOfPlan } from './import-plan.js'
+import { createStatement, type ImportPlan, isKnownHeader, planImport, shapeOfPlan } from './import-plan.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
 import { KeptFile } from './kept-file.js'
@@ -276,8 +276,9 @@ export class ImportSession {
   #begin(sample: Sample): void {
     const { engine, name, overwrite, forceHeader, noHeader, timestamp, partitionBy } = this.#options
     const { delimiter, records } = sample
-    const detected = detectColumns(records, noHeader === true ? 'no' : forceHeader ? 'yes' : 'perhaps')
     const table = overwrite ? undefined : engine.table(name)
+    const named = forceHeader || isKnownHeader(records[0] ?? [], this.#schema, table)
+    const detected = detectColumns(records, noHeader === true ? 'no' : named ? 'yes' : 'perhaps')
     if (this.#options.create === false && engine.table(name) === undefined)
       throw new ImportError(`table does not exist [table=${name}] and create param was set to false.`)
     const rows = detected.header ? records.slice(1) : records

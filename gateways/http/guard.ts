@@ -2,6 +2,7 @@
 // answer has, and CORS.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Principal } from '../common/users.js'
 import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
@@ -47,7 +48,7 @@ export function refuseStranger(
   if (path === '/' && pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
   response.setHeader('WWW-Authenticate', 'Basic realm="penstock", charset="UTF-8"')
   // Clients of line protocol read `code` and `message`, others `error`.
-  refuseUnread(request, response, 403, { code: 'forbidden', message, error: message, position: 0 })
+  refuseUnread(response, 403, { code: 'forbidden', message, error: message, position: 0 })
 }
 
 /** Whether the request was answered 403: a server that knows no credentials is called by a name that may be a stranger's. */
@@ -60,24 +61,38 @@ export function refuseHost(
   if (hostNames === null || auth.anonymous === null || isKnownHost(request.headers.host, hostNames)) return false
   const message = 'the server is not called by this name [setting=http.host.names]'
   refusals.note(request.socket)
-  refuseUnread(request, response, 403, { code: 'forbidden', message, error: message, position: 0 })
+  refuseUnread(response, 403, { code: 'forbidden', message, error: message, position: 0 })
   return true
 }
 
 /** Answers before the body has been read; what comes of it is thrown away, for a while. */
-export function refuseUnread(request: IncomingMessage, response: ServerResponse, status: number, body: unknown): void {
+export function refuseUnread(response: ServerResponse, status: number, body: unknown): void {
   replyJson(response, status, body)
-  readOn(request, 'stranger')
+  readOn(response, 'stranger')
 }
 
 /** Behind an answer: what the client still sends is thrown away, for a while. */
-export function readOn(request: IncomingMessage, who: keyof typeof lingerMs): void {
+export function readOn(response: ServerResponse, who: keyof typeof lingerMs): void {
+  const { req: request } = response
   if (request.complete || request.destroyed) return
   const { socket } = request
   const impatience = setTimeout(() => socket.destroy(), lingerMs[who])
+  if (!response.shouldKeepAlive) endBehind(request, socket)
   request.once('close', () => clearTimeout(impatience))
   // Whoever was reading lets go of the body in a later turn; until then nothing would flow.
   setImmediate(() => request.resume())
+}
+
+/**
+ * node:http closes a connection that ends with its answer although bytes still come: the client would be reset before it
+ * reads. Our side alone ends until they have come.
+ */
+function endBehind(request: IncomingMessage, socket: Socket): void {
+  Object.assign(socket, { destroySoon: () => socket.end() })
+  request.once('end', () => {
+    Reflect.deleteProperty(socket, 'destroySoon')
+    socket.destroySoon()
+  })
 }
 
 /** CORS: what a page of an allowed origin may see and send. */

@@ -29,7 +29,7 @@ export async function handleImp(context: HttpContext, exchange: Exchange): Promi
     return replyText(response, 400, 'Non-multipart POST not supported\r\n')
   }
   const refused = refusalOfWrite(exchange)
-  if (refused !== null) return refuseUnread(request, response, 403, { status: refused, error: refused, position: 0 })
+  if (refused !== null) return refuseUnread(response, 403, { status: refused, error: refused, position: 0 })
   if (!context.imports.enter()) return replyBusy(response, 'too many imports run now')
   connection.state = 'writing'
   try {
@@ -59,7 +59,7 @@ async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
   } catch (error) {
     if (signal.aborted) return
     refuse(exchange, ...refusalOf(context, error))
-    readOn(exchange.request, 'known')
+    readOn(response, 'known')
   }
 }
 

@@ -116,7 +116,7 @@ async function serve(
     const { blame, message } = answerOf(error)
     if (blame !== 'internal' && !response.headersSent) {
       replyJson(response, statusOf(blame), { error: message, position: 0 })
-      readOn(request, 'known')
+      readOn(response, 'known')
     } else failed(context, response, path, error)
   }
   count(context, table.has(path) ? path : 'other', response.statusCode, context.clock.monotonicMs() - begunMs)

@@ -66,7 +66,7 @@ function refuse(context: HttpContext, response: ServerResponse, sql: string | nu
   if (response.headersSent) cutOff(response)
   else {
     reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
-    readOn(response.req, 'known')
+    readOn(response, 'known')
   }
 }
 

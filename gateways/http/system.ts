@@ -47,7 +47,7 @@ export async function handleSettings({ options, settings }: HttpContext, { respo
 export async function handleSettingsChange(context: HttpContext, exchange: Exchange): Promise<void> {
   const { request, response, query } = exchange
   const refused = refusalOfWrite(exchange)
-  if (refused !== null) return refuseUnread(request, response, 403, { error: refused })
+  if (refused !== null) return refuseUnread(response, 403, { error: refused })
   const expected = parseQueryString(query).parameters.get('version') ?? ''
   try {
     if (!/^\d{1,15}$/.test(expected)) throw new ExecRequestError(`invalid version [version=${expected}]`, null)

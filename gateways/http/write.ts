@@ -32,7 +32,7 @@ export async function handleWrite(context: HttpContext, exchange: Exchange): Pro
   const refused = refusalOfWrite(exchange)
   if (refused !== null) {
     const body = { code: 'forbidden', message: refused, error: refused, position: 0 }
-    return refuseUnread(request, response, 403, body)
+    return refuseUnread(response, 403, body)
   }
   if (!context.lineRequests.enter()) {
     refuse(context, exchange, {
@@ -114,11 +114,11 @@ function contentLength(request: IncomingMessage): number | null {
   return text === undefined ? null : Number(text)
 }
 
-function refuse({ log }: HttpContext, { request, response }: Exchange, refusal: WriteRefusal): void {
+function refuse({ log }: HttpContext, { response }: Exchange, refusal: WriteRefusal): void {
   const { status, code, message, line } = refusal
   const errorId = nextErrorId()
   log(status >= 500 ? 'E' : 'W', 'http', `write refused: ${message} [errorId=${errorId}]`)
   if (response.destroyed) return
   replyJson(response, status, { code, message, line, errorId })
-  readOn(request, 'known')
+  readOn(response, 'known')
 }

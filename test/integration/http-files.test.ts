@@ -312,6 +312,21 @@ describe('imports', () => {
     expect(await server.rows(`select line from sys.rejects where table_name = 'skipping'`)).toEqual([[3], [4], [5]])
   })
 
+  test('a first line of names that its columns cannot hold is a header, whatever is below it', async () => {
+    await run('create table headed (a int, b symbol)')
+    const skipping = await imported('B,a\nx,1\ny,zz\nz,3\n', { name: 'headed', atomicity: 'skipRow' })
+    expect(skipping.body).toMatchObject({ header: true, rowsImported: 2, rowsRejected: 1 })
+    expect(await server.rows('select * from headed')).toEqual([
+      [1, 'x'],
+      [3, 'z'],
+    ])
+    const said = await imported('a,b\n1,2\n', { name: 'said' }, '[{"name":"b","type":"SHORT"}]')
+    expect(said.body).toMatchObject({ header: true, rowsImported: 1 })
+    // Names that may be values are read as such.
+    const texts = await imported('a,b\nx,y\nz,w\n', { name: 'texts' }, '[{"name":"b","type":"SYMBOL"}]')
+    expect(texts.body).toMatchObject({ header: false, rowsImported: 3 })
+  })
+
   test('skipLev forgives too many values only', async () => {
     const long = await imported('a,b\n1,x1\n2,x2,more\n', { name: 'lev', skipLev: 'true', forceHeader: 'true' })
     expect(long.body).toMatchObject({ rowsImported: 1, rowsRejected: 1 })

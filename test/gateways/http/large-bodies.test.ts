@@ -1,5 +1,5 @@
 // Goal: a client that reads no answer before it has sent everything gets the answer to a body that is refused at its
-// beginning, and its connection goes on.
+// beginning, and its connection goes on unless it is to end.
 
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -49,4 +49,26 @@ test.each([
   await until(() => closed || text.includes('HTTP/1.1 204 '))
   expect(closed).toBe(false)
   socket.destroy()
+})
+
+test('a connection that ends with the answer stays until everything has come', { timeout: 30_000 }, async () => {
+  const socket = await connectTo(gateway.port)
+  const errors: unknown[] = []
+  socket.on('error', (error) => errors.push(error))
+  let text = ''
+  let ended = false
+  socket.on('end', () => {
+    ended = true
+  })
+  socket.pause()
+  await send(socket, 'POST /write HTTP/1.1\r\nConnection: close', 'a ')
+  socket.on('data', (bytes) => {
+    text += bytes.toString('latin1')
+  })
+  socket.resume()
+  await until(() => ended || errors.length > 0)
+  expect(errors).toEqual([])
+  expect(text).toMatch(/^HTTP\/1.1 413 /)
+  expect(text).toContain('request body is too large')
+  await until(() => socket.destroyed)
 })
