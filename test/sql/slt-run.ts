@@ -38,7 +38,7 @@ export async function run(
 }
 
 async function dropTables(door: SltDoor): Promise<void> {
-  const answer = await mustRun(door, 'select table_name from tables()')
+  const answer = await mustRun(door, "select table_name from tables() where table_type = 'T'")
   for (const name of answer.lines.slice(1)) await mustRun(door, `drop table '${name.replaceAll("'", "''")}'`)
 }
 

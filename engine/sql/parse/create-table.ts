@@ -93,6 +93,7 @@ function parseCreateTable(cursor: Cursor, position: number, batch: Expression | 
   )
   demandFileName(table)
   const source = parseSource(cursor, batch)
+  if (source.kind === 'like' && ownToLike.has(cursor.word)) throw unexpectedToken(cursor)
   const indexes = parseTrailing(cursor, source)
   const timestamp = parseTimestamp(cursor)
   const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor, timestamp, source) : null
@@ -108,6 +109,9 @@ function parseCreateTable(cursor: Cursor, position: number, batch: Expression | 
     ...parseTableTail(cursor, partitionBy),
   }
 }
+
+/** What a table that is made like another one takes from it. */
+const ownToLike: ReadonlySet<string> = new Set([',', 'timestamp', 'partition'])
 
 /** Table names become parts of paths. */
 function demandFileName({ name, position }: TableName): void {
@@ -160,6 +164,7 @@ function missingSource(cursor: Cursor): SqlError {
 function parseLike(cursor: Cursor): CreateLike {
   advance(cursor)
   advance(cursor)
+  if (at(cursor, ')')) throw new SqlError(') expected', cursor.end)
   const table = parseTableName(cursor)
   if (!take(cursor, ')')) throw atEnd(cursor) ? new SqlError(') expected', cursor.start) : unexpectedToken(cursor)
   return { kind: 'like', table }

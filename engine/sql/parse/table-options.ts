@@ -36,7 +36,20 @@ export function parseTimeToLive(cursor: Cursor): TimeToLive {
       position + match[0].length - 1,
     )
   advance(cursor)
-  return { position, count: Number(match[1]), unit }
+  return widest({ position, count: Number(match[1]), unit })
+}
+
+const widerUnits: Readonly<Partial<Record<TimeToLive['unit'], readonly [number, TimeToLive['unit']]>>> = {
+  hour: [24, 'day'],
+  day: [7, 'week'],
+  month: [12, 'year'],
+}
+
+/** 48 hours are shown as two days. */
+function widest(ttl: TimeToLive): TimeToLive {
+  const wider = widerUnits[ttl.unit]
+  if (wider === undefined || ttl.count === 0 || ttl.count % wider[0] !== 0) return ttl
+  return widest({ ...ttl, count: ttl.count / wider[0], unit: wider[1] })
 }
 
 function timeToLiveError(cursor: Cursor): SqlError {
@@ -44,7 +57,7 @@ function timeToLiveError(cursor: Cursor): SqlError {
   if (atEnd(cursor)) return new SqlError('missing argument, should be <number> <unit> or <number_with_unit>', start)
   const text = tokenText(cursor)
   const point = text.indexOf('.')
-  if (point > 0) return new SqlError(`invalid unit, expected ${ttlExpected}, but was '.'`, start + point)
+  if (point > 0) return new SqlError(`invalid unit, expected ${ttlExpected}, but was '.'`, start + point + 1)
   return /^[a-z]{2,}$/i.test(text)
     ? new SqlError('invalid argument, should be <number> <unit> or <number_with_unit>', start)
     : new SqlError(`invalid syntax, should be <number> <unit> but was ${text}`, start)
@@ -58,7 +71,7 @@ function parseLongTimeToLive(cursor: Cursor, position: number): TimeToLive {
     throw new SqlError(`invalid unit, expected ${ttlExpected}, but was '${tokenText(cursor)}'`, cursor.start)
   }
   advance(cursor)
-  return { position, count, unit }
+  return widest({ position, count, unit })
 }
 
 /** `maxUncommittedRows = 1000`, `o3MaxLag = 10s`: the value is one token, or nothing. */

@@ -284,8 +284,10 @@ function planCreateAs(
       if (cast !== undefined) return { ...columnOf(cast, context), name }
       if (!isColumnName(name))
         throw new SqlError(`invalid column name [name=${name}, position=0]`, statement.table.position)
+      // Clients know a column that is indexed behind the query as one without a cache.
+      const cached = !statement.indexes.some(({ column }) => column.name.toLowerCase() === name.toLowerCase())
       return type.name === 'SYMBOL'
-        ? { name, type, symbol: { capacity: defaultSymbolCapacity, cached: true } }
+        ? { name, type, symbol: { capacity: defaultSymbolCapacity, cached } }
         : { name, type }
     }),
   )

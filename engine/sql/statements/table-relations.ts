@@ -27,7 +27,9 @@ export function columnsRelation(version: TableVersion, { catalog }: BindContext)
           typeText(type),
           indexed !== undefined,
           // As clients know it: ALTER TABLE notes the capacity for columns of every type.
-          isSymbol || place !== undefined ? (indexed?.blockCapacity ?? defaultIndexCapacity) : 0,
+          (isSymbol && version.schema.view === undefined) || place !== undefined
+            ? (indexed?.blockCapacity ?? defaultIndexCapacity)
+            : 0,
           isSymbol && (symbol?.cached ?? true),
           isSymbol ? (symbol?.capacity ?? defaultSymbolCapacity) : 0,
           // NULL counts as one of them.

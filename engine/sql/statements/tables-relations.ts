@@ -3,7 +3,7 @@
 import type { TableVersion } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
-import type { TableFigures } from '../catalog.js'
+import type { StoredView, TableFigures } from '../catalog.js'
 import type { SystemRelation } from './relation-columns.js'
 import { columnList, rowOf } from './relation-columns.js'
 
@@ -39,8 +39,27 @@ export function sequencerTxn({ schema }: TableVersion, { visibleTxn, rewrites }:
 export function tablesRelation({ catalog }: BindContext): SystemRelation {
   return {
     columns: tablesColumns,
-    rows: () => catalog.tables().map((version) => tableRow(version, catalog.figures(version.schema.id))),
+    rows: () => [
+      ...catalog.tables().map((version) => tableRow(version, catalog.figures(version.schema.id))),
+      ...catalog.views().map(viewRow),
+    ],
   }
+}
+
+function viewRow({ id, name }: StoredView): Value[] {
+  const known: Record<string, Value> = {
+    id,
+    table_name: name,
+    partitionBy: 'N/A',
+    walEnabled: true,
+    ttlUnit: 'HOUR',
+    directoryName: `${name}~${id}`,
+    table_type: 'V',
+    table_row_count: null,
+    table_txn: null,
+    wal_txn: null,
+  }
+  return rowOf(tablesColumns, known)
 }
 
 /** What this engine does not measure is 0 or NULL. */
@@ -67,14 +86,17 @@ function tableRow(version: TableVersion, figures: TableFigures): Value[] {
     table_last_write_timestamp: figures.lastWriteMicros === null ? null : BigInt(figures.lastWriteMicros),
     table_txn: BigInt(figures.visibleTxn),
     wal_pending_row_count: BigInt(figures.pendingRows),
-    wal_txn: BigInt(sequencerTxn(version, figures)),
-    wal_max_timestamp: maxTs,
+    wal_txn: isWalTable(version) ? BigInt(sequencerTxn(version, figures)) : null,
+    wal_max_timestamp: isWalTable(version) ? maxTs : null,
   }
   return rowOf(tablesColumns, known)
 }
 
 export function tableNamesRelation({ catalog }: BindContext): SystemRelation {
-  return { columns: columnList('table_name STRING'), rows: () => catalog.tables().map(({ schema }) => [schema.name]) }
+  return {
+    columns: columnList('table_name STRING'),
+    rows: () => [...catalog.tables().map(({ schema }) => [schema.name]), ...catalog.views().map(({ name }) => [name])],
+  }
 }
 
 export function walTablesRelation({ catalog }: BindContext): SystemRelation {

@@ -6,7 +6,10 @@ import type { StoredView } from '../catalog.js'
 import { defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './table-options.js'
 
 export function viewAsTable(view: StoredView, { viewColumns }: BindContext): TableVersion {
-  const columns = viewColumns(view).map(({ name, type }, id) => ({ id, name, type, dropped: false }))
+  const columns = viewColumns(view).map(({ name, type }, id) => {
+    const column = { id, name, type, dropped: false }
+    return type.name === 'SYMBOL' ? { ...column, symbol: { capacity: 0, cached: false } } : column
+  })
   const { id, name, sql, createdMicros } = view
   return {
     schema: { ...viewSchema(name, sql, createdMicros), id, version: 1, columns },

@@ -15,7 +15,8 @@ export function openTables(run) {
 }
 
 export async function loadTables(run) {
-  const sql = 'select table_name, table_row_count, partitionBy, walEnabled from tables() order by table_name'
+  const sql =
+    "select table_name, table_row_count, partitionBy, walEnabled from tables() where table_type = 'T' order by table_name"
   try {
     const { dataset } = await execute(sql, { limit: 10_000 })
     tables = dataset.map(([name, rows, partitionBy]) => ({ name, rows, partitionBy }))
