@@ -2,6 +2,7 @@
 // runs on the main thread.
 
 import { createRequire } from 'node:module'
+import { tableColumnsMax } from '../engine/base/limits.js'
 import { ImportError } from './import-schema.js'
 
 const sampleBytesMax = 64 * 1024
@@ -49,8 +50,9 @@ function readSample(bytes: Buffer, whole: boolean, delimiter: string | null): Sa
 function recordsOf(text: string, delimiter: string): string[][] {
   // At first use: a server that starts needs no parser yet.
   const { parse } = createRequire(import.meta.url)('csv-parse/sync') as typeof import('csv-parse/sync')
+  let records: string[][]
   try {
-    return parse(text, {
+    records = parse(text, {
       // A byte order mark stays: it tells a name from a single character.
       ...{ delimiter, quote: '"', record_delimiter: ['\r\n', '\n'] },
       ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true, to: recordsMax },
@@ -58,8 +60,12 @@ function recordsOf(text: string, delimiter: string): string[][] {
   } catch {
     // An unclosed quote: the lines say what can be said; the decoder will name the place.
     const lines = text.split(/\r?\n/).filter((line) => line !== '')
-    return lines.slice(0, recordsMax).map((line) => line.split(delimiter).map((field) => field.replace(/^"|"$/g, '')))
+    const fields = (line: string): string[] => line.split(delimiter, tableColumnsMax)
+    return lines.slice(0, recordsMax).map((line) => fields(line).map((field) => field.replace(/^"|"$/g, '')))
   }
+  // A megabyte of commas would be a million columns, each with its figures.
+  if ((records[0]?.length ?? 0) > tableColumnsMax) throw new ImportError(`too many columns [max=${tableColumnsMax}]`)
+  return records
 }
 
 /** The one that divides the most lines into the same number of fields, more than one; a comma when none does. */

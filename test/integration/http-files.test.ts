@@ -339,6 +339,17 @@ describe('imports', () => {
     expect(body.status).toBe('line 3: a quote is not closed')
   })
 
+  test('a line of commas alone, or of quotes, is no table', async () => {
+    const commas = await imported(','.repeat(3_000_000), { name: 'commas' })
+    expect([commas.status, commas.body.status]).toEqual([400, 'too many columns [max=2048]'])
+    const cut = await imported(`a,b\n1,2\n3,4\n${','.repeat(3_000_000)}\n`, { name: 'cut' })
+    expect([cut.status, cut.body.status]).toEqual([400, 'line 4: the line has more values than the file has columns'])
+    const open = await imported(`"${','.repeat(3_000_000)}`, { name: 'quoted' })
+    expect([open.status, open.body.status]).toEqual([400, 'line 1: a quote is not closed'])
+    const widest = await imported(`${','.repeat(2047)}\n${'7,'.repeat(2047)}8\n`, { name: 'widest' })
+    expect(widest.body).toMatchObject({ status: 'OK', rowsImported: 2 })
+  })
+
   test('may be compressed, but not expand without end', async () => {
     expect(await importedGzip('aa,bb\n10,20\n', 'zipped')).toBe(200)
     expect((await exported('zipped')).body.toString()).toBe('"aa","bb"\r\n10,20\r\n')
