@@ -25,6 +25,7 @@ import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { type MinHttpGateway, openMinHttpGateway } from '../gateways/min-http/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
 import { copyRelations, fileCopier, recoverImports } from '../pipeline/ingest.js'
+import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.js'
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
@@ -146,6 +147,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   watchDisk(loaded)
   live.onChange(watchDisk)
   await recoverImports({ engine, session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights } })
+  await resumeCounters(engine)
   const directories = copyDirectories(loaded.values, root)
   engine.copier(fileCopier(engine, directories))
   for (const relation of copyRelations(directories)) engine.relation(relation)

@@ -53,6 +53,8 @@ export interface TableShape {
     readonly name: string
     readonly type: DataType
     readonly filled: boolean
+    /** Of a counted column, as nextval() names it. */
+    readonly counter: string | null
   }[]
   /** Name of the designated timestamp; null without one. */
   readonly timestamp: string | null

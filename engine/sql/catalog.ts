@@ -8,6 +8,7 @@ import type { TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { ParameterSlot } from './plan/plan.js'
+import type { Counters } from './statements/counters.js'
 
 /** One partition of a table, unflushed rows included. */
 export interface PartitionFigures {
@@ -104,6 +105,8 @@ export interface Catalog {
   /** Whether DROP ALL TABLES takes it. */
   droppable?(name: string): boolean
   figures(tableId: number): TableFigures
+  /** Of counted columns; absent: nothing is counted. */
+  readonly counters?: Counters
   /** Relations registered by the layers above (`sys.connections`); not the ones that this layer makes itself. */
   relation(name: string): VirtualRelation | undefined
   view(name: string): StoredView | undefined

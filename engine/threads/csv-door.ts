@@ -5,6 +5,7 @@ import { assert } from '../base/assert.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvBatch, CsvShape } from '../csv/shape.js'
+import { counterOf } from '../sql/statements/counters.js'
 import { liveColumns, type TableSchema } from '../storage/schema.js'
 import { Load, type LoadMessage, type LoadServices } from './load-door.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
@@ -93,6 +94,7 @@ export function shapeOf(schema: TableSchema): TableShape {
     name,
     type,
     filled: value !== undefined,
+    counter: counterOf({ default: value }),
   }))
   const timestamp = columns.find(({ id }) => id === schema.timestampId)?.name ?? null
   return {

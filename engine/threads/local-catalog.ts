@@ -4,6 +4,7 @@
 import type { Session } from '../api/session.js'
 import type { VirtualRelation } from '../api/statements.js'
 import type { Catalog, QueryFigures } from '../sql/catalog.js'
+import { Counters, counterOf } from '../sql/statements/counters.js'
 import type { HiddenTables } from './hidden-tables.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { storedView, tableOnly, visibleTo } from './local-plans.js'
@@ -24,7 +25,11 @@ export function localCatalog(
   { memory, view, systemTable, parameters }: LocalEngineOptions,
   { hidden, relations, users, activity, asking }: CatalogParts,
 ): Catalog {
+  const counters = new Counters((name) =>
+    view.tables().some(({ schema }) => schema.columns.some((column) => counterOf(column)?.toLowerCase() === name)),
+  )
   return {
+    counters,
     table: (name) => (hidden.hides(name) ? undefined : tableOnly(view.table(name))),
     tables: () =>
       view.tables().filter((version) => tableOnly(version) !== undefined && !hidden.hides(version.schema.name)),

@@ -34,7 +34,9 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
 /** Sequences and the like are not known here: migrations go on without them. */
 function knownDefaults(pg: PgSession, columns: readonly Column[]): Column[] {
   return columns.map((column) => {
-    const { name, defaultValue } = column
+    const { name, defaultValue, counted } = column
+    if (counted)
+      notice(pg, `"${name}" is numbered by INSERT and COPY; lines and files leave it NULL, and no key keeps it unique`)
     if (defaultValue === null) return column
     try {
       pg.engine.validate(`select ${defaultValue.text}`, pg.session)

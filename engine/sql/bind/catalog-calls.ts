@@ -2,6 +2,7 @@
 // texts of views, sizes, settings. Query threads know no catalog: what a call may look up goes with the plan.
 
 import { SqlError } from '../../base/errors.js'
+import { findColumn } from '../../storage/schema.js'
 import { dataType, intKinds } from '../../types/column-types.js'
 import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
@@ -12,6 +13,7 @@ import { roleNames, roleOid } from '../pg-catalog/roles.js'
 import { allOptions, optionKey, sessionOption, versionText } from '../pg-catalog/session-options.js'
 import { pgTypes, typeOid } from '../pg-catalog/types.js'
 import type { Expression } from '../plan/plan.js'
+import { type Counters, counterOf } from '../statements/counters.js'
 import type { BindContext } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
@@ -243,6 +245,46 @@ function signal(ends: boolean): CatalogCall {
   }
 }
 
+/** nextval(), currval(), setval(): of counters/statements. While a statement is described nothing is counted. */
+function counted(change: (counters: Counters, name: string, value: bigint, isCalled: boolean) => bigint | undefined) {
+  const bind: CatalogCall = ([name, value, isCalled], call, context) => {
+    context.cacheable = false
+    const text = constantText(name, call)
+    const number = value !== undefined && isConstant(value) && value.value !== null ? BigInt(String(value.value)) : 0n
+    const counters = context.parameters.some((parameter) => parameter?.slot !== undefined)
+      ? undefined
+      : context.catalog.counters
+    if (text === null || counters === undefined) return constantOf(null, dataType('LONG'), call.position)
+    const isBefore = isCalled !== undefined && isConstant(isCalled) && isCalled.value === false
+    const result = change(counters, text, number, !isBefore)
+    if (result === undefined) throw new SqlError(`sequence does not exist [sequence=${text}]`, call.position)
+    return constantOf(result, dataType('LONG'), call.position)
+  }
+  return bind
+}
+
+const nextValue = counted((counters, name) => counters.next(name))
+const currentValue = counted((counters, name) => counters.last(name))
+const setValue = counted((counters, name, value, isCalled) => {
+  if (counters.last(name) === undefined) return undefined
+  counters.set(name, isCalled ? value : value - 1n)
+  return value
+})
+
+/** Of a constant name: clients that ask for all columns read defaults as well. */
+const serialSequence: CatalogCall = ([table, column], call, context) => {
+  if (table === undefined || column === undefined || !isConstant(table) || !isConstant(column))
+    return constantOf(null, textType, call.position)
+  const name = constantText(table, call)
+    ?.replace(/^"?public"?\./i, '')
+    .replaceAll('"', '')
+  const found = constantText(column, call)
+  const version = name === undefined ? undefined : context.catalog.table(name)
+  const schema = found === null ? undefined : version && findColumn(version.schema, found)
+  const counter = schema === undefined ? null : counterOf(schema)
+  return constantOf(counter === null ? null : `public.${counter}`, textType, call.position)
+}
+
 /** timezone(zone, ts) is ts AT TIME ZONE zone. */
 const atZone: CatalogCall = ([zone, ts], call, context) =>
   scalarCall('to_timezone', [ts as Expression, zone as Expression], call.position, context)
@@ -268,6 +310,10 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   current_setting: { counts: [1, 2], bind: currentSetting },
   version: { counts: [0], bind: version },
   set_config: { counts: [3], bind: setConfig },
+  nextval: { counts: [1], bind: nextValue },
+  currval: { counts: [1], bind: currentValue },
+  setval: { counts: [2, 3], bind: setValue },
+  pg_get_serial_sequence: { counts: [2], bind: serialSequence },
   pg_cancel_backend: { counts: [1], bind: signal(false) },
   pg_terminate_backend: { counts: [1, 2], bind: signal(true) },
   timezone: { counts: [2], bind: atZone },

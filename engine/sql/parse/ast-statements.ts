@@ -112,6 +112,8 @@ export interface ColumnDefinition {
   readonly index: IndexOption | null
   readonly notNull: boolean
   readonly primaryKey: boolean
+  /** `serial`, `generated .. as identity`: INSERT gives it the next number. */
+  readonly counted: boolean
   readonly defaultValue: ColumnDefault | null
 }
 

@@ -52,6 +52,10 @@ export function parseInsert(
   const alias = take(cursor, 'as') ? parseFreeName(cursor, 'alias expected') : null
   const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
   demandDistinct(columns)
+  if (take(cursor, 'overriding')) {
+    if (!take(cursor, 'system')) demand(cursor, 'user')
+    demand(cursor, 'value')
+  }
   const source = parseInsertSource(cursor, columns.length > 0)
   if (atomic && source.kind === 'rows')
     throw new SqlError("'atomic' keyword can only be used in INSERT INTO SELECT statements.", source.position)

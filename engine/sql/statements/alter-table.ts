@@ -199,7 +199,7 @@ function addColumns(
   demandOneChange(version, columns.length, columns[1]?.position ?? 0)
   const taken = new Set<string>()
   return columns.flatMap((definition): SchemaChange[] => {
-    const column = columnOf(definition, context)
+    const column = columnOf(definition, schema.name, context)
     const isKnown = findColumn(schema, column.name) !== undefined || taken.has(column.name.toLowerCase())
     const known = findColumn(schema, column.name)
     if (ifNotExists && known !== undefined && !sameType(known.type, column.type)) {

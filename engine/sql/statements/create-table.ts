@@ -11,6 +11,7 @@ import { typeOfName } from '../bind/types.js'
 import { typeName } from '../functions/compare.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { counterText } from './counters.js'
 import { checkedDefault } from './defaults.js'
 import { batchRowsOf } from './insert.js'
 import type { PlannedStatement } from './planned.js'
@@ -85,8 +86,19 @@ export function storedType(written: ast.TypeName): DataType {
 }
 
 /** A column as CREATE TABLE and ADD COLUMN define it. */
-export function columnOf(definition: ast.ColumnDefinition, context: BindContext): Omit<ColumnSchema, 'id' | 'dropped'> {
+export function columnOf(
+  definition: ast.ColumnDefinition,
+  table: string,
+  context: BindContext,
+): Omit<ColumnSchema, 'id' | 'dropped'> {
   const column = typedColumn(definition)
+  // SHOW CREATE TABLE writes it so.
+  const isWritten = definition.defaultValue?.text === counterText(table, column.name)
+  if (definition.counted || isWritten) {
+    if (!['SHORT', 'INT', 'LONG'].includes(column.type.name))
+      throw new SqlError(`identity column type must be SHORT, INT or LONG [column=${column.name}]`, definition.position)
+    return { ...column, default: counterText(table, column.name) }
+  }
   const value = checkedDefault(definition.defaultValue, column.name, column.type, context)
   return value === undefined ? column : { ...column, default: value }
 }
@@ -132,7 +144,10 @@ function columnsSchema(
   checkColumns(definitions)
   return schemaOf(
     statement,
-    withIndexes(numbered(definitions.map((definition) => columnOf(definition, context))), statement),
+    withIndexes(
+      numbered(definitions.map((definition) => columnOf(definition, statement.table.name, context))),
+      statement,
+    ),
     context,
   )
 }
@@ -281,7 +296,7 @@ function planCreateAs(
   const columns = numbered(
     definitions.map(({ name, type }) => {
       const cast = casts.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
-      if (cast !== undefined) return { ...columnOf(cast, context), name }
+      if (cast !== undefined) return { ...columnOf(cast, statement.table.name, context), name }
       if (!isColumnName(name))
         throw new SqlError(`invalid column name [name=${name}, position=0]`, statement.table.position)
       // Clients know a column that is indexed behind the query as one without a cache.

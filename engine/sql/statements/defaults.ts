@@ -89,7 +89,9 @@ export function checkedDefault(
 export function withDefaults(plan: Plan, defaults: readonly ColumnDefault[], context: BindContext): Plan {
   if (defaults.length === 0) return plan
   const columns = plan.columns.map(({ type }, index): Expression => ({ kind: 'column', index, type, position: 0 }))
-  const values = defaults.map(({ target: { type }, written }) => {
+  const values = defaults.map(({ target: { name, type }, written }) => {
+    if (written.kind === 'call' && written.name === 'nextval')
+      throw new SqlError(`INSERT of a query has to name the counted column [column=${name}]`, 0)
     const bound = bindExpression(written, rowlessScope(context))
     return bound.type.name === type.name ? castTo(bound, type) : convertTo(bound, type)
   })

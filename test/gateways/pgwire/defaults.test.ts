@@ -11,12 +11,16 @@ const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
 let client: pg.Client
 const notices: string[] = []
 
-beforeAll(async () => {
-  await server.start()
+async function connect(): Promise<void> {
   const [host = '', port = ''] = server.address('postgres').split(':')
   client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
   await client.connect()
   client.on('notice', ({ message }) => notices.push(message ?? ''))
+}
+
+beforeAll(async () => {
+  await server.start()
+  await connect()
   await client.query(
     "create table d (ts timestamp not null default now(), a int default 5, s symbol default 'x', v varchar) timestamp(ts)",
   )
@@ -77,4 +81,25 @@ test('a default that is not known is left out', async () => {
   ])
   await client.query('insert into n (id) values (1)')
   expect((await client.query('select * from n')).rows).toEqual([{ id: '1', v: 7, w: null }])
+})
+
+test('counted columns are numbered by every way, with RETURNING, and go on behind a kill', async () => {
+  notices.length = 0
+  await client.query('create table c (id serial, ts timestamp, v int) timestamp(ts) partition by day')
+  expect(notices).toEqual([expect.stringContaining('"id" is numbered by INSERT and COPY')])
+  const insert = { name: 'counted', text: 'insert into c (ts, v) values ($1, $2) returning id' }
+  for (const id of [1, 2]) expect((await client.query({ ...insert, values: ['2024-01-01', 0] })).rows).toEqual([{ id }])
+  const plain = { name: 'plain', text: 'insert into c (ts, v) values ($1, $2)' }
+  await Promise.all([1, 2, 3].map((v) => client.query({ ...plain, values: ['2024-01-02', v] })))
+  const stream = client.query(from('copy c (ts, v) from stdin'))
+  await new Promise((resolve, reject) => stream.on('finish', resolve).on('error', reject).end('2024-01-03\t9\n'))
+  expect((await client.query('select id, v from c')).rows.map(({ id }: { id: number }) => id)).toEqual([
+    1, 2, 3, 4, 5, 6,
+  ])
+  const lost = new Promise((resolve) => client.once('error', resolve))
+  await server.end('SIGKILL')
+  await lost
+  await server.start()
+  await connect()
+  expect((await client.query({ ...insert, values: ['2024-01-04', 0] })).rows).toEqual([{ id: 7 }])
 })
