@@ -270,16 +270,22 @@ function readTime(cursor: Cursor, letter: string, length: number, touches: boole
     case 's':
       return store(draft, 'second', readNumber(cursor, length, touches, 0, 59))
     case 'S':
-      return addNanos(draft, readNumber(cursor, length, touches, 0, 999), 1e6)
+      return readThousandths(cursor, draft, length, touches, 1e6)
     case 'U':
-      return length === 0
-        ? readFraction(cursor, draft, 6)
-        : addNanos(draft, readNumber(cursor, length, touches, 0, 999), 1e3)
+      return length === 0 ? readFraction(cursor, draft, 6) : readThousandths(cursor, draft, length, touches, 1e3)
     default:
       return length === 0
         ? readFraction(cursor, draft, 9)
         : addNanos(draft, readNumber(cursor, length, touches, 0, 999), 1)
   }
+}
+
+/** One letter alone reads a fraction: `.5` are 500 thousandths. */
+function readThousandths(cursor: Cursor, draft: Draft, length: number, touches: boolean, nanos: number): boolean {
+  const { at } = cursor
+  const value = readNumber(cursor, length, touches, 0, 999)
+  const isFraction = length === 1 && !touches && value >= 0
+  return addNanos(draft, isFraction ? value * 10 ** (3 - (cursor.at - at)) : value, nanos)
 }
 
 /** -1 when there is no number within the bounds. One letter reads greedily, several letters read that many digits. */

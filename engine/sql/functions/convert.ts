@@ -97,15 +97,21 @@ export function displayText(value: Present, type: DataType): string {
   return type.name === 'DATE' ? formatDate(value as bigint) : valueText(value, type)
 }
 
+function isFraction({ name }: DataType): boolean {
+  return name === 'DOUBLE' || name === 'FLOAT'
+}
+
 /** CHAR gives its digit; other text is parsed. */
 function numberOfText(text: string, from: DataType): string | null {
   return from.name === 'CHAR' && !/^\d$/.test(text) ? null : text
 }
 
+/** Integers wrap; a fraction beyond the type is 0, as a text is. */
 function toSmallInteger(bits: 8 | 16): Caster {
+  const [min, max] = [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]
   return (value, from) => {
-    if (typeof value === 'string')
-      return parseInteger(numberOfText(value, from) ?? '', -(2 ** (bits - 1)), 2 ** (bits - 1) - 1) ?? 0
+    if (typeof value === 'string') return parseInteger(numberOfText(value, from) ?? '', min, max) ?? 0
+    if (typeof value === 'number' && isFraction(from) && (value < min || value > max)) return 0
     const whole = wholeOf(value, from)
     return whole === null ? 0 : Number(BigInt.asIntN(bits, whole))
   }
@@ -123,7 +129,7 @@ const toInt: Caster = (value, from) => {
   if (typeof value === 'string') return parseInteger(numberOfText(value, from) ?? '', intMin + 1, -intMin - 1)
   const whole = wholeOf(value, from)
   if (whole === null) return null
-  if (from.name === 'DOUBLE' || from.name === 'FLOAT' || from.name === 'DECIMAL') return inInt(whole)
+  if (isFraction(from) || from.name === 'DECIMAL') return inInt(whole)
   const wrapped = Number(BigInt.asIntN(32, whole))
   return wrapped === intMin ? null : wrapped
 }
@@ -136,7 +142,7 @@ const toLong: Caster = (value, from) => {
   if (typeof value === 'string') return parseLong(numberOfText(value, from) ?? '')
   const whole = wholeOf(value, from)
   if (whole === null) return null
-  if (from.name === 'DOUBLE' || from.name === 'FLOAT') return whole > longMin && whole <= longMax ? whole : null
+  if (isFraction(from)) return whole > longMin && whole <= longMax ? whole : null
   const wrapped = BigInt.asIntN(64, whole)
   return wrapped === longMin ? null : wrapped
 }

@@ -2,7 +2,7 @@
 // clients: one blank around operators, none inside parentheses, `-(a)`, `a::int`, `a in (1, 2)`, `count()`.
 // Parentheses stand where the operators need them: `(a + b) * c`, but `a + b + c` for `(a + b) + c`.
 
-import type { CaseExpression, Expression, Slice, TypeName } from './ast.js'
+import type { CaseExpression, CastExpression, Expression, Slice, TypeName } from './ast.js'
 import { powers } from './powers.js'
 
 export function expressionText(expression: Expression): string {
@@ -74,7 +74,7 @@ function compositeText(expression: Exclude<Expression, { kind: Simple }>): strin
     case 'case':
       return caseText(expression)
     case 'cast':
-      return `${castOperand(expression.operand)}::${typeText(expression.type)}`
+      return jsonCastText(expression) ?? `${castOperand(expression.operand)}::${typeText(expression.type)}`
     case 'call':
       return callText(expression)
     case 'array':
@@ -198,10 +198,10 @@ function switchText({ operand, branches, otherwise }: CaseExpression): string | 
   const parts: string[] = []
   let value = operand === null ? null : expressionText(operand)
   for (const { when, result } of branches) {
-    const compared = operand === null ? equality(when) : ([value ?? '', expressionText(when)] as const)
-    if (compared === null || (value !== null && compared[0] !== value)) return null
-    value = compared[0]
-    parts.push(compared[1], expressionText(result))
+    const pair = operand === null ? equality(when) : ([value ?? '', expressionText(when)] as const)
+    if (pair === null || (value !== null && pair[0] !== value)) return null
+    value = pair[0]
+    parts.push(pair[1], expressionText(result))
   }
   if (value === null) return null
   if (otherwise !== null) parts.push(expressionText(otherwise))
@@ -209,17 +209,53 @@ function switchText({ operand, branches, otherwise }: CaseExpression): string | 
   return `switch(${[value, ...parts].join(', ')})`
 }
 
-/** `a = 1`, `1 = a`: what is compared, and with what. */
+/** `a = 1`, `1 = a`, `a is null` of a column: what is compared, and with what. */
 function equality(when: Expression): readonly [string, string] | null {
+  if (when.kind === 'is null') return compared(when.operand, when.negated ? null : 'null')
   if (when.kind !== 'binary' || when.operator !== '=') return null
   const { left, right } = when
-  if (isLiteral(right) && !isLiteral(left)) return [expressionText(left), expressionText(right)]
-  if (isLiteral(left) && !isLiteral(right)) return [expressionText(right), expressionText(left)]
-  return null
+  return isLiteral(right)
+    ? compared(left, expressionText(right))
+    : isLiteral(left)
+      ? compared(right, expressionText(left))
+      : null
+}
+
+function compared(value: Expression, literal: string | null): readonly [string, string] | null {
+  return value.kind === 'column' && literal !== null ? [expressionText(value), literal] : null
 }
 
 function isLiteral({ kind }: Expression): boolean {
-  return kind === 'string' || kind === 'integer' || kind === 'float' || kind === 'boolean' || kind === 'decimal'
+  return (
+    kind === 'string' ||
+    kind === 'integer' ||
+    kind === 'float' ||
+    kind === 'boolean' ||
+    kind === 'decimal' ||
+    kind === 'null'
+  )
+}
+
+/** The number of the type that json_extract() is asked for; 0 for the one that it has. */
+const jsonTypes: Readonly<Record<string, number>> = {
+  boolean: 1,
+  short: 3,
+  int: 5,
+  long: 6,
+  date: 7,
+  timestamp: 8,
+  float: 10,
+  double: 10,
+  varchar: 0,
+  timestamp_ns: 262_152,
+}
+
+/** A cast of json_extract() is named as its third argument. */
+function jsonCastText({ operand, type }: CastExpression): string | null {
+  if (operand.kind !== 'call' || operand.name.toLowerCase() !== 'json_extract' || operand.args.length !== 2) return null
+  const number = jsonTypes[type.text.toLowerCase()]
+  if (number === undefined || type.dimensions > 0) return null
+  return `${operand.name}(${listText(operand.args)}${number === 0 ? '' : `, ${number}`})`
 }
 
 const compound: ReadonlySet<Expression['kind']> = new Set(['unary', 'binary', 'is null', 'in', 'between', 'case'])
