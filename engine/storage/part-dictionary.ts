@@ -118,7 +118,7 @@ export class ChunkDictionary {
     const slotCount = 2 ** Math.ceil(Math.log2(countMax * 2))
     assert(slotCount >= countMax * 2, 'a dictionary is at most half full')
     const slots = scratch.room('dictionarySlots', slotCount * 4)
-    scratch.memory.u8.fill(0, slots, slots + slotCount * 4)
+    scratch.memory.u32.fill(0, slots >>> 2, (slots >>> 2) + slotCount)
     const used = this.bytes
     const values = scratch.room('dictionaryValues', this.width > 0 ? countMax * this.width : textBytesMax, used)
     const offsets = this.width > 0 ? 0 : scratch.room('dictionaryOffsets', countMax * 4, this.count * 4)

@@ -323,9 +323,11 @@ interface ColumnCursor {
   at: number
 }
 
+const none = new Uint8Array(0)
+const noLengths = new DataView(none.buffer)
+
 function newCursor(column: RowsColumn, rowCount: number): ColumnCursor {
   const { values, type } = column
-  const none = new Uint8Array(0)
   if (values.kind === 'packed') {
     assert(isVariable(type), 'only variable columns are packed')
     const lengths = new DataView(values.lengths.buffer, values.lengths.byteOffset)
@@ -333,7 +335,7 @@ function newCursor(column: RowsColumn, rowCount: number): ColumnCursor {
   }
   const [fixed = none] = values.pieces
   assert(fixed.length === rowCount * widthOf(type), 'a decoded column is one piece')
-  return { column, fixed, lengths: new DataView(none.buffer), bytes: none, at: 0 }
+  return { column, fixed, lengths: noLengths, bytes: none, at: 0 }
 }
 
 function noteTimes(i64: BigInt64Array, piece: Piece, timestampId: number): void {

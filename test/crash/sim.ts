@@ -323,9 +323,10 @@ function settleRequests(life: Life, host: SimHost, left: number): void {
 }
 
 function takeReceipts(life: Life, host: SimHost): void {
+  if (host.receipts.length === 0) return
   const receipts = host.receipts.splice(0)
   for (const receipt of receipts) takeReceipt(life, receipt)
-  if (receipts.length > 0) life.base = withIds(life.base, host)
+  life.base = withIds(life.base, host)
 }
 
 function takeReceipt(life: Life, receipt: Receipt): void {

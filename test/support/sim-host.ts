@@ -31,7 +31,7 @@ const memoryBytes = 48 * MIB
 const ringBytes = 64 * KIB
 const cacheBytes = 2 * MIB
 /** The part of the heap that lives use: filled with rubbish before each, since contents of memory are undefined. */
-const rubbishBytes = MIB
+const rubbish = new Uint8Array(MIB).fill(0xa5)
 
 /** Made once and used by every life: a memory of its own for each would take longer than the life. */
 export interface SimMemory {
@@ -84,7 +84,7 @@ export class SimHost {
     const { memory, kernels } = options.sim
     this.memory = memory
     this.ms = options.startMs
-    memory.u8.fill(0xa5, heapBase, heapBase + rubbishBytes)
+    memory.u8.set(rubbish, heapBase)
     initializeHeap(memory, { limits: [8 * MIB, options.memtableBytes, cacheBytes + 2 * MIB, MIB, 12 * MIB] })
     this.allocator = createAllocator(memory, 1)
     initializeRing(memory, this.allocator.demand(ringBytes, budgets.ingest), ringBytes)
