@@ -2,14 +2,14 @@
 //
 // With keys: 16-byte cells per group, {sum, count} or {min, max}; counts are 8 bytes. Without keys: one STATS.
 // sum and avg of the same argument each keep their own cells. States of other kinds: number-states.ts, kept-states.ts,
-// text-extremes.ts.
+// text-extremes.ts, symbol-extremes.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
 import { longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import { aggregateOf } from '../functions/evaluate.js'
-import type { AggregateCall } from '../plan/plan.js'
+import type { AggregateCall, Expression } from '../plan/plan.js'
 import { addFloats, addIntegers, partialCells, widenFloats, widenIntegers } from './accumulate-partials.js'
 import { CellMemory } from './cell-memory.js'
 import type { ExecContext } from './context.js'
@@ -18,6 +18,7 @@ import { isText } from './expression-shape.js'
 import type { GroupStates, PartialStates } from './group-states.js'
 import { keptStates } from './kept-states.js'
 import { NumberStates } from './number-states.js'
+import { SymbolExtremes } from './symbol-extremes.js'
 import { TextExtremes } from './text-extremes.js'
 import type { Vector } from './vector.js'
 
@@ -30,8 +31,11 @@ export function kernelStates(context: ExecContext, call: AggregateCall): GroupSt
     return keptStates(context, call.name, argument)
   if (more.length > 0) return undefined
   if (argument === undefined) return call.name === 'count' ? new RowCounts(context) : undefined
-  if ((call.name === 'min' || call.name === 'max') && isText(argument.type) && isText(call.type))
+  if ((call.name === 'min' || call.name === 'max') && isText(argument.type) && isText(call.type)) {
+    const symbols = symbolsBehind(argument)
+    if (symbols !== undefined) return new SymbolExtremes(context, compileVector(symbols, context), call.name)
     return new TextExtremes(context, compileVector(argument, context), call.name)
+  }
   const kind = storageKind(argument.type)
   if (kind === undefined) return undefined
   const evaluate = compileVector(argument, context)
@@ -49,6 +53,13 @@ export function kernelStates(context: ExecContext, call: AggregateCall): GroupSt
     default:
       return undefined
   }
+}
+
+/** What is turned into texts: min and max take no symbols. */
+function symbolsBehind(argument: Expression): Expression | undefined {
+  if (argument.kind !== 'call' || (argument.name !== 'convert' && argument.name !== 'cast')) return undefined
+  const [source] = argument.args
+  return source?.type.name === 'SYMBOL' ? source : undefined
 }
 
 const numeric: ReadonlySet<string> = new Set([
