@@ -6,7 +6,7 @@
 // Whoever works goes first: statements run one at a time, with long rests while the process is busy, and none while
 // queries of others run or have just run. It ends after some rounds or when its time is used up.
 
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { allRights } from '../engine/base/rights.js'
 import { type Encoding, type Engine, type EngineObserver, parquetDefaults, type Session } from '../engine/engine.js'
 import { type WarmHttp, warmRights } from './warm-up-http.js'
@@ -54,7 +54,7 @@ const rounds = 20
 /** Of work in all. */
 const workMsMax = 8000
 /** Behind a statement of somebody else nothing is asked for so long. */
-const othersMs = 50
+const othersMs = 400
 const restMsMin = 2
 const restMsMax = 200
 /** Rests while the process is busy are so many times as long as what was done. */
@@ -139,7 +139,12 @@ export class WarmUp {
       for (const statement of usual) {
         const sql = statement(round)
         const asked = async (): Promise<void> => {
-          for (let plan = 1; plan <= plansMore; plan++) engine.validate(statement(round + plan * rounds), session)
+          for (let plan = 1; plan <= plansMore; plan++) {
+            engine.validate(statement(round + plan * rounds), session)
+            // Who asks meanwhile waits for one plan at most.
+            await turn()
+            if (this.#othersWork(engine)) return
+          }
           if (http !== null && encoding === json) await http.ask(execPath(sql))
           else await execute(engine, sql, encoding)
           for (let small = 0; small < smallRequests; small++) await http?.ask(execPath(`select ${round}`))
@@ -151,7 +156,7 @@ export class WarmUp {
 
   /** False: its time is used up. */
   async #work(engine: WarmEngine, work: () => Promise<unknown>): Promise<boolean> {
-    while (performance.now() - this.#othersMs < othersMs || engine.figures().queries > 0) await this.#rest(othersMs)
+    while (this.#othersWork(engine)) await this.#rest(othersMs)
     const begun = performance.now()
     // The table may be gone, or what it holds is no sum.
     await work().catch(() => {})
@@ -160,6 +165,10 @@ export class WarmUp {
     if (this.#workMs > workMsMax) return false
     await this.#restFrom(took)
     return true
+  }
+
+  #othersWork(engine: WarmEngine): boolean {
+    return performance.now() - this.#othersMs < othersMs || engine.figures().queries > 0
   }
 
   /** Longer where others work: what the process uses within the rest is theirs. */

@@ -375,6 +375,7 @@ export class LocalEngine implements Engine {
       this.#activity.delete(running.queryId)
       ended()
     })
+    small?.watch(query, running.summary)
     this.#activity.set(running.queryId, this.#figuresOf(running.queryId, sql, options.session))
     return running
   }

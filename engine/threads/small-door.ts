@@ -4,6 +4,7 @@
 import type { ReadyRows } from '../api/statements.js'
 import type { RunQuery } from '../sql/exec/messages.js'
 import type { SmallQueries, SmallResult } from '../sql/exec/small-queries.js'
+import type { Query } from '../sql/plan/plan.js'
 import type { PackedPiece } from '../storage/messages.js'
 import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
@@ -36,6 +37,14 @@ export class SmallDoor {
     if (result === null) return null
     queries.nextQueryId++
     return new FinishedQuery(queryId, result)
+  }
+
+  /** Hears how long a query thread took for what did not run here. */
+  watch(query: Query, summary: Promise<QuerySummary>): void {
+    summary.then(
+      ({ executeMs }) => this.#options.small()?.ranElsewhere(query, executeMs),
+      () => {},
+    )
   }
 }
 

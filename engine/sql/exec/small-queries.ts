@@ -37,6 +37,8 @@ const coldRuns = 10
 const slowMax = 3
 /** A plan that is not small is tried again after so many runs at most. */
 const restMax = 64
+/** A plan whose attempt came to nothing is tried again when a query thread took no longer for it. */
+const shortMs = 0.7
 const askedPartsMax = 4096
 
 export interface SmallQueryOptions extends Pick<QueryHost, 'memory' | 'clock'> {
@@ -67,6 +69,8 @@ interface AttemptRecord {
   failures: number
   /** Runs that are handed over before the next attempt. */
   rest: number
+  /** What it took a query thread, at the last run behind an attempt that came to nothing; null: no attempt has. */
+  elsewhereMs: number | null
 }
 
 /** Thrown where an attempt cannot go on. */
@@ -104,7 +108,14 @@ export class SmallQueries {
     if (!smallEncodings.has(encoding.kind) || workOf(query, { snapshots, memory: this.#host.memory }) > workMax)
       return false
     const record = this.#records.get(query)
-    return record === undefined || record.rest-- <= 0
+    if (record === undefined) return true
+    return record.rest-- <= 0 && (record.elsewhereMs === null || record.elsewhereMs < shortMs)
+  }
+
+  /** A query thread has run the query, and took so long. */
+  ranElsewhere(query: Query, executeMs: number): void {
+    const record = this.#records.get(query)
+    if (record !== undefined && record.elsewhereMs !== null) record.elsewhereMs = executeMs
   }
 
   /** Null: somebody else has to run it. */
@@ -113,14 +124,16 @@ export class SmallQueries {
     const start = clock.monotonicMs()
     this.#unopened = false
     const done = this.#attempt(request, start + attemptMs)
-    const runs = (this.#records.get(request.query)?.runs ?? 0) + 1
+    const known = this.#records.get(request.query)
+    const runs = (known?.runs ?? 0) + 1
     // Parts that no query thread had opened will be open the next time.
     const isEarly = this.#unopened && runs === 1
     const slow = clock.monotonicMs() - start > (runs > coldRuns ? slowMs : coldSlowMs)
     const good = isEarly || (done !== null && !slow)
-    const failures = good ? 0 : (this.#records.get(request.query)?.failures ?? 0) + 1
-    const rest = done === null || failures > slowMax ? failures : 0
-    this.#records.set(request.query, { runs, failures, rest: Math.min(restMax, rest) })
+    const failures = good ? 0 : (known?.failures ?? 0) + 1
+    const rest = Math.min(restMax, done === null || failures > slowMax ? failures : 0)
+    const elsewhereMs = done === null ? Number.POSITIVE_INFINITY : null
+    this.#records.set(request.query, { runs, failures, rest, elsewhereMs })
     return done
   }
 
