@@ -2,6 +2,10 @@
 // make the groups of whole partitions (partition-groups.ts), whose tables are small enough for a cache. Rows are taken
 // in rounds, so that no more than a part of the memory of queries holds spread rows; a round goes on with the groups of
 // the last one. Groups leave in the order of their first rows, which is that of their ranks.
+//
+// Groups that are too many for the memory are made in several passes over the rows, each of some partitions: behind each
+// round is estimated what all of its groups will take, and partitions for which there is no room are left to a later
+// pass. The groups of a pass leave before the next one begins.
 
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { Expression, Plan } from '../plan/plan.js'
@@ -13,8 +17,23 @@ import type { BuiltJoin } from './join-built.js'
 import { partialsAt } from './partial-groups.js'
 import { PartitionGroups } from './partition-groups.js'
 import { type Piece, rowCount } from './pieces.js'
-import { partitionCount, RowPartitions, type SpreadShape, spreadRowBytes, spreadShape } from './row-partitions.js'
-import { type ChunkWorker, LeadRun, type PartitionDetails, piecesPerChunk, type ShareDetails } from './share.js'
+import type { QuerySpace } from './query-space.js'
+import {
+  partitionCount,
+  RowPartitions,
+  rowBytes,
+  type SpreadShape,
+  spreadRowBytes,
+  spreadShape,
+} from './row-partitions.js'
+import {
+  type ChunkWorker,
+  LeadRun,
+  type PartitionDetails,
+  type PartitionRange,
+  piecesPerChunk,
+  type ShareDetails,
+} from './share.js'
 import { columnAt, rowsAt } from './share-columns.js'
 import { listPieces } from './share-pieces.js'
 import { type ChosenPieces, type ChunkedPieces, RowChunks } from './share-rows.js'
@@ -29,6 +48,12 @@ const chunkRows = 1_000_000
 const chunksMin = 32
 /** Which part of the memory of queries may hold spread rows. */
 const memoryShare = 5
+/** The groups of a partition take so many times as much while they are made: tables and columns double. */
+const making = 4
+/** Blocks of spread rows are not full. */
+const blockSlack = 1.3
+/** Of what memory there is, how much is counted on. */
+const roomShare = 0.9
 
 /** `input`: the plan whose rows are grouped, over one scan; `plan`: what helpers are told to build. */
 export interface PartitionedQuery {
@@ -54,7 +79,7 @@ export function partitionWorker(
 ): ChunkWorker {
   const spread = spreadShape(shape)
   return details.spread === null
-    ? spreadWorker(context, input, spread, chunked, details.firstRow)
+    ? spreadWorker(context, input, spread, chunked, details)
     : new PartitionGroups(context, spread, details)
 }
 
@@ -63,12 +88,12 @@ function spreadWorker(
   input: Plan,
   spread: SpreadShape,
   chunked: ChunkedPieces,
-  firstRow: number,
+  { firstRow, partitions }: Pick<PartitionDetails, 'firstRow' | 'partitions'>,
 ): ChunkWorker {
   const { pieces, chunkPieces } = chunked
   return new RowChunks(context, input, chunked, (own, chunk) => {
     const before = firstRow + rowCount(pieces.slice(0, chunk * chunkPieces))
-    return new RowPartitions(own, spread, before)
+    return new RowPartitions(own, spread, before, partitions)
   })
 }
 
@@ -79,16 +104,28 @@ export class PartitionedGroups {
   readonly #query: PartitionedQuery
   readonly #spread: SpreadShape
   readonly #pieces: readonly Piece[]
+  readonly #rows: number
   readonly #joins: readonly BuiltJoin[]
   readonly #chunkPieces: number
-  readonly #roundPieces: number
+  /** Rows that may be spread at once. */
+  readonly #rowsAtOnce: number
+  /** About what a group takes. */
+  readonly #groupBytes: number
+  /** Of the pass under way. */
+  #partitions: PartitionRange = { first: 0, end: partitionCount }
+  /** Of later passes, the next one last. */
+  readonly #later: PartitionRange[] = []
   #next = 0
   #firstRow = 0
+  #roundRows = 0
+  /** Bytes of groups before the round. */
+  #bytesBefore = 0
   #spreading: LeadRun | null = null
   #chunks: number[] = []
   #grouping: LeadRun | null = null
   /** The run that made the groups so far. */
   #last: LeadRun | null = null
+  /** By partition, from the first of the pass on. */
   #groups: number[] = []
   #output: GroupsByRank | null = null
 
@@ -97,18 +134,17 @@ export class PartitionedGroups {
     this.#context = context
     this.#query = query
     this.#pieces = pieces
+    this.#rows = rowCount(pieces)
     this.#joins = joins
     this.#spread = spreadShape(query.shape)
-    const rows = rowCount(pieces)
-    this.#chunkPieces = piecesPerChunk(sharing, pieces, Math.max(chunksMin, Math.ceil(rows / chunkRows)))
+    this.#groupBytes = groupBytes(context, this.#spread)
+    this.#chunkPieces = piecesPerChunk(sharing, pieces, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
     const held = context.space.limit / memoryShare / spreadRowBytes(this.#spread)
-    const roundRows = Math.min(held, sharing.spreadRowsMax ?? Number.POSITIVE_INFINITY)
-    const chunks = Math.floor((roundRows * pieces.length) / Math.max(1, rows) / this.#chunkPieces)
-    this.#roundPieces = Math.max(1, chunks) * this.#chunkPieces
+    this.#rowsAtOnce = Math.min(held, sharing.spreadRowsMax ?? Number.POSITIVE_INFINITY)
   }
 
   pull(): Pull {
-    if (this.#output !== null) return this.#output.next()
+    if (this.#output !== null) return this.#output.next() ?? this.#nextPass(this.#output)
     if (this.#grouping !== null) return this.#advance(this.#grouping, () => this.#endRound())
     if (this.#spreading !== null) return this.#advance(this.#spreading, () => this.#group())
     if (this.#next < this.#pieces.length) this.#spreadNext()
@@ -121,6 +157,21 @@ export class PartitionedGroups {
     return 'working'
   }
 
+  #nextPass(output: GroupsByRank): 'working' | null {
+    const partitions = this.#later.pop()
+    if (partitions === undefined) return null
+    output.close()
+    this.#last?.close()
+    this.#last = null
+    this.#output = null
+    this.#groups = []
+    this.#bytesBefore = 0
+    this.#partitions = partitions
+    this.#next = 0
+    this.#firstRow = 0
+    return 'working'
+  }
+
   #advance(run: LeadRun, end: () => void): Pull {
     const outcome = run.step()
     if (outcome === 'done') end()
@@ -128,37 +179,47 @@ export class PartitionedGroups {
   }
 
   #spreadNext(): void {
-    const pieces = this.#pieces.slice(this.#next, this.#next + this.#roundPieces)
+    const pieces = this.#pieces.slice(this.#next, this.#next + this.#roundPieces())
     const chunkPieces = this.#chunkPieces
-    const firstRow = this.#firstRow
+    const details = { firstRow: this.#firstRow, partitions: this.#partitions }
     this.#next += pieces.length
-    this.#firstRow += rowCount(pieces)
+    this.#roundRows = rowCount(pieces)
+    this.#firstRow += this.#roundRows
     this.#chunks = []
     const { input } = this.#query
     const joins = this.#joins
     this.#spreading = this.#run(
-      spreadWorker(this.#context, input, this.#spread, { pieces, chunkPieces, joins }, firstRow),
+      spreadWorker(this.#context, input, this.#spread, { pieces, chunkPieces, joins }, details),
       Math.ceil(pieces.length / chunkPieces),
       () => ({
         pieces: listPieces(pieces),
         chunkPieces,
         counts: null,
         joins,
-        partitions: { firstRow, spread: null, before: [] },
+        partitions: { ...details, spread: null, before: [] },
       }),
       (result) => this.#chunks.push(result),
     )
   }
 
+  /** As many as memory has room for, when rows of other partitions are left out. */
+  #roundPieces(): number {
+    const { first, end } = this.#partitions
+    const rows = (this.#rows * (end - first)) / partitionCount
+    const chunks = Math.floor((this.#rowsAtOnce * this.#pieces.length) / Math.max(1, rows) / this.#chunkPieces)
+    return Math.max(1, chunks) * this.#chunkPieces
+  }
+
   #group(): void {
     const before = this.#groups
-    const partitions = { firstRow: 0, spread: this.#chunks, before }
+    const range = this.#partitions
+    const partitions = { firstRow: 0, partitions: range, spread: this.#chunks, before }
     const last = this.#last
     const made: number[] = []
     this.#groups = made
     const grouping = this.#run(
       new PartitionGroups(this.#context, this.#spread, partitions),
-      partitionCount,
+      range.end - range.first,
       () => ({ pieces: noPieces, chunkPieces: 1, counts: null, partitions }),
       (result) => {
         made.push(result)
@@ -178,6 +239,35 @@ export class PartitionedGroups {
     this.#last = this.#grouping
     this.#grouping = null
     this.#spreading = null
+    this.#leaveToLater()
+  }
+
+  /** Partitions for which memory will not suffice, when groups go on to grow as in the last round: a later pass has them. */
+  #leaveToLater(): void {
+    const { memory, space } = this.#context
+    const { first, end } = this.#partitions
+    const rowsLeft = this.#rows - this.#firstRow
+    const bytes = this.#groupBytes * this.#groups.reduce((sum, result) => sum + rowsAt(memory, result), 0)
+    const atTheEnd = bytes + ((bytes - this.#bytesBefore) / Math.max(1, this.#roundRows)) * rowsLeft
+    const room = (space.left + bytes) * roomShare
+    let count = end - first
+    while (count > 1 && this.#needs(count, atTheEnd / (end - first), rowsLeft) > room) count--
+    this.#bytesBefore = (bytes * count) / (end - first)
+    if (rowsLeft === 0 || count === end - first) return
+    for (let index = count; index < this.#groups.length; index++) this.#last?.letGo(index)
+    this.#groups.length = count
+    this.#partitions = { first, end: first + count }
+    // Of as many each, the next ones last.
+    const passes = Math.ceil((end - first) / count)
+    for (let pass = passes - 1; pass > 0; pass--)
+      this.#later.push({ first: first + pass * count, end: Math.min(end, first + (pass + 1) * count) })
+  }
+
+  /** Bytes for so many partitions that have so many each at the end. */
+  #needs(partitions: number, each: number, rowsLeft: number): number {
+    const threads = Math.min(partitions, (this.#context.sharing?.helpers ?? 0) + 1)
+    const spread = Math.min(this.#rowsAtOnce, (rowsLeft * partitions) / partitionCount)
+    return (partitions + threads * making) * each + spread * spreadRowBytes(this.#spread) * blockSlack
   }
 
   #run(worker: ChunkWorker, chunks: number, details: () => ShareDetails, merge: (result: number) => void): LeadRun {
@@ -188,9 +278,19 @@ export class PartitionedGroups {
   }
 }
 
-/** Groups of all partitions in the order of their ranks, batch by batch. */
+/** About how many bytes a group takes in a result. */
+function groupBytes(context: ExecContext, { shape, rank }: SpreadShape): number {
+  const types = [...shape.keys, rank].map(({ type }) => type)
+  const space = context.space.child()
+  const states = createStates({ ...context, space, rowsMax: 64 }, shape.aggregates)
+  space.freeAll()
+  return rowBytes(types) + states.reduce((sum, { partial }) => sum + (partial?.bytes ?? 0), 0)
+}
+
+/** Groups of partitions in the order of their ranks, batch by batch. */
 class GroupsByRank {
   readonly #context: ExecContext
+  readonly #space: QuerySpace
   readonly #shape: AggregateShape
   readonly #columns: number
   readonly #groups: readonly number[]
@@ -211,8 +311,11 @@ class GroupsByRank {
   readonly #partials: readonly PartialStates[]
 
   constructor(context: ExecContext, shape: AggregateShape, groups: readonly number[]) {
-    const { memory, space } = context
+    const { memory } = context
+    const space = context.space.child()
+    context.onEnd(() => space.freeAll())
     this.#context = context
+    this.#space = space
     this.#shape = shape
     this.#columns = shape.keys.length + 1
     this.#groups = groups
@@ -224,13 +327,17 @@ class GroupsByRank {
     this.#rowAt = new Uint32Array(this.#rowsMax)
     this.#runs = space.take(this.#rowsMax)
     this.#rows = space.take(this.#rowsMax * 4)
-    this.#sources = space.take(partitionCount * 4)
+    this.#sources = space.take(groups.length * 4)
     this.#addresses = shape.columns.map(({ type }) => space.take(this.#rowsMax * widthOf(type)))
     this.#heap = new TextHeap(space)
-    this.#partials = createStates(context, shape.aggregates).flatMap(({ partial }) =>
+    this.#partials = createStates({ ...context, space }, shape.aggregates).flatMap(({ partial }) =>
       partial === undefined ? [] : [partial],
     )
     this.#cells = space.take(this.#rowsMax * Math.max(0, ...this.#partials.map(({ bytes }) => bytes)))
+  }
+
+  close(): void {
+    this.#space.freeAll()
   }
 
   next(): Batch | null {

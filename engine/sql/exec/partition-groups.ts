@@ -32,14 +32,14 @@ export class PartitionGroups implements ChunkWorker {
     })
   }
 
-  begin(partition: number): void {
+  begin(chunk: number): void {
     this.#space?.freeAll()
     const space = this.#context.space.child()
     this.#space = space
     const { shape, rank } = this.#spread
     this.#groups = new PartialGroups({ ...this.#context, space, symbols: new Symbols(space) }, shape, false, [rank])
-    this.#batches = this.#rowsOf(partition)
-    this.#before = this.#details.before[partition] ?? 0
+    this.#batches = this.#rowsOf(this.#details.partitions.first + chunk)
+    this.#before = this.#details.before[chunk] ?? 0
   }
 
   step(): boolean {

@@ -14,6 +14,7 @@ import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import { isPure } from './expression-shape.js'
 import { copyTexts } from './row-store.js'
+import type { PartitionRange } from './share.js'
 import type { ChunkRows } from './share-rows.js'
 import { eachPiece, shortContext } from './short-batches.js'
 import { TextHeap } from './text-heap.js'
@@ -57,6 +58,10 @@ export function spreadShape(plan: AggregateShape): SpreadShape {
 
 /** About how many bytes a row takes. */
 export function spreadRowBytes({ types }: SpreadShape): number {
+  return rowBytes(types)
+}
+
+export function rowBytes(types: readonly DataType[]): number {
   return types.reduce((sum, type) => sum + widthOf(type) + (isVariable(type) ? textBytesUsual : 0), 0)
 }
 
@@ -78,13 +83,15 @@ export class RowPartitions implements ChunkRows {
   readonly #blocks = Array.from({ length: partitionCount }, (): Block[] => [])
   readonly #rows = new Uint32Array(partitionCount)
   readonly #dictionaries: number[]
+  readonly #wanted: PartitionRange
   #next: number
 
-  /** `firstRow`: ranks begin with it. */
-  constructor(context: ExecContext, spread: SpreadShape, firstRow: number) {
+  /** `firstRow`: ranks begin with it; `wanted`: rows of other partitions are left out. */
+  constructor(context: ExecContext, spread: SpreadShape, firstRow: number, wanted: PartitionRange) {
     const { space } = context
     this.#context = context
     this.#spread = spread
+    this.#wanted = wanted
     const own = shortContext(context, spread.expressions.length)
     this.#evaluators = spread.expressions.map((expression) => compileVector(expression, own))
     this.#heap = new TextHeap(space)
@@ -136,7 +143,7 @@ export class RowPartitions implements ChunkRows {
     for (let row = 0; row < rows; row++) memory.u32[(this.#ranks >>> 2) + row] = this.#next + row
     this.#next += rows
     vectors.push({ type: rankType, address: this.#ranks, dictionary: 0 })
-    for (let partition = 0; partition < partitionCount; partition++) {
+    for (let partition = this.#wanted.first; partition < this.#wanted.end; partition++) {
       const from = memory.u32[(this.#starts >>> 2) + partition] as number
       const to = memory.u32[(this.#starts >>> 2) + partition + 1] as number
       if (to > from) this.#append(partition, vectors, from, to)

@@ -29,12 +29,20 @@ export interface ShareDetails {
   readonly partitions?: PartitionDetails
 }
 
+/** Partitions from `first` to before `end`. */
+export interface PartitionRange {
+  readonly first: number
+  readonly end: number
+}
+
 export interface PartitionDetails {
+  /** Those of the pass; rows of others are left out. */
+  readonly partitions: PartitionRange
   /** How many rows the table has before the pieces. */
   readonly firstRow: number
   /** Rows that were spread, chunk by chunk: a chunk of this work is a partition; null: rows are to be spread. */
   readonly spread: readonly number[] | null
-  /** What there is of each partition already, 0 = nothing. */
+  /** What there is of each partition of the pass already, 0 = nothing. */
   readonly before: readonly number[]
 }
 

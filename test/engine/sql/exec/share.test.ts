@@ -2,11 +2,12 @@
 // sleep with a chunk in hand, or fail; and all memory comes back. Method: several query roles in one process, stepped by a
 // seeded scheduler, behind the real door; the answer of one thread alone is the truth.
 
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createAllocator } from '../../../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../../../engine/memory/budgets.js'
 import type { Encoding } from '../../../../engine/sql/exec/messages.js'
 import { QueryRole } from '../../../../engine/sql/exec/query-role.js'
+import { RowPartitions } from '../../../../engine/sql/exec/row-partitions.js'
 import type { FromQueryHost, ToQueryHost } from '../../../../engine/threads/messages.js'
 import { QueryDoor } from '../../../../engine/threads/query-door.js'
 import { dataType } from '../../../../engine/types/column-types.js'
@@ -325,6 +326,40 @@ describe.each(statements)('%s', (sql) => {
       expect((await runShared(sql, { threads: 3, seed, allocatorOf })).rows, `seed ${seed}`).toEqual(expected)
       expect(used()).toBe(before)
     }
+  })
+})
+
+describe.each([
+  'select d, count(), sum(i), max(ts) from t',
+  "select concat(v, ':', i) x, sum(d), min(i), count(d) from t",
+  'select count(), sum(i), min(d) from (select distinct d, i from t)',
+  'select t.d, count(), max(x.n) m from t join (select i, count() n from untimed group by i) x on t.i = x.i group by t.d',
+])('groups that memory has no room for, in passes: %s', (sql) => {
+  // Little is said to be left, and nothing refused.
+  const narrow =
+    (allocator: (threadId: number) => Allocator) =>
+    (threadId: number): Allocator => ({ ...allocator(threadId), limit: () => used() + 500_000 })
+  const scenarios: readonly Omit<Scenario, 'seed'>[] = [
+    { threads: 1, allocatorOf: narrow(plain) },
+    { threads: 3, allocatorOf: narrow(poisoning) },
+    { threads: 3, allocatorOf: narrow(poisoning), sleep: 0.01 },
+    { threads: 3, allocatorOf: narrow(plain), death: 0.001 },
+  ]
+  test.each(scenarios)('by %o', async (scenario) => {
+    const inOrder = (rows: readonly (readonly Value[])[]): string[] => rows.map(String).sort()
+    const spread = vi.spyOn(RowPartitions.prototype, 'result')
+    const expected = inOrder(await alone(sql))
+    const once = spread.mock.calls.length
+    const before = used()
+    for (let seed = 1; seed <= 3; seed++) {
+      spread.mockClear()
+      const { rows } = await runShared(sql, { ...scenario, seed })
+      expect(inOrder(rows), `seed ${seed}`).toEqual(expected)
+      // Chunks were spread again for later passes.
+      expect(spread.mock.calls.length).toBeGreaterThan(once * 1.5)
+      if (scenario.death === undefined) expect(used()).toBe(before)
+    }
+    spread.mockRestore()
   })
 })
 
