@@ -60,6 +60,7 @@ import {
   cancelQuery,
   checkedOf,
   copyFile,
+  figuresOf,
   insertLiterals,
   isPlain,
   isWhole,
@@ -300,7 +301,7 @@ export class LocalEngine implements Engine {
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
-    this.#planned = this.#figuresOf(queries.nextQueryId, sql, options.session)
+    this.#planned = figuresOf(queries.nextQueryId, sql, options.session, this.#options.clock)
     this.#asking = options.session
     const statement = parsed?.statement ?? readStatement(sql, this.#catalog)
     demandStatementRights(statement, options.session)
@@ -376,12 +377,8 @@ export class LocalEngine implements Engine {
       ended()
     })
     small?.watch(query, running.summary)
-    this.#activity.set(running.queryId, this.#figuresOf(running.queryId, sql, options.session))
+    this.#activity.set(running.queryId, figuresOf(running.queryId, sql, options.session, this.#options.clock))
     return running
-  }
-
-  #figuresOf(queryId: number, sql: string, { user, processId = 0 }: Session): QueryFigures {
-    return { queryId, user, processId, startMicros: this.#options.clock.nowMicros(), sql: shownText(sql) }
   }
 
   async #carryOut(
@@ -452,7 +449,7 @@ export class LocalEngine implements Engine {
   }
 
   #asked(sql: string, { signal, timeoutMs, session }: ExecuteOptions): Asked {
-    return { signal, timeoutMs, figures: (id) => this.#figuresOf(id, sql, session) }
+    return { signal, timeoutMs, figures: (id) => figuresOf(id, sql, session, this.#options.clock) }
   }
 
   async #createTableAs(sql: string, planned: Planned<'createTableAs'>, options: ExecuteOptions): Promise<number> {

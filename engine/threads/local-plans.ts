@@ -12,9 +12,11 @@ import type {
   StopSignal,
   Validation,
 } from '../api/statements.js'
+import type { Clock } from '../base/clock.js'
 import { AccessError, SqlError } from '../base/errors.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
-import type { StoredView } from '../sql/catalog.js'
+import { shownText } from '../base/secret-text.js'
+import type { QueryFigures, StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, RowsInput } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
@@ -155,6 +157,10 @@ function queryTypeOf(planned: PlannedStatement): string {
 /** Nothing but the statement is in its text. */
 export function isWhole({ text, start, end }: ParsedStatement): boolean {
   return start === 0 && (end === text.length || text.slice(end).trim() === ';')
+}
+
+export function figuresOf(queryId: number, sql: string, { user, processId = 0 }: Session, clock: Clock): QueryFigures {
+  return { queryId, user, processId, startMicros: clock.nowMicros(), sql: shownText(sql) }
 }
 
 /** Others see their own; administrators see all. */
