@@ -126,6 +126,10 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["array_position('{a,b}', 'b')", '2'],
     eval: ([list, element]) => elementsOf(list).indexOf(String(element)) + 1 || null,
   }),
+  row('array_position', ['TEXT', 'LONG'], 'INT', 'Place of the first equal number of a list, as `indkey` is one.', {
+    example: ["array_position('3 5 7', 5)", '2'],
+    eval: ([list, element]) => elementsOf(list).indexOf(String(element)) + 1 || null,
+  }),
   row('array_remove', ['TEXT', 'TEXT'], 'STRING', 'A list without the elements that equal a text.', {
     example: ["array_remove('{a,b,a}', 'a')", '{b}'],
     eval: ([list, element]) => textArray(elementsOf(list).filter((other) => other !== element)),
