@@ -2,7 +2,7 @@
 //
 // With keys: 16-byte cells per group, {sum, count} or {min, max}; counts are 8 bytes. Without keys: one STATS.
 // sum and avg of the same argument each keep their own cells. States of other kinds: number-states.ts, kept-states.ts,
-// text-extremes.ts, symbol-extremes.ts.
+// text-extremes.ts, symbol-extremes.ts, bit-states.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
@@ -11,6 +11,7 @@ import type { Value } from '../../types/value.js'
 import { aggregateOf } from '../functions/evaluate.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import { addFloats, addIntegers, partialCells, widenFloats, widenIntegers } from './accumulate-partials.js'
+import { bitStates } from './bit-states.js'
 import { CellMemory } from './cell-memory.js'
 import type { ExecContext } from './context.js'
 import { compileVector } from './expression.js'
@@ -36,6 +37,8 @@ export function kernelStates(context: ExecContext, call: AggregateCall): GroupSt
     if (symbols !== undefined) return new SymbolExtremes(context, compileVector(symbols, context), call.name)
     return new TextExtremes(context, compileVector(argument, context), call.name)
   }
+  const bits = bitStates(context, call, argument)
+  if (bits !== undefined) return bits
   const kind = storageKind(argument.type)
   if (kind === undefined) return undefined
   const evaluate = compileVector(argument, context)

@@ -74,6 +74,8 @@ const statements = [
   'select sym, first(d), last(i), first(ts), last(d * 2), max(i) from calm where i > -300',
   'select first(i), last(ts), first(d), sum(i) from calm',
   'select first(i), last(d), i % 7 x from untimed',
+  'select sym, bit_and(i), bit_xor(i * 4294967297L), bit_or(i * -1L), bool_and(d > 0), bool_or(i > 7) from t',
+  'select bit_and(i), bit_xor(i), bit_xor(i * 4294967297L), bool_and(d > 0), bool_or(i > 7) from untimed',
   'select s, sum(x) from (select sym s, sum(d) x from t) group by s',
   'select ts, sym, v, d from t order by d desc, i limit 20',
   'select t.sym, sum(t.d), count(), max(u.d) from t join untimed u on t.i = u.i and u.d > t.d group by t.sym',
