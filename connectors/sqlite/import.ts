@@ -5,7 +5,7 @@
 // Nothing of a table is seen before all of the dump has been read: its rows go to a staging table, which takes the name at
 // the end (or is copied into the table that is there). An import that fails, and a crash, leave nothing behind.
 
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { compiledModule } from '../../engine/base/module-url.js'
 import type { Engine, PackedRows, Session, TableShape } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'
@@ -100,7 +100,7 @@ export class DumpImport {
     })
     this.#port.on('message', (message: FromDumpWorker) => this.#receive(message))
     this.#worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))))
-    this.#worker.on('exit', () => this.#fail(new Error('the reader of the dump ended')))
+    this.#worker.on('exit', () => this.#ended())
   }
 
   async write(chunk: Buffer): Promise<void> {
@@ -183,6 +183,13 @@ export class DumpImport {
           (error: unknown) => this.#fail(error instanceof Error ? error : new Error(String(error))),
         )
     }
+  }
+
+  /** What it said last may not have been heard yet. */
+  #ended(): void {
+    for (let left = receiveMessageOnPort(this.#port); left !== undefined; left = receiveMessageOnPort(this.#port))
+      this.#receive(left.message as FromDumpWorker)
+    this.#fail(new Error('the reader of the dump ended'))
   }
 
   #fail(error: Error): void {
