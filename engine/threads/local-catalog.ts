@@ -3,8 +3,10 @@
 
 import type { Session } from '../api/session.js'
 import type { VirtualRelation } from '../api/statements.js'
+import { demandRight } from '../base/rights.js'
 import type { Catalog, QueryFigures } from '../sql/catalog.js'
-import { Counters, counterOf } from '../sql/statements/counters.js'
+import { type CounterColumn, Counters, counterOf } from '../sql/statements/counters.js'
+import { liveColumns } from '../storage/schema.js'
 import type { HiddenTables } from './hidden-tables.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { storedView, tableOnly, visibleTo } from './local-plans.js'
@@ -25,9 +27,11 @@ export function localCatalog(
   { memory, view, systemTable, parameters }: LocalEngineOptions,
   { hidden, relations, users, activity, asking }: CatalogParts,
 ): Catalog {
-  const counters = new Counters((name) =>
-    view.tables().some(({ schema }) => schema.columns.some((column) => counterOf(column)?.toLowerCase() === name)),
-  )
+  const demandWrite = (): void => {
+    const session = asking()
+    if (session !== null) demandRight(session, 'write')
+  }
+  const counters = new Counters(countedColumns(view), demandWrite)
   return {
     counters,
     table: (name) => (hidden.hides(name) ? undefined : tableOnly(view.table(name))),
@@ -45,5 +49,24 @@ export function localCatalog(
         users.figures().map((figures) => ({ ...figures, user: figures.name })),
       ),
     parameters,
+  }
+}
+
+/** Looks through all tables when the catalog has changed, and not for each number. */
+function countedColumns(view: LocalEngineOptions['view']): CounterColumn {
+  let epoch = -1
+  const found = new Map<string, string>()
+  return (name) => {
+    if (epoch !== view.epoch) {
+      epoch = view.epoch
+      found.clear()
+      for (const { schema } of view.tables()) {
+        for (const column of liveColumns(schema)) {
+          const counter = counterOf(column)?.toLowerCase()
+          if (counter !== undefined && !found.has(counter)) found.set(counter, `${schema.id} ${column.id}`)
+        }
+      }
+    }
+    return found.get(name)
   }
 }

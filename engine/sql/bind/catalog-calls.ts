@@ -265,11 +265,9 @@ function counted(change: (counters: Counters, name: string, value: bigint, isCal
 
 const nextValue = counted((counters, name) => counters.next(name))
 const currentValue = counted((counters, name) => counters.last(name))
-const setValue = counted((counters, name, value, isCalled) => {
-  if (counters.last(name) === undefined) return undefined
-  counters.set(name, isCalled ? value : value - 1n)
-  return value
-})
+const setValue = counted((counters, name, value, isCalled) =>
+  counters.set(name, isCalled ? value : value - 1n) === undefined ? undefined : value,
+)
 
 /** Of a constant name: clients that ask for all columns read defaults as well. */
 const serialSequence: CatalogCall = ([table, column], call, context) => {

@@ -20,14 +20,20 @@ export function counterOf({
   return (text === undefined ? null : callPattern.exec(text)?.[1]?.replaceAll("''", "'")) ?? null
 }
 
+/** Which column has the counter of that name (in lower case), as a text that no other column ever has. */
+export type CounterColumn = (name: string) => string | undefined
+
 /** The last numbers. Names match without case, with their schema or without it. */
 export class Counters {
+  /** By column: one that is dropped and made again begins anew. */
   readonly #last = new Map<string, bigint>()
-  readonly #isKnown: (name: string) => boolean
+  readonly #columnOf: CounterColumn
+  readonly #demandWrite: () => void
 
-  /** `isKnown`: whether a column has the counter of that name (in lower case). */
-  constructor(isKnown: (name: string) => boolean) {
-    this.#isKnown = isKnown
+  /** `demandWrite` throws AccessError. */
+  constructor(columnOf: CounterColumn, demandWrite: () => void) {
+    this.#columnOf = columnOf
+    this.#demandWrite = demandWrite
   }
 
   /** undefined: there is no such counter. */
@@ -36,14 +42,18 @@ export class Counters {
     return last === undefined ? undefined : this.set(written, last + 1n)
   }
 
-  /** 0: it has given none. */
+  /** 0: it has given none; undefined: there is no such counter. */
   last(written: string): bigint | undefined {
-    const name = nameOf(written)
-    return this.#last.get(name) ?? (this.#isKnown(name) ? 0n : undefined)
+    const column = this.#columnOf(nameOf(written))
+    return column === undefined ? undefined : (this.#last.get(column) ?? 0n)
   }
 
-  set(written: string, value: bigint): bigint {
-    this.#last.set(nameOf(written), value)
+  /** undefined: there is no such counter. */
+  set(written: string, value: bigint): bigint | undefined {
+    this.#demandWrite()
+    const column = this.#columnOf(nameOf(written))
+    if (column === undefined) return undefined
+    this.#last.set(column, value)
     return value
   }
 }

@@ -7,13 +7,17 @@ import { from } from 'pg-copy-streams'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1', 'pg.readonly.user.enabled=true'])
 let client: pg.Client
 const notices: string[] = []
 
-async function connect(): Promise<void> {
+function clientFor(user: string): pg.Client {
   const [host = '', port = ''] = server.address('postgres').split(':')
-  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  return new pg.Client({ host, port: Number(port), user, password: 'quest', database: 'qdb' })
+}
+
+async function connect(): Promise<void> {
+  client = clientFor('admin')
   await client.connect()
   client.on('notice', ({ message }) => notices.push(message ?? ''))
 }
@@ -102,4 +106,13 @@ test('counted columns are numbered by every way, with RETURNING, and go on behin
   await server.start()
   await connect()
   expect((await client.query({ ...insert, values: ['2024-01-04', 0] })).rows).toEqual([{ id: 7 }])
+})
+
+test('who may not write does not count either', async () => {
+  const reader = clientFor('user')
+  await reader.connect()
+  for (const sql of ["select setval('c_id_seq', 70)", "select nextval('c_id_seq')"])
+    await expect(reader.query(sql)).rejects.toMatchObject({ code: '42501' })
+  expect((await reader.query("select currval('c_id_seq') n")).rows).toEqual([{ n: '7' }])
+  await reader.end()
 })
