@@ -145,7 +145,8 @@ function missing(name: string, kind: NamedKind, position: number): SqlError {
 
 // Calls about relations -------------------------------------------------------------------------------------------------------------
 
-type CatalogCall = (args: readonly Expression[], call: ast.Call, context: BindContext) => Expression
+/** `overRows`: the call stands over the rows of FROM. */
+type CatalogCall = (args: readonly Expression[], call: ast.Call, context: BindContext, overRows: boolean) => Expression
 
 const constantText = (expression: Expression | undefined, call: ast.Call): string | null => {
   if (expression === undefined || !isConstant(expression)) throw new SqlError('a constant is expected', call.position)
@@ -245,22 +246,35 @@ function signal(ends: boolean): CatalogCall {
   }
 }
 
-/** nextval(), currval(), setval(): of counters/statements. While a statement is described nothing is counted. */
+/** nextval(), currval(), setval(): of statements/counters.ts. While a statement is described nothing is counted. */
 function counted(change: (counters: Counters, name: string, value: bigint, isCalled: boolean) => bigint | undefined) {
-  const bind: CatalogCall = ([name, value, isCalled], call, context) => {
+  const bind: CatalogCall = ([name, value, isCalled], call, context, overRows) => {
     context.cacheable = false
+    const nothing = constantOf(null, dataType('LONG'), call.position)
+    // It is asked once for the statement.
+    if (overRows) throw new SqlError(`${call.name} cannot stand over rows`, call.position)
+    const { counters } = context.catalog
     const text = constantText(name, call)
-    const number = value !== undefined && isConstant(value) && value.value !== null ? BigInt(String(value.value)) : 0n
-    const counters = context.parameters.some((parameter) => parameter?.slot !== undefined)
-      ? undefined
-      : context.catalog.counters
-    if (text === null || counters === undefined) return constantOf(null, dataType('LONG'), call.position)
+    if (text === null || counters === undefined || isDescribed(context)) return nothing
+    const number = value === undefined ? 0n : wholeConstant(value, call)
+    if (number === null) return nothing
     const isBefore = isCalled !== undefined && isConstant(isCalled) && isCalled.value === false
     const result = change(counters, text, number, !isBefore)
     if (result === undefined) throw new SqlError(`sequence does not exist [sequence=${text}]`, call.position)
     return constantOf(result, dataType('LONG'), call.position)
   }
   return bind
+}
+
+function isDescribed({ parameters }: BindContext): boolean {
+  return parameters.some((parameter) => parameter?.slot !== undefined)
+}
+
+function wholeConstant(value: Expression, { name }: ast.Call): bigint | null {
+  const text = isConstant(value) ? (value.value === null ? null : String(value.value)) : ''
+  if (text === null) return null
+  if (!/^-?\d{1,18}$/.test(text)) throw new SqlError(`${name} takes a constant whole number`, value.position)
+  return BigInt(text)
 }
 
 const nextValue = counted((counters, name) => counters.next(name))
@@ -323,7 +337,7 @@ export function bindCatalogCall(call: ast.Call, scope: ExpressionScope): Express
   const known = calls[call.name.toLowerCase()]
   if (known === undefined || !known.counts.includes(call.args.length)) return undefined
   const args = call.args.map((argument) => bindExpression(argument, scope))
-  return known.bind(args, call, scope.context)
+  return known.bind(args, call, scope.context, scope.columns.length > 0)
 }
 
 /** Arguments of functions that take texts: numbers of the catalog appear by name there. */
