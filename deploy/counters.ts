@@ -2,34 +2,18 @@
 
 import { allRights } from '../engine/base/rights.js'
 import type { Engine, Session } from '../engine/engine.js'
+import { ask } from './ask.js'
 
 const session: Session = { user: 'system', protocol: 'internal', readOnly: false, rights: allRights }
+const asking = { session, encoding: { kind: 'values' }, timeoutMs: 0 } as const
 
 export async function resumeCounters(engine: Pick<Engine, 'execute' | 'table' | 'tableNames'>): Promise<void> {
   for (const table of engine.tableNames()) {
     for (const { name, counter } of engine.table(table)?.columns ?? []) {
       if (counter === null) continue
-      const largest = await textOf(engine, `select max("${name}") from "${table}"`)
-      if (largest !== '') await textOf(engine, `select setval('${counter.replaceAll("'", "''")}', ${largest})`)
+      const [[largest = null] = []] = await ask(engine, `select max("${name}") from "${table}"`, asking)
+      if (largest !== null)
+        await ask(engine, `select setval('${counter.replaceAll("'", "''")}', ${String(largest)})`, asking)
     }
   }
-}
-
-/** As text; '' is NULL. */
-async function textOf(engine: Pick<Engine, 'execute'>, sql: string): Promise<string> {
-  const result = await engine.execute(sql, {
-    ...{ session, encoding: { kind: 'csv', delimiter: 0x2c, header: false }, parameters: [], skip: 0 },
-    ...{
-      rowsMax: Number.POSITIVE_INFINITY,
-      countAll: false,
-      columns: null,
-      timeoutMs: 0,
-      signal: null,
-      explain: false,
-    },
-  })
-  if (result.kind !== 'rows') return ''
-  const blocks: Buffer[] = []
-  for await (const block of result.blocks) blocks.push(Buffer.from(block))
-  return Buffer.concat(blocks).toString().trim()
 }

@@ -9,6 +9,7 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { allRights } from '../engine/base/rights.js'
 import { type Encoding, type Engine, type EngineObserver, parquetDefaults, type Session } from '../engine/engine.js'
+import { ask } from './ask.js'
 import { type WarmHttp, warmRights } from './warm-up-http.js'
 import {
   exportsOf,
@@ -217,15 +218,6 @@ async function look(engine: WarmEngine, name: string): Promise<WarmTable | null>
   return { ...columns, symbolValue, from: newestOf(rowsWanted), to: newest, pagesFrom }
 }
 
-async function execute(engine: WarmEngine, sql: string, encoding: Encoding): Promise<readonly (readonly unknown[])[]> {
-  const result = await engine.execute(sql, {
-    ...{ session, encoding, parameters: [], skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
-    ...{ columns: null, timeoutMs, signal: null, explain: false },
-  })
-  const rows: (readonly unknown[])[] = []
-  if (result.kind !== 'rows') return rows
-  if (encoding.kind === 'values') for await (const batch of result.values) rows.push(...batch)
-  else for await (const _ of result.blocks);
-  await result.summary
-  return rows
+function execute(engine: WarmEngine, sql: string, encoding: Encoding): ReturnType<typeof ask> {
+  return ask(engine, sql, { session, encoding, timeoutMs })
 }

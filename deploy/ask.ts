@@ -1,0 +1,29 @@
+// Statements that the server asks of its own engine, read to their end.
+
+import type { Encoding, Engine, Session } from '../engine/engine.js'
+
+interface Asking {
+  readonly session: Session
+  /** Rows are answered in `values` alone; other encodings are made, and thrown away. */
+  readonly encoding: Encoding
+  /** 0 = none. */
+  readonly timeoutMs: number
+}
+
+/** Rejects like Engine.execute. */
+export async function ask(
+  engine: Pick<Engine, 'execute'>,
+  sql: string,
+  { session, encoding, timeoutMs }: Asking,
+): Promise<readonly (readonly unknown[])[]> {
+  const result = await engine.execute(sql, {
+    ...{ session, encoding, parameters: [], skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
+    ...{ columns: null, timeoutMs, signal: null, explain: false },
+  })
+  const rows: (readonly unknown[])[] = []
+  if (result.kind !== 'rows') return rows
+  if (encoding.kind === 'values') for await (const batch of result.values) rows.push(...batch)
+  else for await (const _ of result.blocks);
+  await result.summary
+  return rows
+}
