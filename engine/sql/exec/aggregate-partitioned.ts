@@ -18,14 +18,7 @@ import { partialsAt } from './partial-groups.js'
 import { PartitionGroups } from './partition-groups.js'
 import { type Piece, rowCount } from './pieces.js'
 import type { QuerySpace } from './query-space.js'
-import {
-  partitionCount,
-  RowPartitions,
-  rowBytes,
-  type SpreadShape,
-  spreadRowBytes,
-  spreadShape,
-} from './row-partitions.js'
+import { partitionCount, RowPartitions, rowBytes, type SpreadShape, spreadShape } from './row-partitions.js'
 import {
   type ChunkWorker,
   LeadRun,
@@ -139,7 +132,7 @@ export class PartitionedGroups {
     this.#spread = spreadShape(query.shape)
     this.#groupBytes = groupBytes(context, this.#spread)
     this.#chunkPieces = piecesPerChunk(sharing, pieces, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
-    const held = context.space.limit / memoryShare / spreadRowBytes(this.#spread)
+    const held = context.space.limit / memoryShare / rowBytes(this.#spread.types)
     this.#rowsAtOnce = Math.min(held, sharing.spreadRowsMax ?? Number.POSITIVE_INFINITY)
   }
 
@@ -267,7 +260,7 @@ export class PartitionedGroups {
   #needs(partitions: number, each: number, rowsLeft: number): number {
     const threads = Math.min(partitions, (this.#context.sharing?.helpers ?? 0) + 1)
     const spread = Math.min(this.#rowsAtOnce, (rowsLeft * partitions) / partitionCount)
-    return (partitions + threads * making) * each + spread * spreadRowBytes(this.#spread) * blockSlack
+    return (partitions + threads * making) * each + spread * rowBytes(this.#spread.types) * blockSlack
   }
 
   #run(worker: ChunkWorker, chunks: number, details: () => ShareDetails, merge: (result: number) => void): LeadRun {

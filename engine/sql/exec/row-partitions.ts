@@ -57,10 +57,6 @@ export function spreadShape(plan: AggregateShape): SpreadShape {
 }
 
 /** About how many bytes a row takes. */
-export function spreadRowBytes({ types }: SpreadShape): number {
-  return rowBytes(types)
-}
-
 export function rowBytes(types: readonly DataType[]): number {
   return types.reduce((sum, type) => sum + widthOf(type) + (isVariable(type) ? textBytesUsual : 0), 0)
 }
