@@ -8,12 +8,16 @@ const session: Session = { user: 'system', protocol: 'internal', readOnly: false
 const asking = { session, encoding: { kind: 'values' }, timeoutMs: 0 } as const
 
 export async function resumeCounters(engine: Pick<Engine, 'execute' | 'table' | 'tableNames'>): Promise<void> {
+  // A table that was renamed shares its counter with one that took its name.
+  const largest = new Map<string, bigint>()
   for (const table of engine.tableNames()) {
     for (const { name, counter } of engine.table(table)?.columns ?? []) {
       if (counter === null) continue
-      const [[largest = null] = []] = await ask(engine, `select max("${name}") from "${table}"`, asking)
-      if (largest !== null)
-        await ask(engine, `select setval('${counter.replaceAll("'", "''")}', ${String(largest)})`, asking)
+      const [[value = null] = []] = await ask(engine, `select max("${name}") from "${table}"`, asking)
+      const number = value === null ? 0n : BigInt(String(value))
+      if (number > (largest.get(counter) ?? 0n)) largest.set(counter, number)
     }
   }
+  for (const [counter, number] of largest)
+    await ask(engine, `select setval('${counter.replaceAll("'", "''")}', ${number})`, asking)
 }

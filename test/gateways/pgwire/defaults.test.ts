@@ -87,6 +87,15 @@ test('a default that is not known is left out', async () => {
   expect((await client.query('select * from n')).rows).toEqual([{ id: '1', v: 7, w: null }])
 })
 
+/** Behind a kill. */
+async function restart(): Promise<void> {
+  const lost = new Promise((resolve) => client.once('error', resolve))
+  await server.end('SIGKILL')
+  await lost
+  await server.start()
+  await connect()
+}
+
 test('counted columns are numbered by every way, with RETURNING, and go on behind a kill', async () => {
   notices.length = 0
   await client.query('create table c (id serial, ts timestamp, v int) timestamp(ts) partition by day')
@@ -100,11 +109,7 @@ test('counted columns are numbered by every way, with RETURNING, and go on behin
   expect((await client.query('select id, v from c')).rows.map(({ id }: { id: number }) => id)).toEqual([
     1, 2, 3, 4, 5, 6,
   ])
-  const lost = new Promise((resolve) => client.once('error', resolve))
-  await server.end('SIGKILL')
-  await lost
-  await server.start()
-  await connect()
+  await restart()
   expect((await client.query({ ...insert, values: ['2024-01-04', 0] })).rows).toEqual([{ id: 7 }])
 })
 
@@ -115,4 +120,17 @@ test('who may not write does not count either', async () => {
     await expect(reader.query(sql)).rejects.toMatchObject({ code: '42501' })
   expect((await reader.query("select currval('c_id_seq') n")).rows).toEqual([{ n: '7' }])
   await reader.end()
+})
+
+test('columns of one counter go on behind the largest number', async () => {
+  await client.query('alter table c rename to older')
+  await client.query('create table c (id serial, ts timestamp) timestamp(ts) partition by day')
+  const idIn = async (table: string): Promise<number> =>
+    (await client.query(`insert into ${table} (ts) values ('2024-01-05') returning id`)).rows[0].id
+  const [inNew, inOlder] = [await idIn('c'), await idIn('older')]
+  await idIn('c')
+  expect(inOlder).toBeGreaterThan(inNew)
+  const last = await idIn('older')
+  await restart()
+  expect(await idIn('c')).toBe(last + 1)
 })
