@@ -7,7 +7,7 @@ import { from } from 'pg-copy-streams'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1', 'pg.readonly.user.enabled=true'])
+const server = new TestServer(['query.threads=1', 'pg.readonly.user.enabled=true'])
 let client: pg.Client
 const notices: string[] = []
 
