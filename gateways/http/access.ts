@@ -25,10 +25,9 @@ export function sessionOf(
   options: HttpOptions,
   trace: NonNullable<Session['trace']>,
 ): Session {
-  const base = { user, rights, protocol: 'http', trace } as const
-  if (options.readOnly) return { ...base, readOnly: true }
-  if (isForeign(headers, options.corsOrigins)) return { ...base, readOnly: true, readOnlyReason: foreignPage }
-  return { ...base, readOnly: false }
+  if (options.readOnly) return { user, rights, protocol: 'http', trace, readOnly: true }
+  if (!isForeign(headers, options.corsOrigins)) return { user, rights, protocol: 'http', trace, readOnly: false }
+  return { user, rights, protocol: 'http', trace, readOnly: true, readOnlyReason: foreignPage }
 }
 
 /** The words for a request that changes something and may not; null: it may. */

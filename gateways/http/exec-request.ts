@@ -41,11 +41,13 @@ export function parseExecRequest(
   timeoutHeader: string | undefined,
   defaults: { readonly timeoutMs: number },
 ): ExecRequest {
-  const { parameters, ...common } = parseCommon(queryString, timeoutHeader, defaults.timeoutMs)
-  const { sql } = common
+  const { parameters, sql, skip, rowsMax, timeoutMs } = parseCommon(queryString, timeoutHeader, defaults.timeoutMs)
   if (sql.trim() === '') throw new ExecRequestError('empty query', sql)
   return {
-    ...common,
+    sql,
+    skip,
+    rowsMax,
+    timeoutMs,
     countOnly: flag(parameters, 'count'),
     metadata: !flag(parameters, 'nm'),
     timings: flag(parameters, 'timings'),
@@ -65,12 +67,8 @@ export function parseCommon(
   const sqlProblem = problems.get('query')
   if (sqlProblem === 'bad UTF-8') throw new ExecRequestError('Bad UTF8 encoding in query text', sql)
   for (const [name] of problems) throw new ExecRequestError(`invalid encoding of the parameter ${name}`, sql)
-  return {
-    sql,
-    ...parseLimit(parameters.get('limit') ?? '', sql),
-    timeoutMs: parseTimeout(timeoutHeader, timeoutMs, sql),
-    parameters,
-  }
+  const { skip, rowsMax } = parseLimit(parameters.get('limit') ?? '', sql)
+  return { sql, skip, rowsMax, timeoutMs: parseTimeout(timeoutHeader, timeoutMs, sql), parameters }
 }
 
 /** `true` in any case; everything else is false. */

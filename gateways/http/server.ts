@@ -128,7 +128,7 @@ async function answer(
   path: string,
   exchange: Omit<Exchange, 'session'>,
 ): Promise<void> {
-  const { request, response, connection } = exchange
+  const { request, response, query, connection } = exchange
   if (refuseHost(context, request, response)) return
   crossOriginHeaders(context, request, response)
   const admitted = admit(context, request, path)
@@ -137,7 +137,7 @@ async function answer(
   if (principal === null) return refuseStranger(context, request, response, path)
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
   const session = sessionOf(principal, request.headers, context.options, connection.trace)
-  await route(table, context, path, { ...exchange, session })
+  await route(table, context, path, { request, response, query, connection, session })
 }
 
 /** `GET http://host/path` asks as `GET /path` of that host does. */

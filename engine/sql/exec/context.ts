@@ -26,17 +26,17 @@ export interface ExecContext {
   /** Generated kernels; null when the query must go without. */
   readonly jit: Jit | null
   /** Rows of a batch at most, where the input is known to be short; else batchRowsMax. */
-  readonly rowsMax?: number
+  readonly rowsMax?: number | undefined
   /** Rows of a batch that a join gives at most: fewer where many joins stand on each other; else batchRowsMax. */
-  readonly joinRows?: number
+  readonly joinRows?: number | undefined
   /** Within a WITH RECURSIVE: rows of the round before, by the plan's number. */
-  readonly working?: ReadonlyMap<number, RowStore>
+  readonly working?: ReadonlyMap<number, RowStore> | undefined
   /** Of EXPLAIN. */
-  readonly profile?: Profile
+  readonly profile?: Profile | undefined
   /** For what outgrows the memory; none where it is missing. */
-  readonly temporary?: TemporaryFiles
+  readonly temporary?: TemporaryFiles | undefined
   /** Other threads that may help; none where it is missing. */
-  readonly sharing?: Sharing
+  readonly sharing?: Sharing | undefined
   /** Throws when the query is over; asked within what may take long for a single batch. */
   alive(): void
   /** Called once when the query ends, however it ends. */

@@ -81,10 +81,13 @@ export class RunningQuery {
     this.#outstanding = outstanding
     this.#startedMs = host.clock.monotonicMs() - (request.spentMs ?? 0)
     const nowMicros = BigInt(host.clock.nowMicros())
-    const context = queryContext(host, request, this.#subqueries, nowMicros)
+    const onEnd = (release: () => void): void => {
+      this.#endings.push(release)
+    }
+    const context = queryContext(host, request, this.#subqueries, nowMicros, onEnd)
     this.#space = context.space
     this.#sharing = new QuerySharing(host, { request, subqueries: this.#subqueries, nowMicros, space: this.#space })
-    this.#context = { ...context, sharing: this.#sharing, onEnd: (release) => this.#endings.push(release) }
+    this.#context = { ...context, sharing: this.#sharing }
   }
 
   cancel(reason: string): void {

@@ -25,8 +25,7 @@ export class HelpTask {
     this.queryId = request.queryId
     this.#host = host
     this.#message = message
-    const context = queryContext(host, request, subqueries, nowMicros)
-    this.#context = { ...context, onEnd: (release) => this.#endings.push(release) }
+    this.#context = queryContext(host, request, subqueries, nowMicros, (release) => this.#endings.push(release))
   }
 
   /** False when there is nothing to do now; there may be memory that the lead still reads. */
