@@ -65,40 +65,43 @@ export function collectBinds(
   collector: RowCollector,
 ): BindRun {
   const width = targets.columns.length
-  const run = findBinds(bytes, start, shape, syncs, shape.tuples * width)
-  if (run.binds === 0) return run
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const run = findBinds(view, start, shape, syncs, shape.tuples * width)
+  if (run.binds === 0) return run
   const binds = collectValues({ bytes, view, starts, ends, width }, run.binds, shape, targets, collector)
   return binds === run.binds ? run : { ...run, binds, at: binds === 0 ? start : (behind[binds - 1] as number) }
 }
 
 /** Notes where the values of whole messages alike are. */
-function findBinds(bytes: Buffer, start: number, shape: BindShape, syncs: boolean, values: number): BindRun {
-  const { prefix, suffix } = shape
+function findBinds(view: DataView, start: number, shape: BindShape, syncs: boolean, values: number): BindRun {
+  const { prefix, suffix, formats } = shape
   if (values > starts.length) {
     starts = new Int32Array(values)
     ends = new Int32Array(values)
   }
   const bindsMax = Math.max(1, Math.floor(valuesMax / values))
+  const heads = viewOf(prefix)
+  const tails = viewOf(suffix)
   let at = start
   let binds = 0
   let described = false
   let synced = false
   while (binds < bindsMax) {
-    const isExact = isSame(bytes, at + 5, prefix)
-    if (!isExact && !isAlike(bytes, at + 5, shape, values)) break
-    const bindEnd = endOfBind(bytes, at, prefix)
+    const bindEnd = endOfBind(view, at, prefix.length)
     if (bindEnd < 0) break
-    const describes = isDescribe(bytes, bindEnd)
+    const isExact = isSame(view, at + 5, heads, 0, prefix.length)
+    if (!isExact && !isAlike(view, at + 5, heads, formats, values)) break
+    const describes = isDescribe(view, bindEnd)
     if (binds > 0 && describes !== described) break
     const execute = describes ? bindEnd + describeBytes : bindEnd
-    if (!isExecute(bytes, execute)) break
+    if (!isExecute(view, execute)) break
     const end = execute + executeBytes
-    const isSynced = syncs && isSync(bytes, end)
+    const isSynced = syncs && isSync(view, end)
     if (binds > 0 && synced && !isSynced) break
-    if (!notePlaces(bytes, at + 5 + prefix.length, bindEnd - suffix.length, binds * values, values)) break
-    if (!isSame(bytes, bindEnd - suffix.length, suffix)) break
-    if (!isExact && !hasFormats(bytes, at + 5, shape, binds * values, values)) break
+    const valuesEnd = bindEnd - suffix.length
+    if (!notePlaces(view, at + 5 + prefix.length, valuesEnd, binds * values, values)) break
+    if (!isSame(view, valuesEnd, tails, 0, suffix.length)) break
+    if (!isExact && !hasFormats(view, at + 5, shape, binds * values, values)) break
     described = describes
     if (binds === 0) synced = isSynced
     at = synced ? end + syncBytes : end
@@ -109,58 +112,72 @@ function findBinds(bytes: Buffer, start: number, shape: BindShape, syncs: boolea
   return { binds, at, described, synced }
 }
 
-/** -1: the message is not whole or another one. */
-function endOfBind(bytes: Buffer, at: number, prefix: Uint8Array): number {
-  const first = at + 5
-  if (first + prefix.length > bytes.length || bytes[at] !== 66) return -1
-  const end = at + 1 + int32At(bytes, at + 1)
-  return end >= first + prefix.length && end < bytes.length ? end : -1
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
-function isSame(bytes: Buffer, at: number, known: Uint8Array): boolean {
-  for (let index = 0; index < known.length; index++) if (bytes[at + index] !== known[index]) return false
+/** -1: the message is not whole or another one. */
+function endOfBind(view: DataView, at: number, prefixBytes: number): number {
+  const first = at + 5
+  if (first + prefixBytes > view.byteLength || view.getUint8(at) !== 66) return -1
+  const end = at + 1 + view.getInt32(at + 1)
+  return end >= first + prefixBytes && end < view.byteLength ? end : -1
+}
+
+/** Bytes [from, to) of what is known. The caller has seen that there are as many. */
+function isSame(view: DataView, at: number, known: DataView, from: number, to: number): boolean {
+  let index = from
+  for (; index + 4 <= to; index += 4) if (view.getInt32(at + index - from) !== known.getInt32(index)) return false
+  for (; index < to; index++) if (view.getUint8(at + index - from) !== known.getUint8(index)) return false
   return true
 }
 
 /** As the prefix but for the formats. */
-function isAlike(bytes: Buffer, at: number, { prefix, formats }: BindShape, values: number): boolean {
+function isAlike(view: DataView, at: number, heads: DataView, formats: number, values: number): boolean {
   if (formats === 0) return false
   const behindFormats = formats + values * 2
-  return (
-    isSame(bytes, at, prefix.subarray(0, formats)) && isSame(bytes, at + behindFormats, prefix.subarray(behindFormats))
-  )
+  return isSame(view, at, heads, 0, formats) && isSame(view, at + behindFormats, heads, behindFormats, heads.byteLength)
 }
 
 /** Those of the prefix for all values but NULL. */
-function hasFormats(bytes: Buffer, at: number, { prefix, formats }: BindShape, first: number, values: number): boolean {
+function hasFormats(
+  view: DataView,
+  at: number,
+  { prefix, formats }: BindShape,
+  first: number,
+  values: number,
+): boolean {
   for (let index = 0, place = formats; index < values; index++, place += 2) {
-    const low = bytes[at + place + 1] as number
-    if (bytes[at + place] !== 0 || low > 1) return false
-    if (low !== prefix[place + 1] && (ends[first + index] as number) >= 0) return false
+    const format = view.getUint16(at + place)
+    if (format > 1) return false
+    if (format !== prefix[place + 1] && (ends[first + index] as number) >= 0) return false
   }
   return true
 }
 
-function isDescribe(bytes: Buffer, at: number): boolean {
-  if (at + describeBytes > bytes.length || bytes[at] !== 68 || int32At(bytes, at + 1) !== 6) return false
-  return bytes[at + 5] === 80 && bytes[at + 6] === 0
+/** 'D' 6 'P' \0 */
+function isDescribe(view: DataView, at: number): boolean {
+  if (view.getUint8(at) !== 68 || at + describeBytes > view.byteLength) return false
+  return view.getInt32(at + 1) === 6 && view.getUint16(at + 5) === 0x5000
 }
 
-function isExecute(bytes: Buffer, at: number): boolean {
-  if (at + executeBytes > bytes.length || bytes[at] !== 69) return false
-  return int32At(bytes, at + 1) === 9 && bytes[at + 5] === 0
+/** 'E' 9 \0 */
+function isExecute(view: DataView, at: number): boolean {
+  if (at + executeBytes > view.byteLength) return false
+  return view.getInt32(at) === 0x4500_0000 && view.getUint16(at + 4) === 0x0900
 }
 
-function isSync(bytes: Buffer, at: number): boolean {
-  return at + syncBytes <= bytes.length && bytes[at] === 83 && int32At(bytes, at + 1) === 4
+/** 'S' 4 */
+function isSync(view: DataView, at: number): boolean {
+  return at + syncBytes <= view.byteLength && view.getInt32(at) === 0x5300_0000 && view.getUint8(at + 4) === 4
 }
 
 /** False: they do not fill the bytes [start, end). */
-function notePlaces(bytes: Buffer, start: number, end: number, first: number, values: number): boolean {
+function notePlaces(view: DataView, start: number, end: number, first: number, values: number): boolean {
   let at = start
   for (let place = first; place < first + values; place++) {
     if (at + 4 > end) return false
-    const length = int32At(bytes, at)
+    const length = view.getInt32(at)
     at += 4
     starts[place] = at
     ends[place] = length < 0 ? -1 : at + length
@@ -190,9 +207,4 @@ function collectValues(
   if (whole < binds) for (const column of batch.columns) column.truncate(kept)
   batch.rows = kept
   return whole
-}
-
-function int32At(bytes: Buffer, at: number): number {
-  const high = ((bytes[at] as number) << 24) | ((bytes[at + 1] as number) << 16)
-  return high | ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)
 }

@@ -3,7 +3,7 @@
 // column-appender.ts; both give the same, and test/engine/pg holds them together.
 
 import type { FixedBuilder } from './fixed-builder.js'
-import { scanDecimal, scanInteger, scanTimestamp } from './scan-text.js'
+import { minuteBytes, scanDecimal, scanInteger, scanSeconds, scanTimestamp } from './scan-text.js'
 import type { SymbolBuilder, TextBuilder } from './text-builder.js'
 import { isText } from './text-builder.js'
 
@@ -89,20 +89,41 @@ export const takeWideInts: Taking<FixedBuilder> = ({ view, starts, ends, width }
   return row
 }
 
-/** Texts of times from 1970 on. */
-export const takeTimes: Taking<FixedBuilder> = ({ bytes, starts, ends, width }, column, from, rows, target) => {
+/** Texts of times from 1970 on. Of those in one minute only the first one is read whole. */
+export const takeTimes: Taking<FixedBuilder> = ({ bytes, view, starts, ends, width }, column, from, rows, target) => {
   target.demand(rows - from)
   const { words } = target
   let at = target.rows
   let row = from
+  let known = -1
+  let minuteMicros = 0
   for (let place = from * width + column; row < rows; row++, place += width, at++) {
-    const micros = scanTimestamp(bytes, starts[place] as number, ends[place] as number)
+    const start = starts[place] as number
+    const end = ends[place] as number
+    let micros: number
+    if (known >= 0 && end - start > minuteBytes && isSameMinute(view, start, known)) {
+      micros = minuteMicros + scanSeconds(bytes, start + minuteBytes, end)
+    } else {
+      micros = scanTimestamp(bytes, start, end)
+      known = end - start > minuteBytes ? start : -1
+      minuteMicros = micros - (micros % 60_000_000)
+    }
     if (!(micros >= 0 && micros < exactMax)) break
     words[at * 2] = micros | 0
     words[at * 2 + 1] = Math.floor(micros / twoTo32)
   }
   target.rows = at
   return row
+}
+
+/** Of two texts that are long enough. */
+function isSameMinute(view: DataView, at: number, known: number): boolean {
+  return (
+    view.getInt32(at + 12) === view.getInt32(known + 12) &&
+    view.getInt32(at + 8) === view.getInt32(known + 8) &&
+    view.getInt32(at + 4) === view.getInt32(known + 4) &&
+    view.getInt32(at) === view.getInt32(known)
+  )
 }
 
 /** Texts of up to 15 digits, into LONG. */
@@ -136,22 +157,33 @@ export const takeDecimals: Taking<FixedBuilder> = ({ bytes, starts, ends, width 
   return row
 }
 
-export const takeTexts: Taking<TextBuilder> = ({ bytes, starts, ends, width }, column, from, rows, target) => {
+export const takeTexts: Taking<TextBuilder> = ({ bytes, view, starts, ends, width }, column, from, rows, target) => {
   let row = from
   for (let place = from * width + column; row < rows; row++, place += width) {
     const end = ends[place] as number
-    if (end < 0 || !target.appendAscii(bytes, starts[place] as number, end)) break
+    if (end < 0 || !target.appendAscii(bytes, view, starts[place] as number, end)) break
   }
   return row
 }
 
-export const takeSymbols: Taking<SymbolBuilder> = ({ bytes, starts, ends, width }, column, from, rows, target) => {
+/** Most symbols are short, and few: these are known by two words. */
+export const takeSymbols: Taking<SymbolBuilder> = (
+  { bytes, view, starts, ends, width },
+  column,
+  from,
+  rows,
+  target,
+) => {
   let row = from
   for (let place = from * width + column; row < rows; row++, place += width) {
     const start = starts[place] as number
     const end = ends[place] as number
+    const length = end - start
+    const isShort = length >= 4 && length <= 8
+    if (isShort && target.appendLate(view.getInt32(start), view.getInt32(end - 4), length)) continue
     if (end < 0 || !isText(bytes, start, end)) break
     target.append(bytes, start, end)
+    if (isShort) target.rememberLate(view.getInt32(start), view.getInt32(end - 4), length)
   }
   return row
 }

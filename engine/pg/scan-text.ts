@@ -68,20 +68,32 @@ function daysOf(year: number, month: number, day: number): number {
   return days + Math.floor((monthIndex * 153 + 2) / 5) + day - 719_469
 }
 
+/** Bytes of `2024-01-02 03:04`, behind which scanSeconds() goes on. */
+export const minuteBytes = 16
+
 /** `2024-01-02[ 03:04:05[.6{1,6}][Z|+00|+00:00]]`, also with T, in microseconds; NaN for any other form. */
 export function scanTimestamp(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start
   if (length < 10 || bytes[start + 4] !== 45 || bytes[start + 7] !== 45) return Number.NaN
   const days = daysOf(two(bytes, start) * 100 + two(bytes, start + 2), two(bytes, start + 5), two(bytes, start + 8))
   if (length === 10) return days * 86_400_000_000
+  return minutesOf(bytes, start, end, days) * 60_000_000 + scanSeconds(bytes, start + minuteBytes, end)
+}
+
+function minutesOf(bytes: Uint8Array, start: number, end: number, days: number): number {
   const separator = bytes[start + 10]
-  if (length < 19 || (separator !== 32 && separator !== 84)) return Number.NaN
-  if (bytes[start + 13] !== 58 || bytes[start + 16] !== 58) return Number.NaN
+  if (end - start < minuteBytes || (separator !== 32 && separator !== 84) || bytes[start + 13] !== 58) return Number.NaN
   const hour = two(bytes, start + 11)
   const minute = two(bytes, start + 14)
-  const second = two(bytes, start + 17)
-  if (!(hour < 24 && minute < 60 && second < 60)) return Number.NaN
-  let at = start + 19
+  return hour < 24 && minute < 60 ? (days * 24 + hour) * 60 + minute : Number.NaN
+}
+
+/** `:05[.6{1,6}][Z|+00|+00:00]`, in microseconds; NaN for any other form. */
+export function scanSeconds(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start < 3 || bytes[start] !== 58) return Number.NaN
+  const second = two(bytes, start + 1)
+  if (!(second < 60)) return Number.NaN
+  let at = start + 3
   let micros = 0
   if (bytes[at] === 46 && at < end) {
     at++
@@ -94,8 +106,7 @@ export function scanTimestamp(bytes: Uint8Array, start: number, end: number): nu
     if (digits === 0) return Number.NaN
     micros *= powersOfTen[6 - digits] as number
   }
-  if (!isUtc(bytes, at, end)) return Number.NaN
-  return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + micros
+  return isUtc(bytes, at, end) ? second * 1_000_000 + micros : Number.NaN
 }
 
 function isUtc(bytes: Uint8Array, at: number, end: number): boolean {

@@ -5,11 +5,13 @@ import type { PackedColumn } from '../storage/messages.js'
 
 const bytesFirst = 1024
 const rowsFirst = 64
+const lateTexts = 64
 
 /** A growing run of bytes. */
 class ByteRun {
   bytes: Buffer = Buffer.allocUnsafe(bytesFirst)
   length = 0
+  #view: DataView = viewOf(this.bytes)
 
   /** Copies; the position of the first byte. */
   put(source: Uint8Array, start: number, end: number): number {
@@ -23,10 +25,16 @@ class ByteRun {
     return at
   }
 
-  /** Copies, but for bytes that are no ASCII text: of these it answers false. */
-  putAscii(source: Uint8Array, start: number, end: number): boolean {
+  /** Copies, but for bytes that are no ASCII text: of these it answers false. `view` is of the source. */
+  putAscii(source: Uint8Array, view: DataView, start: number, end: number): boolean {
     const count = end - start
     if (this.length + count > this.bytes.length) this.#grow(count)
+    if (count >= 4 ? !this.#putWords(view, start, count) : !this.#putBytes(source, start, count)) return false
+    this.length += count
+    return true
+  }
+
+  #putBytes(source: Uint8Array, start: number, count: number): boolean {
     const { bytes, length } = this
     for (let index = 0; index < count; index++) {
       const byte = source[start + index] as number
@@ -34,15 +42,32 @@ class ByteRun {
       if ((byte - 1) >>> 0 > 126) return false
       bytes[length + index] = byte
     }
-    this.length += count
     return true
+  }
+
+  /** Four bytes at once; the last four may be some of those before them. */
+  #putWords(source: DataView, start: number, count: number): boolean {
+    const target = this.#view
+    const { length } = this
+    for (let index = 0; ; index = Math.min(index + 4, count - 4)) {
+      const word = source.getInt32(start + index)
+      // No byte is zero, and none has its first bit set.
+      if (((word - 0x0101_0101) | word) & 0x8080_8080) return false
+      target.setInt32(length + index, word)
+      if (index === count - 4) return true
+    }
   }
 
   #grow(count: number): void {
     const grown = Buffer.allocUnsafe(Math.max(this.length + count, this.bytes.length * 2))
     this.bytes.copy(grown, 0, 0, this.length)
     this.bytes = grown
+    this.#view = viewOf(grown)
   }
+}
+
+function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, length)
 }
 
 /** False when the bytes are no text. */
@@ -70,8 +95,8 @@ export class TextBuilder {
   }
 
   /** False: the bytes are not ASCII, and nothing has happened. */
-  appendAscii(source: Uint8Array, start: number, end: number): boolean {
-    if (!this.#run.putAscii(source, start, end)) return false
+  appendAscii(source: Uint8Array, view: DataView, start: number, end: number): boolean {
+    if (!this.#run.putAscii(source, view, start, end)) return false
     this.#length(end - start)
     return true
   }
@@ -117,6 +142,8 @@ export class SymbolBuilder {
   #count = 0
   /** Numbers plus one, by hash. */
   #slots = new Int32Array(256)
+  /** Short texts of late: first and last word, bytes, number. */
+  readonly #late = new Int32Array(lateTexts * 4)
 
   get bytes(): number {
     return this.#run.length + this.rows * 4
@@ -124,6 +151,24 @@ export class SymbolBuilder {
 
   append(source: Uint8Array, start: number, end: number): void {
     this.#id(this.#intern(source, start, end))
+  }
+
+  /** A text of four to eight bytes, by its first and last four; false: it did not come of late, and nothing has happened. */
+  appendLate(first: number, last: number, bytes: number): boolean {
+    const slot = lateSlot(first, last)
+    const late = this.#late
+    if (late[slot] !== first || late[slot + 1] !== last || late[slot + 2] !== bytes) return false
+    this.#id(late[slot + 3] as number)
+    return true
+  }
+
+  /** The last row has such a text. */
+  rememberLate(first: number, last: number, bytes: number): void {
+    const slot = lateSlot(first, last)
+    this.#late[slot] = first
+    this.#late[slot + 1] = last
+    this.#late[slot + 2] = bytes
+    this.#late[slot + 3] = this.#ids[this.rows - 1] as number
   }
 
   appendNull(): void {
@@ -138,7 +183,10 @@ export class SymbolBuilder {
   reset(): void {
     this.rows = 0
     this.#run.length = 0
-    if (this.#count > 0) this.#slots.fill(0)
+    if (this.#count > 0) {
+      this.#slots.fill(0)
+      this.#late.fill(0)
+    }
     this.#count = 0
   }
 
@@ -198,6 +246,11 @@ export class SymbolBuilder {
       this.#slots[slot] = id + 1
     }
   }
+}
+
+function lateSlot(first: number, last: number): number {
+  const hash = Math.imul(first ^ Math.imul(last, 0x85eb_ca6b), 0x9e37_79b1)
+  return (hash >>> 26) * 4
 }
 
 function hashOf(bytes: Uint8Array, start: number, end: number): number {

@@ -38,12 +38,39 @@ const longs = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((value) 
   target.writeBigInt64BE(value)
   return target
 })
-const words = text('', 'a', 'note 17', 'é', '𝄞', 'a longer text than the others have', '\xff')
-const broken = fc.constantFrom(Buffer.from([0xff]), Buffer.from([65, 0]))
+const words = text(
+  ...[
+    '',
+    'a',
+    'ABCD',
+    'ABCE',
+    'note 17',
+    'note 18',
+    'note 171',
+    'é',
+    'note é',
+    '𝄞',
+    'a longer text than the others have',
+    '\xff',
+  ],
+)
+const broken = fc.constantFrom(
+  Buffer.from([0xff]),
+  Buffer.from([65, 0]),
+  Buffer.from('ab\0cde'),
+  Buffer.from('abcdefg\0'),
+)
 const whole = text('0', '12', '-7', '123456789012345', '1234567890123456789', ' 5', '1e3', 'x')
 const decimals = text('0', '1.5', '-0.25', '.5', '12345678901234.5', '1e300', 'NaN', '3', 'x')
 const times = text(
-  ...['2024-01-02 03:04:05.6', '2024-02-29T00:00:00Z', '2023-02-29', '1969-12-31 00:00:00', '2024-01-01', '1704067200'],
+  ...[
+    '2024-01-02 03:04:05.6',
+    '2024-01-02 03:04:59Z',
+    '2024-01-02 03:04:60',
+    '2024-01-02 03:04',
+    '2024-01-02 03:05:59.000001',
+  ],
+  ...['2024-02-29T00:00:00Z', '2023-02-29', '1969-12-31 00:00:00', '2024-01-01', '1704067200'],
 )
 
 const forms: readonly Form[] = [
