@@ -2,9 +2,10 @@
 //
 //   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]]]]][ ][Z | (+|-)HH[:mm] | (+|-)HHmm]
 //
-// A form that stops early stands for its first instant (`parseTimestamp`) or for the whole span (`parseSpan`).
+// A year of more than four digits needs a month. A form that stops early stands for its first instant (`parseTimestamp`) or for the whole span (`parseSpan`).
 // Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
 
+import { longMax, longMin } from './number.js'
 import {
   civilFromDays,
   daysFromCivil,
@@ -27,9 +28,10 @@ export interface TimeSpan {
 const pattern =
   /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|[+-]\d{2}(?::?\d{2}){0,2})?$/
 
-/** The instant at which the named span begins; null when the text is no timestamp. */
+/** The instant at which the named span begins; null when the text is no timestamp, or one that 64 bits do not reach. */
 export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null {
-  return parseSpan(text, unit)?.lo ?? null
+  const first = parseSpan(text, unit)?.lo
+  return first === undefined || first <= longMin || first > longMax ? null : first
 }
 
 export function parseSpan(text: string, unit: TimestampUnit): TimeSpan | null {
@@ -37,7 +39,7 @@ export function parseSpan(text: string, unit: TimestampUnit): TimeSpan | null {
   if (match === null) return null
   const [, year, month, day, hour, minute, second, fraction, week, weekDay, ...more] = match
   const [weekHour, weekMinute, weekSecond, weekFraction, zone] = more
-  if (year === undefined) return null
+  if (year === undefined || (month === undefined && week === undefined && year.length !== 4)) return null
   const offset = zoneOffsetMicros(zone)
   if (offset === null) return null
   const span =

@@ -56,7 +56,8 @@ function checkSource(value: Expression, type: DataType, { position, type: writte
 /** The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date. A digit is a number, too. */
 function castConstant({ value, type: from }: Constant, to: DataType): Value {
   if (value !== null && from.name === 'DATE' && isText(to)) return valueText(value, from)
-  if (typeof value === 'string' && from.name === 'CHAR' && (isTime(to) || to.name === 'DATE') && value !== '')
+  const counts = isTime(to) || to.name === 'DATE' || to.name === 'LONG256'
+  if (typeof value === 'string' && from.name === 'CHAR' && counts && value !== '')
     return castValue(BigInt(value), dataType('LONG'), to)
   return castValue(value, from, to)
 }
@@ -157,7 +158,8 @@ function checkTextCast(text: string, value: Expression, type: DataType): void {
     throw new SqlError(geohashProblem(text, type.a), value.position)
   if (type.name === 'INTERVAL' && shiftsOf(text) !== null)
     throw new SqlError('a span of time can only be added to a timestamp or subtracted from one', value.position)
-  const needsDigit = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)
+  const needsDigit =
+    ['BYTE', 'SHORT', 'INT', 'LONG', 'LONG256', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)
   const isConvertible = type.name === 'BOOLEAN' ? /^[01tf]$/i.test(text) : !needsDigit || /^\d$/.test(text)
   if (value.type.name === 'CHAR' && !isConvertible) {
     throw new SqlError(`inconvertible value: ${text} [CHAR -> ${type.name}]`, value.position)

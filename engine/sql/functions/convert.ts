@@ -106,11 +106,14 @@ function numberOfText(text: string, from: DataType): string | null {
   return from.name === 'CHAR' && !/^\d$/.test(text) ? null : text
 }
 
-/** Integers wrap; a fraction beyond the type is 0, as a text is. */
+/** Integers wrap, also those that a text holds; a fraction beyond the type is 0. */
 function toSmallInteger(bits: 8 | 16): Caster {
   const [min, max] = [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]
   return (value, from) => {
-    if (typeof value === 'string') return parseInteger(numberOfText(value, from) ?? '', min, max) ?? 0
+    if (typeof value === 'string') {
+      const integer = parseInteger(numberOfText(value, from) ?? '', intMin + 1, -intMin - 1) ?? 0
+      return Number(BigInt.asIntN(bits, BigInt(integer)))
+    }
     if (typeof value === 'number' && isFraction(from) && (value < min || value > max)) return 0
     const whole = wholeOf(value, from)
     return whole === null ? 0 : Number(BigInt.asIntN(bits, whole))
@@ -166,18 +169,26 @@ const toFloat: Caster = (value, from, to) => {
   return typeof number === 'number' && Math.abs(number) <= largestFloat ? Math.fround(number) : null
 }
 
-/** The dates of a SYMBOL are milliseconds in this dialect. */
-const toText: Caster = (value, from, to) => (to.name === 'SYMBOL' ? valueText(value, from) : displayText(value, from))
+/** The times of a SYMBOL are the numbers behind them in this dialect. */
+const toText: Caster = (value, from, to) =>
+  to.name === 'SYMBOL' && (isTime(from) || from.name === 'DATE') ? String(value) : displayText(value, from)
+
+/** The whole part of a fraction, or the bound that it is beyond; null when it is missing. */
+function saturated(value: number, bits: 32 | 64): bigint | null {
+  if (!Number.isFinite(value)) return null
+  const [whole, limit] = [BigInt(Math.trunc(value)), 1n << BigInt(bits - 1)]
+  return whole >= limit ? limit - 1n : whole < -limit ? -limit : whole
+}
 
 const toChar: Caster = (value, from) => {
   if (typeof value === 'string') return value.slice(0, 1)
   if (typeof value === 'boolean') return value ? 'T' : 'F'
-  const whole = wholeOf(value, from)
+  const whole = isFraction(from) ? saturated(Number(value), 32) : wholeOf(value, from)
   return whole === null ? '' : String.fromCharCode(Number(BigInt.asUintN(16, whole))).replace('\0', '')
 }
 
-const toBoolean: Caster = (value) => {
-  if (typeof value === 'string') return /^(?:true|t|1)$/i.test(value)
+const toBoolean: Caster = (value, from) => {
+  if (typeof value === 'string') return (from.name === 'CHAR' ? /^[t1]$/i : /^true$/i).test(value)
   if (typeof value === 'boolean') return value
   return typeof value === 'number' ? value !== 0 : typeof value === 'bigint' ? value !== 0n : false
 }
@@ -208,15 +219,24 @@ const wholeNames: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT']
 
 const toGeohash: Caster = (value, from, to) => {
   if (typeof value === 'string') return parseGeohash(value, to.a)
-  if (wholeNames.includes(from.name)) return BigInt.asUintN(to.a, BigInt(value as number))
+  if (wholeNames.includes(from.name)) return geohashOf(BigInt(value as number), to.a)
   if (typeof value !== 'bigint') return null
   if (from.name === 'GEOHASH') return from.a >= to.a ? value >> BigInt(from.a - to.a) : null
-  return BigInt.asUintN(to.a, value)
+  return geohashOf(value, to.a)
+}
+
+/** A number's lowest bits; what is -1 in the bytes that clients of this dialect keep such a geohash in is missing. */
+function geohashOf(whole: bigint, bits: number): bigint | null {
+  const width = bits < 8 ? 8 : bits < 16 ? 16 : bits < 32 ? 32 : 64
+  return BigInt.asIntN(width, whole) === -1n ? null : BigInt.asUintN(bits, whole)
 }
 
 const toLong256: Caster = (value, from) => {
-  if (typeof value === 'string') return /^0x/i.test(value) ? parseLong256(value) : null
-  const whole = wholeOf(value, from)
+  if (typeof value === 'string') {
+    if (from.name === 'CHAR') return BigInt(value.charCodeAt(0))
+    return /^0x/i.test(value) ? parseLong256(value) : null
+  }
+  const whole = isFraction(from) ? saturated(Number(value), 64) : wholeOf(value, from)
   // Negative numbers are their 64 bits, not all of the 256.
   return whole === null ? null : BigInt.asUintN(64, whole)
 }
@@ -230,9 +250,14 @@ const toDecimal: Caster = (value, from, to) => {
   return scaled < limit && scaled > -limit ? scaled : null
 }
 
-const toArray: Caster = (value, _from, to) => {
+const toArray: Caster = (value, from, to) => {
+  const isWhole = from.name === 'LONG' || from.name === 'DATE' || isTime(from)
   const array =
-    typeof value === 'string' ? parseArray(value) : typeof value === 'number' ? scalarArray(value, to.a) : value
+    typeof value === 'string'
+      ? parseArray(value)
+      : typeof value === 'number' || isWhole
+        ? scalarArray(Number(value), to.a)
+        : value
   if (typeof array !== 'object' || array === null || !('shape' in array)) return null
   return array.shape.length === to.a ? array : null
 }
@@ -277,9 +302,10 @@ const casters: Record<ColumnType, Caster> = {
 
 /** Explicit cast. Never throws. */
 export function castValue(value: Value, from: DataType, to: DataType): Value {
-  if (value === null) return nullOf(to)
+  // No character stands for a missing geohash in this dialect.
+  if (value === null) return from.name === 'GEOHASH' && isText(to) && to.name !== 'SYMBOL' ? '' : nullOf(to)
   if (from.name === to.name && from.a === to.a && from.b === to.b) return value
-  if (from.name === 'CHAR' && value === '') return nullOf(to)
+  if (from.name === 'CHAR' && value === '') return to.name === 'LONG256' ? 0n : nullOf(to)
   // A UUID is no number: only its text converts.
   if (from.name === 'UUID' && (!isText(to) || to.name === 'CHAR'))
     return casters[to.name](formatUuid(value as bigint), uuidText, to)
@@ -302,6 +328,7 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
   const whole = bounds === undefined || typeof value === 'string' ? null : wholeOf(value, from)
   if (bounds !== undefined && whole !== null && (whole < bounds[0] || whole > bounds[1])) return undefined
   if (to.name === 'CHAR' && typeof value === 'string' && value.length > 1) return undefined
+  if (to.name === 'SYMBOL') return displayText(value, from)
   const result = castValue(value, from, to)
   return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
 }
