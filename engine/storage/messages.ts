@@ -88,6 +88,8 @@ export interface RowsInput {
   readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: readonly Value[] }[]
   /** Instead of columns: the rows, piece by piece. */
   readonly packed?: readonly PackedRows[]
+  /** These, on their way to the writer: packed-block.ts. */
+  readonly block?: SharedArrayBuffer
 }
 
 /** What is to be done to the rows of a table (rewrite.ts). */

@@ -5,6 +5,7 @@ import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import type { RowsInput } from './messages.js'
+import { readBlock } from './packed-block.js'
 import {
   BatchHeap,
   freePiece,
@@ -46,13 +47,14 @@ export function stageRows(
   try {
     const tables = inputs.map(({ table, input }) => {
       const first = pieces.length
-      for (const rows of input.packed ?? []) {
+      const packed = input.block === undefined ? input.packed : readBlock(input.block)
+      for (const rows of packed ?? []) {
         const piece = newPiece(rows.rows)
         pieces.push(piece)
         stagePacked({ memory, allocator, heap }, table, rows, piece)
         checkTimestamps(memory, table, piece)
       }
-      if (input.packed !== undefined) return { table, pieces: pieces.slice(first) }
+      if (packed !== undefined) return { table, pieces: pieces.slice(first) }
       for (let from = 0; from < input.rows; from += pieceRowsMax) {
         const piece = newPiece(Math.min(pieceRowsMax, input.rows - from))
         pieces.push(piece)

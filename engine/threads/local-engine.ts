@@ -177,7 +177,7 @@ export class LocalEngine implements Engine {
   }
 
   begin(): RowTransaction {
-    return openTransaction(this.#catalog, this.#options, (message) => this.#requests.send(message), this)
+    return openTransaction(this.#catalog, this.#options, (tables) => this.#requests.sendRows(tables), this)
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
@@ -203,7 +203,7 @@ export class LocalEngine implements Engine {
 
   async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
     demandRoom(this.#options.memory)
-    return this.#requests.send((requestId) => ({ kind: 'rows', requestId, tables: [rowsOf(tableId, packed)] }))
+    return this.#requests.sendRows([rowsOf(tableId, packed)])
   }
 
   rejects(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {
@@ -445,7 +445,7 @@ export class LocalEngine implements Engine {
   }
 
   async #insert(...tables: readonly RowsInput[]): Promise<number> {
-    return (await this.#requests.send((requestId) => ({ kind: 'rows', requestId, tables }))).rows
+    return (await this.#requests.sendRows(tables)).rows
   }
 
   #asked(sql: string, { signal, timeoutMs, session }: ExecuteOptions): Asked {

@@ -27,7 +27,7 @@ import type { Insert } from '../sql/parse/ast.js'
 import { unnamedDefaults } from '../sql/statements/defaults.js'
 import { tableOf } from '../sql/statements/show.js'
 import { insertValue } from '../sql/statements/target.js'
-import type { PackedRows, Receipt, RowsInput, ToWriter } from '../storage/messages.js'
+import type { PackedRows, Receipt, RowsInput } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import { maySpill, SpilledRows } from './spilled-rows.js'
@@ -56,7 +56,7 @@ interface Surroundings {
 export function openTransaction(
   catalog: Catalog,
   { memory, clock, view }: Surroundings,
-  send: (message: (requestId: number) => ToWriter) => Promise<Receipt>,
+  sendRows: (tables: readonly RowsInput[]) => Promise<Receipt>,
   engine: Pick<Engine, 'load'>,
 ): RowTransaction {
   const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext =>
@@ -71,7 +71,7 @@ export function openTransaction(
     store: async (tables) => {
       const refusal = writeRefusal(memory)
       if (refusal !== null) throw refusal
-      return send((requestId) => ({ kind: 'rows', requestId, tables }))
+      return sendRows(tables)
     },
     version: (tableId) => catalog.tables().find(({ schema }) => schema.id === tableId),
     engine,

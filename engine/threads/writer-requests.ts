@@ -2,11 +2,13 @@
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'
-import type { Receipt, ToWriter } from '../storage/messages.js'
+import type { Receipt, RowsInput, ToWriter } from '../storage/messages.js'
+import { BlockPool, blockBytes, writeBlock } from '../storage/packed-block.js'
 
 export class WriterRequests {
   readonly #post: (message: ToWriter) => void
   readonly #waiting = new Map<number, Deferred<Receipt>>()
+  readonly #pool = new BlockPool()
   #nextId = 1
 
   constructor(post: (message: ToWriter) => void) {
@@ -33,6 +35,23 @@ export class WriterRequests {
     const receipt = await answered
     if (receipt.error !== null) throw errorFromRecord(receipt.error)
     return receipt
+  }
+
+  /** One transaction over all its tables, on its way when the call returns; nobody needs the rows here then. */
+  async sendRows(inputs: readonly RowsInput[]): Promise<Receipt> {
+    const tables = inputs.map((input) => this.#packedInput(input))
+    try {
+      return await this.send((requestId) => ({ kind: 'rows', requestId, tables }))
+    } finally {
+      for (const { block } of tables) if (block !== undefined) this.#pool.give(block)
+    }
+  }
+
+  #packedInput({ tableId, rows, columns, packed }: RowsInput): RowsInput {
+    if (packed === undefined) return { tableId, rows, columns }
+    const block = this.#pool.take(blockBytes(packed))
+    writeBlock(block, packed)
+    return { tableId, rows, columns, block }
   }
 
   answer(receipt: Receipt): void {
