@@ -95,6 +95,8 @@ export class QueryDoor {
   readonly #stages = new Map<number, Deferred<JobResult>>()
   readonly #legacies: ThreadLegacies
   readonly #starved: MemoryQueue
+  /** Whether a query without a bound ran when the turn of one that starved began: it may have taken memory since. */
+  #besideUnbounded = false
   #nextStageId = -1
   /** Of the query that is run next. */
   nextQueryId = 1
@@ -212,7 +214,8 @@ export class QueryDoor {
     if (helped.request.memoryMax !== undefined) return true
     const jobs = [...this.#workers.values()].reduce((sum, worker) => sum + worker.jobs.size, 0)
     const others = this.#helped.size - 1 + jobs
-    return turns === 0 ? others > 0 : turns < turnsMax && this.#starved.crowdedBy(others)
+    if (turns === 0) return others > 0
+    return turns < turnsMax && (this.#besideUnbounded || this.#starved.crowdedBy(others))
   }
 
   /** Ends an attempt, and waits. */
@@ -231,6 +234,7 @@ export class QueryDoor {
   }
 
   #turn(task: Task): void {
+    this.#besideUnbounded = [...this.#helped.values()].some(({ request }) => request.memoryMax === undefined)
     resumeWork(this.#options.memory, task.running.queryId)
     this.#attempt(task, { spentMs: performance.now() - task.startedMs })
   }

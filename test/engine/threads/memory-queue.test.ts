@@ -146,12 +146,18 @@ test('what is too large alone, or was seen in part, fails', async () => {
   const alone = run()
   alone.fail()
   await expect(alone.running.summary).rejects.toThrow('out of memory [budget=queries')
-  const [, seen, large] = [run(), run(), run()]
+  const [other, seen, large] = [run(), run(), run()]
   door.receive(3, { kind: 'rows', queryId: seen.running.queryId, rows: [[1]] })
   seen.fail()
   await expect(seen.running.summary).rejects.toThrow('out of memory [budget=queries')
   large.fail()
   expect(large.attempts().length).toBe(2)
+  // Beside one that was there before and has no bound, a turn proves nothing.
+  large.fail()
+  expect(large.attempts().length).toBe(3)
+  other.end()
+  large.fail()
+  expect(large.attempts().length).toBe(4)
   large.fail()
   await expect(large.running.summary).rejects.toThrow('out of memory [budget=queries')
 })
