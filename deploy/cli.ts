@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
+import { launchAhead } from '../engine/threads/launch.js'
 import type { BackupFlags, CheckFlags } from './cli-backup.js'
 import { type ExportFlags, exportFormats } from './cli-export.js'
 import { type ImportFlags, importFormats } from './cli-import.js'
@@ -45,6 +46,8 @@ function addStart(program: Command, version: string): void {
     .option('-d, --dir <root>', 'folder of data, settings and logs', defaultRoot)
     .option('--set <key=value>', 'a setting; may be given several times', gather, [])
     .action(async ({ dir, set }: StartFlags) => {
+      // The two that a start waits for; they load on other processors while this thread loads what it runs.
+      for (const module of ['writer-thread.js', 'log-thread.js']) launchAhead(module)
       const { start } = await import('./start.js')
       await start({ root: dir, assignments: set, version })
     })

@@ -7,7 +7,7 @@
 //
 // `import.meta.url` stays what it was in the compiled module: files are found, and threads started, as without packing.
 
-import { copyFileSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type OutputChunk, rolldown } from 'rolldown'
@@ -38,12 +38,23 @@ function markPlace(code: string, id: string): string | null {
   return code.replaceAll('import.meta.url', `new URL('${placeMark}${module}', import.meta.url).href`)
 }
 
-function setPlaces(code: string, { fileName }: Pick<OutputChunk, 'fileName'>): string | null {
-  if (!code.includes(placeMark)) return null
+function setPlaces({ code, fileName }: OutputChunk): string {
   return code.replace(/penstock-module:([\w./-]+)/g, (_, module: string) => {
     const path = posix.relative(posix.dirname(fileName), module)
     return path.startsWith('.') ? path : `./${path}`
   })
+}
+
+/** One character beyond Latin-1 makes V8 keep and scan a whole file as two bytes a character, in each thread. */
+function escapeCharacters(code: string): string {
+  return code.replace(/\P{ASCII}/gu, escaped)
+}
+
+/** In code units, so that it says the same within strings, templates and regular expressions. */
+function escaped(character: string): string {
+  return Array.from({ length: character.length }, (_, index) => {
+    return `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`
+  }).join('')
 }
 
 rmSync(join(dist, 'packed'), { recursive: true, force: true })
@@ -51,13 +62,16 @@ const bundle = await rolldown({
   input: Object.fromEntries(programs.map((program) => [program, keepModule(program)])),
   platform: 'node',
   external: (id) => !/^[./]/.test(id) && !/^[A-Z]:/i.test(id),
-  plugins: [{ name: 'places', transform: markPlace, renderChunk: setPlaces }],
+  plugins: [{ name: 'places', transform: markPlace }],
 })
-await bundle.write({
-  dir: dist,
+const { output } = await bundle.generate({
   format: 'esm',
   entryFileNames: '[name].js',
   chunkFileNames: 'packed/[name]-[hash].js',
   banner,
 })
+mkdirSync(join(dist, 'packed'))
+for (const file of output) {
+  if (file.type === 'chunk') writeFileSync(join(dist, file.fileName), escapeCharacters(setPlaces(file)))
+}
 await bundle.close()

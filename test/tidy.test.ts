@@ -36,7 +36,8 @@ const mayImport: Record<Layer, readonly Layer[]> = {
 
 /** How outsiders enter a layer; others may name types only, and the engine's vocabulary (base, types of columns and values, timestamps). */
 const doors: Record<Layer, RegExp> = {
-  engine: /^engine\/(engine\.ts|records\.ts|base\/.*|types\/(column-types|value|timestamp|timestamp-pattern)\.ts)$/,
+  engine:
+    /^engine\/(engine\.ts|records\.ts|threads\/launch\.ts|base\/.*|types\/(column-types|value|timestamp|timestamp-pattern)\.ts)$/,
   pipeline: /^pipeline\/(ingest|export)\.ts$/,
   gateways: /^gateways\/(common\/[^/]+|[^/]+\/server)\.ts$/,
   connectors: /^connectors\/[^/]+\/[^/]+\.ts$/,

@@ -1,11 +1,11 @@
 // A worker thread as the main thread sees it: it posts messages and wakes the thread, hears messages and its end.
 // Also what every worker starts with: the data it is given and its loop.
 
-import { MessagePort, parentPort, receiveMessageOnPort, Worker, workerData } from 'node:worker_threads'
+import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { assert } from '../base/assert.js'
 import type { Log, LogLevel } from '../base/log.js'
-import { compiledModule } from '../base/module-url.js'
 import { SharedMemory } from '../memory/shared-memory.js'
+import { awaitData, startWorker } from './launch.js'
 import { waitForWake, wake, wakeWord } from './wake.js'
 
 export interface LogMessage {
@@ -47,10 +47,7 @@ export function startThread<Options, To, From>(
   peer: MessagePort | null = null,
 ): Thread<To> {
   const data: ThreadData<Options> = { memory: memory.memory, threadId, options, peer }
-  const worker = new Worker(compiledModule(import.meta.url, `./${module}`), {
-    workerData: data,
-    transferList: peer === null ? [] : [peer],
-  })
+  const worker = startWorker(module, data, peer === null ? [] : [peer])
   let failure: Error | null = null
   worker.on('message', (message: From | LogMessage) => {
     if (isLogMessage(message)) events.log(message.level, message.logger, message.message)
@@ -96,7 +93,7 @@ export function receiveFrom<T>(port: MessagePort): T | undefined {
 export function workerContext<Options, To, From>(): WorkerContext<Options, To, From> {
   assert(parentPort instanceof MessagePort, 'a worker has a parent port')
   const port = parentPort
-  const { memory, threadId, options, peer } = workerData as ThreadData<Options>
+  const { memory, threadId, options, peer } = awaitData(port) as ThreadData<Options>
   return {
     memory: new SharedMemory(memory),
     threadId,

@@ -62,18 +62,19 @@ export async function startServer(
 }
 
 async function untilAnswers(child: ChildProcess, { httpPort, pgPort }: ServerPorts): Promise<void> {
-  for (let attempt = 0; attempt < 2000; attempt++) {
+  for (let attempt = 0; attempt < 4000; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`)
     if (httpPort === 0 ? await connects(pgPort) : await answers(httpPort)) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, 5))
   }
   child.kill('SIGKILL')
   throw new Error('the server does not answer')
 }
 
 async function answers(port: number): Promise<boolean> {
-  const answer = await fetch(`http://127.0.0.1:${port}/exec?query=select%201`).catch(() => null)
-  return answer !== null && answer.status === 200
+  const answer = await fetch(`http://127.0.0.1:${port}/`).catch(() => null)
+  await answer?.body?.cancel()
+  return answer !== null
 }
 
 async function connects(port: number): Promise<boolean> {
