@@ -31,7 +31,7 @@ const pg: Encoding = { kind: 'pg', binary: [] }
 const values: Encoding = { kind: 'values' }
 /** Of small row groups, which take little memory. */
 const parquet: Encoding = { ...parquetDefaults, rowGroupRows: 65_536 }
-/** Of the rounds, in turn; JSON comes over HTTP where that is there. */
+/** Of the rounds, in turn; JSON and CSV come over HTTP where that is there. */
 const encodings: readonly Encoding[] = [json, csv, json, pg]
 /** Of the tableless statements, before there is a table: the library of Parquet's structures is loaded. */
 const firstEncodings: readonly Encoding[] = [csv, json, parquet]
@@ -146,9 +146,10 @@ export class WarmUp {
             await turn()
             if (this.#othersWork(engine)) return
           }
-          if (http !== null && encoding === json) await http.ask(execPath(sql))
-          else await execute(engine, sql, encoding)
-          for (let small = 0; small < smallRequests; small++) await http?.ask(execPath(`select ${round}`))
+          const path = http === null ? null : pathOf(sql, encoding)
+          if (path === null) await execute(engine, sql, encoding)
+          else await http?.ask(path)
+          for (let small = 0; small < smallRequests; small++) await http?.ask(pathOf(`select ${round}`, json) as string)
         }
         if (!(await this.#work(engine, asked))) return
       }
@@ -186,8 +187,10 @@ export class WarmUp {
   }
 }
 
-function execPath(sql: string): string {
-  return `/exec?query=${encodeURIComponent(sql)}`
+/** Of HTTP; null: nobody asks for that by HTTP. */
+function pathOf(sql: string, encoding: Encoding): string | null {
+  const endpoint = encoding === json ? 'exec' : encoding === csv ? 'exp' : null
+  return endpoint === null ? null : `/${endpoint}?query=${encodeURIComponent(sql)}`
 }
 
 /** Two at once, for two query threads. */
