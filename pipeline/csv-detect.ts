@@ -159,9 +159,9 @@ function columnName(text: string): string {
   return /^[0-9]/.test(name) ? `_${name}` : name
 }
 
-/** The next type that holds more; null when there is none. */
-export function widerType(type: ColumnType): ColumnType | null {
+/** The next type that holds more; null when there is none. `large`: a whole number did not fit, and is to keep its digits. */
+export function widerType(type: ColumnType, large: boolean): ColumnType | null {
   if (type === 'INT') return 'LONG'
-  if (type === 'LONG') return 'DOUBLE'
+  if (type === 'LONG') return large ? 'VARCHAR' : 'DOUBLE'
   return type === 'VARCHAR' ? null : 'VARCHAR'
 }

@@ -323,14 +323,15 @@ export class ImportSession {
     return true
   }
 
-  #widen({ column }: CsvReject): boolean {
+  #widen({ column, large = false }: CsvReject): boolean {
     if ((this.#kept === null && this.#spool === null) || column < 0) return false
     const planned = this.#plan?.columns[column]
     if (planned === undefined || !planned.guessed) return false
     if (planned.name === this.#plan?.timestamp) return false
-    const wider = widerType(planned.type.name)
+    const wider = widerType(planned.type.name, large)
     if (wider === null) return false
-    this.#widened.set(column, dataType(wider))
+    // Another line may have asked for more already.
+    if (this.#widened.get(column)?.name !== 'VARCHAR') this.#widened.set(column, dataType(wider))
     return true
   }
 

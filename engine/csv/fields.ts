@@ -73,6 +73,13 @@ export class CsvFields {
     bad.set(row, { line: this.lineOf(from + row), column, reason, extra: false })
   }
 
+  private rejectText(bad: Map<number, CsvReject>, from: number, row: number, index: number, text: string): void {
+    if (bad.has(row)) return
+    const column = this.shape.columns[index] as CsvColumn
+    const large = column.type.name === 'LONG' && /^[+-]?[0-9][0-9_]*$/.test(text)
+    bad.set(row, { line: this.lineOf(from + row), column: index, reason: reasonOf(column, text), extra: false, large })
+  }
+
   /** Address of values of fixed width; 0 for texts, which stay entries. */
   private parse(column: CsvColumn, index: number, from: number, rows: number, bad: Map<number, CsvReject>): number {
     const { type, pattern } = column
@@ -111,7 +118,7 @@ export class CsvFields {
     const text = this.textAt(index, from + row)
     if (text === null) return
     const value: Value | undefined = text === '' ? null : this.valueOf(text, column)
-    if (value === undefined) this.reject(bad, from, row, index, reasonOf(column, text))
+    if (value === undefined) this.rejectText(bad, from, row, index, text)
     else if (value !== null) storeField(this.scratch.memory, column.type, values, row, value)
   }
 
@@ -143,7 +150,7 @@ export class CsvFields {
     for (let row = 0; row < rows; row++) {
       const text = this.textAt(index, from + row)
       const value = text === null || text === '' ? null : parseField(text, column.type, null)
-      if (value === undefined) this.reject(bad, from, row, index, reasonOf(column, text ?? ''))
+      if (value === undefined) this.rejectText(bad, from, row, index, text ?? '')
       if (value instanceof Uint8Array) made.push(value)
       else made.push(value === null || value === undefined ? null : arrayBytes(value as ArrayValue))
     }

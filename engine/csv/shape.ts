@@ -35,6 +35,8 @@ export interface CsvReject {
   readonly reason: string
   /** More fields than the file has columns. */
   readonly extra: boolean
+  /** A whole number, too large for the column. */
+  readonly large?: boolean
 }
 
 export interface CsvBatch {

@@ -386,6 +386,22 @@ describe('imports', () => {
     expect(await server.rows('select count(), max(k) from wide')).toEqual([[30_002, 3_000_000_000]])
   })
 
+  test.each([
+    ['an INT column', (row: number) => String(row)],
+    ['a LONG column', (row: number) => String(3_000_000_000 + row)],
+  ])('whole numbers beyond LONG keep their digits in %s', async (what, value) => {
+    const numbers = Array.from({ length: 30_000 }, (_, row) => value(row)).join('\n')
+    const name = `digits ${what}`
+    const { status, body } = await imported(`k\n${numbers}\n1.5\n-123456789012345678901\n`, { name })
+    expect(status, JSON.stringify(body)).toBe(200)
+    expect(await server.rows(`select type from table_columns('${name}')`)).toEqual([['VARCHAR']])
+    expect(await server.rows(`select k from '${name}' limit -3`)).toEqual([
+      [value(29_999)],
+      ['1.5'],
+      ['-123456789012345678901'],
+    ])
+  })
+
   test('a file beyond what is kept in memory is stored whole or not at all', async () => {
     const line = (row: number): string =>
       `${new Date(1.7e12 + row * 1000).toISOString().slice(0, -1)}000Z,${row},${'t'.repeat(40)}`
