@@ -16,7 +16,7 @@
 // Errors cross threads as `ErrorRecord` (structured clone keeps no class).
 
 export class SqlError extends Error {
-  /** Character offset into the statement text; 0 when there is no specific place. */
+  /** Character offset into the statement text; 0 or -1, as clients know it, when there is no specific place. */
   readonly position: number
 
   constructor(message: string, position: number) {

@@ -41,8 +41,6 @@ export interface TableFigures {
   readonly schemaChanges: readonly SchemaChange[]
   /** UPDATE and DELETE statements since the start. */
   readonly rewrites: number
-  /** Rows that are in the log and not in parts. */
-  readonly pendingRows: number
   /** In time order. */
   readonly partitions: readonly PartitionFigures[]
   /** Entries of the dictionary of each SYMBOL column, by column id. */

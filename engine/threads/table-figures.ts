@@ -73,10 +73,6 @@ class FiguresOfTable implements TableFigures {
     return this.#version.rewrites ?? 0
   }
 
-  get pendingRows(): number {
-    return this.#version.generations.reduce((sum, { address }) => sum + visibleRows(this.#memory, address), 0)
-  }
-
   get partitions(): readonly PartitionFigures[] {
     this.#partitions ??= named(partitionsOf(this.#memory, this.#version))
     return this.#partitions
@@ -109,7 +105,6 @@ const noFigures: TableFigures = {
   visibleTxn: 0,
   schemaChanges: [],
   rewrites: 0,
-  pendingRows: 0,
   partitions: [],
   symbolCounts: new Map(),
   nullSymbols: new Set(),

@@ -293,7 +293,6 @@ function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
     visibleTxn: txn,
     schemaChanges: [],
     rewrites: 0,
-    pendingRows: 0,
     partitions: all,
     symbolCounts: new Map(
       schema.columns.filter(({ type }) => type.name === 'SYMBOL').map(({ id }) => [id, distinctTexts(rows, id)]),

@@ -39,7 +39,11 @@ interface Takes {
 export function convertArguments(row: Takes, args: readonly Expression[]): Expression[] {
   const signature = row.more === undefined ? { takes: row.takes } : { takes: row.takes, more: row.more }
   return args.map((argument, index) => {
-    const target = targetType(resolvedArgument(argument), patternAt(signature, index))
+    const pattern = patternAt(signature, index)
+    // A character has no NULL of its own: as a text it has.
+    if (pattern === 'TEXT' && argument.type.name === 'CHAR' && !isConstant(argument))
+      return convertTo(argument, dataType('STRING'))
+    const target = targetType(resolvedArgument(argument), pattern)
     return target === null ? argument : convertTo(argument, target)
   })
 }

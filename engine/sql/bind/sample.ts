@@ -40,6 +40,7 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
   const from = bound(sampleBy.from, time, scope)
   const to = bound(sampleBy.to, time, scope)
   const keys = sampleKeys(list, input.timestampIndex)
+  const fills = bindFills(sampleBy, list, keys.length === 0, scope)
   const sample: Sample = {
     kind: 'sample',
     columns: [
@@ -55,7 +56,7 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
     to,
     keys,
     aggregates: [...list.aggregates],
-    fills: bindFills(sampleBy.fill, list, scope),
+    fills,
   }
   list.input = { plan: sample, columns: scopeOf(sample, null), timestampIndex: 0, order: 'ascending' }
   const keyLift = groupLift([time, ...keys], 1 + keys.length)
@@ -140,21 +141,48 @@ function constantText(expression: ast.Expression | null, scope: ExpressionScope)
 // FILL --------------------------------------------------------------------------------------------------------------
 
 /** One fill per aggregate. Written are: one for all, or one per select item that has aggregates, in their order. */
-function bindFills(fill: readonly ast.FillItem[], list: SelectList, scope: ExpressionScope): Fill[] {
+function bindFills(
+  { fill, align }: ast.SampleBy,
+  list: SelectList,
+  isKeyless: boolean,
+  scope: ExpressionScope,
+): Fill[] {
   const { aggregates } = list
-  const [first] = fill
-  if (first === undefined) return aggregates.map(() => ({ kind: 'none' }))
+  const [first, last] = [fill[0], fill.at(-1)]
+  if (first === undefined || last === undefined) return aggregates.map(() => ({ kind: 'none' }))
   const items = aggregateItems(list)
   const single = fill.length === 1 && (first.kind !== 'value' || items.length === 1)
   const none = single ? undefined : fill.find(({ kind }) => kind === 'none')
-  if (none !== undefined) throw new SqlError('invalid fill value: none', none.position)
+  if (none !== undefined) throw invalidFill('none', none)
   const named = fill.find((item) => item.kind === 'value' && item.value.kind === 'column')
-  if (named?.kind === 'value') throw SqlError.columnMissing(expressionText(named.value), named.position)
-  if (!single && fill.length < items.length) throw new SqlError('not enough fill values', first.position)
+  // One value for buckets of plain UTC is looked at by another rule in this dialect, with other words and no place.
+  const isPlain = fill.length === 1 && isKeyless && isUtcCalendar(align)
+  if (named?.kind === 'value') {
+    const name = expressionText(named.value)
+    throw isPlain ? SqlError.columnMissing(name, named.position) : invalidFill(name, named)
+  }
+  if (!single && fill.length < items.length) {
+    if (isPlain) throw new SqlError('not enough fill values', -1)
+    const counts = `expected ${items.length} values but only ${fill.length} provided`
+    throw new SqlError(`insufficient fill values for SAMPLE BY FILL: ${counts}`, last.position)
+  }
   return aggregates.map((aggregate, index) => {
     const item = items.findIndex((marks) => marks.includes(index))
     return bindFill(single ? first : (fill[Math.max(0, item)] ?? first), aggregate, scope)
   })
+}
+
+function isUtcCalendar(align: ast.SampleAlign | null): boolean {
+  if (align === null || align.kind !== 'calendar') return align === null
+  const { timeZone: zone, offset } = align
+  return (
+    (zone === null || (zone.kind === 'string' && zone.value === 'UTC')) &&
+    (offset === null || (offset.kind === 'string' && parseOffset(offset.value) === 0n))
+  )
+}
+
+function invalidFill(text: string, { position }: ast.FillItem): SqlError {
+  return new SqlError(`invalid fill value: ${text}`, position)
 }
 
 /** Aggregates of each select item that has any. */
@@ -175,10 +203,8 @@ function bindFill(fill: ast.FillItem, { type }: AggregateCall, scope: Expression
   const value = bindExpression(fill.value, { ...scope, columns: [], aggregates: null, windows: null })
   if (isUntypedNull(value)) return { kind: 'null' }
   const isFraction = isConstant(value) && typeof value.value === 'number' && !Number.isInteger(value.value)
-  if (fill.value.kind === 'string' && !isText(type))
-    throw new SqlError(`invalid fill value: '${fill.value.value}'`, fill.position)
-  if (isFraction && (type.name === 'LONG' || type.name === 'INT'))
-    throw new SqlError(`invalid fill value: ${value.value}`, fill.position)
+  if (fill.value.kind === 'string' && !isText(type)) throw invalidFill(`'${fill.value.value}'`, fill)
+  if (isFraction && (type.name === 'LONG' || type.name === 'INT')) throw invalidFill(String(value.value), fill)
   const converted = convertTo(value, type)
   if (!isConstant(converted)) throw new SqlError('a constant fill value is expected', fill.position)
   return { kind: 'constant', value: converted.value }

@@ -2,7 +2,7 @@
 // aggregates whose states are small are a queue of two stacks, as in window-sums.ts; others are read anew for each row.
 
 import { assert } from '../../base/assert.js'
-import { widthOf } from '../../types/column-types.js'
+import { dataType, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { castValue } from '../functions/convert.js'
 import { aggregateOf, callSite } from '../functions/evaluate.js'
@@ -60,9 +60,9 @@ function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: re
   const { memory, texts, evaluation } = rows.context
   const found = aggregateOf(call.name, call.args)
   assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
-  // Sums of integers are LONG below and DOUBLE above.
+  // Sums of integers are DOUBLE above; below they have room for whatever the rows add up to.
   const integers = ['BYTE', 'SHORT', 'INT', 'LONG'].includes(call.args[0]?.type.name ?? '')
-  const type = call.name === 'sum' && integers ? ({ name: 'LONG', a: 0, b: 0 } as const) : call.type
+  const type = call.name === 'sum' && integers ? dataType('DECIMAL', 76) : call.type
   return {
     accumulator: found.accumulator,
     site: callSite(type, call.args, call.position, evaluation),

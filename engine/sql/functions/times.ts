@@ -1,7 +1,7 @@
 // Functions of points in time. TIME stands for microseconds and nanoseconds: the unit of the argument stays.
 
 import { SqlError } from '../../base/errors.js'
-import { dataType } from '../../types/column-types.js'
+import { type DataType, dataType } from '../../types/column-types.js'
 import {
   daysFromCivil,
   daysInMonth,
@@ -287,18 +287,25 @@ const arithmetic: ScalarFunction[] = [
   {
     name: 'datediff',
     takes: ['CHAR', 'TIME', 'TIME'],
-    gives: (args) => dataType(isTimeUnit(diffLetter(constantText(args[0]) ?? 's')) ? 'LONG' : 'TIMESTAMP'),
+    gives: ([unit, ...times]) =>
+      isTimeUnit(diffLetter(constantText(unit) ?? 's')) ? dataType('LONG') : finestTime(times.map(({ type }) => type)),
     says: 'Whole units between two points in time, without sign.',
     example: [`datediff('h', '2024-01-01'::timestamp, ${sample})`, '2173'],
     eval: ([letter, a, b], site) => {
       const unit = diffLetter(String(letter))
-      const [, first, second] = site.argTypes
-      const isMixed = first !== undefined && second !== undefined && first.name !== second.name
-      const end = isMixed ? castValue(b ?? null, second, first) : b
-      return isTimeUnit(unit) && typeof end === 'bigint' ? unitsBetween(a as bigint, end, unit, unitOf(site, 1)) : null
+      const times = site.argTypes.slice(1)
+      const finest = finestTime(times)
+      const [start, end] = [a, b].map((value, index) => castValue(value ?? null, times[index] ?? finest, finest))
+      if (!isTimeUnit(unit) || typeof start !== 'bigint' || typeof end !== 'bigint') return null
+      return unitsBetween(start, end, unit, finest.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
     },
   },
 ]
+
+/** The type that keeps every digit of both. */
+function finestTime(types: readonly DataType[]): DataType {
+  return dataType(types.some(({ name }) => name === 'TIMESTAMP_NS') ? 'TIMESTAMP_NS' : 'TIMESTAMP')
+}
 
 function checkUnit(argument: BoundArgument | undefined): void {
   const unit = constantText(argument)

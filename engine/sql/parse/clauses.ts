@@ -58,7 +58,11 @@ function parseAlign(cursor: Cursor, ranged: boolean): SampleAlign {
   const position = cursor.start
   if (take(cursor, 'first')) {
     demand(cursor, 'observation')
-    if (ranged) throw new SqlError('ALIGN TO FIRST OBSERVATION is incompatible with FROM-TO', cursor.previousEnd)
+    if (ranged)
+      throw new SqlError(
+        'ALIGN TO FIRST OBSERVATION is incompatible with FROM-TO',
+        cursor.previousEnd + (cursor.kind === 'end' ? 0 : 1),
+      )
     return { kind: 'first observation', position }
   }
   demand(cursor, 'calendar', "'calendar' or 'first observation' expected")

@@ -62,7 +62,7 @@ function viewRow({ id, name }: StoredView): Value[] {
   return rowOf(tablesColumns, known)
 }
 
-/** What this engine does not measure is 0 or NULL. */
+/** What this engine does not measure is 0 or NULL; nothing is pending, since queries see what the log has. */
 function tableRow(version: TableVersion, figures: TableFigures): Value[] {
   const { schema } = version
   const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
@@ -85,7 +85,7 @@ function tableRow(version: TableVersion, figures: TableFigures): Value[] {
     table_max_timestamp: maxTs,
     table_last_write_timestamp: figures.lastWriteMicros === null ? null : BigInt(figures.lastWriteMicros),
     table_txn: BigInt(figures.visibleTxn),
-    wal_pending_row_count: BigInt(figures.pendingRows),
+    table_memory_pressure_level: isWalTable(version) ? 0 : null,
     wal_txn: isWalTable(version) ? BigInt(sequencerTxn(version, figures)) : null,
     wal_max_timestamp: isWalTable(version) ? maxTs : null,
   }
