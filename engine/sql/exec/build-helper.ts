@@ -6,6 +6,7 @@ import type { ExecContext } from './context.js'
 import { helpRowGroups } from './encode-parquet-rows.js'
 import { helpExport } from './encode-parquet-shared.js'
 import { helpRows } from './encode-rows-shared.js'
+import { helpSorted, helpSortedGroups } from './encode-sorted-shared.js'
 import { helpTable } from './encode-table-shared.js'
 import { helpFragment } from './fragment-operators.js'
 import type { Encoding } from './messages.js'
@@ -25,11 +26,13 @@ export function buildHelper(
     if (encoding.kind === 'parquet') {
       if (details.range !== undefined) return helpExport(context, plan, encoding, details)
       if (details.times !== undefined) return helpRowGroups(context, plan, encoding, details)
+      if (details.sorted !== undefined) return helpSortedGroups(context, plan, encoding, details)
     }
     const form = rowFormOf(encoding)
     if (form !== undefined) {
       if (details.range !== undefined) return helpTable(context, plan, form, details)
       if (details.times !== undefined) return helpRows(context, plan, form, details)
+      if (details.sorted !== undefined) return helpSorted(context, plan, form, details)
     }
     if (plan.kind === 'sort') return helpSort(context, plan, details)
     const groups = plan.kind === 'distinct' ? distinctGroups(plan) : plan

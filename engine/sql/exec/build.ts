@@ -27,7 +27,7 @@ import { orderedScanOperator } from './scan-ordered.js'
 import { scanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
 import { shortBatches, shortContext } from './short-batches.js'
-import { sortOperator } from './sort.js'
+import { type ShareSorted, sortOperator } from './sort.js'
 import { sharedSort } from './sort-shared.js'
 import { batchRowsMax, type Operator } from './vector.js'
 import { windowOperator } from './window.js'
@@ -69,7 +69,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'latest':
       return buildLatest(context, plan)
     case 'sort':
-      return sharedSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan)
+      return buildSort(context, plan)
     case 'limit':
       return buildLimit(context, plan)
     case 'distinct':
@@ -89,6 +89,10 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     default:
       return unreachable(plan)
   }
+}
+
+export function buildSort(context: ExecContext, plan: PlanOf<'sort'>, share?: ShareSorted): Operator {
+  return sharedSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan, share)
 }
 
 /** The joins below share the memory of one: each keeps columns of its own, those of the joins below among them. */

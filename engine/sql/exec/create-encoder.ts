@@ -8,6 +8,7 @@ import { parquetEncoder } from './encode-parquet.js'
 import { pgEncoder } from './encode-pg.js'
 import { pgCopyEncoder } from './encode-pg-copy.js'
 import { sharedRows } from './encode-rows-shared.js'
+import { sharedSorted } from './encode-sorted-shared.js'
 import { sharedTable } from './encode-table-shared.js'
 import { textFormOf } from './encode-text.js'
 import type { RowBlock } from './encoded-chunks.js'
@@ -76,7 +77,7 @@ function rowEncoder(
       const shared = { rows: encoded, form, give: (block: RowBlock) => void waiting.push(block) }
       const operator = sharedTable(options, plan, shared, window)
       whole = operator !== undefined
-      return operator ?? sharedRows(options, plan, shared, window)
+      return operator ?? sharedRows(options, plan, shared, window) ?? sharedSorted(options, plan, shared, window)
     },
     drain: () => {
       const block = waiting.shift()

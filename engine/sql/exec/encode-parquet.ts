@@ -20,6 +20,7 @@ import { type IndexedChunk, pageIndex } from './encode-parquet-index.js'
 import { sharedRowGroups } from './encode-parquet-rows.js'
 import { sharedExport } from './encode-parquet-shared.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
+import { sharedSortedGroups } from './encode-sorted-shared.js'
 import type { Encoder, EncoderOptions, RowWindow } from './encoder.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 import type { QuerySpace } from './query-space.js'
@@ -72,7 +73,11 @@ class ParquetFile implements Encoder {
     if (skip > 0 || rowsMax !== Number.POSITIVE_INFINITY) return undefined
     const { context } = this.options
     const place = (group: ExportedGroup): void => this.place(group)
-    return sharedExport(context, plan, this.encoding, place) ?? sharedRowGroups(context, plan, this.encoding, place)
+    return (
+      sharedExport(context, plan, this.encoding, place) ??
+      sharedRowGroups(context, plan, this.encoding, place) ??
+      sharedSortedGroups(context, plan, this.encoding, place)
+    )
   }
 
   rows({ vectors }: Batch, from: number, to: number): void {

@@ -23,10 +23,23 @@ export interface ShareDetails {
   readonly range?: { readonly first: number; readonly end: number; readonly all: number }
   /** Where chunks begin in time, and the last time of the last one. */
   readonly times?: BigInt64Array
+  /** Rows of the lead in an order of their own that is cut into chunks. */
+  readonly sorted?: SortedDetails
   /** Built sides of the joins of the plan, from the top down. */
   readonly joins?: readonly BuiltJoin[]
   /** Of groups in partitions: chunks are partitions, or rows to be spread over them. */
   readonly partitions?: PartitionDetails
+}
+
+export interface SortedDetails {
+  /** u32 row numbers. */
+  readonly order: number
+  /** Of the order, what is cut into chunks. */
+  readonly first: number
+  readonly end: number
+  readonly chunkRows: number
+  /** Over all rows. */
+  readonly columns: readonly { readonly address: number; readonly dictionary: number }[]
 }
 
 /** Partitions from `first` to before `end`. */

@@ -22,12 +22,16 @@ const runShare = 0.4
 /** Never less, so that runs stay few. */
 const runBytesMin = 2 * 1024 * 1024
 
-export function sortOperator(context: ExecContext, input: Operator, shape: SortShape): Operator {
+/** `share`: asked for who gives the rows once they are sorted, all in memory; undefined: they come as batches. */
+export type ShareSorted = (rows: SortedRows) => Operator | undefined
+
+export function sortOperator(context: ExecContext, input: Operator, shape: SortShape, share?: ShareSorted): Operator {
   const rows = new SortedRows(context, shape)
   let runs: SortRuns | null = null
+  let shared: Operator | undefined
   const pull = (): Pull => {
     if (runs?.merging === true) return runs.next()
-    if (rows.sorted) return rows.next()
+    if (rows.sorted) return shared === undefined ? rows.next() : shared.pull()
     const batch = input.pull()
     if (isBatch(batch)) {
       rows.add(batch)
@@ -35,8 +39,10 @@ export function sortOperator(context: ExecContext, input: Operator, shape: SortS
       runs ??= new SortRuns(context, shape)
       rows.writeRun(runs)
     } else if (batch !== null) return batch
-    else if (runs === null) rows.sort()
-    else {
+    else if (runs === null) {
+      rows.sort()
+      shared = share?.(rows)
+    } else {
       rows.writeRun(runs)
       runs.merge()
     }
@@ -69,6 +75,21 @@ export class SortedRows {
 
   get sorted(): boolean {
     return this.#order >= 0
+  }
+
+  /** Address of u32 row numbers, once they are sorted. */
+  get order(): number {
+    return this.#order
+  }
+
+  /** Rows that are wanted. */
+  get count(): number {
+    return Math.min(this.#wanted, this.store.rows)
+  }
+
+  /** Rows that were given. */
+  get taken(): number {
+    return this.#next
   }
 
   add(batch: Batch): void {
@@ -115,7 +136,7 @@ export class SortedRows {
   }
 
   next(): Batch | null {
-    const rows = Math.min(batchRowsMax, Math.min(this.#wanted, this.store.rows) - this.#next)
+    const rows = Math.min(batchRowsMax, this.count - this.#next)
     if (rows <= 0) return null
     const batch = this.#gatherAt(this.#order + this.#next * 4, rows)
     this.#next += rows

@@ -389,26 +389,24 @@ describe.each(['select * from untimed', 'select v, d, sym from untimed'])('the P
 })
 
 // What is in such a file is read by DuckDB: test/integration/http-parquet-parts.test.ts.
-describe.each(['select * from t where i > -300', "select ts, d * 2 x, concat(v, '!') y, sym from t order by ts desc"])(
-  'the Parquet file of rows that overlap, %s',
-  (sql) => {
-    const unnamed = { ...parquet, bloom: null }
-    test.each([{ threads: 3 }, { threads: 3, sleep: 0.02 }, { threads: 3, death: 0.002 }])(
-      'by %o',
-      async (scenario) => {
-        const expected = await runShared(sql, { threads: 2, seed: 0, options: { encoding: unnamed } })
-        expect(expected.bytes.subarray(-4).toString()).toBe('PAR1')
-        const before = used()
-        for (let seed = 1; seed <= 2; seed++) {
-          const { bytes, helped } = await runShared(sql, { ...scenario, seed, options: { encoding: unnamed } })
-          expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
-          expect(helped).toBeGreaterThan(0)
-          if (!('death' in scenario)) expect(used()).toBe(before)
-        }
-      },
-    )
-  },
-)
+describe.each([
+  'select * from t where i > -300',
+  "select ts, d * 2 x, concat(v, '!') y, sym from t order by ts desc",
+  'select v, d, i, sym from t order by i, v',
+])('the Parquet file of rows that overlap or are sorted, %s', (sql) => {
+  const unnamed = { ...parquet, bloom: null }
+  test.each([{ threads: 3 }, { threads: 3, sleep: 0.02 }, { threads: 3, death: 0.002 }])('by %o', async (scenario) => {
+    const expected = await runShared(sql, { threads: 2, seed: 0, options: { encoding: unnamed } })
+    expect(expected.bytes.subarray(-4).toString()).toBe('PAR1')
+    const before = used()
+    for (let seed = 1; seed <= 2; seed++) {
+      const { bytes, helped } = await runShared(sql, { ...scenario, seed, options: { encoding: unnamed } })
+      expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
+      expect(helped).toBeGreaterThan(0)
+      if (!('death' in scenario)) expect(used()).toBe(before)
+    }
+  })
+})
 
 const textScenarios = [{ threads: 2 }, { threads: 4 }, { threads: 3, sleep: 0.02 }, { threads: 3, death: 0.002 }]
 
@@ -441,7 +439,29 @@ describe.each([
 })
 
 describe.each([
+  ['by a number', 'select * from t order by d'],
+  ['by a column that is not told', 'select v, sym as s, i from t order by d desc, v'],
+  [
+    'by a text, with symbols of two dictionaries',
+    "select * from (select sym, v, i from t union all select 'new'::symbol, v, i from t) order by v, i, sym",
+  ],
+  ['the first of an order', 'select v, i, sym from t order by i, v limit 30000'],
+])('sorted rows, %s', (_, sql) => {
+  test.each(textScenarios)('CSV by %o', (scenario) =>
+    checkText(sql, { encoding: { kind: 'csv', delimiter: 44, header: true } }, scenario),
+  )
+  test('as JSON, with a cap', async () => {
+    const json = { encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true } } as const
+    await checkText(sql, { ...json, rowsMax: 1_000_000 }, { threads: 3 })
+    const capped = { ...json, rowsMax: 5000 }
+    const { bytes } = await runShared(sql, { threads: 3, seed: 1, options: capped })
+    expect(bytes.equals((await runShared(sql, { threads: 1, seed: 0, options: capped })).bytes)).toBe(true)
+  })
+})
+
+describe.each([
   ['a whole table', 'select v, d, sym, i, ts from untimed'],
+  ['sorted', 'select v, d, sym, i, ts from t order by i desc, v'],
   ['filtered', 'select v, d, sym, i, ts from t where i > -300'],
 ])('Arrow batches, %s', (_, sql) => {
   test.each(textScenarios)('by %o', async (scenario) => {
