@@ -69,17 +69,33 @@ function lookUp(index: u32, dictionary: usize, width: usize, target: usize): voi
   copyOne(target, dictionary + <usize>index * width, width)
 }
 
-/** Eight packed indexes of up to eight bits, as bytes. */
+/** For each of eight packed indexes of up to eight bits the two bytes that hold it. */
 @inline
-function spreadIndexes(packed: u64, bits: u64): u64 {
-  const b4 = bits << 2
-  const b2 = bits << 1
-  const fours: u64 = (<u64>1 << b4) - 1
-  const twos: u64 = (<u64>1 << b2) - 1
-  const ones: u64 = (<u64>1 << bits) - 1
-  const halves = (packed & fours) | (((packed >> b4) & fours) << 32)
-  const quarters = (halves & (twos * 0x0000000100000001)) | (((halves >> b2) & (twos * 0x0000000100000001)) << 16)
-  return (quarters & (ones * 0x0001000100010001)) | (((quarters >> bits) & (ones * 0x0001000100010001)) << 8)
+function windowsOf(bits: i32): v128 {
+  const bytes = i16x8.shr_u(i16x8.mul(i16x8(0, 1, 2, 3, 4, 5, 6, 7), i16x8.splat(<i16>bits)), 3)
+  return v128.or(bytes, i16x8.shl(i16x8.add(bytes, i16x8.splat(1)), 8))
+}
+
+/** What lifts each of them to the eighth bit of its window: lanes have no shifts of their own, but products. */
+@inline
+function liftsOf(bits: i32): v128 {
+  const shifts = v128.and(i16x8.mul(i16x8(0, 1, 2, 3, 4, 5, 6, 7), i16x8.splat(<i16>bits)), i16x8.splat(7))
+  // A place beyond the table gives zero: the upper byte of each lane.
+  const places = v128.or(shifts, i16x8.splat(-32768))
+  return i8x16.swizzle(i8x16(-128, 64, 32, 16, 8, 4, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0), places)
+}
+
+@inline
+function spreadEight(source: usize, windows: v128, lifts: v128, mask: v128): v128 {
+  return v128.and(i16x8.shr_u(i16x8.mul(i8x16.swizzle(v128.load64_zero(source), windows), lifts), 7), mask)
+}
+
+/** Sixteen packed indexes of up to eight bits, as bytes. */
+@inline
+function spreadIndexes(source: usize, bits: i32, windows: v128, lifts: v128): v128 {
+  const mask = i16x8.splat((<i16>1 << <i16>bits) - 1)
+  const low = spreadEight(source, windows, lifts, mask)
+  return i8x16.narrow_i16x8_u(low, spreadEight(source + <usize>bits, windows, lifts, mask))
 }
 
 /** Byte `plane` of up to 16 values of four bytes. */
@@ -102,7 +118,8 @@ function planeOf(dictionary: usize, entries: u32, plane: usize): v128 {
 function fewIndexed(source: usize, count: i32, bits: i32, dictionary: usize, entries: u32, target: usize): i32 {
   const rows = count & ~15
   if (rows == 0) return 0
-  const wide = <u64>bits
+  const windows = windowsOf(bits)
+  const lifts = liftsOf(bits)
   let worst = i8x16.splat(0)
   let out = target
   if (entries <= 16) {
@@ -111,7 +128,7 @@ function fewIndexed(source: usize, count: i32, bits: i32, dictionary: usize, ent
     const t2 = planeOf(dictionary, entries, 2)
     const t3 = planeOf(dictionary, entries, 3)
     for (let r = 0; r < rows; r += 16) {
-      const codes = i64x2.replace_lane(i64x2.splat(spreadIndexes(load<u64>(source), wide)), 1, spreadIndexes(load<u64>(source + <usize>bits), wide))
+      const codes = spreadIndexes(source, bits, windows, lifts)
       source += <usize>bits << 1
       worst = i8x16.max_u(worst, codes)
       const p0 = i8x16.swizzle(t0, codes)
@@ -129,20 +146,24 @@ function fewIndexed(source: usize, count: i32, bits: i32, dictionary: usize, ent
       out += 64
     }
   } else {
-    for (let r = 0; r < rows; r += 8) {
-      const codes = spreadIndexes(load<u64>(source), wide)
-      source += <usize>bits
-      worst = i8x16.max_u(worst, i64x2.splat(codes))
+    for (let r = 0; r < rows; r += 16) {
+      const codes = spreadIndexes(source, bits, windows, lifts)
+      source += <usize>bits << 1
+      worst = i8x16.max_u(worst, codes)
+      const low = i64x2.extract_lane(codes, 0), high = i64x2.extract_lane(codes, 1)
+      // A code beyond the entries is found below; what lies behind them is read, not used.
       for (let i: usize = 0; i < 8; i++) {
-        const code = <usize>((codes >> (i << 3)) & 255)
-        // A code beyond the entries is found below; what lies behind them is read, not used.
-        store<u32>(out + (i << 2), load<u32>(dictionary + (code << 2)))
+        store<u32>(out + (i << 2), load<u32>(dictionary + (<usize>((low >> (i << 3)) & 255) << 2)))
+        store<u32>(out + (i << 2), load<u32>(dictionary + (<usize>((high >> (i << 3)) & 255) << 2)), 32)
       }
-      out += 32
+      out += 64
     }
   }
   return i8x16.all_true(i8x16.lt_u(worst, i8x16.splat(<i8>entries))) || entries == 256 ? rows : -1
 }
+
+/** Of sixteen bytes each: with more, one look-up a byte is faster. */
+const tablesMax: u32 = 8
 
 /**
  * Whole groups of 16 packed indexes of at most eight bits into values of one byte. Returns how many were done; -1 when an
@@ -153,6 +174,8 @@ function fewBytes(source: usize, count: i32, bits: i32, dictionary: usize, entri
   if (rows == 0) return 0
   let worst = i8x16.splat(0)
   let r = 0
+  const windows = windowsOf(bits)
+  const lifts = liftsOf(bits)
   if (entries <= 16) {
     const table = byteTable(dictionary, entries)
     // Two to a byte, or eight, are spread in registers.
@@ -182,20 +205,36 @@ function fewBytes(source: usize, count: i32, bits: i32, dictionary: usize, entri
       }
     }
     for (; r < rows; r += 16) {
-      const codes = i64x2.replace_lane(i64x2.splat(spreadIndexes(load<u64>(source), <u64>bits)), 1, spreadIndexes(load<u64>(source + <usize>bits), <u64>bits))
+      const codes = spreadIndexes(source, bits, windows, lifts)
       source += <usize>bits << 1
       worst = i8x16.max_u(worst, codes)
       v128.store(target, i8x16.swizzle(table, codes))
       target += 16
     }
   }
-  for (; r < rows; r += 8) {
-    const codes = spreadIndexes(load<u64>(source), <u64>bits)
-    source += <usize>bits
-    worst = i8x16.max_u(worst, i64x2.splat(codes))
+  const inTables = entries <= tablesMax * 16
+  for (; r < rows; r += 16) {
+    const codes = spreadIndexes(source, bits, windows, lifts)
+    source += <usize>bits << 1
+    worst = i8x16.max_u(worst, codes)
     // A code beyond the entries is found below; what lies behind them is read, not used.
-    for (let i: usize = 0; i < 8; i++) store<u8>(target + i, load<u8>(dictionary + <usize>((codes >> (i << 3)) & 255)))
-    target += 8
+    if (inTables) {
+      // A place beyond a table gives zero there.
+      let places = codes
+      let bytes = i8x16.swizzle(v128.load(dictionary), places)
+      for (let at: u32 = 16; at < entries; at += 16) {
+        places = i8x16.sub(places, i8x16.splat(16))
+        bytes = v128.or(bytes, i8x16.swizzle(v128.load(dictionary + <usize>at), places))
+      }
+      v128.store(target, bytes)
+    } else {
+      const low = i64x2.extract_lane(codes, 0), high = i64x2.extract_lane(codes, 1)
+      for (let i: usize = 0; i < 8; i++) {
+        store<u8>(target + i, load<u8>(dictionary + <usize>((low >> (i << 3)) & 255)))
+        store<u8>(target + i, load<u8>(dictionary + <usize>((high >> (i << 3)) & 255)), 8)
+      }
+    }
+    target += 16
   }
   return i8x16.all_true(i8x16.lt_u(worst, i8x16.splat(<i8>entries))) || entries == 256 ? rows : -1
 }
