@@ -66,7 +66,8 @@ function alignSides(
   if (right.type.name === 'LONG' && isEmptyText(left)) return [typedNull(left, right.type), right]
   if (left.type.name === 'GEOHASH' || right.type.name === 'GEOHASH') return withGeohash(operator, left, right, position)
   if (isTime(left.type) || left.type.name === 'DATE') {
-    if (operator === '=' && isNoTime(right)) throw new SqlError('invalid timestamp', right.position)
+    if (operator === '=' && isTime(left.type) && isNoTime(right))
+      throw new SqlError('invalid timestamp', right.position)
     if (isText(right.type)) return [left, timeLiteral(right, left.type, operator)]
   } else if ((isTime(right.type) || right.type.name === 'DATE') && isText(left.type)) {
     return [timeLiteral(left, right.type, operator), right]
@@ -346,6 +347,8 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const value = bindExpression(expression.operand, scope)
   const bounds = [expression.low, expression.high].map((bound) => bindExpression(bound, scope))
   const type = bounds.reduce<DataType>((sum, bound) => boundType(sum, bound, [value, ...bounds]), value.type)
+  const isOfTime = isTime(type) || type.name === 'DATE'
+  if (!isOfTime && bounds.some((bound) => isNoBound(bound, type))) throw noBetween([value, ...bounds])
   const aligned = bounds.map((bound) => boundOf(bound, type))
   const result = scalarCall(
     'between',
@@ -363,6 +366,12 @@ function boundType(type: DataType, bound: Expression, all: readonly Expression[]
   if (common === null && isTime(type)) throw new SqlError('Invalid date', bound.position)
   if (common === null) throw noBetween(all)
   return common
+}
+
+/** A literal text that is no value of what it bounds. */
+function isNoBound(bound: Expression, type: DataType): boolean {
+  const isLiteral = isConstant(bound) && typeof bound.value === 'string' && isText(bound.type) && !isText(type)
+  return isLiteral && bound.parameter === undefined && convertValue(bound.value, bound.type, type) === undefined
 }
 
 /** At the last bound: what is left to try are timestamps. */

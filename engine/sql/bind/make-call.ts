@@ -64,6 +64,8 @@ export function scalarCall(
   if (name === 'exists') return { kind: 'call', name, args, type: dataType('BOOLEAN'), position }
   const row = bestOverload(scalarsNamed(name), args.map(resolvedArgument))
   if (row === undefined) throw noMatch(shown, args, position)
+  // The unit of dateadd chooses among its forms, and a word is none.
+  if (name === 'dateadd' && isWord(args[0])) throw noMatch(shown, args, position)
   const converted = convertArguments(row, args)
   row.check?.(converted.map(boundArgument), position)
   const call: Expression = {
@@ -74,6 +76,11 @@ export function scalarCall(
     position,
   }
   return fold(call, row, context)
+}
+
+function isWord(unit: Expression | undefined): boolean {
+  if (unit?.kind !== 'constant' || unit.type.name !== 'STRING') return false
+  return typeof unit.value === 'string' && unit.value.length > 1
 }
 
 function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, context: BindContext): Expression {
