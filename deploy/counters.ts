@@ -18,6 +18,9 @@ export async function resumeCounters(engine: Pick<Engine, 'execute' | 'table' | 
       if (number > (largest.get(counter) ?? 0n)) largest.set(counter, number)
     }
   }
+  // Sequences know their numbers themselves.
+  for (const [name] of largest.size === 0 ? [] : await ask(engine, 'select sequencename from pg_sequences', asking))
+    largest.delete(String(name))
   for (const [counter, number] of largest)
     await ask(engine, `select setval('${counter.replaceAll("'", "''")}', ${number})`, asking)
 }

@@ -25,6 +25,8 @@ export interface Session {
   readonly signal?: (processId: number, ends: boolean) => boolean
   /** Of the connection, for pg_backend_pid(). */
   readonly processId?: number
+  /** Statements are looked at, and not carried out. */
+  readonly describes?: boolean
   /** Its rows are read by the session's statements as if they were stored. */
   readonly transaction?: OwnRows
 }

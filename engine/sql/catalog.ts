@@ -4,7 +4,7 @@
 import type { VirtualRelation } from '../api/statements.js'
 import type { Rights } from '../base/rights.js'
 import type { RowTransaction } from '../memory/transactions.js'
-import type { TableVersion } from '../storage/schema.js'
+import type { StoredSequence, TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { ParameterSlot } from './plan/plan.js'
@@ -103,10 +103,12 @@ export interface Catalog {
   /** Whether DROP ALL TABLES takes it. */
   droppable?(name: string): boolean
   figures(tableId: number): TableFigures
-  /** Of counted columns; absent: nothing is counted. */
+  /** Of counted columns and sequences; absent: nothing is counted. */
   readonly counters?: Counters
   /** Relations registered by the layers above (`sys.connections`); not the ones that this layer makes itself. */
   relation(name: string): VirtualRelation | undefined
+  sequence?(name: string): StoredSequence | undefined
+  sequences?(): readonly StoredSequence[]
   view(name: string): StoredView | undefined
   views(): readonly StoredView[]
   activity(): readonly QueryFigures[]

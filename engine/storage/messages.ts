@@ -33,7 +33,7 @@ export type SchemaChange =
       readonly kind: 'alterTable'
       readonly tableId: number
       readonly changes: Partial<
-        Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWalNext'>
+        Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWalNext' | 'sequence'>
       >
     }
   /** `program` casts the column into a new one (writer-type.ts). */

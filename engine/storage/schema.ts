@@ -46,6 +46,34 @@ export interface TableSchema {
   readonly detached?: readonly DetachedPart[]
   /** Text of a view's query: an entry of the catalog that shares names and ids with tables and never has rows. */
   readonly view?: string
+  /** An entry of the same kind that gives numbers. */
+  readonly sequence?: SequenceSchema
+}
+
+/** Numbers as texts: schemas go to disk as JSON. */
+export interface SequenceSchema {
+  readonly type: 'smallint' | 'integer' | 'bigint'
+  readonly start: string
+  readonly increment: string
+  readonly minimum: string
+  readonly maximum: string
+  readonly cycle: boolean
+  /** Numbers that are noted as given at once, at least. */
+  readonly cache: number
+  /** All numbers up to this one may have been given; null: none has. */
+  readonly given: string | null
+}
+
+/** What CREATE SEQUENCE made; its id is among those of tables. */
+export interface StoredSequence {
+  readonly id: number
+  readonly name: string
+  readonly sequence: SequenceSchema
+}
+
+/** Whether it may have rows: views and sequences are entries of the catalog without any. */
+export function isTable({ view, sequence }: Pick<TableSchema, 'view' | 'sequence'>): boolean {
+  return view === undefined && sequence === undefined
 }
 
 /** Columns that exist now, in the order that SELECT * shows. */

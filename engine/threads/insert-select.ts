@@ -1,12 +1,16 @@
 // INSERT .. SELECT and CREATE TABLE AS: pieces of rows go from a query thread to the writer, many of them as one transaction.
-// The main thread looks at no row.
+// The main thread looks at no row; columns that it counts are filled piece by piece.
 
 import type { RowTransaction } from '../api/engine.js'
 import type { ExecuteOptions } from '../api/statements.js'
 import { ResourceError } from '../base/errors.js'
 import { insertSelectRows, walFrameBytesMax } from '../base/limits.js'
+import type { DefaultColumn } from '../pg/binary-rows.js'
+import type { ExpressionScope } from '../sql/bind/expression.js'
 import type { PackedEncoding } from '../sql/exec/messages.js'
 import type { PackedPiece, PackedRows, RowsInput } from '../storage/messages.js'
+import type { TableVersion } from '../storage/schema.js'
+import { defaultColumns, filledRows } from './filled-rows.js'
 import { cancelAtAbort, type Planned, rowsOf } from './local-plans.js'
 import type { RunningQuery } from './query-door.js'
 
@@ -16,8 +20,9 @@ export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' |
 /** Where the rows of a query come from and go. */
 export interface InsertWays extends Pick<ExecuteOptions, 'signal' | 'into'> {
   readonly run: (encoding: PackedEncoding) => Pick<RunningQuery, 'pieces' | 'cancel'>
-  /** Of the table; -1 without one. */
-  readonly timestampId: number
+  readonly version: TableVersion | undefined
+  /** Where defaults of columns are evaluated that the query does not fill. */
+  readonly scope: () => ExpressionScope
   readonly begin: () => RowTransaction
   readonly insert: (rows: RowsInput) => Promise<number>
 }
@@ -30,10 +35,12 @@ const frameBytesMax = (walFrameBytesMax * 3) / 4
 
 /** Inserts rows as they come, many at a time; gives their count. */
 export async function insertSelect(target: InsertTarget, ways: InsertWays): Promise<number> {
-  const { into, signal } = ways
-  const running = ways.run(packedOf(target, ways.timestampId))
+  const { into, signal, version } = ways
+  const running = ways.run(packedOf(target, version?.schema.timestampId ?? -1))
   cancelAtAbort(signal, running)
-  const { pieces } = running
+  const columnIds = target.columns.map(({ columnId }) => columnId)
+  const defaults = defaultColumns(version, columnIds, ways.scope)
+  const pieces = defaults.length === 0 ? running.pieces : filledPieces(running.pieces, defaults)
   if (into !== undefined) return insertEach(pieces, (piece) => into(target.tableId, piece))
   if (target.atomic === true) return insertWhole(pieces, target, ways.begin())
   return insertInBatches(pieces, target, ways.insert)
@@ -54,6 +61,10 @@ function packedOf(target: InsertTarget, timestampId: number): PackedEncoding {
 }
 
 type Pieces = AsyncIterable<PackedPiece>
+
+async function* filledPieces(pieces: Pieces, defaults: readonly DefaultColumn[]): Pieces {
+  for await (const piece of pieces) yield filledRows(piece, defaults)
+}
 
 /** Rows that outgrow the memory wait in parts that no table names before the commit. */
 async function insertWhole(pieces: Pieces, target: InsertTarget, transaction: RowTransaction): Promise<number> {

@@ -3,13 +3,12 @@
 
 import type { Session } from '../api/session.js'
 import type { VirtualRelation } from '../api/statements.js'
-import { demandRight } from '../base/rights.js'
 import type { Catalog, QueryFigures } from '../sql/catalog.js'
-import { type CounterColumn, Counters, counterOf } from '../sql/statements/counters.js'
+import { type CounterOptions, Counters, counterOf } from '../sql/statements/counters.js'
 import { liveColumns } from '../storage/schema.js'
 import type { HiddenTables } from './hidden-tables.js'
 import type { LocalEngineOptions } from './local-options.js'
-import { storedView, tableOnly, visibleTo } from './local-plans.js'
+import { storedSequence, storedView, tableOnly, visibleTo } from './local-plans.js'
 import { tableFigures } from './table-figures.js'
 import type { UserCatalog } from './user-catalog.js'
 
@@ -19,19 +18,18 @@ export interface CatalogParts {
   readonly users: UserCatalog
   /** Statements that run or are being planned. */
   readonly activity: () => readonly QueryFigures[]
+  /** Stores what a sequence has given. */
+  readonly note: CounterOptions['store']
   /** Whose statement is being planned. */
   readonly asking: () => Session | null
 }
 
 export function localCatalog(
   { memory, view, systemTable, parameters }: LocalEngineOptions,
-  { hidden, relations, users, activity, asking }: CatalogParts,
+  { hidden, relations, users, activity, asking, note }: CatalogParts,
 ): Catalog {
-  const demandWrite = (): void => {
-    const session = asking()
-    if (session !== null) demandRight(session, 'write')
-  }
-  const counters = new Counters(countedColumns(view), demandWrite)
+  const sequence = (name: string) => storedSequence(view.table(name))
+  const counters = new Counters({ columnOf: countedColumns(view), sequenceOf: sequence, store: note })
   return {
     counters,
     table: (name) => (hidden.hides(name) ? undefined : tableOnly(view.table(name))),
@@ -41,6 +39,8 @@ export function localCatalog(
     figures: (tableId) => tableFigures(memory, view, tableId),
     relation: (name) => relations.get(name.toLowerCase()),
     view: (name) => storedView(view.table(name)),
+    sequence,
+    sequences: () => view.tables().flatMap((version) => storedSequence(version) ?? []),
     views: () => view.tables().flatMap((version) => storedView(version) ?? []),
     activity: () => visibleTo(asking(), activity()),
     users: () =>
@@ -53,7 +53,7 @@ export function localCatalog(
 }
 
 /** Looks through all tables when the catalog has changed, and not for each number. */
-function countedColumns(view: LocalEngineOptions['view']): CounterColumn {
+function countedColumns(view: LocalEngineOptions['view']): CounterOptions['columnOf'] {
   let epoch = -1
   const found = new Map<string, string>()
   return (name) => {

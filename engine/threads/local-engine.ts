@@ -22,6 +22,8 @@ import { demandRight } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setFigure } from '../memory/figures.js'
+import { rowlessScope } from '../sql/bind/expression.js'
+import { bindContext } from '../sql/bind/new-context.js'
 import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import type { ProfileMode } from '../sql/exec/profile.js'
 import { certainRows } from '../sql/plan/estimate.js'
@@ -39,6 +41,7 @@ import {
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
+import { isTable } from '../storage/schema.js'
 import { dataType } from '../types/column-types.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import { Checkpoints } from './checkpoints.js'
@@ -58,6 +61,7 @@ import {
   asDescribed,
   cancelAtAbort,
   cancelQuery,
+  changeFor,
   checkedOf,
   copyFile,
   figuresOf,
@@ -136,6 +140,7 @@ export class LocalEngine implements Engine {
     })
     this.#catalog = localCatalog(options, {
       ...{ hidden: this.#hidden, relations: this.#relations, users: this.users, asking: () => this.#asking },
+      note: (tableId, sequence) => this.#requests.change({ kind: 'alterTable', tableId, changes: { sequence } }),
       activity: () => [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])],
     })
     const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
@@ -169,7 +174,7 @@ export class LocalEngine implements Engine {
   }
 
   validate(sql: string, session: Session): CheckedStatement {
-    return checkedOf(this.#plan(sql, { session, parameters: [] }).planned)
+    return checkedOf(this.#plan(sql, { session: asDescribed(session), parameters: [] }).planned)
   }
 
   parse(text: string): readonly ParsedStatement[] {
@@ -189,7 +194,7 @@ export class LocalEngine implements Engine {
 
   table(name: string): TableShape | undefined {
     const version = this.#options.view.table(name)
-    return version === undefined || version.schema.view !== undefined ? undefined : shapeOf(version.schema)
+    return version === undefined || !isTable(version.schema) ? undefined : shapeOf(version.schema)
   }
 
   csv(shape: CsvShape): CsvDecoding {
@@ -219,6 +224,7 @@ export class LocalEngine implements Engine {
     if (inserted !== null) return inserted
     const { planned, cached } = this.#plan(sql, options)
     const compilerMs = performance.now() - start
+    await this.#catalog.counters?.settled()
     if (planned.kind === 'query') {
       if (planned.explained !== undefined || options.explain) return this.#explain(sql, planned, options, compilerMs)
       if (planned.sleepMs > 0) await sleepBefore(planned.sleepMs, options)
@@ -431,20 +437,12 @@ export class LocalEngine implements Engine {
     return this.#query(sql, planRows(columns, [secret.row], this.#planOptions(options)), options, compilerMs, false)
   }
 
-  /** The session is told as the origin of the table that a change makes. */
-  async #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
-    const send = () => this.#requests.send((requestId) => ({ kind: 'change', requestId, change }))
-    if (change.kind !== 'createTable') return send()
-    const name = change.schema.name.toLowerCase()
-    this.#making.set(name, session.protocol)
-    try {
-      return await send()
-    } finally {
-      this.#making.delete(name)
-    }
+  #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
+    return changeFor(session, change, this.#requests, this.#making)
   }
 
   async #insert(...tables: readonly RowsInput[]): Promise<number> {
+    await this.#catalog.counters?.settled()
     return (await this.#requests.sendRows(tables)).rows
   }
 
@@ -471,8 +469,9 @@ export class LocalEngine implements Engine {
     const quiet = { ...options, ...allRows, windowBytes: insertWindowBytes }
     return insertSelect(planned, {
       ...options,
+      scope: () => rowlessScope(bindContext({ sql, ...this.#planOptions(options) })),
       run: (encoding) => this.#run(sql, planned.query, { ...quiet, encoding }, () => {}),
-      timestampId: this.#options.view.byId(planned.tableId)?.schema.timestampId ?? -1,
+      version: this.#options.view.byId(planned.tableId),
       begin: () => this.begin(),
       insert: (rows) => this.#insert(rows),
     })

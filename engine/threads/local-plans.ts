@@ -18,8 +18,8 @@ import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { QueryFigures, StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import type { PackedRows, RowsInput } from '../storage/messages.js'
-import type { TableVersion } from '../storage/schema.js'
+import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
+import { isTable, type StoredSequence, type TableVersion } from '../storage/schema.js'
 import type { LocalEngineOptions } from './local-options.js'
 
 export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
@@ -88,13 +88,19 @@ export function rowsOf(tableId: number, packed: readonly PackedRows[]): RowsInpu
 }
 
 export function tableOnly(version: TableVersion | undefined): TableVersion | undefined {
-  return version?.schema.view === undefined ? version : undefined
+  return version !== undefined && isTable(version.schema) ? version : undefined
 }
 
 export function storedView(version: TableVersion | undefined): StoredView | undefined {
   if (version?.schema.view === undefined) return undefined
   const { id, name, view, createdMicros } = version.schema
   return { id, name, sql: view, createdMicros }
+}
+
+export function storedSequence(version: TableVersion | undefined): StoredSequence | undefined {
+  if (version?.schema.sequence === undefined) return undefined
+  const { id, name, sequence } = version.schema
+  return { id, name, sequence }
 }
 
 /** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */
@@ -194,9 +200,26 @@ export function tellNewTables(
 ): void {
   if (observer === undefined) return
   for (const { schema } of versions) {
-    if (view.byId(schema.id) !== undefined || schema.view !== undefined) continue
+    if (view.byId(schema.id) !== undefined || !isTable(schema)) continue
     const origin = making.get(schema.name.toLowerCase()) ?? 'ilp'
     if (origin !== 'internal') observer.tableCreated(schema.name, origin)
+  }
+}
+
+/** The session is told as the origin of the table that a change makes. */
+export async function changeFor(
+  { protocol }: Session,
+  change: SchemaChange,
+  requests: { change(change: SchemaChange): Promise<Receipt> },
+  making: Map<string, Session['protocol']>,
+): Promise<Receipt> {
+  if (change.kind !== 'createTable') return requests.change(change)
+  const name = change.schema.name.toLowerCase()
+  making.set(name, protocol)
+  try {
+    return await requests.change(change)
+  } finally {
+    making.delete(name)
   }
 }
 
@@ -208,7 +231,8 @@ export function isPlain({
   return parameters.length === 0 && (session.transaction === undefined || session.transaction.rows === 0)
 }
 
-/** What a statement is does not depend on the rows of the session's transaction, and nobody is cancelled by looking. */
-export function asDescribed({ signal: _, ...session }: Session): Session {
+/** What a statement is does not depend on the rows of the session's transaction; by looking nobody is cancelled, and nothing counted. */
+export function asDescribed({ signal: _, ...rest }: Session): Session {
+  const session = { ...rest, describes: true }
   return session.transaction === undefined ? session : { ...session, transaction: { rows: 0, own: () => [] } }
 }

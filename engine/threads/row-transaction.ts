@@ -13,7 +13,6 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows, type DefaultColumn } from '../pg/binary-rows.js'
 import { type BindRun, type BindShape, collectBinds } from '../pg/bind-rows.js'
 import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
-import { ColumnAppender } from '../pg/column-appender.js'
 import { decodeParameter } from '../pg/decode-value.js'
 import { collectLiterals, firstTuple, type InsertHead, insertHead } from '../pg/literal-rows.js'
 import { ownRows } from '../pg/own-rows.js'
@@ -24,12 +23,11 @@ import { type ExpressionScope, rowlessScope } from '../sql/bind/expression.js'
 import { bindContext } from '../sql/bind/new-context.js'
 import type { Catalog, Parameter } from '../sql/catalog.js'
 import type { Insert } from '../sql/parse/ast.js'
-import { unnamedDefaults } from '../sql/statements/defaults.js'
 import { tableOf } from '../sql/statements/show.js'
-import { insertValue } from '../sql/statements/target.js'
 import type { PackedRows, Receipt, RowsInput } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
+import { defaultColumns, filledRows } from './filled-rows.js'
 import { maySpill, SpilledRows } from './spilled-rows.js'
 import { writeRefusal } from './write-guard.js'
 
@@ -71,6 +69,9 @@ export function openTransaction(
     store: async (tables) => {
       const refusal = writeRefusal(memory)
       if (refusal !== null) throw refusal
+      // Numbers of sequences among them are noted before.
+      const settled = catalog.counters?.settled() ?? null
+      if (settled !== null) await settled
       return sendRows(tables)
     },
     version: (tableId) => catalog.tables().find(({ schema }) => schema.id === tableId),
@@ -192,29 +193,14 @@ class LocalTransaction implements RowTransaction {
       tableId,
       rows.columns.map(({ columnId }) => columnId),
     )
-    if (columns.length === 0) {
-      this.#collector.add(tableId, rows, bytes)
-      return
-    }
-    const filled = columns.map(({ column, append }) => {
-      const appender = new ColumnAppender(column)
-      for (let row = 0; row < rows.rows; row++) append(appender)
-      return { columnId: column.columnId, type: column.type, values: appender.packed(), bytes: appender.bytes }
-    })
-    const more = filled.reduce((sum, column) => sum + column.bytes, 0)
-    this.#collector.add(tableId, { ...rows, columns: [...rows.columns, ...filled] }, bytes + more)
+    const filled = filledRows({ packed: rows, bytes }, columns)
+    this.#collector.add(tableId, filled.packed, filled.bytes)
   }
 
   /** Columns of the table besides these that have a default. */
   #defaults(tableId: number, columnIds: readonly number[]): DefaultColumn[] {
-    const version = this.#options.version(tableId)
-    const defaults = version === undefined ? [] : unnamedDefaults(version, new Set(columnIds))
-    if (version === undefined || defaults.length === 0) return []
-    const scope = this.#options.context({ text: '' }, undefined, [])
-    return defaults.map(({ target, written }) => ({
-      column: { ...target, required: target.columnId === version.schema.timestampId },
-      append: (appender) => appender.value(insertValue(written, target, 0, scope)),
-    }))
+    const scope = () => this.#options.context({ text: '' }, undefined, [])
+    return defaultColumns(this.#options.version(tableId), columnIds, scope)
   }
 
   binaryRows(tableId: number, columns: TableShape['columns'], timestamp: string | null): BinaryRows {

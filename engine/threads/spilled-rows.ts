@@ -5,7 +5,7 @@ import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'
 import type { CsvShape } from '../csv/shape.js'
 import type { PackedRows } from '../storage/messages.js'
-import { liveColumns, type TableVersion } from '../storage/schema.js'
+import { isTable, liveColumns, type TableVersion } from '../storage/schema.js'
 
 /** Rows come packed: a block is but the leave to send some. */
 const blockBytes = 4096
@@ -18,7 +18,7 @@ export interface SpilledLoad {
 /** Parts can't replace rows, and lists are not decoded into them. */
 export function maySpill({ schema }: TableVersion): boolean {
   const isText = liveColumns(schema).every(({ type }) => type.name !== 'ARRAY' && type.name !== 'BINARY')
-  return isText && schema.dedupKeys.length === 0 && schema.view === undefined
+  return isText && schema.dedupKeys.length === 0 && isTable(schema)
 }
 
 export class SpilledRows {

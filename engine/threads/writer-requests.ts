@@ -2,7 +2,7 @@
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'
-import type { Receipt, RowsInput, ToWriter } from '../storage/messages.js'
+import type { Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/messages.js'
 import { BlockPool, blockBytes, writeBlock } from '../storage/packed-block.js'
 
 export class WriterRequests {
@@ -35,6 +35,10 @@ export class WriterRequests {
     const receipt = await answered
     if (receipt.error !== null) throw errorFromRecord(receipt.error)
     return receipt
+  }
+
+  change(change: SchemaChange): Promise<Receipt> {
+    return this.send((requestId) => ({ kind: 'change', requestId, change }))
   }
 
   /** One transaction over all its tables, on its way when the call returns; nobody needs the rows here then. */

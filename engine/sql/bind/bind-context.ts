@@ -31,6 +31,10 @@ export interface BindContext {
   readonly configure: NonNullable<Session['configure']> | null
   /** Of pg_cancel_backend() and pg_terminate_backend(). */
   readonly signal: NonNullable<Session['signal']> | null
+  /** Throws AccessError unless who asks may change something. */
+  readonly demandWrite: () => void
+  /** Nothing is to be done by binding. */
+  readonly describes: boolean
   /** Rows of the session's transaction; null without one. */
   readonly own: OwnRows | null
   /** Of INSERT .. RETURNING: what the table's name within it stands for. */
@@ -81,4 +85,9 @@ export function tableIndex(context: BindContext, version: TableVersion): number 
   if (known >= 0) return known
   context.tables.push(version)
   return context.tables.length - 1
+}
+
+/** The statement is looked at, and not carried out. */
+export function isDescribed({ describes, parameters }: Pick<BindContext, 'describes' | 'parameters'>): boolean {
+  return describes || parameters.some((parameter) => parameter?.slot !== undefined)
 }

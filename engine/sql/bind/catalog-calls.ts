@@ -13,8 +13,8 @@ import { roleNames, roleOid } from '../pg-catalog/roles.js'
 import { allOptions, optionKey, sessionOption, versionText } from '../pg-catalog/session-options.js'
 import { pgTypes, typeOid } from '../pg-catalog/types.js'
 import type { Expression } from '../plan/plan.js'
-import { type Counters, counterOf } from '../statements/counters.js'
-import type { BindContext } from './bind-context.js'
+import { type Counters, counterOf, sequenceMissing } from '../statements/counters.js'
+import { type BindContext, isDescribed } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
 import { constantOf, convertTo, learnType } from './types.js'
@@ -246,6 +246,8 @@ function signal(ends: boolean): CatalogCall {
   }
 }
 
+const currentOf = (counters: Counters, name: string): bigint | undefined => counters.last(name)
+
 /** nextval(), currval(), setval(): of statements/counters.ts. While a statement is described nothing is counted. */
 function counted(change: (counters: Counters, name: string, value: bigint, isCalled: boolean) => bigint | undefined) {
   const bind: CatalogCall = ([name, value, isCalled], call, context, overRows) => {
@@ -254,20 +256,29 @@ function counted(change: (counters: Counters, name: string, value: bigint, isCal
     // It is asked once for the statement.
     if (overRows) throw new SqlError(`${call.name} cannot stand over rows`, call.position)
     const { counters } = context.catalog
-    const text = constantText(name, call)
-    if (text === null || counters === undefined || isDescribed(context)) return nothing
+    const text = namedCounter(name, call, context)
+    if (text === null || counters === undefined) return nothing
+    if (counters.last(text) === undefined) throw sequenceMissing(text, call.position)
+    if (change !== currentOf) context.demandWrite()
+    if (isDescribed(context)) return nothing
     const number = value === undefined ? 0n : wholeConstant(value, call)
     if (number === null) return nothing
     const isBefore = isCalled !== undefined && isConstant(isCalled) && isCalled.value === false
     const result = change(counters, text, number, !isBefore)
-    if (result === undefined) throw new SqlError(`sequence does not exist [sequence=${text}]`, call.position)
-    return constantOf(result, dataType('LONG'), call.position)
+    return constantOf(result ?? null, dataType('LONG'), call.position)
   }
   return bind
 }
 
-function isDescribed({ parameters }: BindContext): boolean {
-  return parameters.some((parameter) => parameter?.slot !== undefined)
+/** A text, or `'s'::regclass`. */
+function namedCounter(name: Expression | undefined, call: ast.Call, context: BindContext): string | null {
+  const text = constantText(name, call)
+  if (text === null || name === undefined || kindOf(name) !== 'regclass') return text
+  return (
+    relationNames(context)
+      .get(Number(text))
+      ?.replace(/^"(.*)"$/, '$1') ?? text
+  )
 }
 
 function wholeConstant(value: Expression, { name }: ast.Call): bigint | null {
@@ -278,10 +289,8 @@ function wholeConstant(value: Expression, { name }: ast.Call): bigint | null {
 }
 
 const nextValue = counted((counters, name) => counters.next(name))
-const currentValue = counted((counters, name) => counters.last(name))
-const setValue = counted((counters, name, value, isCalled) =>
-  counters.set(name, isCalled ? value : value - 1n) === undefined ? undefined : value,
-)
+const currentValue = counted(currentOf)
+const setValue = counted((counters, name, value, isCalled) => counters.set(name, value, isCalled))
 
 /** Of a constant name: clients that ask for all columns read defaults as well. */
 const serialSequence: CatalogCall = ([table, column], call, context) => {

@@ -2,6 +2,7 @@
 
 import type { OwnRows, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
+import { demandRight } from '../../base/rights.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { PlanColumn } from '../plan/plan.js'
@@ -25,6 +26,11 @@ export interface BindOptions {
   readonly transaction?: OwnRows | undefined
   readonly configure?: Session['configure'] | undefined
   readonly signal?: Session['signal'] | undefined
+  readonly describes?: boolean | undefined
+  /** Absent: whoever binds has looked. */
+  readonly rights?: Session['rights'] | undefined
+  readonly readOnly?: boolean | undefined
+  readonly readOnlyReason?: string | undefined
 }
 
 export function bindContext({
@@ -52,6 +58,8 @@ export function bindContext({
     session: settings,
     configure: rest.configure ?? null,
     signal: rest.signal ?? null,
+    describes: rest.describes ?? false,
+    demandWrite: () => demandWrite(user, rest),
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
     returned: null,
     tables: [],
@@ -62,6 +70,14 @@ export function bindContext({
     settled: undefined,
     cacheable: parameters.length === 0,
   }
+}
+
+function demandWrite(
+  user: string,
+  { rights, readOnly = false, readOnlyReason }: Pick<BindOptions, 'rights' | 'readOnly' | 'readOnlyReason'>,
+): void {
+  if (rights === undefined) return
+  demandRight({ user, rights, readOnly, ...(readOnlyReason === undefined ? {} : { readOnlyReason }) }, 'write')
 }
 
 function viewColumns(

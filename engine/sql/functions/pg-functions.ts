@@ -281,14 +281,14 @@ const ofCatalog: ScalarFunction[] = [
   bound('pg_database_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
   bound('pg_tablespace_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
   bound('pg_backend_pid', [], 'INT', 'Number of the connection.'),
-  bound('nextval', ['TEXT'], 'LONG', 'Next number of a counted column.'),
-  bound('currval', ['TEXT'], 'LONG', 'Last number of a counted column, whoever was given it.'),
-  bound('setval', ['TEXT', 'LONG'], 'LONG', 'Sets the last number of a counted column.'),
+  bound('nextval', ['TEXT'], 'LONG', 'Next number of a sequence or a counted column.'),
+  bound('currval', ['TEXT'], 'LONG', 'Last number of a sequence or a counted column, whoever was given it.'),
+  bound('setval', ['TEXT', 'LONG'], 'LONG', 'Sets the last number of a sequence or a counted column.'),
   bound(
     'setval',
     ['TEXT', 'LONG', 'BOOLEAN'],
     'LONG',
-    'Sets the last number of a counted column; with false the next one.',
+    'Sets the last number of a sequence or a counted column; with false the next one.',
   ),
   bound(
     'pg_get_serial_sequence',

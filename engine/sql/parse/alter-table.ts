@@ -34,6 +34,7 @@ import {
 } from './expect.js'
 import { parseExpression } from './expression.js'
 import { mention } from './mention.js'
+import { parseAlterSequence } from './sequence.js'
 import { parseTableOption, parseTimeToLive } from './table-options.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
@@ -51,6 +52,7 @@ export function parseAlter(cursor: Cursor): Statement {
     const { name, position: at } = parseTableName(cursor, 'view name expected')
     throw new SqlError(`materialized view does not exist [view=${name}]`, at)
   }
+  if (take(cursor, 'sequence')) return parseAlterSequence(cursor, position)
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)

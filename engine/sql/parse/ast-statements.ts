@@ -12,6 +12,7 @@ import type {
   TypeName,
 } from './ast.js'
 import type { Insert } from './ast-insert.js'
+import type { AlterSequence, CreateSequence, DropSequence } from './ast-sequence.js'
 import type { Checkpoint, CreateIndex, Reindex, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
@@ -26,6 +27,9 @@ export type Statement =
   | CreateIndex
   | DropTable
   | DropView
+  | CreateSequence
+  | AlterSequence
+  | DropSequence
   | DropAllTables
   | RenameTable
   | TruncateTable

@@ -20,6 +20,7 @@ import type { Show, Statement } from './ast-statements.js'
 
 export type * from './ast-expressions.js'
 export type * from './ast-insert.js'
+export type * from './ast-sequence.js'
 export type * from './ast-statements.js'
 export type * from './ast-upkeep.js'
 export type * from './ast-users.js'

@@ -35,6 +35,7 @@ import {
 import { parseQuery, parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
 import { parseBatch } from './rows.js'
+import { parseCreateSequence } from './sequence.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf } from './table-options.js'
 import { takeIfNotExists } from './tables.js'
 import { expressionText } from './text.js'
@@ -50,6 +51,7 @@ export function parseCreate(cursor: Cursor): Statement {
   const atomic = take(cursor, 'atomic')
   const { batch } = parseBatch(cursor)
   if (atomic && cursor.word !== 'table') throw new SqlError("'table' expected", cursor.start)
+  if (!orReplace && take(cursor, 'sequence')) return parseCreateSequence(cursor, position)
   if (!orReplace) {
     for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
     if (take(cursor, 'table')) return parseCreateTable(cursor, position, batch)
@@ -65,7 +67,6 @@ const others: Readonly<Record<string, string>> = {
   schema: 'there is one schema, public; others cannot be made',
   database: 'there is one database, others cannot be made',
   extension: 'extensions are not supported',
-  sequence: 'sequences are not supported',
   function: 'functions cannot be made with SQL',
   procedure: 'procedures cannot be made with SQL',
   trigger: 'triggers are not supported',

@@ -40,6 +40,7 @@ export function parseDrop(cursor: Cursor): Statement {
   advance(cursor)
   const { start, word } = cursor
   if (word === 'index') return parseDropIndex(cursor, position)
+  if (take(cursor, 'sequence')) return parseDropSequence(cursor, position)
   if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
     throw new SqlError(dropExpected, start)
   advance(cursor)
@@ -59,6 +60,14 @@ export function parseDrop(cursor: Cursor): Statement {
   const table = parseTableName(cursor)
   takeDropBehaviour(cursor)
   return { kind: 'drop table', position, ifExists, table }
+}
+
+/** Behind `drop sequence`. */
+function parseDropSequence(cursor: Cursor, position: number): Statement {
+  const ifExists = takeIfExists(cursor)
+  const sequences = parseList(cursor, (inner) => parseTableName(inner, 'sequence name expected'))
+  takeDropBehaviour(cursor)
+  return { kind: 'drop sequence', position, ifExists, sequences }
 }
 
 /** The cursor is on `index`. CREATE INDEX makes none, so every name is as good. */

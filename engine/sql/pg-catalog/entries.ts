@@ -7,8 +7,8 @@ import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
 import { type PgType, pgTypeOf, typeModifier } from './types.js'
 
-/** Oids of tables and views: their ids behind this. */
-const firstOid = 16_384
+/** Oids of tables, views and sequences: their ids behind this. */
+export const firstOid = 16_384
 
 export const namespaces = { pg_catalog: 11, public: 2200, information_schema: 13_000 } as const
 export type Schema = keyof typeof namespaces
@@ -113,7 +113,7 @@ export function relationOid(written: string, { catalog }: BindContext): number |
   const name = parts[parts.length - 1] ?? ''
   const schema = parts[parts.length - 2]
   if (schema === undefined || schema === 'public') {
-    const id = catalog.table(name)?.schema.id ?? catalog.view(name)?.id
+    const id = catalog.table(name)?.schema.id ?? catalog.view(name)?.id ?? catalog.sequence?.(name)?.id
     if (id !== undefined) return firstOid + id
   }
   return systemOids.get(`${schema ?? 'pg_catalog'}.${name}`)
@@ -125,6 +125,7 @@ export function relationNames({ catalog }: BindContext): ReadonlyMap<number, str
   for (const { oid, schema, name } of systemEntries)
     names.set(oid, schema === 'pg_catalog' ? name : `${schema}.${quoteIdent(name)}`)
   for (const { schema } of catalog.tables()) names.set(firstOid + schema.id, quoteIdent(schema.name))
-  for (const { id, name } of catalog.views()) names.set(firstOid + id, quoteIdent(name))
+  for (const { id, name } of [...catalog.views(), ...(catalog.sequences?.() ?? [])])
+    names.set(firstOid + id, quoteIdent(name))
   return names
 }

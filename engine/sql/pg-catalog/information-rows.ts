@@ -8,6 +8,7 @@ import { databaseName } from './database.js'
 import { type CatalogEntry, namespaces, ownEntries, systemEntries } from './entries.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
+import { informationSequences } from './sequence-rows.js'
 import { formatType, type PgType } from './types.js'
 
 type Rows = (context: BindContext) => readonly RowRecord[]
@@ -45,6 +46,7 @@ export const informationRows: Readonly<Record<string, Rows>> = {
   table_privileges: (context) => privilegeRecords(context),
   role_table_grants: (context) => privilegeRecords(context),
   routines: routineRecords,
+  sequences: informationSequences,
 }
 
 /** Over HTTP the last column's name ends in a blank: recorded so, and clients read names as they are sent. */

@@ -9,6 +9,7 @@ import { type CatalogEntry, type EntryColumn, namespaces, ownEntries, systemEntr
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import { roleRecords, userRecords } from './roles.js'
+import { pgSequence, pgSequences, sequenceClasses } from './sequence-rows.js'
 import { settingRecords } from './session-options.js'
 import { pgRangeRecords, pgTypeRecord, pgTypes } from './types.js'
 
@@ -26,7 +27,7 @@ const typeRecords = once(() => pgTypes.map(pgTypeRecord))
 const procedureRecords = once(() => procedures().map(procedureRecord))
 
 export const pgRows: Readonly<Record<string, Rows>> = {
-  pg_class: (context) => [...ownEntries(context).map(classRecord), ...systemClasses()],
+  pg_class: (context) => [...ownEntries(context).map(classRecord), ...sequenceClasses(context), ...systemClasses()],
   pg_attribute: (context) => [...ownEntries(context).flatMap(attributeRecords), ...systemAttributes()],
   pg_attrdef: (context) => ownEntries(context).flatMap(defaultRecords),
   pg_namespace: () => Object.entries(namespaces).map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
@@ -67,6 +68,8 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   ],
   pg_tablespace: () => [{ oid: defaultTablespace, spcname: 'pg_default', spcowner: ownerOid }],
   pg_collation: () => [collation(100, 'default', 'd', -1), collation(950, 'C', 'c', -1)],
+  pg_sequence: pgSequence,
+  pg_sequences: pgSequences,
   pg_stat_activity: activityRecords,
   pg_stat_database: () => [{ datid: databaseOid, datname: databaseName }],
   pg_stat_all_tables: (context) => [...ownEntries(context), ...systemEntries].flatMap(statisticRecords),

@@ -1,14 +1,29 @@
-// Columns that INSERT numbers (`serial`, `generated .. as identity`): their default asks a counter for its next number. A
-// counter is known by the column that it belongs to; nothing of it is stored. Behind a start it goes on from the largest
-// number of its column, which whoever opens the engine tells it by setval().
+// Numbers that are given once. There are two kinds of counters:
+//
+// Columns that INSERT numbers (`serial`, `generated .. as identity`): their default asks a counter for its next number. It is
+// known by the column that it belongs to; nothing of it is stored. Behind a start it goes on from the largest number of its
+// column, which whoever opens the engine tells it by setval().
+//
+// Sequences (CREATE SEQUENCE): entries of the catalog that say up to which number all may have been given. Some are noted
+// there ahead, so that most numbers cost nothing; those that are left when the server ends are never given. A number may be
+// told once what was noted is stored: settled().
 
-import type { ColumnSchema } from '../../storage/schema.js'
+import { SqlError } from '../../base/errors.js'
+import type { ColumnSchema, SequenceSchema, StoredSequence } from '../../storage/schema.js'
 
 const callPattern = /^nextval\('((?:[^']|'')*)'\)$/
 
+/** Numbers of a sequence that are noted ahead, at least. */
+const notedAhead = 32
+
 /** The default of a counted column. */
 export function counterText(table: string, column: string): string {
-  return `nextval('${`${table}_${column}_seq`.replaceAll("'", "''")}')`
+  return nextText(`${table}_${column}_seq`)
+}
+
+/** The default of a column that a counter of the name numbers. */
+export function nextText(counter: string): string {
+  return `nextval('${counter.replaceAll("'", "''")}')`
 }
 
 /** The counter of a column, as nextval() names it; null: it has none. */
@@ -20,47 +35,146 @@ export function counterOf({
   return (text === undefined ? null : callPattern.exec(text)?.[1]?.replaceAll("''", "'")) ?? null
 }
 
-/** Which column has the counter of that name (in lower case), as a text that no other column ever has. */
-export type CounterColumn = (name: string) => string | undefined
+export interface CounterOptions {
+  /** Which column has the counter of that name (in lower case), as a text that no other column ever has. */
+  readonly columnOf: (name: string) => string | undefined
+  readonly sequenceOf: (name: string) => StoredSequence | undefined
+  /** Notes what a sequence has given; what is noted later is stored later, rows that are sent later as well. */
+  readonly store: (id: number, sequence: SequenceSchema) => Promise<unknown>
+}
+
+/** Of a sequence; null: it has given none. */
+interface SequenceState {
+  last: bigint | null
+  /** Numbers behind it that are noted as given. */
+  left: number
+}
 
 /** The last numbers. Names match without case, with their schema or without it. */
 export class Counters {
   /** By column: one that is dropped and made again begins anew. */
   readonly #last = new Map<string, bigint>()
-  readonly #columnOf: CounterColumn
-  readonly #demandWrite: () => void
+  readonly #sequences = new Map<number, SequenceState>()
+  readonly #options: CounterOptions
+  #settled: Promise<void> | null = null
 
-  /** `demandWrite` throws AccessError. */
-  constructor(columnOf: CounterColumn, demandWrite: () => void) {
-    this.#columnOf = columnOf
-    this.#demandWrite = demandWrite
+  constructor(options: CounterOptions) {
+    this.#options = options
   }
 
-  /** undefined: there is no such counter. */
+  /** undefined: there is no such counter. Throws SqlError when there is no further number. */
   next(written: string): bigint | undefined {
+    const sequence = this.#options.sequenceOf(nameOf(written))
+    if (sequence !== undefined) return this.#nextOf(sequence)
     const last = this.last(written)
     return last === undefined ? undefined : this.set(written, last + 1n)
   }
 
   /** 0: it has given none; undefined: there is no such counter. */
   last(written: string): bigint | undefined {
-    const column = this.#columnOf(nameOf(written))
+    const sequence = this.#options.sequenceOf(nameOf(written))
+    if (sequence !== undefined) return this.#stateOf(sequence).last ?? 0n
+    const column = this.#options.columnOf(nameOf(written))
     return column === undefined ? undefined : (this.#last.get(column) ?? 0n)
   }
 
-  /** undefined: there is no such counter. */
-  set(written: string, value: bigint): bigint | undefined {
-    this.#demandWrite()
-    const column = this.#columnOf(nameOf(written))
+  /** `isGiven` false: it is the next number. undefined: there is no such counter. */
+  set(written: string, value: bigint, isGiven = true): bigint | undefined {
+    const sequence = this.#options.sequenceOf(nameOf(written))
+    if (sequence !== undefined) return this.#setOf(sequence, value, isGiven)
+    const column = this.#options.columnOf(nameOf(written))
     if (column === undefined) return undefined
-    this.#last.set(column, value)
+    this.#last.set(column, isGiven ? value : value - 1n)
     return value
+  }
+
+  /** Resolves when all numbers that have been given are noted; null: they are. */
+  settled(): Promise<void> | null {
+    return this.#settled
+  }
+
+  #stateOf({ id, sequence: { given } }: StoredSequence): SequenceState {
+    const known = this.#sequences.get(id)
+    if (known !== undefined) return known
+    const state = { last: given === null ? null : BigInt(given), left: 0 }
+    this.#sequences.set(id, state)
+    return state
+  }
+
+  #nextOf(stored: StoredSequence): bigint {
+    const { sequence } = stored
+    const state = this.#stateOf(stored)
+    const next = following(stored, state.last)
+    if (state.left === 0) {
+      const increment = BigInt(sequence.increment)
+      const end = BigInt(increment > 0n ? sequence.maximum : sequence.minimum)
+      const room = (end - next) / increment
+      const more = BigInt(Math.max(notedAhead, sequence.cache) - 1)
+      const ahead = room < more ? room : more
+      state.left = Number(ahead) + 1
+      this.#note(stored, next + ahead * increment)
+    }
+    state.left--
+    state.last = next
+    return next
+  }
+
+  #setOf(stored: StoredSequence, value: bigint, isGiven: boolean): bigint {
+    const { name, sequence } = stored
+    if (value < BigInt(sequence.minimum) || value > BigInt(sequence.maximum))
+      throw new SqlError(
+        `value is out of bounds of the sequence [value=${value}, sequence=${name}, min=${sequence.minimum}, max=${sequence.maximum}]`,
+        0,
+      )
+    const last = isGiven ? value : value - BigInt(sequence.increment)
+    this.#sequences.set(stored.id, { last, left: 0 })
+    this.#note(stored, last)
+    return value
+  }
+
+  #note({ id, sequence }: StoredSequence, given: bigint): void {
+    const stored = this.#options.store(id, { ...sequence, given: String(given) })
+    const all = Promise.all([this.#settled, stored]).then(
+      () => {
+        if (this.#settled === all) this.#settled = null
+      },
+      (error: unknown) => {
+        // Whoever has such a number is told the error, and what is stored says how it goes on.
+        this.#sequences.delete(id)
+        if (this.#settled === all) this.#settled = null
+        throw error
+      },
+    )
+    all.catch(() => {})
+    this.#settled = all
   }
 }
 
+function following({ name, sequence }: StoredSequence, last: bigint | null): bigint {
+  if (last === null) return BigInt(sequence.start)
+  const increment = BigInt(sequence.increment)
+  const [minimum, maximum] = [BigInt(sequence.minimum), BigInt(sequence.maximum)]
+  const next = last + increment
+  if (next >= minimum && next <= maximum) return next
+  if (!sequence.cycle) {
+    const bound =
+      increment > 0n
+        ? `maximum value of sequence "${name}" (${maximum})`
+        : `minimum value of sequence "${name}" (${minimum})`
+    throw new SqlError(`nextval: reached ${bound}`, 0)
+  }
+  return increment > 0n ? minimum : maximum
+}
+
+export function sequenceMissing(name: string, position: number): SqlError {
+  return new SqlError(`sequence does not exist [sequence=${name}]`, position)
+}
+
+/** As it is written for nextval(), without its schema and quotes. */
+export function counterName(written: string): string {
+  return written.replace(/^"?public"?\./i, '').replace(/^"(.*)"$/, '$1')
+}
+
 function nameOf(written: string): string {
-  return written
-    .replace(/^"?public"?\./i, '')
-    .replace(/^"(.*)"$/, '$1')
-    .toLowerCase()
+  return counterName(written).toLowerCase()
 }

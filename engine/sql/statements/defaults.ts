@@ -11,6 +11,7 @@ import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { checkConflict } from './conflict.js'
+import { counterName, nextText } from './counters.js'
 import type { TargetColumn } from './planned.js'
 import { convertTo, insertValue, targetColumns } from './target.js'
 
@@ -42,6 +43,11 @@ export function unnamedDefaults(version: TableVersion, named: ReadonlySet<number
     const written = named.has(id) ? null : defaultOf(version, id)
     return written === null ? [] : [{ target: { columnId: id, name, type }, written }]
   })
+}
+
+/** Whether a counter numbers the rows. */
+export function isCounted({ written }: ColumnDefault): boolean {
+  return written.kind === 'call' && written.name === 'nextval'
 }
 
 /** What a row has for a target: a value that is written, or the default in its place. */
@@ -80,18 +86,29 @@ export function checkedDefault(
   context: BindContext,
 ): string | undefined {
   if (written === null) return undefined
+  const counter = counterCalled(written.expression)
+  if (counter !== null && context.catalog.sequence?.(counter) !== undefined) {
+    if (['SHORT', 'INT', 'LONG'].includes(type.name)) return nextText(counter)
+    throw new SqlError(`a column that a sequence numbers must be SHORT, INT or LONG [column=${name}]`, 0)
+  }
   const target = { columnId: -1, name, type }
   const value = insertValue(written.expression, target, 0, rowlessScope(context))
   return value === null && written.expression.kind === 'null' ? undefined : written.text
+}
+
+/** The name in `nextval('s')` and `nextval('s'::regclass)`; null: it is another expression. */
+function counterCalled(written: ast.Expression): string | null {
+  if (written.kind !== 'call' || written.name.toLowerCase() !== 'nextval') return null
+  const [argument] = written.args
+  const name = argument?.kind === 'cast' && argument.type.name === 'regclass' ? argument.operand : argument
+  return name?.kind === 'string' ? counterName(name.value) : null
 }
 
 /** The rows of a query with the defaults behind them. */
 export function withDefaults(plan: Plan, defaults: readonly ColumnDefault[], context: BindContext): Plan {
   if (defaults.length === 0) return plan
   const columns = plan.columns.map(({ type }, index): Expression => ({ kind: 'column', index, type, position: 0 }))
-  const values = defaults.map(({ target: { name, type }, written }) => {
-    if (written.kind === 'call' && written.name === 'nextval')
-      throw new SqlError(`INSERT of a query has to name the counted column [column=${name}]`, 0)
+  const values = defaults.map(({ target: { type }, written }) => {
     const bound = bindExpression(written, rowlessScope(context))
     return bound.type.name === type.name ? castTo(bound, type) : convertTo(bound, type)
   })

@@ -15,7 +15,14 @@ import { substituteDeclarations } from '../bind/substitute.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { checkConflict } from './conflict.js'
-import { type FilledColumns, filledColumns, unnamedDefaults, withDefaults, writtenValue } from './defaults.js'
+import {
+  type FilledColumns,
+  filledColumns,
+  isCounted,
+  unnamedDefaults,
+  withDefaults,
+  writtenValue,
+} from './defaults.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { planReturned } from './returning.js'
@@ -152,14 +159,16 @@ function planInsertSelect(
     filled,
     columns.length === 0 ? itemPositions(source, width) : columns.map(({ position }) => position),
   )
-  const plan = withDefaults(projected, defaults, context)
+  // A number for each row is not the plan's to give.
+  const written = defaults.filter((column) => !isCounted(column))
+  const plan = withDefaults(projected, written, context)
   return {
     kind: 'insertSelect',
     tableId: schema.id,
     batchRows: batchRowsOf(batch, context),
     atomic,
     query: queryOf(plan, -1, context),
-    columns: all,
+    columns: [...filled, ...written.map(({ target }) => target)],
     tag: 'INSERT',
   }
 }

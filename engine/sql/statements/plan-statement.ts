@@ -24,6 +24,7 @@ import { planRelation } from './query-statement.js'
 import type { RelationColumn } from './relation-columns.js'
 import { planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
+import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
 import { tableOf } from './show.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
 
@@ -107,6 +108,12 @@ function plan(statement: ast.Statement, context: BindContext): PlannedStatement 
       return planAlterView(statement, context)
     case 'drop view':
       return planDropView(statement, context)
+    case 'create sequence':
+      return planCreateSequence(statement, context)
+    case 'alter sequence':
+      return planAlterSequence(statement, context)
+    case 'drop sequence':
+      return planDropSequence(statement, context)
     case 'alter table':
       return planAlterTable(statement, context)
     default:
@@ -127,6 +134,9 @@ type Planned =
   | 'create view'
   | 'alter view'
   | 'drop view'
+  | 'create sequence'
+  | 'alter sequence'
+  | 'drop sequence'
   | 'alter table'
 type Other = Exclude<ast.Statement, { kind: Planned }>
 

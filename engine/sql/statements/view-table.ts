@@ -22,6 +22,11 @@ export function viewAsTable(view: StoredView, { viewColumns }: BindContext): Tab
 
 /** What is stored of a view. */
 export function viewSchema(name: string, sql: string, createdMicros: number): Omit<TableSchema, 'id' | 'version'> {
+  return { ...entrySchema(name, createdMicros), view: sql }
+}
+
+/** Of an entry that has no rows. */
+export function entrySchema(name: string, createdMicros: number): Omit<TableSchema, 'id' | 'version'> {
   return {
     name,
     columns: [],
@@ -33,6 +38,5 @@ export function viewSchema(name: string, sql: string, createdMicros: number): Om
     maxUncommittedRows: defaultMaxUncommittedRows,
     o3MaxLagMicros: defaultO3MaxLagMicros,
     createdMicros,
-    view: sql,
   }
 }

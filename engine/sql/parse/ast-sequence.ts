@@ -1,0 +1,40 @@
+// CREATE, ALTER and DROP SEQUENCE.
+
+import type { TableName } from './ast.js'
+
+export interface CreateSequence {
+  readonly kind: 'create sequence'
+  readonly position: number
+  readonly ifNotExists: boolean
+  readonly sequence: TableName
+  readonly options: SequenceOptions
+}
+
+export type SequenceType = 'smallint' | 'integer' | 'bigint'
+
+/** null: not said. */
+export interface SequenceOptions {
+  readonly type: SequenceType
+  readonly start: bigint | null
+  readonly increment: bigint
+  readonly minimum: bigint | null
+  readonly maximum: bigint | null
+  readonly cache: number
+  readonly cycle: boolean
+}
+
+/** `alter sequence s restart with 5`; null: with its first number. */
+export interface AlterSequence {
+  readonly kind: 'alter sequence'
+  readonly position: number
+  readonly ifExists: boolean
+  readonly sequence: TableName
+  readonly restart: bigint | null
+}
+
+export interface DropSequence {
+  readonly kind: 'drop sequence'
+  readonly position: number
+  readonly ifExists: boolean
+  readonly sequences: readonly TableName[]
+}

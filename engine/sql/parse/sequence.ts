@@ -1,0 +1,100 @@
+// CREATE and ALTER SEQUENCE. Options that mean nothing here are refused, not passed over.
+
+import { SqlError } from '../../base/errors.js'
+import type { AlterSequence, CreateSequence, SequenceOptions, SequenceType } from './ast.js'
+import { advance, type Cursor, tokenText } from './cursor.js'
+import { demand, parseTableName, parseWholeNumber, take } from './expect.js'
+import { takeIfExists, takeIfNotExists } from './tables.js'
+
+const nameExpected = 'sequence name expected'
+
+/** Behind `create sequence`. */
+export function parseCreateSequence(cursor: Cursor, position: number): CreateSequence {
+  const ifNotExists = takeIfNotExists(cursor)
+  const sequence = parseTableName(cursor, nameExpected)
+  return { kind: 'create sequence', position, ifNotExists, sequence, options: parseOptions(cursor) }
+}
+
+/** Behind `alter sequence`. */
+export function parseAlterSequence(cursor: Cursor, position: number): AlterSequence {
+  const ifExists = takeIfExists(cursor)
+  const sequence = parseTableName(cursor, nameExpected)
+  if (!take(cursor, 'restart'))
+    throw new SqlError("'restart' expected: what else a sequence is stays as it was made", cursor.start)
+  const isGiven = take(cursor, 'with') || cursor.kind === 'number' || cursor.word === '-'
+  return { kind: 'alter sequence', position, ifExists, sequence, restart: isGiven ? parseInteger(cursor) : null }
+}
+
+const types: Readonly<Record<string, SequenceType>> = {
+  ...{ smallint: 'smallint', int2: 'smallint', short: 'smallint' },
+  ...{ integer: 'integer', int: 'integer', int4: 'integer' },
+  ...{ bigint: 'bigint', int8: 'bigint', long: 'bigint' },
+}
+
+type Found = { -readonly [Key in keyof SequenceOptions]: SequenceOptions[Key] }
+
+function parseOptions(cursor: Cursor): SequenceOptions {
+  const found: Found = {
+    ...{ type: 'bigint', start: null, increment: 1n, minimum: null, maximum: null, cache: 1, cycle: false },
+  }
+  while (cursor.kind === 'word') parseOption(cursor, found)
+  return found
+}
+
+function parseOption(cursor: Cursor, found: Found): void {
+  const { start, word } = cursor
+  advance(cursor)
+  switch (word) {
+    case 'as': {
+      const type = types[cursor.word]
+      if (type === undefined) throw new SqlError('sequence type must be smallint, integer, or bigint', cursor.start)
+      advance(cursor)
+      found.type = type
+      return
+    }
+    case 'start':
+      take(cursor, 'with')
+      found.start = parseInteger(cursor)
+      return
+    case 'increment':
+      take(cursor, 'by')
+      found.increment = parseInteger(cursor)
+      return
+    case 'minvalue':
+      found.minimum = parseInteger(cursor)
+      return
+    case 'maxvalue':
+      found.maximum = parseInteger(cursor)
+      return
+    case 'cache':
+      found.cache = parseWholeNumber(cursor, 'number expected')
+      return
+    case 'cycle':
+      found.cycle = true
+      return
+    case 'no':
+      parseNo(cursor, found)
+      return
+    case 'owned':
+      demand(cursor, 'by')
+      if (!take(cursor, 'none')) throw new SqlError('sequences belong to no column: OWNED BY NONE', cursor.start)
+      return
+    default:
+      throw new SqlError(`unknown option of a sequence [option=${word}]`, start)
+  }
+}
+
+function parseNo(cursor: Cursor, found: Found): void {
+  if (take(cursor, 'minvalue')) found.minimum = null
+  else if (take(cursor, 'maxvalue')) found.maximum = null
+  else if (take(cursor, 'cycle')) found.cycle = false
+  else throw new SqlError("'minvalue' or 'maxvalue' or 'cycle' expected", cursor.start)
+}
+
+function parseInteger(cursor: Cursor): bigint {
+  const isNegative = take(cursor, '-')
+  const digits = tokenText(cursor)
+  if (cursor.kind !== 'number' || !/^\d{1,19}$/.test(digits)) throw new SqlError('number expected', cursor.start)
+  advance(cursor)
+  return isNegative ? -BigInt(digits) : BigInt(digits)
+}
