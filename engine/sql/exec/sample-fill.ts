@@ -119,13 +119,13 @@ class Lines {
     this.#extended = extended
   }
 
-  /** `index`: how many buckets with rows lie before the start. NULL where a neighbour is missing. */
+  /** `index`: how many buckets with rows lie before the start. NULL where a neighbour is missing, or has rows without a value. */
   value(group: number, column: number, start: bigint, index: number, type: DataType): Value {
     const before = this.#neighbour(group, column, index - 1, -1)
     const behind = this.#neighbour(group, column, index, 1)
     const left = before ?? this.#second(group, column, behind, 1)
     const right = behind ?? this.#second(group, column, before, -1)
-    if (left === null || right === null) return nullOf(type)
+    if (left === null || right === null || left.raw === null || right.raw === null) return nullOf(type)
     const share = Number(start - left.start) / Number(right.start - left.start)
     const value = left.value + (right.value - left.value) * share
     if (type.name === 'DOUBLE') return value
@@ -141,8 +141,8 @@ class Lines {
     const { results } = this.#groups
     for (let index = from; index >= 0 && index < results.length; index += step) {
       const entry = results[index] as (typeof results)[number]
-      const raw = entry.results.get(group)?.[column] ?? null
-      if (typeof raw === 'number' || typeof raw === 'bigint')
+      const raw = entry.results.get(group)?.[column]
+      if (raw === null || typeof raw === 'number' || typeof raw === 'bigint')
         return { index, start: entry.start, value: Number(raw), raw }
     }
     return null
