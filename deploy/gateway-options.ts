@@ -19,6 +19,7 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     warnings: openDoors(settings).map((warning) => ({ tag: 'security', warning })),
     connectionsMax: settings['http.net.connection.limit'],
     keepAliveMs: settings['http.net.connection.timeout'],
+    busyPoll: settings['http.net.busy.poll.enabled'],
     headerBytesMax: settings['http.request.header.bytes.max'],
     receiveBufferBytes: settings['http.receive.buffer.size'],
     sendBufferBytes: settings['http.send.buffer.size'],

@@ -23,6 +23,11 @@ export const settingsTable = {
     min: 1000,
     says: 'An HTTP connection without a request for this long is closed.',
   },
+  'http.net.busy.poll.enabled': {
+    type: 'boolean',
+    initial: 'true',
+    says: 'Look for the next request for a quarter of a millisecond behind a short answer before going to sleep; given up where nobody asks again so soon.',
+  },
   'http.request.header.bytes.max': {
     type: 'size',
     initial: '1m',

@@ -92,7 +92,7 @@ export async function openWarmHttp(options: Options, services: Services): Promis
   const users = { ...noUsers, byToken: (told: string) => (told === token ? user : undefined) }
   const gateway = await openHttpGateway(
     { host: loopback, port: 0 },
-    { ...options, readOnly: true, connectionsMax: 1, hostNames: null, logQueries: false },
+    { ...options, readOnly: true, connectionsMax: 1, hostNames: null, logQueries: false, busyPoll: false },
     {
       ...services,
       ...{ auth: new Authenticator({ users, configured: [], anonymous: null }), tls: null, pages: noPages },

@@ -7,6 +7,7 @@ import type { Engine, Session } from '../../engine/engine.js'
 import type { ByteBudget } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
 import type { Authenticator } from '../common/auth.js'
+import type { BusyPoll } from '../common/busy-poll.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { OpenDump } from '../common/dump-import.js'
 import type { GatewayCounters } from '../common/metric.js'
@@ -28,6 +29,8 @@ export interface HttpOptions {
   readonly warnings: readonly { readonly tag: string; readonly warning: string }[]
   readonly connectionsMax: number
   readonly keepAliveMs: number
+  /** busy-poll.ts */
+  readonly busyPoll: boolean
   readonly headerBytesMax: number
   /** Bytes of a body that are handled at one time. */
   readonly receiveBufferBytes: number
@@ -78,6 +81,7 @@ export interface HttpServices {
 }
 
 export interface HttpContext extends HttpServices {
+  readonly poll: BusyPoll
   readonly options: HttpOptions
   readonly refusals: Refusals
   readonly queries: Admission

@@ -6,6 +6,7 @@ import { ByteBudget } from '../../pipeline/ingest.js'
 import { Admission } from '../common/admission.js'
 import { answerOf } from '../common/answers.js'
 import type { BindAddress } from '../common/bind-address.js'
+import { BusyPoll } from '../common/busy-poll.js'
 import type { Connection } from '../common/connections.js'
 import { closeServer, listen } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
@@ -19,6 +20,9 @@ import { admitConnections, closeQuiet, connectionsCap, createHttpServer } from '
 
 /** More than this of a body that nobody reads yet is not worth its memory. */
 const receiveBytesMax = 256 * 1024
+
+/** Behind an answer that took no longer, the next request is likely to come at once. */
+const shortMs = 5
 
 /** How often a closing server looks for connections that became idle. */
 const sweepMs = 20
@@ -39,6 +43,7 @@ export async function openHttpGateway(
   const context: HttpContext = {
     ...services,
     options: { ...options },
+    poll: new BusyPoll(options.busyPoll),
     refusals: new Refusals('http', services.log, services.clock),
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
@@ -88,6 +93,7 @@ function serveRequests(server: Server, context: HttpContext, connections: WeakMa
       return
     }
     context.registry.touch(connection)
+    context.poll.asked()
     void serve(table, context, request, response, connection)
   }
   server.on('request', take)
@@ -119,7 +125,9 @@ async function serve(
       readOn(response, 'known')
     } else failed(context, response, path, error)
   }
-  count(context, table.has(path) ? path : 'other', response.statusCode, context.clock.monotonicMs() - begunMs)
+  const tookMs = context.clock.monotonicMs() - begunMs
+  if (tookMs < shortMs) context.poll.answered()
+  count(context, table.has(path) ? path : 'other', response.statusCode, tookMs)
 }
 
 async function answer(

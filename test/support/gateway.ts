@@ -39,6 +39,7 @@ const httpDefaults: HttpOptions = {
   warnings: [],
   connectionsMax: 10,
   keepAliveMs: 5000,
+  busyPoll: true,
   headerBytesMax: 1024 * 1024,
   receiveBufferBytes: 256 * 1024,
   sendBufferBytes: 1024 * 1024,
