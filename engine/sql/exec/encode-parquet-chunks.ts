@@ -6,10 +6,11 @@
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { type ExportedGroup, GroupEncoder, packGroups, unpackGroups } from './encode-parquet-group.js'
+import type { ChunkSource } from './encoded-chunks.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 import type { QuerySpace } from './query-space.js'
 import { type ChunkWorker, LeadRun, type ShareDetails, type Sharing } from './share.js'
-import type { Operator, Pull } from './vector.js'
+import { isBatch, type Operator, type Pull } from './vector.js'
 
 /** Chunks that a helper holds until the lead has taken them. */
 const heldMax = 2
@@ -22,6 +23,31 @@ export interface GroupSource {
   feed(encoder: GroupEncoder): boolean
   /** Gives back what the last rows were read from. */
   release(): void
+}
+
+/** Rows that come as batches. */
+export class BatchGroups implements GroupSource {
+  readonly chunks: number
+  readonly #rows: ChunkSource
+
+  constructor(rows: ChunkSource) {
+    this.#rows = rows
+    this.chunks = rows.chunks
+  }
+
+  seek(chunk: number): void {
+    this.#rows.seek(chunk)
+  }
+
+  feed(encoder: GroupEncoder): boolean {
+    const pulled = this.#rows.take()
+    if (isBatch(pulled)) encoder.rows(pulled.vectors, 0, pulled.rows)
+    return pulled !== null
+  }
+
+  release(): void {
+    this.#rows.release()
+  }
 }
 
 export interface GroupWork {

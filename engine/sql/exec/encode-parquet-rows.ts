@@ -7,8 +7,8 @@
 import type { Plan } from '../plan/plan.js'
 import { buildOperator } from './build.js'
 import type { ExecContext } from './context.js'
-import { GroupChunks, type GroupSource, leadGroups } from './encode-parquet-chunks.js'
-import type { ExportedGroup, GroupEncoder } from './encode-parquet-group.js'
+import { BatchGroups, GroupChunks, leadGroups } from './encode-parquet-chunks.js'
+import type { ExportedGroup } from './encode-parquet-group.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 import { type Piece, rowCount, timeMax, timeMin } from './pieces.js'
 import { scanShape } from './scan-slices.js'
@@ -16,7 +16,7 @@ import type { ChunkWorker, ShareDetails, Sharing } from './share.js'
 import { listPieces } from './share-pieces.js'
 import { piecesOf, stableScan } from './share-rows.js'
 import { firstRange, timeCuts, within } from './time-cuts.js'
-import { isolated, TimedSource, type TimedSourceOptions } from './timed-source.js'
+import { isolated, TimedSource } from './timed-source.js'
 import { isBatch, type Operator, type Pull } from './vector.js'
 
 /** Larger ones are more than a chunk should hold: all of its rows may pass where few were expected. */
@@ -49,7 +49,7 @@ export function sharedRowGroups(
     const cuts = timeCuts(pieces, chunkRowsOf(rowCount(pieces), probe.share, encoding, sharing))
     if (cuts === undefined) return buildOperator(context, plan)
     const times = BigInt64Array.from([timeMin, ...cuts, timeMax])
-    const source = new TimedGroups(context, plan, { times, descending })
+    const source = new BatchGroups(new TimedSource(context, plan, { times, descending }))
     const details = (): ShareDetails => ({ pieces: listPieces([]), chunkPieces: 1, counts: null, times })
     return leadGroups(context, sharing, { plan, source, encoding, columns: plan.columns, details, give })
   }
@@ -72,7 +72,7 @@ export function helpRowGroups(
 ): ChunkWorker | undefined {
   const scan = stableScan(plan)
   if (scan === undefined || times === undefined) return undefined
-  const source = new TimedGroups(context, plan, { times, descending: scan.order === 'descending' })
+  const source = new BatchGroups(new TimedSource(context, plan, { times, descending: scan.order === 'descending' }))
   return new GroupChunks(context, { source, encoding, columns: plan.columns, packed: true })
 }
 
@@ -119,29 +119,5 @@ class Probe {
       if (isBatch(pulled)) this.#passed += pulled.rows
     rows.release()
     return true
-  }
-}
-
-class TimedGroups implements GroupSource {
-  readonly chunks: number
-  readonly #rows: TimedSource
-
-  constructor(context: ExecContext, plan: Plan, options: TimedSourceOptions) {
-    this.#rows = new TimedSource(context, plan, options)
-    this.chunks = this.#rows.chunks
-  }
-
-  seek(chunk: number): void {
-    this.#rows.seek(chunk)
-  }
-
-  feed(encoder: GroupEncoder): boolean {
-    const pulled = this.#rows.take()
-    if (isBatch(pulled)) encoder.rows(pulled.vectors, 0, pulled.rows)
-    return pulled !== null
-  }
-
-  release(): void {
-    this.#rows.release()
   }
 }

@@ -8,8 +8,8 @@
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import { buildSort } from './build.js'
 import type { ExecContext } from './context.js'
-import { GroupChunks, type GroupSource, leadGroups } from './encode-parquet-chunks.js'
-import type { ExportedGroup, GroupEncoder } from './encode-parquet-group.js'
+import { BatchGroups, GroupChunks, leadGroups } from './encode-parquet-chunks.js'
+import type { ExportedGroup } from './encode-parquet-group.js'
 import { chunkRowsOf, type SharedRows } from './encode-table-shared.js'
 import { type ChunkSource, EncodedChunks, leadRows } from './encoded-chunks.js'
 import type { EncoderOptions, RowWindow } from './encoder.js'
@@ -101,7 +101,7 @@ export function sharedSortedGroups(
     const chunkRows = usual < rowGroupRows ? usual : Math.ceil(usual / rowGroupRows) * rowGroupRows
     if (sorted.count <= chunkRows) return undefined
     const told = detailsOf(sorted, chunkRows)
-    const source = new SortedGroups(new SortedSource(context, columns, picks, told))
+    const source = new BatchGroups(new SortedSource(context, columns, picks, told))
     return leadGroups(context, sharing, { plan, source, encoding, columns, details: () => shareDetails(told), give })
   })
 }
@@ -114,7 +114,7 @@ export function helpSortedGroups(
 ): ChunkWorker | undefined {
   const picks = sortedOf(plan)?.picks
   if (picks === undefined || sorted === undefined) return undefined
-  const source = new SortedGroups(new SortedSource(context, plan.columns, picks, sorted))
+  const source = new BatchGroups(new SortedSource(context, plan.columns, picks, sorted))
   return new GroupChunks(context, { source, encoding, columns: plan.columns, packed: true })
 }
 
@@ -184,29 +184,5 @@ class SortedSource implements ChunkSource {
 
   release(): void {
     this.#end = this.#next
-  }
-}
-
-class SortedGroups implements GroupSource {
-  readonly chunks: number
-  readonly #rows: SortedSource
-
-  constructor(rows: SortedSource) {
-    this.#rows = rows
-    this.chunks = rows.chunks
-  }
-
-  seek(chunk: number): void {
-    this.#rows.seek(chunk)
-  }
-
-  feed(encoder: GroupEncoder): boolean {
-    const pulled = this.#rows.take()
-    if (isBatch(pulled)) encoder.rows(pulled.vectors, 0, pulled.rows)
-    return pulled !== null
-  }
-
-  release(): void {
-    this.#rows.release()
   }
 }
