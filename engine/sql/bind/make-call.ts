@@ -26,6 +26,7 @@ export function boundArgument(expression: Expression): BoundArgument {
   return {
     type: expression.type,
     constant: isConstant(expression) ? expression.value : undefined,
+    described: isConstant(expression) && expression.parameter !== undefined,
     position: expression.position,
   }
 }

@@ -123,7 +123,10 @@ export function isUntypedNull(expression: Expression): boolean {
 /** NULL of a type in place of an untyped one; a parameter without a type learns it. */
 export function nullAs(missing: Expression, type: DataType, value: Value = null): Expression {
   learnType(missing, type)
-  return constantOf(value, type, missing.position)
+  const { position } = missing
+  if (missing.kind !== 'constant' || missing.parameter === undefined) return constantOf(value, type, position)
+  // It stays unknown: a check of values waits until there is one.
+  return { kind: 'constant', value, type, position, parameter: missing.parameter }
 }
 
 /** The type is wanted of the expression; the first wish counts. */

@@ -43,7 +43,14 @@ export interface BoundArgument {
   readonly type: DataType
   /** undefined: not a constant. */
   readonly constant: Value | undefined
+  /** A parameter without a value yet: the constant is NULL for now. */
+  readonly described?: boolean
   readonly position: number
+}
+
+/** Whether it is NULL, and not just unknown as yet. */
+export function isNullConstant(argument: BoundArgument | undefined): boolean {
+  return argument?.constant === null && argument.described !== true
 }
 
 export interface ScalarFunction {

@@ -7,7 +7,7 @@ import { floorDivide, microsPerDay, type TimestampUnit, ticksPerDay } from '../.
 import { formatByPattern, parseByPattern } from '../../types/timestamp-pattern.js'
 import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { IntervalValue, Value } from '../../types/value.js'
-import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
+import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
   return [
@@ -87,7 +87,7 @@ const printing: ScalarFunction[] = [
 ]
 
 function checkFormat([, pattern]: readonly BoundArgument[]): void {
-  if (pattern?.constant === null) throw new SqlError('format must not be null', pattern.position)
+  if (isNullConstant(pattern)) throw new SqlError('format must not be null', pattern?.position ?? 0)
 }
 
 // The clock ---------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ import {
 import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
 import { castValue } from './convert.js'
-import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
+import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 const sample = "'2024-03-31T13:45:30.123456Z'::timestamp"
 
@@ -94,7 +94,7 @@ const extracts: Record<string, (p: TimestampParts) => number> = {
 }
 
 function constantText(argument: BoundArgument | undefined): string | undefined {
-  return typeof argument?.constant === 'string' ? argument.constant : undefined
+  return typeof argument?.constant === 'string' && !argument.described ? argument.constant : undefined
 }
 
 function extractName(name: string): ScalarFunction {
@@ -157,7 +157,7 @@ function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): bigint | n
 }
 
 function checkInterval(args: readonly BoundArgument[]): void {
-  const text = args[0]?.constant === null ? 'null' : constantText(args[0])
+  const text = isNullConstant(args[0]) ? 'null' : constantText(args[0])
   // `u` is a unit of dateadd() alone.
   if (text !== undefined && (parseSampleInterval(text) === null || text.endsWith('u')))
     throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
@@ -171,7 +171,7 @@ const rounding: ScalarFunction[] = [
     says: 'Start of the unit that holds the point in time: hour, day, week, month, quarter, year, decade, century, ...',
     example: [`date_trunc('month', ${sample})`, '2024-03-01T00:00:00.000000Z'],
     check: (args) => {
-      const text = args[0]?.constant === null ? 'null' : constantText(args[0])
+      const text = isNullConstant(args[0]) ? 'null' : constantText(args[0])
       if (text !== undefined && dateTrunc(text.toLowerCase(), 0n, 'TIMESTAMP') === null) {
         throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
       }
@@ -258,7 +258,7 @@ const arithmetic: ScalarFunction[] = [
     example: [`dateadd('M', 1, ${sample})`, '2024-04-30T13:45:30.123456Z'],
     check: ([unit, stride]) => {
       checkUnit(unit)
-      if (stride?.constant === null) throw new SqlError('`null` is not a valid stride', stride.position)
+      if (isNullConstant(stride)) throw new SqlError('`null` is not a valid stride', stride?.position ?? 0)
     },
     eval: ([letter, count, ts], site) => {
       const unit = unitLetter(String(letter))
@@ -314,7 +314,7 @@ function checkUnit(argument: BoundArgument | undefined): void {
 }
 
 function checkZone(argument: BoundArgument | undefined): void {
-  if (argument?.constant === null) throw new SqlError('timezone must not be null', argument.position)
+  if (isNullConstant(argument)) throw new SqlError('timezone must not be null', argument?.position ?? 0)
   const zone = constantText(argument)
   if (zone !== undefined && timeZone(zone) === null)
     throw new SqlError(`invalid timezone: ${zone}`, argument?.position ?? 0)

@@ -164,6 +164,13 @@ test('postgres.js: parameters, cursors, transactions', async () => {
   try {
     const found = await sql`select i, b from every where i = ${-3} and b = ${true}`
     expect([...found]).toEqual([{ i: -3, b: true }])
+    // Described before there are values: units and zones are looked at when they are known.
+    const moved = await sql`select dateadd(${'d'}, ${3}, '2024-01-01'::timestamp) = '2024-01-04' a,
+      to_timezone('2024-01-01'::timestamp, ${'Europe/Berlin'}) = '2024-01-01T01:00:00' b,
+      date_trunc(${'month'}, '2024-03-31'::timestamp) = '2024-03-01' c,
+      to_str('2024-03-31'::timestamp, ${'yyyy'}) d`
+    expect([...moved]).toEqual([{ a: true, b: true, c: true, d: '2024' }])
+    await expect(sql`select dateadd(${'q'}, ${3}, '2024-01-01'::timestamp)`).rejects.toThrow('invalid time period')
     const parts: number[] = []
     await sql`select x::int x from long_sequence(10)`.cursor(4, (rows) => void parts.push(rows.length))
     expect(parts).toEqual([4, 4, 2])
