@@ -1,4 +1,4 @@
-// `node dist/test/crash/overload.js [--seconds n] [--memory 1g]`: a producer sends as fast as it can, far faster than the
+// `node dist/test/crash/overload.js [--rows n] [--memory 1g]`: a producer sends as fast as it can, far faster than the
 // server takes rows, while queries run. Shows the largest RSS, the slowest query, and that every accepted row is there.
 
 import { parseArgs } from 'node:util'
