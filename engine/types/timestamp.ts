@@ -2,8 +2,8 @@
 //
 //   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]]]]][ ][Z | (+|-)HH[:mm] | (+|-)HHmm]
 //
-// A year of more than four digits needs a month. A form that stops early stands for its first instant (`parseTimestamp`) or for the whole span (`parseSpan`).
-// Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
+// A year of more than four digits needs a month. A form that stops early stands for its first instant (`parseTimestamp`) or
+// for the whole span (`parseSpan`). Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
 
 import { longMax, longMin } from './number.js'
 import {

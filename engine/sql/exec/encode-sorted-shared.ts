@@ -78,11 +78,10 @@ export function helpSorted(
   context: ExecContext,
   plan: Plan,
   form: RowForm,
-  { sorted }: ShareDetails,
+  details: ShareDetails,
 ): ChunkWorker | undefined {
-  const picks = sortedOf(plan)?.picks
-  if (picks === undefined || sorted === undefined) return undefined
-  const source = new SortedSource(context, plan.columns, picks, sorted)
+  const source = toldSource(context, plan, details)
+  if (source === undefined) return undefined
   return new EncodedChunks(context, { source, form, columns: plan.columns, stepRows }, null)
 }
 
@@ -110,12 +109,20 @@ export function helpSortedGroups(
   context: ExecContext,
   plan: Plan,
   encoding: ParquetEncoding,
-  { sorted }: ShareDetails,
+  details: ShareDetails,
 ): ChunkWorker | undefined {
+  const source = toldSource(context, plan, details)
+  if (source === undefined) return undefined
+  const groups = new BatchGroups(source)
+  return new GroupChunks(context, { source: groups, encoding, columns: plan.columns, packed: true })
+}
+
+/** What a helper was told of the lead's rows. */
+function toldSource(context: ExecContext, plan: Plan, { sorted }: ShareDetails): SortedSource | undefined {
   const picks = sortedOf(plan)?.picks
-  if (picks === undefined || sorted === undefined) return undefined
-  const source = new BatchGroups(new SortedSource(context, plan.columns, picks, sorted))
-  return new GroupChunks(context, { source, encoding, columns: plan.columns, packed: true })
+  return picks === undefined || sorted === undefined
+    ? undefined
+    : new SortedSource(context, plan.columns, picks, sorted)
 }
 
 /** `share` is asked when the rows are sorted; undefined: they come as batches. */

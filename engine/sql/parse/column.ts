@@ -2,9 +2,10 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnDefault, ColumnDefinition, IndexOption, Name, SymbolOptions, TypeName } from './ast.js'
-import { advance, at, type Cursor, shownTokenError } from './cursor.js'
-import { atEnd, demand, parseNameOrString, parseWholeNumber, take, unexpectedToken } from './expect.js'
+import { advance, type Cursor, shownTokenError } from './cursor.js'
+import { atEnd, demand, parseNameOrString, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
+import { parseIdentityOptions } from './sequence.js'
 import { parseColumnType } from './type-name.js'
 
 /** The statement that defines a column: existing clients know other words from each. */
@@ -100,27 +101,10 @@ function parseIdentity(cursor: Cursor): true {
   if (cursor.word !== 'identity') throw new SqlError('computed columns are not supported', cursor.start)
   advance(cursor)
   if (take(cursor, '(')) {
-    while (!atEnd(cursor) && !at(cursor, ')')) parseSequenceOption(cursor)
+    parseIdentityOptions(cursor)
     demand(cursor, ')')
   }
   return true
-}
-
-/** Numbers begin with 1 and go up by 1; what says so is taken, and what is about speed alone. */
-function parseSequenceOption(cursor: Cursor): void {
-  const { start, word } = cursor
-  if (take(cursor, 'no')) {
-    if (!['minvalue', 'maxvalue', 'cycle'].some((option) => take(cursor, option))) throw unexpectedToken(cursor)
-    return
-  }
-  if (take(cursor, 'cache')) {
-    parseWholeNumber(cursor, 'number expected')
-    return
-  }
-  const filler = take(cursor, 'start') ? 'with' : take(cursor, 'increment') ? 'by' : null
-  if (filler !== null) take(cursor, filler)
-  if (filler === null || parseWholeNumber(cursor, 'number expected') !== 1)
-    throw new SqlError(`identity columns begin with 1 and count by 1; setval() moves them [option=${word}]`, start)
 }
 
 export function parseDefault(cursor: Cursor): ColumnDefault {

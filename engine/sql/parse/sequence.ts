@@ -2,8 +2,8 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { AlterSequence, CreateSequence, SequenceOptions, SequenceType } from './ast.js'
-import { advance, type Cursor, tokenText } from './cursor.js'
-import { demand, parseTableName, parseWholeNumber, take } from './expect.js'
+import { advance, at, type Cursor, tokenText } from './cursor.js'
+import { atEnd, demand, parseTableName, parseWholeNumber, take } from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
 const nameExpected = 'sequence name expected'
@@ -33,12 +33,28 @@ const types: Readonly<Record<string, SequenceType>> = {
 
 type Found = { -readonly [Key in keyof SequenceOptions]: SequenceOptions[Key] }
 
+function usualOptions(): Found {
+  return { type: 'bigint', start: null, increment: 1n, minimum: null, maximum: null, cache: 1, cycle: false }
+}
+
 function parseOptions(cursor: Cursor): SequenceOptions {
-  const found: Found = {
-    ...{ type: 'bigint', start: null, increment: 1n, minimum: null, maximum: null, cache: 1, cycle: false },
-  }
+  const found = usualOptions()
   while (cursor.kind === 'word') parseOption(cursor, found)
   return found
+}
+
+const identityOptions: ReadonlySet<string> = new Set(['start', 'increment', 'cache', 'no'])
+
+/** Of an identity column, up to `)`: what says that it begins with 1 and goes up by 1, and what is about speed alone. */
+export function parseIdentityOptions(cursor: Cursor): void {
+  const found = usualOptions()
+  while (!atEnd(cursor) && !at(cursor, ')')) {
+    const { start, word } = cursor
+    const isKnown = identityOptions.has(word)
+    if (isKnown) parseOption(cursor, found)
+    if (!isKnown || (found.start ?? 1n) !== 1n || found.increment !== 1n)
+      throw new SqlError(`identity columns begin with 1 and count by 1; setval() moves them [option=${word}]`, start)
+  }
 }
 
 function parseOption(cursor: Cursor, found: Found): void {
