@@ -53,6 +53,10 @@ interface Task {
 
 /** An attempt at a query: who helps, and what waits until they are gone. */
 interface Helped {
+  /** Another ran when this attempt began. */
+  readonly hadCompany: boolean
+  /** Which one of all attempts it is. */
+  readonly attempt: number
   readonly lead: Thread<ToQueryHost>
   readonly request: RunQuery
   /** Those that have not gone. */
@@ -97,6 +101,8 @@ export class QueryDoor {
   readonly #starved: MemoryQueue
   /** Whether a query without a bound ran when the turn of one that starved began: it may have taken memory since. */
   #besideUnbounded = false
+  /** Attempts that were begun, ever. */
+  #attempts = 0
   #nextStageId = -1
   /** Of the query that is run next. */
   nextQueryId = 1
@@ -182,7 +188,9 @@ export class QueryDoor {
     const { queryId } = running
     const worker = this.#leastBusy()
     const message: RunQuery = { kind: 'run', queryId, ...request, ...bounds }
+    const hadCompany = this.#helped.size > 0
     this.#helped.set(queryId, {
+      ...{ hadCompany, attempt: ++this.#attempts },
       ...{ lead: worker.thread, request: message, helpers: new Set(), told: new Set(), called: false },
       ...{ startedMs, endedMs: 0, ended: null },
     })
@@ -214,7 +222,8 @@ export class QueryDoor {
     if (helped.request.memoryMax !== undefined) return true
     const jobs = [...this.#workers.values()].reduce((sum, worker) => sum + worker.jobs.size, 0)
     const others = this.#helped.size - 1 + jobs
-    if (turns === 0) return others > 0
+    // Others may have ended since, and their word have come first.
+    if (turns === 0) return others > 0 || helped.hadCompany || helped.attempt !== this.#attempts
     return turns < turnsMax && (this.#besideUnbounded || this.#starved.crowdedBy(others))
   }
 

@@ -162,6 +162,19 @@ test('what is too large alone, or was seen in part, fails', async () => {
   await expect(large.running.summary).rejects.toThrow('out of memory [budget=queries')
 })
 
+test('who had memory may have ended before the shortage is told', async () => {
+  const { run } = openDoor()
+  const [first, starved, later] = [run(), run(), run()]
+  first.end()
+  later.end()
+  starved.fail()
+  expect(starved.attempts().length).toBe(2)
+  const alone = run()
+  starved.end()
+  alone.fail()
+  expect(alone.attempts().length).toBe(2)
+})
+
 test('a query that waits for a slow reader answers when the reader is done', async () => {
   const slow = await engine.execute(`select x from t order by k, ts`, executeOptions)
   if (slow.kind !== 'rows') throw new Error('a query gives rows')
