@@ -29,7 +29,7 @@ import {
 } from './share-rows.js'
 import { soloSharing } from './share-solo.js'
 import { isBatch, type Operator, type Pull } from './vector.js'
-import { piecesByTime } from './whole-scan.js'
+import { byTime } from './whole-scan.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
@@ -67,7 +67,7 @@ function orderedPieces(context: ExecContext, { input }: AggregatePlan): readonly
   const scan = stableScan(input)
   if (scan?.order !== 'ascending') return undefined
   const shape = scanShape(context, scan)
-  return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : piecesByTime(piecesOf(context, shape))
+  return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : byTime(piecesOf(context, shape))
 }
 
 /** The same over pieces as they are given. */

@@ -59,13 +59,18 @@ function rowEncoder(
   const encoded = encodedRows(options, form)
   /** Made by chunks of the table, in their order; they are there until they are written. */
   const waiting: RowBlock[] = []
-  let whole = false
+  let headed = false
+  const writeHead = (): void => {
+    if (!headed) writer.bytes(head)
+    headed = true
+  }
+  /** The reader need not wait for parts to be opened, nor for their pages to be decoded. */
+  const surely = (): void => {
+    writeHead()
+    writer.flush()
+  }
   return {
-    begin: () => {
-      writer.bytes(head)
-      // Nothing but damage can come between now and the first row: the reader need not wait for the pages to be decoded.
-      if (whole) writer.flush()
-    },
+    begin: writeHead,
     rows: (batch, from, to) => {
       if (batch.vectors.length > 0) encoded.rows(batch, from, to)
     },
@@ -74,10 +79,12 @@ function rowEncoder(
       writer.flush()
     },
     operator: (plan, window) => {
-      const shared = { rows: encoded, form, give: (block: RowBlock) => void waiting.push(block) }
-      const operator = sharedTable(options, plan, shared, window)
-      whole = operator !== undefined
-      return operator ?? sharedRows(options, plan, shared, window) ?? sharedSorted(options, plan, shared, window)
+      const shared = { rows: encoded, form, give: (block: RowBlock) => void waiting.push(block), surely }
+      return (
+        sharedTable(options, plan, shared, window) ??
+        sharedRows(options, plan, shared, window) ??
+        sharedSorted(options, plan, shared, window)
+      )
     },
     drain: () => {
       const block = waiting.shift()

@@ -26,22 +26,29 @@ export interface SharedRows {
   readonly form: RowForm
   /** Hears of finished blocks in their order. */
   readonly give: (block: RowBlock) => void
+  /** Hears that nothing but damage can come between now and the first row. */
+  readonly surely: () => void
 }
 
 /** undefined: rows are filtered or computed, do not lie in their order, or are few. */
 export function sharedTable(
   { context, columns }: EncoderOptions,
   plan: Plan,
-  { rows: live, form, give }: SharedRows,
+  { rows: live, form, give, surely }: SharedRows,
   window: RowWindow,
 ): Operator | undefined {
   const { sharing } = context
-  const scan = sharing === undefined || sharing.helpers === 0 ? undefined : numberedScan(context, plan)
-  if (sharing === undefined || scan === undefined) return undefined
+  if (sharing === undefined || sharing.helpers === 0) return undefined
+  const rowsMin = probeRows + sharing.chunkRowsMin / 4
+  const scan = numberedScan(context, plan, (known) => {
+    if (Math.min(known - window.skip, window.rowsMax) > rowsMin) surely()
+  })
+  if (scan === undefined) return undefined
   const rows = new NumberedRows(context, scan, 'once')
   const first = Math.min(scan.window.end, scan.window.first + window.skip)
   const end = Math.min(scan.window.end, first + window.rowsMax)
-  if (end - first <= probeRows + sharing.chunkRowsMin / 4) return undefined
+  if (end - first <= rowsMin) return undefined
+  surely()
   rows.seek(first)
   /** Rows outside of the window, before it and behind it. */
   let [before, behind] = [first - scan.window.first, scan.window.end - end]

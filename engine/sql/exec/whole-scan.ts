@@ -27,10 +27,17 @@ export interface NumberedWindow {
   readonly end: number
 }
 
-/** undefined: rows are filtered or computed, or do not lie in their order. */
-export function numberedScan(context: ExecContext, plan: Plan): NumberedScan | undefined {
+/**
+ * undefined: rows are filtered or computed, or do not lie in their order. `surely` hears that it is going to be something
+ * else, and of how many rows, where that is known before a part is opened: hundreds of parts take their time.
+ */
+export function numberedScan(
+  context: ExecContext,
+  plan: Plan,
+  surely: (rows: number) => void = () => {},
+): NumberedScan | undefined {
   const whole = wholeScan(context, plan)
-  const pieces = whole === undefined ? undefined : piecesInOrder(context, plan, whole.shape)
+  const pieces = whole === undefined ? undefined : piecesInOrder(context, plan, whole.shape, surely)
   if (whole === undefined || pieces === undefined) return undefined
   return { ...whole, pieces, window: windowOf(context, whole.shape, pieces) }
 }
@@ -60,14 +67,21 @@ function wholeScan(context: ExecContext, plan: Plan): WholeScan | undefined {
  * Pieces of a table one behind the other; undefined when they overlap, or hold rows between several intervals. Those of one
  * interval hold other rows at its ends alone.
  */
-function piecesInOrder(context: ExecContext, plan: Plan, shape: ScanShape): Piece[] | undefined {
-  const commits = scanRuns(context, shape).flatMap((run) => run.pieces)
-  const covered = commits.every((piece) => covers(shape.ranges, piece.minTs, piece.maxTs))
-  if (!covered && shape.ranges?.length !== 1) return undefined
+function piecesInOrder(
+  context: ExecContext,
+  plan: Plan,
+  shape: ScanShape,
+  surely: (rows: number) => void,
+): Piece[] | undefined {
+  const runs = scanRuns(context, shape)
   const scan = plan.kind === 'project' ? plan.input : plan
   const timed = shape.snapshot.version.schema.timestampId >= 0
   const anyOrder = !timed || (scan.kind === 'scan' && scan.order === 'any')
-  return anyOrder && covered ? commits : piecesByTime(commits)
+  if (shape.ranges === null && (anyOrder || byTime(runs) !== undefined)) surely(rowCount(runs))
+  const commits = runs.flatMap((run) => run.pieces)
+  const covered = commits.every((piece) => covers(shape.ranges, piece.minTs, piece.maxTs))
+  if (!covered && shape.ranges?.length !== 1) return undefined
+  return anyOrder && covered ? commits : byTime(commits)
 }
 
 function windowOf({ kernels }: ExecContext, { ranges, snapshot }: ScanShape, pieces: readonly Piece[]): NumberedWindow {
@@ -88,20 +102,20 @@ function windowOf({ kernels }: ExecContext, { ranges, snapshot }: ScanShape, pie
   return { first, end: rows - behind }
 }
 
-/** Pieces, given in the order of their commits, one behind the other in time; undefined when they overlap. */
-export function piecesByTime(commits: readonly Piece[]): Piece[] | undefined {
-  const numbered = commits.map((piece, commit) => ({ piece, commit }))
-  numbered.sort((x, y) =>
-    x.piece.minTs < y.piece.minTs ? -1 : x.piece.minTs > y.piece.minTs ? 1 : x.commit - y.commit,
-  )
-  const follows = numbered.every(({ piece, commit }, index) => {
+/** Pieces or runs, given in the order of their commits, one behind the other in time; undefined when they overlap. */
+export function byTime<Timed extends Pick<Piece, 'minTs' | 'maxTs' | 'sorted'>>(
+  commits: readonly Timed[],
+): Timed[] | undefined {
+  const numbered = commits.map((rows, commit) => ({ rows, commit }))
+  numbered.sort((x, y) => (x.rows.minTs < y.rows.minTs ? -1 : x.rows.minTs > y.rows.minTs ? 1 : x.commit - y.commit))
+  const follows = numbered.every(({ rows, commit }, index) => {
     const before = numbered[index - 1]
-    if (!piece.sorted) return false
-    if (before === undefined || before.piece.maxTs < piece.minTs) return true
+    if (!rows.sorted) return false
+    if (before === undefined || before.rows.maxTs < rows.minTs) return true
     // Equal timestamps come in the order of commits.
-    return before.piece.maxTs === piece.minTs && before.commit < commit
+    return before.rows.maxTs === rows.minTs && before.commit < commit
   })
-  return follows ? numbered.map(({ piece }) => piece) : undefined
+  return follows ? numbered.map(({ rows }) => rows) : undefined
 }
 
 /** The same on a thread that helps, with the pieces that the lead has listed. */

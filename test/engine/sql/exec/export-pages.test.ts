@@ -2,7 +2,7 @@
 // has, which reads through the cache by one thread. Method: parts with several pages and columns of every encoding, with
 // NULLs and without; whole and in windows; once more when the pages are cached. And: cuts of rows cover them, in order.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -33,13 +33,20 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-async function csv(sql: string, window: { readonly skip?: number; readonly rowsMax?: number } = {}): Promise<string> {
+async function csv(
+  sql: string,
+  window: { readonly skip?: number; readonly rowsMax?: number } = {},
+  blocks: string[] = [],
+): Promise<string> {
   const encoding = { kind: 'csv', delimiter: 44, header: true } as const
   const result = await engine.execute(sql, { ...executeOptions, encoding, ...window })
   if (result.kind !== 'rows') throw new Error(`no rows [kind=${result.kind}]`)
-  const blocks: Buffer[] = []
-  for await (const block of result.blocks) blocks.push(Buffer.from(block))
-  return Buffer.concat(blocks).toString()
+  for await (const block of result.blocks) blocks.push(Buffer.from(block).toString())
+  return blocks.join('')
+}
+
+function partFiles(): string[] {
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.parquet'))
 }
 
 test('pages that are read past the cache have the rows of those in it', async () => {
@@ -69,6 +76,19 @@ test('an interval has the rows that lie in it', async () => {
       expect(exported === (await csv(computed, window)), `${from} ${JSON.stringify(window)}`).toBe(true)
     }
   }
+})
+
+test('names of columns leave before the parts are opened', async () => {
+  const others = new Set(partFiles())
+  await engine.execute(
+    'create table lost as (select x::timestamp ts, x from long_sequence(200000)) timestamp(ts) partition by day',
+    executeOptions,
+  )
+  await engine.execute('checkpoint', executeOptions)
+  for (const file of partFiles()) if (!others.has(file)) rmSync(join(directory, file))
+  const seen: string[] = []
+  await expect(csv('lost', {}, seen)).rejects.toThrow('could not open')
+  expect(seen).toEqual(['"ts","x"\r\n'])
 })
 
 test('cuts cover the rows, and leave pieces whole where they can', () => {
