@@ -1,5 +1,5 @@
 // Worker: hosts the writer role. News comes from three sides: the ingest ring, the main thread's commands and the log
-// thread's reports; each side wakes this thread.
+// thread's reports; each side wakes this thread. Syncs that nothing else waits for are done here (quick-sync.ts).
 
 import { assert } from '../base/assert.js'
 import { systemClock } from '../base/clock.js'
@@ -7,13 +7,16 @@ import { errorRecord } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
+import { ringUsed } from '../memory/ring.js'
 import { chooseMerge } from '../storage/merge.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
 import { WriterRole } from '../storage/writer-role.js'
-import type { LogReport } from '../wal/types.js'
+import { createLogRole } from '../wal/log-role.js'
+import type { LogReport, LogRequest } from '../wal/types.js'
 import type { WriterThreadOptions } from './open-engine.js'
+import { QuickSync } from './quick-sync.js'
 import { receiveFrom, runWorker, workerContext } from './thread.js'
-import { threadIds, wake } from './wake.js'
+import { threadIds, wake, wakeWord } from './wake.js'
 
 /** The role's timers need a step at least this often. */
 const idleMs = 50
@@ -21,6 +24,18 @@ const idleMs = 50
 const context = workerContext<WriterThreadOptions, ToWriter, FromWriter>()
 const { memory, threadId, options, peer } = context
 assert(peer !== null, 'the writer has a line to the log thread')
+
+/** Syncs that this thread does itself, in the place of the log thread. */
+const quickSync = new QuickSync()
+const ownRequests: LogRequest[] = []
+const ownReports: LogReport[] = []
+const ownLog = createLogRole({
+  files: nodeFiles(),
+  take: () => ownRequests.shift(),
+  report: (report) => ownReports.push(report),
+})
+/** What the wake word said when the step began. */
+let seen = 0
 
 const role = openRole()
 runWorker<ToWriter>(context, (message) => role.receive(message), step, idleMs)
@@ -36,10 +51,7 @@ function openRole(): WriterRole {
       clock: systemClock,
       log: context.log,
       post: context.post,
-      sendLog: (request) => {
-        peer?.postMessage(request)
-        wake(memory, threadIds.log)
-      },
+      sendLog,
       commitMode: options.commitMode,
       syncIntervalMs: options.syncIntervalMs,
       walBytesMax: options.walBytesMax,
@@ -52,10 +64,30 @@ function openRole(): WriterRole {
   }
 }
 
+function sendLog(request: LogRequest): void {
+  if (request.kind === 'sync' && quickSync.isQuick(request.sequence, isQuiet())) {
+    ownRequests.push(request)
+    ownLog.step()
+    quickSync.done(!isQuiet())
+    return
+  }
+  peer?.postMessage(request)
+  wake(memory, threadIds.log)
+}
+
+/** Nothing has come for this thread since the step began. */
+function isQuiet(): boolean {
+  return wakeWord(memory, threadId) === seen && ringUsed(memory) === 0
+}
+
 function step(): 'worked' | 'idle' | 'ended' {
   assert(peer !== null, 'the writer has a line to the log thread')
-  for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer))
+  seen = wakeWord(memory, threadId)
+  for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer)) {
+    if (report.kind === 'synced' || report.kind === 'syncFailed') quickSync.reported(report.sequence)
     role.report(report)
+  }
+  for (const report of ownReports.splice(0)) role.report(report)
   const outcome = role.step()
   return role.closed ? 'ended' : outcome
 }
