@@ -3,7 +3,7 @@
 
 import { unreachable } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { dictionaryCount } from '../../storage/layout.js'
+import { blockAt, blockCount, dictionaryCount } from '../../storage/layout.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
 import { visitExpression } from '../bind/walk-expression.js'
 import type { Expression, Plan, Query, TimeRange } from '../plan/plan.js'
@@ -20,8 +20,9 @@ const partValues = 500
 const walkedPartValues = 30
 /** Rows of a block that is not sorted are looked at by a kernel: so many cost as much as a value. */
 const unsortedValues = 32
-/** A restricted timestamp leaves about this share of what lies in memory. */
+/** A restricted timestamp leaves about this share of blocks without order, with dead rows, or too many to be asked. */
 const rangeShare = 1 / 16
+const blocksMax = 64
 /** What a row of a sub-query's list or of an expansion may become. */
 const expansion = 8
 
@@ -176,16 +177,51 @@ function scanWork(plan: PlanOf<'scan'>, tables: Tables): number {
   if (snapshot === undefined || snapshot.version.parts.length > partsMax) return Number.POSITIVE_INFINITY
   const ranges = snapshot.version.schema.timestampId < 0 ? null : plan.ranges
   const columns = Math.max(1, plan.columnIds.length)
-  const inMemory = snapshot.visibleRows.reduce((sum, rows) => sum + rows, 0)
-  let work = inMemory * columns * (ranges === null ? 1 : rangeShare)
+  let work = memoryRows(snapshot, ranges, tables.memory) * columns
   for (const part of snapshot.version.parts) {
     if (touches(ranges, part.minTs, part.maxTs)) work += partValues + partRows(part, ranges) * columns
   }
   return work
 }
 
-/** Rows of a part within the ranges, as if they were spread evenly. */
-function partRows({ rows, minTs, maxTs }: PartDescriptor, ranges: readonly TimeRange[] | null): number {
+/** Rows in memory within the ranges, about. */
+function memoryRows(
+  { version, visibleRows }: TableSnapshot,
+  ranges: readonly TimeRange[] | null,
+  memory: SharedMemory,
+): number {
+  return version.generations.reduce((sum, { address }, index) => {
+    const visible = visibleRows[index] as number
+    return sum + (ranges === null ? visible : generationRows(memory, address, visible, ranges))
+  }, 0)
+}
+
+function generationRows(
+  memory: SharedMemory,
+  generation: number,
+  visible: number,
+  ranges: readonly TimeRange[],
+): number {
+  const blocks = visible === 0 ? 0 : blockCount(memory, generation)
+  if (blocks > blocksMax) return visible * rangeShare
+  let sum = 0
+  for (let index = 0; index < blocks; index++) {
+    const block = blockAt(memory, generation, index)
+    const rows = memory.u32[(block + 8) >>> 2] as number
+    const minTs = memory.i64[(block + 16) >>> 3] as bigint
+    const maxTs = memory.i64[(block + 24) >>> 3] as bigint
+    if (rows === 0 || !touches(ranges, minTs, maxTs)) continue
+    const inOrder = memory.u32[(block + 32) >>> 2] === 1 && memory.u32[(block + 36) >>> 2] === 0
+    sum += inOrder ? partRows({ rows, minTs, maxTs }, ranges) : rows * rangeShare
+  }
+  return sum
+}
+
+/** Rows of a part or a sorted block within the ranges, as if they were spread evenly. */
+function partRows(
+  { rows, minTs, maxTs }: Pick<PartDescriptor, 'rows' | 'minTs' | 'maxTs'>,
+  ranges: readonly TimeRange[] | null,
+): number {
   if (ranges === null) return rows
   const span = Number(maxTs - minTs) + 1
   let covered = 0

@@ -8,6 +8,12 @@ import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
 import { executeOptions } from '../../support/test-engine.js'
 
+/** Columns of a table that is not small as a whole. */
+function numbered(seconds: string): string {
+  const numbers = Array.from({ length: 10 }, (_, column) => `x::int n${column}`)
+  return `dateadd('s', (${seconds})::int, '2024-05-01T00:00:00Z') ts, x % 7 m, ${numbers.join(', ')}`
+}
+
 const tables = [
   'create table small (ts timestamp, host symbol, value double) timestamp(ts) partition by day',
   "insert into small select dateadd('m', x::int, '2024-05-01T00:00:00Z'), 'h' || (x % 7), x / 4.0 from long_sequence(900)",
@@ -15,6 +21,8 @@ const tables = [
   "insert into large select dateadd('s', x::int, '2024-05-01T00:00:00Z'), x, 'text ' || x from long_sequence(40000)",
   'create table stored (ts timestamp, n long) timestamp(ts) partition by day',
   "insert into stored select dateadd('m', x::int, '2024-05-01T00:00:00Z'), x from long_sequence(3000)",
+  `create table ordered as (select ${numbered('x')} from long_sequence(50000)) timestamp(ts)`,
+  `create table shuffled as (select ${numbered('x * 7919 % 50000')} from long_sequence(50000)) timestamp(ts)`,
 ]
 
 const smallOnes = [
@@ -30,12 +38,17 @@ const smallOnes = [
   'select * from large limit 7',
   'select n, text from large limit -3',
   'select count() from small',
+  // Rows in order are found by their time.
+  "select * from ordered where ts = '2024-05-01T01:02:03Z'",
+  "select m, sum(n3) from ordered where ts in '2024-05-01T10' order by m",
 ]
 
 const large = [
   'select count(n), max(text) from large',
   'select count() from small a cross join small b',
   'select sum(x) from long_sequence(1000000)',
+  "select * from shuffled where ts = '2024-05-01T01:02:03Z'",
+  "select m, sum(n3) from ordered where ts in '2024-05' order by m",
   // Few rows, and yet much work.
   "select max(length(upper(rpad('x', 1000, 'y' || x)))) from long_sequence(50)",
   "select sum(length(concat(rpad('x', 5000, 'y'), x))) from long_sequence(50)",
