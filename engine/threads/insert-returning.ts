@@ -54,7 +54,7 @@ export async function insertReturning(
     await abandon(result)
     throw error
   }
-  return { ...result, inserted: rows }
+  return Object.assign(result, { inserted: rows })
 }
 
 async function abandon({ blocks, summary }: RowsResult): Promise<void> {

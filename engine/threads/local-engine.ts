@@ -79,6 +79,7 @@ import { PlanCache } from './plan-cache.js'
 import { poolRelations } from './pool-relations.js'
 import { Positions } from './positions.js'
 import type { RunningQuery } from './query-door.js'
+import { QueryRows } from './query-rows.js'
 import { Rejects } from './rejects.js'
 import { openTransaction } from './row-transaction.js'
 import { sleepBefore } from './sleep.js'
@@ -338,18 +339,9 @@ export class LocalEngine implements Engine {
     const startMs = performance.now() - compilerMs
     const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs))
     if (running.ready === null) cancelAtAbort(options.signal, running)
-    return {
-      kind: 'rows',
-      columns,
-      timestampIndex: query.timestampIndex,
-      blocks: running.blocks,
-      values: running.values,
-      summary: running.summary,
-      ready: running.ready,
-      rowsCertain: () => certainRows(query.plan, (table) => this.#catalog.figures(query.tables[table] ?? -1)),
-      compilerMs,
-      cached,
-    }
+    const rowsCertain = (): number =>
+      certainRows(query.plan, (table) => this.#catalog.figures(query.tables[table] ?? -1))
+    return new QueryRows(running, { columns, timestampIndex: query.timestampIndex, rowsCertain, compilerMs, cached })
   }
 
   #run(
@@ -371,7 +363,7 @@ export class LocalEngine implements Engine {
       timeoutMs: options.timeoutMs,
       jit,
       windowBytes: options.windowBytes ?? resultWindowBytes,
-      ...(options.profile === undefined ? {} : { profile: options.profile }),
+      profile: options.profile,
     }
     const finished = small?.run(request)
     if (finished) ended()

@@ -17,7 +17,7 @@ export interface QuerySummary {
   readonly rows: number
   readonly cut: boolean
   readonly executeMs: number
-  readonly profile?: readonly NodeProfile[]
+  readonly profile?: readonly NodeProfile[] | undefined
 }
 
 /** A query under way, as its reader sees it. */

@@ -29,11 +29,24 @@ export class SmallDoor {
     const small = this.#options.small()
     // EXPLAIN ANALYZE tells of the threads.
     if (small === null || request.profile !== undefined) return null
-    const { query, encoding } = request
+    const { query, encoding, skip, rowsMax, countAll, timeoutMs, jit, windowBytes } = request
     const snapshots = view.glance(query.tables)
     if (!small.mayRun(query, encoding, snapshots)) return null
     const queryId = queries.nextQueryId
-    const result = small.run({ kind: 'run', queryId, snapshots, ...request })
+    // Members one by one: objects that are copied into others take as long as a part of the query.
+    const result = small.run({
+      kind: 'run',
+      queryId,
+      query,
+      snapshots,
+      encoding,
+      skip,
+      rowsMax,
+      countAll,
+      timeoutMs,
+      jit,
+      windowBytes,
+    })
     if (result === null) return null
     queries.nextQueryId++
     return new FinishedQuery(queryId, result)
@@ -51,19 +64,21 @@ export class SmallDoor {
 class FinishedQuery implements RunningQuery {
   readonly queryId: number
   readonly ready: ReadyRows | null
-  readonly summary: Promise<QuerySummary>
   readonly #result: SmallResult
 
   constructor(queryId: number, result: SmallResult) {
     this.queryId = queryId
     this.#result = result
     const { blocks, end } = result
-    this.summary = end instanceof Error ? Promise.reject(end) : Promise.resolve(end)
-    this.summary.catch(() => {})
     this.ready = end instanceof Error ? null : { blocks, rows: end.rows, cut: end.cut }
   }
 
   cancel(): void {}
+
+  get summary(): Promise<QuerySummary> {
+    const { end } = this.#result
+    return end instanceof Error ? Promise.reject(end) : Promise.resolve(end)
+  }
 
   get blocks(): AsyncIterable<Uint8Array> {
     return this.#iterate(this.#result.blocks)

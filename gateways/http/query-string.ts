@@ -35,9 +35,20 @@ export function parseQueryString(text: string): ParsedQueryString {
 }
 
 const plainAscii = /^[\x20-\x24\x26-\x2a\x2c-\x7e]*$/
+/** Bytes that no escape wraps are characters here, which mean something else. */
+const beyondAscii = /[\x80-\xff]/
 
 function decode(text: string): { text: string; problem: QueryStringProblem | null } {
   if (plainAscii.test(text)) return { text, problem: null }
+  try {
+    if (!beyondAscii.test(text)) return { text: decodeURIComponent(text.replaceAll('+', ' ')), problem: null }
+  } catch {
+    // What is wrong is found below.
+  }
+  return decodeBytes(text)
+}
+
+function decodeBytes(text: string): { text: string; problem: QueryStringProblem | null } {
   const encoded = Buffer.from(text, 'latin1')
   const bytes = unescapeBytes(encoded)
   if (bytes === null) return { text, problem: 'bad escape' }

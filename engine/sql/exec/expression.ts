@@ -120,24 +120,33 @@ function compileHalves(call: Extract<Expression, { kind: 'call' }>, context: Exe
 }
 
 function constantVector(value: Value, type: DataType, context: ExecContext): VectorEvaluator {
+  const rowsMax = context.rowsMax ?? batchRowsMax
+  const width = widthOf(type)
   let made: Vector | null = null
-  return () => {
-    made ??= repeatedValue(value, type, context)
+  /** Rows that have the value: a statement without tables needs one. */
+  let filled = 0
+  return ({ rows }) => {
+    if (made === null) {
+      made = firstValue(value, type, context, rowsMax)
+      filled = value === null ? rowsMax : 1
+    }
+    const { address } = made
+    while (filled < Math.min(rows, rowsMax)) {
+      const more = Math.min(filled, rowsMax - filled)
+      context.memory.u8.copyWithin(address + filled * width, address, address + more * width)
+      filled += more
+    }
     return made
   }
 }
 
-function repeatedValue(value: Value, type: DataType, context: ExecContext): Vector {
+/** Room for `rowsMax` of the value, and the value in its first row; NULL in all. */
+function firstValue(value: Value, type: DataType, context: ExecContext, rowsMax: number): Vector {
   const { memory, space, symbols } = context
   const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
   if (value === null) return { type, address: space.nulls(type), dictionary }
-  const width = widthOf(type)
-  const rowsMax = context.rowsMax ?? batchRowsMax
-  const address = space.take(rowsMax * width)
+  const address = space.take(rowsMax * widthOf(type))
   writeValue({ memory, heap: new TextHeap(space), symbols }, type, address, 0, value)
-  for (let filled = 1; filled < rowsMax; filled *= 2) {
-    memory.u8.copyWithin(address + filled * width, address, address + Math.min(filled, rowsMax - filled) * width)
-  }
   return { type, address, dictionary }
 }
 

@@ -83,7 +83,7 @@ export interface RunQuery {
   readonly memoryMax?: number
   readonly jit: boolean
   /** For EXPLAIN. */
-  readonly profile?: ProfileMode
+  readonly profile?: ProfileMode | undefined
   /** Bound of encoded bytes that may wait unreleased. */
   readonly windowBytes: number
 }
@@ -138,9 +138,9 @@ export type FromQueryThread =
       /** True when rowsMax cut the result. */
       readonly cut: boolean
       readonly executeMs: number
-      readonly profile?: readonly NodeProfile[]
+      readonly profile?: readonly NodeProfile[] | undefined
       /** Bytes behind the last block: a copy, which nobody gives back. */
-      readonly tail?: Uint8Array
+      readonly tail?: Uint8Array | undefined
     }
   | { readonly kind: 'error'; readonly queryId: number; readonly error: ErrorRecord }
   | ShareFragment

@@ -52,9 +52,12 @@ export interface QueryHost {
   readonly threads?: HelperThreads
 }
 
+/** Who made it may let it share. */
+export type OwnContext = Omit<ExecContext, 'sharing'> & { sharing: ExecContext['sharing'] }
+
 /**
- * A context that shares nothing. All its members are there from the beginning, since operators copy it with other values: a
- * member that a copied object did not have costs V8 a microsecond and more, a known one nothing.
+ * A context that shares nothing yet. All its members are there from the beginning, since operators copy it with other
+ * values: a member that a copied object did not have costs V8 a microsecond and more, a known one nothing.
  */
 export function queryContext(
   host: QueryHost,
@@ -62,7 +65,7 @@ export function queryContext(
   subqueries: readonly SubqueryResult[],
   nowMicros: bigint,
   onEnd: ExecContext['onEnd'],
-): ExecContext {
+): OwnContext {
   const { memory, clock } = host
   const { queryId, timeoutMs, spentMs = 0, memoryMax } = request
   const space = new QuerySpace(memory, host.allocator, memoryMax)

@@ -15,7 +15,6 @@ import { createEncoder } from './create-encoder.js'
 import type { Encoder } from './encoder.js'
 import { type NumberList, numbersOf } from './expression-members.js'
 import type { RunQuery } from './messages.js'
-import type { NodeProfile } from './profile.js'
 import { type QueryHost, queryContext } from './query-host.js'
 import type { QuerySpace } from './query-space.js'
 import { QuerySharing } from './share-query.js'
@@ -87,7 +86,8 @@ export class RunningQuery {
     const context = queryContext(host, request, this.#subqueries, nowMicros, onEnd)
     this.#space = context.space
     this.#sharing = new QuerySharing(host, { request, subqueries: this.#subqueries, nowMicros, space: this.#space })
-    this.#context = { ...context, sharing: this.#sharing }
+    context.sharing = this.#sharing
+    this.#context = context
   }
 
   cancel(reason: string): void {
@@ -195,17 +195,17 @@ export class RunningQuery {
   }
 
   /** The last block as a copy, when it is short. */
-  #tail(): { readonly tail?: Uint8Array } {
-    if (this.#last === null) return {}
+  #tail(): Uint8Array | undefined {
+    if (this.#last === null) return undefined
     const { address, bytes } = this.#last
     if (bytes > tailBytesMax) {
       this.#postLast()
-      return {}
+      return undefined
     }
     this.#last = null
     const tail = this.#host.memory.u8.slice(address, address + bytes)
     this.#host.allocator.free(address)
-    return { tail }
+    return tail
   }
 
   #encode(batch: Batch): Progress {
@@ -242,8 +242,8 @@ export class RunningQuery {
       rows: countAll ? this.#seen : this.#sent,
       cut: this.#cut,
       executeMs: this.#host.clock.monotonicMs() - this.#startedMs,
-      ...this.#profiled(),
-      ...tail,
+      profile: this.#context.profile?.results(),
+      tail,
     })
     return 'ended'
   }
@@ -251,13 +251,15 @@ export class RunningQuery {
   /** EXPLAIN without ANALYZE: the operators are made and not asked. */
   #describe(): Progress {
     buildOperator(this.#context, this.#request.query.plan)
-    this.#host.post({ kind: 'end', queryId: this.queryId, rows: 0, cut: false, executeMs: 0, ...this.#profiled() })
+    this.#host.post({
+      kind: 'end',
+      queryId: this.queryId,
+      rows: 0,
+      cut: false,
+      executeMs: 0,
+      profile: this.#context.profile?.results(),
+    })
     return 'ended'
-  }
-
-  #profiled(): { readonly profile?: readonly NodeProfile[] } {
-    const { profile } = this.#context
-    return profile === undefined ? {} : { profile: profile.results() }
   }
 
   #stepSubquery(): Progress {

@@ -11,12 +11,67 @@ export interface Random {
   nextBoolean(): boolean
 }
 
+/** What was drawn last, as two halves; for one call at a time. */
+const drawn = new Int32Array(2)
+const drawnLong = new BigInt64Array(drawn.buffer)
+
 export function createRandom(seed0: bigint, seed1: bigint): Random {
-  // Words as two halves each, low before high: integers of 64 bits as bigint take twenty times as long.
-  const state = new Int32Array(new BigInt64Array([seed0, seed1]).buffer)
-  const drawn = new Int32Array(2)
-  const drawnLong = new BigInt64Array(drawn.buffer)
-  const next = (): void => {
+  return new Xorshift(seed0, seed1)
+}
+
+/** Every query has one, and few draw from it: its state is made at the first call. */
+class Xorshift implements Random {
+  readonly #seeds: readonly [bigint, bigint]
+  /** Words as two halves each, low before high: integers of 64 bits as bigint take twenty times as long. */
+  #state: Int32Array | null = null
+
+  constructor(seed0: bigint, seed1: bigint) {
+    this.#seeds = [seed0, seed1]
+  }
+
+  nextLong(): bigint {
+    this.#next()
+    return drawnLong[0] as bigint
+  }
+
+  nextInt(): number {
+    this.#next()
+    return drawn[0] as number
+  }
+
+  nextPositiveInt(): number {
+    const value = this.nextInt()
+    return value > 0 ? value : value === -2_147_483_648 ? 2_147_483_647 : -value
+  }
+
+  nextPositiveLong(): bigint {
+    const value = this.nextLong()
+    return value > 0n ? value : value === -9_223_372_036_854_775_808n ? 9_223_372_036_854_775_807n : -value
+  }
+
+  nextDouble(): number {
+    return (this.#bits(26) * 2 ** 27 + this.#bits(27)) * 2 ** -53
+  }
+
+  nextFloat(): number {
+    return this.#bits(24) / 2 ** 24
+  }
+
+  nextBoolean(): boolean {
+    this.#next()
+    return (drawn[1] as number) < 0
+  }
+
+  /** The upper ones of 48 bits. */
+  #bits(count: number): number {
+    this.#next()
+    const all = ((drawn[1] as number) & 0xffff) * 2 ** 32 + ((drawn[0] as number) >>> 0)
+    return Math.floor(all / 2 ** (48 - count))
+  }
+
+  #next(): void {
+    this.#state ??= new Int32Array(new BigInt64Array(this.#seeds).buffer)
+    const state = this.#state
     let low = state[0] as number
     let high = state[1] as number
     const lastLow = state[2] as number
@@ -33,37 +88,5 @@ export function createRandom(seed0: bigint, seed1: bigint): Random {
     const sum = (freshLow >>> 0) + (lastLow >>> 0)
     drawn[0] = sum
     drawn[1] = freshHigh + lastHigh + (sum >= 2 ** 32 ? 1 : 0)
-  }
-  const nextLong = (): bigint => {
-    next()
-    return drawnLong[0] as bigint
-  }
-  const nextInt = (): number => {
-    next()
-    return drawn[0] as number
-  }
-  /** The upper ones of 48 bits. */
-  const bits = (count: number): number => {
-    next()
-    const all = ((drawn[1] as number) & 0xffff) * 2 ** 32 + ((drawn[0] as number) >>> 0)
-    return Math.floor(all / 2 ** (48 - count))
-  }
-  return {
-    nextLong,
-    nextInt,
-    nextPositiveInt: () => {
-      const value = nextInt()
-      return value > 0 ? value : value === -2_147_483_648 ? 2_147_483_647 : -value
-    },
-    nextPositiveLong: () => {
-      const value = nextLong()
-      return value > 0n ? value : value === -9_223_372_036_854_775_808n ? 9_223_372_036_854_775_807n : -value
-    },
-    nextDouble: () => (bits(26) * 2 ** 27 + bits(27)) * 2 ** -53,
-    nextFloat: () => bits(24) / 2 ** 24,
-    nextBoolean: () => {
-      next()
-      return (drawn[1] as number) < 0
-    },
   }
 }

@@ -1,0 +1,42 @@
+// The rows of a query as the door of the engine gives them. Most results are there as a whole: the ways of reading others are
+// made when somebody asks for them.
+
+import type { RowsResult } from '../api/statements.js'
+import type { RunningQuery } from './query-reader.js'
+
+type Known = Pick<RowsResult, 'columns' | 'timestampIndex' | 'rowsCertain' | 'compilerMs' | 'cached'>
+
+export class QueryRows implements RowsResult {
+  readonly kind = 'rows'
+  readonly columns: RowsResult['columns']
+  readonly timestampIndex: number
+  readonly rowsCertain: () => number
+  readonly compilerMs: number
+  readonly cached: boolean
+  readonly ready: RowsResult['ready']
+  /** Of INSERT .. RETURNING. */
+  inserted?: number
+  readonly #running: RunningQuery
+
+  constructor(running: RunningQuery, { columns, timestampIndex, rowsCertain, compilerMs, cached }: Known) {
+    this.columns = columns
+    this.timestampIndex = timestampIndex
+    this.rowsCertain = rowsCertain
+    this.compilerMs = compilerMs
+    this.cached = cached
+    this.ready = running.ready
+    this.#running = running
+  }
+
+  get blocks(): RowsResult['blocks'] {
+    return this.#running.blocks
+  }
+
+  get values(): RowsResult['values'] {
+    return this.#running.values
+  }
+
+  get summary(): RowsResult['summary'] {
+    return this.#running.summary
+  }
+}
