@@ -49,6 +49,8 @@ export function rememberedTransactions(memory: SharedMemory, tableId: number): M
   const count = Atomics.load(memory.u32, transactionsAddress >>> 2)
   for (let index = Math.max(0, count - entriesMax); index < count; index++) {
     const entry = entriesAddress + (index % entriesMax) * entryBytes
+    // Of a thousand tables each asks: nothing is made of what belongs to others.
+    if (memory.u32[(entry + 32) >>> 2] !== tableId) continue
     const seen = entryAt(memory, entry)
     // The writer has come round: the entry is another's now.
     if (seen.transaction === 0 || memory.f64[entry >>> 3] !== seen.transaction) continue

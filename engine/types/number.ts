@@ -49,39 +49,38 @@ function javaForm(text: string, negative: boolean): string {
   return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || '0'}`
 }
 
-const integerPattern = /^[+-]?\d+(?:_\d+)*$/
+// Texts of numbers are read as the casts of this dialect read them: without blanks around whole numbers, digits of which
+// may be grouped by `_`; a LONG has no plus sign, but may end in L; a DOUBLE may end in D.
 
 /** A whole decimal number within 64 bits, or null. */
 export function parseLong(text: string): bigint | null {
-  const trimmed = text.trim()
-  const digits = /[lL]$/.test(trimmed) ? trimmed.slice(0, -1) : trimmed
-  if (!integerPattern.test(digits)) return null
-  const value = BigInt(digits.replaceAll('_', '').replace(/^\+/, ''))
+  const digits = /^(-?\d+(?:_\d+)*)[lL]?$/.exec(text)?.[1]
+  if (digits === undefined) return null
+  const value = BigInt(digits.replaceAll('_', ''))
   return value > longMin && value <= longMax ? value : null
 }
 
 export function parseInteger(text: string, min: number, max: number): number | null {
-  const trimmed = text.trim()
-  if (!integerPattern.test(trimmed)) return null
-  const value = Number(trimmed.replaceAll('_', ''))
+  if (!/^[+-]?\d+(?:_\d+)*$/.test(text)) return null
+  const value = Number(text.replaceAll('_', ''))
   return value >= min && value <= max ? value : null
 }
 
-const doublePattern = /^[+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?$/
+const doublePattern = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[dD]?$/
 
-/** undefined when it is no number; NaN for NaN. */
+/** undefined when it is no number that a double holds; NaN for NaN and what is infinite. */
 export function parseDouble(text: string): number | undefined {
   const trimmed = text.trim()
-  if (doublePattern.test(trimmed)) return Number(trimmed.replaceAll('_', '').replace(/[dDfF]$/, ''))
-  const match = /^([+-]?)(?:(nan)|inf|infinity)$/i.exec(trimmed)
-  if (match === null) return undefined
-  if (match[2] !== undefined) return Number.NaN
-  return match[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
+  const digits = doublePattern.exec(trimmed)?.[1]
+  if (digits === undefined) return /^[+-]?(?:nan|inf|infinity)$/i.test(trimmed) ? Number.NaN : undefined
+  const value = Number(digits)
+  const isTooSmall = value === 0 && /[1-9]/.test(digits.replace(/[eE].*/, ''))
+  return isTooSmall ? undefined : Number.isFinite(value) ? value : Number.NaN
 }
 
 /** Decimal text to an integer scaled by 10^scale, rounding half up; null when it does not fit the precision. */
 export function parseDecimal(text: string, precision: number, scale: number): bigint | null {
-  const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?[mM]?$/.exec(text.trim())
+  const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?[mMdDfF]?$/.exec(text.trim())
   if (match === null) return null
   const [, sign, whole = '', fraction = '', exponent = '0'] = match
   if (whole === '' && fraction === '') return null

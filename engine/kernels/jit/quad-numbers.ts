@@ -104,7 +104,13 @@ function binaryParts(quad: Quad, node: Node): readonly Local[] {
   const [a, b] = node.args.map((arg) => numbersOf(quad, arg)) as [Numbers, Numbers]
   const operation = binaryOperation(node)
   const parts = a.parts.map((part, index) => f.apply(operation, part, b.parts[index] as Local))
-  return withNull(f, node, parts, [a, b])
+  return node.missing === 'nan' ? finite(f, node, parts) : withNull(f, node, parts, [a, b])
+}
+
+/** What is infinite is NULL: its distance to itself is NaN, that of any other number 0. */
+function finite(f: FunctionBuilder, { kind }: Node, parts: readonly Local[]): readonly Local[] {
+  const subtract = kind === 'f32' ? 'f32x4.sub' : 'f64x2.sub'
+  return parts.map((part) => f.apply(subtract, part, f.apply(subtract, part, part)))
 }
 
 function binaryOperation({ operation, kind }: Node): Operation {
@@ -151,7 +157,8 @@ function unaryParts(f: FunctionBuilder, node: Node, operand: Numbers): readonly 
   if (operation === 'abs' && (kind === 'i32' || kind === 'i64'))
     return operand.parts.map((part) => magnitude(f, kind, part))
   const name = `${shapes[kind]}.${operation === 'negate' ? 'neg' : operation}` as Operation
-  return operand.parts.map((part) => f.apply(name, part))
+  const parts = operand.parts.map((part) => f.apply(name, part))
+  return node.missing === 'nan' ? finite(f, node, parts) : parts
 }
 
 function magnitude(f: FunctionBuilder, kind: 'i32' | 'i64', part: Local): Local {

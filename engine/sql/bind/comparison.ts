@@ -260,7 +260,11 @@ function bindInList(
   )
     return inRanges(convertTo(operand, dataType('TIMESTAMP')), only.value, only.position, scope.context, position)
   const aligned = alignedMembers(operand, members, position)
-  const type = aligned.find((member) => !comparableAsIs(member.type, operand.type) && !isUntypedNull(member))?.type
+  const others = aligned.filter((member) => !comparableAsIs(member.type, operand.type) && !isUntypedNull(member))
+  const type = others.reduce<DataType | undefined>(
+    (sum, { type: other }) => (sum && commonType(sum, other)) ?? sum ?? other,
+    undefined,
+  )
   const subject = type === undefined ? operand : convertTo(operand, type)
   const same = type === undefined ? aligned : aligned.map((member) => convertTo(member, type))
   return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)

@@ -71,7 +71,11 @@ const shownCharactersMax = 64
 function writtenName(expression: Expression, { sql, forDrivers, respelt }: Spelling): string {
   if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
   if (forDrivers && expression.kind === 'call' && isOfDrivers(expression)) return expression.name.toLowerCase()
-  const text = expressionText(respelt ? asWritten(expression, sql) : expression)
+  return shownName(expressionText(respelt ? asWritten(expression, sql) : expression))
+}
+
+/** The text of an expression as a name. */
+export function shownName(text: string): string {
   return text.includes('.') ? `"${text.slice(0, shownCharactersMax - 3)}"` : text.slice(0, shownCharactersMax)
 }
 

@@ -7,7 +7,7 @@
 // of the left row.
 
 import { SqlError } from '../../base/errors.js'
-import { sameType } from '../../types/column-types.js'
+import type { DataType } from '../../types/column-types.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { expressionText } from '../parse/text.js'
@@ -19,6 +19,7 @@ import { bindSource } from './from.js'
 import { bothScopes, checkAlias, joinCondition, type KeyPair, withKeys } from './join.js'
 import { scalarCall } from './make-call.js'
 import { columnExpression, withExtra } from './order.js'
+import { shownName } from './output-names.js'
 import { isCount, joinPlan, longType, mapAggregates, withNumbers, withResults } from './per-row.js'
 import type { Relation } from './scope.js'
 import { castTo, constantOf } from './types.js'
@@ -46,7 +47,7 @@ export function withWindowJoins(select: ast.Select, orderBy: readonly ast.OrderI
   const items = select.items.map((item) => {
     const expression = mapAggregates(item.expression, move)
     const isMoved = expression !== item.expression && item.alias === null && item.expression.kind !== 'column'
-    const name = isMoved ? expressionText(item.expression) : ''
+    const name = isMoved ? shownName(expressionText(item.expression)) : ''
     return isMoved && JSON.stringify(expression) !== JSON.stringify(item.expression)
       ? { ...item, expression, alias: { name, position: item.position, quoted: true } }
       : { ...item, expression }
@@ -94,6 +95,8 @@ interface Sides {
   readonly right: Relation
   readonly leftKeys: readonly number[]
   readonly rightKeys: readonly number[]
+  /** The type in which times of both sides are compared. */
+  readonly unit: DataType
 }
 
 export function bindWindowJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
@@ -103,14 +106,14 @@ export function bindWindowJoin(left: Relation, join: ast.Join, context: BindCont
   const [leftTime, rightTime] = [timeOf(left, 'left', position), timeOf(right, 'right', position)]
   if (window === null || window.aggregates.length === 0)
     throw new SqlError('WINDOW join must have aggregate functions over its right side', position)
-  if (!sameType(leftTime.type, rightTime.type))
-    throw new SqlError('WINDOW join needs timestamps of one unit on both sides', position)
-  const span = spanOf(window, leftTime, context)
+  // Of two units the finer one.
+  const unit = leftTime.type.name === 'TIMESTAMP_NS' ? leftTime.type : rightTime.type
+  const span = spanOf(window, { ...leftTime, type: unit }, context)
   const width = left.plan.columns.length
   const { pairs, rest } = joinCondition(left, right, join, width, context)
   if (rest[0] !== undefined) throw new SqlError('WINDOW join takes equalities of columns only', rest[0].position)
   const numbered = withNumbers(left)
-  const sides = sidesOf(numbered, right, pairs)
+  const sides = sidesOf(numbered, right, pairs, unit)
   const within = inSpan(sides, span, context)
   const rows = window.prevailing ? unionOf(prevailing(sides, span, context), within) : within
   const results = grouped(rows, sides, window.aggregates, context, left, right)
@@ -137,7 +140,7 @@ function spanOf({ start, end, position }: ast.WindowJoinRange, time: Expression,
   return { lo, hi }
 }
 
-function sidesOf(numbered: Relation, right: Relation, pairs: readonly KeyPair[]): Sides {
+function sidesOf(numbered: Relation, right: Relation, pairs: readonly KeyPair[], unit: DataType): Sides {
   const left = withKeys(
     numbered,
     pairs.map((pair) => pair.left),
@@ -146,15 +149,12 @@ function sidesOf(numbered: Relation, right: Relation, pairs: readonly KeyPair[])
     right,
     pairs.map((pair) => pair.right),
   )
-  return { left: left.relation, right: other.relation, leftKeys: left.indexes, rightKeys: other.indexes }
+  return { left: left.relation, right: other.relation, leftKeys: left.indexes, rightKeys: other.indexes, unit }
 }
 
-/** The column as a number, moved. */
-function ticks({ plan, timestampIndex }: Relation, by: bigint, context: BindContext): Expression {
-  const column = castTo(
-    columnExpression(plan.columns[timestampIndex] as Plan['columns'][number], timestampIndex),
-    longType,
-  )
+/** The time as a number of the unit, moved. */
+function ticks({ plan, timestampIndex }: Relation, unit: DataType, by: bigint, context: BindContext): Expression {
+  const column = castTo(castTo(at(plan, timestampIndex), unit), longType)
   return by === 0n ? column : scalarCall('+', [column, constantOf(by, longType, 0)], 0, context)
 }
 
@@ -164,16 +164,16 @@ function at(plan: Plan, index: number): Expression {
 }
 
 /** Rows of the right within the span: the left's columns, then the right's. */
-function inSpan({ left, right, leftKeys, rightKeys }: Sides, { lo, hi }: Span, context: BindContext): Plan {
+function inSpan({ left, right, leftKeys, rightKeys, unit }: Sides, { lo, hi }: Span, context: BindContext): Plan {
   const bucket = (time: Expression): Expression =>
     scalarCall('/', [time, constantOf(hi - lo + 1n, longType, 0)], 0, context)
   const twice: Plan = { kind: 'values', columns: [{ name: '$copy', type: longType }], rows: [[0n], [1n]] }
   const copies = joinPlan('cross', left.plan, twice, [])
   const width = left.plan.columns.length
-  const begin = ticks(left, lo, context)
+  const begin = ticks(left, unit, lo, context)
   const leftBucket = scalarCall('+', [bucket(begin), at(copies, width)], 0, context)
-  const leftSide = withExtra({ ...left, plan: copies }, [leftBucket, begin, ticks(left, hi, context)]).plan
-  const time = ticks(right, 0n, context)
+  const leftSide = withExtra({ ...left, plan: copies }, [leftBucket, begin, ticks(left, unit, hi, context)]).plan
+  const time = ticks(right, unit, 0n, context)
   const rightSide = withExtra(right, [bucket(time), time]).plan
   const rightWidth = right.plan.columns.length
   const pairs = leftKeys.map((key, index) => [key, rightKeys[index] as number] as const)
@@ -200,12 +200,11 @@ function picked(plan: Plan, width: number, start: number, rightWidth: number): P
 }
 
 /** The last row of the right before the span. */
-function prevailing({ left, right, leftKeys, rightKeys }: Sides, { lo }: Span, context: BindContext): Plan {
+function prevailing({ left, right, leftKeys, rightKeys, unit }: Sides, { lo }: Span, context: BindContext): Plan {
   const width = left.plan.columns.length
-  const time = at(left.plan, left.timestampIndex)
-  const begin = ticks(left, lo, context)
-  const leftSide = withExtra(left, [castTo(begin, time.type), begin]).plan
-  const rightSide = withExtra(right, [ticks(right, 0n, context)]).plan
+  const begin = ticks(left, unit, lo, context)
+  const leftSide = withExtra(left, [castTo(begin, unit), begin]).plan
+  const rightSide = withExtra(right, [ticks(right, unit, 0n, context)]).plan
   const rightWidth = right.plan.columns.length
   const joined: Plan = {
     ...joinPlan('inner', leftSide, rightSide, []),

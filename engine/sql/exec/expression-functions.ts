@@ -88,8 +88,13 @@ function read(memory: SharedMemory, { type, address }: Vector, rows: number, out
   for (let row = 0; row < rows; row++) if (out[row] === intMin) out[row] = Number.NaN
 }
 
+/** What is infinite is NULL, as it is where values are computed one by one. */
 function write(memory: SharedMemory, type: DataType, address: number, values: Float64Array): void {
-  if (type.name === 'INT')
-    for (let row = 0; row < values.length; row++) if (Number.isNaN(values[row])) values[row] = intMin
+  const missing = type.name === 'INT' ? intMin : Number.NaN
+  const isShort = type.name === 'FLOAT'
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row] as number
+    if (!Number.isFinite(isShort ? Math.fround(value) : value)) values[row] = missing
+  }
   view(memory, type, address, values.length).set(values)
 }

@@ -109,8 +109,14 @@ function callAt({ name, args, type }: Call, inputs: Inputs): NumberAt | undefine
   if (b === undefined || left.type.name !== type.name || right?.type.name !== type.name) return undefined
   if (type.name === 'INT') return intAt(name, a, b)
   const exact = doubleAt(name, a, b)
-  if (exact === undefined || type.name === 'DOUBLE') return exact
-  return type.name === 'FLOAT' ? (row) => Math.fround(exact(row)) : undefined
+  if (exact === undefined) return undefined
+  if (type.name === 'DOUBLE') return (row) => finite(exact(row))
+  return type.name === 'FLOAT' ? (row) => finite(Math.fround(exact(row))) : undefined
+}
+
+/** What is infinite is NULL. */
+function finite(value: number): number {
+  return value - (value - value)
 }
 
 function doubleAt(name: string, a: NumberAt, b: NumberAt): NumberAt | undefined {

@@ -3,7 +3,7 @@
 import { dataType } from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { type AggregateFunction, accumulator } from './function-types.js'
-import { distanceMeters } from './places.js'
+import { distanceMeters, earthRadiusMeters } from './places.js'
 
 // Weighted deviations -----------------------------------------------------------------------------------------------
 
@@ -113,6 +113,9 @@ function timeWeighted(points: readonly PricePoint[]): number | null {
   return total / span
 }
 
+/** What clients of this dialect know the sums of distances by; single ones are along the mean radius. */
+const trackRadiusMeters = 6_371_088
+
 function travelled(points: readonly PlacePoint[]): number | null {
   if (points.length === 0) return null
   const sorted = inTimeOrder(points)
@@ -122,7 +125,7 @@ function travelled(points: readonly PlacePoint[]): number | null {
     if (before !== undefined)
       meters += distanceMeters([before.latitude, before.longitude, point.latitude, point.longitude])
   }
-  return meters / 1000
+  return ((meters / earthRadiusMeters) * trackRadiusMeters) / 1000
 }
 
 const tracks: AggregateFunction[] = [

@@ -163,15 +163,18 @@ function addCells(words: number) {
 }
 
 /** {weights, weighted sum} */
-const weightedMean = overNumbers({
-  words: 2,
-  add: (cells, at, value, weight) => {
-    cells[at] = (cells[at] as number) + weight
-    cells[at + 1] = (cells[at + 1] as number) + value * weight
-  },
-  merge: addCells(2),
-  result: (cells, at) => (cells[at] === 0 ? null : (cells[at + 1] as number) / (cells[at] as number)),
-})
+function weightedMean(counts: (weight: number) => boolean): ReturnType<typeof overNumbers> {
+  return overNumbers({
+    words: 2,
+    add: (cells, at, value, weight) => {
+      if (!counts(weight)) return
+      cells[at] = (cells[at] as number) + weight
+      cells[at + 1] = (cells[at + 1] as number) + value * weight
+    },
+    merge: addCells(2),
+    result: (cells, at) => (cells[at] === 0 ? null : (cells[at + 1] as number) / (cells[at] as number)),
+  })
+}
 
 /** {values, sum of logarithms, values that have none, 0} */
 const geometricMean = overNumbers({
@@ -187,16 +190,22 @@ const geometricMean = overNumbers({
 })
 
 const means: AggregateFunction[] = [
-  ...['weighted_avg', 'vwap'].map(
-    (name): AggregateFunction => ({
-      name,
-      takes: ['DOUBLE', 'DOUBLE'],
-      gives: 'DOUBLE',
-      says: 'Mean of the first argument weighted by the second.',
-      example: [`${name}(x, 1)`, '3.0'],
-      ...weightedMean,
-    }),
-  ),
+  {
+    name: 'weighted_avg',
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Mean of the first argument weighted by the second.',
+    example: ['weighted_avg(x, 1)', '3.0'],
+    ...weightedMean(() => true),
+  },
+  {
+    name: 'vwap',
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Mean of a price weighted by volumes; those that are not positive do not count.',
+    example: ['vwap(x, 1)', '3.0'],
+    ...weightedMean((volume) => volume > 0),
+  },
   {
     name: 'geomean',
     takes: ['DOUBLE'],

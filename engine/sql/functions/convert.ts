@@ -333,7 +333,9 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
   return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
 }
 
-function convertText(text: string, from: DataType, to: DataType): Value | undefined {
+/** Where a value is expected, blanks around a number and its plus sign do no harm. */
+function convertText(given: string, from: DataType, to: DataType): Value | undefined {
+  const text = isNumber(to) ? given.trim().replace(/^\+(?=\d)/, '') : given
   switch (to.name) {
     case 'BOOLEAN':
       // As PostgreSQL: some of its clients send '1'.

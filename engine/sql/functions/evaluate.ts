@@ -257,12 +257,11 @@ export function callSite(
   return { type, argTypes: args.map((argument) => argument.type), position, context, memo: new Map() }
 }
 
-/** What storage would make of a value: NaN and the smallest integers are NULL, FLOAT has 32 bits. */
+/** What storage would make of a value: what is not finite and the smallest integers are NULL, FLOAT has 32 bits. */
 function normalise(value: Value, type: DataType): Value {
   if (typeof value === 'number') {
-    if (Number.isNaN(value)) return null
-    if (type.name === 'INT') return value === intMin ? null : value
-    return type.name === 'FLOAT' ? Math.fround(value) : value
+    const kept = type.name === 'FLOAT' ? Math.fround(value) : value
+    return Number.isFinite(kept) && (type.name !== 'INT' || kept !== intMin) ? kept : null
   }
   if (typeof value === 'bigint')
     return value === longMin && type.name !== 'UUID' && type.name !== 'LONG256' ? null : value

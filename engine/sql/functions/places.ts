@@ -5,7 +5,7 @@ import { dataType } from '../../types/column-types.js'
 import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 
-const earthRadiusMeters = 6_371_000.8
+export const earthRadiusMeters = 6_371_000.8
 
 function checkDegrees(argument: BoundArgument | undefined, name: string, limit: number): void {
   const value = argument?.constant

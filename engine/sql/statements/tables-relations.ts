@@ -88,8 +88,24 @@ function tableRow(version: TableVersion, figures: TableFigures): Value[] {
     table_memory_pressure_level: isWalTable(version) ? 0 : null,
     wal_txn: isWalTable(version) ? BigInt(sequencerTxn(version, figures)) : null,
     wal_max_timestamp: isWalTable(version) ? maxTs : null,
+    ...(isWalTable(version) ? transactionSizes(figures) : {}),
   }
   return rowOf(tablesColumns, known)
+}
+
+/** Rows of the transactions that are remembered of the time since the start. */
+function transactionSizes({ transactions }: TableFigures): Record<string, Value> {
+  const sizes: number[] = []
+  for (const { micros, rows } of transactions.values()) if (micros !== 0) sizes.push(rows)
+  sizes.sort((a, b) => a - b)
+  const at = (share: number): bigint => BigInt(sizes[Math.max(0, Math.ceil(sizes.length * share) - 1)] ?? 0)
+  return {
+    wal_tx_count: BigInt(sizes.length),
+    wal_tx_size_p50: at(0.5),
+    wal_tx_size_p90: at(0.9),
+    wal_tx_size_p99: at(0.99),
+    wal_tx_size_max: at(1),
+  }
 }
 
 export function tableNamesRelation({ catalog }: BindContext): SystemRelation {

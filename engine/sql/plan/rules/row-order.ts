@@ -72,7 +72,8 @@ function visitJoin(plan: Extract<Plan, { kind: 'join' }>, order: Order, tables: 
   return {
     ...plan,
     left: visit(plan.left, outer, tables),
-    right: visit(plan.right, timed ? 'ascending' : 'any', tables),
+    // A row of the left meets those of the right in their order.
+    right: visit(plan.right, timed || order !== 'any' ? 'ascending' : 'any', tables),
   }
 }
 
