@@ -63,7 +63,8 @@ export async function openLineTcpGateway(
 }
 
 function openServer(tls: TlsKeys | null, serveSocket: (socket: Socket) => void): Server {
-  const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs }
+  // Half open: who has sent his last line sees the connection close when the engine has answered for all of them.
+  const options = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs }
   if (tls === null) return createServer(options, serveSocket)
   const server = createTlsServer({ ...options, ...tls.options, handshakeTimeout: handshakeMs }, serveSocket)
   tls.onChange((changed) => server.setSecureContext(changed))

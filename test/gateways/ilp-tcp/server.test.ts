@@ -58,6 +58,27 @@ test('a full engine stops reading from the socket', async () => {
   expect(gateway.engine.stored.length).toBe(50_000)
 })
 
+test('whoever ends the connection sees it close when all is stored', async () => {
+  gateway = await testLineTcp()
+  let makeRoom: () => void = () => {}
+  gateway.engine.room = new Promise((resolve) => {
+    makeRoom = resolve
+  })
+  const socket = await connectTo(gateway.port)
+  let closed = false
+  socket.on('close', () => {
+    closed = true
+  })
+  socket.resume()
+  socket.end('a v=1i\n')
+  await until(() => [...gateway.registry.connections()][0]?.bytesIn() === 7)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(closed).toBe(false)
+  makeRoom()
+  await until(() => closed)
+  expect(gateway.engine.stored).toEqual(['a v=1i'])
+})
+
 test('a bad line closes the connection; the rows before it are kept', async () => {
   gateway = await testLineTcp()
   const socket = await connectTo(gateway.port)
