@@ -127,7 +127,8 @@ class PartReader implements PartAccess {
     const bytes = rowsOf(opened, key.page) * mapping.memoryBytes
     const cached = this.cache.pinReady(key)
     if (cached !== 0) this.cache.wanted(bytes)
-    if (cached !== 0 || !this.cache.passes({ ...key, columnId: column.metadata.id }, bytes)) return cached
+    const { partId, page } = key
+    if (cached !== 0 || !this.cache.passes({ partId, columnId: column.metadata.id, page }, bytes)) return cached
     const target = this.windows.take(bytes + 64)
     if (target === 0) return 0
     try {
@@ -392,7 +393,8 @@ class PartReader implements PartAccess {
     const { checks } = this.cache
     this.partFiles.with(opened.path, (file) => {
       const isDue = checks.isDue(opened.descriptor.id, id, page)
-      read({ ...pageAt(column, page), file, codec, encoding, isChecked: !isDue })
+      const { offset, headerBytes, bytes, rawBytes, crc } = pageAt(column, page)
+      read({ offset, headerBytes, bytes, rawBytes, crc, file, codec, encoding, isChecked: !isDue })
       if (isDue) checks.remember(opened.descriptor.id, id, page)
     })
   }

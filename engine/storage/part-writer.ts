@@ -9,6 +9,7 @@ import type { File, Files } from '../base/files.js'
 import { pageRowsMax, valueBytesMax } from '../base/limits.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
 import { isVariable } from '../types/column-types.js'
+import { BlockOutput } from './block-output.js'
 import type { PageCodec } from './parquet-codec.js'
 import { mappingOf } from './parquet-types.js'
 import { writeColumn } from './part-column.js'
@@ -232,6 +233,7 @@ class PartFile implements FooterOutput {
   private readonly directories: readonly string[]
   private readonly path: string
   private readonly file: File
+  private readonly output: BlockOutput
 
   constructor(files: Files, directory: string, file: string) {
     const [table = '', partition = ''] = file.split('/')
@@ -242,6 +244,7 @@ class PartFile implements FooterOutput {
     // A flush that a crash interrupted may have left a file that nothing names.
     if (files.exists(this.path)) files.remove(this.path)
     this.file = files.open(this.path, 'create')
+    this.output = new BlockOutput(this.file)
   }
 
   /** Appends what no checksum of its own covers. */
@@ -253,13 +256,16 @@ class PartFile implements FooterOutput {
   /** Appends; answers where the bytes begin. */
   write(chunks: readonly Uint8Array[]): number {
     const offset = this.bytes
-    this.file.write(chunks, offset)
-    for (const chunk of chunks) this.bytes += chunk.length
+    for (const chunk of chunks) {
+      this.output.append(chunk)
+      this.bytes += chunk.length
+    }
     return offset
   }
 
   /** Content, then the names on the way to it: any of the directories may be new. */
   finish(later: SyncGroup | null): void {
+    this.output.flush()
     const group = later ?? new SyncGroup(this.files)
     this.given = true
     group.add(this.file, this.directories)
