@@ -1,5 +1,6 @@
-// Conditions of text columns and constants: LIKE and ILIKE, comparisons and membership. A kernel goes over the bytes; what
-// it cannot decide (text that is not ASCII, without case or with _) goes to the interpreter.
+// Conditions of text columns and constants: LIKE and ILIKE, regular expressions, comparisons and membership. A kernel goes
+// over the bytes; what it cannot decide (text that is not ASCII, without case or with _; texts that hold what every match of
+// a regular expression holds) goes to the interpreter.
 
 import { patternCharactersMax } from '../../base/limits.js'
 import {
@@ -12,6 +13,7 @@ import {
   writeTextPattern,
 } from '../../kernels/text.js'
 import { dataType } from '../../types/column-types.js'
+import { requiredLiterals } from '../functions/regex-literals.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
@@ -78,8 +80,10 @@ function matchTest(
   const { memory, space, kernels } = context
   const address = space.keep(textPatternBytes(pattern))
   writeTextPattern(memory, address, pattern)
-  const decides = (pattern.flags & (textFlags.ignoreCase | textFlags.wildcards)) !== 0
-  const isLeft = (out: number, row: number): boolean => memory.u8[out + row] === textAnswers.undecided
+  const rough = pattern.rough === true
+  const decides = rough || (pattern.flags & (textFlags.ignoreCase | textFlags.wildcards)) !== 0
+  const isLeft = (out: number, row: number): boolean =>
+    rough ? memory.u8[out + row] !== textAnswers.no : memory.u8[out + row] === textAnswers.undecided
   const decide = decides ? interpretLeft(call, context, new TextHeap(space), isLeft) : undefined
   return (vector, rows, out) => {
     kernels.text.matchTexts(address, vector.address, rows, out)
@@ -87,13 +91,27 @@ function matchTest(
   }
 }
 
-function patternOf(name: string, value: string | null): TextPattern | undefined {
+/** `rough`: who does not match it does not match what was asked for; the others may. */
+interface AskedPattern extends TextPattern {
+  readonly rough?: boolean
+}
+
+function patternOf(name: string, value: string | null): AskedPattern | undefined {
   if (value === null) return undefined
+  if (name === '~') return regexPattern(value)
   if (name === 'starts_with') {
     const literals = value === '' ? [] : [new Uint8Array(Buffer.from(value))]
     return { literals, flags: value === '' ? 0 : textFlags.anchoredStart }
   }
   return name === 'like' || name === 'ilike' ? likePattern(value, name === 'ilike') : undefined
+}
+
+/** What every match holds. */
+function regexPattern(value: string): AskedPattern | undefined {
+  const required = requiredLiterals(value)
+  if (required === undefined) return undefined
+  const literals = required.literals.map((text) => new Uint8Array(Buffer.from(text)))
+  return { literals, flags: required.ignoreCase ? textFlags.ignoreCase : 0, rough: !required.whole }
 }
 
 /** Literals divided by %; undefined when the pattern needs more than that. */

@@ -145,7 +145,8 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
   try {
     const regex = make()
     return {
-      test: (text) => regex.matcher(text).find(),
+      // Without places of groups the library runs an automaton: 2 to 5 times as fast.
+      test: (text) => regex.test(text),
       replaceAll: (text, replacement, charactersMax) => {
         const roughMax = charactersMax * 8
         if (charactersAtMost(regex, text, replacement, roughMax) > roughMax) return null

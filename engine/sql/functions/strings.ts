@@ -311,6 +311,12 @@ function matchRow(
   example: readonly [string, string],
   compile: (pattern: string) => Matcher,
 ): ScalarFunction {
+  /** Most calls have the pattern of the one before. */
+  let known: { readonly pattern: string; readonly matcher: Matcher } | null = null
+  const matcherOf = (pattern: string, position: number): Matcher => {
+    if (known?.pattern !== pattern) known = { pattern, matcher: patternOf(() => compile(pattern), position) }
+    return known.matcher
+  }
   return {
     name,
     takes: ['TEXT', 'TEXT'],
@@ -319,8 +325,7 @@ function matchRow(
     example,
     seesNull: true,
     ...(name === '~' ? { check: checkRegex } : {}),
-    eval: ([a, b], { position }) =>
-      typeof a === 'string' && typeof b === 'string' && patternOf(() => compile(b), position).test(a),
+    eval: ([a, b], { position }) => typeof a === 'string' && typeof b === 'string' && matcherOf(b, position).test(a),
   }
 }
 
