@@ -61,6 +61,8 @@ export function bindCall(call: ast.Call, scope: ExpressionScope): Expression {
 function bindScalar(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   if (unifying.has(name) && args.length > 0) return bindUnifying(call, name, args, scope)
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
+  if (name === 'typeof' && args.length === 1 && args.every(isUntypedNull))
+    return constantOf('NULL', dataType('STRING'), call.position)
   const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : args
   return scalarCall(name, taken, call.position, scope.context, call.name)
 }

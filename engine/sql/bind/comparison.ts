@@ -1,12 +1,11 @@
 // Comparisons: both sides are brought to one type. A text literal beside a timestamp is a timestamp in the unit of the
-// column; beside IN it is an interval.
+// column. Lists of IN are in members.ts.
 
 import { SqlError } from '../../base/errors.js'
 import { isBytesText } from '../../pg/bytea.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
-import { parseIntervals } from '../../types/interval.js'
+import { longMax } from '../../types/number.js'
 import { parseGeohash } from '../../types/text.js'
-import { dependsOnNow } from '../../types/tick.js'
 import { parseDate, parseTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
@@ -19,7 +18,7 @@ import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
-import { bindSubquery } from './subquery.js'
+import { bindIn } from './members.js'
 import { castTo, commonType, constantOf, convertTo, isUntypedNull, learnType, nullAs } from './types.js'
 
 export function bindComparison(
@@ -53,7 +52,7 @@ function isNoValueOf(literal: Expression, type: DataType): boolean {
 const withoutValue: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'UUID', 'LONG256'])
 const neverNull: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT'])
 
-function alignSides(
+export function alignSides(
   operator: string,
   left: Expression,
   right: Expression,
@@ -76,9 +75,28 @@ function alignSides(
   if (written !== null) return written
   const lenient = orderedSymbol(operator, left.type, right.type)
   if (lenient !== null) return [castTo(left, lenient), castTo(right, lenient)]
+  if (isWholeLiteral(left) && isWhole(right.type)) return [asLong(left), right]
+  if (isWholeLiteral(right) && isWhole(left.type)) return [left, asLong(right)]
   const type = comparisonType(left, right)
-  if (type === null) throw noComparison(operator, left, right, position)
+  if (type === null || isNoLiteral(left, type) || isNoLiteral(right, type))
+    throw noComparison(operator, left, right, position)
   return [convertTo(left, type), convertTo(right, type)]
+}
+
+/** A text that is no value of a type which has no texts in this dialect: the whole comparison is what is wrong. */
+export function isNoLiteral(literal: Expression, type: DataType): boolean {
+  if (type.name !== 'BOOLEAN' && type.name !== 'ARRAY' && type.name !== 'DECIMAL') return false
+  return isForeignText(literal, type)
+}
+
+export function isForeignText(literal: Expression, type: DataType): boolean {
+  return (
+    isConstant(literal) &&
+    typeof literal.value === 'string' &&
+    literal.parameter === undefined &&
+    !isText(type) &&
+    convertValue(literal.value, literal.type, type) === undefined
+  )
 }
 
 /** A geohash has no order beside another type, and equals texts alone. */
@@ -116,11 +134,11 @@ function noComparison(operator: string, left: Expression, right: Expression, pos
 }
 
 /** Existing clients know the whole numbers by one name. */
-function memberName({ name }: DataType): string {
+export function memberName({ name }: DataType): string {
   return name === 'BYTE' || name === 'SHORT' || name === 'INT' || name === 'LONG256' ? 'LONG' : name
 }
 
-function noMember(operand: Expression, member: Expression, position: number): SqlError {
+export function noMember(operand: Expression, member: Expression, position: number): SqlError {
   if (operand.type.name === 'SYMBOL')
     return new SqlError(isConstant(member) ? 'STRING constant expected' : 'constant expected', position)
   return new SqlError(`cannot compare ${memberName(operand.type)} with type ${typeName(member.type)}`, position)
@@ -142,7 +160,7 @@ function isWholeConstant({ kind, type }: Expression): boolean {
 }
 
 /** NULL in the type of the other side; the NULL of CHAR is the empty one. */
-function typedNull(missing: Expression, type: DataType): Expression {
+export function typedNull(missing: Expression, type: DataType): Expression {
   return nullAs(missing, type, type.name === 'CHAR' ? '' : null)
 }
 
@@ -162,8 +180,26 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
   return null
 }
 
-function isMoment(type: DataType): boolean {
+export function isMoment(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
+}
+
+/** `n = 0xff`: a LONG256 that is a LONG. */
+function isWholeLiteral(literal: Expression): boolean {
+  return (
+    isConstant(literal) &&
+    literal.type.name === 'LONG256' &&
+    typeof literal.value === 'bigint' &&
+    literal.value <= longMax
+  )
+}
+
+function asLong(literal: Expression): Expression {
+  return castTo(literal, dataType('LONG'))
+}
+
+function isWhole({ name }: DataType): boolean {
+  return name === 'BYTE' || name === 'SHORT' || name === 'INT' || name === 'LONG'
 }
 
 function isFraction({ name }: DataType): boolean {
@@ -214,143 +250,17 @@ function timeProblem(text: string, { name }: DataType, operator: string): string
   return operator === '<>' ? `Invalid date: ${text}` : `Invalid date [str='${text}']`
 }
 
-// IN ----------------------------------------------------------------------------------------------------------------
-
-export function bindIn(expression: ast.InExpression, scope: ExpressionScope): Expression {
-  const operand = bindExpression(expression.operand, scope)
-  const result =
-    'kind' in expression.set
-      ? bindInQuery(operand, expression.set, expression, scope)
-      : bindInList(operand, expression.set, expression, scope)
-  return expression.negated ? scalarCall('not', [result], expression.position, scope.context) : result
-}
-
-function bindInQuery(
-  operand: Expression,
-  query: ast.Query,
-  { position }: ast.InExpression,
-  scope: ExpressionScope,
-): Expression {
-  const list = bindSubquery(query, 'list', scope.context)
-  if (operand.type.name === 'SYMBOL' && !isText(list.type) && !isUntypedNull(list))
-    throw new SqlError(`supported column types are VARCHAR, SYMBOL and STRING, found: ${typeName(list.type)}`, position)
-  const aligned = comparableAsIs(operand.type, list.type) ? operand : convertTo(operand, list.type)
-  return { kind: 'call', name: 'in_list', args: [aligned, list], type: dataType('BOOLEAN'), position }
-}
-
-function bindInList(
-  operand: Expression,
-  set: readonly ast.Expression[],
-  expression: ast.InExpression,
-  scope: ExpressionScope,
-): Expression {
-  const members = set.map((member) => bindExpression(member, scope))
-  const { position } = expression
-  const [only] = members
-  if (isTime(operand.type) && members.length === 1 && only !== undefined) {
-    if (only.type.name === 'INTERVAL') return scalarCall('in_interval', [operand, only], position, scope.context)
-    if (isConstant(only) && typeof only.value === 'string')
-      return inRanges(operand, only.value, only.position, scope.context, position)
-  }
-  if (
-    operand.type.name === 'DATE' &&
-    members.length === 1 &&
-    only?.kind === 'constant' &&
-    typeof only.value === 'string'
-  )
-    return inRanges(convertTo(operand, dataType('TIMESTAMP')), only.value, only.position, scope.context, position)
-  const aligned = alignedMembers(operand, members, position)
-  const others = aligned.filter((member) => !comparableAsIs(member.type, operand.type) && !isUntypedNull(member))
-  const type = others.reduce<DataType | undefined>(
-    (sum, { type: other }) => (sum && commonType(sum, other)) ?? sum ?? other,
-    undefined,
-  )
-  const subject = type === undefined ? operand : convertTo(operand, type)
-  const same = type === undefined ? aligned : aligned.map((member) => convertTo(member, type))
-  return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)
-}
-
-const withoutMembers: ReadonlySet<string> = new Set(['BOOLEAN', 'GEOHASH', 'BINARY'])
-
-/** The last moment that is none is told first: existing clients know its place. */
-function alignedMembers(operand: Expression, members: readonly Expression[], position: number): Expression[] {
-  if (withoutMembers.has(operand.type.name)) {
-    const stranger = members.find((member) => !isUntypedNull(member) && !fitsAsMember(operand.type, member))
-    if (stranger !== undefined) throw strangeMember(operand, members, stranger, position)
-  }
-  if (!isTime(operand.type)) return members.map((member) => memberOf(operand, member))
-  return members
-    .toReversed()
-    .map((member) => memberOf(operand, member))
-    .reverse()
-}
-
-function fitsAsMember(type: DataType, member: Expression): boolean {
-  return member.type.name === type.name || (isText(member.type) && member.type.name !== 'CHAR')
-}
-
-function strangeMember(
-  { type }: Expression,
-  members: readonly Expression[],
-  stranger: Expression,
-  position: number,
-): SqlError {
-  const operands =
-    members.length === 1 ? `types: ${typeName(type)} in ${typeName(stranger.type)}` : `type: ${typeName(type)}`
-  return new SqlError(`there is no matching operator \`in\` with the argument ${operands}`, position)
-}
-
-/** `ts in '2024-01-01;1d;7d;5'` */
-function inRanges(
-  operand: Expression,
-  text: string,
-  textPosition: number,
-  context: BindContext,
-  position: number,
-): Expression {
-  if (dependsOnNow(text)) context.cacheable = false
-  const result = parseIntervals(text, operand.type.name as TimestampUnit, context.evaluation.nowMicros)
-  if ('error' in result) throw new SqlError(result.error, textPosition)
-  const bounds = result.ranges.flatMap(({ lo, hi }) =>
-    [lo, hi].map((bound) => constantOf(bound, operand.type, textPosition)),
-  )
-  if (bounds.length === 0) return constantOf(false, dataType('BOOLEAN'), position)
-  return scalarCall('in_ranges', [operand, ...bounds], position, context)
-}
-
-function memberOf(operand: Expression, member: Expression): Expression {
-  if (isUntypedNull(member)) return typedNull(member, operand.type)
-  if (comparableAsIs(operand.type, member.type)) return member
-  if (isTime(operand.type) && isConstant(member) && typeof member.value === 'string') {
-    const value = parseTimestamp(member.value, operand.type.name as TimestampUnit)
-    if (value === null) throw new SqlError('Invalid date', member.position)
-    return constantOf(value, operand.type, member.position)
-  }
-  if (isConstant(member) && isText(member.type) && typeof member.value === 'string') {
-    const value = convertValue(member.value, member.type, operand.type)
-    if (value === undefined) throw memberError(operand, member, member.value)
-    return constantOf(value, operand.type, member.position)
-  }
-  if (isText(operand.type) && !isText(member.type) && isConstant(member) && isNumber(member.type))
-    throw noMember(operand, member, member.position)
-  const [, aligned] = alignSides('in', operand, member, member.position)
-  return aligned
-}
-
-function memberError(operand: Expression, member: Expression, text: string): SqlError {
-  if (operand.type.name === 'DATE') return new SqlError(`Invalid date: ${text}`, member.position)
-  return member.type.name === 'CHAR'
-    ? noMember(operand, member, member.position)
-    : new SqlError(`invalid ${memberName(operand.type)} value [${text}]`, member.position)
-}
-
 // BETWEEN, ANY, ALL -------------------------------------------------------------------------------------------------
 
 export function bindBetween(expression: ast.BetweenExpression, scope: ExpressionScope): Expression {
   const { context } = scope
   const value = bindExpression(expression.operand, scope)
   const bounds = [expression.low, expression.high].map((bound) => bindExpression(bound, scope))
-  const type = bounds.reduce<DataType>((sum, bound) => boundType(sum, bound, [value, ...bounds]), value.type)
+  const isOfMoments = isCount(value.type) && bounds.every((bound) => isForeignText(bound, value.type))
+  const type = bounds.reduce<DataType>(
+    (sum, bound) => boundType(sum, bound, [value, ...bounds]),
+    isOfMoments ? dataType('TIMESTAMP') : value.type,
+  )
   const isOfTime = isTime(type) || type.name === 'DATE'
   if (!isOfTime && bounds.some((bound) => isNoBound(bound, type))) throw noBetween([value, ...bounds])
   const aligned = bounds.map((bound) => boundOf(bound, type))
@@ -378,10 +288,19 @@ function isNoBound(bound: Expression, type: DataType): boolean {
   return isLiteral && bound.parameter === undefined && convertValue(bound.value, bound.type, type) === undefined
 }
 
-/** At the last bound: what is left to try are timestamps. */
+/** `micros between '2024-01-01' and '2024-01-02'`: a number that counts from 1970. */
+function isCount({ name }: DataType): boolean {
+  return name === 'INT' || name === 'LONG'
+}
+
+/** What is left to try are timestamps: at the last one that is none. */
 function noBetween(all: readonly Expression[]): SqlError {
-  const places = all.map(({ type }, index) => `at #${index + 1} expected: TIMESTAMP, actual: ${typeName(type)}`)
-  return new SqlError(`argument type mismatch for function \`between\` ${places.join(' ')}`, all.at(-1)?.position ?? 0)
+  const wrong = all.filter(({ type }) => !isTime(type))
+  const places = wrong.map((part) => `at #${all.indexOf(part) + 1} expected: TIMESTAMP, actual: ${typeName(part.type)}`)
+  return new SqlError(
+    `argument type mismatch for function \`between\` ${places.join(' ')}`,
+    wrong.at(-1)?.position ?? 0,
+  )
 }
 
 function boundOf(bound: Expression, type: DataType): Expression {

@@ -235,10 +235,10 @@ function namedColumn(
   return index >= 0 ? index : null
 }
 
-/** Groups have the columns of the list alone; samples without FILL have their time as well. */
+/** Groups have the columns of the list alone; samples have their time as well. */
 function demandKeys(order: readonly OrderKey[], list: SelectList, sampleBy: ast.SampleBy | null): void {
   const keys = new Set(list.columns.flatMap(({ bound }) => keysOf(bound)).map(expressionKey))
-  const timeIndex = sampleBy?.fill.length === 0 ? list.input.timestampIndex : -1
+  const timeIndex = sampleBy === null ? -1 : list.input.timestampIndex
   for (const { item, index } of order) {
     const hidden = list.hidden[index - list.columns.length]
     if (hidden?.kind !== 'column' || hidden.index === timeIndex || keys.has(expressionKey(hidden))) continue

@@ -120,6 +120,7 @@ export function targetType({ type, isNull }: ResolvedArgument, pattern: TypePatt
   if (pattern === 'TEXT') return isText(type) ? null : dataType('STRING')
   if (pattern === 'TIME') return isTime(type) && !isNull ? null : dataType('TIMESTAMP')
   if (type.name === pattern && !isNull) return null
+  if (pattern === 'DECIMAL' && isNull) return dataType('DECIMAL', 1)
   if (pattern === 'DECIMAL')
     return type.name === 'BYTE' || type.name === 'SHORT'
       ? dataType('DECIMAL', 5)

@@ -70,9 +70,6 @@ export const sessionFunctions: readonly ScalarFunction[] = [
     says: 'Name of the type of an expression.',
     example: ['typeOf(1)', 'INT'],
     seesNull: true,
-    eval: ([value], { argTypes }) => {
-      const type = argTypes[0] ?? dataType('STRING')
-      return value === null && type.name === 'STRING' ? 'NULL' : typeName(type)
-    },
+    eval: (_, { argTypes }) => typeName(argTypes[0] ?? dataType('STRING')),
   },
 ]

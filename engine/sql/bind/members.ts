@@ -1,0 +1,156 @@
+// `a in (..)`: lists of values, sub-queries, and the spans of time that a text names.
+
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { parseIntervals } from '../../types/interval.js'
+import { dependsOnNow } from '../../types/tick.js'
+import { parseTimestamp } from '../../types/timestamp.js'
+import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import { typeName } from '../functions/compare.js'
+import { comparableAsIs } from '../functions/comparisons.js'
+import { convertValue, isNumber, isText, isTime } from '../functions/convert.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { alignSides, isForeignText, isMoment, isNoLiteral, memberName, noMember, typedNull } from './comparison.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
+import { isConstant, scalarCall } from './make-call.js'
+import { bindSubquery } from './subquery.js'
+import { commonType, constantOf, convertTo, isUntypedNull } from './types.js'
+
+export function bindIn(expression: ast.InExpression, scope: ExpressionScope): Expression {
+  const operand = bindExpression(expression.operand, scope)
+  const result =
+    'kind' in expression.set
+      ? bindInQuery(operand, expression.set, expression, scope)
+      : bindInList(operand, expression.set, expression, scope)
+  return expression.negated ? scalarCall('not', [result], expression.position, scope.context) : result
+}
+
+function bindInQuery(
+  operand: Expression,
+  query: ast.Query,
+  { position }: ast.InExpression,
+  scope: ExpressionScope,
+): Expression {
+  const list = bindSubquery(query, 'list', scope.context)
+  if (operand.type.name === 'SYMBOL' && !isText(list.type) && !isUntypedNull(list))
+    throw new SqlError(`supported column types are VARCHAR, SYMBOL and STRING, found: ${typeName(list.type)}`, position)
+  const aligned = comparableAsIs(operand.type, list.type) ? operand : convertTo(operand, list.type)
+  return { kind: 'call', name: 'in_list', args: [aligned, list], type: dataType('BOOLEAN'), position }
+}
+
+function bindInList(
+  operand: Expression,
+  set: readonly ast.Expression[],
+  expression: ast.InExpression,
+  scope: ExpressionScope,
+): Expression {
+  const all = set.map((member) => bindExpression(member, scope))
+  // A text that is no address is none of them.
+  const members = operand.type.name === 'IPv4' ? all.filter((member) => !isForeignText(member, operand.type)) : all
+  const { position } = expression
+  if (members.length === 0) return constantOf(false, dataType('BOOLEAN'), position)
+  const [only] = members
+  if (isTime(operand.type) && members.length === 1 && only !== undefined) {
+    if (only.type.name === 'INTERVAL') return scalarCall('in_interval', [operand, only], position, scope.context)
+    if (isConstant(only) && typeof only.value === 'string')
+      return inRanges(operand, only.value, only.position, scope.context, position)
+  }
+  if (
+    operand.type.name === 'DATE' &&
+    members.length === 1 &&
+    only?.kind === 'constant' &&
+    typeof only.value === 'string'
+  )
+    return inRanges(convertTo(operand, dataType('TIMESTAMP')), only.value, only.position, scope.context, position)
+  const aligned = alignedMembers(operand, members, position)
+  const others = aligned.filter((member) => !comparableAsIs(member.type, operand.type) && !isUntypedNull(member))
+  const type = others.reduce<DataType | undefined>(
+    (sum, { type: other }) => (sum && commonType(sum, other)) ?? sum ?? other,
+    undefined,
+  )
+  const subject = type === undefined ? operand : convertTo(operand, type)
+  const same = type === undefined ? aligned : aligned.map((member) => convertTo(member, type))
+  return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)
+}
+
+const withoutMembers: ReadonlySet<string> = new Set(['BOOLEAN', 'GEOHASH', 'BINARY', 'ARRAY', 'DECIMAL'])
+
+/** The last moment that is none is told first: existing clients know its place. */
+function alignedMembers(operand: Expression, members: readonly Expression[], position: number): Expression[] {
+  if (withoutMembers.has(operand.type.name)) {
+    const stranger = members.find((member) => !isUntypedNull(member) && !fitsAsMember(operand.type, member))
+    if (stranger !== undefined) throw strangeMember(operand, members, stranger, position)
+  }
+  if (!isTime(operand.type)) return members.map((member) => memberOf(operand, member))
+  return members
+    .toReversed()
+    .map((member) => memberOf(operand, member))
+    .reverse()
+}
+
+function fitsAsMember(type: DataType, member: Expression): boolean {
+  if (member.type.name === type.name) return true
+  if (isText(member.type)) return member.type.name !== 'CHAR' && !isNoLiteral(member, type)
+  return type.name === 'DECIMAL' && isNumber(member.type)
+}
+
+function strangeMember(
+  { type }: Expression,
+  members: readonly Expression[],
+  stranger: Expression,
+  position: number,
+): SqlError {
+  const operands =
+    members.length === 1 ? `types: ${typeName(type)} in ${typeName(stranger.type)}` : `type: ${typeName(type)}`
+  return new SqlError(`there is no matching operator \`in\` with the argument ${operands}`, position)
+}
+
+/** `ts in '2024-01-01;1d;7d;5'` */
+function inRanges(
+  operand: Expression,
+  text: string,
+  textPosition: number,
+  context: BindContext,
+  position: number,
+): Expression {
+  if (dependsOnNow(text)) context.cacheable = false
+  const result = parseIntervals(text, operand.type.name as TimestampUnit, context.evaluation.nowMicros)
+  if ('error' in result) throw new SqlError(result.error, textPosition)
+  const bounds = result.ranges.flatMap(({ lo, hi }) =>
+    [lo, hi].map((bound) => constantOf(bound, operand.type, textPosition)),
+  )
+  if (bounds.length === 0) return constantOf(false, dataType('BOOLEAN'), position)
+  return scalarCall('in_ranges', [operand, ...bounds], position, context)
+}
+
+function memberOf(operand: Expression, member: Expression): Expression {
+  if (isUntypedNull(member)) return typedNull(member, operand.type)
+  if (comparableAsIs(operand.type, member.type)) return member
+  if (isTime(operand.type) && isConstant(member) && typeof member.value === 'string') {
+    const value = parseTimestamp(member.value, operand.type.name as TimestampUnit)
+    if (value === null) throw new SqlError('Invalid date', member.position)
+    return constantOf(value, operand.type, member.position)
+  }
+  if (isConstant(member) && isText(member.type) && typeof member.value === 'string') {
+    const value = convertValue(member.value, member.type, operand.type)
+    if (value === undefined) throw memberError(operand, member, member.value)
+    return constantOf(value, operand.type, member.position)
+  }
+  if (isText(operand.type) && !isText(member.type) && isNoText(member)) throw noMember(operand, member, member.position)
+  const [, aligned] = alignSides('in', operand, member, member.position)
+  return aligned
+}
+
+/** What a column of texts is never made to be. */
+function isNoText({ kind, type }: Expression): boolean {
+  return (kind === 'constant' && isNumber(type)) || isMoment(type) || type.name === 'GEOHASH'
+}
+
+function memberError(operand: Expression, member: Expression, text: string): SqlError {
+  if (operand.type.name === 'DATE') return new SqlError(`Invalid date: ${text}`, member.position)
+  return member.type.name === 'CHAR'
+    ? noMember(operand, member, member.position)
+    : new SqlError(`invalid ${memberName(operand.type)} value [${text}]`, member.position)
+}
