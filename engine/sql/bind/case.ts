@@ -18,6 +18,10 @@ export function bindCase(
   const subject = operand === null ? null : bindExpression(operand, scope)
   const conditions = branches.map(({ when }) => {
     const condition = bindExpression(when, scope)
+    if (subject !== null && isWrittenText(subject) && isNumber(condition.type)) {
+      const types = `[expected=${typeName(subject.type)}, actual=${typeName(condition.type)}]`
+      throw new SqlError(`type mismatch ${types}`, when.position)
+    }
     if (subject !== null) return bindComparison('=', subject, condition, when.position, scope.context)
     if (isUntypedNull(condition) && when.kind === 'null')
       throw new SqlError('BOOLEAN expected, found NULL', when.position)
@@ -33,6 +37,11 @@ export function bindCase(
   const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])
   if (rest !== null) args.push(convertTo(rest, type))
   return scalarCall('case', args, position, scope.context)
+}
+
+/** Not every text is a number; a symbol is compared with the number's text. */
+function isWrittenText({ type }: Expression): boolean {
+  return isText(type) && type.name !== 'SYMBOL'
 }
 
 /** Numbers do not meet times here, nor geohashes of different sizes each other. */

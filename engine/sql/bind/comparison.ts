@@ -77,6 +77,10 @@ export function alignSides(
   if (lenient !== null) return [castTo(left, lenient), castTo(right, lenient)]
   if (isWholeLiteral(left) && isWhole(right.type)) return [asLong(left), right]
   if (isWholeLiteral(right) && isWhole(left.type)) return [left, asLong(right)]
+  if (operator === '=' || operator === '<>') {
+    if (left.type.name === 'CHAR' && isWhole(right.type)) return [digitOf(left), castTo(right, dataType('LONG'))]
+    if (right.type.name === 'CHAR' && isWhole(left.type)) return [castTo(left, dataType('LONG')), digitOf(right)]
+  }
   const type = comparisonType(left, right)
   if (type === null || isNoLiteral(left, type) || isNoLiteral(right, type))
     throw noComparison(operator, left, right, position)
@@ -192,6 +196,11 @@ function isWholeLiteral(literal: Expression): boolean {
     typeof literal.value === 'bigint' &&
     literal.value <= longMax
   )
+}
+
+/** `c = 7`: a character equals its digit; one that is no digit equals no number. */
+function digitOf(character: Expression): Expression {
+  return castTo(character, dataType('LONG'))
 }
 
 function asLong(literal: Expression): Expression {

@@ -163,9 +163,11 @@ const toDouble: Caster = (value, from) => {
 
 const largestFloat = 3.4028234663852886e38
 
-/** What is beyond the range is NULL, not infinite. */
+/** What is beyond the range is NULL, not infinite; a text may end in F where that of a DOUBLE may end in D. */
 const toFloat: Caster = (value, from, to) => {
-  const number = toDouble(value, from, to)
+  if (typeof value === 'string' && /\d[dD]\s*$/.test(value)) return null
+  const number = toDouble(typeof value === 'string' ? value.replace(/(?<=[\d.])[fF](?=\s*$)/, '') : value, from, to)
+  if (typeof value === 'string' && Math.fround(Number(number)) === 0 && number !== 0) return null
   return typeof number === 'number' && Math.abs(number) <= largestFloat ? Math.fround(number) : null
 }
 
