@@ -4,7 +4,7 @@
 // somebody is going to ask for them, at the start or later.
 //
 // Whoever works goes first: statements run one at a time, with long rests while the process is busy, and none while
-// queries of others run or have just run. It ends after some rounds or when its time is used up.
+// queries of others run or have just run, not even those that look for a table. It ends after some rounds or when its time is used up.
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { allRights } from '../engine/base/rights.js'
@@ -100,8 +100,9 @@ export class WarmUp {
 
   async #run(engine: WarmEngine, http: (() => Promise<WarmHttp>) | null): Promise<void> {
     await this.#rest(startMs)
-    if (this.#tables(engine).length > 0) await askTableless(engine)
+    if (this.#tables(engine).length > 0) await this.#askTableless(engine)
     for (let rest = lookMs; ; rest = Math.min(lookMaxMs, rest * 1.2)) {
+      await this.#othersRest(engine)
       const table = await this.#find(engine)
       if (table !== null) return this.#askAbout(table, engine, http)
       await this.#rest(rest)
@@ -117,6 +118,16 @@ export class WarmUp {
       })
     } finally {
       await http?.close()
+    }
+  }
+
+  /** Two at once, for two query threads. */
+  async #askTableless(engine: WarmEngine): Promise<void> {
+    for (const encoding of firstEncodings) {
+      for (let round = 0; round < 2; round++) {
+        const asked = (statement: WarmStatement): Promise<unknown> => execute(engine, statement(round), encoding)
+        await this.#work(engine, () => Promise.all(tablelessStatements.map(asked)))
+      }
     }
   }
 
@@ -158,7 +169,7 @@ export class WarmUp {
 
   /** False: its time is used up. */
   async #work(engine: WarmEngine, work: () => Promise<unknown>): Promise<boolean> {
-    while (this.#othersWork(engine)) await this.#rest(othersMs)
+    await this.#othersRest(engine)
     const begun = performance.now()
     // The table may be gone, or what it holds is no sum.
     await work().catch(() => {})
@@ -167,6 +178,10 @@ export class WarmUp {
     if (this.#workMs > workMsMax) return false
     await this.#restFrom(took)
     return true
+  }
+
+  async #othersRest(engine: WarmEngine): Promise<void> {
+    while (this.#othersWork(engine)) await this.#rest(othersMs)
   }
 
   #othersWork(engine: WarmEngine): boolean {
@@ -191,14 +206,6 @@ export class WarmUp {
 function pathOf(sql: string, encoding: Encoding): string | null {
   const endpoint = encoding === json ? 'exec' : encoding === csv ? 'exp' : null
   return endpoint === null ? null : `/${endpoint}?query=${encodeURIComponent(sql)}`
-}
-
-/** Two at once, for two query threads. */
-async function askTableless(engine: WarmEngine): Promise<void> {
-  for (const encoding of firstEncodings) {
-    for (let round = 0; round < 2; round++)
-      await Promise.all(tablelessStatements.map((statement) => execute(engine, statement(round), encoding)))
-  }
 }
 
 /** Null: it has too few rows, or is of no usual kind. */
