@@ -160,17 +160,20 @@ const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
 
 /** Integers beside a decimal are exact, too; only a division may need digits without end. */
 const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name) =>
-  (['BYTE', 'SHORT', 'INT', 'LONG'] as const).flatMap((type) =>
-    [['DECIMAL', type] as const, [type, 'DECIMAL'] as const].map(
-      (takes): ScalarFunction => ({
-        name,
-        takes,
-        gives: (args) => decimalResult(name, args),
-        says: 'Exact arithmetic on a decimal and an integer.',
-        example: null,
-        eval: ([a, b], site) => decimalArithmetic(name, BigInt(a as bigint), BigInt(b as bigint), site),
-      }),
-    ),
+  (
+    [
+      ['DECIMAL', 'LONG'],
+      ['LONG', 'DECIMAL'],
+    ] as const
+  ).map(
+    (takes): ScalarFunction => ({
+      name,
+      takes,
+      gives: (args) => decimalResult(name, args),
+      says: 'Exact arithmetic on a decimal and an integer.',
+      example: null,
+      eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
+    }),
   ),
 )
 
