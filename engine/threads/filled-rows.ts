@@ -4,17 +4,20 @@ import type { DefaultColumn } from '../pg/binary-rows.js'
 import { ColumnAppender } from '../pg/column-appender.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import { unnamedDefaults } from '../sql/statements/defaults.js'
+import type { ColumnDefault } from '../sql/statements/planned.js'
 import { insertValue } from '../sql/statements/target.js'
 import type { PackedPiece } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 
-/** Columns of the table besides these that have a default. */
+/** Columns of the table besides these that have a default, and those that the statement numbers. */
 export function defaultColumns(
   version: TableVersion | undefined,
   columnIds: readonly number[],
   scopeOf: () => ExpressionScope,
+  numbered: readonly ColumnDefault[] = [],
 ): DefaultColumn[] {
-  const defaults = version === undefined ? [] : unnamedDefaults(version, new Set(columnIds))
+  const named = new Set([...columnIds, ...numbered.map(({ target }) => target.columnId)])
+  const defaults = version === undefined ? [] : [...unnamedDefaults(version, named), ...numbered]
   if (version === undefined || defaults.length === 0) return []
   const scope = scopeOf()
   return defaults.map(({ target, written }) => ({

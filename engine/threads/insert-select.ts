@@ -15,7 +15,7 @@ import { cancelAtAbort, type Planned, rowsOf } from './local-plans.js'
 import type { RunningQuery } from './query-door.js'
 
 export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' | 'batchRows'> &
-  Partial<Pick<Planned<'insertSelect'>, 'atomic'>>
+  Partial<Pick<Planned<'insertSelect'>, 'atomic' | 'numbered'>>
 
 /** Where the rows of a query come from and go. */
 export interface InsertWays extends Pick<ExecuteOptions, 'signal' | 'into'> {
@@ -39,7 +39,7 @@ export async function insertSelect(target: InsertTarget, ways: InsertWays): Prom
   const running = ways.run(packedOf(target, version?.schema.timestampId ?? -1))
   cancelAtAbort(signal, running)
   const columnIds = target.columns.map(({ columnId }) => columnId)
-  const defaults = defaultColumns(version, columnIds, ways.scope)
+  const defaults = defaultColumns(version, columnIds, ways.scope, target.numbered)
   const pieces = defaults.length === 0 ? running.pieces : filledPieces(running.pieces, defaults)
   if (into !== undefined) return insertEach(pieces, (piece) => into(target.tableId, piece))
   if (target.atomic === true) return insertWhole(pieces, target, ways.begin())

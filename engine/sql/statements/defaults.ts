@@ -12,7 +12,7 @@ import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { checkConflict } from './conflict.js'
 import { counterName, nextText } from './counters.js'
-import type { TargetColumn } from './planned.js'
+import type { ColumnDefault, TargetColumn } from './planned.js'
 import { convertTo, insertValue, targetColumns } from './target.js'
 
 /** What a statement's rows fill: the columns that it names, and behind them those that have a default besides. */
@@ -30,11 +30,6 @@ export function filledColumns(statement: ast.Insert, version: TableVersion): Fil
   const others = unnamedDefaults(version, new Set(named.map(({ columnId }) => columnId)))
   const targets = [...named, ...others.map(({ target }) => target)]
   return { targets, named: named.length, defaults: targets.map(({ columnId }) => defaultOf(version, columnId)) }
-}
-
-export interface ColumnDefault {
-  readonly target: TargetColumn
-  readonly written: ast.Expression
 }
 
 /** Defaults of the columns that are not among these. */
@@ -97,7 +92,7 @@ export function checkedDefault(
 }
 
 /** The name in `nextval('s')` and `nextval('s'::regclass)`; null: it is another expression. */
-function counterCalled(written: ast.Expression): string | null {
+export function counterCalled(written: ast.Expression): string | null {
   if (written.kind !== 'call' || written.name.toLowerCase() !== 'nextval') return null
   const [argument] = written.args
   const name = argument?.kind === 'cast' && argument.type.name === 'regclass' ? argument.operand : argument

@@ -23,6 +23,7 @@ import {
   withDefaults,
   writtenValue,
 } from './defaults.js'
+import { withoutNumbers } from './numbered-select.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { planReturned } from './returning.js'
@@ -126,13 +127,14 @@ function closingParenthesis(sql: string, open: number): number {
 // SELECT ------------------------------------------------------------------------------------------------------------
 
 function planInsertSelect(
-  { table, columns, declarations, commonTables, batch, atomic }: ast.Insert,
-  source: ast.Query,
+  { table, columns: written, declarations, commonTables, batch, atomic }: ast.Insert,
+  writtenSource: ast.Query,
   version: TableVersion,
-  targets: readonly TargetColumn[],
+  writtenTargets: readonly TargetColumn[],
   context: BindContext,
 ): PlannedInsert {
   const { schema } = version
+  const { columns, source, targets, numbered } = withoutNumbers(written, writtenSource, writtenTargets)
   const query = substituteDeclarations({
     ...source,
     declarations: [...declarations, ...source.declarations],
@@ -140,9 +142,10 @@ function planInsertSelect(
   })
   const relation = bindQuery(query, context)
   const width = relation.plan.columns.length
+  const numberedTargets = numbered.map(({ target }) => target)
   const filled = columns.length === 0 ? targets.slice(0, width) : targets
   if (columns.length > 0 && width !== columns.length) throw new SqlError('column count mismatch', table.position)
-  const defaults = unnamedDefaults(version, new Set(filled.map(({ columnId }) => columnId)))
+  const defaults = unnamedDefaults(version, new Set([...filled, ...numberedTargets].map(({ columnId }) => columnId)))
   const all = [...filled, ...defaults.map(({ target }) => target)]
   if (schema.timestampId >= 0 && !all.some(({ columnId }) => columnId === schema.timestampId)) {
     throw new SqlError('select clause must provide timestamp column', table.position)
@@ -160,15 +163,16 @@ function planInsertSelect(
     columns.length === 0 ? itemPositions(source, width) : columns.map(({ position }) => position),
   )
   // A number for each row is not the plan's to give.
-  const written = defaults.filter((column) => !isCounted(column))
-  const plan = withDefaults(projected, written, context)
+  const planned = defaults.filter((column) => !isCounted(column))
+  const plan = withDefaults(projected, planned, context)
   return {
     kind: 'insertSelect',
     tableId: schema.id,
     batchRows: batchRowsOf(batch, context),
     atomic,
     query: queryOf(plan, -1, context),
-    columns: [...filled, ...written.map(({ target }) => target)],
+    columns: [...filled, ...planned.map(({ target }) => target)],
+    numbered,
     tag: 'INSERT',
   }
 }

@@ -3,7 +3,7 @@
 import type { CopyRequest, ResultColumn } from '../../api/statements.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/messages.js'
 import type { DataType } from '../../types/column-types.js'
-import type { Query as AstQuery, Name, TableName, UserChange } from '../parse/ast.js'
+import type { Query as AstQuery, Expression, Name, TableName, UserChange } from '../parse/ast.js'
 import type { Query } from '../plan/plan.js'
 
 /** A column that INSERT .. SELECT fills; the query's output columns are in this order and already of these types. */
@@ -11,6 +11,12 @@ export interface TargetColumn {
   readonly columnId: number
   readonly name: string
   readonly type: DataType
+}
+
+/** A column that a row does not name, and what it has instead. */
+export interface ColumnDefault {
+  readonly target: TargetColumn
+  readonly written: Expression
 }
 
 export interface Explained {
@@ -45,6 +51,8 @@ export type PlannedStatement =
       readonly tableId: number
       readonly query: Query
       readonly columns: readonly TargetColumn[]
+      /** Columns besides, of which each row gets a new number (numbered-select.ts). */
+      readonly numbered: readonly ColumnDefault[]
       /** Rows of one transaction; null = as many as are good. */
       readonly batchRows: number | null
       /** All rows are one transaction. */

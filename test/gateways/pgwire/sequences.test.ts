@@ -73,6 +73,30 @@ test('a default asks the sequence by every way, and rows keep their numbers behi
   expect((await client.query(insert)).rows).toEqual([{ id: '5001' }])
 })
 
+test('each row of a query that an INSERT reads has a number of its own', async () => {
+  await client.query('create sequence many_seq start with 10 increment by 5')
+  await client.query('create table many (id bigint, name varchar, ts timestamp, n int)')
+  // As SQLAlchemy sends several objects at once.
+  const values = "(values ('a', 0), ('b', 1), ('c', 2)) as imp_sen(p0, sen_counter) order by sen_counter"
+  const insert = `insert into many (id, name) select nextval('many_seq'), p0::varchar from ${values} returning id, name`
+  const { rows } = await client.query(insert)
+  expect(rows).toEqual([
+    { id: '10', name: 'a' },
+    { id: '15', name: 'b' },
+    { id: '20', name: 'c' },
+  ])
+  const prepared = {
+    name: 'many',
+    text: "insert into many (n, id) select x::int, nextval('many_seq') from long_sequence($1)",
+  }
+  expect((await client.query({ ...prepared, values: [1000] })).rowCount).toBe(1000)
+  await client.query("insert into many (id, name) select nextval('many_seq') as id, name from many where name = 'a'")
+  const { rows: counted } = await client.query('select count() n, count_distinct(id) numbers, max(id) last from many')
+  expect(counted[0]).toMatchObject({ n: '1004', numbers: '1004', last: '5025' })
+  const unknown = "insert into many (id, name) select nextval('no_seq'), name from many"
+  await expect(client.query(unknown)).rejects.toThrow('no_seq')
+})
+
 test('who may not write makes no sequence and takes no number', async () => {
   const reader = await connect('user')
   for (const sql of [
