@@ -169,7 +169,9 @@ function parseColumnName(cursor: Cursor): Name {
 
 function parseRename(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'to')) return { kind: 'rename', position, newName: parseTableName(cursor) }
-  demand(cursor, 'column')
+  // PostgreSQL needs no COLUMN.
+  if (peekWord(cursor) !== 'to') demand(cursor, 'column')
+  else take(cursor, 'column')
   const pairs = parseList(cursor, (inner) => {
     const column = mention(inner, 'column', parseNameOrString(inner, 'current column name expected'))
     demand(inner, 'to', inner.kind === 'end' ? "'to' expected expected" : "'to' expected'")
