@@ -27,7 +27,7 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   const { source } = statement
   if (source.hasKeys || source.columns.some(({ primaryKey }) => primaryKey)) notice(pg, keysIgnored)
   const columns = knownDefaults(pg, source.columns)
-  const adapted = { ...statement, source: { ...source, columns } }
+  const adapted = { ...statement, source: { ...source, columns }, options: knownOptions(pg, statement.options) }
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
 }
 
@@ -47,6 +47,12 @@ function knownDefaults(pg: PgSession, columns: readonly Column[]): Column[] {
       return { ...column, defaultValue: null }
     }
   })
+}
+
+function knownOptions(pg: PgSession, options: CreateTable['options']): CreateTable['options'] {
+  const known = options.filter(({ name }) => name.toLowerCase() !== 'fillfactor')
+  if (known.length < options.length) notice(pg, 'fillfactor is ignored: parts are written full and never changed')
+  return known
 }
 
 function withTimestamp(pg: PgSession, statement: CreateTable, columns: readonly Column[]): CreateTable {

@@ -177,7 +177,10 @@ const databaseSize: CatalogCall = (_args, call, context) => {
 }
 
 const viewText: CatalogCall = ([view], _call, context) => {
-  const texts = new Map(ownEntries(context).flatMap(({ oid, sql }) => (sql === null ? [] : [[oid, sql] as const])))
+  // pg_dump takes the last character for a semicolon.
+  const texts = new Map(
+    ownEntries(context).flatMap(({ oid, sql }) => (sql === null ? [] : [[oid, `${sql};`] as const])),
+  )
   const oid = castToNamed(view as Expression, 'regclass', context)
   return lookedUp('catalog_text', plainNumber(oid), texts, context)
 }
@@ -211,7 +214,10 @@ const version: CatalogCall = (_args, call, context) => {
   return constantOf(versionText(context.evaluation.settings?.get('server_version')), textType, call.position)
 }
 
-const setConfig: CatalogCall = ([name, value, local], call, context) => {
+const setConfig: CatalogCall = ([name, value, local], call, context, overRows) => {
+  // pg_dump asks it of a row of pg_settings that is there in newer versions only.
+  if (overRows && name !== undefined && value !== undefined && !isConstant(name))
+    return scalarCall('set_config', [name, value], call.position, context)
   const key = constantText(name, call)
   const text = constantText(value, call)
   context.cacheable = false

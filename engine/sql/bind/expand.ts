@@ -46,6 +46,26 @@ const expanders: Readonly<Record<string, Expander>> = {
       scalarCall('list_pair', [asInt(place), convertTo(list, dataType('STRING'))], 0, context)
     return { count: lengthOf(list, call, context), columns: [{ name: '_pg_expandarray', value: pair }] }
   },
+  // `name=value` in each element.
+  pg_options_to_table: ([list], call, context) => {
+    if (list === undefined) throw noMatch(call.name, [], call.position)
+    const cut = (name: string, place: Expression, by: (equals: Expression) => Expression): Expression => {
+      const option = elementOf(list, place, context)
+      const sign = constantOf('=', dataType('STRING'), call.position)
+      const equals = scalarCall('strpos', [option, sign], call.position, context)
+      return scalarCall(name, [option, by(equals)], call.position, context)
+    }
+    const one = constantOf(1, intType, call.position)
+    const moved = (operator: string) => (equals: Expression) =>
+      scalarCall(operator, [equals, one], call.position, context)
+    return {
+      count: lengthOf(list, call, context),
+      columns: [
+        { name: 'option_name', value: (place) => cut('left', place, moved('-')) },
+        { name: 'option_value', value: (place) => cut('substring', place, moved('+')) },
+      ],
+    }
+  },
   generate_series: (args, call, context) => {
     const [from, to, step = constantOf(1, intType, call.position)] = args.map((argument) =>
       isNumber(argument.type) ? convertTo(argument, longType) : argument,

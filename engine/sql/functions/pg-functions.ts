@@ -106,6 +106,7 @@ const visible: ScalarFunction[] = [
 )
 
 const definitions: ScalarFunction[] = [
+  ...fixed('acldefault', [['ANY', 'INT']], 'STRING', 'Rights are not kept as lists: an empty one.', '{}'),
   ...fixed('pg_get_partkeydef', [['INT']], 'STRING', notKept, null),
   ...fixed('pg_get_indexdef', [['ANY'], ['ANY', 'ANY', 'ANY']], 'STRING', notKept, null),
   ...fixed('pg_index_column_has_property', [['ANY', 'ANY', 'ANY']], 'BOOLEAN', notKept, null),
@@ -308,6 +309,14 @@ const ofCatalog: ScalarFunction[] = [
   ),
   bound('pg_sleep', ['DOUBLE'], 'STRING', 'The query begins so many seconds later.'),
   bound('set_config', ['TEXT', 'TEXT', 'BOOLEAN'], 'STRING', 'Sets an option of the session; answers the value.'),
+  row('set_config', ['TEXT', 'TEXT'], 'STRING', 'The same of a name that is not constant, where there is no row.', {
+    example: null,
+    volatility: 'statement',
+    seesNull: true,
+    eval: () => {
+      throw new SqlError('set_config() takes a constant name', 0)
+    },
+  }),
 ]
 
 export const pgFunctions: readonly ScalarFunction[] = [

@@ -146,21 +146,25 @@ const parts: ScalarFunction[] = [
   row('right', ['TEXT', 'INT'], textOf, 'The last characters.', ["right('abcdef', 2)", 'ef'], ([a, n]) =>
     rightPart(text(a), int(n)),
   ),
-  row(
-    'substring',
-    ['TEXT', 'INT'],
-    'STRING',
-    'Everything from a position that counts from 1.',
-    ["substring('abcdef', 3)", 'cdef'],
-    ([a, from]) => text(a).slice(Math.max(0, int(from) - 1)),
+  ...names(['substring', 'substr'], (name) =>
+    row(
+      name,
+      ['TEXT', 'INT'],
+      'STRING',
+      'Everything from a position that counts from 1.',
+      [`${name}('abcdef', 3)`, 'cdef'],
+      ([a, from]) => text(a).slice(Math.max(0, int(from) - 1)),
+    ),
   ),
-  row(
-    'substring',
-    ['TEXT', 'INT', 'INT'],
-    'STRING',
-    'So many characters from a position that counts from 1.',
-    ["substring('abcdef', 2, 3)", 'bcd'],
-    ([a, from, n]) => substring(text(a), int(from), int(n)),
+  ...names(['substring', 'substr'], (name) =>
+    row(
+      name,
+      ['TEXT', 'INT', 'INT'],
+      'STRING',
+      'So many characters from a position that counts from 1.',
+      [`${name}('abcdef', 2, 3)`, 'bcd'],
+      ([a, from, n]) => substring(text(a), int(from), int(n)),
+    ),
   ),
   row(
     'lpad',

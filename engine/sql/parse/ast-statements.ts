@@ -198,7 +198,7 @@ export interface DropTable {
   readonly kind: 'drop table'
   readonly position: number
   readonly ifExists: boolean
-  readonly table: TableName
+  readonly tables: readonly TableName[]
 }
 
 export interface DropView {

@@ -276,8 +276,17 @@ function parseOptions(cursor: Cursor): CreateTable['options'] {
   do {
     advance(cursor)
     if (options.length > 0 && at(cursor, 'in')) break
+    if (options.length === 0 && at(cursor, '(')) return parseStorageOptions(cursor)
     options.push(parseTableOption(cursor, undefined, true))
   } while (at(cursor, ','))
+  return options
+}
+
+/** `(fillfactor = 70)`, as PostgreSQL has them. */
+function parseStorageOptions(cursor: Cursor): CreateTable['options'] {
+  demand(cursor, '(')
+  const options = parseList(cursor, (inner) => parseTableOption(inner, undefined, true))
+  demand(cursor, ')')
   return options
 }
 

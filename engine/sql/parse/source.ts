@@ -77,9 +77,20 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'returning',
 ])
 
+/** `only s.t`: no table has others below it. Before a name without a point it is the name of a table. */
+function passOnly(cursor: Cursor): void {
+  if (cursor.word !== 'only') return
+  const { start, previousEnd } = cursor
+  advance(cursor)
+  if (peekWord(cursor) === '.') return
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
+}
+
 export function parseTableSource(cursor: Cursor, missing = sourceExpected): TableSource {
   const position = cursor.start
   const lateral = cursor.word === 'lateral' && peekWord(cursor) !== 'as' && take(cursor, 'lateral')
+  passOnly(cursor)
   if (cursor.word === '(') return parseQuerySource(cursor, position, parseQueryInParentheses(cursor), lateral)
   if (cursor.kind === 'variable') {
     const name = tokenText(cursor).slice(1)

@@ -57,9 +57,9 @@ export function parseDrop(cursor: Cursor): Statement {
     takeDropBehaviour(cursor)
     return { kind: 'drop view', position, materialized: word === 'materialized', ifExists, view }
   }
-  const table = parseTableName(cursor)
+  const tables = parseList(cursor, (inner) => parseTableName(inner))
   takeDropBehaviour(cursor)
-  return { kind: 'drop table', position, ifExists, table }
+  return { kind: 'drop table', position, ifExists, tables }
 }
 
 /** Behind `drop sequence`. */

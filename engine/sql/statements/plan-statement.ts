@@ -220,12 +220,14 @@ function dropped(tableIds: readonly number[]): PlannedStatement {
   return { kind: 'change', changes: tableIds.map((tableId) => ({ kind: 'dropTable', tableId })), tag: 'DROP TABLE' }
 }
 
-function planDrop({ table, ifExists }: ast.DropTable, context: BindContext): PlannedStatement {
-  const { name, position } = table
-  if (context.catalog.view(name) !== undefined)
-    throw new SqlError('table name expected, got view or materialized view name', position)
-  const isMissing = ifExists && context.catalog.table(name) === undefined
-  return dropped(isMissing ? [] : [tableOf(table, context).schema.id])
+function planDrop({ tables, ifExists }: ast.DropTable, context: BindContext): PlannedStatement {
+  const ids = tables.flatMap((table) => {
+    if (context.catalog.view(table.name) !== undefined)
+      throw new SqlError('table name expected, got view or materialized view name', table.position)
+    const isMissing = ifExists && context.catalog.table(table.name) === undefined
+    return isMissing ? [] : [tableOf(table, context).schema.id]
+  })
+  return dropped([...new Set(ids)])
 }
 
 function planRename({ table, newName }: ast.RenameTable, context: BindContext): PlannedStatement {

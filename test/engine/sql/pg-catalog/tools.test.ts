@@ -84,7 +84,7 @@ async function answerTo(sql: string, asked: ExecuteOptions): Promise<Answer> {
   return listsFunctions.test(sql) ? { tag: 'SELECT', columns } : { tag: 'SELECT', columns, rows, first }
 }
 
-describe.each(['drivers', 'psql', 'jdbc', 'sqlalchemy', 'tools'])('%s', (name) => {
+describe.each(['drivers', 'psql', 'dump', 'jdbc', 'sqlalchemy', 'tools'])('%s', (name) => {
   const file = new URL(`../../../../test/engine/sql/pg-catalog/fixtures/${name}.jsonl`, import.meta.url)
   const recorded = readFileSync(file, 'utf8')
     .split('\n')
