@@ -81,7 +81,7 @@ export function decodePage(
   const levels = mapping.optional ? readLevels(scratch.memory.u8, page, rows) : { present: rows, bits: 0, bytes: 0 }
   const whole = levels.present === rows
   const values = whole ? target : scratch.room('values', levels.present * Math.max(4, mapping.memoryBytes))
-  const body = { ...page, address: page.address + levels.bytes, bytes: page.bytes - levels.bytes }
+  const body = { place: page.place, address: page.address + levels.bytes, bytes: page.bytes - levels.bytes }
   if (levels.present > 0) decodeBody(tools, mapping, body, dictionary, { count: levels.present, values, target, rows })
   if (whole) return
   if (levels.present === 0) kernel.fillNull(rows, mapping.memoryBytes, mapping.nullKind, target)

@@ -170,7 +170,7 @@ class PartReader implements PartAccess {
     const key = { partId: opened.descriptor.id, columnId, page }
     if (this.cache.has(key)) return 0
     const load = (room: (bytes: number) => number) => this.loadPacked(opened, column, columnId, page, room)
-    return this.cache.pin({ ...key, page: page + packedPages }, { load })
+    return this.cache.pin({ partId: key.partId, columnId, page: page + packedPages }, { load })
   }
 
   pick(packed: number, index: number, first: number, count: number, target: number): void {

@@ -73,14 +73,13 @@ function figuresOf(piece: Piece, { cell: { kind }, columnId }: KnownCell): Figur
   const nulls = columnId < 0 ? 0 : piece.nulls(columnId)
   if (nulls === undefined) return undefined
   const count = piece.rows - nulls
-  const nothing = { count, sum: 0, min: 0, max: 0 }
-  if (kind === 'count' || count === 0) return nothing
+  if (kind === 'count' || count === 0) return { count, sum: 0, min: 0, max: 0 }
   if (kind === 'extremes') {
     const bounds = piece.bounds(columnId)
-    return bounds === undefined ? undefined : { ...nothing, ...bounds }
+    return bounds === undefined ? undefined : { count, sum: 0, min: bounds.min, max: bounds.max }
   }
   const sum = piece.sum(columnId)
-  return sum === undefined ? undefined : { ...nothing, sum }
+  return sum === undefined ? undefined : { count, sum, min: 0, max: 0 }
 }
 
 function addFloating({ f64 }: SharedMemory, { kind }: Cell, { count, sum, min, max }: Figures, word: number): void {
