@@ -74,6 +74,15 @@ export interface Server {
 /** Something that has been opened; closed in the reverse order. */
 type Closer = () => Promise<void>
 
+/** Whoever asks for the metrics tries again. */
+function loadMetrics({ metrics, log }: Opening): void {
+  try {
+    metrics.load()
+  } catch (error) {
+    log('W', 'metrics', `the library of metrics cannot be loaded now: ${String(error)}`)
+  }
+}
+
 export async function startServer(options: ServerOptions): Promise<Server> {
   const closers: Closer[] = []
   try {
@@ -113,7 +122,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (settings['http.min.enabled']) health.gateway = await openHealth(opening)
   // Not within the first answers: loading takes the main thread a tenth of a second.
   if (settings['metrics.enabled']) {
-    const loading = setTimeout(() => void opening.metrics.load(), metricsLoadMs).unref()
+    const loading = setTimeout(() => loadMetrics(opening), metricsLoadMs).unref()
     closers.push(async () => clearTimeout(loading))
   }
   opening.warmUp.start(

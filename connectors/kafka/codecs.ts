@@ -74,5 +74,9 @@ function loadedZstd(): Promise<ZstdModule> {
     await loaded.init()
     return loaded
   })
+  // A file that could not be opened just now can be later.
+  zstdLoading.catch(() => {
+    zstdLoading = null
+  })
   return zstdLoading
 }

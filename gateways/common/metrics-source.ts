@@ -1,24 +1,24 @@
 // The metrics as both HTTP servers show them: one text, made when somebody asks.
 
 import type { Metric } from './metric.js'
-import type { MetricsText } from './metrics-text.js'
+import { type MetricsText, metricsText } from './metrics-text.js'
 
 export interface MetricsSource {
-  /** Loads what printing needs, so that the first one who asks does not wait for it. */
-  load(): Promise<void>
+  /** Loads what printing needs, so that the first one who asks does not wait for it; throws when that fails. */
+  load(): void
   text(): Promise<{ readonly contentType: string; readonly text: string }>
 }
 
 export function metricsSource(metrics: readonly Metric[], prefix: string): MetricsSource {
-  let loading: Promise<MetricsText> | null = null
-  const loaded = (): Promise<MetricsText> => {
-    loading ??= import('./metrics-text.js').then((module) => module.metricsText(metrics, prefix))
-    return loading
+  let loaded: MetricsText | null = null
+  const load = (): MetricsText => {
+    loaded ??= metricsText(metrics, prefix)
+    return loaded
   }
   return {
-    load: async () => void (await loaded()),
+    load,
     text: async () => {
-      const { contentType, text } = await loaded()
+      const { contentType, text } = load()
       return { contentType, text: await text() }
     },
   }

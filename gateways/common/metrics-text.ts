@@ -1,7 +1,8 @@
 // The adapter of prom-client: our table of plain numbers as the text format 0.0.4, beside the library's own metrics of
-// process, event loop and garbage collector. Loaded when it is wanted: it takes a while.
+// process, event loop and garbage collector. The library is loaded when it is wanted: it takes a while.
 
-import { collectDefaultMetrics, type Metric as PromMetric, Registry } from 'prom-client'
+import { createRequire } from 'node:module'
+import type { Metric as PromMetric } from 'prom-client'
 import type { LabelledHistogram, LabelledValue, Metric } from './metric.js'
 
 export interface MetricsText {
@@ -9,8 +10,11 @@ export interface MetricsText {
   readonly text: () => Promise<string>
 }
 
-/** `prefix` stands instead of `svc_`. */
+/** `prefix` stands instead of `svc_`. Throws when the library cannot be loaded now; the next call tries again. */
 export function metricsText(metrics: readonly Metric[], prefix: string): MetricsText {
+  const { collectDefaultMetrics, Registry } = createRequire(import.meta.url)(
+    'prom-client',
+  ) as typeof import('prom-client')
   const registry = new Registry()
   for (const metric of metrics) registry.registerMetric(promMetric(metric, prefix))
   collectDefaultMetrics({ register: registry, prefix })
