@@ -37,6 +37,17 @@ const reading: ScalarFunction[] = [
   ...parseRows('to_timestamp', 'TIMESTAMP'),
   ...parseRows('to_timestamp_ns', 'TIMESTAMP_NS'),
   {
+    name: 'to_timestamp',
+    takes: ['DOUBLE'],
+    gives: 'TIMESTAMP',
+    says: 'The time so many seconds behind 1970; NULL beyond what a time can be.',
+    example: ['to_timestamp(1704067200.5)', '2024-01-01T00:00:00.500000Z'],
+    eval: ([seconds]) => {
+      const micros = Math.round(Number(seconds) * 1e6)
+      return Math.abs(micros) < 2 ** 63 ? BigInt(micros) : null
+    },
+  },
+  {
     name: 'to_date',
     takes: ['TEXT', 'TEXT'],
     gives: 'DATE',

@@ -201,7 +201,7 @@ function parsePosition(cursor: Cursor): Expression {
   return plainCall(position, 'strpos', [...(only.set as readonly Expression[]), only.operand])
 }
 
-/** `substring(s from 2 for 3)` is `substring(s, 2, 3)`, `trim(both 'x' from s)` is `trim(s, 'x')`. */
+/** `substring(s from 2 for 3)` is `substring(s, 2, 3)`, without FROM it begins at 1; `trim(both 'x' from s)` is `trim(s, 'x')`. */
 function parseFromCall(cursor: Cursor): Expression {
   const position = cursor.start
   const name = tokenText(cursor)
@@ -212,6 +212,8 @@ function parseFromCall(cursor: Cursor): Expression {
   const side = isTrim ? trimSide(cursor) : null
   const first = cursor.word === 'from' || cursor.word === ')' ? [] : [parseExpression(cursor, 0, 'argument')]
   const args = take(cursor, 'from') ? parseFromArguments(cursor, first, isTrim) : first
+  if (!isTrim && args.length === 1 && take(cursor, 'for'))
+    args.push({ kind: 'integer', position, text: '1', digits: '1', long: false }, parseExpression(cursor))
   while (take(cursor, ',')) args.push(parseExpression(cursor, 0, 'argument'))
   if (!take(cursor, ')')) throw closingError(cursor, open)
   return parseCallTail(cursor, { schema: null, name: side ?? name, position, distinct: false, args, orderBy: [] })
