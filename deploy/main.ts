@@ -63,6 +63,8 @@ export interface Listener {
 }
 
 const metricsLoadMs = 2000
+/** Share of its time that the main thread works while it rests. */
+const restUtilization = 0.1
 
 export interface Server {
   readonly listeners: readonly Listener[]
@@ -73,6 +75,20 @@ export interface Server {
 
 /** Something that has been opened; closed in the reverse order. */
 type Closer = () => Promise<void>
+
+/** Loading takes the main thread a tenth of a second, so it waits for a rest; whoever asks before does it. */
+function loadMetricsAtRest(opening: Opening): Closer {
+  let before = performance.eventLoopUtilization()
+  const looking = setInterval(() => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    if (utilization > restUtilization) return
+    clearInterval(looking)
+    loadMetrics(opening)
+  }, metricsLoadMs).unref()
+  return async () => clearInterval(looking)
+}
 
 /** Whoever asks for the metrics tries again. */
 function loadMetrics({ metrics, log }: Opening): void {
@@ -120,11 +136,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (settings['line.tcp.enabled']) await openLines(opening)
   if (settings['pg.enabled']) await openPostgres(opening)
   if (settings['http.min.enabled']) health.gateway = await openHealth(opening)
-  // Not within the first answers: loading takes the main thread a tenth of a second.
-  if (settings['metrics.enabled']) {
-    const loading = setTimeout(() => loadMetrics(opening), metricsLoadMs).unref()
-    closers.push(async () => clearTimeout(loading))
-  }
+  if (settings['metrics.enabled']) closers.push(loadMetricsAtRest(opening))
   opening.warmUp.start(
     opening.engine,
     settings['http.enabled'] ? () => openWarmHttp(httpOptions(settings, options.version, options.root), opening) : null,

@@ -36,7 +36,7 @@ export interface ExpressionScope {
   readonly windows: WindowCall[] | null
   readonly namedWindows?: ReadonlyMap<string, ast.WindowSpecification>
   /** Number of the copy, where functions of the select list expand the rows. */
-  readonly place?: Expression
+  readonly place?: Expression | undefined
   /** The rows that the columns are of: sub-queries that use them are joined to it. Absent: they may not. */
   readonly rows?: CorrelatedRows
 }

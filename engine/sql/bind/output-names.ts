@@ -30,8 +30,9 @@ export function outputNames(items: readonly NamedItem[], rules: NamingRules): st
   const starred = items.some(({ expression }) => expression === null)
   const taken = new Set<string>()
   const counts = new Map<string, number>()
+  const spelling: Spelling = { sql: rules.sql, forDrivers: rules.forDrivers, respelt, starred }
   return items.map((item) => {
-    const name = uniqueName(item, taken, counts, { ...rules, respelt, starred })
+    const name = uniqueName(item, taken, counts, spelling)
     taken.add(name.toLowerCase())
     return name
   })

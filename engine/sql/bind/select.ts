@@ -6,6 +6,7 @@ import type * as ast from '../parse/ast.js'
 import { expressionText } from '../parse/text.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import type { CorrelatedRows } from './correlated.js'
 import { namesFirst } from './earlier-name.js'
 import { expandersIn, expandRows } from './expand.js'
 import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
@@ -80,8 +81,7 @@ function bindList(
   const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
   const aliases = new Map<string, Expression>()
   const rows = { relation: source }
-  const placed = expanded === null ? {} : { place: expanded.place }
-  const scope = { ...selectScope(select, list, aliases, context), ...placed, rows }
+  const scope = selectScope(select, list, aliases, context, rows, expanded?.place)
   bindItems(select, list, scope, aliases)
   const names = outputNames(list.columns, namingRules(context))
   const order = orderBy.map((item) => bindOrderItem(item, names, list, scope))
@@ -110,6 +110,8 @@ function selectScope(
   list: SelectList,
   aliases: ReadonlyMap<string, Expression>,
   context: BindContext,
+  rows: CorrelatedRows,
+  place: Expression | undefined,
 ): ExpressionScope {
   const namedWindows = new Map(select.windows.map(({ name, window }) => [name.name.toLowerCase(), window]))
   return {
@@ -119,6 +121,8 @@ function selectScope(
     aggregates: list.aggregates,
     windows: list.windows,
     namedWindows,
+    place,
+    rows,
   }
 }
 

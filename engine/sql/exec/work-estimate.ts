@@ -118,6 +118,7 @@ function expressionsOf(plan: Plan): readonly Expression[] {
 
 /** Times a plain value. A value that an argument makes long may cost what thousands of rows do, and nobody can stop it. */
 function weightOf(expression: Expression): number {
+  if (expression.kind === 'column') return 1
   const known = weights.get(expression)
   if (known !== undefined) return known
   let weight = 1

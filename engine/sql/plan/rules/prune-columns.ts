@@ -58,7 +58,9 @@ function prune(plan: Plan, wanted: Wanted): Pruned {
 // Helpers -----------------------------------------------------------------------------------------------------------
 
 function union(...sets: readonly Iterable<number>[]): Set<number> {
-  return new Set(sets.flatMap((set) => [...set]))
+  const all = new Set<number>()
+  for (const set of sets) for (const column of set) all.add(column)
+  return all
 }
 
 function identity(count: number): Map<number, number> {
