@@ -199,6 +199,8 @@ export interface DropTable {
   readonly position: number
   readonly ifExists: boolean
   readonly tables: readonly TableName[]
+  /** Position of the first comma; null: there is one table. */
+  readonly listAt: number | null
 }
 
 export interface DropView {

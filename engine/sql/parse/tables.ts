@@ -57,9 +57,11 @@ export function parseDrop(cursor: Cursor): Statement {
     takeDropBehaviour(cursor)
     return { kind: 'drop view', position, materialized: word === 'materialized', ifExists, view }
   }
-  const tables = parseList(cursor, (inner) => parseTableName(inner))
+  const first = parseTableName(cursor)
+  const listAt = cursor.word === ',' ? cursor.start : null
+  const more = take(cursor, ',') ? parseList(cursor, (inner) => parseTableName(inner)) : []
   takeDropBehaviour(cursor)
-  return { kind: 'drop table', position, ifExists, tables }
+  return { kind: 'drop table', position, ifExists, tables: [first, ...more], listAt }
 }
 
 /** Behind `drop sequence`. */

@@ -220,7 +220,9 @@ function dropped(tableIds: readonly number[]): PlannedStatement {
   return { kind: 'change', changes: tableIds.map((tableId) => ({ kind: 'dropTable', tableId })), tag: 'DROP TABLE' }
 }
 
-function planDrop({ tables, ifExists }: ast.DropTable, context: BindContext): PlannedStatement {
+/** A list is what PostgreSQL's tools write; who speaks HTTP is told what is recorded. */
+function planDrop({ tables, ifExists, listAt }: ast.DropTable, context: BindContext): PlannedStatement {
+  if (listAt !== null && context.protocol !== 'pg') throw new SqlError('unexpected token [,]', listAt)
   const ids = tables.flatMap((table) => {
     if (context.catalog.view(table.name) !== undefined)
       throw new SqlError('table name expected, got view or materialized view name', table.position)
