@@ -8,6 +8,15 @@ let gateway: TestGateway
 
 afterEach(() => gateway.close())
 
+/** The engine takes nothing until the answer is called. */
+function fillEngine(): () => void {
+  let makeRoom: () => void = () => {}
+  gateway.engine.room = new Promise((resolve) => {
+    makeRoom = resolve
+  })
+  return () => makeRoom()
+}
+
 test('lines are stored as they come, without waiting for more', async () => {
   gateway = await testLineTcp()
   const socket = await connectTo(gateway.port)
@@ -34,10 +43,7 @@ test('much data arrives whole, in order, in large blocks', async () => {
 
 test('a full engine stops reading from the socket', async () => {
   gateway = await testLineTcp()
-  let makeRoom: () => void = () => {}
-  gateway.engine.room = new Promise((resolve) => {
-    makeRoom = resolve
-  })
+  const makeRoom = fillEngine()
   const socket = await connectTo(gateway.port)
   const line = `m v="${'x'.repeat(1000)}"\n`
   const bytes = Buffer.from(line.repeat(50_000))
@@ -60,10 +66,7 @@ test('a full engine stops reading from the socket', async () => {
 
 test('whoever ends the connection sees it close when all is stored', async () => {
   gateway = await testLineTcp()
-  let makeRoom: () => void = () => {}
-  gateway.engine.room = new Promise((resolve) => {
-    makeRoom = resolve
-  })
+  const makeRoom = fillEngine()
   const socket = await connectTo(gateway.port)
   let closed = false
   socket.on('close', () => {
