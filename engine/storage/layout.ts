@@ -90,6 +90,27 @@ export function lastWriteMicros(memory: SharedMemory, generation: number): numbe
   return memory.f64[(generation + 40) >>> 3] as number
 }
 
+/** Rows written to a block, visible or not. */
+export function blockRows(memory: SharedMemory, block: number): number {
+  return memory.u32[(block + 8) >>> 2] as number
+}
+
+/** Of the block's designated timestamps, in the table's unit; none is outside. */
+export function blockTimes(memory: SharedMemory, block: number): { readonly minTs: bigint; readonly maxTs: bigint } {
+  const word = (block + 16) >>> 3
+  return { minTs: memory.i64[word] as bigint, maxTs: memory.i64[word + 1] as bigint }
+}
+
+/** Whether the designated timestamps ascend within the block. */
+export function isBlockSorted(memory: SharedMemory, block: number): boolean {
+  return memory.u32[(block + 32) >>> 2] === 1
+}
+
+/** Address of what replaced each of the block's rows; 0: nothing did. */
+export function supersededRows(memory: SharedMemory, block: number): number {
+  return Atomics.load(memory.u32, (block + 36) >>> 2)
+}
+
 /** Address of a column's values in a block; 0 when every value is null. */
 export function blockColumn(memory: SharedMemory, block: number, columnId: number): number {
   const columnCount = memory.u32[(block + 12) >>> 2] as number

@@ -3,7 +3,7 @@
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { flushGeneration } from './flush.js'
-import { blockAt, blockColumn, blockCount } from './layout.js'
+import { blockAt, blockColumn, blockCount, blockRows } from './layout.js'
 import type { JobResult, StageWork } from './messages.js'
 import { type JobSteps, type JobTools, StorageJob } from './part-job.js'
 
@@ -22,11 +22,11 @@ function* stage(tools: JobTools, job: StageWork): JobSteps<JobResult> {
 }
 
 function replaceIds(memory: SharedMemory, generation: number, columnId: number, ids: Int32Array): void {
-  const { i32, u32 } = memory
+  const { i32 } = memory
   for (let index = 0; index < blockCount(memory, generation); index++) {
     const block = blockAt(memory, generation, index)
     const word = blockColumn(memory, block, columnId) >>> 2
-    const rows = u32[(block + 8) >>> 2] as number
+    const rows = blockRows(memory, block)
     for (let row = 0; row < rows; row++) {
       const local = i32[word + row] as number
       if (local >= 0) i32[word + row] = ids[local] as number

@@ -10,7 +10,7 @@ import { widthOf } from '../types/column-types.js'
 import { encodeRows } from '../wal/frame-rows.js'
 import { noOrigin } from '../wal/origin.js'
 import { frameKinds } from '../wal/types.js'
-import { blockAt, blockColumn, blockCount } from './layout.js'
+import { blockAt, blockColumn, blockCount, blockRows } from './layout.js'
 import type { Memtable } from './memtable.js'
 import { frameColumns, newPiece, type Piece } from './writer-batch.js'
 import { newSymbols } from './writer-commit.js'
@@ -70,7 +70,7 @@ function piecesOf(memory: SharedMemory, table: WriterTable, memtable: Memtable):
   const pieces: Piece[] = []
   for (let index = 0; index < blockCount(memory, memtable.address); index++) {
     const block = blockAt(memory, memtable.address, index)
-    const rows = memory.u32[(block + 8) >>> 2] as number
+    const rows = blockRows(memory, block)
     if (rows === 0) continue
     const piece = newPiece(rows)
     piece.rows = rows

@@ -9,8 +9,11 @@ import {
   blockAt,
   blockColumn,
   blockCount,
+  blockRows,
+  blockTimes,
   dictionaryCount,
   lastWriteMicros,
+  supersededRows,
   symbolNull,
   visibleRows,
 } from '../storage/layout.js'
@@ -180,25 +183,23 @@ interface VisibleBlock {
 }
 
 function* visibleBlocks(memory: SharedMemory, { schema, generations }: TableVersion): Generator<VisibleBlock> {
-  const { u32, i64 } = memory
   const timed = schema.timestampId >= 0
   for (const { address } of generations) {
     const visible = visibleRows(memory, address)
     let left = visible
     for (let index = 0; index < blockCount(memory, address) && left > 0; index++) {
       const block = blockAt(memory, address, index)
-      const written = u32[(block + 8) >>> 2] as number
+      const written = blockRows(memory, block)
       const rows = Math.min(left, written)
       left -= rows
-      const marks = u32[(block + 36) >>> 2] as number
+      const marks = supersededRows(memory, block)
       const isWhole = timed && rows === written && marks === 0
-      const bounds = { minTs: i64[(block + 16) >>> 3] as bigint, maxTs: i64[(block + 24) >>> 3] as bigint }
       yield {
         address: block,
         rows,
         timestamps: timed ? blockColumn(memory, block, schema.timestampId) : null,
-        bounds: isWhole ? bounds : null,
-        isDead: marks === 0 ? null : deadRows(u32, marks, visible),
+        bounds: isWhole ? blockTimes(memory, block) : null,
+        isDead: marks === 0 ? null : deadRows(memory.u32, marks, visible),
       }
     }
   }

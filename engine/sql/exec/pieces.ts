@@ -6,7 +6,7 @@
 import { pageRowsMax } from '../../base/limits.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type MarkSpace, withoutRepeats } from '../../storage/dedup-view.js'
-import { blockAt, blockColumn, blockCount } from '../../storage/layout.js'
+import { blockAt, blockColumn, blockCount, blockTimes, isBlockSorted, supersededRows } from '../../storage/layout.js'
 import type { CodedPage, PartAccess, PartHandle } from '../../storage/part-access.js'
 import type { StoredPage } from '../../storage/part-stored.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema.js'
@@ -328,15 +328,15 @@ function blockPiece(
   visibleRows: number,
   timed: boolean,
 ): Piece {
-  const word = block >>> 2
+  const { minTs, maxTs } = timed ? blockTimes(memory, block) : { minTs: timeMin, maxTs: timeMax }
   return {
     source,
     index,
     rows: Math.min(rows, pageRowsMax),
-    minTs: timed ? (memory.i64[(block + 16) >>> 3] as bigint) : timeMin,
-    maxTs: timed ? (memory.i64[(block + 24) >>> 3] as bigint) : timeMax,
-    sorted: timed && memory.u32[word + 8] === 1,
-    superseded: Atomics.load(memory.u32, word + 9),
+    minTs,
+    maxTs,
+    sorted: timed && isBlockSorted(memory, block),
+    superseded: supersededRows(memory, block),
     visibleRows,
     column: (columnId) => blockColumn(memory, block, columnId),
     pick: () => false,

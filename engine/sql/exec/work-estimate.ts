@@ -3,7 +3,15 @@
 
 import { unreachable } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { blockAt, blockCount, dictionaryCount } from '../../storage/layout.js'
+import {
+  blockAt,
+  blockCount,
+  blockRows,
+  blockTimes,
+  dictionaryCount,
+  isBlockSorted,
+  supersededRows,
+} from '../../storage/layout.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
 import { visitExpression } from '../bind/walk-expression.js'
 import type { Expression, Plan, Query, TimeRange } from '../plan/plan.js'
@@ -208,11 +216,10 @@ function generationRows(
   let sum = 0
   for (let index = 0; index < blocks; index++) {
     const block = blockAt(memory, generation, index)
-    const rows = memory.u32[(block + 8) >>> 2] as number
-    const minTs = memory.i64[(block + 16) >>> 3] as bigint
-    const maxTs = memory.i64[(block + 24) >>> 3] as bigint
+    const rows = blockRows(memory, block)
+    const { minTs, maxTs } = blockTimes(memory, block)
     if (rows === 0 || !touches(ranges, minTs, maxTs)) continue
-    const inOrder = memory.u32[(block + 32) >>> 2] === 1 && memory.u32[(block + 36) >>> 2] === 0
+    const inOrder = isBlockSorted(memory, block) && supersededRows(memory, block) === 0
     sum += inOrder ? partRows({ rows, minTs, maxTs }, ranges) : rows * rangeShare
   }
   return sum
