@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { typeName } from '../functions/compare.js'
-import { isNumber, isText, isTime } from '../functions/convert.js'
+import { isNumber, isPlainText, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { bindComparison } from './comparison.js'
@@ -18,7 +18,8 @@ export function bindCase(
   const subject = operand === null ? null : bindExpression(operand, scope)
   const conditions = branches.map(({ when }) => {
     const condition = bindExpression(when, scope)
-    if (subject !== null && isWrittenText(subject) && isNumber(condition.type)) {
+    // Not every text is a number; a symbol is compared with the number's text.
+    if (subject !== null && isPlainText(subject.type) && isNumber(condition.type)) {
       const types = `[expected=${typeName(subject.type)}, actual=${typeName(condition.type)}]`
       throw new SqlError(`type mismatch ${types}`, when.position)
     }
@@ -37,11 +38,6 @@ export function bindCase(
   const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])
   if (rest !== null) args.push(convertTo(rest, type))
   return scalarCall('case', args, position, scope.context)
-}
-
-/** Not every text is a number; a symbol is compared with the number's text. */
-function isWrittenText({ type }: Expression): boolean {
-  return isText(type) && type.name !== 'SYMBOL'
 }
 
 /** Numbers do not meet times here, nor geohashes of different sizes each other. */

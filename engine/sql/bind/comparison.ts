@@ -11,7 +11,7 @@ import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
 import { comparableAsIs } from '../functions/comparisons.js'
-import { convertValue, isNumber, isText, isTime } from '../functions/convert.js'
+import { convertValue, isFraction, isIntOrLong, isNumber, isPlainText, isText, isTime } from '../functions/convert.js'
 import { textElements } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
@@ -78,8 +78,9 @@ export function alignSides(
   if (isWholeLiteral(left) && isWhole(right.type)) return [asLong(left), right]
   if (isWholeLiteral(right) && isWhole(left.type)) return [left, asLong(right)]
   if (operator === '=' || operator === '<>') {
-    if (left.type.name === 'CHAR' && isWhole(right.type)) return [digitOf(left), castTo(right, dataType('LONG'))]
-    if (right.type.name === 'CHAR' && isWhole(left.type)) return [castTo(left, dataType('LONG')), digitOf(right)]
+    // A character equals its digit; one that is no digit equals no number.
+    if (left.type.name === 'CHAR' && isWhole(right.type)) return [asLong(left), asLong(right)]
+    if (right.type.name === 'CHAR' && isWhole(left.type)) return [asLong(left), asLong(right)]
   }
   const type = comparisonType(left, right)
   if (type === null || isNoLiteral(left, type) || isNoLiteral(right, type))
@@ -160,7 +161,7 @@ function writtenSymbol(
 }
 
 function isWholeConstant({ kind, type }: Expression): boolean {
-  return kind === 'constant' && (type.name === 'INT' || type.name === 'LONG')
+  return kind === 'constant' && isIntOrLong(type)
 }
 
 /** NULL in the type of the other side; the NULL of CHAR is the empty one. */
@@ -177,8 +178,8 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
   if ((isMoment(a) && isFraction(b)) || (isMoment(b) && isFraction(a))) return dataType('DOUBLE')
   if (isText(a) && isConstant(left)) return literalTarget(left.value, b)
   if (isText(b) && isConstant(right)) return literalTarget(right.value, a)
-  if (isText(a) && a.name !== 'SYMBOL' && isNumber(b)) return dataType('DOUBLE')
-  if (isText(b) && b.name !== 'SYMBOL' && isNumber(a)) return dataType('DOUBLE')
+  if (isPlainText(a) && isNumber(b)) return dataType('DOUBLE')
+  if (isPlainText(b) && isNumber(a)) return dataType('DOUBLE')
   if (isText(a) && (b.name === 'UUID' || b.name === 'IPv4')) return dataType('STRING')
   if (isText(b) && (a.name === 'UUID' || a.name === 'IPv4')) return dataType('STRING')
   return null
@@ -198,21 +199,12 @@ function isWholeLiteral(literal: Expression): boolean {
   )
 }
 
-/** `c = 7`: a character equals its digit; one that is no digit equals no number. */
-function digitOf(character: Expression): Expression {
-  return castTo(character, dataType('LONG'))
-}
-
-function asLong(literal: Expression): Expression {
-  return castTo(literal, dataType('LONG'))
+function asLong(expression: Expression): Expression {
+  return castTo(expression, dataType('LONG'))
 }
 
 function isWhole({ name }: DataType): boolean {
   return name === 'BYTE' || name === 'SHORT' || name === 'INT' || name === 'LONG'
-}
-
-function isFraction({ name }: DataType): boolean {
-  return name === 'DOUBLE' || name === 'FLOAT'
 }
 
 /** `symbol > 5` compares the symbols that are numbers; `symbol = price` is taken for a mistake. */
@@ -265,7 +257,8 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const { context } = scope
   const value = bindExpression(expression.operand, scope)
   const bounds = [expression.low, expression.high].map((bound) => bindExpression(bound, scope))
-  const isOfMoments = isCount(value.type) && bounds.every((bound) => isForeignText(bound, value.type))
+  // `micros between '2024-01-01' and '2024-01-02'`: a number that counts from 1970.
+  const isOfMoments = isIntOrLong(value.type) && bounds.every((bound) => isForeignText(bound, value.type))
   const type = bounds.reduce<DataType>(
     (sum, bound) => boundType(sum, bound, [value, ...bounds]),
     isOfMoments ? dataType('TIMESTAMP') : value.type,
@@ -295,11 +288,6 @@ function boundType(type: DataType, bound: Expression, all: readonly Expression[]
 function isNoBound(bound: Expression, type: DataType): boolean {
   const isLiteral = isConstant(bound) && typeof bound.value === 'string' && isText(bound.type) && !isText(type)
   return isLiteral && bound.parameter === undefined && convertValue(bound.value, bound.type, type) === undefined
-}
-
-/** `micros between '2024-01-01' and '2024-01-02'`: a number that counts from 1970. */
-function isCount({ name }: DataType): boolean {
-  return name === 'INT' || name === 'LONG'
 }
 
 /** What is left to try are timestamps: at the last one that is none. */

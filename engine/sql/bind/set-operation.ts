@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
-import { isTime, nullOf } from '../functions/convert.js'
+import { isIntOrLong, isTime, nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { type BindContext, nested } from './bind-context.js'
@@ -33,13 +33,9 @@ function checkBranches(left: Plan, right: Plan, leftPosition: number, rightPosit
     throw new SqlError('queries have different number of columns', rightPosition)
   for (const [index, a] of left.columns.entries()) {
     const b = right.columns[index] as PlanColumn
-    if (isTime(a.type) && isWhole(b.type)) throw timeExpected(b, a, rightPosition)
-    if (isTime(b.type) && isWhole(a.type)) throw timeExpected(a, b, leftPosition)
+    if (isTime(a.type) && isIntOrLong(b.type)) throw timeExpected(b, a, rightPosition)
+    if (isTime(b.type) && isIntOrLong(a.type)) throw timeExpected(a, b, leftPosition)
   }
-}
-
-function isWhole({ name }: PlanColumn['type']): boolean {
-  return name === 'INT' || name === 'LONG'
 }
 
 function timeExpected({ name, type }: PlanColumn, wanted: PlanColumn, position: number): SqlError {

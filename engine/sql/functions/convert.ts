@@ -57,6 +57,15 @@ export function isText(type: DataType): boolean {
   return type.name === 'STRING' || type.name === 'VARCHAR' || type.name === 'SYMBOL' || type.name === 'CHAR'
 }
 
+/** A text that is no symbol. */
+export function isPlainText(type: DataType): boolean {
+  return isText(type) && type.name !== 'SYMBOL'
+}
+
+export function isIntOrLong({ name }: DataType): boolean {
+  return name === 'INT' || name === 'LONG'
+}
+
 export function isTime(type: DataType): boolean {
   return type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS'
 }
@@ -97,7 +106,7 @@ export function displayText(value: Present, type: DataType): string {
   return type.name === 'DATE' ? formatDate(value as bigint) : valueText(value, type)
 }
 
-function isFraction({ name }: DataType): boolean {
+export function isFraction({ name }: DataType): boolean {
   return name === 'DOUBLE' || name === 'FLOAT'
 }
 
@@ -305,7 +314,7 @@ const casters: Record<ColumnType, Caster> = {
 /** Explicit cast. Never throws. */
 export function castValue(value: Value, from: DataType, to: DataType): Value {
   // No character stands for a missing geohash in this dialect.
-  if (value === null) return from.name === 'GEOHASH' && isText(to) && to.name !== 'SYMBOL' ? '' : nullOf(to)
+  if (value === null) return from.name === 'GEOHASH' && isPlainText(to) ? '' : nullOf(to)
   if (from.name === to.name && from.a === to.a && from.b === to.b) return value
   if (from.name === 'CHAR' && value === '') return to.name === 'LONG256' ? 0n : nullOf(to)
   // A UUID is no number: only its text converts.

@@ -170,8 +170,7 @@ function parseColumnName(cursor: Cursor): Name {
 function parseRename(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'to')) return { kind: 'rename', position, newName: parseTableName(cursor) }
   // PostgreSQL needs no COLUMN.
-  if (peekWord(cursor) !== 'to') demand(cursor, 'column')
-  else take(cursor, 'column')
+  if (cursor.word === 'column' || peekWord(cursor) !== 'to') demand(cursor, 'column')
   const pairs = parseList(cursor, (inner) => {
     const column = mention(inner, 'column', parseNameOrString(inner, 'current column name expected'))
     demand(inner, 'to', inner.kind === 'end' ? "'to' expected expected" : "'to' expected'")
