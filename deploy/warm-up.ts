@@ -4,7 +4,8 @@
 // somebody is going to ask for them, at the start or later.
 //
 // Whoever works goes first: statements run one at a time, with long rests while the process is busy, and none while
-// queries of others run or have just run, not even those that look for a table. It ends after some rounds or when its time is used up.
+// queries of others run or have just run, not even those that look for a table. It ends after some rounds or when its
+// time is used up.
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { allRights } from '../engine/base/rights.js'

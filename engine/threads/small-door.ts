@@ -77,7 +77,11 @@ class FinishedQuery implements RunningQuery {
 
   get summary(): Promise<QuerySummary> {
     const { end } = this.#result
-    return end instanceof Error ? Promise.reject(end) : Promise.resolve(end)
+    if (!(end instanceof Error)) return Promise.resolve(end)
+    const failed = Promise.reject(end)
+    // Whoever reads the blocks hears of it there.
+    failed.catch(() => {})
+    return failed
   }
 
   get blocks(): AsyncIterable<Uint8Array> {
