@@ -146,6 +146,8 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     }
     case oids.time:
       return bytes.length === 8 ? { value: timeText(bytes.readBigInt64BE(0)), type: textType } : null
+    case oids.interval:
+      return bytes.length === 16 ? { value: intervalText(bytes), type: textType } : null
     case oids.inet:
       return inetOf(bytes)
     case oids.jsonb:
@@ -194,6 +196,13 @@ export function timeText(micros: bigint): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
   const fraction = String(micros % 1_000_000n).padStart(6, '0')
   return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}.${fraction}`
+}
+
+/** INTERVAL => microseconds i64 | days i32 | months i32, as the text that casts read */
+function intervalText(bytes: Buffer): string {
+  const micros = bytes.readBigInt64BE(0)
+  const [days, months] = [bytes.readInt32BE(8), bytes.readInt32BE(12)]
+  return `${months} months ${days} days ${micros / 1_000_000n} seconds ${micros % 1_000_000n} us`
 }
 
 /** INET => family u8 (2 = IPv4) | bits u8 | is cidr u8 | bytes u8 | address */

@@ -39,6 +39,7 @@ export const oids = {
   time: 1083,
   timestamp: 1114,
   timestamptz: 1184,
+  interval: 1186,
   numeric: 1700,
   uuid: 2950,
   jsonb: 3802,

@@ -13,12 +13,17 @@ const timestampTypes: ReadonlySet<string> = new Set(['timestamp', 'timestamptz',
 
 const keysIgnored = 'keys are ignored: rows are not unique; DEDUP UPSERT KEYS makes them so'
 const indexesIgnored = 'indexes are not needed, none is made: pages of parts keep their bounds'
+const ownersIgnored = 'owners are ignored: rights of users are about all tables'
+const sequencesFree = 'sequences have no owner and belong to no column: one stays when the table goes'
 
 /** The statement as it is carried out. */
 export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): ParsedStatement {
   const { statement } = parsed
   if (statement.kind === 'create index') notice(pg, statement.unique ? keysIgnored : indexesIgnored)
   else if (statement.kind === 'alter table' && statement.action.kind === 'add key') notice(pg, keysIgnored)
+  else if (statement.kind === 'alter table' && statement.action.kind === 'set owner') notice(pg, ownersIgnored)
+  else if (statement.kind === 'alter sequence' && statement.restart === undefined) notice(pg, sequencesFree)
+  else if (statement.kind === 'create sequence' && statement.options.owned) notice(pg, sequencesFree)
   if (statement.kind === 'alter table' && statement.action.kind === 'add columns') {
     const { action } = statement
     return { ...parsed, statement: { ...statement, action: { ...action, columns: knownDefaults(pg, action.columns) } } }

@@ -1,6 +1,7 @@
 // Casts: `a::int` and cast(a as int). Constants are cast at once.
 
 import { SqlError } from '../../base/errors.js'
+import { oids } from '../../pg/oids.js'
 import { type DataType, dataType, intKinds, listKinds, sameType, typeText } from '../../types/column-types.js'
 import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
@@ -40,8 +41,14 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
       expression.position,
     )
   learnType(value, type)
+  if (expression.type.name === 'timestamptz') learnZone(value)
   if (isConstant(value)) return constantOf(castConstant(value, type), type, expression.position)
   return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
+}
+
+/** A client that is asked for a time with its zone sends one; our type is the same. */
+function learnZone(value: Expression): void {
+  if (value.kind === 'constant' && value.parameter?.type?.name === 'TIMESTAMP') value.parameter.oid ??= oids.timestamptz
 }
 
 /** BINARY and INTERVAL are made of themselves and of texts. */

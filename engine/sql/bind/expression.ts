@@ -188,7 +188,7 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
   const { operator, position } = expression
   const pairs = comparedRows(expression)
   if (pairs !== null) return bindLogic(pairs, scope)
-  const shifted = shiftedTime(expression)
+  const shifted = shiftedTime(expression, scope.context.parameters)
   if (shifted !== null) return bindExpression(shifted, scope)
   switch (operator) {
     case 'and':

@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import { dataType } from '../../types/column-types.js'
 import type { StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/all.js'
 import { isText, isTime } from '../functions/convert.js'
@@ -97,6 +98,8 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
     if (version !== undefined) return withOwnRows(tableRelation(version, alias, context), version, context)
     const view = context.catalog.view(table.name)
     if (view !== undefined) return named(inView(view, table.position, context), alias)
+    const counter = counterRelation(table.name, context)
+    if (counter !== undefined) return named(counter, alias)
   }
   const relation = systemSource({ ...table, args: [], called: false, alias }, context)
   if (relation === undefined)
@@ -132,6 +135,23 @@ function withOwnRows(relation: Relation, version: TableVersion, context: BindCon
   if (timestampIndex < 0) return { ...relation, plan: all }
   const keys = [{ index: timestampIndex, descending: false, nullsFirst: true }]
   return { ...relation, plan: { kind: 'sort', columns, input: all, keys, limit: null, implied: true } }
+}
+
+/** `select last_value from s`: a sequence, or the counter of a column, as PostgreSQL has them as tables. */
+function counterRelation(name: string, context: BindContext): Relation | undefined {
+  const { catalog } = context
+  const last = catalog.counters?.last(name)
+  if (last === undefined) return undefined
+  context.cacheable = false
+  const columns = [
+    { name: 'last_value', type: dataType('LONG') },
+    { name: 'log_cnt', type: dataType('LONG') },
+    { name: 'is_called', type: dataType('BOOLEAN') },
+  ]
+  const stored = catalog.sequence?.(name)?.sequence
+  const isCalled = last !== 0n || (stored !== undefined && stored.given !== null)
+  const rows = [[isCalled ? last : BigInt(stored?.start ?? 1), 0n, isCalled]]
+  return plainRelation({ kind: 'values', columns, rows })
 }
 
 function returnedRelation({ version, rows }: ReturnedRows, alias: string): Relation {

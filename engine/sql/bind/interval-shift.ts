@@ -1,8 +1,13 @@
-// `ts + interval '1 day'` as tools of the PostgreSQL world write it: a chain of dateadd() over the units of the text.
+// `ts + interval '1 day'` as tools of the PostgreSQL world write it: a chain of dateadd() over the units of the text. The
+// interval may be a parameter, made by make_interval(), and multiplied.
 //
-//   interval   [sign]number unit, any number of them; [sign]hh:mm[:ss[.fraction]]; `ago` behind all turns the signs
+//   text       [sign]number unit, any number of them; [sign]hh:mm[:ss[.fraction]]; `ago` behind all turns the signs
 
+import { oids } from '../../pg/oids.js'
+import { dataType } from '../../types/column-types.js'
+import type { Parameter } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
+import { intervalArguments } from '../parse/call.js'
 
 /** A number of the units of dateadd(). */
 interface Shift {
@@ -60,29 +65,135 @@ function secondsShift(seconds: number): Shift[] {
 }
 
 /** The sum or difference without the interval; null for any other. */
-export function shiftedTime({ operator, left, right }: ast.BinaryExpression): ast.Expression | null {
+export function shiftedTime(
+  { operator, left, right }: ast.BinaryExpression,
+  parameters: readonly Parameter[],
+): ast.Expression | null {
   if (operator !== '+' && operator !== '-') return null
-  const behind = intervalText(right)
-  const before = operator === '+' && behind === null ? intervalText(left) : null
-  const shifts = shiftsOf(behind ?? before ?? '')
-  if (shifts === null) return null
+  if (isMissing(left, parameters) || isMissing(right, parameters)) {
+    const { position } = left
+    return { kind: 'cast', position, operand: { kind: 'null', position }, type: typeNamed('timestamp', position) }
+  }
+  const behind = spanOf(right, parameters)
+  const span = behind ?? (operator === '+' ? spanOf(left, parameters) : null)
+  if (span === null) return null
   const sign = operator === '-' ? -1 : 1
-  return shifts.reduce<ast.Expression>(
-    (time, { unit, count }) => dateadd(unit, sign * count, time),
+  return span.reduce<ast.Expression>(
+    (time, part) => shifted(time, { ...part, count: sign * part.count }),
     behind === null ? right : left,
   )
 }
 
-function intervalText(expression: ast.Expression): string | null {
-  if (expression.kind !== 'cast' || expression.type.name !== 'interval') return null
-  return expression.operand.kind === 'string' ? expression.operand.value : null
+/** So many units, times a number that the statement has. */
+interface Part extends Shift {
+  readonly times: ast.Expression | null
 }
 
-function dateadd(unit: string, count: number, time: ast.Expression): ast.Expression {
+function spanOf(expression: ast.Expression, parameters: readonly Parameter[]): readonly Part[] | null {
+  switch (expression.kind) {
+    case 'cast':
+      return expression.type.name === 'interval' ? castSpan(expression.operand, parameters) : null
+    case 'parameter': {
+      const { slot } = parameters[expression.index - 1] ?? {}
+      return slot?.oid === oids.interval ? [] : wordsOf(expression, parameters)
+    }
+    case 'call':
+      return expression.name.toLowerCase() === 'make_interval' ? madeSpan(expression) : null
+    case 'binary':
+      return expression.operator === '*' ? multiple(expression, parameters) : null
+    default:
+      return null
+  }
+}
+
+/** NULL of INTERVAL. */
+function isMissing(expression: ast.Expression, parameters: readonly Parameter[]): boolean {
+  if (expression.kind !== 'cast' || expression.type.name !== 'interval') return false
+  const { operand } = expression
+  if (operand.kind !== 'parameter') return operand.kind === 'null'
+  const parameter = parameters[operand.index - 1]
+  return parameter !== undefined && parameter.slot === undefined && parameter.value === null
+}
+
+/** A parameter without a value yet is an interval from now on. */
+function castSpan(operand: ast.Expression, parameters: readonly Parameter[]): readonly Part[] | null {
+  const slot = operand.kind === 'parameter' ? parameters[operand.index - 1]?.slot : undefined
+  if (slot === undefined) return wordsOf(operand, parameters)
+  slot.type ??= dataType('STRING')
+  slot.oid ??= oids.interval
+  return []
+}
+
+function wordsOf(expression: ast.Expression, parameters: readonly Parameter[]): readonly Part[] | null {
+  const value =
+    expression.kind === 'string'
+      ? expression.value
+      : expression.kind === 'parameter'
+        ? parameters[expression.index - 1]?.value
+        : null
+  const shifts = typeof value === 'string' ? shiftsOf(value) : null
+  return shifts?.map((shift) => ({ ...shift, times: null })) ?? null
+}
+
+/** `3 * interval '1 hour'`, `x * interval '1 hour'`. */
+function multiple({ left, right }: ast.BinaryExpression, parameters: readonly Parameter[]): readonly Part[] | null {
+  const before = spanOf(left, parameters)
+  const span = before ?? spanOf(right, parameters)
+  return span?.every(({ times }) => times === null)
+    ? span.map((part) => ({ ...part, times: before === null ? left : right }))
+    : null
+}
+
+/** `make_interval(0, 0, 0, 3)`; the parser knows the names of its arguments. */
+function madeSpan({ args }: ast.Call): readonly Part[] | null {
+  if (args.length > intervalArguments.length) return null
+  return args.flatMap((times, place): readonly Part[] => {
+    const [shift] = shiftsOf(`1 ${intervalArguments[place]}`) ?? []
+    return shift === undefined || (times.kind === 'integer' && Number(times.digits) === 0) ? [] : [{ ...shift, times }]
+  })
+}
+
+function shifted(time: ast.Expression, { unit, count, times }: Part): ast.Expression {
   const { position } = time
-  const digits = String(Math.abs(count))
+  if (times === null) return dateadd(unit, integer(count, position), time)
+  const total: ast.Expression = {
+    kind: 'binary',
+    operator: '*',
+    left: times,
+    right: integer(count, position),
+    position,
+  }
+  if (unit !== 's') return dateadd(unit, asInt(total), time)
+  // Seconds may have a fraction.
+  const whole: ast.Expression = { ...call('floor', position), args: [total] }
+  const fraction: ast.Expression = { kind: 'binary', operator: '-', left: total, right: whole, position }
+  const micros: ast.Expression = {
+    kind: 'binary',
+    operator: '*',
+    left: fraction,
+    right: integer(1_000_000, position),
+    position,
+  }
+  return dateadd('u', asInt(micros), dateadd('s', asInt(whole), time))
+}
+
+function integer(value: number, position: number): ast.Expression {
+  const digits = String(Math.abs(value))
   const number: ast.Expression = { kind: 'integer', position, text: digits, digits, long: false }
-  const amount: ast.Expression = count < 0 ? { kind: 'unary', position, operator: '-', operand: number } : number
+  return value < 0 ? { kind: 'unary', position, operator: '-', operand: number } : number
+}
+
+function asInt(operand: ast.Expression): ast.Expression {
+  const { position } = operand
+  return { kind: 'cast', position, operand, type: typeNamed('int', position) }
+}
+
+function typeNamed(name: string, position: number): ast.TypeName {
+  return { position, name, text: name, parameters: [], unit: null, dimensions: 0 }
+}
+
+function dateadd(unit: string, amount: ast.Expression, time: ast.Expression): ast.Expression {
+  const { position } = time
   return { ...call('dateadd', position), args: [{ kind: 'string', position, value: unit }, amount, time] }
 }
 

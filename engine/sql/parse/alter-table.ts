@@ -26,6 +26,7 @@ import {
   demandDistinct,
   lastTokenStart,
   parseList,
+  parseName,
   parseNameOrString,
   parseString,
   parseTableName,
@@ -93,6 +94,11 @@ function parseAction(cursor: Cursor): AlterAction {
       return { kind: 'squash partitions', position }
     case 'set':
       return parseSet(cursor, position)
+    case 'owner':
+      demand(cursor, 'to')
+      parseName(cursor, 'name of a user expected')
+      demandEnd(cursor, 'trying to set the owner')
+      return { kind: 'set owner', position }
     case 'dedup':
     case 'deduplicate':
       return parseDedupAction(cursor, position)
@@ -118,6 +124,7 @@ const actionWords: ReadonlySet<string> = new Set([
   'convert',
   'squash',
   'set',
+  'owner',
   'dedup',
   'deduplicate',
   'resume',

@@ -21,15 +21,17 @@ export interface SequenceOptions {
   readonly maximum: bigint | null
   readonly cache: number
   readonly cycle: boolean
+  /** By a column: the sequence is no part of it. */
+  readonly owned: boolean
 }
 
-/** `alter sequence s restart with 5`; null: with its first number. */
+/** `alter sequence s restart with 5`; null: with its first number; undefined: it is about its owner. */
 export interface AlterSequence {
   readonly kind: 'alter sequence'
   readonly position: number
   readonly ifExists: boolean
   readonly sequence: TableName
-  readonly restart: bigint | null
+  readonly restart?: bigint | null
 }
 
 export interface DropSequence {

@@ -313,6 +313,8 @@ export type AlterAction =
   | { readonly kind: 'squash partitions'; readonly position: number }
   /** PRIMARY KEY or UNIQUE, which mean nothing here. */
   | { readonly kind: 'add key'; readonly position: number }
+  /** Tables have no owner. */
+  | { readonly kind: 'set owner'; readonly position: number }
   | { readonly kind: 'resume wal'; readonly position: number; readonly fromTransaction: Expression | null }
   | {
       readonly kind: 'suspend wal'

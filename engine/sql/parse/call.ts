@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Call, Expression, OrderItem } from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
-import { demand, take, takeTwo, tooFew } from './expect.js'
+import { demand, parseList, take, takeTwo, tooFew } from './expect.js'
 import { closingError, demandInside, parseArgumentList, parseExpression } from './expression.js'
 import { parseCast } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
@@ -41,7 +41,32 @@ function parseArguments(cursor: Cursor, name: string, open: number): Expression[
     return [star]
   }
   if (startsQuery(cursor)) return [{ kind: 'subquery', position: cursor.start, query: parseQuery(cursor) }]
-  return parseArgumentList(cursor, open)
+  return name.toLowerCase() === 'make_interval' ? parseIntervalArguments(cursor) : parseArgumentList(cursor, open)
+}
+
+/** Of make_interval(), in their order. */
+export const intervalArguments = ['years', 'months', 'weeks', 'days', 'hours', 'mins', 'secs'] as const
+
+/** `days => 3`, `days := 3`: 0 where none is said. */
+function parseIntervalArguments(cursor: Cursor): Expression[] {
+  const { start: position } = cursor
+  const zero: Expression = { kind: 'integer', position, text: '0', digits: '0', long: false }
+  const args = new Array<Expression>(intervalArguments.length).fill(zero)
+  for (const [index, { place, value }] of parseList(cursor, parseIntervalArgument).entries())
+    args[place ?? index] = value
+  return args
+}
+
+function parseIntervalArgument(cursor: Cursor): { readonly place: number | null; readonly value: Expression } {
+  const place = (intervalArguments as readonly string[]).indexOf(cursor.word)
+  const assigns = peekWord(cursor)
+  if (cursor.kind !== 'word' || (assigns !== '=' && assigns !== ':='))
+    return { place: null, value: parseExpression(cursor, 0, 'argument') }
+  if (place < 0) throw new SqlError(`no argument of make_interval() [name=${cursor.word}]`, cursor.start)
+  advance(cursor)
+  advance(cursor)
+  if (assigns === '=') demand(cursor, '>')
+  return { place, value: parseExpression(cursor, 0, 'argument') }
 }
 
 interface CallHead {

@@ -3,7 +3,16 @@
 import { SqlError } from '../../base/errors.js'
 import type { AlterSequence, CreateSequence, SequenceOptions, SequenceType } from './ast.js'
 import { advance, at, type Cursor, tokenText } from './cursor.js'
-import { atEnd, demand, parseTableName, parseWholeNumber, take } from './expect.js'
+import {
+  atEnd,
+  demand,
+  parseAnyTableName,
+  parseName,
+  parseTableName,
+  parseWholeNumber,
+  take,
+  takeTwo,
+} from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
 const nameExpected = 'sequence name expected'
@@ -19,10 +28,19 @@ export function parseCreateSequence(cursor: Cursor, position: number): CreateSeq
 export function parseAlterSequence(cursor: Cursor, position: number): AlterSequence {
   const ifExists = takeIfExists(cursor)
   const sequence = parseTableName(cursor, nameExpected)
+  if (takeOwner(cursor)) return { kind: 'alter sequence', position, ifExists, sequence }
   if (!take(cursor, 'restart'))
     throw new SqlError("'restart' expected: what else a sequence is stays as it was made", cursor.start)
   const isGiven = take(cursor, 'with') || cursor.kind === 'number' || cursor.word === '-'
   return { kind: 'alter sequence', position, ifExists, sequence, restart: isGiven ? parseInteger(cursor) : null }
+}
+
+/** `owned by t.c`, `owned by none`, `owner to a`: nothing here depends on it. */
+function takeOwner(cursor: Cursor): boolean {
+  if (takeTwo(cursor, 'owner', 'to')) parseName(cursor, 'name of a user expected')
+  else if (takeTwo(cursor, 'owned', 'by')) parseAnyTableName(cursor, 'column name expected')
+  else return false
+  return true
 }
 
 const types: Readonly<Record<string, SequenceType>> = {
@@ -34,7 +52,16 @@ const types: Readonly<Record<string, SequenceType>> = {
 type Found = { -readonly [Key in keyof SequenceOptions]: SequenceOptions[Key] }
 
 function usualOptions(): Found {
-  return { type: 'bigint', start: null, increment: 1n, minimum: null, maximum: null, cache: 1, cycle: false }
+  return {
+    type: 'bigint',
+    start: null,
+    increment: 1n,
+    minimum: null,
+    maximum: null,
+    cache: 1,
+    cycle: false,
+    owned: false,
+  }
 }
 
 function parseOptions(cursor: Cursor): SequenceOptions {
@@ -93,7 +120,8 @@ function parseOption(cursor: Cursor, found: Found): void {
       return
     case 'owned':
       demand(cursor, 'by')
-      if (!take(cursor, 'none')) throw new SqlError('sequences belong to no column: OWNED BY NONE', cursor.start)
+      found.owned = cursor.word !== 'none'
+      parseAnyTableName(cursor, 'column name expected')
       return
     default:
       throw new SqlError(`unknown option of a sequence [option=${word}]`, start)

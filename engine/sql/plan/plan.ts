@@ -35,6 +35,8 @@ export interface ParameterSlot {
   type: DataType | null
   /** A list of such values is wanted: the text of one, `{1,2}`. */
   isList?: boolean
+  /** PostgreSQL's type where ours is that of several: the one that the client has said, or the one that is written. */
+  oid?: number
 }
 
 export interface PlanColumn {

@@ -97,6 +97,7 @@ function changesOf(
       throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
     case 'squash partitions':
     case 'add key':
+    case 'set owner':
     case 'set nullable':
       return []
     case 'set default':
@@ -271,7 +272,8 @@ function changeType(
   const type = storedType(definition.type)
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
-  if (again && sameType(found.type, type)) return []
+  // Mappers of the PostgreSQL world say all of a column's properties again.
+  if (sameType(found.type, type) && (again || context.protocol === 'pg')) return []
   if (sameType(found.type, type))
     throw new SqlError(`column '${column.name}' type is already '${typeText(type)}'`, last)
   if (!isChangeable(found.type, type)) {

@@ -7,6 +7,7 @@ import type { DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { castTo } from '../bind/types.js'
+import { isFraction } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
@@ -86,8 +87,11 @@ export function checkedDefault(
     if (['SHORT', 'INT', 'LONG'].includes(type.name)) return nextText(counter)
     throw new SqlError(`a column that a sequence numbers must be SHORT, INT or LONG [column=${name}]`, 0)
   }
-  const target = { columnId: -1, name, type }
-  const value = insertValue(written.expression, target, 0, rowlessScope(context))
+  const scope = rowlessScope(context)
+  // What mappers write; INSERT itself takes a DECIMAL for a DOUBLE only with a cast.
+  const isDecimal = isFraction(type) && bindExpression(written.expression, scope).type.name === 'DECIMAL'
+  if (isDecimal) return `cast(${written.text} as double)`
+  const value = insertValue(written.expression, { columnId: -1, name, type }, 0, scope)
   return value === null && written.expression.kind === 'null' ? undefined : written.text
 }
 

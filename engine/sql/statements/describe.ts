@@ -17,7 +17,10 @@ export function describeStatement(
   plan: (parameters: readonly Parameter[]) => Validation,
 ): Description {
   const count = Math.max(oids.length, parameterCount(parsed))
-  const slots = Array.from({ length: count }, (_, index): ParameterSlot => ({ type: typeOfOid(oids[index] ?? 0) }))
+  const slots = Array.from({ length: count }, (_, index): ParameterSlot => {
+    const oid = oids[index] ?? 0
+    return { type: typeOfOid(oid), ...(oid === 0 ? {} : { oid }) }
+  })
   const parameters = slots.map((slot): Parameter => ({ value: null, type: slot.type ?? dataType('STRING'), slot }))
   try {
     return described(plan(parameters), slots, oids)
@@ -27,9 +30,9 @@ export function describeStatement(
 }
 
 function described(validation: Validation, slots: readonly ParameterSlot[], oids: readonly number[]): Description {
-  const parameters = slots.map(({ type, isList }, index) => {
+  const parameters = slots.map(({ type, isList, oid }, index) => {
     const found = type ?? dataType('STRING')
-    const wanted = isList === true ? arrayOidOf(found) : pgOidOf(found)
+    const wanted = isList === true ? arrayOidOf(found) : (oid ?? pgOidOf(found))
     const read = wanted === wireOids.oid ? (typeOfOid(wanted) ?? found) : found
     return { type: isList === true ? dataType('STRING') : read, oid: oids[index] || wanted }
   })

@@ -61,6 +61,7 @@ export function planAlterSequence(statement: ast.AlterSequence, context: BindCon
   const found = context.catalog.sequence?.(sequence.name)
   if (found === undefined && ifExists) return changed([], 'ALTER SEQUENCE')
   if (found === undefined) throw sequenceMissing(sequence.name, sequence.position)
+  if (restart === undefined) return changed([], 'ALTER SEQUENCE')
   const first = restart ?? BigInt(found.sequence.start)
   if (!isDescribed(context)) context.catalog.counters?.set(sequence.name, first, false)
   return changed([], 'ALTER SEQUENCE')

@@ -134,3 +134,10 @@ test('columns of one counter go on behind the largest number', async () => {
   await restart()
   expect(await idIn('c')).toBe(last + 1)
 })
+
+test('a DECIMAL is the default of a DOUBLE, and a type may be said again', async () => {
+  await client.query("create table decimals (ts timestamp, x double precision default '1.25'::numeric, t varchar(20))")
+  await client.query("insert into decimals (ts) values ('2024-01-01')")
+  expect((await client.query('select x from decimals')).rows).toEqual([{ x: 1.25 }])
+  expect((await client.query('alter table decimals alter column t type varchar(255)')).command).toBe('ALTER')
+})

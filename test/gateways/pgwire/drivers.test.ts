@@ -276,3 +276,22 @@ test('a client sets a password without saying it, as psql does', async () => {
   await ann.connect()
   await ann.end()
 })
+
+test('times with a zone and intervals are parameters of these types', async () => {
+  const sql = postgres({ ...address(), max: 1, onnotice: () => {} })
+  const text = "select $1::timestamptz a, timestamp_floor('d', $2) - $3::interval b"
+  const { types } = (await sql.unsafe(text).describe()) as unknown as { types: readonly number[] }
+  expect(types).toEqual([1184, 1114, 1186])
+  await sql.end()
+  const minus = "select ('2024-03-31'::timestamp - $1::interval)::varchar t"
+  const interval = Buffer.alloc(16)
+  interval.writeBigInt64BE(-3_600_000_001n)
+  interval.writeInt32BE(2, 8)
+  interval.writeInt32BE(1, 12)
+  for (const [value, time] of [
+    ['90 minutes', '2024-03-30T22:30:00.000000Z'],
+    [interval, '2024-02-27T01:00:00.000001Z'],
+    [null, null],
+  ] as const)
+    expect((await client.query(minus, [value])).rows).toEqual([{ t: time }])
+})

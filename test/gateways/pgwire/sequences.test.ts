@@ -108,3 +108,38 @@ test('who may not write makes no sequence and takes no number', async () => {
     await expect(reader.query(sql)).rejects.toMatchObject({ code: '42501' })
   await reader.end()
 })
+
+test('a sequence and the counter of a column are read as tables', async () => {
+  await client.query('create sequence read_seq start with 7')
+  await client.query('create table counted (id serial, ts timestamp)')
+  const state = async (name: string): Promise<unknown> =>
+    (await client.query(`select last_value, is_called from "${name}"`)).rows[0]
+  for (const [name, first] of [
+    ['read_seq', '7'],
+    ['counted_id_seq', '1'],
+  ] as const) {
+    expect(await state(name)).toEqual({ last_value: first, is_called: false })
+    await client.query(`select nextval('${name}')`)
+    expect(await state(name)).toEqual({ last_value: first, is_called: true })
+  }
+  await expect(client.query('select last_value from no_seq')).rejects.toMatchObject({ code: '42P01' })
+})
+
+test('what dumps say of owners is read over, with a notice', async () => {
+  const notices: string[] = []
+  const listener = ({ message }: { message?: string | undefined }): number => notices.push(message ?? '')
+  client.on('notice', listener)
+  await client.query('create table owned (id bigint, ts timestamp)')
+  for (const sql of [
+    'create sequence owned_seq owned by owned.id',
+    'alter sequence owned_seq owned by public.owned.id',
+    'alter sequence owned_seq owner to admin',
+  ])
+    await client.query(sql)
+  await client.query('alter table owned owner to admin')
+  client.off('notice', listener)
+  const free = 'sequences have no owner and belong to no column: one stays when the table goes'
+  expect(notices).toEqual([free, free, free, 'owners are ignored: rights of users are about all tables'])
+  await client.query('drop table owned')
+  expect((await client.query("select nextval('owned_seq') n")).rows).toEqual([{ n: '1' }])
+})
