@@ -23,6 +23,7 @@ import { shownText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setFigure } from '../memory/figures.js'
 import { rowlessScope } from '../sql/bind/expression.js'
+import type { LateValues } from '../sql/bind/late-values.js'
 import { bindContext } from '../sql/bind/new-context.js'
 import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import type { ProfileMode } from '../sql/exec/profile.js'
@@ -52,6 +53,7 @@ import { explainedOf, explainLines } from './explain.js'
 import { HiddenTables } from './hidden-tables.js'
 import { insertReturning } from './insert-returning.js'
 import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
+import { KeptPlans } from './kept-plans.js'
 import { LineDoor } from './line-door.js'
 import { openLoad } from './load-door.js'
 import { localCatalog } from './local-catalog.js'
@@ -59,6 +61,7 @@ import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
   asDescribed,
+  bindsAlone,
   cancelAtAbort,
   cancelQuery,
   changeFor,
@@ -93,6 +96,7 @@ export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions
   readonly #lines: LineDoor
   readonly #plans = new PlanCache()
+  readonly #kept = new KeptPlans()
   readonly #rejects = new Rejects()
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
@@ -308,11 +312,17 @@ export class LocalEngine implements Engine {
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
+    const binds = parsed !== undefined && !cacheable && bindsAlone(options) && !this.#hidden.own ? parsed : null
+    const bound = binds === null ? null : this.#kept.get(binds, view.epoch, options.parameters)
+    if (bound !== null) demandRight(options.session, 'read')
+    if (bound !== null) return { planned: bound, cached: true }
     this.#planned = figuresOf(queries.nextQueryId, sql, options.session, this.#options.clock)
     this.#asking = options.session
     const statement = parsed?.statement ?? readStatement(sql, this.#catalog)
     demandStatementRights(statement, options.session)
-    const planned = planParsed(statement, sql, this.#planOptions(options))
+    const plan = (late?: LateValues): PlannedStatement =>
+      planParsed(statement, sql, { ...this.#planOptions(options), late })
+    const planned = binds === null ? plan() : this.#kept.plan(binds, view.epoch, options.parameters, plan)
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
     return { planned, cached: false }
   }
@@ -325,6 +335,7 @@ export class LocalEngine implements Engine {
   #reload(session: Session): boolean {
     demandRight(session, 'admin')
     this.#plans.clear()
+    this.#kept.clear()
     return this.#options.reload?.() ?? false
   }
 

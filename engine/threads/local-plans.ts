@@ -16,7 +16,7 @@ import type { Clock } from '../base/clock.js'
 import { AccessError, SqlError } from '../base/errors.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
-import type { QueryFigures, StoredView } from '../sql/catalog.js'
+import type { Parameter, QueryFigures, StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
 import { isTable, type StoredSequence, type TableVersion } from '../storage/schema.js'
@@ -229,6 +229,15 @@ export function isPlain({
   session,
 }: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly unknown[] }): boolean {
   return parameters.length === 0 && (session.transaction === undefined || session.transaction.rows === 0)
+}
+
+/** Its plan depends on nothing but its text, its parameters and the catalog. */
+export function bindsAlone({
+  parameters,
+  session,
+}: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly Parameter[] }): boolean {
+  if (parameters.length === 0 || parameters.some(({ slot }) => slot !== undefined)) return false
+  return session.transaction === undefined || session.transaction.rows === 0
 }
 
 /** What a statement is does not depend on the rows of the session's transaction; by looking nobody is cancelled, and nothing counted. */

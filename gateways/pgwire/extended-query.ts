@@ -200,6 +200,12 @@ const oneInserted = commandComplete('INSERT 0 1')
 
 function proceed(pg: PgSession, portal: Portal, outcome: Outcome, limit: number): Waiting {
   if (typeof outcome !== 'string') {
+    const whole = limit === Number.POSITIVE_INFINITY ? (outcome.sendWhole?.(pg.out) ?? -1) : -1
+    if (whole >= 0) {
+      portal.done = `${outcome.tag} 0`
+      pg.out.put(commandComplete(`${outcome.tag} ${whole}`))
+      return null
+    }
     portal.cursor = outcome
     return sendRows(pg, portal, outcome, limit)
   }

@@ -73,13 +73,25 @@ export function negotiateProtocolVersion(minor: number, options: readonly string
 
 /** ReadyForQuery => 'Z' length status:byte */
 export function readyForQuery(status: TransactionStatus): Buffer {
-  return message('Z', 1, (buffer, at) => void buffer.write(status, at, 'latin1'))
+  return readies[status]
 }
+
+const readyIn = (status: TransactionStatus): Buffer =>
+  message('Z', 1, (buffer, at) => void buffer.write(status, at, 'latin1'))
+const readies = { I: readyIn('I'), T: readyIn('T'), E: readyIn('E') } as const
 
 /** CommandComplete => 'C' length tag */
 export function commandComplete(tag: string): Buffer {
-  return textMessage('C', tag)
+  const known = completions.get(tag)
+  if (known !== undefined) return known
+  const made = textMessage('C', tag)
+  if (completions.size < completionsMax) completions.set(tag, made)
+  return made
 }
+
+/** Small results end with the same few tags. */
+const completions = new Map<string, Buffer>()
+const completionsMax = 256
 
 const empty = (type: string): Buffer => message(type, 0, () => {})
 

@@ -22,6 +22,8 @@ export interface Rows {
   readonly tag: 'SELECT' | 'INSERT 0' | 'FETCH' | 'MOVE'
   /** Sends up to so many rows. Rejects with what ended the query. */
   send(out: Outbound | null, rowsMax: number): Promise<SentRows>
+  /** Sends all rows at once, where they are there and few; answers how many, -1 when nothing was sent. */
+  sendWhole?(out: RowTarget): number
   close(): Promise<void>
 }
 
@@ -68,6 +70,19 @@ export class RowCursor implements Rows {
     }
   }
 
+  sendWhole(out: RowTarget): number {
+    if (this.#blocks !== null || this.#part !== null || this.#readyAt > 0 || this.#rest !== null) return -1
+    for (const block of this.#ready) if (block.length > smallBytes) return -1
+    let rows = 0
+    for (const block of this.#ready) {
+      rows += rowsIn(block)
+      out.put(block)
+    }
+    this.#readyAt = this.#ready.length
+    this.#ended = true
+    return rows
+  }
+
   async #send(out: RowTarget | null, rowsMax: number): Promise<SentRows> {
     let rows = 0
     while (rows < rowsMax) {
@@ -108,6 +123,12 @@ export class RowCursor implements Rows {
 async function sendBlock(out: RowTarget, block: Uint8Array): Promise<void> {
   if (block.length > smallBytes) await out.block(block)
   else out.put(block)
+}
+
+function rowsIn(block: Buffer): number {
+  let rows = 0
+  for (let at = 0; at < block.length; rows++) at += 1 + block.readInt32BE(at + 1)
+  return rows
 }
 
 /** Bytes of the first `rowsMax` messages of a block. */

@@ -9,11 +9,14 @@ import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import type { CommonTable, TableName } from '../parse/ast.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
+import type { LateValues } from './late-values.js'
 
 export interface BindContext {
   readonly sql: string
   readonly catalog: Catalog
   readonly parameters: readonly Parameter[]
+  /** The plan is to be kept for other values of the parameters; null: it is of these alone. */
+  readonly late: LateValues | null
   readonly evaluation: EvaluationContext
   /** Columns of a view by its query; none when that does not bind any more. */
   readonly viewColumns: (view: StoredView) => readonly PlanColumn[]

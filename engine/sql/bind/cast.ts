@@ -12,7 +12,8 @@ import type { Expression } from '../plan/plan.js'
 import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { shiftsOf } from './interval-shift.js'
-import { type Constant, isConstant, scalarCall } from './make-call.js'
+import { isLate, laterOf } from './late-values.js'
+import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
 import { castTo, constantOf, isUntypedNull, learnType, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
@@ -26,14 +27,15 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   if (number !== null) return { ...number, position: expression.position }
   const value = isText(type) ? asShown(operand, scope.context) : operand
   checkSource(value, type, expression, scope.context.sql)
-  if (value.kind === 'constant' && typeof value.value === 'string') checkTextCast(value.value, value, type)
+  const text = textOf(value)
+  if (text !== undefined) checkTextCast(text, value, type)
   if (value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a && value.kind !== 'constant') {
     throw new SqlError(
       `there is no matching function \`cast\` with the argument types: (${typeName(value.type)})`,
       expression.position,
     )
   }
-  if (isConstant(value) && value.value !== null && type.name === 'DECIMAL')
+  if (type.name === 'DECIMAL' && isConstant(value) && value.value !== null)
     checkDecimal(value, value.value, type, expression)
   if (isConstant(value) && value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a)
     throw new SqlError(
@@ -42,7 +44,10 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
     )
   learnType(value, type)
   if (expression.type.name === 'timestamptz') learnZone(value)
-  if (isConstant(value)) return constantOf(castConstant(value, type), type, expression.position)
+  if (isConstant(value)) {
+    if (isLate(value)) return laterOf(() => castConstant(value, type), type, expression.position)
+    return constantOf(castConstant(value, type), type, expression.position)
+  }
   return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
 }
 

@@ -17,7 +17,8 @@ import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { isConstant, scalarCall } from './make-call.js'
+import { isGivenLate, laterOf } from './late-values.js'
+import { isConstant, scalarCall, textOf } from './make-call.js'
 import { bindIn } from './members.js'
 import { castTo, commonType, constantOf, convertTo, isUntypedNull, learnType, nullAs } from './types.js'
 
@@ -43,10 +44,10 @@ export function bindComparison(
 
 /** `id = 'x'` holds for no row: clients of this dialect are told so for these types, and get an error for others. */
 function isNoValueOf(literal: Expression, type: DataType): boolean {
-  if (!isConstant(literal) || typeof literal.value !== 'string' || !isText(literal.type)) return false
   const silent = withoutValue.has(type.name) || (type.name === 'LONG' && literal.type.name === 'CHAR')
-  if (literal.value === '' && type.name === 'UUID') return true
-  return silent && convertValue(literal.value, literal.type, type) === undefined
+  const text = silent && isText(literal.type) ? textOf(literal) : undefined
+  if (text === undefined) return false
+  return (text === '' && type.name === 'UUID') || convertValue(text, literal.type, type) === undefined
 }
 
 const withoutValue: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'UUID', 'LONG256'])
@@ -95,13 +96,9 @@ export function isNoLiteral(literal: Expression, type: DataType): boolean {
 }
 
 export function isForeignText(literal: Expression, type: DataType): boolean {
-  return (
-    isConstant(literal) &&
-    typeof literal.value === 'string' &&
-    literal.parameter === undefined &&
-    !isText(type) &&
-    convertValue(literal.value, literal.type, type) === undefined
-  )
+  const text = isText(type) ? undefined : textOf(literal)
+  if (text === undefined || (isConstant(literal) && literal.parameter !== undefined)) return false
+  return convertValue(text, literal.type, type) === undefined
 }
 
 /** A geohash has no order beside another type, and equals texts alone. */
@@ -121,8 +118,8 @@ function withGeohash(
 }
 
 /** It has no value of LONG: it is the missing one. */
-function isEmptyText({ type, ...literal }: Expression): boolean {
-  return literal.kind === 'constant' && literal.value === '' && isText(type)
+function isEmptyText(literal: Expression): boolean {
+  return isText(literal.type) && textOf(literal) === ''
 }
 
 function isNoTime({ kind, type }: Expression): boolean {
@@ -237,11 +234,15 @@ function literalTarget(value: Value, type: DataType): DataType | null {
 
 /** A literal, or a column of text, as a point in time. */
 function timeLiteral(text: Expression, type: DataType, operator: string): Expression {
+  const read = (written: string): Value => {
+    const value = type.name === 'DATE' ? parseDate(written) : parseTimestamp(written, type.name as TimestampUnit)
+    if (value === null) throw new SqlError(timeProblem(written, type, operator), text.position)
+    return value
+  }
+  if (isConstant(text) && isGivenLate(text)) return laterOf(() => read(text.value as string), type, text.position)
   if (!isConstant(text) || typeof text.value !== 'string')
     return { ...castTo(text, type), name: 'convert' } as Expression
-  const value = type.name === 'DATE' ? parseDate(text.value) : parseTimestamp(text.value, type.name as TimestampUnit)
-  if (value !== null) return constantOf(value, type, text.position)
-  throw new SqlError(timeProblem(text.value, type, operator), text.position)
+  return constantOf(read(text.value), type, text.position)
 }
 
 function timeProblem(text: string, { name }: DataType, operator: string): string {
@@ -286,8 +287,7 @@ function boundType(type: DataType, bound: Expression, all: readonly Expression[]
 
 /** A literal text that is no value of what it bounds. */
 function isNoBound(bound: Expression, type: DataType): boolean {
-  const isLiteral = isConstant(bound) && typeof bound.value === 'string' && isText(bound.type) && !isText(type)
-  return isLiteral && bound.parameter === undefined && convertValue(bound.value, bound.type, type) === undefined
+  return isText(bound.type) && isForeignText(bound, type)
 }
 
 /** What is left to try are timestamps: at the last one that is none. */

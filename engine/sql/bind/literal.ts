@@ -74,6 +74,8 @@ export function bindParameter({ index, name, position }: Parameter, context: Bin
   const parameter = name === null ? context.parameters[index - 1] : undefined
   if (parameter === undefined) throw new SqlError('bind variable service is not provided', position)
   const { value, type, slot } = parameter
+  if (slot === undefined && value !== null && context.late !== null)
+    return context.late.constant(index - 1, type, position)
   return slot === undefined
     ? constantOf(value, type, position)
     : { kind: 'constant', value, type, position, parameter: slot }

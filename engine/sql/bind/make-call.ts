@@ -4,11 +4,13 @@
 import { foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
+import { isNumber, isTime } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
 import type { BoundArgument, ScalarFunction } from '../functions/function-types.js'
 import { bestOverload, patternAt, type ResolvedArgument, targetType } from '../functions/resolve.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { isLate, laterOf } from './late-values.js'
 import { noMatch } from './mismatch.js'
 import { constantOf, convertTo, isUntypedNull } from './types.js'
 
@@ -18,6 +20,13 @@ export function isConstant(expression: Expression): expression is Constant {
   return expression.kind === 'constant'
 }
 
+/** The value of a constant if it is a text. Numbers and times are not looked at: theirs may come late. */
+export function textOf(expression: Expression): string | undefined {
+  const { type } = expression
+  if (!isConstant(expression) || isNumber(type) || isTime(type) || type.name === 'DATE') return undefined
+  return typeof expression.value === 'string' ? expression.value : undefined
+}
+
 export function resolvedArgument(expression: Expression): ResolvedArgument {
   return { type: expression.type, isNull: isUntypedNull(expression), isConstant: isConstant(expression) }
 }
@@ -25,7 +34,10 @@ export function resolvedArgument(expression: Expression): ResolvedArgument {
 export function boundArgument(expression: Expression): BoundArgument {
   return {
     type: expression.type,
-    constant: isConstant(expression) ? expression.value : undefined,
+    // Looked at by few, and its value may come late.
+    get constant() {
+      return isConstant(expression) ? expression.value : undefined
+    },
     described: isConstant(expression) && expression.parameter !== undefined,
     position: expression.position,
   }
@@ -88,10 +100,12 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
   const volatility = row.volatility ?? 'pure'
   if (volatility !== 'pure') context.cacheable = false
   if (volatility === 'row') return call
-  if (call.args.some(isLong) || context.work.foldedCharacters > foldedCharactersInAll) return call
   if (call.args.every(isConstant)) {
+    if (call.args.some(isLong) || context.work.foldedCharacters > foldedCharactersInAll) return call
     const wide = beyondInt(call)
     if (wide !== null) return wide
+    if (call.args.some(isLate))
+      return laterOf(() => evaluateConstant(call, context.evaluation), call.type, call.position)
     const value = evaluateConstant(call, context.evaluation)
     if (typeof value === 'string') context.work.foldedCharacters += value.length
     return constantOf(value, call.type, call.position)
@@ -106,8 +120,9 @@ const intNull = 2n ** 31n
 
 /** Sums, differences and products of literals that no INT holds are a LONG; 2^31 is the NULL of INT. */
 function beyondInt({ name, args, type, position }: Extract<Expression, { kind: 'call' }>): Constant | null {
+  if (type.name !== 'INT' || !'+-*'.includes(name)) return null
   const [a, b] = args.map((argument) => (isConstant(argument) ? argument.value : null))
-  if (type.name !== 'INT' || typeof a !== 'number' || typeof b !== 'number' || !'+-*'.includes(name)) return null
+  if (typeof a !== 'number' || typeof b !== 'number') return null
   const [left, right] = [BigInt(a), BigInt(b)]
   const exact = name === '+' ? left + right : name === '-' ? left - right : left * right
   if (exact <= intNull && exact >= -intNull) return null
@@ -116,7 +131,7 @@ function beyondInt({ name, args, type, position }: Extract<Expression, { kind: '
 
 /** What a long text takes belongs on a query thread: planning keeps all others waiting. */
 function isLong(argument: Expression): boolean {
-  return isConstant(argument) && typeof argument.value === 'string' && argument.value.length > foldedCharactersMax
+  return (textOf(argument)?.length ?? 0) > foldedCharactersMax
 }
 
 /** `x and true`, `x or false`: what a condition keeps when one side is known. */

@@ -14,7 +14,7 @@ import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { alignSides, isForeignText, isMoment, isNoLiteral, memberName, noMember, typedNull } from './comparison.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { isConstant, scalarCall } from './make-call.js'
+import { isConstant, scalarCall, textOf } from './make-call.js'
 import { bindSubquery } from './subquery.js'
 import { commonType, constantOf, convertTo, isUntypedNull } from './types.js'
 
@@ -54,16 +54,14 @@ function bindInList(
   const [only] = members
   if (isTime(operand.type) && members.length === 1 && only !== undefined) {
     if (only.type.name === 'INTERVAL') return scalarCall('in_interval', [operand, only], position, scope.context)
-    if (isConstant(only) && typeof only.value === 'string')
-      return inRanges(operand, only.value, only.position, scope.context, position)
+    const text = textOf(only)
+    if (text !== undefined) return inRanges(operand, text, only.position, scope.context, position)
   }
-  if (
-    operand.type.name === 'DATE' &&
-    members.length === 1 &&
-    only?.kind === 'constant' &&
-    typeof only.value === 'string'
-  )
-    return inRanges(convertTo(operand, dataType('TIMESTAMP')), only.value, only.position, scope.context, position)
+  if (operand.type.name === 'DATE' && members.length === 1 && only !== undefined) {
+    const text = textOf(only)
+    if (text !== undefined)
+      return inRanges(convertTo(operand, dataType('TIMESTAMP')), text, only.position, scope.context, position)
+  }
   const aligned = alignedMembers(operand, members, position)
   const others = aligned.filter((member) => !comparableAsIs(member.type, operand.type) && !isUntypedNull(member))
   const type = others.reduce<DataType | undefined>(
@@ -128,14 +126,15 @@ function inRanges(
 function memberOf(operand: Expression, member: Expression): Expression {
   if (isUntypedNull(member)) return typedNull(member, operand.type)
   if (comparableAsIs(operand.type, member.type)) return member
-  if (isTime(operand.type) && isConstant(member) && typeof member.value === 'string') {
-    const value = parseTimestamp(member.value, operand.type.name as TimestampUnit)
+  const text = textOf(member)
+  if (isTime(operand.type) && text !== undefined) {
+    const value = parseTimestamp(text, operand.type.name as TimestampUnit)
     if (value === null) throw new SqlError('Invalid date', member.position)
     return constantOf(value, operand.type, member.position)
   }
-  if (isConstant(member) && isText(member.type) && typeof member.value === 'string') {
-    const value = convertValue(member.value, member.type, operand.type)
-    if (value === undefined) throw memberError(operand, member, member.value)
+  if (isText(member.type) && text !== undefined) {
+    const value = convertValue(text, member.type, operand.type)
+    if (value === undefined) throw memberError(operand, member, text)
     return constantOf(value, operand.type, member.position)
   }
   if (isText(operand.type) && !isText(member.type) && isNoText(member)) throw noMember(operand, member, member.position)

@@ -8,12 +8,15 @@ import { createRandom } from '../functions/random-generator.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { viewRelation } from './from.js'
+import type { LateValues } from './late-values.js'
 
 export interface BindOptions {
   readonly sql: string
   readonly catalog: Catalog
   /** Values of $1, $2, ... */
   readonly parameters: readonly Parameter[]
+  /** The plan is to be kept for other values of the parameters. */
+  readonly late?: LateValues | undefined
   /** Microseconds; what now() gives throughout the statement. */
   readonly nowMicros: number
   readonly user: string
@@ -49,6 +52,7 @@ export function bindContext({
     catalog,
     viewColumns: (view) => viewColumns(view, { catalog, nowMicros, user }),
     parameters,
+    late: rest.late ?? null,
     evaluation: {
       ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },
       ...(reload === undefined ? {} : { reload }),
@@ -68,7 +72,7 @@ export function bindContext({
     depth: 0,
     work: { sources: 0, recursions: 0, sleepMs: 0, foldedCharacters: 0 },
     settled: undefined,
-    cacheable: parameters.length === 0,
+    cacheable: parameters.length === 0 || rest.late !== undefined,
   }
 }
 

@@ -9,6 +9,7 @@ import { typeName } from '../functions/compare.js'
 import { convertValue, inconvertibleText, isNumber, isText, isTime, nullOf } from '../functions/convert.js'
 import type { TypeName } from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
+import { isGivenLate, isLate, laterOf } from './late-values.js'
 
 const typeNames: Record<string, ColumnType> = {
   boolean: 'BOOLEAN',
@@ -117,7 +118,8 @@ function decimalType({ parameters, position }: TypeName): DataType {
 
 /** A NULL without a type of its own: the literal, which every type takes. */
 export function isUntypedNull(expression: Expression): boolean {
-  return expression.kind === 'constant' && expression.value === null && expression.type.name === 'STRING'
+  if (expression.kind !== 'constant' || expression.type.name !== 'STRING' || isGivenLate(expression)) return false
+  return expression.value === null
 }
 
 /** NULL of a type in place of an untyped one; a parameter without a type learns it. */
@@ -151,17 +153,22 @@ export function castTo(expression: Expression, type: DataType): Expression {
 export function convertTo(expression: Expression, type: DataType): Expression {
   if (sameType(expression.type, type) && !isUntypedNull(expression)) return expression
   if (expression.kind === 'constant') {
+    if (isLate(expression)) return laterOf(() => converted(expression, type), type, expression.position)
     if (expression.value === null) return nullAs(expression, type, nullOf(type))
-    const value = convertValue(expression.value, expression.type, type)
-    if (value === undefined)
-      throw new SqlError(inconvertibleText(expression.value, expression.type, type), expression.position)
-    return constantOf(value, type, expression.position)
+    return constantOf(converted(expression, type), type, expression.position)
   }
   if (isText(expression.type) && isText(type)) return castTo(expression, type)
   const widens = isNumber(expression.type) && isNumber(type)
   return widens || !isText(expression.type)
     ? castTo(expression, type)
     : ({ ...castTo(expression, type), name: 'convert' } as Expression)
+}
+
+function converted({ value, type: from, position }: Extract<Expression, { kind: 'constant' }>, type: DataType): Value {
+  if (value === null) return nullOf(type)
+  const found = convertValue(value, from, type)
+  if (found === undefined) throw new SqlError(inconvertibleText(value, from, type), position)
+  return found
 }
 
 const numberRank: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'DECIMAL', 'FLOAT', 'DOUBLE']

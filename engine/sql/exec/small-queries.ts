@@ -79,7 +79,8 @@ const elsewhere = new Error('this query needs a thread of its own')
 export class SmallQueries {
   readonly #host: QueryHost
   readonly #arena: Arena
-  readonly #records = new WeakMap<Query, AttemptRecord>()
+  /** By what all queries of one plan share. */
+  readonly #records = new WeakMap<Query['tables'], AttemptRecord>()
   #blocks: Buffer[] = []
   #bytes = 0
   #values: (readonly (readonly Value[])[])[] = []
@@ -107,14 +108,14 @@ export class SmallQueries {
   mayRun(query: Query, encoding: Encoding, snapshots: readonly TableSnapshot[]): boolean {
     if (!smallEncodings.has(encoding.kind) || workOf(query, { snapshots, memory: this.#host.memory }) > workMax)
       return false
-    const record = this.#records.get(query)
+    const record = this.#records.get(query.tables)
     if (record === undefined) return true
     return record.rest-- <= 0 && (record.elsewhereMs === null || record.elsewhereMs < shortMs)
   }
 
   /** A query thread has run the query, and took so long. */
   ranElsewhere(query: Query, executeMs: number): void {
-    const record = this.#records.get(query)
+    const record = this.#records.get(query.tables)
     if (record !== undefined && record.elsewhereMs !== null) record.elsewhereMs = executeMs
   }
 
@@ -124,7 +125,7 @@ export class SmallQueries {
     const start = clock.monotonicMs()
     this.#unopened = false
     const done = this.#attempt(request, start + attemptMs)
-    const known = this.#records.get(request.query)
+    const known = this.#records.get(request.query.tables)
     const runs = (known?.runs ?? 0) + 1
     // Parts that no query thread had opened will be open the next time.
     const isEarly = this.#unopened && runs === 1
@@ -133,7 +134,7 @@ export class SmallQueries {
     const failures = good ? 0 : (known?.failures ?? 0) + 1
     const rest = Math.min(restMax, done === null || failures > slowMax ? failures : 0)
     const elsewhereMs = done === null ? Number.POSITIVE_INFINITY : null
-    this.#records.set(request.query, { runs, failures, rest, elsewhereMs })
+    this.#records.set(request.query.tables, { runs, failures, rest, elsewhereMs })
     return done
   }
 

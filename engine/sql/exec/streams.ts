@@ -27,7 +27,12 @@ export type SkipTest = (rows: Piece | Run) => boolean
 /** Streams in commit order. */
 export function streamsOf(runs: readonly Run[], shape: StreamShape): Stream[] {
   const whole = (run: Run): boolean => run.sorted || shape.timestampId < 0
-  return runs.flatMap((run) => (whole(run) ? [run] : splitRun(run)).map((part) => new Stream(part, shape)))
+  const streams: Stream[] = []
+  for (const run of runs) {
+    if (whole(run)) streams.push(new Stream(run, shape))
+    else for (const part of splitRun(run)) streams.push(new Stream(part, shape))
+  }
+  return streams
 }
 
 /** Stretches of pieces without overlap. */

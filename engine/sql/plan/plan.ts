@@ -1,5 +1,6 @@
 // The bound plan of a query: plain data, made on the main thread, run by the query threads (structured clone carries it).
-// Names are resolved, types are decided, parameters are constants. Rules rewrite plans into plans; exec runs what is left.
+// Names are resolved, types are decided, parameters are constants (until it runs late ones where the plan is to be kept).
+// Rules rewrite plans into plans; exec runs what is left.
 //
 // Every node lists its output columns; expressions address their input's columns by index.
 
@@ -15,6 +16,8 @@ export type Expression =
       readonly position: number
       /** Of a parameter that is described only: learns the type that is wanted of it. */
       readonly parameter?: ParameterSlot
+      /** While a plan is made: `value` is not NULL, or is computed, and is known before it runs (bind/late-values.ts). */
+      readonly late?: 'given' | 'computed'
     }
   /**
    * `name` is a function or operator of sql/functions: `+`, `=`, `and`, `case`, `cast` (to `type`), `in`, `like`, `abs`...
@@ -66,6 +69,12 @@ export interface TimeRange {
   readonly hi: bigint
 }
 
+/** Conditions on nothing but the timestamp, which was the column of that index when they were found. */
+export interface LateRanges {
+  readonly index: number
+  readonly conditions: readonly Expression[]
+}
+
 export interface SortKey {
   readonly index: number
   readonly descending: boolean
@@ -96,6 +105,8 @@ export type Plan =
       readonly columnIds: readonly number[]
       readonly ranges: readonly TimeRange[] | null
       readonly filter: Expression | null
+      /** Of a plan that is kept: conditions whose late values restrict `ranges` further. */
+      readonly lateRanges?: LateRanges
       /** 'any': no operator above cares. Else timestamp order, ties in commit order ('descending' reverses both). */
       readonly order: 'any' | 'ascending' | 'descending'
     }

@@ -23,6 +23,26 @@ describe('text', () => {
     )
   })
 
+  test('what programs write is the first instant of the span that it names, and what is close to it as well', () => {
+    const two = fc.integer({ min: 0, max: 62 }).map((number) => String(number).padStart(2, '0'))
+    const day = fc
+      .tuple(fc.constantFrom('2024', '1969', '0001', '9999', '20x4', '-024'), two, two)
+      .map((all) => all.join('-'))
+    const time = fc.tuple(two, two, two).map((all) => all.join(':'))
+    const fraction = fc.constantFrom('', '', '.5', '.123456', '.123456789', '.1234567891', '.', ',25', '.x')
+    const end = fc.constantFrom('', '', 'Z', '+00:00', '-00:00', '+02:00', '+0000', ' Z', 'ZZ', ' ')
+    const unit = fc.constantFrom('TIMESTAMP' as const, 'TIMESTAMP_NS' as const)
+    fc.assert(
+      fc.property(day, fc.constantFrom('T', ' ', '_'), time, fraction, end, unit, (...parts) => {
+        const [unitOfAll, text] = [parts[5], parts.slice(0, 5).join('')]
+        const first = parseSpan(text, unitOfAll)?.lo
+        const isReached = first !== undefined && first > -(2n ** 63n) && first < 2n ** 63n
+        expect([text, parseTimestamp(text, unitOfAll)]).toEqual([text, isReached ? first : null])
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
   test('the same instant as the runtime prints', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 4_000_000_000_000n }), (millis) => {

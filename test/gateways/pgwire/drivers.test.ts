@@ -295,3 +295,29 @@ test('times with a zone and intervals are parameters of these types', async () =
   ] as const)
     expect((await client.query(minus, [value])).rows).toEqual([{ t: time }])
 })
+
+test('a prepared query answers with what has been written and changed since its last execution', async () => {
+  await client.query('create table prepared (ts timestamp, s symbol, n long) timestamp(ts) partition by day')
+  const ask = async (s: string | null, most = 10): Promise<unknown[]> => {
+    const text = 'select n from prepared where s = $1 order by ts limit $2'
+    return (await client.query({ name: 'by symbol', text, values: [s, most] })).rows.map(({ n }) => Number(n))
+  }
+  expect(await ask('new')).toEqual([])
+  await client.query("insert into prepared values ('2024-01-02', 'new', 2), ('2024-01-01', 'old', 1)")
+  expect([await ask('new'), await ask('old'), await ask(null)]).toEqual([[2], [1], []])
+  await client.query('begin')
+  await client.query("insert into prepared values ('2024-01-03', 'new', 3)")
+  expect([await ask('new'), await ask('new', 1)]).toEqual([[2, 3], [2]])
+  await client.query('rollback')
+  expect(await ask('new')).toEqual([2])
+  await client.query('checkpoint')
+  await client.query("insert into prepared values ('2023-01-03', 'new', 0)")
+  expect([await ask('new'), await ask('new', 1), await ask('old')]).toEqual([[0, 2], [0], [1]])
+  await client.query('truncate table prepared')
+  expect(await ask('new')).toEqual([])
+  await client.query('drop table prepared')
+  await expect(ask('new')).rejects.toThrow('table does not exist [table=prepared]')
+  await client.query('create table prepared (ts timestamp, s varchar, n long) timestamp(ts) partition by day')
+  await client.query("insert into prepared values ('2024-01-01', 'new', 7)")
+  expect(await ask('new')).toEqual([7])
+})

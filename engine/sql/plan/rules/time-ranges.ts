@@ -1,11 +1,14 @@
 // Rule: conditions on a scan's designated timestamp become ranges of time, exactly, and leave the filter.
 
+import { assert } from '../../../base/assert.js'
 import type { TableVersion } from '../../../storage/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../../../types/interval.js'
 import type { Range } from '../../../types/tick.js'
 import type { IntervalValue } from '../../../types/value.js'
-import { allOf, conjuncts } from '../../bind/walk-expression.js'
-import type { Expression, Plan } from '../plan.js'
+import { isLate } from '../../bind/late-values.js'
+import { allOf, conjuncts, visitExpression } from '../../bind/walk-expression.js'
+import { isTime } from '../../functions/convert.js'
+import type { Expression, LateRanges, Plan } from '../plan.js'
 import { mapInputs } from '../walk-plan.js'
 
 /** Tables of the query by index. */
@@ -18,12 +21,57 @@ export function extractRanges(plan: Plan, tables: TablesOf): Plan {
   if (timestampId < 0 || index < 0 || plan.filter === null) return plan
   let ranges: readonly Range[] | null = plan.ranges
   const rest: Expression[] = []
+  const late: Expression[] = []
   for (const condition of conjuncts(plan.filter)) {
+    if (isLateRange(condition, index)) {
+      late.push(condition)
+      continue
+    }
     const found = rangesOf(condition, index)
     if (found === null) rest.push(condition)
     else ranges = ranges === null ? found : intersect(ranges, found)
   }
-  return { ...plan, ranges, filter: allOf(rest) }
+  const filter = allOf(rest)
+  return late.length === 0
+    ? { ...plan, ranges, filter }
+    : { ...plan, ranges, filter, lateRanges: { index, conditions: late } }
+}
+
+/** The ranges of a scan when its late values are known. */
+export function rangesWith(ranges: readonly Range[] | null, { index, conditions }: LateRanges): readonly Range[] {
+  let all: readonly Range[] | null = ranges
+  for (const condition of conditions) {
+    const found = rangesOf(condition, index)
+    assert(found !== null, 'a condition with late values is about the timestamp alone')
+    all = all === null ? found : intersect(all, found)
+  }
+  assert(all !== null, 'late ranges have conditions')
+  return all
+}
+
+/** Whether ranges will come of a condition, whatever the late values among its constants are. */
+function isLateRange(condition: Expression, index: number): boolean {
+  let late = false
+  visitExpression(condition, (part) => {
+    if (isLate(part)) late = true
+  })
+  return late && isAboutTime(condition, index)
+}
+
+function isAboutTime(condition: Expression, index: number): boolean {
+  if (condition.kind !== 'call') return false
+  const { name, args } = condition
+  if (name === 'and' || name === 'or' || name === 'not') return args.every((part) => isAboutTime(part, index))
+  const [first, second] = args
+  if (first === undefined || second === undefined) return false
+  if (isTimestamp(first, index)) return rangeNames.has(name) && args.slice(1).every(isMoment)
+  return mirror[name] !== undefined && isTimestamp(second, index) && isMoment(first)
+}
+
+const rangeNames: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=', 'between', 'in', 'in_ranges'])
+
+function isMoment(expression: Expression): boolean {
+  return expression.kind === 'constant' && isTime(expression.type)
 }
 
 /** The ranges that a condition means; null when it is not about the timestamp alone. */
