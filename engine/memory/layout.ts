@@ -30,6 +30,8 @@ export const allocatorAddress = controlBase + 64 * KIB
 export const ingestRingAddress = controlBase + 512 * KIB
 /** Figures that threads count: see figures.ts. */
 export const figuresAddress = controlBase + 768 * KIB
+/** The last flushes and merges: see storage-work.ts. */
+export const storageWorkAddress = controlBase + 800 * KIB
 /** The last transactions: see transactions.ts. */
 export const transactionsAddress = controlBase + 832 * KIB
 /** What is to end: see stop-words.ts. */

@@ -3,6 +3,7 @@
 
 import type { VirtualRelation } from '../api/statements.js'
 import type { Rights } from '../base/rights.js'
+import type { StorageWork } from '../memory/storage-work.js'
 import type { RowTransaction } from '../memory/transactions.js'
 import type { StoredSequence, TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
@@ -39,8 +40,12 @@ export interface TableFigures {
   readonly visibleTxn: number
   /** Those that are remembered, oldest first. */
   readonly schemaChanges: readonly SchemaChange[]
-  /** UPDATE and DELETE statements since the start. */
+  /** UPDATE, DELETE, TRUNCATE and DROP PARTITION statements since the start. */
   readonly rewrites: number
+  /** Rows that rows with equal keys replaced since the start, as far as flushes and merges have found them. */
+  readonly repeats: number
+  /** The last flushes and merges, oldest first. */
+  readonly storageWork: readonly StorageWork[]
   /** In time order. */
   readonly partitions: readonly PartitionFigures[]
   /** Entries of the dictionary of each SYMBOL column, by column id. */

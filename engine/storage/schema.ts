@@ -129,8 +129,10 @@ export interface TableVersion {
   readonly generations: readonly GenerationRef[]
   /** Dictionary address by column id of each SYMBOL column: pairs [columnId, address]. */
   readonly dictionaries: readonly (readonly [number, number])[]
-  /** UPDATE and DELETE statements since the start: transactions that no row tells of. */
+  /** Statements since the start that changed or removed rows: transactions that no row tells of. */
   readonly rewrites?: number
+  /** Rows of parts and flushed generations that rows with equal keys replaced, since the start. */
+  readonly repeats?: number
 }
 
 /** What one query sees of one table: the version and how far each generation was visible, taken under one sequence. */

@@ -131,6 +131,7 @@ function forget(state: WriterState, table: WriterTable): void {
 
 function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {
   const { transaction, parts } = table
+  table.rewrites++
   const endLsn = logChange(state, { kind: 'truncate', tableId: table.id, transaction })
   emptyTable(state, table, endLsn)
   enqueue(state, {

@@ -12,6 +12,7 @@
 import { errorRecord } from '../base/errors.js'
 import { budgets } from '../memory/budgets.js'
 import { addFigure, figureOf, writeRefusals } from '../memory/figures.js'
+import { noteStorageWork } from '../memory/storage-work.js'
 import type { Lsn } from '../wal/types.js'
 import type { ManifestRecord } from './manifest.js'
 import { chooseMerge, mergedPartsMax } from './merge.js'
@@ -20,7 +21,14 @@ import type { PartDescriptor } from './schema.js'
 import { carryGeneration } from './writer-carry.js'
 import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
-import { enqueue, type Flushed, type FlushWaiter, type RunningJob, type WriterState } from './writer-state.js'
+import {
+  enqueue,
+  type Flushed,
+  type FlushWaiter,
+  type PostedJob,
+  type RunningJob,
+  type WriterState,
+} from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** Jobs under way at once: query threads have queries to run, too. */
@@ -146,7 +154,7 @@ function postFlush(state: WriterState, table: WriterTable, generation: Generatio
 /** Gives the job to a query thread. */
 export function postJob(state: WriterState, running: RunningJob): void {
   const jobId = state.nextJobId++
-  state.jobs.set(jobId, running)
+  state.jobs.set(jobId, { ...running, postedMs: state.options.clock.monotonicMs() })
   state.options.post({ kind: 'job', jobId, job: running.job })
 }
 
@@ -201,7 +209,9 @@ function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Fl
 }
 
 function settleFlush(state: WriterState, { table, generation, parts }: Flushed): void {
-  countParts(state, 'flushes', 'flushedRows', parts)
+  const rows = countParts(state, 'flushes', 'flushedRows', parts)
+  noteStorageWork(state.options.memory, table.id, { kind: 'flush', rows, seconds: 0 })
+  if (generation.dedup !== undefined) table.repeats += generation.memtable.rows - rows
   schemaWritten(table, state.settledLsn)
   symbolsNamed(table)
   table.parts = [...table.parts, ...parts].sort(byTransaction)
@@ -210,17 +220,22 @@ function settleFlush(state: WriterState, { table, generation, parts }: Flushed):
   table.retire(() => freeGeneration(state, generation))
 }
 
+/** Answers how many rows they have. */
 function countParts(
   { options: { memory } }: WriterState,
   times: 'flushes' | 'merges',
   rows: 'flushedRows' | 'mergedRows',
   parts: readonly PartDescriptor[],
-): void {
+): number {
+  const count = rowsOf(parts)
   addFigure(memory, times, 1)
-  for (const part of parts) {
-    addFigure(memory, rows, part.rows)
-    addFigure(memory, 'partBytes', part.bytes)
-  }
+  addFigure(memory, rows, count)
+  for (const part of parts) addFigure(memory, 'partBytes', part.bytes)
+  return count
+}
+
+function rowsOf(parts: readonly PartDescriptor[]): number {
+  return parts.reduce((sum, { rows }) => sum + rows, 0)
 }
 
 function byTransaction(x: PartDescriptor, y: PartDescriptor): number {
@@ -343,7 +358,11 @@ function postMerge(state: WriterState, table: WriterTable): void {
 }
 
 /** A query thread has joined the parts. */
-export function mergeDone(state: WriterState, { job, table }: RunningJob, parts: readonly PartDescriptor[]): void {
+export function mergeDone(
+  state: WriterState,
+  { job, table, postedMs }: PostedJob,
+  parts: readonly PartDescriptor[],
+): void {
   if (job.kind !== 'merge') return
   const replaced = new Set(job.parts.map(({ id }) => id))
   const present = table.parts.filter(({ id }) => replaced.has(id))
@@ -362,7 +381,10 @@ export function mergeDone(state: WriterState, { job, table }: RunningJob, parts:
       return
     }
   }
-  countParts(state, 'merges', 'mergedRows', parts)
+  const rows = countParts(state, 'merges', 'mergedRows', parts)
+  const { memory, clock } = state.options
+  noteStorageWork(memory, table.id, { kind: 'merge', rows, seconds: (clock.monotonicMs() - postedMs) / 1000 })
+  if (table.schema.dedupKeys.length > 0) table.repeats += rowsOf(present) - rows
   table.parts = [...table.parts.filter(({ id }) => !replaced.has(id)), ...parts].sort(byTransaction)
   table.retire(() => discardParts(state, present))
   enqueue(state, { versions: [table.nextVersion()] })

@@ -6,7 +6,7 @@ import { addFigure } from '../memory/figures.js'
 import type { JobResult } from './messages.js'
 import { mergeDone } from './writer-flush.js'
 import { rewriteDone, rewriteFailed } from './writer-rewrite.js'
-import type { RunningJob, WriterState } from './writer-state.js'
+import type { PostedJob, RunningJob, WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 const retryMs = 1000
@@ -19,7 +19,7 @@ export function jobDone(state: WriterState, jobId: number, result: JobResult): v
   leaveIdle(state)
 }
 
-function settle(state: WriterState, running: RunningJob, result: JobResult): void {
+function settle(state: WriterState, running: PostedJob, result: JobResult): void {
   const { job, table, generation } = running
   switch (job.kind) {
     case 'flush':

@@ -26,8 +26,10 @@ export function changePartitions(
     if (operation === 'attach') attach(state, table, wanted)
     else {
       const gone = table.parts.filter(({ partition }) => wanted.has(partition))
-      if (operation === 'drop') removeParts(state, table, gone)
-      else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(schema, gone))
+      if (operation === 'drop') {
+        if (gone.length > 0) table.rewrites++
+        removeParts(state, table, gone)
+      } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(schema, gone))
     }
     enqueue(state, { receipts: [receiptOf(requestId, {})] })
   })

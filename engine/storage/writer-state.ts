@@ -107,6 +107,11 @@ export interface RunningJob {
   readonly generation?: Generation
 }
 
+/** A job that a query thread has. */
+export interface PostedJob extends RunningJob {
+  readonly postedMs: number
+}
+
 /** A generation that a query thread has written as parts. */
 export interface Flushed {
   readonly table: WriterTable
@@ -149,7 +154,7 @@ export interface WriterState {
   /** How far streams are stored. */
   readonly origins: Origins
   readonly pending: PendingCommit[]
-  readonly jobs: Map<number, RunningJob>
+  readonly jobs: Map<number, PostedJob>
   /** Flushes whose parts are durable and not named yet. */
   readonly flushed: Flushed[]
   /** Dropped tables that some reader may still hold, by id. */

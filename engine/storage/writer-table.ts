@@ -62,6 +62,8 @@ export class WriterTable {
   flushedTxn = 0
   /** UPDATE and DELETE statements since the start. */
   rewrites = 0
+  /** See TableVersion. */
+  repeats = 0
   /** Number of the last version made. */
   version = 0
   dropped = false
@@ -206,6 +208,7 @@ export class WriterTable {
       schema,
       parts: this.parts,
       rewrites: this.rewrites,
+      repeats: this.repeats,
       generations: this.generations.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
       dictionaries: [...this.dictionaries]
         .filter(([columnId]) => columnId < schema.columns.length)

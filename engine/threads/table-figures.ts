@@ -3,6 +3,7 @@
 // at only where a block is seen in part, holds replaced rows, or spans partitions whose rows are to be counted.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { rememberedWork } from '../memory/storage-work.js'
 import { rememberedTransactions } from '../memory/transactions.js'
 import type { PartitionFigures, SchemaChange, TableFigures } from '../sql/catalog.js'
 import {
@@ -76,6 +77,14 @@ class FiguresOfTable implements TableFigures {
     return this.#version.rewrites ?? 0
   }
 
+  get repeats(): number {
+    return (this.#version.repeats ?? 0) + unflushedRepeats(this.#memory, this.#version)
+  }
+
+  get storageWork(): TableFigures['storageWork'] {
+    return rememberedWork(this.#memory, this.#version.schema.id)
+  }
+
   get partitions(): readonly PartitionFigures[] {
     this.#partitions ??= named(partitionsOf(this.#memory, this.#version))
     return this.#partitions
@@ -108,6 +117,8 @@ const noFigures: TableFigures = {
   visibleTxn: 0,
   schemaChanges: [],
   rewrites: 0,
+  repeats: 0,
+  storageWork: [],
   partitions: [],
   symbolCounts: new Map(),
   nullSymbols: new Set(),
@@ -150,6 +161,14 @@ function nullSymbolsOf(memory: SharedMemory, version: TableVersion): Set<number>
     if (inParts || hasUnflushedNull(memory, version, id)) found.add(id)
   }
   return found
+}
+
+function unflushedRepeats(memory: SharedMemory, version: TableVersion): number {
+  let count = 0
+  for (const { rows, isDead } of visibleBlocks(memory, version)) {
+    for (let row = 0; isDead !== null && row < rows; row++) if (isDead(row)) count++
+  }
+  return count
 }
 
 function hasUnflushedNull(memory: SharedMemory, version: TableVersion, columnId: number): boolean {

@@ -293,6 +293,8 @@ function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
     visibleTxn: txn,
     schemaChanges: [],
     rewrites: 0,
+    repeats: 0,
+    storageWork: [],
     partitions: all,
     symbolCounts: new Map(
       schema.columns.filter(({ type }) => type.name === 'SYMBOL').map(({ id }) => [id, distinctTexts(rows, id)]),

@@ -88,7 +88,9 @@ function tableRow(version: TableVersion, figures: TableFigures): Value[] {
     table_memory_pressure_level: isWalTable(version) ? 0 : null,
     wal_txn: isWalTable(version) ? BigInt(sequencerTxn(version, figures)) : null,
     wal_max_timestamp: isWalTable(version) ? maxTs : null,
+    wal_dedup_row_count_since_start: BigInt(figures.repeats),
     ...(isWalTable(version) ? transactionSizes(figures) : {}),
+    ...storageFigures(figures),
   }
   return rowOf(tablesColumns, known)
 }
@@ -97,14 +99,46 @@ function tableRow(version: TableVersion, figures: TableFigures): Value[] {
 function transactionSizes({ transactions }: TableFigures): Record<string, Value> {
   const sizes: number[] = []
   for (const { micros, rows } of transactions.values()) if (micros !== 0) sizes.push(rows)
-  sizes.sort((a, b) => a - b)
-  const at = (share: number): bigint => BigInt(sizes[Math.max(0, Math.ceil(sizes.length * share) - 1)] ?? 0)
+  return quantiles('wal_tx_count', 'wal_tx_size', sizes, BigInt)
+}
+
+/**
+ * Of the flushes and merges that are remembered. Rows are written once by their flush; what merges wrote since the last
+ * flush is its amplification. Rates of merges are rows a second.
+ */
+function storageFigures({ storageWork }: TableFigures): Record<string, Value> {
+  const amplifications: number[] = []
+  const rates: number[] = []
+  let merged = 0
+  for (const { kind, rows, seconds } of storageWork) {
+    if (kind === 'merge') {
+      merged += rows
+      if (seconds > 0) rates.push(Math.round(rows / seconds))
+    } else if (rows > 0) {
+      amplifications.push((rows + merged) / rows)
+      merged = 0
+    }
+  }
   return {
-    wal_tx_count: BigInt(sizes.length),
-    wal_tx_size_p50: at(0.5),
-    wal_tx_size_p90: at(0.9),
-    wal_tx_size_p99: at(0.99),
-    wal_tx_size_max: at(1),
+    ...quantiles('table_write_amp_count', 'table_write_amp', amplifications, Number),
+    ...quantiles('table_merge_rate_count', 'table_merge_rate', rates, BigInt),
+  }
+}
+
+function quantiles(
+  count: string,
+  name: string,
+  numbers: number[],
+  asValue: (number: number) => Value,
+): Record<string, Value> {
+  numbers.sort((a, b) => a - b)
+  const at = (share: number): Value => asValue(numbers[Math.max(0, Math.ceil(numbers.length * share) - 1)] ?? 0)
+  return {
+    [count]: BigInt(numbers.length),
+    [`${name}_p50`]: at(0.5),
+    [`${name}_p90`]: at(0.9),
+    [`${name}_p99`]: at(0.99),
+    [`${name}_max`]: at(1),
   }
 }
 

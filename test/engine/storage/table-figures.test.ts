@@ -79,3 +79,27 @@ test.each([
     expect(await engine.rows(partitions)).toEqual(days)
   }
 })
+
+test('rows that newer ones replaced are counted where they are found: in memory at once, between parts by merges', async () => {
+  const engine = await open()
+  await engine.run('create table t (ts timestamp, k long) timestamp(ts) partition by day wal dedup upsert keys(ts, k)')
+  const insert = (...keys: number[]): Promise<unknown> =>
+    engine.run(`insert into t values ${keys.map((key) => `('${day}1', ${key})`).join()}`)
+  const replaced = 'select wal_dedup_row_count_since_start from tables()'
+  await insert(1, 2, 3, 1)
+  await insert(2, 4)
+  expect(await engine.rows(replaced)).toEqual([[2n]])
+  await engine.run('checkpoint')
+  expect(await engine.rows(replaced)).toEqual([[2n]])
+  await insert(1, 3, 9)
+  await engine.run('checkpoint')
+  await engine.settle()
+  expect(await engine.rows(replaced)).toEqual([[4n]])
+  // Four rows were written, then three, and five by the merge behind them.
+  const amplification = 'select table_write_amp_count, table_write_amp_max, table_merge_rate_count from tables()'
+  expect(await engine.rows(amplification)).toEqual([[2n, 1, 1n]])
+  await insert(7)
+  await engine.run('checkpoint')
+  const [[count, max] = []] = await engine.rows(amplification)
+  expect([count, max]).toEqual([3n, 6])
+})
