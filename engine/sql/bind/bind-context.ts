@@ -11,6 +11,13 @@ import type { CommonTable, TableName } from '../parse/ast.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { LateValues } from './late-values.js'
 
+/** What a view gives by its query; no columns when that does not bind any more. */
+export interface ViewShape {
+  readonly columns: readonly PlanColumn[]
+  /** Of the designated timestamp; -1 without one. */
+  readonly timestampIndex: number
+}
+
 export interface BindContext {
   readonly sql: string
   readonly catalog: Catalog
@@ -18,8 +25,7 @@ export interface BindContext {
   /** The plan is to be kept for other values of the parameters; null: it is of these alone. */
   readonly late: LateValues | null
   readonly evaluation: EvaluationContext
-  /** Columns of a view by its query; none when that does not bind any more. */
-  readonly viewColumns: (view: StoredView) => readonly PlanColumn[]
+  readonly viewShape: (view: StoredView) => ViewShape
   /** The tables in the order in which scans name them: Query.tables has their ids. */
   readonly tables: TableVersion[]
   readonly subqueries: { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]

@@ -4,13 +4,14 @@ import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { aggregatesNamed, scalarsNamed, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
-import { isNumber, isText } from '../functions/convert.js'
+import { integerDigits, isNumber, isText } from '../functions/convert.js'
 import { aggregateOf } from '../functions/evaluate.js'
 import { bestOverload } from '../functions/resolve.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import { aggregateName, bindAggregateOrder } from './aggregate-order.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
+import { isMoment } from './comparison.js'
 import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
@@ -80,12 +81,18 @@ function bindUnifying(call: ast.Call, name: string, args: readonly Expression[],
   const type = unifiedType(name, args)
   // A type without NULL has a value in its place, which could be the least or the greatest.
   const known = name === 'greatest' || name === 'least' ? args.filter((argument) => !isUntypedNull(argument)) : args
-  return scalarCall(
+  const result = scalarCall(
     name,
     (known.length === 0 ? args : known).map((argument) => convertTo(argument, type)),
     call.position,
     scope.context,
   )
+  return name === 'nullif' && type.name === 'DECIMAL' ? convertTo(result, decimalOf(args[0])) : result
+}
+
+/** What nullif() gives is its first argument: it has no more digits than that. */
+function decimalOf(first: Expression | undefined): DataType {
+  return first?.type.name === 'DECIMAL' ? first.type : dataType('DECIMAL', integerDigits(first?.type))
 }
 
 /** What is chosen among symbols is a text, what may be NULL has a type that can be. */
@@ -104,10 +111,15 @@ function checkUnifying(name: string, args: readonly Expression[], call: ast.Call
     throw new SqlError('coalesce can be used with 2 or more arguments', call.position)
   if (name === 'coalesce' && args.every(isUntypedNull))
     throw new SqlError('coalesce cannot be used with NULL data type', call.position)
-  const odd = args.find((argument) => isText(argument.type) && !isUntypedNull(argument))
-  const isMixed = args.some((argument) => isNumber(argument.type))
-  if (odd !== undefined && isMixed && (name === 'greatest' || name === 'least'))
-    throw new SqlError(`unsupported type: ${typeName(odd.type)}`, odd.position)
+  if (name === 'greatest' || name === 'least') checkOrdered(args.filter((argument) => !isUntypedNull(argument)))
+}
+
+/** What is no number or moment has an order among its own kind alone. */
+function checkOrdered(args: readonly Expression[]): void {
+  const odd = args.find(({ type }) => !isNumber(type) && !isMoment(type))
+  if (odd === undefined) return
+  const isMixed = args.some(({ type }) => isNumber(type) || (isMoment(type) && !isText(odd.type)))
+  if (isMixed) throw new SqlError(`unsupported type: ${typeName(odd.type)}`, odd.position)
 }
 
 /** `array(select a ..)` is `(select '{' || coalesce(string_agg(a, ','), '') || '}' ..)`. */

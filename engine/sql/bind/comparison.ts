@@ -61,7 +61,7 @@ export function alignSides(
 ): readonly [Expression, Expression] {
   if (isUntypedNull(left)) return [isUntypedNull(right) ? left : typedNull(left, right.type), right]
   if (isUntypedNull(right)) return [left, typedNull(right, left.type)]
-  if (comparableAsIs(left.type, right.type)) return [left, right]
+  if (comparableAsIs(left.type, right.type)) return [asText(left, right.type), asText(right, left.type)]
   if (left.type.name === 'LONG' && isEmptyText(right)) return [left, typedNull(right, left.type)]
   if (right.type.name === 'LONG' && isEmptyText(left)) return [typedNull(left, right.type), right]
   if (left.type.name === 'GEOHASH' || right.type.name === 'GEOHASH') return withGeohash(operator, left, right, position)
@@ -115,6 +115,12 @@ function withGeohash(
   return left.type.name === 'GEOHASH'
     ? [left, geohashLiteral(right, left.type, position)]
     : [geohashLiteral(left, right.type, position), right]
+}
+
+/** A missing character has no NULL of its own: beside a text it has. */
+function asText(side: Expression, other: DataType): Expression {
+  const isLetter = side.type.name === 'CHAR' && other.name !== 'CHAR' && !isConstant(side)
+  return isLetter ? castTo(side, dataType('STRING')) : side
 }
 
 /** It has no value of LONG: it is the missing one. */

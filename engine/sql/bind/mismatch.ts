@@ -113,8 +113,7 @@ export function noMatch(name: string, args: readonly Expression[], position: num
 
 function shownType(argument: Expression): string {
   if (isUntypedNull(argument)) return 'NULL'
-  const { name, a, b } = argument.type
-  return name === 'DECIMAL' ? `DECIMAL(${a},${b})` : typeName(argument.type)
+  return typeName(argument.type)
 }
 
 function emptyCall(name: string, form: readonly Parameter[] | undefined): string {
@@ -155,7 +154,7 @@ function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[]): Sq
   return new SqlError(`expression type mismatch, expected: ${expected}, actual: ${actual}`, argument.position)
 }
 
-/** Arrays are named by their elements here. */
+/** At the last one that does not convert. Arrays are named by their elements here. */
 function wrongOfSome(name: string, args: readonly Expression[], form: readonly Parameter[], wrong: number): SqlError {
   const places = args.flatMap((argument, index) => {
     const { name: type, isConstant } = form[index] as Parameter
@@ -165,8 +164,10 @@ function wrongOfSome(name: string, args: readonly Expression[], form: readonly P
       ? [`at #${index + 1} expected: ${expected}, actual: ${shownType(argument)}`]
       : []
   })
-  const where = (args[wrong] as Expression).position
-  return new SqlError(`argument type mismatch for function \`${name}\` ${places.join(' ')}`, where)
+  const last = args.findLast(
+    (argument, index) => distance(resolved(argument), (form[index] as Parameter).type) === null,
+  )
+  return new SqlError(`argument type mismatch for function \`${name}\` ${places.join(' ')}`, last?.position ?? 0)
 }
 
 function resolved(argument: Expression): ResolvedArgument {

@@ -5,8 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import { demandRight } from '../../base/rights.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import { createRandom } from '../functions/random-generator.js'
-import type { PlanColumn } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
+import type { BindContext, ViewShape } from './bind-context.js'
 import { viewRelation } from './from.js'
 import type { LateValues } from './late-values.js'
 
@@ -50,7 +49,7 @@ export function bindContext({
   return {
     sql,
     catalog,
-    viewColumns: (view) => viewColumns(view, { catalog, nowMicros, user }),
+    viewShape: (view) => viewShape(view, { catalog, nowMicros, user }),
     parameters,
     late: rest.late ?? null,
     evaluation: {
@@ -84,14 +83,12 @@ function demandWrite(
   demandRight({ user, rights, readOnly, ...(readOnlyReason === undefined ? {} : { readOnlyReason }) }, 'write')
 }
 
-function viewColumns(
-  { sql }: StoredView,
-  options: Pick<BindOptions, 'catalog' | 'nowMicros' | 'user'>,
-): readonly PlanColumn[] {
+function viewShape({ sql }: StoredView, options: Pick<BindOptions, 'catalog' | 'nowMicros' | 'user'>): ViewShape {
   try {
-    return viewRelation(sql, bindContext({ sql, parameters: [], ...options })).plan.columns
+    const { plan, timestampIndex } = viewRelation(sql, bindContext({ sql, parameters: [], ...options }))
+    return { columns: plan.columns, timestampIndex }
   } catch (thrown) {
-    if (thrown instanceof SqlError) return []
+    if (thrown instanceof SqlError) return { columns: [], timestampIndex: -1 }
     throw thrown
   }
 }

@@ -6,7 +6,15 @@ import { arrayDimensionsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType, sameType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
-import { convertValue, inconvertibleText, isNumber, isText, isTime, nullOf } from '../functions/convert.js'
+import {
+  convertValue,
+  inconvertibleText,
+  integerDigits,
+  isNumber,
+  isText,
+  isTime,
+  nullOf,
+} from '../functions/convert.js'
 import type { TypeName } from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { isGivenLate, isLate, laterOf } from './late-values.js'
@@ -183,8 +191,7 @@ export function widerNumber(left: DataType, right: DataType): DataType {
     return dataType('DOUBLE')
   const [low, high] = numberRank.indexOf(left.name) < numberRank.indexOf(right.name) ? [left, right] : [right, left]
   if (high.name !== 'DECIMAL') return high
-  const digits = low.name === 'LONG' ? 19 : low.name === 'INT' ? 10 : 5
-  return dataType('DECIMAL', Math.min(76, Math.max(high.a, digits + high.b)), high.b)
+  return dataType('DECIMAL', Math.min(76, Math.max(high.a, integerDigits(low) + high.b)), high.b)
 }
 
 const timeRank: readonly ColumnType[] = ['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']

@@ -70,5 +70,5 @@ function objectKey(value: Uint8Array | ArrayValue | IntervalValue): string {
 
 /** The type's name in messages about it. */
 export function typeName(type: DataType): string {
-  return type.name === 'ARRAY' || type.name === 'GEOHASH' ? typeText(type) : type.name
+  return type.name === 'ARRAY' || type.name === 'GEOHASH' || type.name === 'DECIMAL' ? typeText(type) : type.name
 }

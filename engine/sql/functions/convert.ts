@@ -62,6 +62,13 @@ export function isPlainText(type: DataType): boolean {
   return isText(type) && type.name !== 'SYMBOL'
 }
 
+const digitsOfIntegers: Readonly<Record<string, number>> = { BYTE: 3, SHORT: 5, INT: 10 }
+
+/** Digits of a whole number of the type as a DECIMAL; the widest where none is known. */
+export function integerDigits(type: DataType | undefined): number {
+  return digitsOfIntegers[type?.name ?? ''] ?? 19
+}
+
 export function isIntOrLong({ name }: DataType): boolean {
   return name === 'INT' || name === 'LONG'
 }

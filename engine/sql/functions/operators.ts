@@ -6,6 +6,7 @@ import { type ColumnType, type DataType, dataType } from '../../types/column-typ
 import { divideHalfEven, scaleInteger } from '../../types/number.js'
 import { parseSubnet } from '../../types/text.js'
 import type { ArrayValue, Value } from '../../types/value.js'
+import { integerDigits } from './convert.js'
 import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
 
 const word = (value: bigint): bigint => BigInt.asIntN(64, value)
@@ -117,15 +118,13 @@ function decimalResult(name: string, [left, right]: readonly BoundArgument[]): D
   return dataType('DECIMAL', Math.min(decimalDigitsMax, whole + scale), scale)
 }
 
-const integerDigits: Readonly<Record<string, number>> = { BYTE: 3, SHORT: 5, INT: 10 }
-
 /** Integers have the digits of their type, constants their own. */
 function digitsOf(argument: BoundArgument | undefined): DataType {
   if (argument?.type.name === 'DECIMAL') return argument.type
   const { constant } = argument ?? {}
   const isNumber = typeof constant === 'number' || typeof constant === 'bigint'
-  const digits = integerDigits[argument?.type.name ?? ''] ?? 19
-  return dataType('DECIMAL', isNumber ? String(constant).replace('-', '').length : digits, 0)
+  const digits = isNumber ? String(constant).replace('-', '').length : integerDigits(argument?.type)
+  return dataType('DECIMAL', digits, 0)
 }
 
 function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes, type }: CallSite): bigint | null {
@@ -160,21 +159,18 @@ const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
 
 /** Integers beside a decimal are exact, too; only a division may need digits without end. */
 const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name) =>
-  (
-    [
-      ['DECIMAL', 'LONG'],
-      ['LONG', 'DECIMAL'],
-    ] as const
-  ).map(
-    (takes): ScalarFunction => ({
-      name,
-      takes,
-      gives: (args) => decimalResult(name, args),
-      says: 'Exact arithmetic on a decimal and an integer.',
-      example: null,
-      eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
-    }),
-  ),
+  (['BYTE', 'SHORT', 'INT', 'LONG'] as const)
+    .flatMap((integer) => [['DECIMAL', integer] as const, [integer, 'DECIMAL'] as const])
+    .map(
+      (takes): ScalarFunction => ({
+        name,
+        takes,
+        gives: (args) => decimalResult(name, args),
+        says: 'Exact arithmetic on a decimal and an integer.',
+        example: null,
+        eval: ([a, b], site) => decimalArithmetic(name, BigInt(a as bigint), BigInt(b as bigint), site),
+      }),
+    ),
 )
 
 /** What is taken from a time leaves a time only when it is a constant; the distance of two others is a number. */

@@ -2,7 +2,7 @@
 // that it widens to, in order of preference. The row with the smallest sum wins; the first of equals.
 
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
-import { isText, isTime } from './convert.js'
+import { integerDigits, isText, isTime } from './convert.js'
 import type { TypePattern } from './function-types.js'
 
 /** What constant texts are read as. */
@@ -61,8 +61,11 @@ export function distance({ type, isNull, isConstant }: ResolvedArgument, pattern
   if (index < 0) return null
   // Text of columns is not taken for numbers or times: a row that does not convert would end the query.
   if (!isConstant && isText(type) && type.name !== 'CHAR' && !isTextName(pattern)) return null
-  return index + 1
+  return pattern === 'DECIMAL' ? decimalDistance : index + 1
 }
+
+/** Farther than any number is from another: two integers are no decimals. */
+const decimalDistance = 6
 
 /** The NULL literal would become a zero of these types. */
 function hasNoNull(pattern: TypePattern): boolean {
@@ -121,10 +124,7 @@ export function targetType({ type, isNull }: ResolvedArgument, pattern: TypePatt
   if (pattern === 'TIME') return isTime(type) && !isNull ? null : dataType('TIMESTAMP')
   if (type.name === pattern && !isNull) return null
   if (pattern === 'DECIMAL' && isNull) return dataType('DECIMAL', 1)
-  if (pattern === 'DECIMAL')
-    return type.name === 'BYTE' || type.name === 'SHORT'
-      ? dataType('DECIMAL', 5)
-      : dataType('DECIMAL', type.name === 'LONG' ? 19 : 10)
+  if (pattern === 'DECIMAL') return dataType('DECIMAL', integerDigits(type))
   if (pattern === 'GEOHASH') return type.name === 'GEOHASH' ? null : dataType('GEOHASH', 60)
   if (pattern === 'ARRAY') return type.name === 'ARRAY' ? null : dataType('ARRAY', 1)
   return dataType(pattern)

@@ -178,10 +178,8 @@ const rounding: ScalarFunction[] = [
     },
     eval: ([part, ts], site) => dateTrunc(String(part).toLowerCase(), ts as bigint, unitOf(site, 1)),
   },
-  floorRow(['TEXT', 'TIME'], (text, ts, _rest, unit) => floorBy(text, ts, unit, 0n)),
-  floorRow(['TEXT', 'TIME', 'TIME'], (text, ts, [origin], unit) =>
-    floorBy(text, ts, unit, (origin as bigint | null) ?? 0n),
-  ),
+  floorRow(['TEXT', 'TIME'], (text, ts, _rest, unit) => floorBy(text, ts, unit, null)),
+  floorRow(['TEXT', 'TIME', 'TIME'], (text, ts, [origin], unit) => floorBy(text, ts, unit, origin as bigint | null)),
   floorRow(['TEXT', 'TIME', 'TIME', 'TEXT', 'TEXT'], (text, ts, rest, unit) => floorInZone(text, ts, rest, unit)),
   {
     name: 'timestamp_ceil',
@@ -211,14 +209,20 @@ function floorRow(takes: ScalarFunction['takes'], apply: FloorRest): ScalarFunct
     example: takes.length === 2 ? [`timestamp_floor('5m', ${sample})`, '2024-03-31T13:45:00.000000Z'] : null,
     check: checkInterval,
     seesNull: true,
-    eval: ([text, ts, ...rest], site) =>
-      typeof text !== 'string' || typeof ts !== 'bigint' ? null : apply(text, ts, rest, unitOf(site, 1)),
+    eval: ([text, ts, origin = null, ...rest], site) => {
+      if (typeof text !== 'string' || typeof ts !== 'bigint') return null
+      const unit = unitOf(site, 1)
+      const from = origin === null ? null : castValue(origin, site.argTypes[2] ?? dataType(unit), dataType(unit))
+      return apply(text, ts, [from, ...rest], unit)
+    },
   }
 }
 
-function floorBy(text: string, ts: bigint, unit: TimestampUnit, origin: bigint): bigint | null {
+/** What is before the origin belongs to the bucket that begins there, as clients of this dialect know it. */
+function floorBy(text: string, ts: bigint, unit: TimestampUnit, origin: bigint | null): bigint | null {
   const interval = parseSampleInterval(text)
-  return interval === null ? null : floorTimestamp(ts, interval, unit, origin)
+  if (interval === null) return null
+  return origin !== null && ts < origin ? origin : floorTimestamp(ts, interval, unit, origin ?? 0n)
 }
 
 function floorInZone(
@@ -233,7 +237,7 @@ function floorInZone(
   const scale = ticksPerMicro(unit)
   const sub = floorModulo(ts, scale)
   const local = (toZone((ts - sub) / scale, zone) - shift) * scale + sub
-  const start = floorBy(text, local, unit, (origin as bigint | null) ?? 0n)
+  const start = floorBy(text, local, unit, origin as bigint | null)
   return start === null ? null : start + shift * scale
 }
 

@@ -40,7 +40,7 @@ export interface EntryColumn {
 }
 
 /** Tables and views of the database. */
-export function ownEntries({ catalog, viewColumns }: BindContext): CatalogEntry[] {
+export function ownEntries({ catalog, viewShape }: BindContext): CatalogEntry[] {
   const tables = catalog.tables().map(
     ({ schema, parts }): CatalogEntry => ({
       oid: firstOid + schema.id,
@@ -59,7 +59,7 @@ export function ownEntries({ catalog, viewColumns }: BindContext): CatalogEntry[
       schema: 'public',
       name: view.name,
       kind: 'view',
-      columns: viewColumns(view).map(ownColumn),
+      columns: viewShape(view).columns.map(ownColumn),
       rows: 0,
       bytes: 0,
       sql: view.sql,

@@ -18,14 +18,14 @@ export function activityRelation({ catalog }: BindContext): SystemRelation {
 }
 
 /** A view whose query no longer binds (a table of it is gone) is invalid until it does. */
-export function viewsRelation({ catalog, viewColumns }: BindContext): SystemRelation {
+export function viewsRelation({ catalog, viewShape }: BindContext): SystemRelation {
   return {
     columns: columnList(
       'view_name STRING, view_sql STRING, view_table_dir_name STRING, invalidation_reason STRING, view_status STRING, view_status_update_time TIMESTAMP',
     ),
     rows: () =>
       catalog.views().map((view) => {
-        const valid = viewColumns(view).length > 0
+        const valid = viewShape(view).columns.length > 0
         const reason = valid ? null : 'the query of the view does not compile'
         const made = BigInt(view.createdMicros)
         return [view.name, view.sql, `${view.name}~${view.id}`, reason, valid ? 'valid' : 'invalid', made]

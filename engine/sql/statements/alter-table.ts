@@ -197,7 +197,8 @@ function addColumns(
   context: BindContext,
 ): SchemaChange[] {
   const { schema } = version
-  demandOneChange(version, columns.length, columns[1]?.position ?? 0)
+  const added = ifNotExists ? columns.filter(({ name }) => findColumn(schema, name) === undefined) : columns
+  demandOneChange(version, added.length, added[1]?.position ?? 0)
   const taken = new Set<string>()
   return columns.flatMap((definition): SchemaChange[] => {
     const column = columnOf(definition, schema.name, context)

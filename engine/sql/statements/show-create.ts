@@ -20,6 +20,7 @@ function columnText({ name, type, symbol, indexed, default: value }: ColumnSchem
 function tableTail(schema: TableSchema): string {
   const nameOf = (id: number): string => schema.columns.find((column) => column.id === id)?.name ?? ''
   if (schema.timestampId < 0) return ''
+  if (schema.view !== undefined) return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY N/A`
   const ttl =
     schema.ttl === null ? '' : ` TTL ${schema.ttl.value} ${schema.ttl.unit}${schema.ttl.value === 1 ? '' : 'S'}`
   const wal = schema.bypassWal || schema.partitionBy === 'NONE' ? ' BYPASS WAL' : ''

@@ -5,14 +5,15 @@ import type { BindContext } from '../bind/bind-context.js'
 import type { StoredView } from '../catalog.js'
 import { defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './table-options.js'
 
-export function viewAsTable(view: StoredView, { viewColumns }: BindContext): TableVersion {
-  const columns = viewColumns(view).map(({ name, type }, id) => {
+export function viewAsTable(view: StoredView, { viewShape }: BindContext): TableVersion {
+  const shape = viewShape(view)
+  const columns = shape.columns.map(({ name, type }, id) => {
     const column = { id, name, type, dropped: false }
     return type.name === 'SYMBOL' ? { ...column, symbol: { capacity: 0, cached: false } } : column
   })
   const { id, name, sql, createdMicros } = view
   return {
-    schema: { ...viewSchema(name, sql, createdMicros), id, version: 1, columns },
+    schema: { ...viewSchema(name, sql, createdMicros), id, version: 1, columns, timestampId: shape.timestampIndex },
     version: 0,
     parts: [],
     generations: [],
