@@ -3,7 +3,7 @@
 // sixth. So the usual queries are asked (warm-up-statements.ts) before anybody does: once a table has rows enough that
 // somebody is going to ask for them, at the start or later.
 //
-// Whoever works goes first: statements run one at a time, with long rests while the process is busy, and none while
+// Whoever works goes first: statements run one at a time, with long rests while the process is busy or rows come, and none while
 // queries of others run or have just run, not even those that look for a table. It ends after some rounds or when its
 // time is used up.
 
@@ -58,7 +58,7 @@ const workMsMax = 8000
 /** Behind a statement of somebody else nothing is asked for so long. */
 const othersMs = 400
 const restMsMin = 2
-const restMsMax = 200
+const restMsMax = 1000
 /** Rests while the process is busy are so many times as long as what was done. */
 const busyRests = 8
 
@@ -172,12 +172,13 @@ export class WarmUp {
   async #work(engine: WarmEngine, work: () => Promise<unknown>): Promise<boolean> {
     await this.#othersRest(engine)
     const begun = performance.now()
+    const stored = engine.figures().counts.commits
     // The table may be gone, or what it holds is no sum.
     await work().catch(() => {})
     const took = performance.now() - begun
     this.#workMs += took
     if (this.#workMs > workMsMax) return false
-    await this.#restFrom(took)
+    await this.#restFrom(took, () => engine.figures().counts.commits > stored)
     return true
   }
 
@@ -189,13 +190,16 @@ export class WarmUp {
     return performance.now() - this.#othersMs < othersMs || engine.figures().queries > 0
   }
 
-  /** Longer where others work: what the process uses within the rest is theirs. */
-  async #restFrom(took: number): Promise<void> {
+  /**
+   * Longer where others work: what the process uses within the rest is theirs, and so is what was stored. Who waits for each
+   * commit leaves the process idle meanwhile, and has the answer late when it is not.
+   */
+  async #restFrom(took: number, othersStore: () => boolean): Promise<void> {
     const rest = Math.max(restMsMin, took / 2)
     const before = process.cpuUsage()
     await this.#rest(rest)
     const { user, system } = process.cpuUsage(before)
-    if ((user + system) / 1000 > rest / 2) await this.#rest(Math.min(restMsMax, took * busyRests))
+    if ((user + system) / 1000 > rest / 2 || othersStore()) await this.#rest(Math.min(restMsMax, took * busyRests))
   }
 
   async #rest(ms: number): Promise<void> {

@@ -126,6 +126,33 @@ test('nothing is asked while others ask, and they are heard as before', async ()
   expect(heard[0]).toBe('theirs')
 }, 140_000)
 
+test('the rests are long while rows are stored, although the process is idle', async () => {
+  const askedIn = async (stores: boolean): Promise<number> => {
+    let asked = 0
+    let commits = 0
+    const figures = engine.figures()
+    const warmUp = new WarmUp(() => false, observer)
+    const slow: WarmEngine = {
+      ...watched(['odd name']).engine,
+      validate: (sql, asking) => engine.validate(sql, asking),
+      execute: async (sql, options) => {
+        asked++
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        return engine.execute(sql, options)
+      },
+      figures: () => ({ ...figures, queries: 0, counts: { ...figures.counts, commits: stores ? commits++ : 0 } }),
+    }
+    warmUp.start(slow, null)
+    await until(() => asked > 10)
+    const [before, begun] = [asked, performance.now()]
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    warmUp.close()
+    return ((asked - before) * 1500) / (performance.now() - begun)
+  }
+  const [idle, storing] = [await askedIn(false), await askedIn(true)]
+  expect(storing * 2).toBeLessThan(idle)
+}, 140_000)
+
 test('over HTTP it comes alone, and is heard by nobody', async () => {
   const asked: Session[] = []
   const watching = new Proxy(engine, {
