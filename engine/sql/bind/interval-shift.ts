@@ -5,7 +5,9 @@
 
 import { oids } from '../../pg/oids.js'
 import { dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
 import type { Parameter } from '../catalog.js'
+import { isNumber, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { intervalArguments } from '../parse/call.js'
 
@@ -129,10 +131,15 @@ function wordsOf(expression: ast.Expression, parameters: readonly Parameter[]): 
     expression.kind === 'string'
       ? expression.value
       : expression.kind === 'parameter'
-        ? parameters[expression.index - 1]?.value
+        ? wordsOfParameter(parameters[expression.index - 1])
         : null
   const shifts = typeof value === 'string' ? shiftsOf(value) : null
   return shifts?.map((shift) => ({ ...shift, times: null })) ?? null
+}
+
+/** Of a number nothing is read: a plan may be kept without it. */
+function wordsOfParameter(parameter: Parameter | undefined): Value | undefined {
+  return parameter === undefined || isNumber(parameter.type) || isTime(parameter.type) ? undefined : parameter.value
 }
 
 /** `3 * interval '1 hour'`, `x * interval '1 hour'`. */

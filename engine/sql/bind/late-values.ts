@@ -26,8 +26,22 @@ export class LateValues {
     this.#parameters = parameters
   }
 
-  /** Of a parameter that is not NULL. */
-  constant(index: number, type: DataType, position: number): Expression {
+  /** The parameters for whoever looks at them before they are bound: reading a value is noted, too. */
+  get parameters(): readonly Parameter[] {
+    return (this.#parameters ?? []).map(({ value, type }, index) => {
+      const read = (): Value => this.#value(index)
+      return {
+        type,
+        get value() {
+          return value === null ? null : read()
+        },
+      }
+    })
+  }
+
+  /** Null: the parameter is NULL. */
+  constant(index: number, type: DataType, position: number): Expression | null {
+    if (this.#parameters?.[index]?.value === null) return null
     return lateConstant('given', () => this.#value(index), type, position)
   }
 

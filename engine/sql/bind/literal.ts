@@ -73,10 +73,10 @@ function bindGeohash(literal: Extract<Literal, { kind: 'geohash' }>): Expression
 export function bindParameter({ index, name, position }: Parameter, context: BindContext): Expression {
   const parameter = name === null ? context.parameters[index - 1] : undefined
   if (parameter === undefined) throw new SqlError('bind variable service is not provided', position)
-  const { value, type, slot } = parameter
-  if (slot === undefined && value !== null && context.late !== null)
-    return context.late.constant(index - 1, type, position)
+  const { type, slot } = parameter
+  const late = context.late?.constant(index - 1, type, position) ?? null
+  if (late !== null) return late
   return slot === undefined
-    ? constantOf(value, type, position)
-    : { kind: 'constant', value, type, position, parameter: slot }
+    ? constantOf(parameter.value, type, position)
+    : { kind: 'constant', value: parameter.value, type, position, parameter: slot }
 }

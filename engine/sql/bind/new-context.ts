@@ -50,7 +50,7 @@ export function bindContext({
     sql,
     catalog,
     viewShape: (view) => viewShape(view, { catalog, nowMicros, user }),
-    parameters,
+    parameters: rest.late?.parameters ?? parameters,
     late: rest.late ?? null,
     evaluation: {
       ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },

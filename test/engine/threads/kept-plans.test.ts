@@ -204,6 +204,15 @@ test.each(keeping)('%s', async (sql, executions) => {
 
 const varying: readonly (readonly [string, readonly Parameters[]])[] = [
   [
+    "select (ts - $1::interval)::varchar x, '2024-03-31'::timestamp + $2 * $1::interval y from t where l = $2",
+    [
+      [of('90 minutes', text), of(1n, long)],
+      [of('2 days', text), of(1n, long)],
+      [of('2 days', text), of(2n, long)],
+      [of(null, text), of(1n, long)],
+    ],
+  ],
+  [
     'select case when l > $1 then $2 else s end x from t where l < 5',
     [
       [of(2n, long), of('big', text)],
