@@ -2,6 +2,7 @@
 // A plan is good while the catalog has not changed, for parameters of the same types, NULL where they were NULL, and equal
 // where planning has looked at them (sql/bind/late-values.ts).
 
+import type { Session } from '../api/session.js'
 import type { ParsedStatement } from '../api/statements.js'
 import { LateValues } from '../sql/bind/late-values.js'
 import type { Parameter } from '../sql/catalog.js'
@@ -11,6 +12,7 @@ import type { PlannedStatement } from '../sql/statements/planned.js'
 import { type DataType, sameType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 
+type Protocol = Session['protocol']
 type QueryPlan = Extract<PlannedStatement, { kind: 'query' }>
 
 /** Of one statement: page sizes, kinds of parameters. */
@@ -21,6 +23,8 @@ const uselessMax = 16
 const parametersMax = 64
 
 interface KeptPlan {
+  /** Names of columns depend on it. */
+  readonly protocol: Protocol
   readonly types: readonly DataType[]
   readonly nulls: readonly boolean[]
   /** Parameters that planning has read. */
@@ -41,7 +45,12 @@ export class KeptPlans {
   #statements = new WeakMap<ParsedStatement, KeptStatement>()
 
   /** Null: it has to be planned. */
-  get(statement: ParsedStatement, epoch: number, parameters: readonly Parameter[]): QueryPlan | null {
+  get(
+    statement: ParsedStatement,
+    epoch: number,
+    { protocol }: Pick<Session, 'protocol'>,
+    parameters: readonly Parameter[],
+  ): QueryPlan | null {
     const kept = this.#statements.get(statement)
     if (kept === undefined) return null
     if (kept.epoch !== epoch) {
@@ -53,7 +62,7 @@ export class KeptPlans {
     const { plans } = kept
     for (let index = 0; index < plans.length; index++) {
       const plan = plans[index] as KeptPlan
-      if (!isGoodFor(plan, parameters)) continue
+      if (plan.protocol !== protocol || !isGoodFor(plan, parameters)) continue
       kept.useless = 0
       if (index > 0) plans.unshift(...plans.splice(index, 1))
       return withValues(plan, parameters)
@@ -65,6 +74,7 @@ export class KeptPlans {
   plan(
     statement: ParsedStatement,
     epoch: number,
+    { protocol }: Pick<Session, 'protocol'>,
     parameters: readonly Parameter[],
     plan: (late: LateValues | undefined) => PlannedStatement,
   ): PlannedStatement {
@@ -75,6 +85,7 @@ export class KeptPlans {
     const planned = plan(late)
     if (planned.kind !== 'query') return planned
     const made: KeptPlan = {
+      protocol,
       types: parameters.map(({ type }) => type),
       nulls: parameters.map(({ value }) => value === null),
       read: [...late.read].map((index) => ({ index, value: (parameters[index] as Parameter).value })),

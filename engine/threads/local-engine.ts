@@ -29,7 +29,6 @@ import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import type { ProfileMode } from '../sql/exec/profile.js'
 import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
-import { describeStatement } from '../sql/statements/describe.js'
 import { explainColumns } from '../sql/statements/explain.js'
 import {
   type PlanOptions,
@@ -76,11 +75,11 @@ import {
   selectColumns,
   setOption,
   tellNewTables,
-  validationOf,
 } from './local-plans.js'
 import { PlanCache } from './plan-cache.js'
 import { poolRelations } from './pool-relations.js'
 import { Positions } from './positions.js'
+import { PreparedTexts } from './prepared-texts.js'
 import type { RunningQuery } from './query-door.js'
 import { QueryRows } from './query-rows.js'
 import { Rejects } from './rejects.js'
@@ -97,6 +96,7 @@ export class LocalEngine implements Engine {
   readonly #lines: LineDoor
   readonly #plans = new PlanCache()
   readonly #kept = new KeptPlans()
+  readonly #texts = new PreparedTexts()
   readonly #rejects = new Rejects()
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
@@ -183,7 +183,7 @@ export class LocalEngine implements Engine {
   }
 
   parse(text: string): readonly ParsedStatement[] {
-    return readScript(text, this.#catalog).map((part) => ({ text, ...part }))
+    return this.#texts.parse(text, () => readScript(text, this.#catalog).map((part) => ({ text, ...part })))
   }
 
   begin(): RowTransaction {
@@ -192,9 +192,8 @@ export class LocalEngine implements Engine {
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
     const own = { session: asDescribed(session), parsed }
-    return describeStatement(parsed, oids, (parameters) =>
-      validationOf(this.#plan(parsed.text, { ...own, parameters }).planned),
-    )
+    const plan = (parameters: readonly Parameter[]) => this.#plan(parsed.text, { ...own, parameters }).planned
+    return this.#texts.describe(parsed, session, oids, this.#options.view.epoch, plan)
   }
 
   table(name: string): TableShape | undefined {
@@ -313,7 +312,7 @@ export class LocalEngine implements Engine {
     if (known !== undefined) demandRight(options.session, 'read')
     if (known !== undefined) return { planned: known, cached: true }
     const binds = parsed !== undefined && !cacheable && bindsAlone(options) && !this.#hidden.own ? parsed : null
-    const bound = binds === null ? null : this.#kept.get(binds, view.epoch, options.parameters)
+    const bound = binds === null ? null : this.#kept.get(binds, view.epoch, options.session, options.parameters)
     if (bound !== null) demandRight(options.session, 'read')
     if (bound !== null) return { planned: bound, cached: true }
     this.#planned = figuresOf(queries.nextQueryId, sql, options.session, this.#options.clock)
@@ -322,7 +321,8 @@ export class LocalEngine implements Engine {
     demandStatementRights(statement, options.session)
     const plan = (late?: LateValues): PlannedStatement =>
       planParsed(statement, sql, { ...this.#planOptions(options), late })
-    const planned = binds === null ? plan() : this.#kept.plan(binds, view.epoch, options.parameters, plan)
+    const planned =
+      binds === null ? plan() : this.#kept.plan(binds, view.epoch, options.session, options.parameters, plan)
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
     return { planned, cached: false }
   }

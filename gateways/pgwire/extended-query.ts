@@ -1,7 +1,7 @@
 // The extended protocol: Parse, Bind, Describe, Execute, Close, Sync. A handler answers a promise only when there is
 // something to wait for: thousands of small statements in one flush cost no turn of the event loop each.
 
-import type { Description, ParsedStatement } from '../../engine/engine.js'
+import type { Description, ParsedStatement, ResultColumn } from '../../engine/engine.js'
 import { shapeOf } from './bind-run.js'
 import { BindMemory, readBound } from './bound-parameters.js'
 import type { PgSession, Portal, Prepared } from './context.js'
@@ -165,7 +165,19 @@ function describePrepared(pg: PgSession, prepared: Prepared): void {
 function describeColumns(pg: PgSession, prepared: Prepared, binary: readonly boolean[]): void {
   const { statement } = prepared
   const columns = statement === null ? null : described(pg, prepared, statement).columns
-  pg.out.put(columns === null ? noData : rowDescription(fieldsOf(columns, binary)))
+  pg.out.put(columns === null ? noData : rowsDescribed(columns, binary))
+}
+
+/** Of columns as texts: unnamed statements are described each time. */
+const textDescriptions = new WeakMap<readonly ResultColumn[], Buffer>()
+
+function rowsDescribed(columns: readonly ResultColumn[], binary: readonly boolean[]): Buffer {
+  if (binary.length > 0) return rowDescription(fieldsOf(columns, binary))
+  const known = textDescriptions.get(columns)
+  if (known !== undefined) return known
+  const made = rowDescription(fieldsOf(columns, binary))
+  textDescriptions.set(columns, made)
+  return made
 }
 
 // EXECUTE -----------------------------------------------------------------------------------------------------------

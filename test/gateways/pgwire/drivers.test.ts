@@ -296,6 +296,22 @@ test('times with a zone and intervals are parameters of these types', async () =
     expect((await client.query(minus, [value])).rows).toEqual([{ t: time }])
 })
 
+test('a query without a name is described as the table is at the time', async () => {
+  await client.query('create table unnamed (ts timestamp, n long) timestamp(ts) partition by day')
+  await client.query("insert into unnamed values ('2024-01-01', 1), ('2024-01-02', 2)")
+  const ask = async (n: number): Promise<unknown[]> =>
+    (await client.query('select * from unnamed where n >= $1 order by ts desc limit 1', [n])).rows.map(Object.values)
+  const other = new pg.Client(address())
+  await other.connect()
+  expect([await ask(1), await ask(2), await ask(3)]).toEqual([[[expect.any(Date), '2']], [[expect.any(Date), '2']], []])
+  await other.query('alter table unnamed add column s varchar')
+  await other.query("update unnamed set s = 'two' where n = $1", [2])
+  expect(await ask(1)).toEqual([[expect.any(Date), '2', 'two']])
+  await other.query('alter table unnamed drop column n')
+  await expect(ask(1)).rejects.toThrow('Invalid column: n')
+  await other.end()
+})
+
 test('a prepared query answers with what has been written and changed since its last execution', async () => {
   await client.query('create table prepared (ts timestamp, s symbol, n long) timestamp(ts) partition by day')
   const ask = async (s: string | null, most = 10): Promise<unknown[]> => {
