@@ -12,8 +12,9 @@ export type {
   LoadOptions,
   TableShape,
 } from './api/ingest.js'
-export type { OwnRows, Session, StoredUser, UserDirectory } from './api/session.js'
+export type { OwnRows, PendingChange, Session, StoredUser, UserDirectory } from './api/session.js'
 export type {
+  ChangePreview,
   Copier,
   CopyRequest,
   Description,

@@ -13,6 +13,7 @@ import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
 import type { OwnRows, Session, UserDirectory } from './session.js'
 import type {
+  ChangePreview,
   CheckedStatement,
   Copier,
   Description,
@@ -124,6 +125,8 @@ export interface Engine {
   lines(request: LineRequest): LineTicket
   /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row was sent. */
   execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
+  /** What an UPDATE or DELETE of one table would change now; its session's transaction included. Throws like execute. */
+  preview(statement: ParsedStatement, options: ExecuteOptions): Promise<ChangePreview>
   /** Parses and plans a statement without running it; columns are null when it has no rows. Throws like execute. */
   validate(sql: string, session: Session): CheckedStatement
   /** Divides a text into its statements; empty ones are left out. Throws SqlError. */

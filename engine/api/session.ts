@@ -3,7 +3,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { PasswordVerifier } from '../base/password.js'
 import type { Rights } from '../base/rights.js'
+import type { Delete, DropTable, TruncateTable, Update } from '../sql/parse/ast.js'
 import type { TableVersion } from '../storage/schema.js'
+import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 
 /** Who runs statements: its rights, its settings and what it may see. One per connection (or per HTTP request). */
@@ -29,6 +31,19 @@ export interface Session {
   readonly describes?: boolean
   /** Its rows are read by the session's statements as if they were stored. */
   readonly transaction?: OwnRows
+  /** Changes of its transaction that lie below those rows, oldest first: its statements see them, nobody else does. */
+  readonly pending?: readonly PendingChange[]
+}
+
+/** A change that has not been carried out. */
+export interface PendingChange {
+  /** Its text and its parameters. */
+  readonly sql: string
+  readonly parameters: readonly { readonly value: Value; readonly type: DataType }[]
+  /** Null: there are its rows alone. */
+  readonly statement: Update | Delete | TruncateTable | DropTable | null
+  /** Rows of the transaction that it finds there; null: none of them are its business. */
+  readonly rows: OwnRows | null
 }
 
 /** Rows that a session has sent and nobody else sees. */

@@ -79,6 +79,15 @@ export interface RowsResult {
   readonly cached: boolean
   /** Of INSERT .. RETURNING: how many rows it has stored. */
   readonly inserted?: number
+  /** Of UPDATE and DELETE with RETURNING. */
+  readonly changed?: 'UPDATE' | 'DELETE'
+}
+
+/** What an UPDATE or DELETE is going to change. */
+export interface ChangePreview {
+  readonly rows: number
+  /** Of RETURNING. */
+  readonly result: RowsResult | null
 }
 
 /** A result in one piece. */

@@ -101,6 +101,8 @@ export interface RewriteProgram {
   readonly snapshots: readonly TableSnapshot[]
   /** Ids of the assigned columns, in the order of the query's output. */
   readonly assigned: readonly number[]
+  /** So many columns behind them are sent back of each row that is changed. */
+  readonly returned: number
   /** What now() gives. */
   readonly nowMicros: number
   /** By which it is told to end (memory/stop-words.ts). */
@@ -166,6 +168,8 @@ export interface Receipt {
   /** createTable with ifNotExists: it existed. Lines with an origin: they do not follow what is stored of their stream. */
   readonly existed: boolean
   readonly staged?: StagedAnswer
+  /** Of a rewrite: what its program returns. */
+  readonly returned?: readonly (readonly Value[])[]
 }
 
 /** Of 'stage': ids of the texts by column id, in their order. */
@@ -249,4 +253,6 @@ export interface JobResult {
   readonly rows?: number
   /** Of a rewrite that did nothing: texts, by column id, that the table's dictionaries must have first. */
   readonly newSymbols?: readonly (readonly [number, readonly string[]])[]
+  /** Of a rewrite: what its program returns. */
+  readonly returned?: readonly (readonly Value[])[]
 }

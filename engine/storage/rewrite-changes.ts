@@ -3,8 +3,10 @@
 //
 // Owner: the rewrite of the part. A row that a query yields twice (a join with several matches) keeps its first values.
 
+import { ResourceError } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
 import { dictionaryCount, dictionaryEntry } from './layout.js'
 import type { Scratch } from './part-scratch.js'
 
@@ -17,6 +19,14 @@ export interface AssignedColumn {
 export interface BatchValues {
   readonly address: number
   readonly dictionary: number
+}
+
+/** Rows that are sent back travel through the writer. */
+const returnedRowsMax = 250_000
+
+export function demandReturnable(rows: number): void {
+  if (rows > returnedRowsMax)
+    throw new ResourceError(`the statement changes too many rows for RETURNING [max=${returnedRowsMax}]`)
 }
 
 const heapBytes = 256 * 1024
@@ -34,6 +44,8 @@ export class ChangeList {
   private heaps = 0
   private heapNext = 0
   private heapEnd = 0
+  /** What is sent back of rows, by row. */
+  private readonly returned = new Map<number, readonly Value[]>()
 
   constructor(scratch: Scratch, columns: readonly AssignedColumn[], symbols: ReadonlyMap<number, SymbolIds>) {
     this.scratch = scratch
@@ -68,6 +80,28 @@ export class ChangeList {
       this.copy(index, rows, values[index] as BatchValues)
     })
     this.count += rows
+  }
+
+  /** Notes what is sent back of the rows of a batch. */
+  appendReturned(rows: number, numbers: number, readers: readonly ((row: number) => Value)[]): void {
+    const { u32 } = this.memory
+    for (let row = 0; row < rows; row++) {
+      const number = u32[(numbers >>> 2) + row * 2] as number
+      if (this.returned.has(number)) continue
+      demandReturnable(this.returned.size + 1)
+      this.returned.set(
+        number,
+        readers.map((read) => read(row)),
+      )
+    }
+  }
+
+  /** Behind finish(): what is sent back, in the order of the rows. */
+  returnedRows(): (readonly Value[])[] {
+    if (this.returned.size === 0) return []
+    const first = this.rows >>> 2
+    const { u32 } = this.memory
+    return Array.from({ length: this.count }, (_, at) => this.returned.get(u32[first + at] as number) ?? [])
   }
 
   private copy(index: number, rows: number, { address, dictionary }: BatchValues): void {

@@ -9,6 +9,7 @@
 
 import { budgets } from '../memory/budgets.js'
 import { type DataType, isVariable, widthOf } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
 import { type DedupPiece, repeatedRows } from './dedup-view.js'
 import { inCommitOrder, type MergeTools } from './merge.js'
 import type { Job, JobResult, RewriteProgram } from './messages.js'
@@ -16,7 +17,7 @@ import type { PartAccess, PartHandle } from './part-access.js'
 import { type JobSteps, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
 import { Scratch } from './part-scratch.js'
 import { writePart } from './part-writer.js'
-import { type AssignedColumn, ChangeList, SymbolIds } from './rewrite-changes.js'
+import { type AssignedColumn, ChangeList, demandReturnable, SymbolIds } from './rewrite-changes.js'
 import { rewriteSource } from './rewrite-source.js'
 import type { PartDescriptor, TableSnapshot } from './schema.js'
 
@@ -47,7 +48,12 @@ function* rewrite(tools: RewriteTools, job: Rewrite): JobSteps<JobResult> {
     const newSymbols = yield* missingSymbols(tools, job, assigned, symbols)
     if (newSymbols.length > 0) return { parts: [], newSymbols }
   }
-  const done = { parts: [] as PartDescriptor[], replaced: [] as number[], rows: 0 }
+  const done = {
+    parts: [] as PartDescriptor[],
+    replaced: [] as number[],
+    rows: 0,
+    returned: [] as (readonly Value[])[],
+  }
   let finished = false
   try {
     for (const [index, part] of job.parts.entries()) {
@@ -59,6 +65,8 @@ function* rewrite(tools: RewriteTools, job: Rewrite): JobSteps<JobResult> {
       if (outcome === null) continue
       done.replaced.push(part.id)
       done.rows += outcome.rows
+      for (const row of outcome.returned) done.returned.push(row)
+      demandReturnable(done.returned.length)
       if (outcome.part !== null) done.parts.push(outcome.part)
     }
     finished = true
@@ -132,21 +140,29 @@ interface PartWork {
   readonly partId: number
 }
 
+interface RewrittenPart {
+  readonly rows: number
+  readonly returned: readonly (readonly Value[])[]
+  /** Null: no row is left. */
+  readonly part: PartDescriptor | null
+}
+
 /** null: nothing changes in the part. */
 function* rewritePart(
   tools: RewriteTools,
   { program, version, schema }: Rewrite,
   part: PartDescriptor,
   { scratch, changes, partId }: PartWork,
-): Generator<undefined, { readonly rows: number; readonly part: PartDescriptor | null } | null> {
+): Generator<undefined, RewrittenPart | null> {
   const dead = new Set(deadRows(tools, version, part))
   yield
   if (program !== null) yield* tools.run(program, snapshotOf(version, part), changes)
   changes.finish(dead)
   if (changes.count === 0 && dead.size === 0) return null
+  const returned = changes.returnedRows()
   const handle = tools.parts.open(part, version)
   const kept = keptRows(tools, handle, program?.action === 'delete' ? changes : null, dead)
-  if (kept?.length === 0) return { rows: changes.count, part: null }
+  if (kept?.length === 0) return { rows: changes.count, returned, part: null }
   const overlay = program?.action === 'update' && changes.count > 0 ? changes : null
   const { memory, parts } = tools
   const symbol = symbolTexts(memory, version)
@@ -154,7 +170,7 @@ function* rewritePart(
   try {
     const { partition, minTxn, maxTxn } = part
     const written = yield* writePart(partTools(tools, scratch), { schema, source, partId, partition, minTxn, maxTxn })
-    return { rows: changes.count, part: written }
+    return { rows: changes.count, returned, part: written }
   } finally {
     source.release()
   }

@@ -42,9 +42,9 @@ export function applyRewrite(state: WriterState, requestId: number, tableId: num
       answerNow(state, refusal(requestId, errorRecord(new SqlError('the table has changed meanwhile, try again', 0))))
       return
     }
-    rewriteParts(state, table, program, ({ rows, error }) => {
+    rewriteParts(state, table, program, ({ rows, returned = [], error }) => {
       if (error !== null) answerNow(state, refusal(requestId, error))
-      else enqueue(state, { receipts: [receiptOf(requestId, { rows })] })
+      else enqueue(state, { receipts: [receiptOf(requestId, { rows, returned })] })
     })
   })
 }
@@ -52,6 +52,8 @@ export function applyRewrite(state: WriterState, requestId: number, tableId: num
 /** `error`: nothing was changed. */
 export interface RewriteOutcome {
   readonly rows: number
+  /** What the program returns. */
+  readonly returned?: NonNullable<JobResult['returned']>
   readonly error: ErrorRecord | null
 }
 
@@ -151,7 +153,7 @@ function internSymbols(state: WriterState, table: WriterTable, symbols: NonNulla
 
 /** A statement is a transaction of the table, also when it changes no row. */
 function commitParts(state: WriterState, table: WriterTable, result: JobResult, isStatement: boolean): RewriteOutcome {
-  const { replaced = [], rows = 0 } = result
+  const { replaced = [], rows = 0, returned = [] } = result
   try {
     if (replaced.length > 0) replaceParts(state, table, replaced, result.parts)
   } catch (thrown) {
@@ -160,7 +162,7 @@ function commitParts(state: WriterState, table: WriterTable, result: JobResult, 
   }
   if (isStatement) table.rewrites++
   enqueue(state, { versions: [table.nextVersion()] })
-  return { rows, error: null }
+  return { rows, returned, error: null }
 }
 
 /**

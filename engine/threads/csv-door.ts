@@ -6,7 +6,7 @@ import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvBatch, CsvShape } from '../csv/shape.js'
 import { counterOf } from '../sql/statements/counters.js'
-import { liveColumns, type TableSchema } from '../storage/schema.js'
+import { isTable, liveColumns, type TableVersion } from '../storage/schema.js'
 import { Load, type LoadMessage, type LoadServices } from './load-door.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
@@ -88,7 +88,10 @@ function fail(file: Waiting, error: ErrorRecord): void {
   answer?.reject(file.failure)
 }
 
-export function shapeOf(schema: TableSchema): TableShape {
+/** Undefined: there is no such table. */
+export function shapeOf(version: TableVersion | undefined): TableShape | undefined {
+  if (version === undefined || !isTable(version.schema)) return undefined
+  const { schema } = version
   const columns = liveColumns(schema).map(({ id, name, type, default: value }) => ({
     id,
     name,

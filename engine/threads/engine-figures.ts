@@ -5,14 +5,15 @@ import type { EngineFigures } from '../api/engine.js'
 import { allocationCounts, createAllocator } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
 import { commitSeconds, type Figure, figureOf, figures } from '../memory/figures.js'
-import type { SharedMemory } from '../memory/shared-memory.js'
 import { cacheCounts } from '../storage/chunk-cache.js'
+import type { LocalEngineOptions } from './local-options.js'
 import { threadIds } from './wake.js'
 
-export function memoryFigures(
-  memory: SharedMemory,
-  cacheAddress: number,
-): Omit<EngineFigures, 'tables' | 'queries' | 'readers' | 'readerLeaks'> {
+/** `queries`: how many run. */
+export function engineFigures(
+  { memory, view, cacheAddress }: Pick<LocalEngineOptions, 'memory' | 'view' | 'cacheAddress'>,
+  queries: number,
+): EngineFigures {
   const allocator = createAllocator(memory, threadIds.main)
   const counts = Object.fromEntries(
     Object.keys(figures).map((name) => [name, figureOf(memory, name as Figure)]),
@@ -29,5 +30,6 @@ export function memoryFigures(
     memory: byBudget,
     ...allocationCounts(memory),
     cache: cacheCounts(memory, cacheAddress),
+    ...{ tables: view.count, queries, readers: view.readers, readerLeaks: view.leaks },
   }
 }

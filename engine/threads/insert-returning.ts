@@ -9,8 +9,8 @@ import { ownRows } from '../pg/own-rows.js'
 import { RowCollector } from '../pg/row-collector.js'
 import type { PackedPiece, PackedRows, RowsInput } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
-import type { Value } from '../types/value.js'
 import type { Planned } from './local-plans.js'
+import type { BeginList } from './rewrite-returning.js'
 
 type Returning = Planned<'insertReturning'>
 
@@ -18,8 +18,7 @@ export interface ReturningWays {
   readonly version: TableVersion | undefined
   /** Runs an INSERT .. SELECT whose rows go to `into`. */
   readonly select: (insert: Planned<'insertSelect'>, into: PackedWay) => Promise<number>
-  /** Begins the query of the list. */
-  readonly query: (version: TableVersion, rows: readonly (readonly Value[])[]) => RowsResult
+  readonly begin: BeginList
   /** Where the rows go instead of the table. */
   readonly into: PackedWay | undefined
   readonly store: (packed: readonly PackedRows[]) => Promise<unknown>
@@ -32,8 +31,8 @@ const rowsMax = 250_000
 
 /** Answers when the rows are stored. */
 export async function insertReturning(
-  { insert, tableId }: Returning,
-  { version, select, query, into, store }: ReturningWays,
+  { insert, tableId, returning }: Returning,
+  { version, select, begin, into, store }: ReturningWays,
 ): Promise<RowsResult> {
   if (version === undefined) throw new SqlError('table does not exist any more', 0)
   const pieces: PackedPiece[] = []
@@ -46,7 +45,7 @@ export async function insertReturning(
   if (insert.kind === 'insert') await take(tableId, packedValues(insert.rows))
   else await select(insert, take)
   const packed = pieces.map((piece) => piece.packed)
-  const result = query(version, ownRows(version, packed))
+  const result = begin(returning, version, ownRows(version, packed))
   try {
     if (into === undefined && rows > 0) await store(packed)
     else for (const piece of pieces) await into?.(tableId, piece)

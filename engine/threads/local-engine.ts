@@ -5,6 +5,7 @@ import type { Connector, Engine, EngineFigures, RowTransaction } from '../api/en
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
 import type { Session } from '../api/session.js'
 import type {
+  ChangePreview,
   CheckedStatement,
   Copier,
   Description,
@@ -33,6 +34,7 @@ import { explainColumns } from '../sql/statements/explain.js'
 import {
   type PlanOptions,
   planParsed,
+  planPreview,
   planReturning,
   planRows,
   readScript,
@@ -41,13 +43,12 @@ import {
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
-import { isTable } from '../storage/schema.js'
 import { dataType } from '../types/column-types.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
-import { memoryFigures } from './engine-figures.js'
+import { engineFigures } from './engine-figures.js'
 import { explainedOf, explainLines } from './explain.js'
 import { HiddenTables } from './hidden-tables.js'
 import { insertReturning } from './insert-returning.js'
@@ -83,6 +84,7 @@ import { PreparedTexts } from './prepared-texts.js'
 import type { RunningQuery } from './query-door.js'
 import { QueryRows } from './query-rows.js'
 import { Rejects } from './rejects.js'
+import { type BeginList, previewChange } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
 import { sleepBefore } from './sleep.js'
 import { type Asked, Stoppable } from './stoppable.js'
@@ -110,7 +112,19 @@ export class LocalEngine implements Engine {
   readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
   readonly tableExists = (name: string): boolean =>
     !this.#hidden.hides(name) && this.#options.view.table(name) !== undefined
+  readonly figures = (): EngineFigures => engineFigures(this.#options, this.#activity.size)
+  readonly parse = (text: string): readonly ParsedStatement[] =>
+    this.#texts.parse(text, () => readScript(text, this.#catalog).map((part) => ({ text, ...part })))
+  readonly csv = (shape: CsvShape): CsvDecoding => this.#options.queries.csv(shape)
+  readonly begin = (): RowTransaction =>
+    openTransaction(this.#catalog, this.#options, (tables) => this.#requests.sendRows(tables), this)
+  readonly close = async (): Promise<void> => (this.#closing ??= this.#close())
+  readonly refuseBelow = (freeBytes: number): void => setFigure(this.#options.memory, 'freeBytesMin', freeBytes)
+  readonly relation = (relation: VirtualRelation): object => this.#relations.set(relation.name.toLowerCase(), relation)
+  readonly validate = (sql: string, session: Session): CheckedStatement =>
+    checkedOf(this.#plan(sql, { session: asDescribed(session), parameters: [] }).planned)
   readonly writerEnded = (): void => this.#requests.writerEnded()
+  readonly table = (name: string): TableShape | undefined => shapeOf(this.#options.view.table(name))
   readonly tableNames = (): string[] => this.#options.view.tables().map(({ schema }) => schema.name)
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
@@ -152,18 +166,6 @@ export class LocalEngine implements Engine {
     for (const relation of own) this.relation(relation)
   }
 
-  figures(): EngineFigures {
-    const { memory, view, cacheAddress } = this.#options
-    return {
-      ...memoryFigures(memory, cacheAddress),
-      ...{ tables: view.count, queries: this.#activity.size, readers: view.readers, readerLeaks: view.leaks },
-    }
-  }
-
-  refuseBelow(freeBytes: number): void {
-    setFigure(this.#options.memory, 'freeBytesMin', freeBytes)
-  }
-
   lines(request: LineRequest): LineTicket {
     const ticket = this.#lines.lines(request)
     const note = (receipt: Receipt): void => {
@@ -174,35 +176,10 @@ export class LocalEngine implements Engine {
     return ticket
   }
 
-  relation(relation: VirtualRelation): void {
-    this.#relations.set(relation.name.toLowerCase(), relation)
-  }
-
-  validate(sql: string, session: Session): CheckedStatement {
-    return checkedOf(this.#plan(sql, { session: asDescribed(session), parameters: [] }).planned)
-  }
-
-  parse(text: string): readonly ParsedStatement[] {
-    return this.#texts.parse(text, () => readScript(text, this.#catalog).map((part) => ({ text, ...part })))
-  }
-
-  begin(): RowTransaction {
-    return openTransaction(this.#catalog, this.#options, (tables) => this.#requests.sendRows(tables), this)
-  }
-
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
     const own = { session: asDescribed(session), parsed }
     const plan = (parameters: readonly Parameter[]) => this.#plan(parsed.text, { ...own, parameters }).planned
     return this.#texts.describe(parsed, session, oids, this.#options.view.epoch, plan)
-  }
-
-  table(name: string): TableShape | undefined {
-    const version = this.#options.view.table(name)
-    return version === undefined || !isTable(version.schema) ? undefined : shapeOf(version.schema)
-  }
-
-  csv(shape: CsvShape): CsvDecoding {
-    return this.#options.queries.csv(shape)
   }
 
   load(options: LoadOptions): CsvLoad {
@@ -239,6 +216,7 @@ export class LocalEngine implements Engine {
     try {
       if (planned.kind === 'user') return await this.#changeUsers(sql, planned, options, compilerMs)
       if (planned.kind === 'insertReturning') return await this.#returning(sql, planned, options, compilerMs)
+      if (planned.kind === 'rewrite') return await this.#rewrite(sql, planned, options, compilerMs)
       return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
     } finally {
       this.#ended(options.session, sql, start)
@@ -285,11 +263,6 @@ export class LocalEngine implements Engine {
       case 'fatal':
         return
     }
-  }
-
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
   }
 
   async #close(): Promise<void> {
@@ -392,7 +365,7 @@ export class LocalEngine implements Engine {
 
   async #carryOut(
     sql: string,
-    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' }>,
+    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' | 'rewrite' }>,
     options: ExecuteOptions,
   ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
     switch (planned.kind) {
@@ -404,8 +377,6 @@ export class LocalEngine implements Engine {
         return { tag: planned.tag, rows: await this.#insert(planned.rows) }
       case 'insertSelect':
         return { tag: planned.tag, rows: await this.#insertSelect(sql, planned, options) }
-      case 'rewrite':
-        return { tag: planned.tag, rows: await this.#changes.rewrite(planned, this.#asked(sql, options)) }
       case 'createTableAs':
         return { tag: planned.tag, rows: await this.#createTableAs(sql, planned, options) }
       case 'checkpoint':
@@ -489,12 +460,39 @@ export class LocalEngine implements Engine {
     return insertReturning(returning, {
       version: this.#options.view.byId(returning.tableId),
       select: (insert, into) => this.#insertSelect(sql, insert, { ...options, into }),
-      query: (version, rows) => {
-        const planned = planReturning(returning, version, rows, sql, this.#planOptions(options))
-        return this.#query(sql, planned, options, compilerMs, false)
-      },
+      begin: this.#lister(sql, options, compilerMs),
       into: options.into,
       store: (packed) => this.#insert(rowsOf(returning.tableId, packed)),
+    })
+  }
+
+  /** Begins the query of RETURNING over its rows. */
+  #lister(sql: string, options: ExecuteOptions, compilerMs = 0): BeginList {
+    return (list, version, rows) => {
+      const planned = planReturning(list, version, rows, sql, this.#planOptions(options))
+      return this.#query(sql, planned, options, compilerMs, false)
+    }
+  }
+
+  async #rewrite(
+    sql: string,
+    planned: Planned<'rewrite'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+  ): Promise<StatementResult> {
+    const { tag, tableId, returning } = planned
+    const version = this.#options.view.byId(tableId)
+    const { rows, returned = [] } = await this.#changes.rewrite(planned, this.#asked(sql, options))
+    if (returning === null || version === undefined) return { kind: 'done', tag, rows, compilerMs }
+    return Object.assign(this.#lister(sql, options, compilerMs)(returning, version, returned), { changed: tag })
+  }
+
+  preview(parsed: ParsedStatement, options: ExecuteOptions): Promise<ChangePreview> {
+    const { text } = parsed
+    const touched = planPreview(parsed, this.#planOptions(options))
+    return previewChange(touched, {
+      run: (kind) => this.#run(text, touched.query.query, { ...options, ...allRows, encoding: { kind } }, () => {}),
+      begin: this.#lister(text, options),
     })
   }
 }

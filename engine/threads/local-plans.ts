@@ -130,8 +130,8 @@ export function validationOf(planned: PlannedStatement): Validation {
   if (planned.kind === 'query') {
     return { tag: 'SELECT', columns: planned.columns, timestampIndex: planned.query.timestampIndex }
   }
-  if (planned.kind === 'insertReturning') return { tag: planned.tag, columns: planned.columns, timestampIndex: -1 }
-  return { tag: planned.tag, columns: null, timestampIndex: -1 }
+  const returning = planned.kind === 'insertReturning' || planned.kind === 'rewrite' ? planned.returning : null
+  return { tag: planned.tag, columns: returning?.columns ?? null, timestampIndex: -1 }
 }
 
 const queryTypes: Readonly<Record<string, string>> = {
@@ -228,7 +228,8 @@ export function isPlain({
   parameters,
   session,
 }: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly unknown[] }): boolean {
-  return parameters.length === 0 && (session.transaction === undefined || session.transaction.rows === 0)
+  const { transaction, pending = [] } = session
+  return parameters.length === 0 && pending.length === 0 && (transaction === undefined || transaction.rows === 0)
 }
 
 /** Its plan depends on nothing but its text, its parameters and the catalog. */
@@ -237,11 +238,12 @@ export function bindsAlone({
   session,
 }: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly Parameter[] }): boolean {
   if (parameters.length === 0 || parameters.some(({ slot }) => slot !== undefined)) return false
-  return session.transaction === undefined || session.transaction.rows === 0
+  const { transaction, pending = [] } = session
+  return pending.length === 0 && (transaction === undefined || transaction.rows === 0)
 }
 
-/** What a statement is does not depend on the rows of the session's transaction; by looking nobody is cancelled, and nothing counted. */
+/** What a statement is does not depend on the rows of the session's transaction, nor on its changes; by looking nobody is cancelled, and nothing counted. */
 export function asDescribed({ signal: _, ...rest }: Session): Session {
-  const session = { ...rest, describes: true }
+  const session = { ...rest, describes: true, pending: [] }
   return session.transaction === undefined ? session : { ...session, transaction: { rows: 0, own: () => [] } }
 }

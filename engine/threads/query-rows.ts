@@ -16,6 +16,8 @@ export class QueryRows implements RowsResult {
   readonly ready: RowsResult['ready']
   /** Of INSERT .. RETURNING. */
   inserted?: number
+  /** Of UPDATE and DELETE with RETURNING. */
+  changed?: 'UPDATE' | 'DELETE'
   readonly #running: RunningQuery
 
   constructor(running: RunningQuery, { columns, timestampIndex, rowsCertain, compilerMs, cached }: Known) {

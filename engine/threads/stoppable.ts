@@ -41,15 +41,14 @@ export class Stoppable {
   }
 
   /** Tables that the statement only reads are held until it is done. */
-  async rewrite({ tableId, program, tables }: Planned<'rewrite'>, asked: Asked): Promise<number> {
+  async rewrite({ tableId, program, tables }: Planned<'rewrite'>, asked: Asked): Promise<Receipt> {
     const { view, requests } = this.#options
     const held = view.hold(tables)
     try {
-      const { rows } = await this.#run(asked, (stopId) => {
+      return await this.#run(asked, (stopId) => {
         const whole = { ...program, snapshots: held.snapshots, stopId }
         return requests.send((requestId) => ({ kind: 'rewrite', requestId, tableId, program: whole }))
       })
-      return rows
     } finally {
       held.release()
     }

@@ -7,13 +7,18 @@ export function countStatement(counters: GatewayCounters, result: StatementResul
   if (result.kind === 'rows' && result.inserted !== undefined) {
     counters.queries.insert++
     counters.rowsWritten += result.inserted
-  } else if (result.kind === 'rows') {
+  } else if (result.kind === 'rows' && result.changed !== undefined) countChange(counters, result.changed)
+  else if (result.kind === 'rows') {
     counters.queries.select++
     if (result.cached) counters.queryCacheHits++
     else counters.queryCacheMisses++
   } else if (result.kind === 'done' && result.tag === 'INSERT') {
     counters.queries.insert++
     counters.rowsWritten += result.rows
-  } else if (result.kind === 'done' && result.tag === 'UPDATE') counters.queries.update++
+  } else countChange(counters, result.kind === 'done' ? result.tag : '')
+}
+
+function countChange(counters: GatewayCounters, tag: string): void {
+  if (tag === 'UPDATE') counters.queries.update++
   else counters.queries.other++
 }

@@ -8,6 +8,7 @@ import type {
   Description,
   Engine,
   ParsedStatement,
+  PendingChange,
   ResultColumn,
   RowTransaction,
   Session,
@@ -137,10 +138,10 @@ export interface HeldChange {
   readonly tables: ReadonlySet<string>
   /** Every name within it. */
   readonly names: ReadonlySet<string>
-  /** Columns that an UPDATE sets; null: it is none. */
-  readonly assigned: ReadonlySet<string> | null
   /** Its tables are still there behind it. */
   readonly keepsTables: boolean
+  /** As the transaction's own statements see it. */
+  readonly change: Omit<PendingChange, 'rows'>
   /** Throws what can be told of it before it runs. */
   readonly check: () => void
   readonly run: () => Promise<unknown>

@@ -4,17 +4,17 @@
 // Rows of the transaction that a change is about are stored before it is carried out, rows that came behind it after
 // (join-rows.ts). A change that is about none of them goes before them all, so that they can be stored as one.
 //
-// Nothing reads what waits. A statement that may be about it has it carried out before, with a warning: ROLLBACK cannot take
-// it back then. Whether it may is told by the names in its syntax tree; a statement that cannot be counted (UPDATE with
-// FROM) and all other changes of tables take effect at once.
+// Queries of the transaction see what waits laid over the tables (engine/sql/statements/pending.ts). A statement that takes
+// effect at once and may be about it has it carried out before, with a warning: ROLLBACK cannot take it back then. Whether
+// it may is told by the names in its syntax tree. UPDATE with FROM and all other changes of tables take effect at once.
 
 import { demandRight } from '../../engine/base/rights.js'
-import type { ParsedStatement, Session } from '../../engine/engine.js'
+import type { ChangePreview, ParsedStatement, Session } from '../../engine/engine.js'
 import { LateSignal } from '../common/late-signal.js'
 import type { HeldChange, PgSession, RunOptions } from './context.js'
+import { RowCursor, type Rows } from './row-cursor.js'
 import { parametersOf, runInEngine, tagOf, timeoutOf } from './run-engine.js'
-import { PgError } from './sqlstate.js'
-import { carryOutHeld } from './transaction.js'
+import { carryOutHeld, ownRowsMax, showHeld } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
 type TableName = Of<'update'>['table']
@@ -39,21 +39,45 @@ const unrelated: ReadonlySet<Statement['kind']> = new Set([
 /** Carries out what waits and may matter to the statement. Null: there is nothing. */
 export function carryOutBefore(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
   if (pg.held.length === 0 || unrelated.has(statement.kind)) return null
+  if (seesPending(statement) && pg.held.every(isReadable)) return null
   if (!isTouched(pg.held, statement)) return null
   return carryOutHeld(pg)
+}
+
+/** Statements that read tables, or wait as the others do. */
+function seesPending(statement: Statement): boolean {
+  switch (statement.kind) {
+    case 'query':
+    case 'explain':
+    case 'declare cursor':
+    case 'delete':
+    case 'truncate':
+    case 'drop table':
+      return true
+    case 'update':
+      return isPlainUpdate(statement)
+    case 'copy':
+      return statement.direction === 'to'
+    case 'insert':
+      return statement.source.kind === 'query'
+    default:
+      return false
+  }
+}
+
+/** Rows that it finds travel with the plan of whoever reads. */
+function isReadable({ rows }: HeldChange): boolean {
+  return rows === null || (rows.adopted === 0 && rows.rows <= ownRowsMax)
 }
 
 function isTouched(held: readonly HeldChange[], statement: Statement): boolean {
   const names = new Set<string>()
   gatherNames(statement, names)
   const isInsert = statement.kind === 'insert' && statement.source.kind === 'rows'
-  return held.some(({ tables, assigned, keepsTables }) => {
+  return held.some(({ tables, keepsTables }) => {
     // Its rows are stored behind it.
     if (isInsert) return !keepsTables
-    if (!keepsTables) return true
-    if (![...tables].some((table) => names.has(table))) return false
-    // Rows that are chosen by columns that an UPDATE leaves as they are.
-    return !isPlainUpdate(statement) || assigned === null || wherePicks(statement.where, assigned)
+    return !keepsTables || [...tables].some((table) => names.has(table))
   })
 }
 
@@ -63,20 +87,14 @@ function isPlainUpdate(statement: Statement): statement is Of<'update'> {
   return from === null && joins.length + commonTables.length + declarations.length === 0
 }
 
-function wherePicks(where: unknown, columns: ReadonlySet<string>): boolean {
-  const names = new Set<string>()
-  gatherNames(where, names)
-  return [...columns].some((column) => names.has(column)) || names.has('select')
-}
-
 /** Every text in a piece of the syntax tree: names are among them. */
 function gatherNames(node: unknown, names: Set<string>): void {
   if (typeof node === 'string') names.add(node.toLowerCase())
   else if (typeof node === 'object' && node !== null) for (const part of Object.values(node)) gatherNames(part, names)
 }
 
-/** Keeps the change for COMMIT; answers its tag. Null: it cannot wait. */
-export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> | null {
+/** Keeps the change for COMMIT; answers its tag, with RETURNING its rows. Null: it cannot wait. */
+export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string | Rows> | null {
   const { statement } = parsed
   if (pg.status !== 'T' || !mayWait(statement) || pg.held.length >= heldMax || pg.transaction.adopted > 0) return null
   if (pg.held.reduce((sum, { rows }) => sum + (rows?.bytes ?? 0), pg.transaction.bytes) > heldBytesMax) return null
@@ -94,31 +112,40 @@ async function holding(
   parsed: ParsedStatement,
   statement: Changes,
   options: RunOptions,
-): Promise<string> {
+): Promise<string | Rows> {
   demandRight(pg.session, 'write', statement.position)
   const oids = options.types.map(({ oid }) => oid)
   // Binds it, so that what is wrong with it is said now; tables may have changed until COMMIT.
   const check = (): void => void pg.engine.describe(parsed, pg.session, oids)
   check()
-  const rows = tellsRows(statement) ? await countOf(pg, pg.session, parsed, statement, options) : 0
+  const preview = tellsRows(statement) ? await previewOf(pg, pg.session, parsed, options) : nothing
+  const { rows } = preview
   const names = new Set<string>()
   gatherNames(statement, names)
   const own = (await isAboutRows(pg, parsed, { statement, names, rows, options })) ? pg.transaction : null
   const changed = tablesOf(statement).map(({ name }) => name.toLowerCase())
+  // Its rows have been answered when it is carried out.
+  const silent = { ...parsed, statement: withoutReturning(statement) }
   pg.held.push({
     rows: own,
+    change: { sql: parsed.text, parameters: parametersOf(options), statement: silent.statement },
     tables: new Set([...changed, ...(own?.tables ?? [])]),
     names,
-    assigned: statement.kind === 'update' ? assignedBy(statement) : null,
     keepsTables: statement.kind !== 'drop table',
     check,
-    run: () => runInEngine(pg, parsed, options),
+    run: () => runInEngine(pg, silent, { ...options, columns: null }),
   })
-  if (own !== null) {
-    pg.transaction = pg.engine.begin()
-    pg.session = { ...pg.session, transaction: pg.transaction }
-  }
-  return tagOf(tags[statement.kind], rows)
+  if (own !== null) pg.transaction = pg.engine.begin()
+  showHeld(pg)
+  return preview.result === null
+    ? tagOf(tags[statement.kind], rows)
+    : new RowCursor(preview.result, options.binary, null)
+}
+
+const nothing: ChangePreview = { rows: 0, result: null }
+
+function withoutReturning(statement: Changes): Changes {
+  return tellsRows(statement) ? { ...statement, returning: null } : statement
 }
 
 interface Counted {
@@ -139,7 +166,8 @@ async function isAboutRows(
   if (!tellsRows(statement) || names.has('select')) return true
   if (named.length > 1 || named[0] !== statement.table.name.toLowerCase()) return true
   const { transaction: _, ...session } = pg.session
-  return (await countOf(pg, session, parsed, statement, options)) !== rows
+  const counted = { ...parsed, statement: withoutReturning(statement) }
+  return (await previewOf(pg, session, counted, options)).rows !== rows
 }
 
 function tellsRows(statement: Changes): statement is Of<'update' | 'delete'> {
@@ -150,34 +178,18 @@ function tablesOf(statement: Changes): readonly TableName[] {
   return 'table' in statement ? [statement.table] : statement.tables
 }
 
-function assignedBy({ assignments }: Of<'update'>): ReadonlySet<string> {
-  return new Set(assignments.map(({ column }) => column.name.toLowerCase()))
-}
-
 /** The rows that it is about, its transaction's among them. */
-async function countOf(
+function previewOf(
   pg: PgSession,
   session: Session,
   parsed: ParsedStatement,
-  { table, alias, where }: Of<'update' | 'delete'>,
   options: RunOptions,
-): Promise<number> {
-  const [counting] = pg.engine.parse('select 1')
-  const query = counting?.statement
-  if (query?.kind !== 'query' || query.body.kind !== 'select') throw new PgError('XX000', 'rows cannot be counted')
-  const { position } = table
-  const from = { kind: 'table', position, columnAliases: [], timestamp: null, table, alias } as const
-  const statement = { ...query, body: { ...query.body, from, where } }
-  // As if it were a part of the text: its plan is not that of the text.
-  const counted = { ...parsed, start: statement.position, end: statement.position, statement }
+): Promise<ChangePreview> {
   const running = new LateSignal()
   pg.running = running
-  const result = await pg.engine.execute(parsed.text, {
-    ...{ session, parsed: counted, encoding: { kind: 'count' } },
+  return pg.engine.preview(parsed, {
+    ...{ session, encoding: { kind: 'pg', binary: options.binary } },
     ...{ parameters: parametersOf(options), skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
     ...{ columns: null, timeoutMs: timeoutOf(pg), signal: running, explain: false },
   })
-  if (result.kind !== 'rows') throw new PgError('XX000', 'rows cannot be counted')
-  for await (const _ of result.blocks);
-  return (await result.summary).rows
 }

@@ -19,7 +19,7 @@ export interface Rows {
   /** As PgEncoding has it. */
   readonly binary: readonly boolean[]
   /** Before the count of the tag. */
-  readonly tag: 'SELECT' | 'INSERT 0' | 'FETCH' | 'MOVE'
+  readonly tag: 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE' | 'FETCH' | 'MOVE'
   /** Sends up to so many rows. Rejects with what ended the query. */
   send(out: Outbound | null, rowsMax: number): Promise<SentRows>
   /** Sends all rows at once, where they are there and few; answers how many, -1 when nothing was sent. */
@@ -30,7 +30,7 @@ export interface Rows {
 const smallBytes = 4096
 
 export class RowCursor implements Rows {
-  readonly tag: 'SELECT' | 'INSERT 0'
+  readonly tag: 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE'
   readonly result: RowsResult
   /** By column. */
   readonly binary: readonly boolean[]
@@ -48,7 +48,7 @@ export class RowCursor implements Rows {
     this.#part = part
     this.result = result
     this.binary = binary
-    this.tag = result.inserted === undefined ? 'SELECT' : 'INSERT 0'
+    this.tag = result.changed ?? (result.inserted === undefined ? 'SELECT' : 'INSERT 0')
     this.#ready = result.ready?.blocks ?? []
     this.#blocks = result.ready === null ? result.blocks[Symbol.asyncIterator]() : null
     if (result.ready !== null) return

@@ -25,7 +25,7 @@ const transactionBytesMax = 32 * 1024 * 1024
 const frameBytesMax = 56 * 1024 * 1024
 
 /** More rows than this are not read by the transaction's own statements: they are stored before. */
-const ownRowsMax = 200_000
+export const ownRowsMax = 200_000
 
 type Transaction = Extract<ParsedStatement['statement'], { kind: 'transaction' }>
 
@@ -51,12 +51,25 @@ export async function storeRows(pg: PgSession, transaction = pg.transaction): Pr
   }
 }
 
+/** The statements of the session see its rows and what it holds. */
+export function showHeld(pg: PgSession): void {
+  const pending = pg.held.map(({ change, rows }) => ({ ...change, rows }))
+  pg.session = { ...pg.session, transaction: pg.transaction, pending }
+}
+
 /** Carries out what waits for COMMIT, each change behind the rows that came before it. */
 async function storeHeld(pg: PgSession): Promise<void> {
-  for (let change = pg.held[0]; change !== undefined; change = pg.held[0]) {
-    if (change.rows !== null) await storeRows(pg, change.rows)
-    await change.run()
-    pg.held.shift()
+  // Its sub-queries see what came before it, and that is stored: not the rows and changes behind it.
+  const { transaction: _, pending: __, ...session } = pg.session
+  pg.session = session
+  try {
+    for (let change = pg.held[0]; change !== undefined; change = pg.held[0]) {
+      if (change.rows !== null) await storeRows(pg, change.rows)
+      await change.run()
+      pg.held.shift()
+    }
+  } finally {
+    showHeld(pg)
   }
 }
 
@@ -69,9 +82,10 @@ export async function carryOutHeld(pg: PgSession): Promise<void> {
 }
 
 /** Forgets all rows and changes that have not been stored. */
-export function forgetRows({ held, transaction }: PgSession): void {
-  for (const { rows } of held.splice(0)) rows?.clear()
-  transaction.clear()
+export function forgetRows(pg: PgSession): void {
+  for (const { rows } of pg.held.splice(0)) rows?.clear()
+  pg.transaction.clear()
+  if (pg.session.pending !== undefined) pg.session = { ...pg.session, pending: [] }
 }
 
 const noBytes = Buffer.alloc(0)
@@ -214,9 +228,9 @@ function backTo(pg: PgSession, { mark, held }: PgSession['savepoints'][number]):
   if (first !== undefined) {
     pg.transaction.clear()
     pg.transaction = first
-    pg.session = { ...pg.session, transaction: first }
   }
   pg.transaction.backTo(mark)
+  showHeld(pg)
 }
 
 async function commit(pg: PgSession, statement: Transaction): Promise<string> {

@@ -85,6 +85,9 @@ export function fakeEngine(): FakeEngine {
       engine.executed.push({ sql, options })
       return run(engine, sql, options)
     },
+    preview: async () => {
+      throw new AssertionError('the fake engine looks at no changes')
+    },
     table: () => undefined,
     csv: () => {
       throw new AssertionError('the fake engine decodes no CSV')

@@ -1,6 +1,6 @@
 // What binding one statement shares: the catalog, the tables and sub-queries that it found, parameters, time.
 
-import type { OwnRows, Session } from '../../api/session.js'
+import type { OwnRows, PendingChange, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlSourcesMax } from '../../base/limits.js'
 import type { TableVersion } from '../../storage/schema.js'
@@ -10,6 +10,7 @@ import type { EvaluationContext } from '../functions/function-types.js'
 import type { CommonTable, TableName } from '../parse/ast.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { LateValues } from './late-values.js'
+import type { Relation } from './scope.js'
 
 /** What a view gives by its query; no columns when that does not bind any more. */
 export interface ViewShape {
@@ -46,6 +47,10 @@ export interface BindContext {
   readonly describes: boolean
   /** Rows of the session's transaction; null without one. */
   readonly own: OwnRows | null
+  /** Changes of that transaction, which lie below those rows. */
+  readonly pending: readonly PendingChange[]
+  /** A table as that transaction has made it: statements/pending.ts, whose changes are bound as statements are. */
+  readonly asChanged: (table: Relation, version: TableVersion, context: BindContext) => Relation
   /** Of INSERT .. RETURNING: what the table's name within it stands for. */
   returned: ReturnedRows | null
   depth: number

@@ -95,7 +95,7 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
   if (common !== undefined) return named(common, alias)
   if (table.schema === null) {
     const version = context.catalog.table(table.name)
-    if (version !== undefined) return withOwnRows(tableRelation(version, alias, context), version, context)
+    if (version !== undefined) return ownTable(version, alias, context)
     const view = context.catalog.view(table.name)
     if (view !== undefined) return named(inView(view, table.position, context), alias)
     const counter = counterRelation(table.name, context)
@@ -123,18 +123,9 @@ export function tableRelation(version: TableVersion, alias: string, context: Bin
   return { plan, columns: scopeOf(plan, alias), timestampIndex, order: timestampIndex < 0 ? 'none' : 'ascending' }
 }
 
-/** The rows of the session's transaction lie beside those of the table, in the same order. */
-function withOwnRows(relation: Relation, version: TableVersion, context: BindContext): Relation {
-  const rows = context.own?.own(version) ?? []
-  if (rows.length === 0) return relation
-  context.cacheable = false
-  const { plan, timestampIndex } = relation
-  const { columns } = plan
-  const right: Plan = { kind: 'values', columns, rows }
-  const all: Plan = { kind: 'set', columns, operation: 'union', all: true, left: plan, right }
-  if (timestampIndex < 0) return { ...relation, plan: all }
-  const keys = [{ index: timestampIndex, descending: false, nullsFirst: true }]
-  return { ...relation, plan: { kind: 'sort', columns, input: all, keys, limit: null, implied: true } }
+/** A table as the session's transaction has made it. */
+export function ownTable(version: TableVersion, alias: string, context: BindContext): Relation {
+  return context.asChanged(tableRelation(version, alias, context), version, context)
 }
 
 /** `select last_value from s`: a sequence, or the counter of a column, as PostgreSQL has them as tables. */

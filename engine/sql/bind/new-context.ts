@@ -5,6 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import { demandRight } from '../../base/rights.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import { createRandom } from '../functions/random-generator.js'
+import { withPending } from '../statements/pending.js'
 import type { BindContext, ViewShape } from './bind-context.js'
 import { viewRelation } from './from.js'
 import type { LateValues } from './late-values.js'
@@ -26,6 +27,7 @@ export interface BindOptions {
   readonly settings?: Session['settings']
   readonly processId?: number | undefined
   readonly transaction?: OwnRows | undefined
+  readonly pending?: Session['pending'] | undefined
   readonly configure?: Session['configure'] | undefined
   readonly signal?: Session['signal'] | undefined
   readonly describes?: boolean | undefined
@@ -64,6 +66,8 @@ export function bindContext({
     describes: rest.describes ?? false,
     demandWrite: () => demandWrite(user, rest),
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
+    pending: rest.pending ?? [],
+    asChanged: withPending,
     returned: null,
     tables: [],
     subqueries: [],

@@ -39,7 +39,17 @@ export function programRunner(host: RewriteHost): RunProgram {
       context.alive()
       for (const subquery of program.query.subqueries) subqueries.push(yield* runSubquery(whole, subquery))
       for (const { rows, vectors } of batches(buildOperator(whole, program.query.plan))) {
-        if (rows > 0) changes.append(rows, (vectors[0] as Vector).address, vectors.slice(1))
+        const [numbers, ...values] = vectors
+        if (rows > 0 && numbers !== undefined) {
+          changes.append(rows, numbers.address, values)
+          const returned = values.slice(values.length - program.returned)
+          if (returned.length > 0)
+            changes.appendReturned(
+              rows,
+              numbers.address,
+              returned.map((vector) => valueReader(whole.memory, whole.texts, vector)),
+            )
+        }
         yield
         context.alive()
       }

@@ -82,6 +82,8 @@ export interface Update {
   readonly from: TableSource | null
   readonly joins: readonly Join[]
   readonly where: Expression | null
+  /** As that of INSERT. */
+  readonly returning: Query | null
 }
 
 export interface Delete {
@@ -90,6 +92,7 @@ export interface Delete {
   readonly table: TableName
   readonly alias: Name | null
   readonly where: Expression | null
+  readonly returning: Query | null
 }
 
 // Tables and views --------------------------------------------------------------------------------------------------

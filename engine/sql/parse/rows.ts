@@ -214,8 +214,8 @@ export function parseUpdate(
   )
   const { from, joins } = parseFrom(cursor)
   const where = parseWhere(cursor)
-  refuseTail(cursor)
-  if (where === null && cursor.kind !== 'end' && cursor.word !== ';' && joins.length === 0)
+  const returning = parseReturning(cursor, table, alias, { declarations, commonTables })
+  if (where === null && returning === null && cursor.kind !== 'end' && cursor.word !== ';' && joins.length === 0)
     throw new SqlError('FROM, WHERE or EOF expected', cursor.start)
   return {
     kind: 'update',
@@ -228,6 +228,7 @@ export function parseUpdate(
     from,
     joins,
     where,
+    returning,
   }
 }
 
@@ -248,12 +249,6 @@ export function parseDelete(cursor: Cursor): Delete {
   const table = parseTableName(cursor)
   const alias = parseTableAlias(cursor)
   const where = parseWhere(cursor)
-  refuseTail(cursor)
-  return { kind: 'delete', position, table, alias, where }
-}
-
-/** A clause of PostgreSQL that changes what a statement answers. */
-function refuseTail(cursor: Cursor): void {
-  if (cursor.word === 'returning')
-    throw new SqlError('RETURNING is supported behind INSERT only, ask for the rows with a query', cursor.start)
+  const returning = parseReturning(cursor, table, alias, { declarations: [], commonTables: [] })
+  return { kind: 'delete', position, table, alias, where, returning }
 }

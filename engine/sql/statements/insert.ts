@@ -26,7 +26,7 @@ import {
 import { withoutNumbers } from './numbered-select.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
-import { planReturned } from './returning.js'
+import { returningOf } from './returning.js'
 import { tableOf } from './show.js'
 import { insertValue, isNullColumn, targetColumns, targetProjection } from './target.js'
 
@@ -37,8 +37,8 @@ export function planInsert(statement: ast.Insert, context: BindContext): Planned
   const { returning, table: name } = statement
   const insert = planRows(statement, version, context)
   if (returning === null) return insert
-  const { columns } = planReturned({ name, returning }, version, [], { ...context, tables: [], subqueries: [] })
-  return { kind: 'insertReturning', insert, tableId: version.schema.id, name, returning, columns, tag: 'INSERT' }
+  const list = returningOf(name, returning, version, context)
+  return { kind: 'insertReturning', insert, tableId: version.schema.id, returning: list, tag: 'INSERT' }
 }
 
 function planRows(statement: ast.Insert, version: TableVersion, context: BindContext): PlannedInsert {

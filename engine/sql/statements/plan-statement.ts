@@ -1,5 +1,7 @@
 // The door of the SQL front end: one statement's text becomes data that the engine carries out.
 
+import type { ParsedStatement } from '../../api/statements.js'
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import type { TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
@@ -19,13 +21,14 @@ import { planCreateTable } from './create-table.js'
 import { earlierMistake } from './earlier-mistake.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
-import type { PlannedStatement } from './planned.js'
+import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation } from './query-statement.js'
 import type { RelationColumn } from './relation-columns.js'
 import { planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
 import { tableOf } from './show.js'
+import { planTouched, type TouchedRows } from './touched.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
 
 export type PlanOptions = Omit<BindOptions, 'sql'>
@@ -69,15 +72,21 @@ export function planRows(
   return planRelation(plainRelation({ kind: 'values', columns, rows }), context)
 }
 
-/** RETURNING of an INSERT over its rows. */
+/** RETURNING over the rows of its statement. */
 export function planReturning(
-  returning: Extract<PlannedStatement, { kind: 'insertReturning' }>,
+  returning: Returning,
   version: TableVersion,
   rows: readonly (readonly Value[])[],
   sql: string,
   options: PlanOptions,
 ): Extract<PlannedStatement, { kind: 'query' }> {
   return planReturned(returning, version, rows, bindContext({ sql, ...options }))
+}
+
+/** The rows that an UPDATE or DELETE of one table is going to change. */
+export function planPreview({ statement, text }: ParsedStatement, options: PlanOptions): TouchedRows {
+  assert(statement.kind === 'update' || statement.kind === 'delete', 'a change of rows')
+  return planTouched(statement, bindContext({ sql: text, ...options }))
 }
 
 function plan(statement: ast.Statement, context: BindContext): PlannedStatement {

@@ -28,6 +28,13 @@ export interface Explained {
   readonly heading: readonly string[]
 }
 
+/** RETURNING: `name` is where the list names the table. */
+export interface Returning {
+  readonly name: TableName
+  readonly returning: AstQuery
+  readonly columns: readonly ResultColumn[]
+}
+
 export type PlannedStatement =
   /** SELECT, SHOW and EXPLAIN: rows come back. */
   | {
@@ -64,9 +71,7 @@ export type PlannedStatement =
       readonly kind: 'insertReturning'
       readonly insert: Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
       readonly tableId: number
-      readonly name: TableName
-      readonly returning: AstQuery
-      readonly columns: readonly ResultColumn[]
+      readonly returning: Returning
       readonly tag: 'INSERT'
     }
   /** The table is made first; `columns` ids count from 0 as the new schema's. Nothing is done if it existed. */
@@ -84,6 +89,8 @@ export type PlannedStatement =
       readonly tableId: number
       readonly program: Omit<RewriteProgram, 'snapshots'>
       readonly tables: readonly number[]
+      /** Its list is planned over the rows that come back. */
+      readonly returning: Returning | null
       readonly tag: 'UPDATE' | 'DELETE'
     }
   | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }

@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { RewriteProgram } from '../../storage/messages.js'
 import { rowNumberId } from '../../storage/rewrite.js'
-import { findColumn, type TableVersion } from '../../storage/schema.js'
+import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition, bindExpression, type ExpressionScope } from '../bind/expression.js'
@@ -20,32 +20,44 @@ import type { Expression, Plan } from '../plan/plan.js'
 import { mapInputs } from '../plan/walk-plan.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
+import { returningOf } from './returning.js'
 import { tableOf } from './show.js'
 import { columnValue, convertTo, inconvertibleTypes } from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
 export function planUpdate(statement: ast.Update, context: BindContext): Planned {
-  const { table, alias, assignments, from, joins, where } = statement
+  const { table, alias, from, joins, where } = statement
   context.commonTables.push(...statement.commonTables)
   const version = tableOf(table, context)
-  const targets = assignments.map((assignment, index) => targetOf(assignment, assignments.slice(0, index), version))
   const target = targetRelation(version, alias?.name ?? table.name, context)
   // With further joins WHERE may name all of them: it comes behind.
   const inJoin = from !== null && joins.length === 0
   const sources = from === null ? [] : [joinOf(from, inJoin ? where : null), ...joins]
   const relation = sources.reduce((left, join) => bindJoin(left, join, context), target)
   const scope = scopeOf(relation, context)
-  const values = assignments.map(({ value }, index) => assigned(value, targets[index] as TargetColumn, scope))
-  const program = programOf('update', relation, inJoin ? null : where, values, scope)
-  return planned(version, { ...program, assigned: targets.map(({ columnId }) => columnId) }, 'UPDATE')
+  const { targets, values } = boundAssignments(statement, version, scope)
+  const assigns = targets.map(({ columnId }) => columnId)
+  const returns = statement.returning === null ? null : changedColumns(version, assigns)
+  const program = programOf('update', relation, inJoin ? null : where, values, scope, returns)
+  const returning = statement.returning === null ? null : returningOf(table, statement.returning, version, context)
+  return { ...planned(version, { ...program, assigned: assigns }, 'UPDATE'), returning }
 }
 
-export function planDelete({ table, alias, where }: ast.Delete, context: BindContext): Planned {
+export function planDelete({ table, alias, where, returning }: ast.Delete, context: BindContext): Planned {
   const version = tableOf(table, context)
   const relation = targetRelation(version, alias?.name ?? table.name, context)
-  const program = programOf('delete', relation, where, [], scopeOf(relation, context))
-  return planned(version, { ...program, assigned: [] }, 'DELETE')
+  const returns = returning === null ? null : changedColumns(version, [])
+  const program = programOf('delete', relation, where, [], scopeOf(relation, context), returns)
+  const list = returning === null ? null : returningOf(table, returning, version, context)
+  return { ...planned(version, { ...program, assigned: [] }, 'DELETE'), returning: list }
+}
+
+/** Of each column of the table which output of the program is its value behind the change: those of the target are behind the number of the row. */
+type ChangedColumns = readonly { readonly assigned: number; readonly target: number; readonly type: DataType }[]
+
+function changedColumns({ schema }: TableVersion, assigned: readonly number[]): ChangedColumns {
+  return liveColumns(schema).map(({ id, type }, index) => ({ assigned: assigned.indexOf(id), target: index + 1, type }))
 }
 
 type Program = Omit<RewriteProgram, 'snapshots' | 'assigned'>
@@ -53,7 +65,7 @@ type Program = Omit<RewriteProgram, 'snapshots' | 'assigned'>
 function planned({ schema }: TableVersion, program: Program & { assigned: number[] }, tag: Planned['tag']): Planned {
   // Table 0 is the target: its rows come from the writer, not from a snapshot.
   const tables = program.query.tables.slice(1)
-  return { kind: 'rewrite', tableId: schema.id, program, tables, tag }
+  return { kind: 'rewrite', tableId: schema.id, program, tables, returning: null, tag }
 }
 
 /** FROM is an inner join with the condition of WHERE, so that equalities become its keys. */
@@ -63,7 +75,7 @@ function joinOf(source: ast.TableSource, where: ast.Expression | null): ast.Join
   return { ...plain, kind: where === null ? 'cross' : 'inner', source, on: where }
 }
 
-function scopeOf({ columns }: Relation, context: BindContext): ExpressionScope {
+export function scopeOf({ columns }: Relation, context: BindContext): ExpressionScope {
   return { context, columns: columns as ScopeColumn[], aggregates: null, windows: null }
 }
 
@@ -91,16 +103,38 @@ function programOf(
   where: ast.Expression | null,
   values: readonly Expression[],
   scope: ExpressionScope,
+  returns: ChangedColumns | null = null,
 ): Program {
   const { context } = scope
   let { plan } = relation
   if (where !== null)
     plan = { kind: 'filter', columns: plan.columns, input: plan, predicate: bindCondition(where, scope) }
-  const row: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position: 0 }
-  const expressions = [row, ...values]
+  const kept = returns?.filter((column) => column.assigned < 0) ?? []
+  const changed = projected(plan, [columnAt(0, dataType('LONG')), ...values, ...kept.map(targetColumn)])
+  const query = queryOf(returns === null ? changed : withReturned(changed, values.length, returns), -1, context)
+  const nowMicros = Number(context.evaluation.nowMicros)
+  return { action, query: { ...query, plan: inAnyOrder(query.plan) }, returned: returns?.length ?? 0, nowMicros }
+}
+
+function targetColumn({ target, type }: ChangedColumns[number]): Expression {
+  return columnAt(target, type)
+}
+
+/** Behind row number and new values every column of the table: each value is computed once. */
+function withReturned(changed: Plan, values: number, returns: ChangedColumns): Plan {
+  let kept = values
+  const outputs = returns.map(({ assigned: index, type }) => columnAt(index < 0 ? ++kept : index + 1, type))
+  const own = changed.columns.slice(0, values + 1).map(({ type }, index) => columnAt(index, type))
+  return projected(changed, [...own, ...outputs])
+}
+
+function columnAt(index: number, type: DataType): Expression {
+  return { kind: 'column', index, type, position: 0 }
+}
+
+function projected(input: Plan, expressions: readonly Expression[]): Plan {
   const columns = expressions.map(({ type }, index) => ({ name: `c${index}`, type }))
-  const query = queryOf({ kind: 'project', columns, input: plan, expressions }, -1, context)
-  return { action, query: { ...query, plan: inAnyOrder(query.plan) }, nowMicros: Number(context.evaluation.nowMicros) }
+  return { kind: 'project', columns, input, expressions }
 }
 
 /** The list of changes brings rows into their order itself. Joins by time keep the order that they need. */
@@ -123,6 +157,20 @@ export function castProgram(
 }
 
 // SET ---------------------------------------------------------------------------------------------------------------
+
+/** Of a DELETE there are none. */
+export function boundAssignments(
+  statement: ast.Update | ast.Delete,
+  version: TableVersion,
+  scope: ExpressionScope,
+): { readonly targets: readonly TargetColumn[]; readonly values: readonly Expression[] } {
+  const assignments = statement.kind === 'update' ? statement.assignments : []
+  const targets = assignments.map((assignment, index) => targetOf(assignment, assignments.slice(0, index), version))
+  return {
+    targets,
+    values: assignments.map(({ value }, index) => assigned(value, targets[index] as TargetColumn, scope)),
+  }
+}
 
 function targetOf({ column }: ast.Assignment, before: readonly ast.Assignment[], version: TableVersion): TargetColumn {
   const { name, position } = column

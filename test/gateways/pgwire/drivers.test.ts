@@ -293,7 +293,8 @@ test('times with a zone and intervals are parameters of these types', async () =
     [interval, '2024-02-27T01:00:00.000001Z'],
     [null, null],
   ] as const)
-    expect((await client.query(minus, [value])).rows).toEqual([{ t: time }])
+    for (const name of ['', 'minus'])
+      expect((await client.query({ name, text: minus, values: [value] })).rows, name).toEqual([{ t: time }])
 })
 
 test('a query without a name is described as the table is at the time', async () => {

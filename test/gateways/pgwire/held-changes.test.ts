@@ -1,8 +1,10 @@
 // Goal: UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN wait for COMMIT with exact counts; ROLLBACK and ROLLBACK TO
-// forget them; rows and changes are stored in their order; what reads them has them carried out before, and says so.
+// forget them; rows and changes are stored in their order; queries of the transaction see them; what takes effect at once and
+// may be about them has them carried out before, and says so.
 
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createRandom } from '../../../engine/sql/functions/random-generator.js'
 import { TestServer } from '../../support/server.js'
 
 const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
@@ -88,21 +90,137 @@ test('updates of one table wait together when they choose rows by other columns'
   expect(await values(other)).toEqual([10, 20, 30])
 })
 
-test('what reads a change has it carried out, and says so', async () => {
+test('a transaction reads its own changes, and ROLLBACK takes them back', async () => {
   await client.query('begin')
   await client.query('update h set v = 0 where id = 1')
-  expect(await values(client, 'k')).toEqual([10, 20, 30])
-  expect(warnings).toEqual([])
-  expect(await values(client)).toEqual([0, 20, 30])
-  expect(warnings).toEqual([expect.stringContaining('ROLLBACK cannot take them back')])
+  expect([await values(client), await values(other)]).toEqual([
+    [0, 20, 30],
+    [10, 20, 30],
+  ])
   expect((await client.query('delete from h where v = 0')).rowCount).toBe(1)
+  expect((await client.query('update h x set v = x.v + $1 where x.v > $2', [1, 20])).rowCount).toBe(1)
+  expect(await values(client)).toEqual([20, 31])
+  const twice = 'select count() n from h where v > (select min(v) from h)'
+  expect((await client.query(twice)).rows).toEqual([{ n: '1' }])
+  await client.query("insert into h values ('2024-01-04', 4, 40)")
+  await client.query('update h set v = 41 where id = 4')
+  await client.query("insert into h values ('2024-01-05', 4, 42)")
+  expect(await values(client)).toEqual([20, 31, 41, 42])
+  await client.query('insert into k select ts, id, v from h where id = 4')
+  expect(await values(client, 'k')).toEqual([10, 20, 30, 41, 42])
+  await client.query('truncate table k')
+  expect(await values(client, 'k')).toEqual([])
+  await client.query('drop table k')
+  await expect(client.query('select * from k')).rejects.toMatchObject({ code: '42P01' })
+  await client.query('rollback')
+  expect([await values(client), await values(other, 'k')]).toEqual([
+    [10, 20, 30],
+    [10, 20, 30],
+  ])
+  expect(warnings).toEqual([])
+})
+
+test('what takes effect at once has changes carried out before, and says so', async () => {
+  await client.query('begin')
+  await client.query('update h set v = 0 where id = 1')
+  await client.query('create table made as (select v from h)')
+  expect(warnings).toEqual([expect.stringContaining('ROLLBACK cannot take them back')])
   await client.query('rollback')
   expect(warnings.slice(1)).toEqual([expect.stringContaining('stays'), expect.stringContaining('not taken back')])
-  expect(await values(other)).toEqual([0, 20, 30])
+  expect(await values(other, 'made')).toEqual([0, 20, 30])
+  await client.query('drop table made')
   await client.query('begin; drop table h; create table h (ts timestamp, v int) timestamp(ts); commit')
   expect(await values(other)).toEqual([])
   await client.query('begin; drop table h')
   await expect(client.query("insert into h values ('2024-01-01', 1)")).rejects.toMatchObject({ code: '42P01' })
+})
+
+// Random statements: what a transaction reads before COMMIT is what there is behind it, and ROLLBACK leaves nothing.
+test('what a transaction reads is what COMMIT stores', async () => {
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  const random = createRandom(BigInt(seed), 1n)
+  const below = (max: number): number => Math.floor(random.nextDouble() * max)
+  const statements = [
+    () => `insert into h values ('2024-01-0${1 + below(9)}', ${below(5)}, ${below(50)})`,
+    () => `update h set v = v + ${below(9)} where id = ${below(5)}`,
+    () => `update h set v = id * 2, id = id + 1 where v < ${below(50)}`,
+    () => `delete from h where v > ${30 + below(40)}`,
+    () => `delete from h where id in (select max(id) from h where v < ${below(20)})`,
+    () => 'update k set v = v + 1 where v in (select v from h)',
+    () => `insert into k select ts, id, v from h where id = ${below(5)}`,
+  ]
+  const all = async (by: pg.Client): Promise<unknown[]> =>
+    (await Promise.all(['h', 'k'].map((table) => by.query(`select * from ${table} order by ts, id, v`)))).map(
+      ({ rows }) => rows,
+    )
+  for (let round = 0; round < 25; round++) {
+    const before = await all(other)
+    const text: string[] = []
+    await client.query('begin')
+    for (let step = 0; step < 6; step++) {
+      text.push((statements[below(statements.length)] as () => string)())
+      await client.query(text.at(-1) as string)
+    }
+    const seen = await all(client)
+    expect(await all(other)).toEqual(before)
+    const ends = round % 3 === 0 ? 'rollback' : 'commit'
+    await client.query(ends)
+    expect(await all(other), `seed ${seed}: ${text.join('; ')}; ${ends}`).toEqual(ends === 'commit' ? seen : before)
+  }
+  expect(warnings).toEqual([])
+})
+
+test('RETURNING of changes gives the rows as they are stored', async () => {
+  const update = 'update h as x set v = v + $1 where id > $2 returning x.id, v * 10 as tenfold, ts'
+  const changed = await client.query(update, [1, 1])
+  expect(changed).toMatchObject({ command: 'UPDATE', rowCount: 2 })
+  expect(changed.rows).toEqual([
+    { id: 2, tenfold: 210, ts: new Date('2024-01-02') },
+    { id: 3, tenfold: 310, ts: new Date('2024-01-03') },
+  ])
+  const removed = await client.query({ text: 'delete from h where v = $1 returning *', values: [21], rowMode: 'array' })
+  expect(removed).toMatchObject({ command: 'DELETE', rowCount: 1, rows: [[new Date('2024-01-02'), 2, 21]] })
+  expect((await client.query('delete from h where v = 0 returning id')).rows).toEqual([])
+  const joined = 'update h set v = k.v from k where h.id = k.id and k.id = 1 returning h.v'
+  expect((await client.query(joined)).rows).toEqual([{ v: 10 }])
+  expect(await values(other)).toEqual([10, 31])
+  await expect(client.query('delete from h returning nope')).rejects.toMatchObject({ code: '42703' })
+  expect(await values(other)).toEqual([10, 31])
+})
+
+test('RETURNING within a transaction answers at once, and its change waits', async () => {
+  await client.query('begin')
+  await client.query("insert into h values ('2024-01-04', 4, 40)")
+  const update = { name: 'returning', text: 'update h set v = -v where id >= $1 returning id, v' }
+  for (const v of [-1, 1]) {
+    const { rows } = await client.query({ ...update, values: [3] })
+    expect(rows).toEqual([
+      { id: 3, v: 30 * v },
+      { id: 4, v: 40 * v },
+    ])
+  }
+  expect((await client.query('delete from h where id < 3 returning v')).rows).toEqual([{ v: 10 }, { v: 20 }])
+  expect(await values(other)).toEqual([10, 20, 30])
+  await client.query('commit')
+  expect(await values(other)).toEqual([30, 40])
+})
+
+test('workers that take jobs with RETURNING get each job once', async () => {
+  await client.query('create table jobs (ts timestamp, id int, state symbol) timestamp(ts) partition by day')
+  await client.query("insert into jobs select '2024-01-01'::timestamp + x, x::int, 'new' from long_sequence(40)")
+  const take = `update jobs set state = 'taken' where state = 'new'
+    and id = (select min(id) from jobs where state = 'new') returning id, state`
+  const taken: number[] = []
+  const work = async (worker: pg.Client): Promise<void> => {
+    for (;;) {
+      const { rows } = await worker.query(take)
+      taken.push(...rows.map(({ id }: { id: number }) => id))
+      const left = await worker.query("select count() n from jobs where state = 'new'")
+      if (left.rows[0].n === '0') return
+    }
+  }
+  await Promise.all([work(client), work(other)])
+  expect(taken.sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1))
 })
 
 test('ROLLBACK TO forgets the changes behind its savepoint', async () => {

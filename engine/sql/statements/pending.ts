@@ -1,0 +1,100 @@
+// Changes of the session's transaction that wait for COMMIT, as its own statements see them: each is laid over the table, in
+// the order in which they came, and rows that the transaction had inserted before a change lie below it.
+//
+//   UPDATE     a column that it sets is a choice between the new value and the old one
+//   DELETE     a filter; TRUNCATE lets nothing through
+//   DROP       there is no such table
+
+import type { PendingChange } from '../../api/session.js'
+import { SqlError } from '../../base/errors.js'
+import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import { dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { bindCondition } from '../bind/expression.js'
+import { scalarCall } from '../bind/make-call.js'
+import type { Relation } from '../bind/scope.js'
+import { constantOf } from '../bind/types.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan } from '../plan/plan.js'
+import { boundAssignments, scopeOf } from './rewrite.js'
+
+type Change = ast.Update | ast.Delete
+
+/** The table as the transaction has made it. */
+export function withPending(relation: Relation, version: TableVersion, context: BindContext): Relation {
+  const { pending, own } = context
+  const seen = pending.reduce((before, { rows, statement }, index) => {
+    const below = withRows(before, rows?.own(version) ?? [], context)
+    if (statement === null || !isAbout(statement, version)) return below
+    context.cacheable = false
+    return changed(below, version, context, index)
+  }, relation)
+  return withRows(seen, own?.own(version) ?? [], context)
+}
+
+/** Rows that lie beside those of the relation, in the same order. */
+function withRows(relation: Relation, rows: readonly (readonly Value[])[], context: BindContext): Relation {
+  if (rows.length === 0) return relation
+  context.cacheable = false
+  const { plan, timestampIndex } = relation
+  const { columns } = plan
+  const right: Plan = { kind: 'values', columns, rows }
+  const all: Plan = { kind: 'set', columns, operation: 'union', all: true, left: plan, right }
+  if (timestampIndex < 0) return { ...relation, plan: all }
+  const keys = [{ index: timestampIndex, descending: false, nullsFirst: true }]
+  return { ...relation, plan: { kind: 'sort', columns, input: all, keys, limit: null, implied: true } }
+}
+
+type Statement = NonNullable<PendingChange['statement']>
+
+function isAbout(statement: Statement, { schema }: TableVersion): boolean {
+  const tables = 'table' in statement ? [statement.table] : statement.tables
+  return tables.some(({ name }) => name.toLowerCase() === schema.name.toLowerCase())
+}
+
+/** With the change of that index. It is bound as it came: by its own text, over what was there before it. */
+function changed(relation: Relation, version: TableVersion, context: BindContext, index: number): Relation {
+  const { statement, sql, parameters, rows } = context.pending[index] as PendingChange
+  if (statement === null) return relation
+  if (statement.kind === 'drop table') throw SqlError.tableMissing(version.schema.name, 0)
+  const never = constantOf(false, dataType('BOOLEAN'), 0)
+  if (statement.kind === 'truncate') return filtered(relation, never)
+  const before = { sql: '', parameters: [], statement: null, rows }
+  const inner: BindContext = {
+    ...context,
+    ...{ sql, parameters, pending: [...context.pending.slice(0, index), before], own: null },
+    ...{ commonTables: [], returned: null, late: null },
+  }
+  const name = statement.alias?.name ?? statement.table.name
+  const columns = relation.columns.map((column) => ({ ...column, source: name }))
+  const scope = scopeOf({ ...relation, columns }, inner)
+  const always = constantOf(true, dataType('BOOLEAN'), 0)
+  const condition = statement.where === null ? always : bindCondition(statement.where, scope)
+  if (statement.kind === 'delete') return filtered(relation, scalarCall('case', [condition, never, always], 0, context))
+  return assigned(relation, version, condition, boundAssignments(statement as Change, version, scope), context)
+}
+
+function filtered(relation: Relation, predicate: Expression): Relation {
+  const { plan } = relation
+  return { ...relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
+}
+
+function assigned(
+  relation: Relation,
+  { schema }: TableVersion,
+  condition: Expression,
+  { targets, values }: ReturnType<typeof boundAssignments>,
+  context: BindContext,
+): Relation {
+  const { plan } = relation
+  const expressions = liveColumns(schema).map(({ id }, index): Expression => {
+    const { type } = plan.columns[index] as (typeof plan.columns)[number]
+    const column: Expression = { kind: 'column', index, type, position: 0 }
+    const value = values[targets.findIndex(({ columnId }) => columnId === id)]
+    return value === undefined ? column : scalarCall('case', [condition, value, column], 0, context)
+  })
+  const columns = plan.columns.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
+  const scope = relation.columns.map((column) => ({ ...column, type: columns[column.index]?.type ?? column.type }))
+  return { ...relation, columns: scope, plan: { kind: 'project', columns, input: plan, expressions } }
+}

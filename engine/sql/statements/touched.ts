@@ -1,0 +1,42 @@
+// The rows that an UPDATE or DELETE is going to change, as a query: what a transaction tells of a change that waits for COMMIT.
+
+import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { bindCondition } from '../bind/expression.js'
+import { ownTable } from '../bind/from.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression, Plan } from '../plan/plan.js'
+import type { PlannedStatement, Returning } from './planned.js'
+import { planRelation } from './query-statement.js'
+import { returningOf } from './returning.js'
+import { boundAssignments, scopeOf } from './rewrite.js'
+import { tableOf } from './show.js'
+
+export interface TouchedRows {
+  /** Every column of the table, with its new value. */
+  readonly query: Extract<PlannedStatement, { kind: 'query' }>
+  readonly version: TableVersion
+  readonly returning: Returning | null
+  readonly tag: 'UPDATE' | 'DELETE'
+}
+
+/** Of statements about one table. */
+export function planTouched(statement: ast.Update | ast.Delete, context: BindContext): TouchedRows {
+  const { table, alias, where, returning } = statement
+  const version = tableOf(table, context)
+  const relation = ownTable(version, alias?.name ?? table.name, context)
+  const scope = scopeOf(relation, context)
+  const { targets, values } = boundAssignments(statement, version, scope)
+  let { plan } = relation
+  if (where !== null)
+    plan = { kind: 'filter', columns: plan.columns, input: plan, predicate: bindCondition(where, scope) }
+  const expressions = liveColumns(version.schema).map(({ id, type }, index): Expression => {
+    const place = targets.findIndex(({ columnId }) => columnId === id)
+    return values[place] ?? { kind: 'column', index, type, position: 0 }
+  })
+  const columns = plan.columns.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
+  const changed: Plan = { kind: 'project', columns, input: plan, expressions }
+  const query = planRelation({ ...relation, plan: changed, timestampIndex: -1, order: 'none' }, context)
+  const list = returning === null ? null : returningOf(table, returning, version, context)
+  return { query, version, returning: list, tag: statement.kind === 'update' ? 'UPDATE' : 'DELETE' }
+}
