@@ -66,7 +66,7 @@ export type ColumnType = keyof typeof columnTypes
 
 /**
  * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT and
- * STRING in results of the catalog one of intKinds, listKinds; else 0.
+ * STRING in results one of intKinds, textKinds; else 0.
  */
 export interface DataType {
   readonly name: ColumnType
@@ -82,15 +82,26 @@ export function dataType(name: ColumnType, a = 0, b = 0): DataType {
 /** Numbers of PostgreSQL's catalog: plain ones, and those that are shown as the name of what they number. */
 export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamespace: 5, regrole: 6 } as const
 
-/** Texts of the catalog that list numbers: `{1,2}`, `1 2`. */
-export const listKinds = { numbers: 1 } as const
+/** Texts of the catalog that list numbers (`{1,2}`, `1 2`), and JSON, which is put into other JSON as it is. */
+export const textKinds = { numbers: 1, json: 2 } as const
+
+export function isJson({ name, a }: DataType): boolean {
+  return name === 'STRING' && a === textKinds.json
+}
+
+/** As a table stores it: of INT and STRING without what results tell. */
+export function storedKind(type: DataType): DataType {
+  return type.name === 'INT' || type.name === 'STRING' ? dataType(type.name) : type
+}
 
 /** Oid of the PostgreSQL type that stands for a type in results. */
-export function pgOidOf({ name, a }: DataType): number {
-  return name === 'INT' && a === intKinds.oid ? oidTypeOid : columnTypes[name].pgOid
+export function pgOidOf(type: DataType): number {
+  if (isJson(type)) return jsonTypeOid
+  return type.name === 'INT' && type.a === intKinds.oid ? oidTypeOid : columnTypes[type.name].pgOid
 }
 
 const oidTypeOid = 26
+const jsonTypeOid = 114
 
 /** Bytes of one value of the type in memory and in WAL frames. */
 export function widthOf(type: DataType): number {

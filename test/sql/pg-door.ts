@@ -48,6 +48,7 @@ async function connected(server: TestServer): Promise<pg.Client> {
 
 /** Numbers of the catalog are INT over HTTP. */
 const oidTypeOid = 26
+const jsonTypeOid = 114
 
 const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig
 
@@ -89,7 +90,8 @@ function nameOf(name: string, wanted: string): string {
 function typeOf(oid: number, wanted: string): string {
   const base = (wanted.endsWith('[]') ? 'ARRAY' : wanted.replace(/\(.*/, '')) as ColumnType
   const isOid = base === 'INT' && oid === oidTypeOid
-  return isOid || columnTypes[base]?.pgOid === oid ? wanted : `oid ${oid}`
+  const isJson = base === 'STRING' && oid === jsonTypeOid
+  return isOid || isJson || columnTypes[base]?.pgOid === oid ? wanted : `oid ${oid}`
 }
 
 function cellOf(text: string | null, type: string): string {

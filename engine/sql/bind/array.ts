@@ -1,7 +1,7 @@
 // Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, listKinds } from '../../types/column-types.js'
+import { type DataType, dataType, textKinds } from '../../types/column-types.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { displayText, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
@@ -88,7 +88,7 @@ function bindListElement(
   if (value.type.name === 'INT' || value.type.name === 'SHORT') return value
   if (!isText(value.type)) throw noMatch('[]', [value, bound], position)
   const element = scalarCall('list_element', [value, bound], position, scope.context)
-  if (value.type.a !== listKinds.numbers) return element
+  if (value.type.a !== textKinds.numbers) return element
   return { kind: 'call', name: 'cast', args: [element], type: indexType, position }
 }
 

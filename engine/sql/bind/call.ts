@@ -1,7 +1,7 @@
 // Calls: aggregates and window functions are collected beside the expression, the rest are rows of the scalar tables.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType } from '../../types/column-types.js'
+import { type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
 import { aggregatesNamed, scalarsNamed, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
 import { integerDigits, isNumber, isText } from '../functions/convert.js'
@@ -18,6 +18,7 @@ import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCa
 import { noMatch } from './mismatch.js'
 import { castTo, constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
 import { hasCall } from './walk-expression.js'
+import { ofWholeRow } from './whole-row.js'
 import { bindWindowCall } from './window.js'
 import { isMovingAverage } from './window-moving.js'
 
@@ -38,7 +39,8 @@ const takesTexts: ReadonlySet<string> = new Set(['concat', 'concat_ws', 'format'
 /** Functions whose arguments all have one type. */
 const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
 
-export function bindCall(call: ast.Call, scope: ExpressionScope): Expression {
+export function bindCall(written: ast.Call, scope: ExpressionScope): Expression {
+  const call = ofWholeRow(written, scope)
   const name = call.name.toLowerCase()
   if (call.over !== null) return marked(windowMark, bindWindowCall(call, scope))
   if (windowFunctionNames.has(name) || isMovingAverage(call)) {
@@ -99,10 +101,18 @@ function decimalOf(first: Expression | undefined): DataType {
 function unifiedType(name: string, args: readonly Expression[]): DataType {
   const common = unify(args, '')
   const choosesRow = name === 'coalesce' || name === 'nullif'
+  if (name === 'coalesce' && args.every(isJsonOrNull)) return dataType('STRING', textKinds.json)
   if (name === 'coalesce' && args.some((argument) => argument.type.name === 'VARCHAR')) return dataType('VARCHAR')
   if (choosesRow && common.name === 'SYMBOL') return dataType('STRING')
   if (name === 'nullif' && (common.name === 'BYTE' || common.name === 'SHORT')) return dataType('INT')
   return name === 'nullif' && common.name === 'FLOAT' ? dataType('DOUBLE') : common
+}
+
+/** `coalesce(json_agg(t), '[]')` */
+function isJsonOrNull(argument: Expression, index: number): boolean {
+  if (isJson(argument.type)) return true
+  if (index === 0 || argument.kind !== 'constant' || !isText(argument.type)) return false
+  return argument.value === null || argument.value === '[]' || argument.value === '{}'
 }
 
 function checkUnifying(name: string, args: readonly Expression[], call: ast.Call): void {

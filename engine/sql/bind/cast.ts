@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { oids } from '../../pg/oids.js'
-import { type DataType, dataType, intKinds, listKinds, sameType, typeText } from '../../types/column-types.js'
+import { type DataType, dataType, intKinds, sameType, textKinds, typeText } from '../../types/column-types.js'
 import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
@@ -112,7 +112,7 @@ function castToList({ type, operand, position }: ast.CastExpression, value: Expr
     learnType(value, type.name === 'oid' ? dataType('INT', intKinds.oid) : element)
   }
   const ofNumbers = ['int2', 'smallint', 'int4', 'int', 'integer', 'int8', 'bigint', 'oid'].includes(type.name)
-  return { ...value, type: dataType('STRING', ofNumbers ? listKinds.numbers : 0) }
+  return { ...value, type: dataType('STRING', ofNumbers ? textKinds.numbers : 0) }
 }
 
 /** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */

@@ -10,6 +10,7 @@ import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction } from './function-types.js'
 import { jsonFunctions } from './json-extract.js'
+import { jsonAggregates, jsonMakers } from './json-make.js'
 import { mathFunctions } from './math.js'
 import { operatorFunctions } from './operators.js'
 import { pgFunctions } from './pg-functions.js'
@@ -36,6 +37,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...sliceFunctions,
   ...sessionFunctions,
   ...jsonFunctions,
+  ...jsonMakers,
   ...pgFunctions,
   ...textListFunctions,
   ...textFormatFunctions,
@@ -45,6 +47,7 @@ export const aggregateFunctions: readonly AggregateFunction[] = [
   ...basicAggregates,
   ...statisticAggregates,
   ...seriesAggregates,
+  ...jsonAggregates,
 ]
 
 /** Functions that need OVER; the aggregates may stand before OVER as well. */

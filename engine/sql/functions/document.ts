@@ -10,6 +10,7 @@ import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction, TypePattern } from './function-types.js'
 import { jsonFunctions } from './json-extract.js'
+import { jsonAggregates, jsonMakers } from './json-make.js'
 import { mathFunctions } from './math.js'
 import { operatorFunctions } from './operators.js'
 import { pgFunctions } from './pg-functions.js'
@@ -32,7 +33,11 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Conditions', '', conditionFunctions],
   ['Numbers', '', mathFunctions],
   ['Text', '', stringFunctions],
-  ['JSON', '', jsonFunctions],
+  [
+    'JSON',
+    'Aggregates read `long_sequence(5)` in their examples.',
+    [...jsonFunctions, ...jsonMakers, ...jsonAggregates],
+  ],
   ['Time', '', timeFunctions],
   ['Time as text', '', timeTextFunctions],
   ['Arrays', '', [...arrayFunctions, ...sliceFunctions]],
@@ -47,7 +52,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Series', '', seriesAggregates],
   ['Session', '', sessionFunctions],
   ['Lists of texts', 'Lists have the form `{a,b}`, as tools of the PostgreSQL world write them.', textListFunctions],
-  ['Texts from values', 'What templates, JSON and sizes look like.', textFormatFunctions],
+  ['Texts from values', 'What templates and sizes look like.', textFormatFunctions],
   ['PostgreSQL catalog', 'Names may stand behind `pg_catalog.`.', pgFunctions],
 ]
 

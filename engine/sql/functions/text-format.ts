@@ -1,4 +1,4 @@
-// Texts from values: format(), JSON, and sizes as PostgreSQL prints them.
+// Texts from values: format(), and sizes as PostgreSQL prints them.
 
 import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
@@ -33,26 +33,6 @@ function literal(value: Value, text: string): string {
   return value === null ? 'NULL' : `'${text.replaceAll("'", "''")}'`
 }
 
-function json(value: Value, type: DataType | undefined): string {
-  if (value === null) return 'null'
-  const isPlain = typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
-  if (isPlain || typeof value === 'bigint') {
-    const text = shown(value, type)
-    if (/^(-?[\d.]+(e[-+]?\d+)?|true|false)$/i.test(text)) return text
-  }
-  return JSON.stringify(shown(value, type))
-}
-
-function jsonObject(values: readonly Value[], { argTypes, position }: CallSite): string {
-  if (values.length % 2 === 1) throw new SqlError('names and values must come in pairs', position)
-  const members: string[] = []
-  for (let index = 0; index < values.length; index += 2) {
-    const name = JSON.stringify(shown(values[index], argTypes[index]))
-    members.push(`${name} : ${json(values[index + 1] ?? null, argTypes[index + 1])}`)
-  }
-  return `{${members.join(', ')}}`
-}
-
 function withBackslash(written: string, mark: string): string {
   let pattern = ''
   let escaped = false
@@ -77,8 +57,6 @@ function sizeText(bytes: bigint): string {
   return `${bytes < 0n ? '-' : ''}${size} ${units[unit]}`
 }
 
-const jsonSays = 'A JSON object of names and values, as a text.'
-
 export const textFormatFunctions: readonly ScalarFunction[] = [
   {
     name: 'format',
@@ -99,40 +77,6 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     seesNull: true,
     eval: ([text]) => literal(text ?? null, String(text)),
   },
-  ...['json_build_object', 'jsonb_build_object'].map(
-    (name): ScalarFunction => ({
-      name,
-      takes: ['ANY', 'ANY'],
-      more: 'ANY',
-      gives: 'STRING',
-      says: jsonSays,
-      example: [`${name}('a', 1, 'b', 'x')`, '{"a" : 1, "b" : "x"}'],
-      seesNull: true,
-      eval: jsonObject,
-    }),
-  ),
-  ...['json_build_array', 'jsonb_build_array'].map(
-    (name): ScalarFunction => ({
-      name,
-      takes: ['ANY'],
-      more: 'ANY',
-      gives: 'STRING',
-      says: 'A JSON array of values, as a text.',
-      example: [`${name}(1, 'x')`, '[1, "x"]'],
-      seesNull: true,
-      eval: (args, { argTypes }) => `[${args.map((value, index) => json(value, argTypes[index])).join(', ')}]`,
-    }),
-  ),
-  ...['to_json', 'to_jsonb'].map(
-    (name): ScalarFunction => ({
-      name,
-      takes: ['ANY'],
-      gives: 'STRING',
-      says: 'A value as JSON, as a text.',
-      example: [`${name}('a')`, '"a"'],
-      eval: ([value], { argTypes }) => json(value ?? null, argTypes[0]),
-    }),
-  ),
   {
     name: 'like_escape',
     takes: ['TEXT', 'TEXT'],

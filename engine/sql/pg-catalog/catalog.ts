@@ -1,7 +1,7 @@
 // The relations of pg_catalog and information_schema: which there are, and their columns. Their rows are in rows.ts and
 // information-rows.ts; a relation that is named in neither has none here.
 
-import { type DataType, dataType, intKinds, listKinds } from '../../types/column-types.js'
+import { type DataType, dataType, intKinds, textKinds } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { catalogTables } from './catalog-tables.js'
 import { catalogViews } from './catalog-views.js'
@@ -79,7 +79,7 @@ function typeOfColumn(pgType: string): DataType {
     case 'oidvector':
     case '_int2':
     case '_oid':
-      return dataType('STRING', listKinds.numbers)
+      return dataType('STRING', textKinds.numbers)
     default:
       return dataType('STRING')
   }

@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax, tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
 import { type ColumnSchema, liveColumns, type PartitionUnit, type TableSchema } from '../../storage/schema.js'
-import { type ColumnType, type DataType, typeText } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, storedKind, typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindQuery } from '../bind/query.js'
 import { typeOfName } from '../bind/types.js'
@@ -353,5 +353,5 @@ function checkCast(
 
 /** Types that only results have become text. */
 function storable(type: DataType): DataType {
-  return type.name === 'INTERVAL' ? { name: 'STRING', a: 0, b: 0 } : type
+  return type.name === 'INTERVAL' ? dataType('STRING') : storedKind(type)
 }

@@ -70,6 +70,23 @@ test('every type goes in as text and comes out as text', async () => {
   expect(rows).toEqual([row])
 })
 
+test('JSON is json to drivers, which parse it, also behind coalesce() and with bind values', async () => {
+  const parsed = async (text: string, values: unknown[] = []): Promise<unknown[]> =>
+    (await client.query({ text, values, rowMode: 'array' })).rows
+  expect(await parsed('select json_agg(t) from (select x, x = 2 ok from long_sequence(2)) t')).toEqual([
+    [
+      [
+        { x: 1, ok: false },
+        { x: 2, ok: true },
+      ],
+    ],
+  ])
+  expect(await parsed(`select coalesce(json_agg(x), '[]'::json) from long_sequence(0)`)).toEqual([[[]]])
+  expect(await parsed(`select jsonb_build_object('a', $1::int, 'b', to_json($2::text))`, [1, 'x'])).toEqual([
+    [{ a: 1, b: 'x' }],
+  ])
+})
+
 test('RETURNING answers the rows, which are part of their transaction', async () => {
   await client.query('create table given_back (ts timestamp, id long, s symbol) timestamp(ts) partition by day')
   const count = async (): Promise<string> => (await client.query('select count() c from given_back')).rows[0].c
