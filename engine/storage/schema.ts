@@ -120,6 +120,11 @@ export interface GenerationRef {
   readonly address: number
 }
 
+/** Statements that changed the schema: a change of a column's type made its new column first, which stands for the old one. */
+export function schemaStatements({ version, columns }: TableSchema): number {
+  return version - 1 - columns.filter(({ id, place }) => place !== undefined && place < id).length
+}
+
 /** Everything that a reader of a table needs besides row counts. Immutable; replaced as a whole. */
 export interface TableVersion {
   readonly version: number

@@ -8,7 +8,7 @@ import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { SchemaChange } from '../sql/catalog.js'
 import { visibleRows, visibleTransaction } from '../storage/layout.js'
-import type { TableSnapshot, TableVersion } from '../storage/schema.js'
+import { schemaStatements, type TableSnapshot, type TableVersion } from '../storage/schema.js'
 
 /** Versions that a query holds until it ends. */
 export interface HeldSnapshots {
@@ -143,7 +143,7 @@ export class CatalogView {
       this.#byId.set(id, { current: version, schemaChanges: [], holders: new Map(), dropped: false })
     } else {
       this.#byName.delete(state.current.schema.name.toLowerCase())
-      if (version.schema.version !== state.current.schema.version) this.#noteChange(state)
+      if (schemaStatements(version.schema) !== schemaStatements(state.current.schema)) this.#noteChange(state)
       state.current = version
       this.#reportReleased(state)
     }

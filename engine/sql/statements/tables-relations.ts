@@ -1,6 +1,6 @@
 // Relations with a row per table.
 
-import type { TableVersion } from '../../storage/schema.js'
+import { schemaStatements, type TableVersion } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { StoredView, TableFigures } from '../catalog.js'
@@ -33,7 +33,7 @@ export function microsOf({ schema }: TableVersion, ticks: bigint | null): bigint
 
 /** Transactions of rows and changes of the schema, counted together, as clients of this dialect know them. */
 export function sequencerTxn({ schema }: TableVersion, { visibleTxn, rewrites }: TableFigures): number {
-  return visibleTxn + rewrites + schema.version - 1
+  return visibleTxn + rewrites + schemaStatements(schema)
 }
 
 export function tablesRelation({ catalog }: BindContext): SystemRelation {

@@ -4,7 +4,7 @@
 // start.
 
 import type { RowTransaction } from '../../memory/transactions.js'
-import type { TableVersion } from '../../storage/schema.js'
+import { schemaStatements, type TableVersion } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { SchemaChange, TableFigures } from '../catalog.js'
@@ -42,7 +42,7 @@ function transactionRows(version: TableVersion, figures: TableFigures): Value[][
   const { schemaChanges, transactions } = figures
   // Where among the others a statement that rewrote rows stood is not remembered: it comes last.
   const visibleTxn = figures.visibleTxn + figures.rewrites
-  const forgotten = Math.max(0, schema.version - 1 - schemaChanges.length)
+  const forgotten = Math.max(0, schemaStatements(schema) - schemaChanges.length)
   const changes = [...new Array<SchemaChange>(forgotten).fill({ afterTxn: 0, micros: 0 }), ...schemaChanges]
   const rows: Value[][] = []
   const total = visibleTxn + changes.length

@@ -103,3 +103,22 @@ test('rows that newer ones replaced are counted where they are found: in memory 
   const [[count, max] = []] = await engine.rows(amplification)
   expect([count, max]).toEqual([3n, 6])
 })
+
+test('statements are transactions: a change of a type is one, DROP PARTITION too', async () => {
+  const engine = await open()
+  await engine.run('create table t (ts timestamp, v int) timestamp(ts) partition by day wal')
+  await engine.run(`insert into t values ('${day}1', 1), ('${day}2', 2)`)
+  await engine.run('alter table t alter column v type long')
+  await engine.run('alter table t add column w int')
+  await engine.run(`alter table t drop partition list '${day}1'`)
+  await engine.run('update t set v = 5')
+  expect(await engine.rows('select sequencerTxn from wal_tables()')).toEqual([[5n]])
+  const kinds = `select sequencerTxn, walId, structureVersion from wal_transactions('t')`
+  const [first, type, column, ...rest] = await engine.rows(kinds)
+  expect([first, type, column]).toEqual([
+    [1n, 1, 0n],
+    [2n, -1, 1n],
+    [3n, -1, 2n],
+  ])
+  expect(rest).toHaveLength(2)
+})
