@@ -184,8 +184,14 @@ type Run = (...args: number[]) => number
 
 function selectFragment(memory: SharedMemory, plan: RowsPlan, code: Exports): SelectFragment {
   const { select, mask } = code
+  // Member by member, since a small query makes one: a copied object takes microseconds.
+  const { blockBytes, lookups, writeConstants, setColumn, setLookup } = fragment(memory, plan)
   return {
-    ...fragment(memory, plan),
+    blockBytes,
+    lookups,
+    writeConstants,
+    setColumn,
+    setLookup,
     run: (at, rows, out, first) => {
       if (select !== undefined) return select(at, rows, out, first) >>> 0
       mask?.(at, rows, out)
@@ -196,8 +202,13 @@ function selectFragment(memory: SharedMemory, plan: RowsPlan, code: Exports): Se
 
 function projectFragment(memory: SharedMemory, plan: RowsPlan, code: Exports): ProjectFragment {
   const { project } = code as { project: Run }
+  const { blockBytes, lookups, writeConstants, setColumn, setLookup } = fragment(memory, plan)
   return {
-    ...fragment(memory, plan),
+    blockBytes,
+    lookups,
+    writeConstants,
+    setColumn,
+    setLookup,
     setOutput: (at, index, address) => {
       memory.u32[((at + plan.block.outputs) >>> 2) + index] = address
     },

@@ -24,12 +24,15 @@ const dictionaryEntriesMax = 65_536
 /** Runs of a scan that may hold rows of its ranges and its filter. */
 export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
   const { memory, partAccess, space } = context
-  const tests = shape.filter === null ? [] : conjuncts(shape.filter).flatMap((part) => testOf(context, part, shape))
+  const tests: ZoneTest[] = []
+  if (shape.filter !== null) for (const part of conjuncts(shape.filter)) tests.push(...testOf(context, part, shape))
   if (tests.includes(never)) return []
   const runs = runsOf(memory, partAccess, shape.snapshot, shape.ranges, space)
   if (tests.length === 0) return runs
   // Only now: rows of a page that is left out may replace rows of another one.
-  return runs.flatMap((run) => withoutPieces(run, (piece) => !tests.every((test) => test(piece))))
+  const kept: Run[] = []
+  for (const run of runs) kept.push(...withoutPieces(run, (piece) => !tests.every((test) => test(piece))))
+  return kept
 }
 
 /** Types whose bounds compare as their values do. FLOAT is left out: constants beside it are rounded when they meet it. */
