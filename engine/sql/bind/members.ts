@@ -6,6 +6,7 @@ import { parseIntervals } from '../../types/interval.js'
 import { dependsOnNow } from '../../types/tick.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import { convertValue, isNumber, isText, isTime } from '../functions/convert.js'
@@ -70,7 +71,25 @@ function bindInList(
   )
   const subject = type === undefined ? operand : convertTo(operand, type)
   const same = type === undefined ? aligned : aligned.map((member) => convertTo(member, type))
+  const list = listOf(subject, same)
+  if (list !== undefined)
+    return { kind: 'call', name: 'in_list', args: [subject, list], type: dataType('BOOLEAN'), position }
   return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)
+}
+
+/** More members than these are one piece of a plan. */
+const apartMax = 256
+
+/** undefined: they stay arguments, since there are few, or a rule looks at each (times become ranges). */
+function listOf(subject: Expression, members: readonly Expression[]): Expression | undefined {
+  const { type, position } = subject
+  if (members.length <= apartMax || subject.kind === 'constant' || isTime(type)) return undefined
+  const values: Value[] = []
+  for (const member of members) {
+    if (member.kind !== 'constant' || member.parameter !== undefined || member.late !== undefined) return undefined
+    values.push(member.value)
+  }
+  return { kind: 'constants', values, type, position }
 }
 
 const withoutMembers: ReadonlySet<string> = new Set(['BOOLEAN', 'GEOHASH', 'BINARY', 'ARRAY', 'DECIMAL'])

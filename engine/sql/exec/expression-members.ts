@@ -1,5 +1,5 @@
-// Whether a sub-query's list has a whole number: by a set of numbers (functions/whole-numbers.ts) instead of one of texts,
-// by bits where the numbers are near each other.
+// Whether a list has a whole number: by a set of numbers (functions/whole-numbers.ts) instead of one of texts, by bits
+// where the numbers are near each other. Lists of sub-queries come here, and long ones of constants (expression-list.ts).
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -22,7 +22,7 @@ import { batchRowsMax, type Vector } from './vector.js'
 type Call = Extract<Expression, { kind: 'call' }>
 
 /** Types whose values are whole numbers of 4 or 8 bytes, and NULL the smallest one. */
-const wholeTypes: ReadonlySet<string> = new Set(['INT', 'LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'])
+export const wholeTypes: ReadonlySet<string> = new Set(['INT', 'LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'])
 
 /** What a sub-query's rows are collected in; undefined where its values are no whole numbers. */
 export function numbersOf(
@@ -61,15 +61,23 @@ export function compileMembers(
   return (batch) => {
     const result = evaluation.subqueries[list.index]
     assert(result?.mode === 'list' && result.numbers !== undefined, 'a list of whole numbers was collected as such')
-    const vector = evaluate(batch)
-    const { numbers } = result
-    const bits = bitsOf(numbers)
-    if (bits !== undefined && wide) markWideBits(memory, vector.address, batch.rows, bits, numbers.hasNull, address)
-    else if (bits !== undefined) markNarrowBits(memory, vector.address, batch.rows, bits, numbers.hasNull, address)
-    else if (wide) markWide(memory, vector.address, batch.rows, numbers, address)
-    else markNarrow(memory, vector.address, batch.rows, numbers, address)
+    markNumbers(memory, { values: evaluate(batch).address, rows: batch.rows, wide }, result.numbers, address)
     return { type, address, dictionary: 0 }
   }
+}
+
+/** Writes for each of the rows whether the set has its number, or its NULL. */
+export function markNumbers(
+  memory: SharedMemory,
+  { values, rows, wide }: { readonly values: number; readonly rows: number; readonly wide: boolean },
+  numbers: WholeNumbers,
+  out: number,
+): void {
+  const bits = bitsOf(numbers)
+  if (bits !== undefined && wide) markWideBits(memory, values, rows, bits, numbers.hasNull, out)
+  else if (bits !== undefined) markNarrowBits(memory, values, rows, bits, numbers.hasNull, out)
+  else if (wide) markWide(memory, values, rows, numbers, out)
+  else markNarrow(memory, values, rows, numbers, out)
 }
 
 /** Of the lists of queries, made once in a thread. */

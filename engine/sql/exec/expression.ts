@@ -6,6 +6,7 @@
 //   texts                   kernels over the bytes (expression-texts.ts, expression-characters.ts, expression-joins.ts)
 //   CASE of constant texts  numbers of the texts (expression-choices.ts)
 //   lists of sub-queries    a table of whole numbers (expression-members.ts)
+//   long lists              the same, or a table of hashes (expression-list.ts)
 //   typed loops             arithmetic, comparison and logic of small numbers (expression-loops.ts)
 //   functions of numbers    the same, over vectors of their arguments (expression-functions.ts)
 //   parts                   arguments each in their fastest way, then the call over them (expression-parts.ts)
@@ -27,6 +28,7 @@ import { compileChoice } from './expression-choices.js'
 import { compileFloor } from './expression-floor.js'
 import { compileFunction } from './expression-functions.js'
 import { compileJoinedTexts } from './expression-joins.js'
+import { compileList } from './expression-list.js'
 import { compileLoop } from './expression-loops.js'
 import { compileMembers } from './expression-members.js'
 import { compileParts } from './expression-parts.js'
@@ -50,6 +52,8 @@ export function compileVector(expression: Expression, context: ExecContext): Vec
       return ({ vectors }) => vectors[expression.index] as Vector
     case 'constant':
       return constantVector(expression.value, expression.type, context)
+    case 'constants':
+      throw new Error('a list is the argument of in_list alone')
     case 'subquery': {
       const value = compileExpression(expression, context.evaluation)([])
       return constantVector(value, expression.type, context)
@@ -77,6 +81,7 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
     compileWide(expression, context, compile) ??
     compileTextCast(expression, context, compile) ??
     compileMembers(expression, context, compile) ??
+    compileList(expression, context, compile) ??
     compileHalves(expression, context) ??
     compileGenerated(expression, context) ??
     compileFunction(expression, context, compile) ??

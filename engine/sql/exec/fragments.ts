@@ -49,6 +49,8 @@ export class FragmentInputs {
         const result = this.#context.evaluation.subqueries[expression.index]
         return result?.mode === 'scalar' ? { kind: 'constant', value: result.value, type: expression.type } : null
       }
+      case 'constants':
+        return null
       case 'call':
         return this.#lookup(expression) ?? this.#call(equivalent(expression) ?? expression)
     }

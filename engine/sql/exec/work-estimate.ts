@@ -41,6 +41,10 @@ const rowsPerSymbol = 8
 const longWeight = 16
 /** Longer constants are not small, whatever is done with them. */
 const textMax = 4096
+/** Operators are made before anything is read, and nobody can stop that: a side of a set costs as much as so many values, */
+const sideValues = 100
+/** and expressions of more parts than these are not small. */
+const expressionPartsMax = 300
 /** Functions whose result is longer than their arguments. */
 const growing = /^(lpad|rpad|repeat|replace|regexp_replace|translate|array_.*|rnd_.*|generate_.*|.*_agg|string_to_.*)$/
 
@@ -65,7 +69,7 @@ function planWork(plan: Plan, tables: Tables): number {
     case 'sequence':
       return Number(plan.count)
     case 'set':
-      return planWork(plan.left, tables) + planWork(plan.right, tables)
+      return planWork(plan.left, tables) + planWork(plan.right, tables) + sideValues
     case 'join':
       return joinWork(plan, planWork(plan.left, tables), planWork(plan.right, tables))
     case 'recursive':
@@ -102,7 +106,9 @@ function metadataWork({ input, ...plan }: PlanOf<'aggregate'>, tables: Tables): 
 }
 
 function weightsOf(plan: Plan): number {
-  return Math.max(1, ...expressionsOf(plan).map(weightOf))
+  const expressions = expressionsOf(plan)
+  if (expressions.length > expressionPartsMax) return Number.POSITIVE_INFINITY
+  return Math.max(1, ...expressions.map(weightOf))
 }
 
 function expressionsOf(plan: Plan): readonly Expression[] {
@@ -130,7 +136,9 @@ function weightOf(expression: Expression): number {
   const known = weights.get(expression)
   if (known !== undefined) return known
   let weight = 1
+  let parts = 0
   visitExpression(expression, (part) => {
+    if (++parts > expressionPartsMax) weight = Number.POSITIVE_INFINITY
     if (part.kind === 'constant' && typeof part.value === 'string' && part.value.length > textMax)
       weight = Number.POSITIVE_INFINITY
     if (part.kind !== 'call') return

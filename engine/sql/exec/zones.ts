@@ -49,6 +49,7 @@ function testOf(context: ExecContext, condition: Expression, shape: ScanShape): 
   const { name, args } = condition
   const [first, second] = args
   if (first === undefined || second === undefined) return []
+  if (first.kind === 'column' && second.kind === 'constants') return boundsTest('in', first, second.values, shape)
   if (first.kind === 'column') return columnTest(name, first, args.slice(1), shape)
   const turned = mirrored[name]
   return second.kind === 'column' && turned !== undefined ? columnTest(turned, second, [first], shape) : []
@@ -85,8 +86,18 @@ function columnTest(
   args: readonly Expression[],
   shape: ScanShape,
 ): ZoneTest[] {
+  const values = args.flatMap((argument) => (argument.kind === 'constant' ? [argument.value] : []))
+  return values.length === args.length ? boundsTest(name, column, values, shape) : []
+}
+
+function boundsTest(
+  name: string,
+  column: Extract<Expression, { kind: 'column' }>,
+  constants: readonly Value[],
+  shape: ScanShape,
+): ZoneTest[] {
   if (!ordered.has(column.type.name)) return []
-  const values = args.map((argument) => (argument.kind === 'constant' ? bound(argument.value) : undefined))
+  const values = constants.map(bound)
   if (values.length === 0 || !values.every((value) => value !== undefined)) return []
   const test = mayHoldOf(name, values)
   if (test === null) return []
@@ -118,10 +129,29 @@ function mayHoldOf(name: string, values: readonly Bound[]): ((min: Bound, max: B
     case '>=':
       return (_min, max) => max >= a
     case 'in':
-      return (min, max) => values.some((value) => min <= value && value <= max)
+      return anyBetween(values)
     case 'between':
       return (min, max) => (min <= a || min <= b) && (max >= a || max >= b)
     default:
       return null
+  }
+}
+
+/** Whether one of the values lies between two bounds: the first that is not below the lower one is looked up. */
+function anyBetween(values: readonly Bound[]): (min: Bound, max: Bound) => boolean {
+  const sorted: { readonly length: number; readonly [index: number]: Bound } = values.every(
+    (value) => typeof value === 'bigint',
+  )
+    ? BigInt64Array.from(values as bigint[]).sort()
+    : values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  return (min, max) => {
+    let [from, to] = [0, sorted.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if ((sorted[middle] as Bound) < min) from = middle + 1
+      else to = middle
+    }
+    const value = sorted[from]
+    return value !== undefined && value <= max
   }
 }

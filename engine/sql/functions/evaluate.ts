@@ -3,7 +3,7 @@
 // Names that are no rows of the tables:
 //   cast     explicit cast of the one argument to the call's type; what cannot be converted is NULL
 //   convert  the same, but what cannot be converted is an error
-//   in_list  [value, subquery of mode list]: whether the list has the value
+//   in_list  [value, subquery of mode list, or constants]: whether the list has the value
 //   exists   [subquery of mode exists]
 // `and`, `or`, `case` and `coalesce` do not evaluate what they do not need.
 
@@ -84,6 +84,8 @@ export function compileExpression(expression: Expression, evaluation: Evaluation
     }
     case 'subquery':
       return subqueryEvaluator(expression.index, evaluation)
+    case 'constants':
+      throw new Error('a list is the argument of in_list alone')
     case 'call':
       return compileCall(expression, evaluation)
   }
@@ -105,7 +107,9 @@ function compileCall(call: Call, evaluation: Evaluation): Evaluator {
     case 'in_list':
       return compileInList(call, evaluation)
     case 'in':
-      return compileMembers(call, evaluation)
+      return compileMembers(compileFirst(call, evaluation), () =>
+        call.args.slice(1).map((member) => compileExpression(member, evaluation)([])),
+      )
     case 'exists':
       return compileFirst(call, evaluation)
     case 'and':
@@ -142,7 +146,8 @@ function compileCast(call: Call, evaluation: Evaluation): Evaluator {
 function compileInList(call: Call, evaluation: Evaluation): Evaluator {
   const source = compileFirst(call, evaluation)
   const list = call.args[1]
-  assert(list?.kind === 'subquery', 'in_list takes a sub-query')
+  if (list?.kind === 'constants') return compileMembers(source, () => list.values)
+  assert(list?.kind === 'subquery', 'in_list takes a list')
   return (row) => {
     const result = evaluation.subqueries[list.index]
     assert(result?.mode === 'list', 'a sub-query has not run')
@@ -152,11 +157,10 @@ function compileInList(call: Call, evaluation: Evaluation): Evaluator {
 }
 
 /** The members are constants: a set, made at the first row. */
-function compileMembers(call: Call, evaluation: Evaluation): Evaluator {
-  const source = compileFirst(call, evaluation)
+function compileMembers(source: Evaluator, values: () => readonly Value[]): Evaluator {
   let members: ReadonlySet<unknown> | null = null
   return (row) => {
-    members ??= new Set(call.args.slice(1).map((member) => memberKey(compileExpression(member, evaluation)([]))))
+    members ??= new Set(values().map(memberKey))
     return members.has(memberKey(source(row)))
   }
 }

@@ -92,8 +92,8 @@ export class Estimates {
     if (condition.kind !== 'call') return condition.kind === 'constant' && condition.value === true ? 1 : 0.5
     if (condition.name === 'not') return 1 - this.#selectivity(condition.args[0] as Expression, input)
     if (condition.name === '=') return 1 / Math.max(1, this.#distinct(condition.args, input))
-    if (condition.name === 'in')
-      return Math.min(1, (condition.args.length - 1) / Math.max(1, this.#distinct(condition.args, input)))
+    const members = membersOf(condition)
+    if (members > 0) return Math.min(1, members / Math.max(1, this.#distinct(condition.args, input)))
     if (condition.name === 'or')
       return Math.min(
         1,
@@ -160,4 +160,11 @@ function joined(plan: Extract<Plan, { kind: 'join' }>, left: number, right: numb
 export function certainRows(plan: Plan, figures: (table: number) => TableFigures): number {
   if (plan.kind === 'project') return certainRows(plan.input, figures)
   return plan.kind === 'scan' && plan.filter === null && plan.ranges === null ? figures(plan.table).rows : 0
+}
+
+/** How many constants the call looks a value up among; 0: it does something else. */
+function membersOf({ name, args }: Extract<Expression, { kind: 'call' }>): number {
+  const list = args[1]
+  if (name === 'in') return args.length - 1
+  return name === 'in_list' && list?.kind === 'constants' ? list.values.length : 0
 }

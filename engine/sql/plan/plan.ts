@@ -32,6 +32,16 @@ export type Expression =
     }
   /** Value of an uncorrelated sub-query, run once before the query (index into Query.subqueries). */
   | { readonly kind: 'subquery'; readonly index: number; readonly type: DataType; readonly position: number }
+  /**
+   * Members of a long list, all of the type, for `in_list`: as one piece, since a plan of hundreds of thousands of
+   * expressions takes a second to make and to send.
+   */
+  | {
+      readonly kind: 'constants'
+      readonly values: readonly Value[]
+      readonly type: DataType
+      readonly position: number
+    }
 
 /** A bind parameter whose type nobody has said. */
 export interface ParameterSlot {

@@ -151,6 +151,8 @@ function expressionShown(expression: Expression, columns: readonly PlanColumn[])
       const text = displayText(value, type)
       return typeof value === 'string' ? `'${text}'` : text
     }
+    case 'constants':
+      return `${expression.values.length} values`
     case 'subquery':
       return `(subquery ${expression.index})`
     case 'call':

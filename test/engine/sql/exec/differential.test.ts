@@ -59,7 +59,30 @@ function randomRow(random: Random, index: number, jitter: number): Value[] {
   ]
 }
 
+const members = (count: number, member: (index: number) => string | number): string =>
+  Array.from({ length: count }, (_, index) => member(index)).join()
+
+/** Lists of constants that are tried one by one, looked up, and one piece of the plan. */
+const lists = [10, 20, 300].flatMap((count) => [
+  `select ts, l from t where l in (${members(count, (index) => index * 2 - 40)}, 7000000000000)`,
+  `select ts, i from t where i not in (${members(count, (index) => index * 2 - 50)})`,
+  `select ts, i from t where i in (${members(count, (index) => index * 1_000_003)}, null, 5, -7)`,
+  `select ts, d from t where d in (0.0, 1.5, ${members(count, (index) => `${index}.25`)})`,
+  `select ts, f from t where f in (-2.25::float, null, ${members(count, (index) => `${index}.5::float`)})`,
+  `select ts, v from t where v in ('one', 'thrée', ${members(count, (index) => `'v${index}'`)}) and l > 0`,
+  `select ts, v from t where v not in ('', null, ${members(count, (index) => `'v${index}'`)})`,
+  `select count() from t where concat(v, i) in (${members(count, (index) => `'one${index - 5}'`)})`,
+  `select ts, sym from t where sym in ('s1', null, ${members(count, (index) => `'s${index + 3}'`)})`,
+  `select ts, u from t where u in (${members(count, (index) => `'00000000-0000-0000-0000-0000000${10000 + index * 7}'`)}, '00000000-0000-0000-0000-000000000003')`,
+  `select ts, ip from t where ip in ('32.0.0.0', '128.0.0.0', ${members(count, (index) => `'1.2.3.${index % 256}'`)})`,
+  `select ts, s from t where s in (${members(count, (index) => index)}) or by in (${members(count, (index) => index * 2)})`,
+  `select ts, dt from t where dt in (${members(count, (index) => `'1970-01-${10 + (index % 20)}'`)}, '1970-01-03')`,
+  `select ts, dec from t where dec in (${members(count, (index) => `${index}.37m`)}, 5.01m)`,
+  `select case when l in (${members(count, (index) => index * 3)}) then 'a' else v end x, count() from t`,
+])
+
 const statements = [
+  ...lists,
   'select * from t',
   'select d + 1, d * f, i - s, l * 2, -i, i / 3, i % 7, l / 4 from t',
   "select ts, d from t where sym = 's1' and d > 1",
