@@ -3,7 +3,7 @@
 import type { ParsedStatement } from '../../engine/engine.js'
 import { followReadOnly, noteLocal, onlyReads } from './block-settings.js'
 import type { PgSession } from './context.js'
-import { parameterStatus } from './messages.js'
+import { noticeResponse, parameterStatus } from './messages.js'
 import { closeCursors } from './portals.js'
 import { applySetting, reportedSettings, resetSettings, settingName } from './settings.js'
 import { prepareBySql } from './sql-prepare.js'
@@ -31,11 +31,19 @@ export function runSessionStatement(pg: PgSession, statement: Statement): Promis
     case 'prepare':
       return prepareBySql(pg, statement)
     case 'no operation':
+      if (statement.command === 'create schema') pg.out.put(schemaNotice)
       return statement.command.toUpperCase()
     default:
       return null
   }
 }
+
+const schemaNotice = noticeResponse({
+  severity: 'NOTICE',
+  code: '00000',
+  message: 'there is one schema, public: the table t of another one, a, has the name "a.t" in it',
+  position: 0,
+})
 
 /** set_config(). */
 export function configure(pg: PgSession, written: string, value: string, local: boolean): void {

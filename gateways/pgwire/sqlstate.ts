@@ -33,6 +33,7 @@ export class PgError extends Error {
 const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(table|view|materialized view) does not exist/, '42P01'],
   [/^(table|view) already exists/, '42P07'],
+  [/^schema already exists/, '42P06'],
   [/column already exists/, '42701'],
   [/^Duplicate column|^duplicate name/, '42701'],
   [/^Duplicate table or alias/, '42712'],

@@ -7,6 +7,7 @@ import type { StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/all.js'
 import { isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { ownName } from '../parse/expect.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { systemRelation } from '../statements/relations.js'
@@ -62,7 +63,7 @@ export function bindSource(source: ast.TableSource, context: BindContext): Relat
 function sourceRelation(source: ast.TableSource, context: BindContext): Relation {
   switch (source.kind) {
     case 'table':
-      return bindTable(source.table, source.alias?.name ?? source.table.name, context)
+      return bindTable(source.table, source.alias?.name ?? ownName(source.table), context)
     case 'table function':
       return bindTableFunction(source, context)
     case 'query source':

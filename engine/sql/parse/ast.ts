@@ -32,11 +32,15 @@ export interface Name {
   readonly quoted: boolean
 }
 
-/** A table, perhaps with a schema; `public` (and a database before the schema) is dropped: schema is null then. */
+/**
+ * A table. `schema` is one of the system's, or null: `public` (and a database before it) is dropped, any other is a part of the
+ * name. `own` is what stands behind it, by which columns are qualified.
+ */
 export interface TableName {
   readonly position: number
   readonly schema: string | null
   readonly name: string
+  readonly own?: string
   readonly quoted: boolean
 }
 

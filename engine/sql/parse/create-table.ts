@@ -57,14 +57,25 @@ export function parseCreate(cursor: Cursor): Statement {
     if (take(cursor, 'table')) return parseCreateTable(cursor, position, batch)
   }
   if (!orReplace && (cursor.word === 'index' || cursor.word === 'unique')) return parseCreateIndex(cursor, position)
+  if (!orReplace && take(cursor, 'schema')) return parseCreateSchema(cursor, position)
   refuseOther(cursor)
   if (orReplace) throw new SqlError("'view' expected", cursor.start)
   const more = cursor.kind === 'end' ? " or 'materialized' or 'view' or 'or replace'" : ''
   throw new SqlError(`'atomic' or 'table' or 'batch'${more} expected`, cursor.start)
 }
 
+/** `create schema if not exists a authorization b`: nothing is made. */
+function parseCreateSchema(cursor: Cursor, position: number): Statement {
+  const ifNotExists = takeIfNotExists(cursor)
+  const isNamed = cursor.word !== 'authorization'
+  const name = isNamed ? parseName(cursor, 'schema name expected') : null
+  if (take(cursor, 'authorization')) parseName(cursor, 'name of a user expected')
+  if (name?.name.toLowerCase() === 'public' && !ifNotExists)
+    throw new SqlError('schema already exists [schema=public]', name.position)
+  return { kind: 'no operation', position, command: 'create schema' }
+}
+
 const others: Readonly<Record<string, string>> = {
-  schema: 'there is one schema, public; others cannot be made',
   database: 'there is one database, others cannot be made',
   extension: 'extensions are not supported',
   function: 'functions cannot be made with SQL',

@@ -108,12 +108,25 @@ export function parseAnyTableName(cursor: Cursor, message = 'table name expected
   return tableName(path, [first.position, last], quoted)
 }
 
-/** Tables of `public` are where their own name stands, others where their schema does. */
+/** What is in them is of the server. */
+const systemSchemas: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', 'pg_toast', 'sys'])
+
+/**
+ * Tables of `public` are where their own name stands, others where their schema does. There is no other schema: `a.t` is the
+ * table of that name, as CREATE SCHEMA says.
+ */
 function tableName(path: readonly string[], [first, last]: readonly [number, number], quoted: boolean): TableName {
-  const schema = path.length > 1 ? (path.at(-2) as string) : null
+  const schema = path.length > 1 ? (path.at(-2) as string) : 'public'
   const name = path.at(-1) as string
-  const isPublic = schema === null || schema.toLowerCase() === 'public'
-  return { position: isPublic ? last : first, schema: isPublic ? null : schema, name, quoted }
+  const known = schema.toLowerCase()
+  if (known === 'public') return { position: last, schema: null, name, quoted }
+  if (systemSchemas.has(known)) return { position: first, schema, name, quoted }
+  return { position: first, schema: null, name: `${schema}.${name}`, own: name, quoted }
+}
+
+/** The name by which columns of the table are qualified where it has no alias. */
+export function ownName({ name, own }: TableName): string {
+  return own ?? name
 }
 
 /** `item, item, ...` with a limit on their number. */

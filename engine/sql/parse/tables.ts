@@ -41,6 +41,7 @@ export function parseDrop(cursor: Cursor): Statement {
   const { start, word } = cursor
   if (word === 'index') return parseDropIndex(cursor, position)
   if (take(cursor, 'sequence')) return parseDropSequence(cursor, position)
+  if (word === 'schema') throw new SqlError('schemas are parts of the names of tables: these can be dropped', start)
   if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
     throw new SqlError(dropExpected, start)
   advance(cursor)

@@ -10,6 +10,8 @@ import { type PgType, pgTypeOf, typeModifier } from './types.js'
 /** Oids of tables, views and sequences: their ids behind this. */
 export const firstOid = 16_384
 
+const counterOid = 2 ** 31 - 2
+
 export const namespaces = { pg_catalog: 11, public: 2200, information_schema: 13_000 } as const
 export type Schema = keyof typeof namespaces
 
@@ -81,8 +83,13 @@ function ownColumn({ name, type, default: value }: OwnColumn): EntryColumn {
     modifier: typeModifier(type),
     type,
     dimensions: type.name === 'ARRAY' ? type.a : 0,
-    default: value ?? null,
+    default: value === undefined ? null : shownDefault(value),
   }
+}
+
+/** Mappers know a counted column by the words that PostgreSQL has for it. */
+function shownDefault(text: string): string {
+  return text.replace(/^(nextval\('(?:[^']|'')*')\)$/, '$1::regclass)')
 }
 
 /** The relations of the catalog itself. */
@@ -112,10 +119,12 @@ export function relationOid(written: string, { catalog }: BindContext): number |
   const parts = nameParts(written)
   const name = parts[parts.length - 1] ?? ''
   const schema = parts[parts.length - 2]
-  if (schema === undefined || schema === 'public') {
-    const id = catalog.table(name)?.schema.id ?? catalog.view(name)?.id ?? catalog.sequence?.(name)?.id
-    if (id !== undefined) return firstOid + id
-  }
+  // Any other schema than these is a part of the name.
+  const own = schema === undefined || schema === 'public' ? name : `${schema}.${name}`
+  const id = catalog.table(own)?.schema.id ?? catalog.view(own)?.id ?? catalog.sequence?.(own)?.id
+  if (id !== undefined) return firstOid + id
+  // The counter of a column is no relation: a number that none has.
+  if (catalog.counters?.last(own) !== undefined) return counterOid
   return systemOids.get(`${schema ?? 'pg_catalog'}.${name}`)
 }
 

@@ -16,6 +16,7 @@ import { scalarCall } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
 import { constantOf } from '../bind/types.js'
 import type * as ast from '../parse/ast.js'
+import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { boundAssignments, scopeOf } from './rewrite.js'
 
@@ -66,7 +67,7 @@ function changed(relation: Relation, version: TableVersion, context: BindContext
     ...{ sql, parameters, pending: [...context.pending.slice(0, index), before], own: null },
     ...{ commonTables: [], returned: null, late: null },
   }
-  const name = statement.alias?.name ?? statement.table.name
+  const name = statement.alias?.name ?? ownName(statement.table)
   const columns = relation.columns.map((column) => ({ ...column, source: name }))
   const scope = scopeOf({ ...relation, columns }, inner)
   const always = constantOf(true, dataType('BOOLEAN'), 0)

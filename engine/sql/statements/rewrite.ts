@@ -16,6 +16,7 @@ import { castTo, constantOf, isUntypedNull, nullAs } from '../bind/types.js'
 import { isInsertable } from '../functions/assign.js'
 import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { mapInputs } from '../plan/walk-plan.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
@@ -30,7 +31,7 @@ export function planUpdate(statement: ast.Update, context: BindContext): Planned
   const { table, alias, from, joins, where } = statement
   context.commonTables.push(...statement.commonTables)
   const version = tableOf(table, context)
-  const target = targetRelation(version, alias?.name ?? table.name, context)
+  const target = targetRelation(version, alias?.name ?? ownName(table), context)
   // With further joins WHERE may name all of them: it comes behind.
   const inJoin = from !== null && joins.length === 0
   const sources = from === null ? [] : [joinOf(from, inJoin ? where : null), ...joins]
@@ -46,7 +47,7 @@ export function planUpdate(statement: ast.Update, context: BindContext): Planned
 
 export function planDelete({ table, alias, where, returning }: ast.Delete, context: BindContext): Planned {
   const version = tableOf(table, context)
-  const relation = targetRelation(version, alias?.name ?? table.name, context)
+  const relation = targetRelation(version, alias?.name ?? ownName(table), context)
   const returns = returning === null ? null : changedColumns(version, [])
   const program = programOf('delete', relation, where, [], scopeOf(relation, context), returns)
   const list = returning === null ? null : returningOf(table, returning, version, context)

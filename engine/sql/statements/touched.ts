@@ -5,6 +5,7 @@ import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition } from '../bind/expression.js'
 import { ownTable } from '../bind/from.js'
 import type * as ast from '../parse/ast.js'
+import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation } from './query-statement.js'
@@ -24,7 +25,7 @@ export interface TouchedRows {
 export function planTouched(statement: ast.Update | ast.Delete, context: BindContext): TouchedRows {
   const { table, alias, where, returning } = statement
   const version = tableOf(table, context)
-  const relation = ownTable(version, alias?.name ?? table.name, context)
+  const relation = ownTable(version, alias?.name ?? ownName(table), context)
   const scope = scopeOf(relation, context)
   const { targets, values } = boundAssignments(statement, version, scope)
   let { plan } = relation

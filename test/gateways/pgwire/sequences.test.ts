@@ -143,3 +143,32 @@ test('what dumps say of owners is read over, with a notice', async () => {
   await client.query('drop table owned')
   expect((await client.query("select nextval('owned_seq') n")).rows).toEqual([{ n: '1' }])
 })
+
+test('mappers find the counter of a column', async () => {
+  await client.query('create table mapped (id serial, ts timestamp)')
+  const { rows } = await client.query(
+    "select column_default from information_schema.columns where table_name = 'mapped' and column_name = 'id'",
+  )
+  expect(rows).toEqual([{ column_default: "nextval('mapped_id_seq'::regclass)" }])
+  // Alembic: none that belongs to a column, which keeps its default.
+  const owned = `select c.relname from pg_class c join pg_depend d on d.objid = c.oid
+    where c.relkind = 'S' and c.oid = cast('mapped_id_seq' as regclass)`
+  expect((await client.query(owned)).rows).toEqual([])
+})
+
+test('the schema of a migration is a part of names', async () => {
+  const notices: string[] = []
+  const listener = ({ message }: { message?: string | undefined }): number => notices.push(message ?? '')
+  client.on('notice', listener)
+  await client.query('create schema if not exists "drizzle"')
+  client.off('notice', listener)
+  expect(notices).toEqual([expect.stringContaining('there is one schema, public')])
+  await client.query('create table if not exists "drizzle"."noted" (id serial primary key, hash text not null)')
+  await client.query('insert into "drizzle"."noted" ("hash") values ($1)', ['a'])
+  expect((await client.query('select noted.id, hash from "drizzle"."noted" order by id desc limit 1')).rows).toEqual([
+    { id: 1, hash: 'a' },
+  ])
+  const oid = "select 'drizzle.noted'::regclass::oid > 0 a, 'drizzle.noted_id_seq'::regclass::oid > 0 b"
+  expect((await client.query(oid)).rows).toEqual([{ a: true, b: true }])
+  await expect(client.query('create schema public')).rejects.toMatchObject({ code: '42P06' })
+})
