@@ -54,6 +54,8 @@ export function parseTypeName(
   if (name === 'double') take(cursor, 'precision')
   if ((name === 'character' || name === 'char' || name === 'bit') && take(cursor, 'varying')) name = 'varchar'
   const parameters = cursor.word !== '(' ? [] : name === 'decimal' ? parseDecimal(cursor) : parseParameters(cursor)
+  // Of the standard: so many bits. FLOAT alone has 32 here.
+  if (name === 'float' && (parameters[0] ?? 0) > 24) name = 'double'
   const zoned = takesZone(name) && takeZone(cursor)
   return {
     position,

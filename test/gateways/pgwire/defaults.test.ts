@@ -141,3 +141,11 @@ test('a DECIMAL is the default of a DOUBLE, and a type may be said again', async
   expect((await client.query('select x from decimals')).rows).toEqual([{ x: 1.25 }])
   expect((await client.query('alter table decimals alter column t type varchar(255)')).command).toBe('ALTER')
 })
+
+test('FLOAT of more bits than 24 is a DOUBLE, as pandas writes it', async () => {
+  await client.query('create table bits (ts timestamp, a float(53), b float(24), c float)')
+  await client.query("insert into bits values ('2024-01-01', 0.1, 0.5, 0.5)")
+  const { rows, fields } = await client.query('select a, b, c from bits')
+  expect(rows).toEqual([{ a: 0.1, b: 0.5, c: 0.5 }])
+  expect(fields.map(({ dataTypeID }) => dataTypeID)).toEqual([701, 700, 700])
+})
