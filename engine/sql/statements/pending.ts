@@ -7,7 +7,7 @@
 
 import type { PendingChange } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
-import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import type { TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
@@ -18,7 +18,7 @@ import { constantOf } from '../bind/types.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
-import { boundAssignments, scopeOf } from './rewrite.js'
+import { boundAssignments, scopeOf, withAssigned } from './rewrite.js'
 
 type Change = ast.Update | ast.Delete
 
@@ -73,29 +73,17 @@ function changed(relation: Relation, version: TableVersion, context: BindContext
   const always = constantOf(true, dataType('BOOLEAN'), 0)
   const condition = statement.where === null ? always : bindCondition(statement.where, scope)
   if (statement.kind === 'delete') return filtered(relation, scalarCall('case', [condition, never, always], 0, context))
-  return assigned(relation, version, condition, boundAssignments(statement as Change, version, scope), context)
+  const plan = withAssigned(
+    relation.plan,
+    version,
+    boundAssignments(statement as Change, version, scope),
+    (value, old) => scalarCall('case', [condition, value, old], 0, context),
+  )
+  const typed = relation.columns.map((column) => ({ ...column, type: plan.columns[column.index]?.type ?? column.type }))
+  return { ...relation, columns: typed, plan }
 }
 
 function filtered(relation: Relation, predicate: Expression): Relation {
   const { plan } = relation
   return { ...relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
-}
-
-function assigned(
-  relation: Relation,
-  { schema }: TableVersion,
-  condition: Expression,
-  { targets, values }: ReturnType<typeof boundAssignments>,
-  context: BindContext,
-): Relation {
-  const { plan } = relation
-  const expressions = liveColumns(schema).map(({ id }, index): Expression => {
-    const { type } = plan.columns[index] as (typeof plan.columns)[number]
-    const column: Expression = { kind: 'column', index, type, position: 0 }
-    const value = values[targets.findIndex(({ columnId }) => columnId === id)]
-    return value === undefined ? column : scalarCall('case', [condition, value, column], 0, context)
-  })
-  const columns = plan.columns.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
-  const scope = relation.columns.map((column) => ({ ...column, type: columns[column.index]?.type ?? column.type }))
-  return { ...relation, columns: scope, plan: { kind: 'project', columns, input: plan, expressions } }
 }

@@ -173,6 +173,22 @@ export function boundAssignments(
   }
 }
 
+/** The table's columns behind the assignments: `choose` says what becomes of one that has a new value. */
+export function withAssigned(
+  input: Plan,
+  { schema }: TableVersion,
+  { targets, values }: ReturnType<typeof boundAssignments>,
+  choose: (value: Expression, old: Expression) => Expression,
+): Plan {
+  const expressions = liveColumns(schema).map(({ id }, index): Expression => {
+    const old = columnAt(index, (input.columns[index] as Plan['columns'][number]).type)
+    const value = values[targets.findIndex(({ columnId }) => columnId === id)]
+    return value === undefined ? old : choose(value, old)
+  })
+  const columns = input.columns.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
+  return { kind: 'project', columns, input, expressions }
+}
+
 function targetOf({ column }: ast.Assignment, before: readonly ast.Assignment[], version: TableVersion): TargetColumn {
   const { name, position } = column
   const found = findColumn(version.schema, name)

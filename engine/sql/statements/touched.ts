@@ -1,16 +1,15 @@
 // The rows that an UPDATE or DELETE is going to change, as a query: what a transaction tells of a change that waits for COMMIT.
 
-import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import type { TableVersion } from '../../storage/schema.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition } from '../bind/expression.js'
 import { ownTable } from '../bind/from.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
-import type { Expression, Plan } from '../plan/plan.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation } from './query-statement.js'
 import { returningOf } from './returning.js'
-import { boundAssignments, scopeOf } from './rewrite.js'
+import { boundAssignments, scopeOf, withAssigned } from './rewrite.js'
 import { tableOf } from './show.js'
 
 export interface TouchedRows {
@@ -27,16 +26,11 @@ export function planTouched(statement: ast.Update | ast.Delete, context: BindCon
   const version = tableOf(table, context)
   const relation = ownTable(version, alias?.name ?? ownName(table), context)
   const scope = scopeOf(relation, context)
-  const { targets, values } = boundAssignments(statement, version, scope)
+  const assignments = boundAssignments(statement, version, scope)
   let { plan } = relation
   if (where !== null)
     plan = { kind: 'filter', columns: plan.columns, input: plan, predicate: bindCondition(where, scope) }
-  const expressions = liveColumns(version.schema).map(({ id, type }, index): Expression => {
-    const place = targets.findIndex(({ columnId }) => columnId === id)
-    return values[place] ?? { kind: 'column', index, type, position: 0 }
-  })
-  const columns = plan.columns.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
-  const changed: Plan = { kind: 'project', columns, input: plan, expressions }
+  const changed = withAssigned(plan, version, assignments, (value) => value)
   const query = planRelation({ ...relation, plan: changed, timestampIndex: -1, order: 'none' }, context)
   const list = returning === null ? null : returningOf(table, returning, version, context)
   return { query, version, returning: list, tag: statement.kind === 'update' ? 'UPDATE' : 'DELETE' }
