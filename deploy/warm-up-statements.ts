@@ -16,6 +16,8 @@ export interface WarmTable {
   /** The time of its newest rows, in microseconds. */
   readonly from: number
   readonly to: number
+  /** The same of so many rows that query threads run the statements; null: it has fewer. */
+  readonly sharedFrom: number | null
   /** The same of so many rows that the ways of whole pages are taken; null: it has fewer. */
   readonly pagesFrom: number | null
 }
@@ -156,6 +158,11 @@ function pageStatements(table: WarmTable, value: string, from: number): WarmStat
     (n) => `select ${symbol}, sum(${value}) + ${n}, count(*) from ${name} where ${pages(n)} group by ${symbol}`,
     (n) => `select sum(${value}) + ${n} from ${name} where ${isOne} and ${pages(n)}`,
   ]
+}
+
+/** What the main thread would run of a few rows: over so many that query threads do. */
+export function sharedStatementsOf(table: WarmTable): readonly WarmStatement[] {
+  return table.sharedFrom === null ? [] : statementsOf({ ...table, from: table.sharedFrom, pagesFrom: null })
 }
 
 /** Pages that go into files as they lie. */

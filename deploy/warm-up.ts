@@ -3,9 +3,9 @@
 // sixth. So the usual queries are asked (warm-up-statements.ts) before anybody does: once a table has rows enough that
 // somebody is going to ask for them, at the start or later.
 //
-// Whoever works goes first: statements run one at a time, with long rests while the process is busy or rows come, and none while
-// queries of others run or have just run, not even those that look for a table. It ends after some rounds or when its
-// time is used up.
+// Whoever works goes first: statements run one at a time, with long rests while the process is busy, and none while queries of
+// others run or have just run or rows are stored, not even those that look for a table. Where rows come without end they
+// are waited for only so long; then the rests are long. It ends after some rounds or when its time is used up.
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { allRights } from '../engine/base/rights.js'
@@ -14,6 +14,7 @@ import { ask } from './ask.js'
 import { type WarmHttp, warmRights } from './warm-up-http.js'
 import {
   exportsOf,
+  sharedStatementsOf,
   statementsOf,
   tablelessStatements,
   type WarmStatement,
@@ -38,6 +39,8 @@ const encodings: readonly Encoding[] = [json, csv, json, pg]
 const firstEncodings: readonly Encoding[] = [csv, json, parquet]
 /** Whole pages are exported in one round of so many. */
 const exportRounds = 4
+/** Each query thread has its own compiled code: what they run is asked in one round of so many, of two at once. */
+const sharedRounds = 2
 /** Behind each statement: it is planned so often with other constants, and so many small ones come over HTTP. */
 const plansMore = 4
 const smallRequests = 3
@@ -49,14 +52,18 @@ const lookMs = 250
 const lookMaxMs = 20_000
 /** So many rows are asked for; a table of fewer is answered in no time. */
 const rowsWanted = 20_000
+/** Of more rows than the main thread looks at, of fewer than take long. */
+const sharedRowsWanted = 300_000
 /** Statements about whole pages ask for so many: two dozen pages, which stay in the cache if it has room. */
 const pageRowsWanted = 24 * 65_536
 const tablesLookedAt = 20
 const rounds = 20
 /** Of work in all. */
-const workMsMax = 8000
-/** Behind a statement of somebody else nothing is asked for so long. */
+const workMsMax = 12_000
+/** Behind a statement of somebody else nothing is asked for so long, nor behind rows that were stored. */
 const othersMs = 400
+/** Whoever stores without end is waited for so long in all: then what is asked comes between the rows, with long rests. */
+const storingMsMax = 10_000
 const restMsMin = 2
 const restMsMax = 1000
 /** Rests while the process is busy are so many times as long as what was done. */
@@ -64,6 +71,8 @@ const busyRests = 8
 
 interface WarmStatements {
   readonly usual: readonly WarmStatement[]
+  /** For query threads. */
+  readonly shared: readonly WarmStatement[]
   /** Exported as files. */
   readonly whole: readonly WarmStatement[]
 }
@@ -74,6 +83,10 @@ export class WarmUp {
   readonly #isOwn: (table: string) => boolean
   readonly #ending = new AbortController()
   #othersMs = Number.NEGATIVE_INFINITY
+  /** Commits at the last look, when they became so many, and how long that was waited for. */
+  #commits = 0
+  #storedMs = Number.NEGATIVE_INFINITY
+  #waitedMs = 0
   #workMs = 0
 
   /** `isOwn`: whether a table is the server's own; `observer` hears what it would hear without this. */
@@ -115,6 +128,7 @@ export class WarmUp {
     try {
       await this.#ask(engine, http, {
         usual: [...tablelessStatements, ...statementsOf(table)],
+        shared: sharedStatementsOf(table),
         whole: exportsOf(table),
       })
     } finally {
@@ -144,11 +158,15 @@ export class WarmUp {
     return null
   }
 
-  async #ask(engine: WarmEngine, http: WarmHttp | null, { usual, whole }: WarmStatements): Promise<void> {
+  async #ask(engine: WarmEngine, http: WarmHttp | null, { usual, shared, whole }: WarmStatements): Promise<void> {
     for (let round = 0; round < rounds; round++) {
       const encoding = encodings[round % encodings.length] as Encoding
       for (const statement of round % exportRounds === 0 ? whole : [])
         if (!(await this.#work(engine, () => execute(engine, statement(round), parquet)))) return
+      for (const statement of round % sharedRounds === 0 ? shared : []) {
+        const asked = (n: number): Promise<unknown> => execute(engine, statement(n), encodings[n % 2] as Encoding)
+        if (!(await this.#work(engine, () => Promise.all([asked(round), asked(round + 1)])))) return
+      }
       for (const statement of usual) {
         const sql = statement(round)
         const asked = async (): Promise<void> => {
@@ -183,11 +201,22 @@ export class WarmUp {
   }
 
   async #othersRest(engine: WarmEngine): Promise<void> {
-    while (this.#othersWork(engine)) await this.#rest(othersMs)
+    while (this.#othersWork(engine)) {
+      if (this.#storedLately) this.#waitedMs += othersMs
+      await this.#rest(othersMs)
+    }
   }
 
   #othersWork(engine: WarmEngine): boolean {
-    return performance.now() - this.#othersMs < othersMs || engine.figures().queries > 0
+    const { queries, counts } = engine.figures()
+    if (counts.commits !== this.#commits) this.#storedMs = performance.now()
+    this.#commits = counts.commits
+    if (performance.now() - this.#othersMs < othersMs || queries > 0) return true
+    return this.#storedLately && this.#waitedMs < storingMsMax
+  }
+
+  get #storedLately(): boolean {
+    return performance.now() - this.#storedMs < othersMs
   }
 
   /**
@@ -229,8 +258,9 @@ async function look(engine: WarmEngine, name: string): Promise<WarmTable | null>
   const last = symbol === null ? [] : await execute(engine, `select ${symbol} from ${columns.name} limit -1`, values)
   const symbolValue = String(last[0]?.[0] ?? '')
   const newestOf = (rows: number): number => newest - (newest - oldest) * (rows / count)
-  const pagesFrom = count < pageRowsWanted ? null : newestOf(pageRowsWanted)
-  return { ...columns, symbolValue, from: newestOf(rowsWanted), to: newest, pagesFrom }
+  const fromOf = (rows: number): number | null => (count < rows ? null : newestOf(rows))
+  const froms = { sharedFrom: fromOf(sharedRowsWanted), pagesFrom: fromOf(pageRowsWanted) }
+  return { ...columns, symbolValue, from: newestOf(rowsWanted), to: newest, ...froms }
 }
 
 function execute(engine: WarmEngine, sql: string, encoding: Encoding): ReturnType<typeof ask> {

@@ -2,7 +2,7 @@
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { dictionaryEntry } from '../storage/layout.js'
-import { type EncodeKind, encodeColumnBytes, encodeKinds } from './encode.js'
+import { type EncodeKind, encodeColumnBytes, encodeKinds, pgFormats } from './encode.js'
 import { renderFixed } from './encode-values-twin.js'
 
 const epochMicros = 946_684_800_000_000n
@@ -30,12 +30,15 @@ function columnValue(memory: SharedMemory, column: number, row: number): Buffer 
   const word = column >>> 2
   const kind = memory.u32[word] as EncodeKind
   const values = memory.u32[word + 1] as number
-  const binary = memory.u32[word + 4] !== 0
+  const format = memory.u32[word + 4] as number
+  const binary = format === pgFormats.binary
   if (values === 0) return missing(kind, binary)
   const variable = ([encodeKinds.text, encodeKinds.symbol, encodeKinds.binary] as number[]).includes(kind)
   if (variable) return bytesAt(memory, kind, values, row, memory.u32[word + 2] as number, binary)
   const made = binary ? binaryOf(memory, kind, values, row) : undefined
-  return made === undefined ? textOf(memory, kind, values, row, memory.u32[word + 3] as number) : made
+  if (made !== undefined) return made
+  const text = textOf(memory, kind, values, row, memory.u32[word + 3] as number)
+  return text !== null && format === pgFormats.zoned ? Buffer.concat([text, Buffer.from('+00')]) : text
 }
 
 function missing(kind: EncodeKind, binary: boolean): Buffer | null {

@@ -143,6 +143,9 @@ export function writeEncodeColumn(
   memory.u32.set([encodeKindOf(type), values, dictionary, parameter], at >>> 2)
 }
 
+/** What stands in the label of a COLUMN for rows of the PostgreSQL wire protocol; zoned: text with `+00` behind it. */
+export const pgFormats = { text: 0, binary: 1, zoned: 2 } as const
+
 /** Names a COLUMN for rows as lines; the label's bytes lie in shared memory. */
 export function writeEncodeLabel(memory: SharedMemory, at: number, label: number, labelBytes: number): void {
   memory.u32[(at + 16) >>> 2] = label

@@ -24,7 +24,7 @@
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
-import { type Allocator, type Budget, budgetsCount } from './budgets.js'
+import { type Allocator, type Budget, budgets, budgetsCount } from './budgets.js'
 import { allocatorAddress, heapBase } from './layout.js'
 import type { SharedMemory } from './shared-memory.js'
 
@@ -53,7 +53,7 @@ const kinds = { free: 0, run: 1, small: 2, inside: 3 } as const
 const none = 0xffff_ffff
 
 export interface HeapOptions {
-  /** Bytes by budget (index = Budget). */
+  /** Bytes by budget (index = Budget); nothing is lent when the last one is missing. */
   readonly limits: readonly number[]
   /** Budgets with a region of their own, as large as their limit: never in pieces when the budget is unused. */
   readonly regions?: readonly Budget[]
@@ -61,7 +61,7 @@ export interface HeapOptions {
 
 /** Makes the whole heap one free run. Call once, before any other thread uses the memory. */
 export function initializeHeap(memory: SharedMemory, options: HeapOptions): void {
-  assert(options.limits.length === budgetsCount, 'every budget has a limit')
+  assert(options.limits.length >= budgets.lent, 'every budget has a limit')
   const u32 = memory.u32
   const tableBytes = (memory.bytes / allocatorPageBytes) * 16
   const firstPage = Math.ceil((heapBase + tableBytes) / allocatorPageBytes)
@@ -126,7 +126,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
     demand,
     free,
     used: (budget) => Atomics.load(u32, usedWords + budget) * unitBytes,
-    limit: (budget) => (u32[limitWords + budget] as number) * unitBytes,
+    limit: (budget) => limitOf(u32, budget) * unitBytes,
   }
 }
 
@@ -142,15 +142,21 @@ export function breakAllocatorLock(memory: SharedMemory, threadId: number): void
 }
 
 function budgetName(budget: Budget): string {
-  return ['ingest', 'memtables', 'cache', 'queries', 'flush'][budget] as string
+  return ['ingest', 'memtables', 'cache', 'queries', 'flush', 'lent'][budget] as string
 }
 
 function reserve(u32: Uint32Array, budget: Budget, span: number): boolean {
   const units = span / unitBytes
   const before = Atomics.add(u32, usedWords + budget, units)
-  if (before + units <= (u32[limitWords + budget] as number)) return true
+  if (before + units <= limitOf(u32, budget)) return true
   Atomics.sub(u32, usedWords + budget, units)
   return false
+}
+
+/** In units. */
+function limitOf(u32: Uint32Array, budget: Budget): number {
+  const limit = u32[limitWords + budget] as number
+  return budget === budgets.lent ? Math.max(0, limit - Atomics.load(u32, usedWords + budgets.memtables)) : limit
 }
 
 function lock(i32: Int32Array, threadId: number): void {

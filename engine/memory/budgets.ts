@@ -11,11 +11,13 @@ export const budgets = {
   queries: 3,
   /** The flush arena: never lent to anybody else, so a full memtable can always be flushed. */
   flush: 4,
+  /** Chunks of the cache in memory that the memtables do not use; they go when the memtables find no room. */
+  lent: 5,
 } as const
 
 export type Budget = (typeof budgets)[keyof typeof budgets]
 
-export const budgetsCount = 5
+export const budgetsCount = 6
 
 /** Memory of the allocator as its users see it. Addresses are 64-byte aligned; contents are undefined. */
 export interface Allocator {
@@ -25,5 +27,6 @@ export interface Allocator {
   demand(bytes: number, budget: Budget): number
   free(address: number): void
   used(budget: Budget): number
+  /** Of `lent` it is what the memtables leave now. */
   limit(budget: Budget): number
 }

@@ -80,23 +80,25 @@ function findBinds(view: DataView, start: number, shape: BindShape, syncs: boole
     ends = new Int32Array(values)
   }
   const bindsMax = Math.max(1, Math.floor(valuesMax / values))
+  const limit = view.byteLength
   const heads = viewOf(prefix)
+  const words = wordsOf(heads)
   const tails = viewOf(suffix)
   let at = start
   let binds = 0
   let described = false
   let synced = false
   while (binds < bindsMax) {
-    const bindEnd = endOfBind(view, at, prefix.length)
+    const bindEnd = endOfBind(view, at, prefix.length, limit)
     if (bindEnd < 0) break
-    const isExact = isSame(view, at + 5, heads, 0, prefix.length)
+    const isExact = hasWords(view, at + 5, words, prefix.length)
     if (!isExact && !isAlike(view, at + 5, heads, formats, values)) break
-    const describes = isDescribe(view, bindEnd)
+    const describes = isDescribe(view, bindEnd, limit)
     if (binds > 0 && describes !== described) break
     const execute = describes ? bindEnd + describeBytes : bindEnd
-    if (!isExecute(view, execute)) break
+    if (!isExecute(view, execute, limit)) break
     const end = execute + executeBytes
-    const isSynced = syncs && isSync(view, end)
+    const isSynced = syncs && isSync(view, end, limit)
     if (binds > 0 && synced && !isSynced) break
     const valuesEnd = bindEnd - suffix.length
     if (!notePlaces(view, at + 5 + prefix.length, valuesEnd, binds * values, values)) break
@@ -116,12 +118,26 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
+/** The bytes of a prefix, four at once; the last four are some of those before them. A prefix has six bytes or more. */
+function wordsOf(prefix: DataView): Int32Array {
+  const words = new Int32Array(Math.ceil(prefix.byteLength / 4))
+  const last = prefix.byteLength - 4
+  for (let index = 0; index < words.length; index++) words[index] = prefix.getInt32(Math.min(index * 4, last))
+  return words
+}
+
+function hasWords(view: DataView, at: number, words: Int32Array, bytes: number): boolean {
+  const last = words.length - 1
+  for (let index = 0; index < last; index++) if (view.getInt32(at + index * 4) !== words[index]) return false
+  return view.getInt32(at + bytes - 4) === words[last]
+}
+
 /** -1: the message is not whole or another one. */
-function endOfBind(view: DataView, at: number, prefixBytes: number): number {
+function endOfBind(view: DataView, at: number, prefixBytes: number, limit: number): number {
   const first = at + 5
-  if (first + prefixBytes > view.byteLength || view.getUint8(at) !== 66) return -1
+  if (first + prefixBytes > limit || view.getUint8(at) !== 66) return -1
   const end = at + 1 + view.getInt32(at + 1)
-  return end >= first + prefixBytes && end < view.byteLength ? end : -1
+  return end >= first + prefixBytes && end < limit ? end : -1
 }
 
 /** Bytes [from, to) of what is known. The caller has seen that there are as many. */
@@ -156,20 +172,20 @@ function hasFormats(
 }
 
 /** 'D' 6 'P' \0 */
-function isDescribe(view: DataView, at: number): boolean {
-  if (view.getUint8(at) !== 68 || at + describeBytes > view.byteLength) return false
+function isDescribe(view: DataView, at: number, limit: number): boolean {
+  if (view.getUint8(at) !== 68 || at + describeBytes > limit) return false
   return view.getInt32(at + 1) === 6 && view.getUint16(at + 5) === 0x5000
 }
 
 /** 'E' 9 \0 */
-function isExecute(view: DataView, at: number): boolean {
-  if (at + executeBytes > view.byteLength) return false
+function isExecute(view: DataView, at: number, limit: number): boolean {
+  if (at + executeBytes > limit) return false
   return view.getInt32(at) === 0x4500_0000 && view.getUint16(at + 4) === 0x0900
 }
 
 /** 'S' 4 */
-function isSync(view: DataView, at: number): boolean {
-  return at + syncBytes <= view.byteLength && view.getInt32(at) === 0x5300_0000 && view.getUint8(at + 4) === 4
+function isSync(view: DataView, at: number, limit: number): boolean {
+  return at + syncBytes <= limit && view.getInt32(at) === 0x5300_0000 && view.getUint8(at + 4) === 4
 }
 
 /** False: they do not fill the bytes [start, end). */

@@ -91,6 +91,11 @@ export class ColumnAppender {
     return (this.#fixed ?? (this.#texts as TextBuilder)).packed()
   }
 
+  /** As `packed`, good until the next row. */
+  lent(): PackedColumn {
+    return (this.#fixed ?? (this.#texts as TextBuilder)).lent()
+  }
+
   /** Throws SqlError when the column must have a value. */
   missing(): void {
     if (this.column.required) throw new SqlError('designated timestamp column cannot be NULL', 0)

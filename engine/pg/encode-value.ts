@@ -1,10 +1,10 @@
 // Values in the text and binary forms of the PostgreSQL wire protocol, one by one: for the encoder of result rows where
 // no kernel does it, and its oracle.
 //
-// Times are without a zone, in UTC. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256, INTERVAL) are text in both
+// Times are in UTC, and say so only where a zone was asked for. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256, INTERVAL) are text in both
 // forms, as their OID says. A CHAR that is empty is NULL.
 
-import { type ColumnType, type DataType, pgOidOf } from '../types/column-types.js'
+import { type ColumnType, type DataType, isZoned, pgOidOf } from '../types/column-types.js'
 import { formatInterval } from '../types/interval.js'
 import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
 import { formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
@@ -51,6 +51,8 @@ const textForms: Record<ColumnType, TextForm> = {
   DECIMAL: (value, type) => formatDecimal(value as bigint, type.b),
   INTERVAL: (value) => formatInterval(value as IntervalValue),
 }
+
+const zonedText: TextForm = (value, type) => `${textForms.TIMESTAMP(value, type)}+00`
 
 /** Nine digits only where six would lose something: not every driver reads nine. */
 function nanosText(nanos: bigint): string {
@@ -123,7 +125,7 @@ function arrayBytes({ shape, data }: ArrayValue): Buffer {
 
 /** How values of the type leave; null for NULL. */
 export function wireForm(type: DataType, binary: boolean): (value: Value) => Uint8Array | string | null {
-  const form = (binary ? binaryForms[type.name] : undefined) ?? textForms[type.name]
+  const form = (binary ? binaryForms[type.name] : undefined) ?? (isZoned(type) ? zonedText : textForms[type.name])
   return (value) => (value === null ? null : form(value, type))
 }
 

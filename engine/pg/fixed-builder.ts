@@ -3,6 +3,7 @@
 
 import type { PackedColumn } from '../storage/messages.js'
 import { type DataType, storageOf, widthOf } from '../types/column-types.js'
+import { ownedColumn } from './owned-column.js'
 
 const rowsFirst = 64
 const twoTo32 = 2 ** 32
@@ -133,7 +134,12 @@ export class FixedBuilder {
   }
 
   packed(): PackedColumn {
-    return { kind: 'fixed', bytes: this.#u8.slice(0, this.rows * this.width) }
+    return ownedColumn(this.lent())
+  }
+
+  /** As `packed`, good until the next row. */
+  lent(): PackedColumn {
+    return { kind: 'fixed', bytes: this.#u8.subarray(0, this.rows * this.width) }
   }
 
   #next(): number {

@@ -1,6 +1,6 @@
 // Object ids of PostgreSQL's types, and which of our types a parameter of such a type is.
 
-import { type ColumnType, type DataType, dataType, intKinds } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, intKinds, timeKinds } from '../types/column-types.js'
 
 export const oids = {
   bool: 16,
@@ -56,7 +56,7 @@ const typesByOid: ReadonlyMap<number, DataType> = new Map([
   [oids.float8, dataType('DOUBLE')],
   [oids.date, dataType('DATE')],
   [oids.timestamp, dataType('TIMESTAMP')],
-  [oids.timestamptz, dataType('TIMESTAMP')],
+  [oids.timestamptz, dataType('TIMESTAMP', timeKinds.zoned)],
   [oids.numeric, dataType('DECIMAL', 76, 18)],
   [oids.uuid, dataType('UUID')],
   [oids.float4Array, dataType('ARRAY', 1)],

@@ -3,6 +3,7 @@
 
 import type { PackedRows } from '../storage/messages.js'
 import { type AppenderColumn, ColumnAppender } from './column-appender.js'
+import { ownedColumn } from './owned-column.js'
 
 const batchRowsMax = 16_384
 /** A session that is quiet does not keep more. */
@@ -25,6 +26,13 @@ interface Entry {
   packed: PackedRows | null
   rows: number
   bytes: number
+}
+
+/** The rows of a table. */
+export interface TakenRows {
+  readonly tableId: number
+  readonly packed: readonly PackedRows[]
+  readonly rows: number
 }
 
 export interface Mark {
@@ -118,8 +126,18 @@ export class RowCollector {
   }
 
   /** The rows by table, each table's in their order; nothing is left. */
-  take(): { readonly tableId: number; readonly packed: readonly PackedRows[]; readonly rows: number }[] {
+  take(): TakenRows[] {
     this.#seal()
+    return this.#byTable()
+  }
+
+  /** As `take`, good until the next row: for who copies at once. */
+  lend(): TakenRows[] {
+    this.#seal(true)
+    return this.#byTable()
+  }
+
+  #byTable(): TakenRows[] {
     const tables = new Map<number, { tableId: number; packed: PackedRows[]; rows: number }>()
     for (const { tableId, packed, rows } of this.#entries) {
       if (packed === null || rows === 0) continue
@@ -165,11 +183,11 @@ export class RowCollector {
   }
 
   /** Packs the last batch. Its appenders stay, for a mark within it. */
-  #seal(): void {
+  #seal(lent = false): void {
     const last = this.#entries.at(-1)
     if (last === undefined || last.packed !== null || last.batch === null) return
     const { rows } = last.batch
-    last.packed = packedOf(last.batch)
+    last.packed = packedOf(last.batch, lent)
     last.rows = rows
     last.bytes = bytesOf(last.batch)
     this.#rows += rows
@@ -190,13 +208,18 @@ function bytesOf({ columns }: RowBatch): number {
   return bytes
 }
 
-function packedOf({ columns, rows }: RowBatch): PackedRows {
+function packedOf({ columns, rows }: RowBatch, lent = false): PackedRows {
   return {
     rows,
     columns: columns.map((appender) => ({
       columnId: appender.column.columnId,
       type: appender.column.type,
-      values: appender.packed(),
+      values: lent ? appender.lent() : appender.packed(),
     })),
   }
+}
+
+/** A copy of what may be lent. */
+export function ownedRows({ rows, columns }: PackedRows): PackedRows {
+  return { rows, columns: columns.map((column) => ({ ...column, values: ownedColumn(column.values) })) }
 }

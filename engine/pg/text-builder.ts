@@ -2,6 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { PackedColumn } from '../storage/messages.js'
+import { ownedColumn } from './owned-column.js'
 
 const bytesFirst = 1024
 const rowsFirst = 64
@@ -121,8 +122,13 @@ export class TextBuilder {
   }
 
   packed(): PackedColumn {
-    const bytes = Uint8Array.prototype.slice.call(this.#run.bytes, 0, this.#run.length)
-    return { kind: 'texts', lengths: this.#lengths.slice(0, this.rows), bytes }
+    return ownedColumn(this.lent())
+  }
+
+  /** As `packed`, good until the next row. */
+  lent(): PackedColumn {
+    const { bytes, length } = this.#run
+    return { kind: 'texts', lengths: this.#lengths.subarray(0, this.rows), bytes: bytes.subarray(0, length) }
   }
 
   #length(length: number): void {
@@ -191,8 +197,14 @@ export class SymbolBuilder {
   }
 
   packed(): PackedColumn {
-    const texts = Uint8Array.prototype.slice.call(this.#run.bytes, 0, this.#run.length)
-    return { kind: 'symbols', ids: this.#ids.slice(0, this.rows), texts, count: this.#count }
+    return ownedColumn(this.lent())
+  }
+
+  /** As `packed`, good until the next row. */
+  lent(): PackedColumn {
+    const { bytes, length } = this.#run
+    const texts = bytes.subarray(0, length)
+    return { kind: 'symbols', ids: this.#ids.subarray(0, this.rows), texts, count: this.#count }
   }
 
   #id(id: number): void {

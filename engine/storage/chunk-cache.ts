@@ -2,25 +2,15 @@
 // where it is while anybody pins it, and goes when memory is needed and nobody asked for it lately: a clock whose hand takes
 // lives. A chunk gets them when somebody asks for it again, more where it is dear to decode; of new ones only one in eight
 // has any. So a scan of more than the cache holds finds most of what fits when it comes again, instead of nothing.
-//
-// Structure (address from createChunkCache), u32 words:
-//
-//   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
-//               6 not 0: new chunks evict others, as it seems | 7 address of the page checks (page-checks.ts) |
-//               8 time: how much was wanted of a full cache, in steps of 64 KiB | 16.. address of each thread's pin counts (threadsMax)
-//   shard       (shardCount times) 0 lock (0 free, else thread id + 1) | 1 first free slot + 1 | 16.. buckets: slot + 1
-//   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
-//               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1 |
-//               11 lives that a request gives
-//   pin counts  u16 a slot: how often that thread pins it
-//
-// A chunk is 64 bytes {slot u32} and the data behind them; who pins it holds the address of the data.
+// The structure is in chunk-slots.ts.
 //
 // Invariants:
 //   1. A shard's lock guards its buckets, its free list, its slots' keys and the step of pins from 0. It is held for a
 //      look-up, never while a file is read; no thread holds two.
 //   2. A slot whose state is 'loading' is pinned by the thread that loads it. Others wait on the state word.
 //   3. Only a ready slot without pins is evicted. A chunk that another needs (a dictionary of texts) is pinned by it.
+//   4. Chunks come into memory that the memtables do not use when there is no other without evicting. When the memtables
+//      find no room, those of them that nobody pins go at once (giveBack): that memory is no place for what stays.
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
@@ -28,31 +18,27 @@ import { type Allocator, budgets } from '../memory/budgets.js'
 import { threadsMax } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type ChunkKey, hashOf } from './chunk-key.js'
-import { createPageChecks, PageChecks } from './page-checks.js'
+import {
+  checksWord,
+  chunkHeaderBytes,
+  chunkSlackBytes,
+  counts,
+  fullWord,
+  shardAt,
+  shardCount,
+  shardHeaderWords,
+  slotAt,
+  slotStates,
+  slotWord,
+  timeWord,
+} from './chunk-slots.js'
+import { PageChecks } from './page-checks.js'
 
-const shardCount = 64
-const headerWords = 16 + threadsMax
-const shardHeaderWords = 16
-const slotWords = 16
-const chunkHeaderBytes = 64
-/** What kernels may touch behind the data. */
-const chunkSlackBytes = 128
-const slotBytesExpected = 32 * 1024
 /** Chunks below this may find room where others do not. */
 const largeBytes = 128 * 1024
 /** A waiter looks again after this long: the loading thread may have died. */
 const waitMs = 50
-
-const states = { free: 0, loading: 1, ready: 2 } as const
-const word = { state: 0, pins: 1, lives: 2, loader: 3, partLow: 4, partHigh: 5, column: 6, page: 7, chunk: 8 } as const
-const nextWord = 9
-const counts = { hits: 3, misses: 4, evictions: 5 } as const
-const fullWord = 6
-const checksWord = 7
-const timeWord = 8
 const timeStepBytes = 64 * 1024
-const needsWord = 10
-const livesWord = 11
 
 /** The page number under which a column's dictionary is cached. */
 export const dictionaryPage = 0xffff_ffff
@@ -91,51 +77,6 @@ const comingShare = 64
 /** The cache is full until so many large chunks have found room without evicting others. */
 const fullUntil = 32
 
-/** Makes the structure, for a cache of about so many bytes. Call once; hand the address to every thread. */
-export function createChunkCache(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
-  const wanted = Math.ceil(cacheBytes / slotBytesExpected / shardCount)
-  const slotsPerShard = 2 ** Math.ceil(Math.log2(Math.min(2048, Math.max(32, wanted))))
-  const words = headerWords + shardCount * (shardHeaderWords + slotsPerShard + slotsPerShard * slotWords)
-  const address = allocator.demand(words * 4, budgets.cache)
-  const base = address >>> 2
-  memory.u32.fill(0, base, base + words)
-  memory.u32[base] = slotsPerShard
-  memory.u32[base + 1] = slotsPerShard - 1
-  memory.u32[base + checksWord] = createPageChecks(memory, allocator, cacheBytes)
-  for (let shard = 0; shard < shardCount; shard++) linkFreeSlots(memory.u32, base, shard, slotsPerShard)
-  return address
-}
-
-export interface CacheCounts {
-  readonly hits: number
-  readonly misses: number
-  readonly evictions: number
-}
-
-/** Counted since the start, modulo 2^32. */
-export function cacheCounts({ u32 }: SharedMemory, address: number): CacheCounts {
-  const base = address >>> 2
-  const count = (at: number): number => Atomics.load(u32, base + at)
-  return { hits: count(counts.hits), misses: count(counts.misses), evictions: count(counts.evictions) }
-}
-
-function linkFreeSlots(u32: Uint32Array, base: number, shard: number, slotsPerShard: number): void {
-  const first = shard * slotsPerShard
-  u32[shardAt(base, shard, slotsPerShard) + 1] = first + 1
-  for (let i = 0; i < slotsPerShard; i++) {
-    const slot = slotAt(base, first + i, slotsPerShard)
-    u32[slot + nextWord] = i + 1 < slotsPerShard ? first + i + 2 : 0
-  }
-}
-
-function shardAt(base: number, shard: number, slotsPerShard: number): number {
-  return base + headerWords + shard * (shardHeaderWords + slotsPerShard)
-}
-
-function slotAt(base: number, slot: number, slotsPerShard: number): number {
-  return base + headerWords + shardCount * (shardHeaderWords + slotsPerShard) + slot * slotWords
-}
-
 /** The cache as one thread uses it. */
 export class ChunkCache {
   readonly checks: PageChecks
@@ -168,7 +109,7 @@ export class ChunkCache {
     for (;;) {
       this.lock(shard)
       const found = this.find(shard, key)
-      const ready = found >= 0 && this.get(found, word.state) === states.ready
+      const ready = found >= 0 && this.get(found, slotWord.state) === slotStates.ready
       const claimed = found < 0 ? this.takeSlot(shard) : -1
       if (claimed >= 0) this.claim(shard, claimed, key)
       if (ready || claimed >= 0) this.countPin(ready ? found : claimed, ready)
@@ -187,7 +128,7 @@ export class ChunkCache {
     const lock = shardAt(this.base, shard, this.slotsPerShard)
     if (Atomics.compareExchange(this.i32, lock, 0, this.threadId + 1) !== 0) return 0
     const found = this.find(shard, key)
-    const ready = found >= 0 && this.get(found, word.state) === states.ready
+    const ready = found >= 0 && this.get(found, slotWord.state) === slotStates.ready
     if (ready) this.countPin(found, true)
     this.unlock(shard)
     if (!ready) return 0
@@ -209,7 +150,8 @@ export class ChunkCache {
   passes({ partId, columnId, page }: ChunkKey, bytes: number): boolean {
     this.wanted(bytes)
     const since = this.checks.wantedSince(partId, columnId, page, Atomics.load(this.u32, this.base + timeWord))
-    if (since * timeStepBytes < this.allocator.limit(budgets.cache) * reuseShare) return false
+    const holds = this.allocator.limit(budgets.cache) + this.allocator.limit(budgets.lent)
+    if (since * timeStepBytes < holds * reuseShare) return false
     if ((Atomics.load(this.u32, this.base + counts.misses) + 1) % comingShare === 0) return false
     Atomics.add(this.u32, this.base + counts.misses, 1)
     return true
@@ -220,7 +162,7 @@ export class ChunkCache {
     const shard = shardOf(key)
     this.lock(shard)
     const found = this.find(shard, key)
-    const ready = found >= 0 && this.get(found, word.state) === states.ready
+    const ready = found >= 0 && this.get(found, slotWord.state) === slotStates.ready
     this.unlock(shard)
     return ready
   }
@@ -235,9 +177,18 @@ export class ChunkCache {
     for (;;) {
       const address = this.allocator.allocate(bytes, budgets.cache)
       if (address !== 0) return address
-      if (!this.evictOne())
-        throw new ResourceError(`the chunk cache is full of pinned pages [bytes=${bytes}]`, 'memory')
+      this.demandEviction(bytes)
     }
+  }
+
+  /** Gives the memtables back what they lent. False: there was nothing, or all of it is pinned. */
+  giveBack(): boolean {
+    if (this.allocator.used(budgets.lent) === 0) return false
+    let any = false
+    for (let slot = 0; slot < shardCount * this.slotsPerShard; slot++) {
+      if (this.get(slot, slotWord.lent) !== 0 && this.isIdle(slot) && this.evict(slot)) any = true
+    }
+    return any
   }
 
   /** Undoes what a thread that has ended left behind and others wait for: its locks and its unfinished loads. */
@@ -254,11 +205,12 @@ export class ChunkCache {
     const counts = this.u32[this.base + 16 + threadId] as number
     if (counts === 0) return
     for (let slot = 0; slot < shardCount * this.slotsPerShard; slot++) {
-      const loading = this.get(slot, word.state) === states.loading && this.get(slot, word.loader) === threadId
+      const loading =
+        this.get(slot, slotWord.state) === slotStates.loading && this.get(slot, slotWord.loader) === threadId
       if (onlyLoads && !loading) continue
       const pins = this.u16[(counts >>> 1) + slot] as number
       this.u16[(counts >>> 1) + slot] = 0
-      if (pins > 0) Atomics.sub(this.u32, this.at(slot) + word.pins, pins)
+      if (pins > 0) Atomics.sub(this.u32, this.at(slot) + slotWord.pins, pins)
       if (loading) this.giveUp(Math.floor(slot / this.slotsPerShard), slot)
     }
   }
@@ -277,49 +229,61 @@ export class ChunkCache {
   private load(shard: number, slot: number, loader: ChunkLoader): number {
     try {
       const { needs, cost } = loader.load((bytes) => this.roomFor(slot, bytes))
-      assert(this.get(slot, word.chunk) !== 0, 'a loader asks for room')
+      assert(this.get(slot, slotWord.chunk) !== 0, 'a loader asks for room')
       if (needs !== 0) this.giveAway(needs, slot)
       const isKept = Atomics.load(this.u32, this.base + counts.misses) % keptShare === 0
-      this.put(slot, word.lives, isKept ? costs[cost] : 0)
-      this.put(slot, livesWord, costs[cost])
+      this.put(slot, slotWord.lives, isKept ? costs[cost] : 0)
+      this.put(slot, slotWord.livesGiven, costs[cost])
     } catch (error) {
       this.uncountPin(slot)
       this.giveUp(shard, slot)
       throw error
     }
-    this.setState(slot, states.ready)
+    this.setState(slot, slotStates.ready)
     return this.dataOf(slot)
   }
 
   private roomFor(slot: number, bytes: number): number {
-    assert(this.get(slot, word.chunk) === 0, 'a chunk has one room')
+    assert(this.get(slot, slotWord.chunk) === 0, 'a chunk has one room')
     const evictions = Atomics.load(this.u32, this.base + counts.evictions)
-    const chunk = this.reserve(chunkHeaderBytes + bytes + chunkSlackBytes)
+    const chunk = this.reserveChunk(slot, chunkHeaderBytes + bytes + chunkSlackBytes)
     const isFull = Atomics.load(this.u32, this.base + counts.evictions) !== evictions
     const left = Atomics.load(this.u32, this.base + fullWord)
     if (isFull) Atomics.store(this.u32, this.base + fullWord, fullUntil)
     else if (bytes >= largeBytes && left > 0) Atomics.store(this.u32, this.base + fullWord, left - 1)
     this.u32[chunk >>> 2] = slot
-    this.put(slot, word.chunk, chunk)
+    this.put(slot, slotWord.chunk, chunk)
     return chunk + chunkHeaderBytes
+  }
+
+  private reserveChunk(slot: number, bytes: number): number {
+    for (;;) {
+      const own = this.allocator.allocate(bytes, budgets.cache)
+      const address = own === 0 ? this.allocator.allocate(bytes, budgets.lent) : own
+      if (address !== 0) {
+        this.put(slot, slotWord.lent, own === 0 ? 1 : 0)
+        return address
+      }
+      this.demandEviction(bytes)
+    }
   }
 
   private giveUp(shard: number, slot: number): void {
     this.lock(shard)
-    const chunk = this.get(slot, word.chunk)
+    const chunk = this.get(slot, slotWord.chunk)
     this.unlink(shard, slot)
     this.unlock(shard)
     if (chunk !== 0) this.allocator.free(chunk)
-    Atomics.notify(this.i32, this.at(slot) + word.state)
+    Atomics.notify(this.i32, this.at(slot) + slotWord.state)
   }
 
   private awaitLoad(slot: number): void {
-    Atomics.wait(this.i32, this.at(slot) + word.state, states.loading, waitMs)
+    Atomics.wait(this.i32, this.at(slot) + slotWord.state, slotStates.loading, waitMs)
   }
 
   private setState(slot: number, state: number): void {
-    Atomics.store(this.u32, this.at(slot) + word.state, state)
-    Atomics.notify(this.i32, this.at(slot) + word.state)
+    Atomics.store(this.u32, this.at(slot) + slotWord.state, state)
+    Atomics.notify(this.i32, this.at(slot) + slotWord.state)
   }
 
   // ---- slots of a shard; the caller holds its lock ----
@@ -328,7 +292,7 @@ export class ChunkCache {
     let next = this.u32[this.bucketOf(shard, key)] as number
     while (next !== 0) {
       if (this.holds(next - 1, key)) return next - 1
-      next = this.get(next - 1, nextWord)
+      next = this.get(next - 1, slotWord.next)
     }
     return -1
   }
@@ -337,48 +301,48 @@ export class ChunkCache {
     const at = this.at(slot)
     const { u32 } = this
     return (
-      u32[at + word.page] === key.page &&
-      u32[at + word.column] === key.columnId &&
-      u32[at + word.partLow] === key.partId >>> 0 &&
-      u32[at + word.partHigh] === Math.floor(key.partId / 2 ** 32)
+      u32[at + slotWord.page] === key.page &&
+      u32[at + slotWord.column] === key.columnId &&
+      u32[at + slotWord.partLow] === key.partId >>> 0 &&
+      u32[at + slotWord.partHigh] === Math.floor(key.partId / 2 ** 32)
     )
   }
 
   private takeSlot(shard: number): number {
     const at = shardAt(this.base, shard, this.slotsPerShard) + 1
     const slot = (this.u32[at] as number) - 1
-    if (slot >= 0) this.u32[at] = this.get(slot, nextWord)
+    if (slot >= 0) this.u32[at] = this.get(slot, slotWord.next)
     return slot
   }
 
   private claim(shard: number, slot: number, key: ChunkKey): void {
     const bucket = this.bucketOf(shard, key)
-    this.put(slot, word.state, states.loading)
-    this.put(slot, word.lives, 0)
-    this.put(slot, word.loader, this.threadId)
-    this.put(slot, word.partLow, key.partId >>> 0)
-    this.put(slot, word.partHigh, Math.floor(key.partId / 2 ** 32))
-    this.put(slot, word.column, key.columnId)
-    this.put(slot, word.page, key.page)
-    this.put(slot, word.chunk, 0)
-    this.put(slot, needsWord, 0)
-    this.put(slot, nextWord, this.u32[bucket] as number)
+    this.put(slot, slotWord.state, slotStates.loading)
+    this.put(slot, slotWord.lives, 0)
+    this.put(slot, slotWord.loader, this.threadId)
+    this.put(slot, slotWord.partLow, key.partId >>> 0)
+    this.put(slot, slotWord.partHigh, Math.floor(key.partId / 2 ** 32))
+    this.put(slot, slotWord.column, key.columnId)
+    this.put(slot, slotWord.page, key.page)
+    this.put(slot, slotWord.chunk, 0)
+    this.put(slot, slotWord.needs, 0)
+    this.put(slot, slotWord.next, this.u32[bucket] as number)
     this.u32[bucket] = slot + 1
   }
 
   private unlink(shard: number, slot: number): void {
     let at = this.bucketOf(shard, this.keyOf(slot))
-    while (this.u32[at] !== slot + 1) at = this.at((this.u32[at] as number) - 1) + nextWord
-    this.u32[at] = this.get(slot, nextWord)
+    while (this.u32[at] !== slot + 1) at = this.at((this.u32[at] as number) - 1) + slotWord.next
+    this.u32[at] = this.get(slot, slotWord.next)
     const free = shardAt(this.base, shard, this.slotsPerShard) + 1
-    this.put(slot, nextWord, this.u32[free] as number)
+    this.put(slot, slotWord.next, this.u32[free] as number)
     this.u32[free] = slot + 1
-    Atomics.store(this.u32, this.at(slot) + word.state, states.free)
+    Atomics.store(this.u32, this.at(slot) + slotWord.state, slotStates.free)
   }
 
   private keyOf(slot: number): ChunkKey {
-    const partId = this.get(slot, word.partHigh) * 2 ** 32 + this.get(slot, word.partLow)
-    return { partId, columnId: this.get(slot, word.column), page: this.get(slot, word.page) }
+    const partId = this.get(slot, slotWord.partHigh) * 2 ** 32 + this.get(slot, slotWord.partLow)
+    return { partId, columnId: this.get(slot, slotWord.column), page: this.get(slot, slotWord.page) }
   }
 
   private bucketOf(shard: number, key: ChunkKey): number {
@@ -397,6 +361,10 @@ export class ChunkCache {
     throw new ResourceError('the chunk cache is full of pinned pages', 'memory')
   }
 
+  private demandEviction(bytes: number): void {
+    if (!this.evictOne()) throw new ResourceError(`the chunk cache is full of pinned pages [bytes=${bytes}]`, 'memory')
+  }
+
   private evictOne(): boolean {
     const slots = shardCount * this.slotsPerShard
     for (let i = 0; i < (livesMax + 1) * slots; i++) {
@@ -407,24 +375,32 @@ export class ChunkCache {
 
   /** One touch of the clock's hand: takes a life, or the chunk. */
   private tryEvict(slot: number): boolean {
+    if (!this.isIdle(slot)) return false
     const at = this.at(slot)
-    if (Atomics.load(this.u32, at + word.state) !== states.ready) return false
-    if (Atomics.load(this.u32, at + word.pins) !== 0) return false
-    const lives = Atomics.load(this.u32, at + word.lives)
+    const lives = Atomics.load(this.u32, at + slotWord.lives)
     if (lives !== 0) {
-      Atomics.compareExchange(this.u32, at + word.lives, lives, lives - 1)
+      Atomics.compareExchange(this.u32, at + slotWord.lives, lives, lives - 1)
       return false
     }
+    return this.evict(slot)
+  }
+
+  private isIdle(slot: number): boolean {
+    return this.get(slot, slotWord.state) === slotStates.ready && this.get(slot, slotWord.pins) === 0
+  }
+
+  /** False: somebody was faster. */
+  private evict(slot: number): boolean {
     const shard = Math.floor(slot / this.slotsPerShard)
     this.lock(shard)
-    const evictable = this.get(slot, word.state) === states.ready && Atomics.load(this.u32, at + word.pins) === 0
-    const [chunk, needs] = [this.get(slot, word.chunk), this.get(slot, needsWord)]
+    const evictable = this.isIdle(slot)
+    const [chunk, needs] = [this.get(slot, slotWord.chunk), this.get(slot, slotWord.needs)]
     if (evictable) this.unlink(shard, slot)
     this.unlock(shard)
     if (!evictable) return false
     Atomics.add(this.u32, this.base + counts.evictions, 1)
     this.allocator.free(chunk)
-    if (needs !== 0) Atomics.sub(this.u32, this.at(needs - 1) + word.pins, 1)
+    if (needs !== 0) Atomics.sub(this.u32, this.at(needs - 1) + slotWord.pins, 1)
     return true
   }
 
@@ -432,15 +408,15 @@ export class ChunkCache {
 
   /** `again`: somebody had asked for it before. */
   private countPin(slot: number, again: boolean): void {
-    Atomics.add(this.u32, this.at(slot) + word.pins, 1)
-    if (again) Atomics.store(this.u32, this.at(slot) + word.lives, this.get(slot, livesWord))
+    Atomics.add(this.u32, this.at(slot) + slotWord.pins, 1)
+    if (again) Atomics.store(this.u32, this.at(slot) + slotWord.lives, this.get(slot, slotWord.livesGiven))
     this.u16[this.pinCounts + slot] = this.ownPins(slot) + 1
   }
 
   private uncountPin(slot: number): void {
     assert(this.ownPins(slot) > 0, 'a chunk is unpinned by the thread that pinned it')
     this.u16[this.pinCounts + slot] = this.ownPins(slot) - 1
-    Atomics.sub(this.u32, this.at(slot) + word.pins, 1)
+    Atomics.sub(this.u32, this.at(slot) + slotWord.pins, 1)
   }
 
   /** Hands this thread's pin over to the chunk that needs the pinned one: eviction of that chunk ends it. */
@@ -448,7 +424,7 @@ export class ChunkCache {
     const slot = this.slotOf(data)
     assert(this.ownPins(slot) > 0, 'a pin that is given away is there')
     this.u16[this.pinCounts + slot] = this.ownPins(slot) - 1
-    this.put(needing, needsWord, slot + 1)
+    this.put(needing, slotWord.needs, slot + 1)
   }
 
   private slotOf(data: number): number {
@@ -460,7 +436,7 @@ export class ChunkCache {
   }
 
   private dataOf(slot: number): number {
-    return this.get(slot, word.chunk) + chunkHeaderBytes
+    return this.get(slot, slotWord.chunk) + chunkHeaderBytes
   }
 
   private at(slot: number): number {

@@ -7,7 +7,14 @@ import type { Query } from '../sql/plan/plan.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { KafkaOrigin } from '../wal/origin.js'
-import type { ColumnSchema, PartDescriptor, TableSchema, TableSnapshot, TableVersion } from './schema.js'
+import type {
+  ColumnSchema,
+  DeclaredColumn,
+  PartDescriptor,
+  TableSchema,
+  TableSnapshot,
+  TableVersion,
+} from './schema.js'
 import type { UserRecord } from './users.js'
 
 /** A serial change of the catalog or of one table. Names are resolved by the writer, in WAL order. */
@@ -42,6 +49,7 @@ export type SchemaChange =
       readonly tableId: number
       readonly columnId: number
       readonly type: DataType
+      readonly declared?: DeclaredColumn
       readonly program: RewriteProgram
     }
   | {
@@ -58,6 +66,7 @@ export type SchemaChange =
       readonly symbol?: NonNullable<ColumnSchema['symbol']>
       readonly indexed?: NonNullable<ColumnSchema['indexed']> | null
       readonly default?: string | null
+      readonly declared?: DeclaredColumn
     }
 
 /** Values of one column as bytes, owned by the message. */

@@ -73,7 +73,7 @@ function renameColumn(schema: TableSchema, columnId: number, name: string): Tabl
 
 function alterColumn(
   schema: TableSchema,
-  { columnId, symbol, indexed, default: value }: Extract<ColumnChange, { kind: 'alterColumn' }>,
+  { columnId, symbol, indexed, default: value, declared }: Extract<ColumnChange, { kind: 'alterColumn' }>,
 ): TableSchema {
   const { indexed: before, default: valueBefore, ...column } = liveColumn(schema, columnId)
   const kept = indexed === undefined ? before : (indexed ?? undefined)
@@ -81,6 +81,7 @@ function alterColumn(
   const changed = {
     ...column,
     ...(symbol === undefined ? {} : { symbol }),
+    ...(declared === undefined ? {} : { declared }),
     ...(kept === undefined ? {} : { indexed: kept }),
     ...(valueKept === undefined ? {} : { default: valueKept }),
   }

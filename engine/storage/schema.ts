@@ -1,6 +1,6 @@
 // What a table is: plain objects that cross threads by structured clone and go to disk as JSON.
 
-import type { DataType } from '../types/column-types.js'
+import { type DataType, dataType, textKinds, timeKinds } from '../types/column-types.js'
 
 export const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
 export type PartitionUnit = (typeof partitionUnits)[number]
@@ -17,8 +17,25 @@ export interface ColumnSchema {
   readonly indexed?: { readonly blockCapacity: number }
   /** Text of the expression that INSERT and COPY fill the column with where they do not name it. */
   readonly default?: string
+  readonly declared?: DeclaredColumn
   /** Where the column stands among the others, when not by its id: it stands for one whose type was changed. */
   readonly place?: number
+}
+
+/** What the column's definition said for clients of PostgreSQL, shown again by its catalog; nothing of it limits values. */
+export interface DeclaredColumn {
+  /** Name of PostgreSQL's type, where it is another than the column's type stands for. */
+  readonly type?: string
+  /** As pg_attribute has it: of texts the length and 4, of times the digits of a second. */
+  readonly modifier?: number
+  readonly notNull?: true
+}
+
+/** The type of the column in results. */
+export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'declared'>): DataType {
+  if (declared?.type === 'timestamptz') return dataType(type.name, timeKinds.zoned)
+  // JSONB has a binary form of its own, which texts lack: clients that know it by its number read a text as well.
+  return declared?.type === 'json' ? dataType(type.name, textKinds.json) : type
 }
 
 export interface TableSchema {

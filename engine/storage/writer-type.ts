@@ -14,7 +14,7 @@ import { type ErrorRecord, errorRecord, FileError, SqlError } from '../base/erro
 import { tableColumnsMax } from '../base/limits.js'
 import { type DataType, sameType } from '../types/column-types.js'
 import type { JobResult, RewriteProgram } from './messages.js'
-import type { PartDescriptor, TableSchema } from './schema.js'
+import type { DeclaredColumn, PartDescriptor, TableSchema } from './schema.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { beginRewrite, endRewrite, postRewrite, replaceParts } from './writer-rewrite.js'
 import { replaceSchema } from './writer-schema.js'
@@ -29,6 +29,7 @@ const pauseRowsMax = 100_000
 export interface TypeChange {
   readonly columnId: number
   readonly type: DataType
+  readonly declared?: DeclaredColumn
   /** Casts the old column; its one assigned column is the new one, whatever id it names. */
   readonly program: RewriteProgram
 }
@@ -56,7 +57,9 @@ export function changeColumnType(state: WriterState, requestId: number, table: W
   }
   const newId = schema.columns.length
   if (newId >= tableColumnsMax) throw new SqlError(`too many columns [limit=${tableColumnsMax}]`, 0)
-  const reserved = { id: newId, name: column.name, type: change.type, dropped: true }
+  const { type, declared } = change
+  const said = declared === undefined ? {} : { declared }
+  const reserved = { id: newId, name: column.name, type, ...said, dropped: true }
   replaceSchema(state, null, table, {
     ...schema,
     version: schema.version + 1,

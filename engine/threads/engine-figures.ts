@@ -5,7 +5,7 @@ import type { EngineFigures } from '../api/engine.js'
 import { allocationCounts, createAllocator } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
 import { commitSeconds, type Figure, figureOf, figures } from '../memory/figures.js'
-import { cacheCounts } from '../storage/chunk-cache.js'
+import { cacheCounts } from '../storage/chunk-slots.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { threadIds } from './wake.js'
 

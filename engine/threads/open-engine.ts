@@ -18,7 +18,8 @@ import { initializeRing } from '../memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
 import type { ParameterFigures } from '../sql/catalog.js'
 import type { SmallQueries } from '../sql/exec/small-queries.js'
-import { ChunkCache, createChunkCache } from '../storage/chunk-cache.js'
+import { ChunkCache } from '../storage/chunk-cache.js'
+import { createChunkCache } from '../storage/chunk-slots.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
 import type { WriterSettings } from '../storage/writer-state.js'
 import type { CommitMode } from '../wal/types.js'
@@ -76,6 +77,8 @@ export interface WriterThreadOptions {
   readonly syncIntervalMs: number
   readonly walBytesMax: number
   readonly writer: Partial<WriterSettings>
+  /** Address of the chunk cache's structure. */
+  readonly cacheAddress: number
 }
 
 export interface QueryThreadOptions {
@@ -95,6 +98,8 @@ const shares = { memtables: 0.4, queries: 0.2 } as const
 const memtableBytesMax = 768 * MIB
 /** Of the memtables' memory, for free pieces between blocks that are too small for others. */
 const fragmentShare = 0.15
+/** Of the memtables' memory, what the cache may have while it is unused. */
+const lentShare = 0.75
 const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
 const flushBytes = 192 * MIB
@@ -119,10 +124,12 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
   limits[budgets.queries] = rest * shares.queries
   limits[budgets.cache] = rest * (1 - shares.queries) - memtables * (1 + fragmentShare)
   limits[budgets.flush] = flushBytes
+  limits[budgets.lent] = memtables * lentShare
   // Long-lived pages of the cache and the memtables lie everywhere: what needs long runs must not have to find them there.
   initializeHeap(memory, { limits, regions: [budgets.flush, budgets.queries, budgets.ingest, budgets.cache] })
   const allocator = createAllocator(memory, threadIds.main)
   initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
+  // Its tables are for what is surely the cache's: they are filled at the start, and count for an idle server.
   const cacheAddress = createChunkCache(memory, allocator, allocator.limit(budgets.cache))
   const arena = allocator.demand(smallArenaBytes, budgets.queries)
   // Made now, while nobody else wants the allocator's lock.
@@ -250,7 +257,10 @@ class EngineThreads {
 
   #startWriter(port: MessagePort): Thread<ToWriter> {
     const { directory, commitMode, syncIntervalMs, walBytesMax, writer } = this.#options
-    const threadOptions: WriterThreadOptions = { directory, commitMode, syncIntervalMs, walBytesMax, writer }
+    const threadOptions: WriterThreadOptions = {
+      ...{ directory, commitMode, syncIntervalMs, walBytesMax, writer },
+      cacheAddress: this.#cacheAddress,
+    }
     const events = {
       ...this.#events('writer', threadIds.writer),
       onMessage: (message: FromWriter) => this.#fromWriter(message),

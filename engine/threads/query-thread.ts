@@ -10,6 +10,7 @@ import { Ledger, recorded } from '../memory/ledger.js'
 import { isStopped } from '../memory/stop-words.js'
 import { QueryRole } from '../sql/exec/query-role.js'
 import { ChunkCache } from '../storage/chunk-cache.js'
+import { reclaiming } from '../storage/lent-memory.js'
 import { pageCodecDefault } from '../storage/part-job.js'
 import { createPartAccess } from '../storage/part-reader.js'
 import { temporaryFiles } from '../storage/temporary-files.js'
@@ -81,7 +82,7 @@ const tools = {
   parts: partAccess,
 }
 const jobs = new JobRunner(tools, post)
-const csv = new CsvRole({ memory, allocator: plain, kernels }, post)
+const csv = new CsvRole({ memory, allocator: reclaiming(plain, cache), kernels }, post)
 const versions = new HeardVersions()
 let closing = false
 

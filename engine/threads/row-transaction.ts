@@ -16,7 +16,7 @@ import { type BoundParameters, collectInsert, type InsertTargets, insertTargets 
 import { decodeParameter } from '../pg/decode-value.js'
 import { collectLiterals, firstTuple, type InsertHead, insertHead } from '../pg/literal-rows.js'
 import { ownRows } from '../pg/own-rows.js'
-import { RowCollector } from '../pg/row-collector.js'
+import { ownedRows, RowCollector, type TakenRows } from '../pg/row-collector.js'
 import { writtenRows } from '../pg/written-rows.js'
 import type { BindContext } from '../sql/bind/bind-context.js'
 import { type ExpressionScope, rowlessScope } from '../sql/bind/expression.js'
@@ -39,7 +39,8 @@ interface RowTransactionOptions {
     session: Session | undefined,
     parameters: readonly Parameter[],
   ) => ExpressionScope
-  readonly store: (tables: readonly RowsInput[]) => Promise<Receipt>
+  /** Has no need of the rows any more when the call returns. */
+  readonly store: (tables: readonly TakenRows[]) => Promise<Receipt>
   readonly version: (tableId: number) => TableVersion | undefined
   readonly engine: Pick<Engine, 'load'>
 }
@@ -71,12 +72,18 @@ export function openTransaction(
       if (refusal !== null) throw refusal
       // Numbers of sequences among them are noted before.
       const settled = catalog.counters?.settled() ?? null
-      if (settled !== null) await settled
-      return sendRows(tables)
+      if (settled === null) return sendRows(tables.map(inputOf))
+      const owned = tables.map((table) => ({ ...table, packed: table.packed.map(ownedRows) }))
+      await settled
+      return sendRows(owned.map(inputOf))
     },
     version: (tableId) => catalog.tables().find(({ schema }) => schema.id === tableId),
     engine,
   })
+}
+
+function inputOf({ tableId, packed, rows }: TakenRows): RowsInput {
+  return { tableId, rows, columns: [], packed }
 }
 
 /** Rows that a statement of the transaction reads: they travel with its plan. */
@@ -241,7 +248,7 @@ class LocalTransaction implements RowTransaction {
   }
 
   /** The rows by table; those of tables that have parts already follow there. */
-  async #gathered(): Promise<ReturnType<RowCollector['take']>> {
+  async #gathered(): Promise<TakenRows[]> {
     const tables = this.#collector.take()
     if (this.#spilled.rows === 0) return tables
     for (const { tableId, packed } of tables) {
@@ -287,7 +294,7 @@ class LocalTransaction implements RowTransaction {
   /** Rows that are gathered here alone are on their way to the writer when the call returns. */
   async commit(): Promise<Receipt | null> {
     const isAlone = this.#loads.length === 0 && this.#spilled.rows === 0
-    return isAlone ? this.#store(this.#collector.take()) : this.#commitAll()
+    return isAlone ? this.#store(this.#collector.lend()) : this.#commitAll()
   }
 
   async #commitAll(): Promise<Receipt | null> {
@@ -299,9 +306,10 @@ class LocalTransaction implements RowTransaction {
     return this.#store(tables)
   }
 
-  async #store(tables: ReturnType<RowCollector['take']>): Promise<Receipt | null> {
+  /** Copies the rows at once. */
+  async #store(tables: readonly TakenRows[]): Promise<Receipt | null> {
     if (tables.length === 0) return null
-    return this.#options.store(tables.map(({ tableId, packed, rows }) => ({ tableId, rows, columns: [], packed })))
+    return this.#options.store(tables)
   }
 
   #targets(statement: Insert, text: string): InsertTargets {

@@ -8,6 +8,8 @@ import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
 import { ringUsed } from '../memory/ring.js'
+import { ChunkCache } from '../storage/chunk-cache.js'
+import { reclaiming } from '../storage/lent-memory.js'
 import { chooseMerge } from '../storage/merge.js'
 import type { FromWriter, ToWriter } from '../storage/messages.js'
 import { WriterRole } from '../storage/writer-role.js'
@@ -37,6 +39,7 @@ const ownLog = createLogRole({
 /** What the wake word said when the step began. */
 let seen = 0
 
+const allocator = createAllocator(memory, threadId)
 const role = openRole()
 runWorker<ToWriter>(context, (message) => role.receive(message), step, idleMs)
 
@@ -44,7 +47,7 @@ function openRole(): WriterRole {
   try {
     return new WriterRole({
       memory,
-      allocator: createAllocator(memory, threadId),
+      allocator: reclaiming(allocator, new ChunkCache(memory, allocator, options.cacheAddress, threadId)),
       kernels: loadKernels(memory),
       files: nodeFiles(),
       directory: options.directory,

@@ -65,8 +65,8 @@ export const columnTypes = {
 export type ColumnType = keyof typeof columnTypes
 
 /**
- * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT and
- * STRING in results one of intKinds, textKinds; else 0.
+ * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT,
+ * STRING and TIMESTAMP in results one of intKinds, textKinds, timeKinds; else 0.
  */
 export interface DataType {
   readonly name: ColumnType
@@ -85,23 +85,32 @@ export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamesp
 /** Texts of the catalog that list numbers (`{1,2}`, `1 2`), and JSON, which is put into other JSON as it is. */
 export const textKinds = { numbers: 1, json: 2 } as const
 
+/** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
+export const timeKinds = { zoned: 1 } as const
+
+export function isZoned({ name, a }: DataType): boolean {
+  return name === 'TIMESTAMP' && a === timeKinds.zoned
+}
+
 export function isJson({ name, a }: DataType): boolean {
   return name === 'STRING' && a === textKinds.json
 }
 
-/** As a table stores it: of INT and STRING without what results tell. */
+/** As a table stores it: of INT, STRING and TIMESTAMP without what results tell. */
 export function storedKind(type: DataType): DataType {
-  return type.name === 'INT' || type.name === 'STRING' ? dataType(type.name) : type
+  return type.name === 'INT' || type.name === 'STRING' || type.name === 'TIMESTAMP' ? dataType(type.name) : type
 }
 
 /** Oid of the PostgreSQL type that stands for a type in results. */
 export function pgOidOf(type: DataType): number {
   if (isJson(type)) return jsonTypeOid
+  if (isZoned(type)) return zonedTypeOid
   return type.name === 'INT' && type.a === intKinds.oid ? oidTypeOid : columnTypes[type.name].pgOid
 }
 
 const oidTypeOid = 26
 const jsonTypeOid = 114
+const zonedTypeOid = 1184
 
 /** Bytes of one value of the type in memory and in WAL frames. */
 export function widthOf(type: DataType): number {
@@ -151,7 +160,11 @@ export function typeText(type: DataType): string {
   return type.name
 }
 
-/** Equality of types with their parameters. */
+/** Equality of types with their parameters; a time with its zone is the same moment, JSON a text. */
 export function sameType(x: DataType, y: DataType): boolean {
-  return x.name === y.name && x.a === y.a && x.b === y.b
+  return x.name === y.name && shapeOf(x) === shapeOf(y) && x.b === y.b
+}
+
+function shapeOf(type: DataType): number {
+  return isZoned(type) || isJson(type) ? 0 : type.a
 }

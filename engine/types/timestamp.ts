@@ -26,7 +26,7 @@ export interface TimeSpan {
 }
 
 const pattern =
-  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|[+-]\d{2}(?::?\d{2}){0,2})?$/
+  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2}){0,2})?$/
 
 /** The instant at which the named span begins; null when the text is no timestamp, or one that 64 bits do not reach. */
 export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null {
@@ -158,7 +158,7 @@ function weekSpan(week: number, weekDay: string | undefined, fields: Fields, uni
 }
 
 function zoneOffsetMicros(zone: string | undefined): bigint | null {
-  if (zone === undefined || zone === 'Z') return 0n
+  if (zone === undefined || !/^[+-]/.test(zone)) return 0n
   const hours = Number(zone.slice(1, 3))
   const rest = zone.slice(3).replaceAll(':', '')
   const [minutes, seconds] = [Number(rest.slice(0, 2)), Number(rest.slice(2))]

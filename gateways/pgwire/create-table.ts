@@ -7,11 +7,19 @@ import type { PgSession } from './context.js'
 import { noticeResponse } from './messages.js'
 
 type CreateTable = Extract<ParsedStatement['statement'], { kind: 'create table' }>
-type Column = Extract<CreateTable['source'], { kind: 'columns' }>['columns'][number]
+type CreateColumns = Extract<CreateTable['source'], { kind: 'columns' }>
+type Column = CreateColumns['columns'][number]
+type AlterAction = Extract<ParsedStatement['statement'], { kind: 'alter table' }>['action']
 
 const timestampTypes: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'timestamp_ns'])
 
 const keysIgnored = 'keys are ignored: rows are not unique; DEDUP UPSERT KEYS makes them so'
+const ignored = {
+  key: keysIgnored,
+  'foreign key': 'foreign keys are ignored: nothing sees to the rows that they name',
+  check: 'checks are ignored: values are stored as they come',
+} as const
+const nothingToDrop = 'constraints are not kept, there is none to drop'
 const indexesIgnored = 'indexes are not needed, none is made: pages of parts keep their bounds'
 const ownersIgnored = 'owners are ignored: rights of users are about all tables'
 const sequencesFree = 'sequences have no owner and belong to no column: one stays when the table goes'
@@ -20,20 +28,35 @@ const sequencesFree = 'sequences have no owner and belong to no column: one stay
 export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): ParsedStatement {
   const { statement } = parsed
   if (statement.kind === 'create index') notice(pg, statement.unique ? keysIgnored : indexesIgnored)
-  else if (statement.kind === 'alter table' && statement.action.kind === 'add key') notice(pg, keysIgnored)
-  else if (statement.kind === 'alter table' && statement.action.kind === 'set owner') notice(pg, ownersIgnored)
+  else if (statement.kind === 'alter table') noticeAction(pg, statement.action)
   else if (statement.kind === 'alter sequence' && statement.restart === undefined) notice(pg, sequencesFree)
   else if (statement.kind === 'create sequence' && statement.options.owned) notice(pg, sequencesFree)
   if (statement.kind === 'alter table' && statement.action.kind === 'add columns') {
     const { action } = statement
+    noticeConstraints(pg, action.columns, [])
     return { ...parsed, statement: { ...statement, action: { ...action, columns: knownDefaults(pg, action.columns) } } }
   }
   if (statement.kind !== 'create table' || statement.source.kind !== 'columns') return parsed
   const { source } = statement
-  if (source.hasKeys || source.columns.some(({ primaryKey }) => primaryKey)) notice(pg, keysIgnored)
+  noticeConstraints(pg, source.columns, source.constraints)
   const columns = knownDefaults(pg, source.columns)
   const adapted = { ...statement, source: { ...source, columns }, options: knownOptions(pg, statement.options) }
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
+}
+
+function noticeAction(pg: PgSession, action: AlterAction): void {
+  if (action.kind === 'add constraint') notice(pg, ignored[action.constraint])
+  else if (action.kind === 'drop constraint') notice(pg, nothingToDrop)
+  else if (action.kind === 'set owner') notice(pg, ownersIgnored)
+}
+
+/** Each kind once. */
+function noticeConstraints(pg: PgSession, columns: readonly Column[], ofTable: CreateColumns['constraints']): void {
+  const ofColumns = columns.flatMap(({ primaryKey, constraints }) => [
+    ...(primaryKey ? (['key'] as const) : []),
+    ...constraints,
+  ])
+  for (const kind of new Set([...ofTable, ...ofColumns])) notice(pg, ignored[kind])
 }
 
 /** Sequences and the like are not known here: migrations go on without them. */

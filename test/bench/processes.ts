@@ -36,6 +36,21 @@ function childrenOf(pid: number): number[] {
   return text.split(' ').filter(Boolean).map(Number)
 }
 
+/** A process that uses less than this part of a processor for so long has nothing to do: longer than ours rests. */
+const quietPart = 0.05
+const quietMs = 1500
+const quietWaitMs = 60_000
+
+/** Until all of the processes have had nothing to do for a while, a minute at most. */
+export async function untilQuiet(pids: readonly number[]): Promise<void> {
+  const used = (): number[] => pids.map((pid) => usageOf(pid, true).cpuSeconds)
+  for (let waitedMs = 0; waitedMs < quietWaitMs; waitedMs += quietMs) {
+    const before = used()
+    await new Promise((resolve) => setTimeout(resolve, quietMs))
+    if (used().every((now, index) => now - (before[index] as number) < (quietPart * quietMs) / 1000)) return
+  }
+}
+
 export interface RunningServer {
   readonly name: string
   readonly pid: number
@@ -96,8 +111,16 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** Runs a module of this folder as a process; calls `ready` at its first line and gives its last line back. */
-export async function runModule(module: string, argument: unknown, ready: () => void): Promise<string> {
+/**
+ * Runs a module of this folder as a process; calls `ready` at its first line and `done` at its second, before it has ended, and
+ * gives its last line back.
+ */
+export async function runModule(
+  module: string,
+  argument: unknown,
+  ready: () => void,
+  done: () => void = () => {},
+): Promise<string> {
   const url = new URL(module, import.meta.url)
   const child = spawn(process.execPath, [url.pathname, JSON.stringify(argument)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -106,6 +129,7 @@ export async function runModule(module: string, argument: unknown, ready: () => 
   const lines: string[] = []
   for await (const line of createInterface({ input: child.stdout })) {
     if (lines.length === 0) ready()
+    if (lines.length === 1) done()
     lines.push(line)
   }
   const [code] = await ended

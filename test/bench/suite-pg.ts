@@ -3,13 +3,14 @@
 //
 // Ours runs twice: as it comes, with every transaction synced as PostgreSQL does it, and `unsynced`, as QuestDB comes. What
 // only reads is measured once. Points are asked as often, and rows are written, before the clock starts: compilers of all
-// are warm then.
+// are warm then. Nothing is measured while one of the servers still works for itself: what ours warms up, and what each
+// does with rows that it has answered, would be counted against whoever is measured meanwhile.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Peer } from './peers.js'
 import type { PgLoad } from './pg-load.js'
-import { runModule, usageOf } from './processes.js'
+import { runModule, untilQuiet, usageOf } from './processes.js'
 
 export interface PgSuiteOptions {
   readonly rows: number
@@ -51,6 +52,7 @@ export async function pgWire(
         const load: PgLoad = { port: pgPort, table, work, rows: count }
         if (run === 0 && work === 'points') await runModule('./pg-load.js', load, () => {})
         if (run === 0 && !reads) await warm(peer, load)
+        await untilQuiet(peers.map(({ server }) => server.pid))
         const { line, rate } = await measure(peer, load, reads)
         print(line)
         rates.set(name, [...(rates.get(name) ?? []), rate])
@@ -118,13 +120,18 @@ async function measure(peer: Peer, load: PgLoad, reads: boolean): Promise<{ line
   if (load.work === 'copy' && server.name === 'questdb') return { line: `${head} is not known to it`, rate: 0 }
   let begun = 0
   let cpu = 0
-  const last = await runModule('./pg-load.js', load, () => {
+  const seen: Promise<number>[] = []
+  const ready = (): void => {
     begun = performance.now()
     cpu = usageOf(server.pid, true).cpuSeconds
-  })
-  if (!reads) await untilCounted(peer, load.table, load.rows)
-  const figures = JSON.parse(last) as Figures
-  const seconds = reads ? figures.seconds : (performance.now() - begun) / 1000
+  }
+  // The end of the client's process is not waited for: it takes as long as ten batches.
+  const done = (): void => {
+    if (!reads) seen.push(untilCounted(peer, load.table, load.rows).then(() => performance.now()))
+  }
+  const figures = JSON.parse(await runModule('./pg-load.js', load, ready, done)) as Figures
+  const [end] = await Promise.all(seen)
+  const seconds = end === undefined ? figures.seconds : (end - begun) / 1000
   const serverCpu = usageOf(server.pid, true).cpuSeconds - cpu
   const rate = load.rows / seconds
   const each = (used: number): string => ((used / load.rows) * 1e6).toFixed(2).padStart(7)

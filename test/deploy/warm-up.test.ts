@@ -8,7 +8,13 @@ import { httpOptions } from '../../deploy/gateway-options.js'
 import { loadSettings } from '../../deploy/settings.js'
 import { type WarmEngine, WarmUp } from '../../deploy/warm-up.js'
 import { isWhole, openWarmHttp, warmRights } from '../../deploy/warm-up-http.js'
-import { exportsOf, statementsOf, tablelessStatements, warmColumns } from '../../deploy/warm-up-statements.js'
+import {
+  exportsOf,
+  sharedStatementsOf,
+  statementsOf,
+  tablelessStatements,
+  warmColumns,
+} from '../../deploy/warm-up-statements.js'
 import { systemClock } from '../../engine/base/clock.js'
 import type { Engine, EngineObserver, Session } from '../../engine/engine.js'
 import { metricsSource } from '../../gateways/common/metrics-source.js'
@@ -51,16 +57,24 @@ test('every statement runs, over every kind of table', async () => {
     symbolValue: "it's",
     from,
     to: Date.UTC(2024, 0, 1, 6) * 1000,
+    sharedFrom: from + 7_200_000_000,
     pagesFrom: from + 3_600_000_000,
   }
   const poor = { ...found, symbol: null, double: null, text: null }
   for (const round of [0, 19]) {
-    for (const statement of [...tablelessStatements, ...statementsOf(found), ...exportsOf(found)])
+    for (const statement of [
+      ...tablelessStatements,
+      ...statementsOf(found),
+      ...sharedStatementsOf(found),
+      ...exportsOf(found),
+    ])
       await run(statement(round))
   }
   for (const statement of statementsOf(poor)) await run(statement(1))
   const small = statementsOf({ ...found, pagesFrom: null })
   expect(statementsOf(found).length).toBe(small.length + 3)
+  expect(sharedStatementsOf(found).length).toBe(small.length)
+  expect(sharedStatementsOf({ ...found, sharedFrom: null })).toEqual([])
   expect([exportsOf(found).length, exportsOf({ ...found, pagesFrom: null }).length]).toEqual([1, 0])
   expect(new Set([...statementsOf(found)].map((statement) => statement(0))).size).toBe(statementsOf(found).length)
 })
@@ -126,10 +140,10 @@ test('nothing is asked while others ask, and they are heard as before', async ()
   expect(heard[0]).toBe('theirs')
 }, 140_000)
 
-test('the rests are long while rows are stored, although the process is idle', async () => {
+test('while rows are stored nothing is asked at first, then with long rests, although the process is idle', async () => {
   const askedIn = async (stores: boolean): Promise<number> => {
     let asked = 0
-    let commits = 0
+    let commits = 1
     const figures = engine.figures()
     const warmUp = new WarmUp(() => false, observer)
     const slow: WarmEngine = {
@@ -143,6 +157,10 @@ test('the rests are long while rows are stored, although the process is idle', a
       figures: () => ({ ...figures, queries: 0, counts: { ...figures.counts, commits: stores ? commits++ : 0 } }),
     }
     warmUp.start(slow, null)
+    if (stores) {
+      await new Promise((resolve) => setTimeout(resolve, 2000))
+      expect(asked).toBe(0)
+    }
     await until(() => asked > 10)
     const [before, begun] = [asked, performance.now()]
     await new Promise((resolve) => setTimeout(resolve, 1500))

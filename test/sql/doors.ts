@@ -4,6 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { SqlError } from '../../engine/base/errors.js'
 import { allRights } from '../../engine/base/rights.js'
 import type { Engine, ExecuteOptions, RowsResult } from '../../engine/engine.js'
@@ -50,6 +51,7 @@ export async function engineDoor(jit: boolean): Promise<EngineDoor> {
       },
     })
   let engine: Engine = await open()
+  const idle = held(engine)
   return {
     name: `engine, jit ${jit ? 'on' : 'off'}`,
     run: async (sql) => {
@@ -63,14 +65,27 @@ export async function engineDoor(jit: boolean): Promise<EngineDoor> {
     },
     restartsIn: jit ? ['in memory', 'in parts'] : [],
     restart: async () => {
+      await expectHeld(engine, idle)
       await engine.close()
       engine = await open()
     },
     close: async () => {
+      await expectHeld(engine, idle)
       await engine.close()
       rmSync(directory, { recursive: true, force: true })
     },
   }
+}
+
+/** Bytes of the budget of queries. */
+function held(engine: Engine): number {
+  return engine.figures().memory.queries.used
+}
+
+/** Queries give back all they took, those of other threads a moment after their answers. */
+async function expectHeld(engine: Engine, bytes: number): Promise<void> {
+  for (let tries = 0; tries < 200 && held(engine) !== bytes; tries++) await setTimeout(10)
+  if (held(engine) !== bytes) throw new Error(`${held(engine) - bytes} bytes of memory were not given back by queries`)
 }
 
 async function executed(engine: Engine, sql: string): Promise<SltAnswer> {

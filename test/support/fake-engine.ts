@@ -122,7 +122,7 @@ const none = { used: 0, limit: 0 }
 const noFigures: EngineFigures = {
   counts: Object.fromEntries(Object.keys(figures).map((name) => [name, 0])) as EngineFigures['counts'],
   commitSeconds: { bounds: [1], counts: [0, 0], sum: 0 },
-  memory: { ingest: none, memtables: none, cache: none, queries: none, flush: none },
+  memory: { ingest: none, memtables: none, cache: none, queries: none, flush: none, lent: none },
   allocations: 0,
   frees: 0,
   cache: { hits: 0, misses: 0, evictions: 0 },

@@ -48,7 +48,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
     if (isLate(value)) return laterOf(() => castConstant(value, type), type, expression.position)
     return constantOf(castConstant(value, type), type, expression.position)
   }
-  return { ...(sameType(value.type, type) ? value : castTo(value, type)), position: expression.position }
+  return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
 }
 
 /** A client that is asked for a time with its zone sends one; our type is the same. */

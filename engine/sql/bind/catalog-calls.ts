@@ -7,7 +7,8 @@ import { dataType, intKinds } from '../../types/column-types.js'
 import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { databaseName } from '../pg-catalog/database.js'
-import { namespaces, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
+import { columnCounters, namespaces, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
+import { quoteIdent } from '../pg-catalog/names.js'
 import { procedures } from '../pg-catalog/procedures.js'
 import { roleNames, roleOid } from '../pg-catalog/roles.js'
 import { allOptions, optionKey, sessionOption, versionText } from '../pg-catalog/session-options.js'
@@ -298,10 +299,9 @@ const nextValue = counted((counters, name) => counters.next(name))
 const currentValue = counted(currentOf)
 const setValue = counted((counters, name, value, isCalled) => counters.set(name, value, isCalled))
 
-/** Of a constant name: clients that ask for all columns read defaults as well. */
 const serialSequence: CatalogCall = ([table, column], call, context) => {
-  if (table === undefined || column === undefined || !isConstant(table) || !isConstant(column))
-    return constantOf(null, textType, call.position)
+  if (table === undefined || column === undefined) return constantOf(null, textType, call.position)
+  if (!isConstant(table) || !isConstant(column)) return serialSequences(table, column, call, context)
   const name = constantText(table, call)
     ?.replace(/^"?public"?\./i, '')
     .replaceAll('"', '')
@@ -310,6 +310,19 @@ const serialSequence: CatalogCall = ([table, column], call, context) => {
   const schema = found === null ? undefined : version && findColumn(version.schema, found)
   const counter = schema === undefined ? null : counterOf(schema)
   return constantOf(counter === null ? null : `public.${counter}`, textType, call.position)
+}
+
+/** Of names that rows have. */
+function serialSequences(table: Expression, column: Expression, call: ast.Call, context: BindContext): Expression {
+  const found = columnCounters(context).flatMap((counter) =>
+    ['', 'public.'].map((head) => {
+      const key = `${head}${quoteIdent(counter.table)} ${counter.column}`
+      return [key, `public.${counter.name}`] as const
+    }),
+  )
+  const blank = constantOf(' ', textType, call.position)
+  const key = scalarCall('concat', [...shownArguments([table], context), blank, column], call.position, context)
+  return lookedUp('catalog_text', key, new Map(found), context)
 }
 
 /** timezone(zone, ts) is ts AT TIME ZONE zone. */

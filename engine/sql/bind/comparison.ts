@@ -16,6 +16,7 @@ import { textElements } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isGivenLate, laterOf } from './late-values.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
@@ -356,7 +357,11 @@ function quantifiedElements(
   if (texts === null) return null
   return texts.map((text) => {
     const { position } = right
-    return text === null ? { kind: 'null', position } : { kind: 'string', position, value: text }
+    if (text === null) return { kind: 'null', position }
+    const element: ast.Expression = { kind: 'string', position, value: text }
+    // Names that stand for numbers: `'{int,int8}'::regtype[]`.
+    const isNamed = right.kind === 'cast' && namedKind(right.type.name) !== null
+    return isNamed ? { kind: 'cast', position, operand: element, type: { ...right.type, dimensions: 0 } } : element
   })
 }
 

@@ -1,7 +1,7 @@
 // FROM: tables, views, WITH names, relations of the system, functions that make rows, sub-queries.
 
 import { SqlError } from '../../base/errors.js'
-import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import { liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/all.js'
@@ -113,7 +113,7 @@ export function tableRelation(version: TableVersion, alias: string, context: Bin
   const live = liveColumns(schema)
   const plan: Plan = {
     kind: 'scan',
-    columns: live.map(({ name, type }) => ({ name, type })),
+    columns: live.map((column) => ({ name: column.name, type: resultTypeOf(column) })),
     table: tableIndex(context, version),
     columnIds: live.map(({ id }) => id),
     ranges: null,
@@ -147,7 +147,7 @@ function counterRelation(name: string, context: BindContext): Relation | undefin
 }
 
 function returnedRelation({ version, rows }: ReturnedRows, alias: string): Relation {
-  const columns = liveColumns(version.schema).map(({ name, type }) => ({ name, type }))
+  const columns = liveColumns(version.schema).map((column) => ({ name: column.name, type: resultTypeOf(column) }))
   return named(plainRelation({ kind: 'values', columns, rows }), alias)
 }
 

@@ -4,6 +4,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
+import { joinPlan } from '../plan/join-plan.js'
 import type { Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { bindCondition } from './expression.js'
@@ -13,7 +14,6 @@ import { columnExpression } from './order.js'
 import {
   hasAggregate,
   isCount,
-  joinPlan,
   longType,
   numberedPlan,
   outerColumns,

@@ -2,7 +2,7 @@
 // computed at once.
 
 import { foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
-import { type DataType, dataType } from '../../types/column-types.js'
+import { type DataType, dataType, isZoned, storedKind, timeKinds } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
 import { isNumber, isTime } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
@@ -85,10 +85,17 @@ export function scalarCall(
     kind: 'call',
     name: row.name,
     args: converted,
-    type: resultType(row.gives, converted),
+    type: asZoned(resultType(row.gives, converted), row.name, converted),
     position,
   }
   return fold(call, row, context)
+}
+
+/** What is made of a time with its zone has it too, but what moves it to another zone. */
+function asZoned(type: DataType, name: string, args: readonly Expression[]): DataType {
+  if (type.name !== 'TIMESTAMP') return type
+  if (name === 'to_timezone' || name === 'to_utc') return storedKind(type)
+  return args.some((argument) => isZoned(argument.type)) ? dataType(type.name, timeKinds.zoned) : type
 }
 
 function isWord(unit: Expression | undefined): boolean {

@@ -4,6 +4,7 @@
 import { dataType } from '../../types/column-types.js'
 import { aggregatesNamed } from '../functions/all.js'
 import type * as ast from '../parse/ast.js'
+import { joinPlan } from '../plan/join-plan.js'
 import type { Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { scalarCall } from './make-call.js'
@@ -43,28 +44,6 @@ export function shiftedColumns(columns: readonly ScopeColumn[], by: number): Sco
 }
 
 type Join = Extract<Plan, { kind: 'join' }>
-
-/** Joins by pairs of columns; the right side's columns come behind the left's. */
-export function joinPlan(
-  join: 'inner' | 'left' | 'cross',
-  left: Plan,
-  right: Plan,
-  pairs: readonly (readonly [number, number])[],
-): Join {
-  return {
-    kind: 'join',
-    columns: [...left.columns, ...right.columns],
-    join,
-    left,
-    right,
-    leftKeys: pairs.map(([index]) => index),
-    rightKeys: pairs.map(([, index]) => index),
-    residual: null,
-    leftTimestamp: -1,
-    rightTimestamp: -1,
-    tolerance: null,
-  }
-}
 
 export interface RowResults {
   /** Its last column is the number of the row. */

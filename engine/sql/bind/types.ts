@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax } from '../../base/limits.js'
-import { type ColumnType, type DataType, dataType, sameType } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, sameType, textKinds, timeKinds } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
 import {
@@ -93,7 +93,8 @@ export function typeOfName(written: TypeName): DataType | undefined {
   if (written.dimensions > 0) return arrayType(name, written)
   if (name === 'GEOHASH') return geohashType(written)
   if (name === 'DECIMAL') return decimalType(written)
-  return dataType(name)
+  if (written.name === 'json') return dataType(name, textKinds.json)
+  return written.name === 'timestamptz' ? dataType(name, timeKinds.zoned) : dataType(name)
 }
 
 function arrayType(element: ColumnType, { dimensions, position }: TypeName): DataType {
@@ -159,7 +160,8 @@ export function castTo(expression: Expression, type: DataType): Expression {
 
 /** Implicit conversion to a type: constants at once, the rest by a call that checks. */
 export function convertTo(expression: Expression, type: DataType): Expression {
-  if (sameType(expression.type, type) && !isUntypedNull(expression)) return expression
+  if (sameType(expression.type, type) && !isUntypedNull(expression))
+    return expression.type.a === type.a ? expression : { ...expression, type }
   if (expression.kind === 'constant') {
     if (isLate(expression)) return laterOf(() => converted(expression, type), type, expression.position)
     if (expression.value === null) return nullAs(expression, type, nullOf(type))
@@ -258,7 +260,7 @@ export function expressionKey(expression: Expression): string {
 function keyText(expression: Expression): string {
   if (expression.kind === 'column') {
     const { index, type } = expression
-    return `${index} ${type.name} ${type.a} ${type.b}`
+    return type.name === 'TIMESTAMP' ? `${index} ${type.name}` : `${index} ${type.name} ${type.a} ${type.b}`
   }
   return JSON.stringify(expression, (name, value: unknown) => {
     if (name === 'position') return undefined

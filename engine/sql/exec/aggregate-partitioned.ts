@@ -306,7 +306,6 @@ class GroupsByRank {
   constructor(context: ExecContext, shape: AggregateShape, groups: readonly number[]) {
     const { memory } = context
     const space = context.space.child()
-    context.onEnd(() => space.freeAll())
     this.#context = context
     this.#space = space
     this.#shape = shape

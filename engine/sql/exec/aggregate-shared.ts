@@ -95,7 +95,6 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
   const { pieces, chunkPieces, joins = [] } = chunked
   const dense = readsOneTable(plan.input)
   const space = context.space.child()
-  context.onEnd(() => space.freeAll())
   const total = new PartialGroups({ ...context, space }, plan, dense)
   const output = new ResultColumns(context, plan, total.states)
   let input: Operator | null = rowsOf(context, plan.input, { pieces: pieces.slice(0, chunkPieces), joins })
@@ -120,7 +119,7 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
     else if (total.chunkTimes * chunkPieces * chunksMin <= rest.pieces.length) {
       stage = 'shared'
       lead = leadOf(context, { plan, told }, { ...rest, chunkPieces: chunkPieces * total.chunkTimes }, dense, total)
-    } else if (!total.coded && isSpreadable(plan, pieces, dense) && joins.every(isUnique)) {
+    } else if ((!total.coded || total.surelyMany) && isSpreadable(plan, pieces, dense) && joins.every(isUnique)) {
       space.freeAll()
       partitioned = new PartitionedGroups(context, { plan: told, input: plan.input, shape: plan }, chunked)
     } else {

@@ -24,13 +24,15 @@ import { sequenceOperator, valuesOperator } from './rows-of-values.js'
 import { sampleOperator } from './sample.js'
 import { scanOperator } from './scan.js'
 import { orderedScanOperator } from './scan-ordered.js'
-import { scanShape } from './scan-slices.js'
+import { type ScanShape, scanShape } from './scan-slices.js'
 import { setOperator } from './set-operator.js'
 import { shortBatches, shortContext } from './short-batches.js'
 import { type ShareSorted, sortOperator } from './sort.js'
 import { sharedSort } from './sort-shared.js'
 import { batchRowsMax, type Operator } from './vector.js'
+import { isByTime } from './whole-scan.js'
 import { windowOperator } from './window.js'
+import { scanRuns } from './zones.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 
@@ -173,7 +175,9 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const shape = input.kind === 'scan' ? scanShape(context, input) : null
   const counted = shape === null ? undefined : metadataOperator(context, plan, shape)
   if (counted !== undefined) return noted(context, 'metadata', counted)
-  const fused = shape === null ? undefined : aggregateFragmentOperator(context, plan, shape)
+  // Its groups come in the order of the pieces.
+  const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))
+  const fused = shape === null || !inOrder ? undefined : aggregateFragmentOperator(context, plan, shape)
   if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
   const dense = readsOneTable(input)
   const shared = sharedAggregate(context, plan, buildOperator)
@@ -181,6 +185,12 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const work = plan.keys.length + plan.aggregates.length
   const rows = shortBatches(buildWhole(context, input), work)
   return noted(context, 'hash table', aggregateOperator(shortContext(context, work), rows, plan, dense))
+}
+
+function isInOrder(context: ExecContext, scan: Plan, shape: ScanShape): boolean {
+  return (
+    (scan.kind === 'scan' && scan.order === 'any') || isByTime(scanRuns(context, shape).flatMap((run) => run.pieces))
+  )
 }
 
 /** A plan whose rows are all wanted: different rows need not come one by one, and several threads may find them. */

@@ -5,7 +5,7 @@ import type { DataType } from '../../types/column-types.js'
 import type { Vector } from './vector.js'
 
 export interface CodedTexts {
-  /** Address of a u32 per row: 0 is NULL. */
+  /** Address of a u32 per row: 0 is NULL in a column, and any in what is computed; the entry says so. */
   readonly codes: number
   /** Address of an entry {address u32, bytes i32} by code. */
   readonly entries: number

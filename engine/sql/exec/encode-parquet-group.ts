@@ -57,7 +57,8 @@ export class GroupEncoder {
     const ownScratch = (): Scratch => new Scratch(context.memory, spaceAllocator(context.space), budgets.queries)
     const scratch = ownScratch()
     const kernel = context.kernels.parquet
-    this.#nextSpace = () => context.space.child()
+    // Groups wait to be written behind the end of what made them.
+    this.#nextSpace = () => context.space.sibling()
     this.#space = this.#nextSpace()
     const take = (bytes: number): number => this.#space.take(bytes)
     const compress = pageCompressor(encoding, kernel, scratch, take)

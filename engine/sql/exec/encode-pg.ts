@@ -2,10 +2,10 @@
 //
 //   DataRow => 'D' length:int32 count:int16 (bytes:int32 value)*      bytes is -1 for NULL
 
-import { encodeColumnBytes, encodeFlags, writeEncodeLabel } from '../../kernels/encode.js'
+import { encodeColumnBytes, encodeFlags, pgFormats, writeEncodeLabel } from '../../kernels/encode.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { wireForm } from '../../pg/encode-value.js'
-import type { DataType } from '../../types/column-types.js'
+import { type DataType, isZoned } from '../../types/column-types.js'
 import type { ByteWriter } from './byte-writer.js'
 import { TextRows } from './encode-text.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
@@ -75,7 +75,9 @@ function kernelEncoder(options: EncoderOptions, type: number, formats: readonly 
   const { context, writer } = options
   const rows = new TextRows(options, { flags: encodeFlags.pg, delimiter: type })
   for (const [index, binary] of formats.entries()) {
-    writeEncodeLabel(context.memory, rows.columns + index * encodeColumnBytes, binary ? 1 : 0, 0)
+    const type = options.columns[index]?.type
+    const text = type !== undefined && isZoned(type) ? pgFormats.zoned : pgFormats.text
+    writeEncodeLabel(context.memory, rows.columns + index * encodeColumnBytes, binary ? pgFormats.binary : text, 0)
   }
   return {
     begin: () => {},

@@ -9,6 +9,7 @@
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { AggregateShape, FragmentAggregate, FragmentExpression } from '../../kernels/jit/fragment.js'
+import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { Value } from '../../types/value.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { Bucket, Buckets } from './buckets.js'
@@ -78,7 +79,7 @@ export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: Sc
   if (fragment === undefined || !isWorthIt(fragment, scan, runs)) return undefined
   const sharing = context.sharing ?? soloSharing(context.space)
   const chunkPieces = piecesPerChunk(sharing, pieces, chunkCount(fragment))
-  return new DenseAggregation(context, query.plan, { ...fragment, ...piecesOf(pieces, chunkPieces) })
+  return new DenseAggregation(context, query.plan, denseQuery(fragment, pieces, chunkPieces))
 }
 
 /** What a helper does for the lead's run of the same query; undefined when it cannot. */
@@ -95,11 +96,13 @@ export function fragmentWorker(
   const fragment = pieces === undefined ? undefined : denseFragment(context, parts, pieces)
   return pieces === undefined || fragment === undefined
     ? undefined
-    : new DenseChunks(context, { ...fragment, ...piecesOf(pieces, details.chunkPieces) })
+    : new DenseChunks(context, denseQuery(fragment, pieces, details.chunkPieces))
 }
 
 /** What a fragment is made of. */
-interface DenseParts extends Grouping {
+interface DenseParts {
+  readonly grouping: Grouping
+  readonly firsts: AggregateFragment
   readonly shape: Omit<AggregateShape, 'aggregates'>
   readonly aggregates: readonly FragmentAggregate[]
   readonly inputs: FragmentInputs
@@ -125,8 +128,8 @@ function denseParts(
   const grouping = groupingOf(context, query, scan, inputs, counts)
   if (aggregates === undefined || grouping === undefined) return undefined
   const shape = { columns: inputs.types, predicate, keys: grouping.keys.map(({ key }) => key) }
-  if (jit.aggregate({ ...shape, aggregates: firstRow }) === null) return undefined
-  return { ...grouping, shape, aggregates, inputs, scan }
+  const firsts = jit.aggregate({ ...shape, aggregates: firstRow })
+  return firsts === null ? undefined : { grouping, firsts, shape, aggregates, inputs, scan }
 }
 
 const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]
@@ -134,17 +137,17 @@ const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]
 /** Rows are counted with the values of a sum where they are as many: each cell of a record takes its time. */
 function denseFragment(
   { jit }: ExecContext,
-  { shape, aggregates, ...parts }: DenseParts,
+  { grouping, firsts, shape, aggregates, inputs, scan }: DenseParts,
   pieces: readonly Piece[],
 ): DenseFragment | undefined {
-  const arg = aggregates.find((aggregate) => countsRows(aggregate, parts, pieces))?.arg ?? null
+  const arg = aggregates.find((aggregate) => countsRows(aggregate, { inputs, scan }, pieces))?.arg ?? null
   const rows: FragmentAggregate = { name: 'count', arg }
   const asked = aggregates.map((aggregate) => (aggregate.name === 'count' && aggregate.arg === null ? rows : aggregate))
   // The last one tells which groups have rows.
   const fragment = jit?.aggregate({ ...shape, aggregates: [...asked, rows] }) ?? null
-  const firsts = jit?.aggregate({ ...shape, aggregates: firstRow }) ?? null
-  if (fragment === null || firsts === null) return undefined
-  return { ...parts, fragment, firsts, aggregates: aggregates.length }
+  if (fragment === null) return undefined
+  const { keys, groups, buckets, bucketPlace, keyOf } = grouping
+  return { keys, groups, buckets, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates: aggregates.length }
 }
 
 /** Whether the values that are summed are as many as the rows. */
@@ -158,16 +161,29 @@ function countsRows(
   return pieces.every((piece) => piece.nulls(columnId) === 0)
 }
 
-function piecesOf(
-  pieces: readonly Piece[],
-  chunkPieces: number,
-): Pick<DenseQuery, 'pieces' | 'chunkPieces' | 'firstRows'> {
+/** Of one shape from the beginning, since every row's way goes through it: no copy of another object. */
+function denseQuery(dense: DenseFragment, pieces: readonly Piece[], chunkPieces: number): DenseQuery {
   let row = 0
   const firstRows = pieces.map(({ rows }) => {
     row += rows
     return row - rows
   })
-  return { pieces, chunkPieces, firstRows }
+  const { keys, groups, buckets, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates } = dense
+  return {
+    keys,
+    groups,
+    buckets,
+    bucketPlace,
+    keyOf,
+    fragment,
+    firsts,
+    inputs,
+    scan,
+    aggregates,
+    pieces,
+    chunkPieces,
+    firstRows,
+  }
 }
 
 function isWorthIt({ fragment, groups, buckets }: DenseFragment, scan: ScanShape, runs: readonly Run[]): boolean {
@@ -277,9 +293,10 @@ class DenseAggregation implements FragmentRun {
     const { countWord, recordWords } = countsOf(this.#query)
     const { u32 } = this.#context.memory
     for (const { bucket, total } of ordered) {
-      const present = groups.filter((group) => u32[(total >>> 2) + group * recordWords + countWord] !== 0)
-      const all = this.#query.keys.length === 0 && bucket === null ? [0] : present
-      if (all.length > 0) yield { bucket, total, groups: all }
+      const all = this.#query.keys.length === 0 && bucket === null
+      const hasRows = (group: number): boolean => u32[(total >>> 2) + group * recordWords + countWord] !== 0
+      const present = all || groups.every(hasRows) ? groups : groups.filter(hasRows)
+      if (present.length > 0) yield { bucket, total, groups: present }
     }
   }
 

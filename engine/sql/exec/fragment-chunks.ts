@@ -246,7 +246,7 @@ export class DenseChunks implements ChunkWorker {
 
   #newSlot(start: bigint, bucket: Bucket | null): ChunkSlot {
     const { fragment, groups } = this.#query
-    const state = this.#spare.pop() ?? this.#context.space.take(fragment.stateBytes(groups))
+    const state = this.#spare.pop() ?? this.#context.space.keep(fragment.stateBytes(groups))
     fragment.init(state, groups)
     const slot = { bucket, state }
     this.#slots.set(start, slot)

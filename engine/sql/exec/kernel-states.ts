@@ -2,7 +2,7 @@
 //
 // With keys: 16-byte cells per group, {sum, count} or {min, max}; counts are 8 bytes. Without keys: one STATS.
 // sum and avg of the same argument each keep their own cells. States of other kinds: number-states.ts, kept-states.ts,
-// text-extremes.ts, symbol-extremes.ts, bit-states.ts.
+// text-extremes.ts, symbol-extremes.ts, bit-states.ts, distinct-states.ts, chosen-states.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
@@ -10,10 +10,13 @@ import { longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import { aggregateOf } from '../functions/evaluate.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
+import { isDistinctCount } from '../plan/rules/count-distinct.js'
 import { addFloats, addIntegers, partialCells, widenFloats, widenIntegers } from './accumulate-partials.js'
 import { bitStates } from './bit-states.js'
 import { CellMemory } from './cell-memory.js'
+import { chosenStates } from './chosen-states.js'
 import type { ExecContext } from './context.js'
+import { DistinctCounts } from './distinct-states.js'
 import { compileVector } from './expression.js'
 import { isText } from './expression-shape.js'
 import type { GroupStates, PartialStates } from './group-states.js'
@@ -30,7 +33,11 @@ export function kernelStates(context: ExecContext, call: AggregateCall): GroupSt
   if (numbers !== undefined) return new NumberStates(context, call.args, numbers)
   if ((call.name === 'first' || call.name === 'last') && argument !== undefined && more.length === 0)
     return keptStates(context, call.name, argument)
-  if (more.length > 0) return undefined
+  if (argument !== undefined && isDistinctCount(call)) {
+    return new DistinctCounts(context, compileVector(argument, context))
+  }
+  const chosen = chosenStates(context, call)
+  if (chosen !== undefined || more.length > 0) return chosen
   if (argument === undefined) return call.name === 'count' ? new RowCounts(context) : undefined
   if ((call.name === 'min' || call.name === 'max') && isText(argument.type) && isText(call.type)) {
     const symbols = symbolsBehind(argument)

@@ -61,16 +61,20 @@ export class PartialGroups implements ChunkRows {
    */
   get chunkTimes(): number {
     if (this.count <= groupsSmall) return 1
-    if (this.coded) return Math.ceil((this.count * rowsPerTextMin) / this.#rows)
+    if (this.coded && !this.surelyMany) return Math.ceil((this.count * rowsPerTextMin) / this.#rows)
     return this.count * rowsPerGroupMin <= this.#rows ? 1 : Number.POSITIVE_INFINITY
   }
 
   /** So many groups that no more rows have to show it. */
   get surelyMany(): boolean {
-    return !this.coded && this.#rows >= manyRowsMin && this.count * 2 > this.#rows
+    const isMany = this.#rows >= manyRowsMin && this.count * 2 > this.#rows
+    return isMany && (!this.coded || this.#keys.length > 1)
   }
 
-  /** Texts among the keys are numbers of dictionaries, by which groups are found at once: they are not spread. */
+  /**
+   * Texts among the keys are numbers of dictionaries, by which groups are found at once: they are not spread, unless they are
+   * surely many. Then they are so by several keys, and the table of all would not find room.
+   */
   get coded(): boolean {
     return this.#coded
   }

@@ -25,11 +25,6 @@ export class PartitionGroups implements ChunkWorker {
     this.#context = context
     this.#spread = spread
     this.#details = details
-    context.onEnd(() => {
-      this.#space?.freeAll()
-      for (const space of this.#spaces.values()) space.freeAll()
-      this.#spaces.clear()
-    })
   }
 
   begin(chunk: number): void {

@@ -35,6 +35,9 @@ export class QuerySpace {
   /** Bytes by address. */
   readonly #taken = new Map<number, number>()
   readonly #nulls = new Map<string, number>()
+  readonly #parent: QuerySpace | null
+  /** Spaces within this one that hold something. */
+  readonly #children = new Set<QuerySpace>()
   #chunkNext = 0
   #chunkEnd = 0
   #scratch = 0
@@ -45,15 +48,22 @@ export class QuerySpace {
     allocator: Allocator,
     bytesMax = Number.POSITIVE_INFINITY,
     account: Account = { bytes: 0, begun: false, bytesMax },
+    parent: QuerySpace | null = null,
   ) {
     this.memory = memory
     this.#allocator = allocator
     this.#account = account
+    this.#parent = parent
   }
 
-  /** A space of its own within the same budget: who asks for it frees it, at the query's end at the latest. */
+  /** A space of its own within the same budget: what it holds is given back with it, or with this one. */
   child(): QuerySpace {
-    return new QuerySpace(this.memory, this.#allocator, undefined, this.#account)
+    return new QuerySpace(this.memory, this.#allocator, undefined, this.#account, this)
+  }
+
+  /** What it holds stays when this one is given back; that of the query is above all. */
+  sibling(): QuerySpace {
+    return (this.#parent ?? this).child()
   }
 
   /** The query has sent something: it cannot begin anew behind others. */
@@ -74,6 +84,7 @@ export class QuerySpace {
   take(bytes: number): number {
     this.#admit(bytes)
     const address = this.#allocator.demand(bytes + paddingBytes, budgets.queries)
+    if (this.#taken.size === 0 && this.#parent !== null) this.#parent.#children.add(this)
     this.#taken.set(address, bytes)
     this.#account.bytes += bytes
     return address
@@ -151,6 +162,8 @@ export class QuerySpace {
   }
 
   freeAll(): void {
+    for (const child of this.#children) child.freeAll()
+    if (this.#parent !== null) this.#parent.#children.delete(this)
     for (const address of [...this.#taken.keys()]) this.give(address)
     this.#nulls.clear()
     this.#chunkNext = 0

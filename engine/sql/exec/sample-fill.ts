@@ -55,6 +55,11 @@ export function repeatsResults({ keys, aggregates, fills, from }: SamplePlan): b
   return (kind === 'prev' && from === null) || aggregates.every(({ name }) => name !== 'count')
 }
 
+/** Made without copies of objects: each of those has a shape of its own at first, and everything that reads it is slow. */
+interface FilledBucket extends Bucket {
+  readonly stretch: GroupStretch
+}
+
 /** The same for results that `repeatsResults`; `blank`: of no rows. */
 export function* filledStretches(
   plan: SamplePlan,
@@ -63,11 +68,14 @@ export function* filledStretches(
   blank: GroupStretch,
 ): Generator<GroupStretch> {
   const repeated = plan.fills[0]?.kind === 'prev'
-  const results = [...stretches].flatMap((stretch) => (stretch.bucket === null ? [] : [{ ...stretch.bucket, stretch }]))
+  const results: FilledBucket[] = []
+  for (const stretch of stretches) {
+    if (stretch.bucket !== null) results.push({ start: stretch.bucket.start, end: stretch.bucket.end, stretch })
+  }
   let last = blank
   for (const { bucket, known } of allBuckets(plan, buckets, results)) {
     if (known !== null && repeated) last = known.stretch
-    yield known === null ? { ...last, bucket } : known.stretch
+    yield known === null ? { bucket, total: last.total, groups: last.groups } : known.stretch
   }
 }
 

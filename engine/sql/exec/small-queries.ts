@@ -38,7 +38,7 @@ const slowMax = 3
 /** A plan that is not small is tried again after so many runs at most. */
 const restMax = 64
 /** A plan whose attempt came to nothing is tried again when a query thread took no longer for it. */
-const shortMs = 0.7
+const shortMs = 1
 const askedPartsMax = 4096
 
 export interface SmallQueryOptions extends Pick<QueryHost, 'memory' | 'clock'> {
@@ -127,13 +127,13 @@ export class SmallQueries {
     const done = this.#attempt(request, start + attemptMs)
     const known = this.#records.get(request.query.tables)
     const runs = (known?.runs ?? 0) + 1
-    // Parts that no query thread had opened will be open the next time.
+    // Parts that no query thread had opened will be open the next time, however long that took.
     const isEarly = this.#unopened && runs === 1
     const slow = clock.monotonicMs() - start > (runs > coldRuns ? slowMs : coldSlowMs)
     const good = isEarly || (done !== null && !slow)
     const failures = good ? 0 : (known?.failures ?? 0) + 1
     const rest = Math.min(restMax, done === null || failures > slowMax ? failures : 0)
-    const elsewhereMs = done === null ? Number.POSITIVE_INFINITY : null
+    const elsewhereMs = done === null && !isEarly ? Number.POSITIVE_INFINITY : null
     this.#records.set(request.query.tables, { runs, failures, rest, elsewhereMs })
     return done
   }

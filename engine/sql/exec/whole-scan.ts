@@ -118,6 +118,11 @@ export function byTime<Timed extends Pick<Piece, 'minTs' | 'maxTs' | 'sorted'>>(
   return follows ? numbered.map(({ rows }) => rows) : undefined
 }
 
+/** Whether pieces come in the order of time, as they were committed. */
+export function isByTime(commits: readonly Piece[]): boolean {
+  return byTime(commits)?.every((piece, index) => piece === commits[index]) === true
+}
+
 /** The same on a thread that helps, with the pieces that the lead has listed. */
 export function wholeScanOf(
   context: ExecContext,

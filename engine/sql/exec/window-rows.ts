@@ -31,7 +31,6 @@ export class WindowRows {
 
   constructor(context: ExecContext, columns: readonly PlanColumn[]) {
     const space = context.space.child()
-    context.onEnd(() => space.freeAll())
     this.context = { ...context, space }
     this.#own = context
     this.#width = columns.length

@@ -237,6 +237,25 @@ const means: AggregateFunction[] = [
   },
 ]
 
+const counted: AggregateFunction = {
+  name: 'most_frequent',
+  takes: ['ANY', 'LONG'],
+  gives: modeType,
+  says: 'The first value with the largest count, NULL apart: what `mode` makes of values that were counted.',
+  example: ['most_frequent(x, 9 - x)', '1'],
+  accumulator: accumulator<{ value: Value; count: bigint }>({
+    init: () => ({ value: null, count: 0n }),
+    add: (state, [value = null, count]) => {
+      if (value !== null && typeof count === 'bigint' && (state.value === null || count > state.count))
+        Object.assign(state, { value, count })
+    },
+    merge: (state, other) => {
+      if (state.value === null || (other.value !== null && other.count > state.count)) Object.assign(state, other)
+    },
+    result: ({ value }, { type, argTypes }) => castValue(value, argTypes[0] ?? type, type),
+  }),
+}
+
 /** Whole numbers are given as LONG, others as DOUBLE, characters as texts. */
 function modeType([first]: readonly BoundArgument[]): DataType {
   const type = first?.type ?? dataType('STRING')
@@ -457,4 +476,11 @@ const lists: AggregateFunction[] = (['TEXT', 'TIME', 'BOOLEAN'] as const).flatMa
   ),
 )
 
-export const statisticAggregates: readonly AggregateFunction[] = [...spread, ...means, ...quantiles, ...texts, ...lists]
+export const statisticAggregates: readonly AggregateFunction[] = [
+  ...spread,
+  ...means,
+  counted,
+  ...quantiles,
+  ...texts,
+  ...lists,
+]

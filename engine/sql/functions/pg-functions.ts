@@ -188,6 +188,10 @@ const lookUps: ScalarFunction[] = [
     example: ['catalog_text(7, \'{"7":"t"}\')', 't'],
     eval: ([oid, list], site) => listed(oid, site, list) ?? null,
   }),
+  row('catalog_text', ['TEXT', 'STRING'], 'STRING', 'Text that belongs to a name of the catalog.', {
+    example: ['catalog_text(\'t\', \'{"t":"u"}\')', 'u'],
+    eval: ([name, list], site) => listed(name, site, list) ?? null,
+  }),
   row('role_name', ['INT', 'STRING'], 'STRING', 'Name of a role.', {
     example: ['role_name(1, \'{"10":"admin"}\')', 'public'],
     eval: ([oid, list], site) => listed(oid, site, list) ?? 'public',

@@ -18,7 +18,8 @@ import {
   parseColumnTail,
   parseDefault,
 } from './column.js'
-import { parseDedup, parseViewQuery, skipKey } from './create-table.js'
+import { parseTableConstraint } from './constraint.js'
+import { parseDedup, parseViewQuery } from './create-table.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
 import {
   atEnd,
@@ -133,7 +134,8 @@ const actionWords: ReadonlySet<string> = new Set([
 
 /** `add column if not exists a int, column b long`, `add a int`, `add (a int, b long)` */
 function parseAdd(cursor: Cursor, position: number): AlterAction {
-  if (skipKey(cursor)) return { kind: 'add key', position }
+  const constraint = parseTableConstraint(cursor)
+  if (constraint !== null) return { kind: 'add constraint', position, constraint: constraint.kind }
   take(cursor, 'column')
   const ifNotExists = takeIfNotExists(cursor)
   const inParentheses = take(cursor, '(')
@@ -158,6 +160,7 @@ function demandListEnd(cursor: Cursor): void {
 
 function parseDrop(cursor: Cursor, position: number): AlterAction {
   if (cursor.word === 'partition') return parsePartitions(cursor, position, 'drop')
+  if (cursor.word === 'constraint') return parseDropConstraint(cursor, position)
   demand(cursor, 'column', "'column' or 'partition' expected")
   const ifExists = takeIfExists(cursor)
   const columns = parseList(cursor, (inner) => {
@@ -168,6 +171,15 @@ function parseDrop(cursor: Cursor, position: number): AlterAction {
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
   demandListEnd(cursor)
   return { kind: 'drop columns', position, ifExists, columns }
+}
+
+function parseDropConstraint(cursor: Cursor, position: number): AlterAction {
+  advance(cursor)
+  takeIfExists(cursor)
+  parseName(cursor, 'constraint name expected')
+  if (!take(cursor, 'cascade')) take(cursor, 'restrict')
+  demandEnd(cursor, 'trying to drop a constraint')
+  return { kind: 'drop constraint', position }
 }
 
 function parseColumnName(cursor: Cursor): Name {
@@ -199,7 +211,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'type')) return parseChangeType(cursor, column)
   if (take(cursor, 'set')) {
     if (take(cursor, 'default')) return { kind: 'set default', position, column, value: parseDefault(cursor) }
-    if (take(cursor, 'not')) return parseNullable(cursor, position)
+    if (take(cursor, 'not')) return parseNullable(cursor, position, column, true)
     demand(cursor, 'data')
     demand(cursor, 'type')
     return parseChangeType(cursor, column)
@@ -210,7 +222,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   }
   if (take(cursor, 'drop')) {
     if (take(cursor, 'default')) return { kind: 'set default', position, column, value: null }
-    if (take(cursor, 'not')) return parseNullable(cursor, position)
+    if (take(cursor, 'not')) return parseNullable(cursor, position, column, false)
     demand(cursor, 'index')
     demandEnd(cursor, 'trying to drop index')
     return { kind: 'drop index', position, column }
@@ -231,9 +243,9 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   }
 }
 
-function parseNullable(cursor: Cursor, position: number): AlterAction {
+function parseNullable(cursor: Cursor, position: number, column: Name, notNull: boolean): AlterAction {
   demand(cursor, 'null')
-  return { kind: 'set nullable', position }
+  return { kind: 'set nullable', position, column, notNull }
 }
 
 function parseChangeType(cursor: Cursor, column: Name): AlterAction {

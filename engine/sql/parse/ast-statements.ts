@@ -119,6 +119,8 @@ export interface ColumnDefinition {
   readonly index: IndexOption | null
   readonly notNull: boolean
   readonly primaryKey: boolean
+  /** Others that stand behind it. */
+  readonly constraints: readonly ConstraintKind[]
   /** `serial`, `generated .. as identity`: INSERT gives it the next number. */
   readonly counted: boolean
   readonly defaultValue: ColumnDefault | null
@@ -153,9 +155,12 @@ export interface CreateTable {
 export interface CreateColumns {
   readonly kind: 'columns'
   readonly columns: readonly ColumnDefinition[]
-  /** Keys of the table are written between the columns: they mean nothing here. */
-  readonly hasKeys: boolean
+  /** Of the table, between the columns: they mean nothing here. */
+  readonly constraints: readonly ConstraintKind[]
 }
+
+/** What other databases hold rows to. */
+export type ConstraintKind = 'key' | 'foreign key' | 'check'
 
 export interface CreateLike {
   readonly kind: 'like'
@@ -285,8 +290,8 @@ export type AlterAction =
     }
   | { readonly kind: 'add index'; readonly position: number; readonly column: Name; readonly index: IndexOption }
   | { readonly kind: 'drop index'; readonly position: number; readonly column: Name }
-  /** SET and DROP NOT NULL: like NOT NULL of CREATE TABLE they mean nothing here. */
-  | { readonly kind: 'set nullable'; readonly position: number }
+  /** SET and DROP NOT NULL: like NOT NULL of CREATE TABLE the catalog shows it, and no value is held to it. */
+  | { readonly kind: 'set nullable'; readonly position: number; readonly column: Name; readonly notNull: boolean }
   /** Null: it has none from now on. */
   | {
       readonly kind: 'set default'
@@ -314,8 +319,9 @@ export type AlterAction =
       readonly partitions: PartitionList
     }
   | { readonly kind: 'squash partitions'; readonly position: number }
-  /** PRIMARY KEY or UNIQUE, which mean nothing here. */
-  | { readonly kind: 'add key'; readonly position: number }
+  /** They mean nothing here. */
+  | { readonly kind: 'add constraint'; readonly position: number; readonly constraint: ConstraintKind }
+  | { readonly kind: 'drop constraint'; readonly position: number }
   /** Tables have no owner. */
   | { readonly kind: 'set owner'; readonly position: number }
   | { readonly kind: 'resume wal'; readonly position: number; readonly fromTransaction: Expression | null }

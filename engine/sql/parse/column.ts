@@ -1,7 +1,16 @@
 // One column of CREATE TABLE or ALTER TABLE: name, type, options of symbols, and the constraints other databases' clients write.
 
 import { SqlError } from '../../base/errors.js'
-import type { ColumnDefault, ColumnDefinition, IndexOption, Name, SymbolOptions, TypeName } from './ast.js'
+import type {
+  ColumnDefault,
+  ColumnDefinition,
+  ConstraintKind,
+  IndexOption,
+  Name,
+  SymbolOptions,
+  TypeName,
+} from './ast.js'
+import { parseColumnConstraint } from './constraint.js'
 import { advance, type Cursor, shownTokenError } from './cursor.js'
 import { atEnd, demand, parseNameOrString, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
@@ -55,6 +64,7 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
     index: null as IndexOption | null,
     notNull: false,
     primaryKey: false,
+    constraints: [] as ConstraintKind[],
     counted: false,
     defaultValue: null as ColumnTail['defaultValue'],
   }
@@ -73,8 +83,18 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
       tail.primaryKey = true
     } else if (take(cursor, 'default')) tail.defaultValue = parseDefault(cursor)
     else if (take(cursor, 'generated')) tail.counted = parseIdentity(cursor)
-    else if (!take(cursor, 'null') && !take(cursor, 'unique') && !take(cursor, 'parquet')) return tail
+    else if (!takeConstraint(cursor, tail.constraints)) return tail
   }
+}
+
+/** What the column is held to elsewhere, and what needs no word here. */
+function takeConstraint(cursor: Cursor, constraints: ConstraintKind[]): boolean {
+  const { start } = cursor
+  const constraint = parseColumnConstraint(cursor)
+  if (constraint !== null) constraints.push(constraint)
+  else if (take(cursor, 'unique')) constraints.push('key')
+  else return take(cursor, 'null') || take(cursor, 'parquet') || cursor.start > start
+  return true
 }
 
 /** Types of PostgreSQL whose values are numbers that INSERT gives. */
@@ -129,7 +149,9 @@ function parseSymbolOptions(cursor: Cursor, context: ColumnContext): SymbolOptio
 }
 
 /** What may follow a symbol column's own options. */
-const symbolTails: ReadonlySet<string> = new Set(['index', 'not', 'primary', 'default', 'null', 'unique', 'parquet'])
+const symbolTails: ReadonlySet<string> = new Set(
+  'index not primary default null unique parquet references check constraint'.split(' '),
+)
 
 const symbolCapacityMax = 33_554_432
 

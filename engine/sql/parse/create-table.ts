@@ -15,6 +15,7 @@ import type {
   TableName,
 } from './ast.js'
 import { parseCastColumn, parseColumn, parseIndex } from './column.js'
+import { parseTableConstraint, type TableConstraint } from './constraint.js'
 import { parseCreateIndex } from './create-index.js'
 import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
 import {
@@ -138,33 +139,28 @@ function parseSource(cursor: Cursor, batch: Expression | null): CreateTable['sou
   advance(cursor)
   if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column definition')
   if (cursor.kind === 'end') throw new SqlError('like expected', cursor.start)
-  const entries = parseList(cursor, parseEntry)
-  const columns = entries.filter((entry) => entry !== null)
+  const constraints: TableConstraint[] = []
+  const entries = parseList(cursor, (inner) => parseEntry(inner, constraints))
+  const keys = new Set(constraints.flatMap((constraint) => constraint.columns.map((name) => name.toLowerCase())))
+  const columns = entries
+    .filter((entry) => entry !== null)
+    .map((entry) => (keys.has(entry.name.toLowerCase()) ? { ...entry, primaryKey: true } : entry))
   demandDistinct(columns)
   if (!take(cursor, ')')) {
     const message = "',' or ')' expected"
     throw atEnd(cursor) ? new SqlError(message, cursor.start) : shownTokenError(cursor, message)
   }
-  return { kind: 'columns', columns, hasKeys: columns.length < entries.length }
+  return { kind: 'columns', columns, constraints: constraints.map(({ kind }) => kind) }
 }
 
-function parseEntry(cursor: Cursor): ColumnDefinition | null {
-  if (skipKey(cursor)) return null
+function parseEntry(cursor: Cursor, constraints: TableConstraint[]): ColumnDefinition | null {
+  const constraint = parseTableConstraint(cursor)
+  if (constraint !== null) {
+    constraints.push(constraint)
+    return null
+  }
   refuseReserved(cursor)
   return parseColumn(cursor, 'create')
-}
-
-/** `[constraint name] primary key (a, b)`, `unique (a)`. */
-export function skipKey(cursor: Cursor): boolean {
-  if (cursor.word === 'constraint') {
-    advance(cursor)
-    parseName(cursor, 'constraint name expected')
-  }
-  if (cursor.word === 'primary' && peekWord(cursor) === 'key') advance(cursor)
-  else if (cursor.word !== 'unique' || peekWord(cursor) !== '(') return false
-  advance(cursor)
-  parseNamesInParentheses(cursor)
-  return true
 }
 
 function missingSource(cursor: Cursor): SqlError {

@@ -47,6 +47,8 @@ export interface Cursor {
   waiting: { readonly operator: string; readonly position: number } | null
   /** `?` parameters met so far. */
   parameters: number
+  /** Where a SELECT without columns may stand: behind EXISTS. */
+  bareSelect: number
   /** What has been named so far, for mistakes behind it. */
   readonly mentions: Mention[]
 }
@@ -70,6 +72,7 @@ export function openCursor(text: string): Cursor {
     height: 0,
     waiting: null,
     parameters: 0,
+    bareSelect: -1,
     mentions: [],
   }
   advance(cursor)

@@ -323,6 +323,7 @@ function parseExists(cursor: Cursor): Expression {
   advance(cursor)
   demandInside(cursor, open)
   if (cursor.word === ')') throw new SqlError('unknown function name: exists()', position)
+  cursor.bareSelect = cursor.start
   const query = parseQuery(cursor)
   closeParenthesis(cursor, open)
   return { kind: 'exists', position, query }

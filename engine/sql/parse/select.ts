@@ -53,9 +53,15 @@ export function parseSelect(cursor: Cursor): Select {
   const distinct = take(cursor, 'distinct')
   if (!distinct) take(cursor, 'all')
   const distinctOn = distinct && cursor.word === 'on' ? parseDistinctOn(cursor) : []
-  const items = parseItems(cursor, distinct)
+  const isBare = cursor.word === 'from' && cursor.bareSelect === position
+  const items = isBare ? [anyValue(cursor.start)] : parseItems(cursor, distinct)
   const from = take(cursor, 'from') ? parseTableSource(cursor) : null
   return parseClauses(cursor, { position, implicit: false, distinct, distinctOn, items, from })
+}
+
+/** Rows alone are asked for: `exists (select from t)`. */
+function anyValue(position: number): SelectItem {
+  return { position, expression: { kind: 'null', position }, alias: null }
 }
 
 function parseDistinctOn(cursor: Cursor): Expression[] {

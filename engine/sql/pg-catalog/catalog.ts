@@ -1,7 +1,7 @@
 // The relations of pg_catalog and information_schema: which there are, and their columns. Their rows are in rows.ts and
 // information-rows.ts; a relation that is named in neither has none here.
 
-import { type DataType, dataType, intKinds, textKinds } from '../../types/column-types.js'
+import { type DataType, dataType, intKinds, textKinds, timeKinds } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { catalogTables } from './catalog-tables.js'
 import { catalogViews } from './catalog-views.js'
@@ -70,7 +70,7 @@ function typeOfColumn(pgType: string): DataType {
     case 'float8':
       return dataType('DOUBLE')
     case 'timestamptz':
-      return dataType('TIMESTAMP')
+      return dataType('TIMESTAMP', timeKinds.zoned)
     case 'char':
       return dataType('CHAR')
     case 'bytea':

@@ -1,16 +1,19 @@
 // What the catalog has names for: tables and views of the database, and the relations of the catalog itself.
 
-import { liveColumns } from '../../storage/schema.js'
+import { tableColumnsMax } from '../../base/limits.js'
+import { type DeclaredColumn, liveColumns } from '../../storage/schema.js'
 import type { DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
+import { counterOf } from '../statements/counters.js'
 import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
-import { type PgType, pgTypeOf, typeModifier } from './types.js'
+import { type PgType, pgTypeNamed, pgTypeOf, typeModifier } from './types.js'
 
 /** Oids of tables, views and sequences: their ids behind this. */
 export const firstOid = 16_384
 
-const counterOid = 2 ** 31 - 2
+/** Oids of counters: below those of defaults. */
+const firstCounterOid = 2 ** 29
 
 export const namespaces = { pg_catalog: 11, public: 2200, information_schema: 13_000 } as const
 export type Schema = keyof typeof namespaces
@@ -37,6 +40,7 @@ export interface EntryColumn {
   readonly type: DataType | null
   /** Dimensions of an array. */
   readonly dimensions: number
+  readonly notNull: boolean
   /** Text of the default. */
   readonly default: string | null
 }
@@ -73,15 +77,17 @@ export function ownEntries({ catalog, viewShape }: BindContext): CatalogEntry[] 
 interface OwnColumn {
   readonly name: string
   readonly type: DataType
+  readonly declared?: DeclaredColumn
   readonly default?: string
 }
 
-function ownColumn({ name, type, default: value }: OwnColumn): EntryColumn {
+function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryColumn {
   return {
     name,
-    pgType: pgTypeOf(type),
-    modifier: typeModifier(type),
+    pgType: declared?.type === undefined ? pgTypeOf(type) : pgTypeNamed(declared.type),
+    modifier: declared?.modifier ?? (declared?.type === undefined ? typeModifier(type) : -1),
     type,
+    notNull: declared?.notNull === true,
     dimensions: type.name === 'ARRAY' ? type.a : 0,
     default: value === undefined ? null : shownDefault(value),
   }
@@ -103,6 +109,7 @@ export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, sc
     pgType: column.pgType,
     modifier: -1,
     type: null,
+    notNull: false,
     dimensions: column.pgType.category === 'A' ? 1 : 0,
     default: null,
   })),
@@ -123,9 +130,32 @@ export function relationOid(written: string, { catalog }: BindContext): number |
   const own = schema === undefined || schema === 'public' ? name : `${schema}.${name}`
   const id = catalog.table(own)?.schema.id ?? catalog.view(own)?.id ?? catalog.sequence?.(own)?.id
   if (id !== undefined) return firstOid + id
-  // The counter of a column is no relation: a number that none has.
-  if (catalog.counters?.last(own) !== undefined) return counterOid
+  const counter = counters({ catalog }).find((found) => found.name.toLowerCase() === own.toLowerCase())
+  if (counter !== undefined) return counter.oid
   return systemOids.get(`${schema ?? 'pg_catalog'}.${name}`)
+}
+
+export interface ColumnCounter {
+  readonly oid: number
+  readonly name: string
+  readonly table: string
+  readonly column: string
+}
+
+/** Counters of columns are no relations, but names of some. Sequences that a default names are theirs as well. */
+export function columnCounters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCounter[] {
+  return catalog.tables().flatMap(({ schema }) =>
+    liveColumns(schema).flatMap((column): ColumnCounter[] => {
+      const name = counterOf(column)
+      const oid = firstCounterOid + ((schema.id * tableColumnsMax + column.id) % firstCounterOid)
+      return name === null ? [] : [{ oid, name, table: schema.name, column: column.name }]
+    }),
+  )
+}
+
+/** Those that are no sequence. */
+function counters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCounter[] {
+  return columnCounters({ catalog }).filter(({ name }) => catalog.sequence?.(name) === undefined)
 }
 
 /** Names of relations by oid, as `oid::regclass` shows them. */
@@ -134,6 +164,7 @@ export function relationNames({ catalog }: BindContext): ReadonlyMap<number, str
   for (const { oid, schema, name } of systemEntries)
     names.set(oid, schema === 'pg_catalog' ? name : `${schema}.${quoteIdent(name)}`)
   for (const { schema } of catalog.tables()) names.set(firstOid + schema.id, quoteIdent(schema.name))
+  for (const { oid, name } of counters({ catalog })) names.set(oid, quoteIdent(name))
   for (const { id, name } of [...catalog.views(), ...(catalog.sequences?.() ?? [])])
     names.set(firstOid + id, quoteIdent(name))
   return names

@@ -90,7 +90,7 @@ function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord
     column_name: column.name,
     ordinal_position: index + 1,
     column_default: column.default,
-    is_nullable: 'YES',
+    is_nullable: column.notNull ? 'NO' : 'YES',
     data_type: dataTypeName(column.pgType),
     ...typeFigures(column.pgType, column.modifier),
     udt_catalog: databaseName,
@@ -121,10 +121,11 @@ function typeFigures({ name, category }: PgType, modifier: number): RowRecord {
     const [precision, scale] = [(modifier - 4) >> 16, (modifier - 4) & 0xffff]
     return { numeric_precision: precision, numeric_precision_radix: 10, numeric_scale: scale }
   }
-  if (name === 'bpchar' && modifier >= 0)
+  if ((name === 'bpchar' || name === 'varchar') && modifier >= 0)
     return { character_maximum_length: modifier - 4, character_octet_length: (modifier - 4) * 4 }
   if (name === 'varchar' || name === 'text') return { character_octet_length: 1_073_741_824 }
-  if (category === 'D' || category === 'T') return { datetime_precision: name === 'date' ? 0 : 6 }
+  if (category === 'D' || category === 'T')
+    return { datetime_precision: name === 'date' ? 0 : modifier >= 0 ? modifier : 6 }
   return {}
 }
 

@@ -134,6 +134,7 @@ function attributeRecord(oid: number, column: EntryColumn, index: number): RowRe
     attalign: pgType.align,
     attstorage: pgType.storage,
     attcompression: '',
+    attnotnull: column.notNull,
     atthasdef: column.default !== null,
     attidentity: '',
     attgenerated: '',

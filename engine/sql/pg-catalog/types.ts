@@ -1,7 +1,7 @@
 // Types as the PostgreSQL world names them: rows of pg_type, and what format_type() and information_schema say of them.
 
 import { assert } from '../../base/assert.js'
-import { columnTypes, type DataType } from '../../types/column-types.js'
+import { columnTypes, type DataType, isZoned, pgOidOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { typeRows } from './type-rows.js'
 
@@ -99,9 +99,9 @@ export function pgTypeNamed(name: string): PgType {
   return type
 }
 
-export function pgTypeOf({ name }: DataType): PgType {
-  const type = byOid.get(columnTypes[name].pgOid)
-  assert(type !== undefined, `a column type without a PostgreSQL type [type=${name}]`)
+export function pgTypeOf(column: DataType): PgType {
+  const type = byOid.get(isZoned(column) ? pgOidOf(column) : columnTypes[column.name].pgOid)
+  assert(type !== undefined, `a column type without a PostgreSQL type [type=${column.name}]`)
   return type
 }
 

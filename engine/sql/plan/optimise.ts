@@ -1,16 +1,16 @@
 // The rules in their order.
 
 import type { Plan, Query } from './plan.js'
-import { countDistinct } from './rules/count-distinct.js'
 import { limitSorts } from './rules/limit-sorts.js'
 import { mergeProjects } from './rules/merge-projects.js'
+import { ownGroupings } from './rules/own-groupings.js'
 import { pruneColumns } from './rules/prune-columns.js'
 import { pushFilters } from './rules/push-filters.js'
 import { orderRows } from './rules/row-order.js'
 import { extractRanges, type TablesOf } from './rules/time-ranges.js'
 
 export function optimisePlan(plan: Plan, tables: TablesOf): Plan {
-  const pushed = extractRanges(mergeProjects(pushFilters(mergeProjects(countDistinct(plan)))), tables)
+  const pushed = extractRanges(mergeProjects(pushFilters(mergeProjects(ownGroupings(plan)))), tables)
   return mergeProjects(pruneColumns(orderRows(limitSorts(pushed), tables)))
 }
 

@@ -147,6 +147,8 @@ export type Plan =
       readonly input: Plan
       readonly keys: readonly Expression[]
       readonly aggregates: readonly AggregateCall[]
+      /** The groups must come in the order of their first rows' time. */
+      readonly ordered?: true
     }
   /** Output: the bucket's timestamp, the keys, then the aggregates; buckets ascending. The input comes ascending. */
   | {

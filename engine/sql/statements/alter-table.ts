@@ -11,7 +11,7 @@ import {
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema.js'
-import { type DataType, sameType, typeText } from '../../types/column-types.js'
+import { type DataType, sameType, storedKind, typeText } from '../../types/column-types.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
 import type { BindContext } from '../bind/bind-context.js'
@@ -29,6 +29,7 @@ import {
   storedType,
   ttlOf,
 } from './create-table.js'
+import { declaredOf, sameDeclared } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
@@ -96,10 +97,12 @@ function changesOf(
       if (action.kind === 'resume wal') return []
       throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
     case 'squash partitions':
-    case 'add key':
+    case 'add constraint':
+    case 'drop constraint':
     case 'set owner':
-    case 'set nullable':
       return []
+    case 'set nullable':
+      return setNullable(action, schema)
     case 'set default':
       return setDefault(action, schema, context)
     default:
@@ -159,6 +162,16 @@ function setDefault(
   const found = existingAltered(column, schema)
   const text = checkedDefault(value, found.name, found.type, context)
   return columnOptions(schema, found, { default: text ?? null })
+}
+
+function setNullable(
+  { column, notNull }: Extract<ast.AlterAction, { kind: 'set nullable' }>,
+  schema: TableSchema,
+): SchemaChange[] {
+  const found = existingAltered(column, schema)
+  const { notNull: before, ...declared } = found.declared ?? {}
+  if ((before === true) === notNull) return []
+  return columnOptions(schema, found, { declared: notNull ? { ...declared, notNull } : declared })
 }
 
 type ColumnOptions = Omit<Extract<SchemaChange, { kind: 'alterColumn' }>, 'kind' | 'tableId' | 'columnId'>
@@ -270,11 +283,13 @@ function changeType(
 ): SchemaChange[] {
   const { schema } = version
   const found = existingAltered(column, schema)
-  const type = storedType(definition.type)
+  const type = storedKind(storedType(definition.type))
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
+  const declared = declaredOf(definition.type, type, found.declared?.notNull === true) ?? {}
   // Mappers of the PostgreSQL world say all of a column's properties again.
-  if (sameType(found.type, type) && (again || context.protocol === 'pg')) return []
+  if (sameType(found.type, type) && (again || context.protocol === 'pg'))
+    return sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
   if (sameType(found.type, type))
     throw new SqlError(`column '${column.name}' type is already '${typeText(type)}'`, last)
   if (!isChangeable(found.type, type)) {
@@ -282,7 +297,7 @@ function changeType(
     throw new SqlError(`incompatible column type change ${types}`, last)
   }
   const program = castProgram(version, found.name, type, context)
-  return [{ kind: 'changeType', tableId: schema.id, columnId: found.id, type, program }]
+  return [{ kind: 'changeType', tableId: schema.id, columnId: found.id, type, program, declared }]
 }
 
 /** Numbers and moments: any of them has a value for most values of another. */

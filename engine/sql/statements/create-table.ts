@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax, tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
 import { type ColumnSchema, liveColumns, type PartitionUnit, type TableSchema } from '../../storage/schema.js'
-import { type ColumnType, type DataType, dataType, storedKind, typeText } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isZoned, storedKind, typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindQuery } from '../bind/query.js'
 import { typeOfName } from '../bind/types.js'
@@ -12,6 +12,7 @@ import { typeName } from '../functions/compare.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { counterText } from './counters.js'
+import { declaredOf } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { batchRowsOf } from './insert.js'
 import type { PlannedStatement } from './planned.js'
@@ -106,13 +107,17 @@ export function columnOf(
 function typedColumn(definition: ast.ColumnDefinition): Omit<ColumnSchema, 'id' | 'dropped'> {
   const { name, position, symbol, index } = definition
   checkColumnName(name, position)
-  const type = storedType(definition.type)
-  if (type.name !== 'SYMBOL') return { name, type }
+  const written = storedType(definition.type)
+  const type = storedKind(written)
+  const declared = declaredOf(definition.type, type, definition.notNull || definition.primaryKey)
+  const kept = declared === undefined ? {} : { declared }
+  if (type.name !== 'SYMBOL') return { name, type, ...kept }
   if (symbol.capacity !== null && symbol.capacity.value < 2)
     throw new SqlError('min symbol capacity is 2', symbol.capacity.position)
   return {
     name,
     type,
+    ...kept,
     symbol: { capacity: powerOfTwo(symbol.capacity?.value ?? defaultSymbolCapacity), cached: symbol.cache ?? true },
     ...(index === null ? {} : { indexed: { blockCapacity: powerOfTwo(index.capacity ?? defaultIndexCapacity) } }),
   }
@@ -120,6 +125,11 @@ function typedColumn(definition: ast.ColumnDefinition): Omit<ColumnSchema, 'id' 
 
 export function powerOfTwo(value: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
+}
+
+/** A result's column as one of a table: what clients of PostgreSQL are shown stays. */
+function declaredOfResult(type: DataType): Pick<ColumnSchema, 'declared'> {
+  return isZoned(type) ? { declared: { type: 'timestamptz' } } : {}
 }
 
 function numbered(columns: readonly Omit<ColumnSchema, 'id' | 'dropped'>[]): ColumnSchema[] {
@@ -287,6 +297,7 @@ function planCreateAs(
   const definitions = relation.plan.columns.map(({ name, type }) => ({
     name,
     type: storable(type),
+    shown: type,
     position: query.position,
   }))
   checkColumns(definitions)
@@ -294,7 +305,7 @@ function planCreateAs(
   if (untyped !== undefined && !casts.some(({ name }) => name.toLowerCase() === untyped.name.toLowerCase()))
     throw new SqlError(`cannot create NULL-type column, please use type cast, e.g. ${untyped.name}::type`, 0)
   const columns = numbered(
-    definitions.map(({ name, type }) => {
+    definitions.map(({ name, type, shown }) => {
       const cast = casts.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
       if (cast !== undefined) return { ...columnOf(cast, statement.table.name, context), name }
       if (!isColumnName(name))
@@ -303,7 +314,7 @@ function planCreateAs(
       const cached = !statement.indexes.some(({ column }) => column.name.toLowerCase() === name.toLowerCase())
       return type.name === 'SYMBOL'
         ? { name, type, symbol: { capacity: defaultSymbolCapacity, cached } }
-        : { name, type }
+        : { name, type, ...declaredOfResult(shown) }
     }),
   )
   const own =

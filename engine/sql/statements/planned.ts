@@ -11,6 +11,8 @@ export interface TargetColumn {
   readonly columnId: number
   readonly name: string
   readonly type: DataType
+  /** Of a parameter in its place, where the column is shown as more than it stores. */
+  readonly wanted?: DataType
 }
 
 /** A column that a row does not name, and what it has instead. */

@@ -12,7 +12,7 @@ import { tableRelation } from '../bind/from.js'
 import { bindJoin } from '../bind/join.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation, ScopeColumn } from '../bind/scope.js'
-import { castTo, constantOf, isUntypedNull, nullAs } from '../bind/types.js'
+import { castTo, constantOf, isUntypedNull, learnType, nullAs } from '../bind/types.js'
 import { isInsertable } from '../functions/assign.js'
 import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
@@ -23,7 +23,7 @@ import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
 import { tableOf } from './show.js'
-import { columnValue, convertTo, inconvertibleTypes } from './target.js'
+import { columnValue, convertTo, inconvertibleTypes, targetOf } from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
@@ -166,7 +166,9 @@ export function boundAssignments(
   scope: ExpressionScope,
 ): { readonly targets: readonly TargetColumn[]; readonly values: readonly Expression[] } {
   const assignments = statement.kind === 'update' ? statement.assignments : []
-  const targets = assignments.map((assignment, index) => targetOf(assignment, assignments.slice(0, index), version))
+  const targets = assignments.map((assignment, index) =>
+    assignedColumn(assignment, assignments.slice(0, index), version),
+  )
   return {
     targets,
     values: assignments.map(({ value }, index) => assigned(value, targets[index] as TargetColumn, scope)),
@@ -189,7 +191,11 @@ export function withAssigned(
   return { kind: 'project', columns, input, expressions }
 }
 
-function targetOf({ column }: ast.Assignment, before: readonly ast.Assignment[], version: TableVersion): TargetColumn {
+function assignedColumn(
+  { column }: ast.Assignment,
+  before: readonly ast.Assignment[],
+  version: TableVersion,
+): TargetColumn {
   const { name, position } = column
   const found = findColumn(version.schema, name)
   if (found === undefined) throw SqlError.columnMissing(name, position)
@@ -199,7 +205,7 @@ function targetOf({ column }: ast.Assignment, before: readonly ast.Assignment[],
   if (before.some((other) => other.column.name.toLowerCase() === name.toLowerCase())) {
     throw new SqlError(`Duplicate column [name=${name}] in SET clause`, position)
   }
-  return { columnId: found.id, name: found.name, type: found.type }
+  return targetOf(found)
 }
 
 /** The value in the column's type, checked as INSERT checks. */
@@ -208,6 +214,7 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
   const bound = bindExpression(written, scope)
   const { position } = written
   const { type } = target
+  learnType(bound, target.wanted ?? type)
   if (isUntypedNull(bound)) return nullAs(bound, type, nullOf(type))
   if (isConstant(bound)) {
     const isParameter = bound.parameter !== undefined

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { isBytesText } from '../../pg/bytea.js'
-import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
+import { type ColumnSchema, findColumn, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
 import { type DataType, sameType, typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
@@ -27,15 +27,22 @@ import type { TargetColumn } from './planned.js'
 /** The columns that an INSERT names, or all. */
 export function targetColumns({ columns, source }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
   if (source.kind === 'rows' && source.allDefault === true) return []
-  if (columns.length === 0) return liveColumns(schema).map(({ id, name, type }) => ({ columnId: id, name, type }))
+  if (columns.length === 0) return liveColumns(schema).map(targetOf)
   const taken = new Set<number>()
   return columns.map(({ name, position }) => {
     const column = findColumn(schema, name)
     if (column === undefined) throw SqlError.columnMissing(name, position)
     if (taken.has(column.id)) throw new SqlError(`Duplicate column [name=${name}]`, position)
     taken.add(column.id)
-    return { columnId: column.id, name: column.name, type: column.type }
+    return targetOf(column)
   })
+}
+
+export function targetOf(column: ColumnSchema): TargetColumn {
+  const { id: columnId, name, type, declared } = column
+  return declared?.type === undefined
+    ? { columnId, name, type }
+    : { columnId, name, type, wanted: resultTypeOf(column) }
 }
 
 /** A query's columns, in order, as the target's. `positions`: where to report each, or one place for all. */
@@ -51,7 +58,8 @@ export function targetProjection(
     const position = positions[index] ?? positions[0] ?? 0
     const column: Expression = { kind: 'column', index, type, position }
     if (target === undefined || sameType(type, target.type)) return column
-    if (isNullConstant(plan, index, target.type)) return constantOf(nullOf(target.type), target.type, position)
+    if (isNullConstant(plan, index, target.wanted ?? target.type))
+      return constantOf(nullOf(target.type), target.type, position)
     if (!isInsertable(type, target.type)) throw inconvertibleTypes(type, target.type, name, target.name, position)
     return convertTo(column, target.type)
   })
@@ -144,7 +152,7 @@ export function insertValue(
   scope: ExpressionScope,
 ): Value {
   const bound = bindExpression(written, scope)
-  learnType(bound, target.type)
+  learnType(bound, target.wanted ?? target.type)
   if (bound.kind === 'subquery') throw new SqlError('query is not allowed here', bound.position)
   const { sql, evaluation } = scope.context
   const isParameter = isConstant(bound) && bound.parameter !== undefined

@@ -289,16 +289,16 @@ describe('encode kernel', () => {
     const known = columnArbitrary.filter(({ kind }) => !unknown.has(kind))
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(known, fc.boolean()), { minLength: 1, maxLength: 5 }),
+        fc.array(fc.tuple(known, fc.constantFrom(0, 1, 2)), { minLength: 1, maxLength: 5 }),
         fc.integer({ min: 1, max: 6000 }),
         (columns, window) => {
           const [fromKernel, fromTwin] = pair.map((bench) => {
             heap = heapAt
-            columns.forEach(([{ kind, fill, missing, parameter }, binary], c) => {
+            columns.forEach(([{ kind, fill, missing, parameter }, format], c) => {
               const at = valuesAt + c * 4096
               fill(bench, at)
               bench.memory.u32.set(
-                [encodeKinds[kind], missing ? 0 : at, dictionaryAt, parameter, binary ? 1 : 0],
+                [encodeKinds[kind], missing ? 0 : at, dictionaryAt, parameter, format],
                 (columnsAt + c * encodeColumnBytes) >>> 2,
               )
             })

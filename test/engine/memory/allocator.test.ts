@@ -95,4 +95,22 @@ describe('allocator', () => {
     expect(allocator.allocate(11 * MIB, budgets.memtables)).toBeGreaterThan(0)
     expect(allocator.allocate(8 * MIB, budgets.flush)).toBeGreaterThan(0)
   })
+
+  test('what is lent is what the memtables leave at the moment', () => {
+    const memory = createSharedMemory(24 * MIB)
+    initializeHeap(memory, { limits: [0, 8 * MIB, MIB, 0, MIB, 6 * MIB], regions: [budgets.cache] })
+    const allocator = createAllocator(memory, 0)
+    const lent = allocator.allocate(5 * MIB, budgets.lent)
+    expect(lent).toBeGreaterThan(0)
+    expect(allocator.allocate(2 * MIB, budgets.lent)).toBe(0)
+    // The memtables have all of their limit, whatever is lent; from then on nothing is.
+    const blocks = [4, 4].map((size) => allocator.allocate(size * MIB, budgets.memtables))
+    expect(Math.min(...blocks)).toBeGreaterThan(0)
+    expect(allocator.limit(budgets.lent)).toBe(0)
+    allocator.free(lent)
+    expect(allocator.allocate(1, budgets.lent)).toBe(0)
+    allocator.free(blocks[0] as number)
+    expect(allocator.limit(budgets.lent)).toBe(2 * MIB)
+    expect(allocator.allocate(2 * MIB, budgets.lent)).toBeGreaterThan(0)
+  })
 })

@@ -8,7 +8,7 @@ import { type BindShape, collectBinds } from '../../../engine/pg/bind-rows.js'
 import type { InsertTargets } from '../../../engine/pg/collect-insert.js'
 import { ColumnAppender } from '../../../engine/pg/column-appender.js'
 import { oids } from '../../../engine/pg/oids.js'
-import { RowCollector } from '../../../engine/pg/row-collector.js'
+import { ownedRows, RowCollector } from '../../../engine/pg/row-collector.js'
 import { type ColumnType, dataType } from '../../../engine/types/column-types.js'
 
 interface Form {
@@ -174,12 +174,24 @@ test('runs of Bind messages', () => {
       const isLast = syncs === 1 && rows.length > 1 && run.binds === rows.length
       expect(run.at).toBe(run.binds === 0 ? 6 : whole - (isLast ? sync.length : 0))
       if (run.binds === 0) return
-      const [table] = collector.take()
-      expect(table?.packed[0]?.columns.map(({ values }) => normal(values))).toEqual(expected.packed.map(normal))
+      const [lent] = collector.lend()
+      const owned = lent?.packed.map(ownedRows)
+      for (const { values } of lent?.packed[0]?.columns ?? []) spoil(values)
+      collectBinds(bytes, 6, shape, true, targets, collector)
+      for (const packed of [owned, collector.take()[0]?.packed])
+        expect(packed?.[0]?.columns.map(({ values }) => normal(values))).toEqual(expected.packed.map(normal))
     }),
     { numRuns: 500 },
   )
 })
+
+/** As the next rows of a collector do with what it has lent. */
+function spoil(values: ReturnType<ColumnAppender['packed']>): void {
+  if (values.kind === 'symbols') values.ids.fill(-2)
+  if (values.kind === 'texts') values.lengths.fill(-2)
+  if (values.kind === 'symbols') values.texts.fill(255)
+  else values.bytes.fill(255)
+}
 
 /** Symbols as texts: a dictionary may hold texts of refused rows. */
 function normal(values: ReturnType<ColumnAppender['packed']>): unknown {

@@ -1,12 +1,14 @@
 // Goal: the chunk cache loads a chunk once, keeps what is pinned in place, gives back what a dead thread held, and keeps
 // a chunk as long as another one needs it. Several threads are several ChunkCache objects over one memory.
 
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../../engine/base/errors.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { budgets } from '../../../engine/memory/budgets.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
-import { ChunkCache, type ChunkLoader, createChunkCache } from '../../../engine/storage/chunk-cache.js'
+import { ChunkCache, type ChunkLoader } from '../../../engine/storage/chunk-cache.js'
+import { createChunkCache } from '../../../engine/storage/chunk-slots.js'
+import { reclaiming } from '../../../engine/storage/lent-memory.js'
 import { random } from './part-support.js'
 
 const MIB = 1024 * 1024
@@ -172,4 +174,61 @@ test('a full cache takes pages that will be there when they are wanted again, an
   expect(scan(2, 8)).toEqual(Array.from({ length: 8 }, () => 'there'))
   const large = Array.from({ length: 10 }, () => scan(3, 64)).flat()
   expect(large.filter((what) => what === 'in').length).toBeLessThan(large.length / 32)
+})
+
+describe('memory that the memtables lend', () => {
+  const chunkBytes = 200 * 1024
+
+  /** 4 MiB for the cache, 11 for memtables, of which 9 are lent, and no others. */
+  function lending() {
+    const memory = createSharedMemory(20 * MIB)
+    initializeHeap(memory, { limits: [0, 11 * MIB, 4 * MIB, 0, 0, 9 * MIB], regions: [budgets.cache] })
+    const plain = createAllocator(memory, 0)
+    const cache = new ChunkCache(memory, plain, createChunkCache(memory, plain, 13 * MIB), 0)
+    const loads: number[] = []
+    const pin = (value: number): number => {
+      return cache.pin({ partId: 1, columnId: 1, page: value }, loaderOf(memory, chunkBytes, value, loads))
+    }
+    const fill = (chunks: number): void => {
+      for (let value = 0; value < chunks; value++) cache.unpin(pin(value))
+    }
+    return { ...{ memory, plain, cache, loads, pin, fill }, writers: reclaiming(plain, cache) }
+  }
+
+  test('holds chunks that are found again, and is the memtables again when they find no room', () => {
+    const { plain, writers, loads, fill } = lending()
+    fill(45)
+    expect(plain.used(budgets.lent)).toBeGreaterThan(7 * MIB)
+    fill(45)
+    expect(loads).toHaveLength(45)
+    expect(plain.allocate(8 * MIB, budgets.memtables)).toBe(0)
+    const block = writers.demand(8 * MIB, budgets.memtables)
+    expect(block).toBeGreaterThan(0)
+    expect(plain.used(budgets.lent)).toBe(0)
+    // What was there and is read again finds a place of less.
+    fill(45)
+    expect(loads.length).toBeGreaterThan(70)
+    expect(plain.used(budgets.lent)).toBeLessThanOrEqual(MIB)
+    plain.free(block)
+    fill(45)
+    expect(plain.used(budgets.lent)).toBeGreaterThan(7 * MIB)
+  })
+
+  test('what is pinned there stays where it is, and nothing goes for a block that has no right to it', () => {
+    const { memory, plain, cache, writers, pin, fill } = lending()
+    fill(45)
+    const [data, lent] = [pin(40), plain.used(budgets.lent)]
+    expect(writers.allocate(12 * MIB, budgets.memtables)).toBe(0)
+    expect(() => writers.demand(12 * MIB, budgets.memtables)).toThrow('out of memory [budget=memtables')
+    expect(plain.used(budgets.lent)).toBe(lent)
+    let blocks = 0
+    while (writers.allocate(MIB, budgets.memtables) !== 0) blocks++
+    expect(blocks).toBeGreaterThanOrEqual(10)
+    expect(plain.used(budgets.lent)).toBe(256 * 1024)
+    expect(new Set(memory.u32.subarray(data >>> 2, (data + chunkBytes) >>> 2))).toEqual(new Set([40]))
+    cache.unpin(data)
+    expect(cache.giveBack()).toBe(true)
+    expect(cache.giveBack()).toBe(false)
+    expect(plain.used(budgets.lent)).toBe(0)
+  })
 })

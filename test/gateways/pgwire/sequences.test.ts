@@ -172,3 +172,18 @@ test('the schema of a migration is a part of names', async () => {
   expect((await client.query(oid)).rows).toEqual([{ a: true, b: true }])
   await expect(client.query('create schema public')).rejects.toMatchObject({ code: '42P06' })
 })
+
+test('the counter of a column has a name by number, also over rows of the catalog', async () => {
+  await client.query('create table numbered (id serial, "Big" bigserial, v int)')
+  const { rows } =
+    await client.query(`select a.attname n, pg_get_serial_sequence(a.attrelid::regclass::text, a.attname) s,
+      exists (select from pg_attrdef d where d.adrelid = a.attrelid and d.adnum = a.attnum and pg_get_expr(d.adbin, d.adrelid) =
+        'nextval(''' || pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)::regclass || '''::regclass)') e
+    from pg_attribute a where a.attrelid = 'numbered'::regclass and a.attname in ('id', 'v') order by a.attnum`)
+  expect(rows).toEqual([
+    { n: 'id', s: 'public.numbered_id_seq', e: true },
+    { n: 'v', s: null, e: false },
+  ])
+  const names = await client.query("select 'numbered_id_seq'::regclass::text a, to_regclass('numbered_v_seq') b")
+  expect(names.rows).toEqual([{ a: 'numbered_id_seq', b: null }])
+})

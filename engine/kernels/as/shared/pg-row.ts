@@ -179,6 +179,14 @@ function putMissing(kind: u32, binary: bool, o: usize): usize {
   return kind == 0 ? o + 1 : o + 2
 }
 
+/** `+00`, the zone of all times. */
+@inline
+function putZone(o: usize): usize {
+  store<u8>(o, 43)
+  store<u16>(o, 0x3030, 1)
+  return o + 3
+}
+
 /** The address behind the row, or 0 when it needs more room, which `state` then says. `type` is that of the message. */
 export function putPgRow(state: usize, row: usize, start: usize, fixed: usize, type: u32): usize {
   const columns = <usize>load<u32>(state)
@@ -193,7 +201,7 @@ export function putPgRow(state: usize, row: usize, start: usize, fixed: usize, t
   for (let c = columns; c < end; c += columnBytes) {
     const kind = load<u32>(c)
     const values = <usize>load<u32>(c, 4)
-    const binary = load<u32>(c, 16) != 0
+    const binary = load<u32>(c, 16) == 1
     const body = o + 4
     let behind: usize = 0
     if (values == 0) behind = putMissing(kind, binary, body)
@@ -212,6 +220,7 @@ export function putPgRow(state: usize, row: usize, start: usize, fixed: usize, t
     } else {
       const p = values + row * widthOf(kind)
       behind = binary ? putBinary(kind, c, p, scratch, body) : putText(kind, c, p, scratch, body)
+      if (behind != 0 && load<u32>(c, 16) == 2) behind = putZone(behind)
     }
     if (behind == 0) {
       store<i32>(o, -1)

@@ -24,6 +24,7 @@ const orderedAggregates: ReadonlySet<string> = new Set([
   'jsonb_object_agg',
   'isOrdered',
   'mode',
+  'most_frequent',
   'arg_min',
   'arg_max',
   'min_by',
@@ -43,7 +44,7 @@ function visit(plan: Plan, order: Order, tables: TablesOf): Plan {
         ? visit(plan.input, 'any', tables)
         : visitSort(plan, tables)
     case 'aggregate': {
-      const ordered = plan.aggregates.some(({ name }) => orderedAggregates.has(name))
+      const ordered = plan.ordered === true || plan.aggregates.some(({ name }) => orderedAggregates.has(name))
       return { ...plan, input: visit(plan.input, ordered ? 'ascending' : 'any', tables) }
     }
     case 'distinct':

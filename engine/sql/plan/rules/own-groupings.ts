@@ -1,0 +1,79 @@
+// Rule: count_distinct(x) and mode(x) are made of a grouping by the keys and x (count-distinct.ts, mode.ts), which hash tables
+// make batch by batch and threads share, instead of keeping the values of each group. Beside other aggregates each is a
+// grouping of its own over the same rows; the groupings are joined by the keys. All of them have the same groups.
+
+import { joinPlan } from '../join-plan.js'
+import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan.js'
+import { isStable } from '../volatile.js'
+import { mapInputs } from '../walk-plan.js'
+import { countOfDistinct, isDistinctCount } from './count-distinct.js'
+import { isMode, modeOfCounts } from './mode.js'
+
+type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
+
+export function ownGroupings(plan: Plan): Plan {
+  const below = mapInputs(plan, ownGroupings)
+  if (below.kind !== 'aggregate' || !below.aggregates.some(isOwn)) return below
+  if (below.aggregates.length === 1) return ownGrouping(below)
+  return isRepeatable(below.input) && below.keys.every(isStable) ? joinedGroupings(below) : below
+}
+
+function isOwn(call: AggregateCall): boolean {
+  return isDistinctCount(call) || isMode(call)
+}
+
+/** Of an aggregation with nothing else. */
+function ownGrouping(plan: AggregatePlan): Plan {
+  return plan.aggregates.every(isMode) ? modeOfCounts(plan) : countOfDistinct(plan)
+}
+
+/** One row a group on each side: the first grouping gives the order, and has what needs none of its own. */
+function joinedGroupings(plan: AggregatePlan): Plan {
+  const { keys, aggregates, columns } = plan
+  const numbers = aggregates.map((_, index) => index)
+  const own = numbers.filter((index) => isOwn(aggregates[index] as AggregateCall))
+  const others = numbers.filter((index) => !own.includes(index))
+  const parts = [...(others.length > 0 ? [others] : []), ...own.map((index) => [index])]
+  const order = parts.flatMap((part, number) => [
+    ...keys.map((_, key) => (number === 0 ? key : -1)),
+    ...part.map((index) => keys.length + index),
+  ])
+  const pairs = keys.map((_, key) => [key, key] as const)
+  const joined = parts
+    .map((part): Plan => {
+      const grouping: AggregatePlan = {
+        ...plan,
+        // Nodes of a plan are told apart by what they are, not by where they stand.
+        input: copied(plan.input),
+        aggregates: part.map((index) => aggregates[index] as AggregateCall),
+        columns: [...columns.slice(0, keys.length), ...part.map((index) => columns[keys.length + index] as PlanColumn)],
+      }
+      return part === others ? grouping : ownGrouping(grouping)
+    })
+    .reduce((left, right) => joinPlan(keys.length === 0 ? 'cross' : 'inner', left, right, pairs))
+  const expressions = columns.map((_, index): Expression => {
+    const at = order.indexOf(index)
+    return { kind: 'column', index: at, type: (joined.columns[at] as PlanColumn).type, position: 0 }
+  })
+  return { kind: 'project', columns, input: joined, expressions }
+}
+
+function copied(plan: Plan): Plan {
+  return { ...mapInputs(plan, copied) }
+}
+
+/** Rows of tables that are the same, in the same order, each time they are read, for little. */
+function isRepeatable(plan: Plan): boolean {
+  switch (plan.kind) {
+    case 'scan':
+      return plan.filter === null || isStable(plan.filter)
+    case 'filter':
+      return isStable(plan.predicate) && isRepeatable(plan.input)
+    case 'project':
+      return plan.expressions.every(isStable) && isRepeatable(plan.input)
+    case 'join':
+      return (plan.residual === null || isStable(plan.residual)) && isRepeatable(plan.left) && isRepeatable(plan.right)
+    default:
+      return false
+  }
+}

@@ -1,0 +1,179 @@
+// Goal: what a column's definition says for clients of PostgreSQL (type, length, NOT NULL) is shown again by the catalog, also
+// behind a restart and changes of the column, and times of a zone come with it, as text and binary.
+
+import pg from 'pg'
+import postgres from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TestServer } from '../../support/server.js'
+
+const server = new TestServer(['query.threads=1'])
+let client: pg.Client
+
+async function connect(): Promise<void> {
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  await client.connect()
+}
+
+beforeAll(async () => {
+  await server.start()
+  await connect()
+})
+
+afterAll(async () => {
+  await client?.end()
+  await server.remove()
+})
+
+/** `name type length nullable` of each column. */
+async function columnsOf(table: string): Promise<string[]> {
+  const { rows } = await client.query(
+    `select column_name || ' ' || udt_name || ' ' || coalesce(character_maximum_length::text, '-') || ' ' || is_nullable c
+     from information_schema.columns where table_name = $1 order by ordinal_position`,
+    [table],
+  )
+  return rows.map(({ c }) => c)
+}
+
+async function oidsOf(sql: string): Promise<number[]> {
+  return (await client.query(sql)).fields.map(({ dataTypeID }) => dataTypeID)
+}
+
+test('definitions stay as they were written', async () => {
+  await client.query(`create table d (
+    id bigint primary key, a varchar(50) not null, b text, c jsonb, d timestamp(3), e timestamp with time zone, f date, g time)`)
+  const written = [
+    'id int8 - NO',
+    'a varchar 50 NO',
+    'b text - YES',
+    'c jsonb - YES',
+    'd timestamp - YES',
+    'e timestamptz - YES',
+    'f date - YES',
+    'g time - YES',
+  ]
+  expect(await columnsOf('d')).toEqual(written)
+  const { rows } = await client.query(
+    "select format_type(atttypid, atttypmod) f, attnotnull n from pg_attribute where attrelid = 'd'::regclass and attnum in (1, 2, 5)",
+  )
+  expect(rows).toEqual([
+    { f: 'bigint', n: true },
+    { f: 'character varying(50)', n: true },
+    { f: 'timestamp(3) without time zone', n: false },
+  ])
+  await client.end()
+  await server.restart()
+  await connect()
+  expect(await columnsOf('d')).toEqual(written)
+})
+
+test('changes of a column change what is shown', async () => {
+  await client.query('create table c (a varchar(50) not null, b int, c text)')
+  await client.query("insert into c values ('x', 1, 'y')")
+  await client.query('alter table c alter column a type varchar(80)')
+  await client.query('alter table c alter column b type varchar(9)')
+  await client.query('alter table c alter column c set not null')
+  expect(await columnsOf('c')).toEqual(['a varchar 80 NO', 'b varchar 9 YES', 'c text - NO'])
+  await client.query('alter table c alter column a drop not null')
+  await client.query('alter table c alter column a type text')
+  expect(await columnsOf('c')).toEqual(['a text - YES', 'b varchar 9 YES', 'c text - NO'])
+  expect((await client.query('select * from c')).rows).toEqual([{ a: 'x', b: '1', c: 'y' }])
+})
+
+test('times with their zone', async () => {
+  await client.query('create table z (p timestamp, z timestamptz)')
+  await client.query("insert into z values ('2024-01-01', '2024-01-01 02:00:00+02'), (null, null)")
+  expect(await oidsOf('select p, z, p::timestamptz, z::timestamp from z')).toEqual([1114, 1184, 1184, 1114])
+  const made = "select date_trunc('day', z), max(z), z + interval '1 day', coalesce(z, p), z at time zone 'UTC' from z"
+  expect(await oidsOf(made)).toEqual([1184, 1184, 1184, 1184, 1114])
+  const text = await client.query({ text: 'select p, z, now()::timestamptz > z n from z', rowMode: 'array', types })
+  expect(text.rows).toEqual([
+    ['2024-01-01 00:00:00.000000', '2024-01-01 00:00:00.000000+00', 't'],
+    [null, null, 'f'],
+  ])
+  const binary = await client.query({ text: 'select z from z', binary: true } as pg.QueryConfig)
+  expect(binary.rows[0]).toEqual({ z: new Date('2024-01-01T00:00:00Z') })
+  // An array keeps the kernel out.
+  const mixed = await client.query({ text: 'select z, array[1.0] from z', rowMode: 'array', types })
+  expect(mixed.rows[0]).toEqual(['2024-01-01 00:00:00.000000+00', '{1.0}'])
+  await client.query('create table y as (select z, z::timestamp p from z)')
+  expect(await columnsOf('y')).toEqual(['z timestamptz - YES', 'p timestamp - YES'])
+  const grouped = await client.query('select z::timestamptz k, count(*)::int n from z group by z order by k')
+  expect(grouped.rows).toEqual([
+    { k: null, n: 1 },
+    { k: new Date('2024-01-01T00:00:00Z'), n: 1 },
+  ])
+})
+
+test('a parameter of a zone is described with it', async () => {
+  const { fields, rows } = await client.query('select $1::timestamptz z', ['2024-01-01 00:00:00+01'])
+  expect(fields.map(({ dataTypeID }) => dataTypeID)).toEqual([1184])
+  expect(rows).toEqual([{ z: new Date('2023-12-31T23:00:00Z') }])
+})
+
+test('parameters are described as their columns', async () => {
+  await client.query('create table p (z timestamptz, j json, t timestamp)')
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  const sql = postgres({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb', max: 1 })
+  const described = async (text: string): Promise<readonly number[]> => {
+    const { types } = (await sql.unsafe(text).describe()) as unknown as { types: readonly number[] }
+    return types
+  }
+  expect(await described('insert into p values ($1, $2, $3)')).toEqual([1184, 114, 1114])
+  expect(await described('update p set z = $1, j = $2 where z > $3')).toEqual([1184, 114, 1184])
+  await sql.end()
+})
+
+test('JSON is told as such', async () => {
+  await client.query('create table j (a json, b json, c text)')
+  const values = [JSON.stringify({ k: [1] }), '[2]', '{}']
+  const made = await client.query('insert into j values ($1, $2, $3) returning a, b, c', values)
+  expect(made.rows).toEqual([{ a: { k: [1] }, b: [2], c: '{}' }])
+  await client.query('begin')
+  await client.query("insert into j (a) values ('5')")
+  const own = await client.query(
+    "select coalesce(a, '{}') a, b from j where a = '5' or b = '[2]' union all select b, a from j",
+  )
+  expect(own.rows).toContainEqual({ a: 5, b: null })
+  await client.query('rollback')
+  expect(await oidsOf("select a, b, c, '{}'::jsonb, a::text from j")).toEqual([114, 114, 1043, 1043, 1043])
+  expect((await client.query('select json_agg(a) l from j')).rows).toEqual([{ l: [{ k: [1] }] }])
+})
+
+test('constraints are read over, with a notice of each kind', async () => {
+  const notices: string[] = []
+  client.on('notice', ({ message }) => notices.push((message ?? '').split(':')[0] ?? ''))
+  const taken = async (sql: string): Promise<string[]> => {
+    notices.length = 0
+    await client.query(sql)
+    return [...notices]
+  }
+  const [keys, foreign, checks] = ['keys are ignored', 'foreign keys are ignored', 'checks are ignored']
+  expect(
+    await taken(`create table k (
+      a int constraint a_given not null, b int references d (id) on delete cascade on update set null deferrable initially deferred,
+      c int check (c > 0 and (c % 2) = 0), "check" int, "unique" int unique,
+      constraint k_pk primary key (a, b), unique nulls not distinct (c), check (b <> c),
+      constraint k_fk foreign key (b) references public.d (id) match full on delete no action not valid)`),
+  ).toEqual([keys, checks, foreign])
+  expect(await columnsOf('k')).toEqual([
+    'a int4 - NO',
+    'b int4 - NO',
+    'c int4 - YES',
+    'check int4 - YES',
+    'unique int4 - YES',
+  ])
+  expect(
+    await taken('alter table k add constraint f foreign key (c) references d deferrable initially deferred'),
+  ).toEqual([foreign])
+  expect(await taken('alter table k add constraint c check ("check" in (1, 2))')).toEqual([checks])
+  expect(await taken('alter table k add column x int references d (id)')).toEqual([foreign])
+  expect(await taken('alter table k drop constraint if exists c cascade')).toEqual([
+    'constraints are not kept, there is none to drop',
+  ])
+  await expect(client.query('create table l (a int, constraint x)')).rejects.toMatchObject({ position: '36' })
+  await expect(client.query('create table l (a int references d on delete)')).rejects.toMatchObject({ code: '42601' })
+})
+
+/** Texts as they come. */
+const types = { getTypeParser: () => (value: string) => value }
