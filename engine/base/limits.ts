@@ -20,6 +20,8 @@ export const nameCharactersMax = 127
 export const lineBytesMax = 16 * MIB - KIB
 /** Bytes of one WAL frame. */
 export const walFrameBytesMax = 64 * MIB
+/** Decimal digits of a DECIMAL: 256 bits. */
+export const decimalDigitsMax = 76
 /** Dimensions of an array. */
 export const arrayDimensionsMax = 32
 /** Characters of one SQL statement. */

@@ -32,7 +32,8 @@ CONSTANTS = [
     "'x'", "rpad('x',5000,'y')", "'%'", "'d'", "'1y'", "'yyyy'", "'a'::char", "'Europe/Berlin'",
     "'2024-01-01'::timestamp", "9223372036854775807::timestamp", "true", "ARRAY[1.0,2.0]",
 ]  # fmt: skip
-ODD = ("nternal", "undefined", "is not a function", "BigInt", "Cannot read", "Invalid array length", "assert")
+ODD = ("nternal", "undefined", "is not a function", "BigInt", "Cannot read", "Invalid array length", "assert",
+       "memory access", "unreachable", "out of bounds")
 
 
 class Server:

@@ -2,7 +2,7 @@
 // expressions to a type.
 
 import { SqlError } from '../../base/errors.js'
-import { arrayDimensionsMax } from '../../base/limits.js'
+import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType, sameType, textKinds, timeKinds } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
@@ -118,7 +118,7 @@ function geohashType({ parameters, unit, position, name }: TypeName): DataType {
 
 function decimalType({ parameters, position }: TypeName): DataType {
   const [precision = 18, scale = parameters.length === 0 ? 3 : 0] = parameters
-  if (precision < 1 || precision > 76)
+  if (precision < 1 || precision > decimalDigitsMax)
     throw new SqlError('invalid DECIMAL type, the precision must be between 1 and 76', position)
   if (scale < 0 || scale > precision)
     throw new SqlError('invalid DECIMAL type, the scale must be between 0 and the precision', position)

@@ -2,6 +2,7 @@
 // is NULL, and so is division by zero. Operands have one type: the binder has inserted casts.
 
 import { SqlError } from '../../base/errors.js'
+import { decimalDigitsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
 import { divideHalfEven, scaleInteger } from '../../types/number.js'
 import { parseSubnet } from '../../types/text.js'
@@ -105,8 +106,6 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
     },
   ]
 }
-
-const decimalDigitsMax = 76
 
 /** Result type of exact arithmetic: as many digits as there are for products and quotients, else what it can need. */
 function decimalResult(name: string, [left, right]: readonly BoundArgument[]): DataType {

@@ -2,7 +2,7 @@
 // 0 none.
 
 import { SqlError } from '../../base/errors.js'
-import { arrayDimensionsMax, valueBytesMax } from '../../base/limits.js'
+import { arrayDimensionsMax, decimalDigitsMax, valueBytesMax } from '../../base/limits.js'
 import { type ColumnType, dataType } from '../../types/column-types.js'
 import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
@@ -393,7 +393,7 @@ const weighted: ScalarFunction[] = [
       'rnd_decimal',
       ['INT', 'INT', 'INT'],
       decimalOf,
-      'A decimal (precision, scale, null rate).',
+      'A decimal (precision, scale, null rate); the first two are constants.',
       (random, [precision, , rate]) => {
         if (skips(random, rate)) return null
         let digits = 0n
@@ -404,6 +404,18 @@ const weighted: ScalarFunction[] = [
         return digits
       },
     ),
+    check: ([precision, scale, rate], position) => {
+      const [digits, places] = [precision?.constant, scale?.constant]
+      if (typeof digits !== 'number' || digits < 1 || digits > decimalDigitsMax)
+        throw new SqlError(
+          `the precision must be a constant between 1 and ${decimalDigitsMax}`,
+          precision?.position ?? position,
+        )
+      if (typeof places !== 'number' || places < 0 || places > digits)
+        throw new SqlError('the scale must be a constant between 0 and the precision', scale?.position ?? position)
+      if (typeof rate?.constant === 'number' && rate.constant < 0)
+        throw new SqlError('invalid null rate', rate.position)
+    },
   },
   row('rnd_interval', [], 'INTERVAL', 'A stretch of time.', (random) => {
     const [a, b] = [
@@ -427,7 +439,7 @@ const weighted: ScalarFunction[] = [
 ]
 
 function decimalOf([precision, scale]: readonly BoundArgument[]): ReturnType<typeof dataType> {
-  return dataType('DECIMAL', Number(precision?.constant ?? 18), Number(scale?.constant ?? 3))
+  return dataType('DECIMAL', Number(precision?.constant), Number(scale?.constant))
 }
 
 export const randomFunctions: readonly ScalarFunction[] = [...integers, ...fractions, ...texts, ...others, ...weighted]

@@ -2,7 +2,7 @@
 // `double[][]`, `pg_catalog.int4`. Which names exist is decided by the binder.
 
 import { SqlError } from '../../base/errors.js'
-import { arrayDimensionsMax } from '../../base/limits.js'
+import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
 import type { TypeName } from './ast.js'
 import type { ColumnContext } from './column.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
@@ -111,8 +111,6 @@ function parseDecimal(cursor: Cursor): number[] {
   if (!take(cursor, ')')) fail("Missing ')'", cursor.start)
   return scale === null ? [precision] : [precision, scale]
 }
-
-const decimalDigitsMax = 76
 
 function parseParameters(cursor: Cursor): number[] {
   advance(cursor)
