@@ -1,7 +1,7 @@
 // States of aggregates of one or two numbers (AggregateFunction.numbers): doubles in shared memory, one cell a group.
 
 import type { Value } from '../../types/value.js'
-import type { NumberState } from '../functions/function-types.js'
+import type { NumberRows, NumberState } from '../functions/function-types.js'
 import type { Expression } from '../plan/plan.js'
 import { partialCells } from './accumulate-partials.js'
 import { CellMemory } from './cell-memory.js'
@@ -37,16 +37,11 @@ export class NumberStates implements GroupStates {
   add(batch: Batch, ids: number, groups: number): void {
     this.#cells.grow(ids === 0 ? 1 : groups)
     const { f64, u32 } = this.#memory
-    const { words, add } = this.#state
-    const [x, y] = this.#arguments.map((evaluate) => evaluate(batch).address >>> 3) as [number, number?]
+    const [x, y = x] = this.#arguments.map((evaluate) => evaluate(batch).address >>> 3) as [number, number?]
+    const rows = { count: batch.rows, numbers: f64, x, y, groups: u32, ids: ids >>> 2 }
     const first = this.#cells.address >>> 3
-    for (let row = 0; row < batch.rows; row++) {
-      const left = f64[x + row] as number
-      const right = y === undefined ? 0 : (f64[y + row] as number)
-      if (Number.isNaN(left) || Number.isNaN(right)) continue
-      const group = ids === 0 ? 0 : (u32[(ids >>> 2) + row] as number)
-      add(f64, first + group * words, left, right)
-    }
+    if (this.#state.addRows === undefined) this.#addEach(first, rows)
+    else this.#state.addRows(f64, first, rows)
   }
 
   result(group: number): Value {
@@ -59,6 +54,16 @@ export class NumberStates implements GroupStates {
 
   reset(): void {
     this.#cells.reset()
+  }
+
+  #addEach(first: number, { count, numbers, x, y, groups, ids }: NumberRows): void {
+    const { words, add } = this.#state
+    for (let row = 0; row < count; row++) {
+      const left = numbers[x + row] as number
+      const right = numbers[y + row] as number
+      if (Number.isNaN(left) || Number.isNaN(right)) continue
+      add(numbers, ids === 0 ? first : first + (groups[ids + row] as number) * words, left, right)
+    }
   }
 
   #place(group: number): number {

@@ -13,83 +13,10 @@ import {
   type BoundArgument,
   overNumbers,
 } from './function-types.js'
+import { type Moments, moments } from './moments.js'
 import { textArray } from './text-lists.js'
 
-// Moments of one or two variables: means and sums of squared deviations are updated together (Welford, Chan). ---------
-
-interface Moments {
-  readonly count: number
-  readonly meanX: number
-  readonly meanY: number
-  readonly squaresX: number
-  readonly squaresY: number
-  readonly products: number
-}
-
-/** Where the doubles of a state stand; those of y are left out where there is one variable. */
-const places = { count: 0, meanX: 1, squaresX: 2, products: 3, meanY: 4, squaresY: 5 } as const
-
-function momentsAt(cells: Float64Array, at: number, words: number): Moments {
-  const read = (place: keyof typeof places): number =>
-    places[place] < words ? (cells[at + places[place]] as number) : 0
-  return {
-    count: read('count'),
-    meanX: read('meanX'),
-    meanY: read('meanY'),
-    squaresX: read('squaresX'),
-    squaresY: read('squaresY'),
-    products: read('products'),
-  }
-}
-
-function addOne(cells: Float64Array, at: number, x: number): void {
-  const count = (cells[at] as number) + 1
-  const mean = cells[at + places.meanX] as number
-  const delta = x - mean
-  const moved = mean + delta / count
-  cells[at] = count
-  cells[at + places.meanX] = moved
-  cells[at + places.squaresX] = (cells[at + places.squaresX] as number) + delta * (x - moved)
-}
-
-function addPair(cells: Float64Array, at: number, x: number, y: number): void {
-  const delta = x - (cells[at + places.meanX] as number)
-  addOne(cells, at, x)
-  const mean = cells[at + places.meanY] as number
-  const deltaY = y - mean
-  const moved = mean + deltaY / (cells[at] as number)
-  cells[at + places.meanY] = moved
-  cells[at + places.squaresY] = (cells[at + places.squaresY] as number) + deltaY * (y - moved)
-  cells[at + places.products] = (cells[at + places.products] as number) + delta * (y - moved)
-}
-
-function mergeMoments(words: number) {
-  return (cells: Float64Array, at: number, others: Float64Array, from: number): void => {
-    const [a, b] = [momentsAt(cells, at, words), momentsAt(others, from, words)]
-    if (b.count === 0) return
-    const count = a.count + b.count
-    const [deltaX, deltaY] = [b.meanX - a.meanX, b.meanY - a.meanY]
-    const weight = (a.count * b.count) / count
-    const put = (place: keyof typeof places, value: number): void => {
-      if (places[place] < words) cells[at + places[place]] = value
-    }
-    put('count', count)
-    put('squaresX', a.squaresX + b.squaresX + deltaX * deltaX * weight)
-    put('squaresY', a.squaresY + b.squaresY + deltaY * deltaY * weight)
-    put('products', a.products + b.products + deltaX * deltaY * weight)
-    put('meanX', a.meanX + (deltaX * b.count) / count)
-    put('meanY', a.meanY + (deltaY * b.count) / count)
-  }
-}
-
-function moments(words: 4 | 6, finish: (state: Moments) => number | null): ReturnType<typeof overNumbers> {
-  return overNumbers({
-    words,
-    add: words === 4 ? addOne : addPair,
-    merge: mergeMoments(words),
-    result: (cells, at) => finish(momentsAt(cells, at, words)),
-  })
-}
+// Moments of one or two variables ----------------------------------------------------------------------------------
 
 const sample = (sum: number, count: number): number | null => (count < 2 ? null : sum / (count - 1))
 const population = (sum: number, count: number): number | null => (count < 1 ? null : sum / count)

@@ -85,11 +85,25 @@ export interface Accumulator<State> {
   readonly result: (state: State, site: CallSite) => Value
 }
 
+/** Rows of one or two numbers as columns, NaN where there is none; places are those of the arrays' elements. */
+export interface NumberRows {
+  readonly count: number
+  readonly numbers: Float64Array
+  readonly x: number
+  /** That of x where there is one number. */
+  readonly y: number
+  /** Numbers of the rows' groups; at 0: all rows are of group 0. */
+  readonly groups: Uint32Array
+  readonly ids: number
+}
+
 /** State of an aggregate over rows of one or two numbers as doubles, all of them 0 at first. Rows with NULL are left out. */
 export interface NumberState {
   /** Doubles of a state, an even number. */
   readonly words: number
   readonly add: (cells: Float64Array, at: number, x: number, y: number) => void
+  /** The same for many rows, to the last bit: a loop that calls nothing. Missing: `add` is called for each row. */
+  readonly addRows?: (cells: Float64Array, first: number, rows: NumberRows) => void
   /** Adds the state of later rows. */
   readonly merge: (cells: Float64Array, at: number, others: Float64Array, from: number) => void
   readonly result: (cells: Float64Array, at: number) => number | null
