@@ -71,7 +71,6 @@ export function statementsOf(table: WarmTable): readonly WarmStatement[] {
     ...(table.symbol === null ? [] : symbolStatements(table, table.symbol)),
     ...(value === null || table.symbol === null ? [] : bothStatements(table, value, table.symbol)),
     ...(table.text === null ? [] : textStatements(table, table.text)),
-    ...(value === null || table.pagesFrom === null ? [] : pageStatements(table, value, table.pagesFrom)),
   ]
 }
 
@@ -147,9 +146,11 @@ function textStatements(table: WarmTable, text: string): WarmStatement[] {
 }
 
 /** Scans of many pages run other code than those of a few thousand rows. */
-function pageStatements(table: WarmTable, value: string, from: number): WarmStatement[] {
-  const { name, symbol } = table
-  const pages = (n: number): string => within({ ...table, from }, n)
+export function pageStatementsOf(table: WarmTable): readonly WarmStatement[] {
+  const { name, symbol, pagesFrom } = table
+  const value = table.double ?? table.long
+  if (value === null || pagesFrom === null) return []
+  const pages = (n: number): string => within({ ...table, from: pagesFrom }, n)
   const counted: WarmStatement = (n) => `select count(*) from ${name} where ${value} > ${n} and ${pages(n)}`
   if (symbol === null) return [counted]
   const isOne = `${symbol} = '${table.symbolValue.replaceAll("'", "''")}'`
@@ -162,7 +163,7 @@ function pageStatements(table: WarmTable, value: string, from: number): WarmStat
 
 /** What the main thread would run of a few rows: over so many that query threads do. */
 export function sharedStatementsOf(table: WarmTable): readonly WarmStatement[] {
-  return table.sharedFrom === null ? [] : statementsOf({ ...table, from: table.sharedFrom, pagesFrom: null })
+  return table.sharedFrom === null ? [] : statementsOf({ ...table, from: table.sharedFrom })
 }
 
 /** Pages that go into files as they lie. */

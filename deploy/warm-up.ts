@@ -14,6 +14,7 @@ import { ask } from './ask.js'
 import { type WarmHttp, warmRights } from './warm-up-http.js'
 import {
   exportsOf,
+  pageStatementsOf,
   sharedStatementsOf,
   statementsOf,
   tablelessStatements,
@@ -23,7 +24,7 @@ import {
 } from './warm-up-statements.js'
 
 /** What it asks. */
-export type WarmEngine = Pick<Engine, 'execute' | 'validate' | 'figures' | 'table' | 'tableNames'>
+export type WarmEngine = Pick<Engine, 'execute' | 'validate' | 'figures' | 'table' | 'tableNames' | 'actFullCache'>
 
 const session: Session = { user: 'system', protocol: 'internal', readOnly: true, rights: allRights }
 const timeoutMs = 2000
@@ -41,6 +42,8 @@ const firstEncodings: readonly Encoding[] = [csv, json, parquet]
 const exportRounds = 4
 /** Each query thread has its own compiled code: what they run is asked in one round of so many, of two at once. */
 const sharedRounds = 2
+/** Long scans read a thousand pages, in a cache that is full of others: these statements come so often in a round. */
+const pageScans = 8
 /** Behind each statement: it is planned so often with other constants, and so many small ones come over HTTP. */
 const plansMore = 4
 const smallRequests = 3
@@ -73,6 +76,8 @@ interface WarmStatements {
   readonly usual: readonly WarmStatement[]
   /** For query threads. */
   readonly shared: readonly WarmStatement[]
+  /** Over whole pages. */
+  readonly pages: readonly WarmStatement[]
   /** Exported as files. */
   readonly whole: readonly WarmStatement[]
 }
@@ -129,6 +134,7 @@ export class WarmUp {
       await this.#ask(engine, http, {
         usual: [...tablelessStatements, ...statementsOf(table)],
         shared: sharedStatementsOf(table),
+        pages: pageStatementsOf(table),
         whole: exportsOf(table),
       })
     } finally {
@@ -158,7 +164,11 @@ export class WarmUp {
     return null
   }
 
-  async #ask(engine: WarmEngine, http: WarmHttp | null, { usual, shared, whole }: WarmStatements): Promise<void> {
+  async #ask(
+    engine: WarmEngine,
+    http: WarmHttp | null,
+    { usual, shared, pages, whole }: WarmStatements,
+  ): Promise<void> {
     for (let round = 0; round < rounds; round++) {
       const encoding = encodings[round % encodings.length] as Encoding
       for (const statement of round % exportRounds === 0 ? whole : [])
@@ -166,6 +176,14 @@ export class WarmUp {
       for (const statement of round % sharedRounds === 0 ? shared : []) {
         const asked = (n: number): Promise<unknown> => execute(engine, statement(n), encodings[n % 2] as Encoding)
         if (!(await this.#work(engine, () => Promise.all([asked(round), asked(round + 1)])))) return
+      }
+      for (const statement of pages) {
+        const asked = (n: number): Promise<unknown> => execute(engine, statement(n), json)
+        for (let scan = 0; scan < pageScans; scan++) {
+          const n = round * pageScans + scan
+          const two = (): Promise<unknown> => Promise.all([asked(n), asked(n + rounds * pageScans)])
+          if (!(await this.#work(engine, () => withFullCache(engine, two)))) return
+        }
       }
       for (const statement of usual) {
         const sql = statement(round)
@@ -261,6 +279,15 @@ async function look(engine: WarmEngine, name: string): Promise<WarmTable | null>
   const fromOf = (rows: number): number | null => (count < rows ? null : newestOf(rows))
   const froms = { sharedFrom: fromOf(sharedRowsWanted), pagesFrom: fromOf(pageRowsWanted) }
   return { ...columns, symbolValue, from: newestOf(rowsWanted), to: newest, ...froms }
+}
+
+async function withFullCache(engine: WarmEngine, work: () => Promise<unknown>): Promise<void> {
+  engine.actFullCache(true)
+  try {
+    await work()
+  } finally {
+    engine.actFullCache(false)
+  }
 }
 
 function execute(engine: WarmEngine, sql: string, encoding: Encoding): ReturnType<typeof ask> {

@@ -149,6 +149,8 @@ export interface Engine {
   /** How far the streams of a connector are stored, durably: what was answered, and what a restart has found. */
   positions(connector: string): readonly KafkaPosition[]
   figures(): EngineFigures
+  /** From now on the chunk cache acts as if it were full, so that pages are read past it; or not any more. */
+  actFullCache(isOn: boolean): void
   /** Writes are refused while the file system has less room. */
   refuseBelow(freeBytes: number): void
   /** Resolves when everything acknowledged is durable and all threads have ended. */

@@ -19,6 +19,7 @@ import { threadsMax } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type ChunkKey, hashOf } from './chunk-key.js'
 import {
+  actsFullWord,
   checksWord,
   chunkHeaderBytes,
   chunkSlackBytes,
@@ -41,10 +42,10 @@ const waitMs = 50
 const timeStepBytes = 64 * 1024
 
 /** The page number under which a column's dictionary is cached. */
-export const dictionaryPage = 0xffff_ffff
+export const dictionaryPage = 0x7fff_ffff
 
 /** Added to the number of a page whose values are cached as they are packed in the file. */
-export const packedPages = 0x8000_0000
+export const packedPages = 0x2000_0000
 
 /** Added to the number of a page whose texts are cached as numbers of their dictionary. */
 export const codePages = 0x4000_0000
@@ -138,7 +139,11 @@ export class ChunkCache {
 
   /** Whether a new chunk drives out others, as it seems. */
   get isFull(): boolean {
-    return Atomics.load(this.u32, this.base + fullWord) !== 0
+    return Atomics.load(this.u32, this.base + fullWord) !== 0 || this.actsFull
+  }
+
+  private get actsFull(): boolean {
+    return Atomics.load(this.u32, this.base + actsFullWord) !== 0
   }
 
   /** Somebody wants so much of a full cache that is there. */
@@ -147,9 +152,10 @@ export class ChunkCache {
   }
 
   /** Whether a page that is not there need not come in, which is dear: it would be gone before it is wanted again. */
-  passes({ partId, columnId, page }: ChunkKey, bytes: number): boolean {
+  passes(key: ChunkKey, bytes: number): boolean {
     this.wanted(bytes)
-    const since = this.checks.wantedSince(partId, columnId, page, Atomics.load(this.u32, this.base + timeWord))
+    const since = this.checks.wantedSince(key, Atomics.load(this.u32, this.base + timeWord))
+    if (this.actsFull) return key.page % 2 === 0
     const holds = this.allocator.limit(budgets.cache) + this.allocator.limit(budgets.lent)
     if (since * timeStepBytes < holds * reuseShare) return false
     if ((Atomics.load(this.u32, this.base + counts.misses) + 1) % comingShare === 0) return false
@@ -303,8 +309,8 @@ export class ChunkCache {
     return (
       u32[at + slotWord.page] === key.page &&
       u32[at + slotWord.column] === key.columnId &&
-      u32[at + slotWord.partLow] === key.partId >>> 0 &&
-      u32[at + slotWord.partHigh] === Math.floor(key.partId / 2 ** 32)
+      u32[at + slotWord.partLow] === key.partLow >>> 0 &&
+      u32[at + slotWord.partHigh] === key.partHigh
     )
   }
 
@@ -320,8 +326,8 @@ export class ChunkCache {
     this.put(slot, slotWord.state, slotStates.loading)
     this.put(slot, slotWord.lives, 0)
     this.put(slot, slotWord.loader, this.threadId)
-    this.put(slot, slotWord.partLow, key.partId >>> 0)
-    this.put(slot, slotWord.partHigh, Math.floor(key.partId / 2 ** 32))
+    this.put(slot, slotWord.partLow, key.partLow)
+    this.put(slot, slotWord.partHigh, key.partHigh)
     this.put(slot, slotWord.column, key.columnId)
     this.put(slot, slotWord.page, key.page)
     this.put(slot, slotWord.chunk, 0)
@@ -341,8 +347,12 @@ export class ChunkCache {
   }
 
   private keyOf(slot: number): ChunkKey {
-    const partId = this.get(slot, slotWord.partHigh) * 2 ** 32 + this.get(slot, slotWord.partLow)
-    return { partId, columnId: this.get(slot, slotWord.column), page: this.get(slot, slotWord.page) }
+    return {
+      partLow: this.get(slot, slotWord.partLow) | 0,
+      partHigh: this.get(slot, slotWord.partHigh),
+      columnId: this.get(slot, slotWord.column),
+      page: this.get(slot, slotWord.page),
+    }
   }
 
   private bucketOf(shard: number, key: ChunkKey): number {

@@ -1,15 +1,20 @@
 // Which chunk of which part: the key of the chunk cache, and its hash.
 
+/** All are int32, so that no thread's compiled code meets keys of another shape: a boxed number would be one. */
 export interface ChunkKey {
-  readonly partId: number
+  readonly partLow: number
+  readonly partHigh: number
   readonly columnId: number
   /** Page number, with what chunk-cache.ts adds to it for other kinds of chunks. */
   readonly page: number
 }
 
-export function hashOf({ partId, columnId, page }: ChunkKey): number {
-  let hash =
-    Math.imul(partId >>> 0, 0x9e37_79b1) ^ Math.imul(columnId + 1, 0x85eb_ca77) ^ Math.imul(page + 1, 0xc2b2_ae3d)
+export function chunkKey(partId: number, columnId: number, page: number): ChunkKey {
+  return { partLow: partId | 0, partHigh: Math.floor(partId / 2 ** 32) | 0, columnId: columnId | 0, page: page | 0 }
+}
+
+export function hashOf({ partLow, columnId, page }: ChunkKey): number {
+  let hash = Math.imul(partLow, 0x9e37_79b1) ^ Math.imul(columnId + 1, 0x85eb_ca77) ^ Math.imul(page + 1, 0xc2b2_ae3d)
   hash ^= hash >>> 15
   hash = Math.imul(hash, 0x2c1b_3c6d)
   return (hash ^ (hash >>> 13)) >>> 0

@@ -16,6 +16,7 @@
 import type { Allocator } from '../memory/budgets.js'
 import { budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import type { ChunkKey } from './chunk-key.js'
 
 const headerWords = 16
 const waysMax = 4
@@ -46,10 +47,10 @@ export class PageChecks {
   }
 
   /** Counts a reading; true: its checksum is to be compared, and remember() called when it is right. */
-  isDue(partId: number, columnId: number, page: number): boolean {
+  isDue(key: ChunkKey): boolean {
     const { u32 } = this
-    const tag = tagOf(partId, columnId, page)
-    const set = this.setOf(partId, columnId, page)
+    const tag = tagOf(key)
+    const set = this.setOf(key)
     for (let at = set; at < set + waysMax; at++) {
       const word = Atomics.load(u32, at)
       if (word >>> countBits !== tag || word === 0) continue
@@ -61,10 +62,10 @@ export class PageChecks {
   }
 
   /** How much was wanted since the page was last wanted; Infinity when that is not known. `now` is what was wanted in all. */
-  wantedSince(partId: number, columnId: number, page: number, now: number): number {
+  wantedSince(key: ChunkKey, now: number): number {
     const { u32 } = this
-    const tag = tagOf(partId, columnId, page)
-    const set = this.setOf(partId, columnId, page)
+    const tag = tagOf(key)
+    const set = this.setOf(key)
     const times = ((u32[this.base] as number) + 1) * waysMax
     for (let at = set; at < set + waysMax; at++) {
       const word = Atomics.load(u32, at)
@@ -76,10 +77,10 @@ export class PageChecks {
   }
 
   /** The page's checksum was right. */
-  remember(partId: number, columnId: number, page: number): void {
+  remember(key: ChunkKey): void {
     const { u32 } = this
-    const tag = tagOf(partId, columnId, page)
-    const set = this.setOf(partId, columnId, page)
+    const tag = tagOf(key)
+    const set = this.setOf(key)
     let place = set + (tag & (waysMax - 1))
     for (let at = set + waysMax - 1; at >= set; at--) {
       const word = Atomics.load(u32, at)
@@ -89,21 +90,20 @@ export class PageChecks {
       return
     }
     // Counts begin anywhere: pages that were first read by one query are not all compared again by another one.
-    Atomics.store(u32, place, (tag << countBits) | (1 + (Math.imul(page, 37) % (countMask - 1))))
+    Atomics.store(u32, place, (tag << countBits) | (1 + (Math.imul(key.page, 37) % (countMask - 1))))
   }
 
-  private setOf(partId: number, columnId: number, page: number): number {
-    const hash = mixed(Math.imul(partId, 0x9e37_79b1) ^ Math.imul(columnId + 1, 0x85eb_ca77) ^ (page + 1))
+  private setOf({ partLow, columnId, page }: ChunkKey): number {
+    const hash = mixed(Math.imul(partLow, 0x9e37_79b1) ^ Math.imul(columnId + 1, 0x85eb_ca77) ^ (page + 1))
     return this.base + headerWords + (hash & (this.u32[this.base] as number)) * waysMax
   }
 }
 
 /** Of another hash than the set. */
-function tagOf(partId: number, columnId: number, page: number): number {
-  const high = Math.floor(partId / 2 ** 32)
+function tagOf({ partLow, partHigh, columnId, page }: ChunkKey): number {
   return (
     mixed(
-      Math.imul(partId + high, 0x27d4_eb2f) ^ Math.imul(columnId + 7, 0x1656_67b1) ^ Math.imul(page, 0xc2b2_ae3d),
+      Math.imul(partLow + partHigh, 0x27d4_eb2f) ^ Math.imul(columnId + 7, 0x1656_67b1) ^ Math.imul(page, 0xc2b2_ae3d),
     ) >>> countBits
   )
 }

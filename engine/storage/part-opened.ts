@@ -2,45 +2,64 @@
 
 import type { Files } from '../base/files.js'
 import { rangeKinds } from '../kernels/parquet.js'
+import { type ChunkKey, chunkKey } from './chunk-key.js'
 import type { ColumnMapping } from './parquet-types.js'
 import type { PageStatistics, PartHandle } from './part-access.js'
 import { boundsAt, nullsAt, type PartColumn, type PartIndex, readPartIndex, sumAt } from './part-index.js'
 import type { PartDescriptor } from './schema.js'
 
-export interface OpenedPart extends PartHandle {
+/** One class: pages are found in no time where all parts are alike to compiled code. */
+export class OpenedPart implements PartHandle {
+  readonly descriptor: PartDescriptor
   readonly path: string
   readonly index: PartIndex
-  readonly mappings: Map<number, ColumnMapping>
+  readonly mappings = new Map<number, ColumnMapping>()
+  readonly rows: number
+  readonly pageCount: number
+  readonly firstRows: Uint32Array
+  readonly minTs: BigInt64Array
+  readonly maxTs: BigInt64Array
+  readonly #first: ChunkKey
+  readonly #nulls = new Map<PartColumn, number>()
+
+  constructor(descriptor: PartDescriptor, path: string, index: PartIndex, timestampId: number) {
+    const timestamps = index.columns.get(timestampId)
+    this.descriptor = descriptor
+    this.path = path
+    this.index = index
+    this.rows = index.metadata.rows
+    this.pageCount = index.firstRows.length - 1
+    this.firstRows = index.firstRows
+    this.minTs = new BigInt64Array(timestamps === undefined ? 0 : this.pageCount)
+    this.maxTs = new BigInt64Array(timestamps === undefined ? 0 : this.pageCount)
+    this.#first = chunkKey(descriptor.id, 0, 0)
+    for (let page = 0; page < this.pageCount && timestamps !== undefined; page++) {
+      const bounds = boundsAt(timestamps, page, rangeKinds.i64)
+      this.minTs[page] = BigInt(bounds?.min ?? 0)
+      this.maxTs[page] = BigInt(bounds?.max ?? 0)
+    }
+  }
+
   /** NULLs of a column in all pages. */
-  nulls(column: PartColumn): number
+  nulls(column: PartColumn): number {
+    let sum = this.#nulls.get(column)
+    if (sum !== undefined) return sum
+    sum = 0
+    for (let page = 0; page < this.pageCount; page++) sum += nullsAt(column, page)
+    this.#nulls.set(column, sum)
+    return sum
+  }
+
+  chunk({ metadata }: PartColumn, page: number): ChunkKey {
+    const { partLow, partHigh } = this.#first
+    return { partLow, partHigh, columnId: metadata.id, page }
+  }
 }
 
 /** Reads the part's index. Throws CorruptionError. */
 export function openPart(files: Files, directory: string, descriptor: PartDescriptor, timestampId: number): OpenedPart {
   const path = `${directory}/${descriptor.file}`
-  const index = readPartIndex(files, path)
-  const pageCount = index.firstRows.length - 1
-  const timestamps = index.columns.get(timestampId)
-  const [minTs, maxTs] = [new BigInt64Array(pageCount), new BigInt64Array(pageCount)]
-  for (let page = 0; page < pageCount && timestamps !== undefined; page++) {
-    const bounds = boundsAt(timestamps, page, rangeKinds.i64)
-    minTs[page] = BigInt(bounds?.min ?? 0)
-    maxTs[page] = BigInt(bounds?.max ?? 0)
-  }
-  const { rows } = index.metadata
-  const known = new Map<PartColumn, number>()
-  const nulls = (column: PartColumn): number => {
-    let sum = known.get(column)
-    if (sum !== undefined) return sum
-    sum = 0
-    for (let page = 0; page < pageCount; page++) sum += nullsAt(column, page)
-    known.set(column, sum)
-    return sum
-  }
-  const mappings = new Map<number, ColumnMapping>()
-  const handle = { descriptor, path, index, mappings, nulls, rows, pageCount }
-  if (timestamps !== undefined) return { ...handle, firstRows: index.firstRows, minTs, maxTs }
-  return { ...handle, firstRows: index.firstRows, minTs: new BigInt64Array(0), maxTs: new BigInt64Array(0) }
+  return new OpenedPart(descriptor, path, readPartIndex(files, path), timestampId)
 }
 
 /** Most callers want one or the other. */

@@ -107,7 +107,7 @@ class PartReader implements PartAccess {
     const column = opened.index.columns.get(columnId)
     if (column === undefined) return 0
     assert(page >= 0 && page < opened.pageCount, 'a page of the part')
-    const key = { partId: opened.descriptor.id, columnId, page }
+    const key = opened.chunk(column, page)
     const load: ChunkLoader['load'] = (room) => this.load(opened, column, columnId, page, room)
     const past = this.cache.isFull ? this.pinPast(opened, column, key, load) : 0
     return past === 0 ? this.cache.pin(key, { load }) : past
@@ -127,8 +127,7 @@ class PartReader implements PartAccess {
     const bytes = rowsOf(opened, key.page) * mapping.memoryBytes
     const cached = this.cache.pinReady(key)
     if (cached !== 0) this.cache.wanted(bytes)
-    const { partId, page } = key
-    if (cached !== 0 || !this.cache.passes({ partId, columnId: column.metadata.id, page }, bytes)) return cached
+    if (cached !== 0 || !this.cache.passes(key, bytes)) return cached
     const target = this.windows.take(bytes + 64)
     if (target === 0) return 0
     try {
@@ -167,10 +166,9 @@ class PartReader implements PartAccess {
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined || !isPickable(mapping)) return 0
     if (column.metadata.dictionary === null || (mapping.optional && nullsAt(column, page) > 0)) return 0
-    const key = { partId: opened.descriptor.id, columnId, page }
-    if (this.cache.has(key)) return 0
+    if (this.cache.has(opened.chunk(column, page))) return 0
     const load = (room: (bytes: number) => number) => this.loadPacked(opened, column, columnId, page, room)
-    return this.cache.pin({ partId: key.partId, columnId, page: page + packedPages }, { load })
+    return this.cache.pin(opened.chunk(column, page + packedPages), { load })
   }
 
   pick(packed: number, index: number, first: number, count: number, target: number): void {
@@ -199,7 +197,7 @@ class PartReader implements PartAccess {
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping?.conversion !== 'text' || column.metadata.dictionary === null) return undefined
-    const key = { partId: opened.descriptor.id, columnId, page: page + codePages }
+    const key = opened.chunk(column, page + codePages)
     const data = this.cache.pin(key, { load: (room) => this.loadCodes(opened, column, columnId, page, room) })
     const { u32 } = this.memory
     const dictionary = u32[data >>> 2] as number
@@ -238,7 +236,7 @@ class PartReader implements PartAccess {
     const column = opened.index.columns.get(columnId)
     const dictionaryTexts = column?.metadata.dictionary && opened.mappings.get(columnId)?.conversion === 'text'
     if (column === undefined || dictionaryTexts) return false
-    if (this.cache.has({ partId: opened.descriptor.id, columnId, page })) return false
+    if (this.cache.has(opened.chunk(column, page))) return false
     this.loadPage(opened, column, columnId, page, room)
     return true
   }
@@ -263,7 +261,7 @@ class PartReader implements PartAccess {
     if (column === undefined) return false
     const mapping = opened.mappings.get(columnId)
     if (mapping?.conversion !== 'symbol') return true
-    const { data, decoded } = this.pinDictionary(opened, column, columnId, mapping)
+    const { data, decoded } = this.pinDictionary(opened, column, mapping)
     const first = decoded.address >>> 2
     const held = this.memory.i32.subarray(first, first + decoded.count)
     const found = ids.some((id) => held.includes(id))
@@ -278,7 +276,7 @@ class PartReader implements PartAccess {
     if (column === undefined || mapping === undefined) return undefined
     const withFile: StoredOptions['withFile'] = (read) => this.partFiles.with(opened.path, read)
     const dictionary: StoredOptions['dictionary'] = (use) => {
-      const { data, decoded } = this.pinDictionary(opened, column, columnId, mapping)
+      const { data, decoded } = this.pinDictionary(opened, column, mapping)
       try {
         use(decoded.address, decoded.count)
       } finally {
@@ -314,7 +312,7 @@ class PartReader implements PartAccess {
     const mapping = opened.mappings.get(columnId)
     assert(mapping !== undefined, 'a part is opened with a version that knows its columns')
     const hasDictionary = column.metadata.dictionary !== null
-    const dictionary = hasDictionary ? this.pinDictionary(opened, column, columnId, mapping) : undefined
+    const dictionary = hasDictionary ? this.pinDictionary(opened, column, mapping) : undefined
     const { codec, encoding } = column.metadata
     this.takePage(opened, column, page, dictionary?.data ?? 0, (raw, rows) =>
       decodePage(this.tools, mapping, raw, dictionary?.decoded, rows, room(decodedBytes(mapping, rows, raw))),
@@ -335,7 +333,7 @@ class PartReader implements PartAccess {
     room: (bytes: number) => number,
   ): { needs: number; cost: ChunkCost } {
     const mapping = opened.mappings.get(columnId) as ColumnMapping
-    const dictionary = this.pinDictionary(opened, column, columnId, mapping)
+    const dictionary = this.pinDictionary(opened, column, mapping)
     this.takePage(opened, column, page, dictionary.data, (raw, rows, place) => {
       const values = packedValues(this.tools, mapping, raw, rows)
       if (values === undefined) throw damaged(place, 'a page is of another kind than its part says')
@@ -358,7 +356,7 @@ class PartReader implements PartAccess {
     room: (bytes: number) => number,
   ): { needs: number; cost: ChunkCost } {
     const mapping = opened.mappings.get(columnId) as ColumnMapping
-    const { data, decoded } = this.pinDictionary(opened, column, columnId, mapping)
+    const { data, decoded } = this.pinDictionary(opened, column, mapping)
     const numbers = { address: decoded.address + decoded.count * 8, count: decoded.count }
     this.takePage(opened, column, page, data, (raw, rows) => {
       const target = room(packedHeaderBytes + rows * 4)
@@ -389,13 +387,14 @@ class PartReader implements PartAccess {
 
   /** Calls with the page in its opened file. Its checksum is compared the first time, and then now and again. */
   private withPage(opened: OpenedPart, column: PartColumn, page: number, read: (place: PageInFile) => void): void {
-    const { id, codec, encoding } = column.metadata
+    const { codec, encoding } = column.metadata
     const { checks } = this.cache
+    const key = opened.chunk(column, page)
     this.partFiles.with(opened.path, (file) => {
-      const isDue = checks.isDue(opened.descriptor.id, id, page)
+      const isDue = checks.isDue(key)
       const { offset, headerBytes, bytes, rawBytes, crc } = pageAt(column, page)
       read({ offset, headerBytes, bytes, rawBytes, crc, file, codec, encoding, isChecked: !isDue })
-      if (isDue) checks.remember(opened.descriptor.id, id, page)
+      if (isDue) checks.remember(key)
     })
   }
 
@@ -406,10 +405,9 @@ class PartReader implements PartAccess {
   private pinDictionary(
     opened: OpenedPart,
     column: PartColumn,
-    columnId: number,
     mapping: ColumnMapping,
   ): { data: number; decoded: DecodedDictionary } {
-    const key = { partId: opened.descriptor.id, columnId, page: dictionaryPage }
+    const key = opened.chunk(column, dictionaryPage)
     const data = this.cache.pin(key, {
       load: (room) => {
         this.partFiles.with(opened.path, (file) => {

@@ -42,6 +42,7 @@ import {
 } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
+import { actFull } from '../storage/chunk-slots.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
 import { dataType } from '../types/column-types.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
@@ -113,6 +114,7 @@ export class LocalEngine implements Engine {
   readonly tableExists = (name: string): boolean =>
     !this.#hidden.hides(name) && this.#options.view.table(name) !== undefined
   readonly figures = (): EngineFigures => engineFigures(this.#options, this.#activity.size)
+  readonly actFullCache = (isOn: boolean): void => actFull(this.#options.memory, this.#options.cacheAddress, isOn)
   readonly parse = (text: string): readonly ParsedStatement[] =>
     this.#texts.parse(text, () => readScript(text, this.#catalog).map((part) => ({ text, ...part })))
   readonly csv = (shape: CsvShape): CsvDecoding => this.#options.queries.csv(shape)

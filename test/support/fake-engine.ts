@@ -111,6 +111,7 @@ export function fakeEngine(): FakeEngine {
     tableNames: () => [],
     figures: () => noFigures,
     refuseBelow: () => {},
+    actFullCache: () => {},
     close: async () => {
       engine.closed = true
     },

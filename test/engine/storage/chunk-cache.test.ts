@@ -6,8 +6,9 @@ import { ResourceError } from '../../../engine/base/errors.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { budgets } from '../../../engine/memory/budgets.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
-import { ChunkCache, type ChunkLoader } from '../../../engine/storage/chunk-cache.js'
-import { createChunkCache } from '../../../engine/storage/chunk-slots.js'
+import { ChunkCache, type ChunkLoader, dictionaryPage } from '../../../engine/storage/chunk-cache.js'
+import { chunkKey } from '../../../engine/storage/chunk-key.js'
+import { actFull, createChunkCache } from '../../../engine/storage/chunk-slots.js'
 import { reclaiming } from '../../../engine/storage/lent-memory.js'
 import { random } from './part-support.js'
 
@@ -21,7 +22,7 @@ function threads(count: number, cacheMiB = 4) {
     { length: count },
     (_, id) => new ChunkCache(memory, createAllocator(memory, id), address, id),
   )
-  return { memory, caches, used: () => createAllocator(memory, 0).used(budgets.cache) }
+  return { memory, caches, address, used: () => createAllocator(memory, 0).used(budgets.cache) }
 }
 
 /** Fills the chunk with its number and counts the loads. */
@@ -58,7 +59,7 @@ test('any sequence of pins by several threads: one load while it stays, right co
       caches[entry.thread]?.unpin(entry.data)
     } else {
       const value = Math.floor(next() * 600)
-      const key = { partId: 2 ** 40 + (value % 7), columnId: value % 11, page: value }
+      const key = chunkKey(2 ** 40 + (value % 7), value % 11, value)
       const before = loads.length
       const data = caches[thread]?.pin(key, loaderOf(memory, 8192, value, loads)) as number
       if (held.some((other) => other.value === value)) expect(loads.length).toBe(before)
@@ -72,7 +73,7 @@ test('any sequence of pins by several threads: one load while it stays, right co
 test('a failed load leaves nothing behind; the next one tries again', () => {
   const { memory, caches } = threads(1)
   const cache = caches[0] as ChunkCache
-  const key = { partId: 1, columnId: 2, page: 3 }
+  const key = chunkKey(1, 2, 3)
   const failing: ChunkLoader = {
     load: (room) => {
       room(1000)
@@ -88,7 +89,7 @@ test('pins, loads and locks of a dead thread are given back', () => {
   const { memory, caches } = threads(2, 1)
   const [dead, alive] = caches as [ChunkCache, ChunkCache]
   const loads: number[] = []
-  const key = (page: number) => ({ partId: 1, columnId: 1, page })
+  const key = (page: number) => chunkKey(1, 1, page)
   const pinned: number[] = []
   const fill = () => {
     for (let page = 0; page < 100; page++) pinned.push(dead.pin(key(page), loaderOf(memory, 30_000, page, loads)))
@@ -119,9 +120,9 @@ test('a chunk that another needs stays until that one is evicted', () => {
   const { memory, caches } = threads(1, 1)
   const cache = caches[0] as ChunkCache
   const loads: number[] = []
-  const dictionary = { partId: 1, columnId: 1, page: 0xffff_ffff }
+  const dictionary = chunkKey(1, 1, dictionaryPage)
   const needed = 424_242
-  const page = { partId: 1, columnId: 1, page: 0 }
+  const page = chunkKey(1, 1, 0)
   const data = cache.pin(page, {
     load: (room) => {
       const inner = cache.pin(dictionary, loaderOf(memory, 1024, needed, loads))
@@ -132,7 +133,7 @@ test('a chunk that another needs stays until that one is evicted', () => {
   })
   const churn = (from: number) => {
     for (let i = from; i < from + 200; i++) {
-      cache.unpin(cache.pin({ partId: 2, columnId: 1, page: i }, loaderOf(memory, 30_000, i, loads)))
+      cache.unpin(cache.pin(chunkKey(2, 1, i), loaderOf(memory, 30_000, i, loads)))
     }
   }
   churn(0)
@@ -152,7 +153,7 @@ test('a full cache takes pages that will be there when they are wanted again, an
   /** As a scan does it that may read pages past the cache. */
   const scan = (partId: number, pages: number): string[] =>
     Array.from({ length: pages }, (_, page) => {
-      const key = { partId, columnId: 1, page }
+      const key = chunkKey(partId, 1, page)
       const known = cache.pinReady(key)
       if (known !== 0) {
         cache.wanted(bytes)
@@ -160,20 +161,32 @@ test('a full cache takes pages that will be there when they are wanted again, an
         return 'there'
       }
       if (cache.passes(key, bytes)) {
-        if (cache.checks.isDue(partId, 1, page)) cache.checks.remember(partId, 1, page)
+        if (cache.checks.isDue(key)) cache.checks.remember(key)
         return 'past'
       }
       cache.unpin(cache.pin(key, loaderOf(memory, bytes, page, [])))
       return 'in'
     })
   for (let page = 0; page < 64; page++) {
-    cache.unpin(cache.pin({ partId: 1, columnId: 1, page }, loaderOf(memory, bytes, page, [])))
+    cache.unpin(cache.pin(chunkKey(1, 1, page), loaderOf(memory, bytes, page, [])))
   }
   expect(cache.isFull).toBe(true)
   for (let round = 0; round < 4; round++) scan(2, 8)
   expect(scan(2, 8)).toEqual(Array.from({ length: 8 }, () => 'there'))
   const large = Array.from({ length: 10 }, () => scan(3, 64)).flat()
   expect(large.filter((what) => what === 'in').length).toBeLessThan(large.length / 32)
+})
+
+test('a cache with room lets every second page pass when somebody says so', () => {
+  const { memory, caches, address } = threads(2)
+  const [cache, other] = caches as [ChunkCache, ChunkCache]
+  const passing = () => [0, 1, 2].map((page) => other.isFull && other.passes(chunkKey(1, 1, page), 1024))
+  expect(passing()).toEqual([false, false, false])
+  actFull(memory, address, true)
+  cache.unpin(cache.pin(chunkKey(1, 1, 0), loaderOf(memory, 1024, 7, [])))
+  expect(passing()).toEqual([true, false, true])
+  actFull(memory, address, false)
+  expect(passing()).toEqual([false, false, false])
 })
 
 describe('memory that the memtables lend', () => {
@@ -187,7 +200,7 @@ describe('memory that the memtables lend', () => {
     const cache = new ChunkCache(memory, plain, createChunkCache(memory, plain, 13 * MIB), 0)
     const loads: number[] = []
     const pin = (value: number): number => {
-      return cache.pin({ partId: 1, columnId: 1, page: value }, loaderOf(memory, chunkBytes, value, loads))
+      return cache.pin(chunkKey(1, 1, value), loaderOf(memory, chunkBytes, value, loads))
     }
     const fill = (chunks: number): void => {
       for (let value = 0; value < chunks; value++) cache.unpin(pin(value))

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
+import { chunkKey } from '../../../engine/storage/chunk-key.js'
 import { createPageChecks, PageChecks } from '../../../engine/storage/page-checks.js'
 
 const MIB = 1024 * 1024
@@ -19,8 +20,9 @@ function twoThreads(cacheBytes = 16 * MIB): [PageChecks, PageChecks] {
 
 /** Reads a page; whether its checksum was compared. */
 function read(checks: PageChecks, partId: number, columnId: number, page: number): boolean {
-  const isDue = checks.isDue(partId, columnId, page)
-  if (isDue) checks.remember(partId, columnId, page)
+  const key = chunkKey(partId, columnId, page)
+  const isDue = checks.isDue(key)
+  if (isDue) checks.remember(key)
   return isDue
 }
 
@@ -40,20 +42,20 @@ test('what one thread has compared another need not', () => {
 
 test('how much was wanted since a page was last wanted is known over all threads', () => {
   const [one, other] = twoThreads()
-  expect(one.wantedSince(7, 2, 3, 100)).toBe(Number.POSITIVE_INFINITY)
+  expect(one.wantedSince(chunkKey(7, 2, 3), 100)).toBe(Number.POSITIVE_INFINITY)
   read(one, 7, 2, 3)
-  expect(one.wantedSince(7, 2, 3, 110)).toBe(Number.POSITIVE_INFINITY)
-  expect(other.wantedSince(7, 2, 3, 150)).toBe(40)
-  expect(one.wantedSince(7, 2, 3, 151)).toBe(1)
-  expect(one.wantedSince(7, 2, 4, 152)).toBe(Number.POSITIVE_INFINITY)
-  expect(one.wantedSince(7, 2, 3, 2 ** 32 - 1)).toBe(2 ** 32 - 152)
-  expect(one.wantedSince(7, 2, 3, 5)).toBe(6)
+  expect(one.wantedSince(chunkKey(7, 2, 3), 110)).toBe(Number.POSITIVE_INFINITY)
+  expect(other.wantedSince(chunkKey(7, 2, 3), 150)).toBe(40)
+  expect(one.wantedSince(chunkKey(7, 2, 3), 151)).toBe(1)
+  expect(one.wantedSince(chunkKey(7, 2, 4), 152)).toBe(Number.POSITIVE_INFINITY)
+  expect(one.wantedSince(chunkKey(7, 2, 3), 2 ** 32 - 1)).toBe(2 ** 32 - 152)
+  expect(one.wantedSince(chunkKey(7, 2, 3), 5)).toBe(6)
 })
 
 test('a page whose checksum was not found right stays due', () => {
   const [one, other] = twoThreads()
-  expect(one.isDue(1, 1, 1)).toBe(true)
-  expect(other.isDue(1, 1, 1)).toBe(true)
+  expect(one.isDue(chunkKey(1, 1, 1))).toBe(true)
+  expect(other.isDue(chunkKey(1, 1, 1))).toBe(true)
 })
 
 test('every page is compared again within 64 readings, and few of a scan at once', () => {
@@ -89,7 +91,7 @@ test('more pages than there is room for are compared more often, never taken for
     expect(read(one, part, 0, 0)).toBe(true)
     seen.add(part)
   }
-  const forgotten = [...seen].filter((part) => one.isDue(part, 0, 0)).length
+  const forgotten = [...seen].filter((part) => one.isDue(chunkKey(part, 0, 0))).length
   expect(forgotten).toBeGreaterThan(3000)
   expect(forgotten).toBeLessThan(5000)
 })
