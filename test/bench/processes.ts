@@ -41,14 +41,15 @@ const quietPart = 0.05
 const quietMs = 1500
 const quietWaitMs = 60_000
 
-/** Until all of the processes have had nothing to do for a while, a minute at most. */
-export async function untilQuiet(pids: readonly number[]): Promise<void> {
-  const used = (): number[] => pids.map((pid) => usageOf(pid, true).cpuSeconds)
+/** Until all of the servers have had nothing to do for a while: merges are done, code is compiled. A minute at most; then it says so. */
+export async function untilQuiet(servers: readonly RunningServer[], print: (line: string) => void): Promise<void> {
+  const used = (): number[] => servers.map(({ pid }) => usageOf(pid, true).cpuSeconds)
   for (let waitedMs = 0; waitedMs < quietWaitMs; waitedMs += quietMs) {
     const before = used()
     await new Promise((resolve) => setTimeout(resolve, quietMs))
     if (used().every((now, index) => now - (before[index] as number) < (quietPart * quietMs) / 1000)) return
   }
+  print(`measured although not all servers were quiet within ${quietWaitMs / 1000} s`)
 }
 
 export interface RunningServer {

@@ -52,7 +52,10 @@ export async function pgWire(
         const load: PgLoad = { port: pgPort, table, work, rows: count }
         if (run === 0 && work === 'points') await runModule('./pg-load.js', load, () => {})
         if (run === 0 && !reads) await warm(peer, load)
-        await untilQuiet(peers.map(({ server }) => server.pid))
+        await untilQuiet(
+          peers.map(({ server }) => server),
+          print,
+        )
         const { line, rate } = await measure(peer, load, reads)
         print(line)
         rates.set(name, [...(rates.get(name) ?? []), rate])

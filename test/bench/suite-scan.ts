@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { Client } from 'undici'
 import type { Peer } from './peers.js'
+import { untilQuiet } from './processes.js'
 import { residentArrays } from './resident.js'
 import { loadOnce } from './suite-lines.js'
 
@@ -53,6 +54,7 @@ export async function scans(peer: Peer, options: ScanOptions, print: (line: stri
   await loadOnce(peer, 'trades', 't', options.rows, 400_000)
   await exec(client, 'checkpoint')
   const reference = options.duckdb ? await loadDuckdb(client, peer.root, [{ name: 't', rows: options.rows }]) : null
+  await untilQuiet([peer.server], print)
   const resident = await residentArrays()
   for (const query of queries) {
     const ours = await worst(options.runs, (n) => exec(client, query.ours(n)))

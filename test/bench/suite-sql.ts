@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'undici'
 import type { Shape } from './line-template.js'
 import type { Peer } from './peers.js'
-import { usageOf } from './processes.js'
+import { untilQuiet, usageOf } from './processes.js'
 import { marketQueries } from './sql-market.js'
 import { tsbsQueries } from './sql-tsbs.js'
 import { loadOnce } from './suite-lines.js'
@@ -84,6 +84,10 @@ export async function analytics(
     const run: Runner['run'] = (query, n) => duckdb((query.duckdb ?? query.sql)(n))
     runners.push({ name: 'duckdb', run, cpu: () => process.cpuUsage().user / 1e6 + process.cpuUsage().system / 1e6 })
   }
+  await untilQuiet(
+    peers.map(({ server }) => server),
+    print,
+  )
   const queries = [...(options.rows > 0 ? marketQueries : []), ...(options.tsbsRows > 0 ? tsbsQueries : [])]
   const ratios: number[] = []
   for (const query of queries.filter(({ name }) => options.only.test(name))) {
