@@ -60,7 +60,7 @@ function noticeConstraints(pg: PgSession, columns: readonly Column[], ofTable: C
 }
 
 /** Sequences and the like are not known here: migrations go on without them. */
-function knownDefaults(pg: PgSession, columns: readonly Column[]): Column[] {
+function knownDefaults<Defined extends Column>(pg: PgSession, columns: readonly Defined[]): Defined[] {
   return columns.map((column) => {
     const { name, defaultValue, counted } = column
     if (counted)

@@ -132,25 +132,44 @@ const actionWords: ReadonlySet<string> = new Set([
   'suspend',
 ])
 
-/** `add column if not exists a int, column b long`, `add a int`, `add (a int, b long)` */
+/** `add column if not exists a int, column b long`, `add a int, add b long`, `add (a int, b long)` */
 function parseAdd(cursor: Cursor, position: number): AlterAction {
   const constraint = parseTableConstraint(cursor)
   if (constraint !== null) return { kind: 'add constraint', position, constraint: constraint.kind }
   take(cursor, 'column')
   const ifNotExists = takeIfNotExists(cursor)
   const inParentheses = take(cursor, '(')
-  const columns = parseList(cursor, parseAddedColumn)
+  const { items: columns, inActions } = parseActions(cursor, 'add', ifNotExists, parseAddedColumn)
   if (inParentheses) demand(cursor, ')')
   else demandListEnd(cursor)
   demandDistinct(columns)
-  return { kind: 'add columns', position, ifNotExists, columns }
+  return { kind: 'add columns', position, inActions, columns }
 }
 
-function parseAddedColumn(cursor: Cursor): ColumnDefinition {
+/** `a, b` or, as actions of their own, `a, add b`. `said`: IF EXISTS or IF NOT EXISTS, of all columns up to the next action. */
+function parseActions<Item>(
+  cursor: Cursor,
+  verb: 'add' | 'drop',
+  said: boolean,
+  parseItem: (cursor: Cursor, said: boolean) => Item,
+): { items: Item[]; inActions: boolean } {
+  let words = 1
+  let isFirst = true
+  const items = parseList(cursor, (inner) => {
+    if (!isFirst && (verb === 'add' || peekWord(inner) === 'column') && take(inner, verb)) words++
+    else if (!isFirst && actionWords.has(inner.word) && peekWord(inner) === 'column')
+      throw new SqlError('the actions of one ALTER TABLE are all ADD or all DROP COLUMN', inner.start)
+    isFirst = false
+    return parseItem(inner, said && words === 1)
+  })
+  return { items, inActions: words === items.length }
+}
+
+function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinition & { ifNotExists: boolean } {
   take(cursor, 'column')
-  takeIfNotExists(cursor)
+  const isSaid = takeIfNotExists(cursor)
   if (cursor.kind === 'end') throw new SqlError("'column' or column name expected", cursor.start)
-  return parseColumn(cursor, 'alter')
+  return { ...parseColumn(cursor, 'alter'), ifNotExists: ifNotExists || isSaid }
 }
 
 /** Behind a list: its end, or a comma that is missing. */
@@ -163,14 +182,18 @@ function parseDrop(cursor: Cursor, position: number): AlterAction {
   if (cursor.word === 'constraint') return parseDropConstraint(cursor, position)
   demand(cursor, 'column', "'column' or 'partition' expected")
   const ifExists = takeIfExists(cursor)
-  const columns = parseList(cursor, (inner) => {
-    if (inner.word === 'column' && peekWord(inner) !== ',' && peekWord(inner) !== '') take(inner, 'column')
-    return mention(inner, 'column', parseColumnName(inner))
-  })
+  const { items: columns, inActions } = parseActions(cursor, 'drop', ifExists, parseDroppedColumn)
+  demandListEnd(cursor)
+  return { kind: 'drop columns', position, inActions, columns }
+}
+
+function parseDroppedColumn(cursor: Cursor, ifExists: boolean): Name & { ifExists: boolean } {
+  if (cursor.word === 'column' && peekWord(cursor) !== ',' && peekWord(cursor) !== '') take(cursor, 'column')
+  const isSaid = takeIfExists(cursor)
+  const column = mention(cursor, 'column', parseColumnName(cursor))
   // What mappers write behind it: views that name the column stay with and without it.
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
-  demandListEnd(cursor)
-  return { kind: 'drop columns', position, ifExists, columns }
+  return { ...column, ifExists: ifExists || isSaid }
 }
 
 function parseDropConstraint(cursor: Cursor, position: number): AlterAction {

@@ -266,14 +266,16 @@ export type AlterAction =
   | {
       readonly kind: 'add columns'
       readonly position: number
-      readonly ifNotExists: boolean
-      readonly columns: readonly ColumnDefinition[]
+      /** `add a int, add b long`: actions of their own, which PostgreSQL's clients want done as one. */
+      readonly inActions: boolean
+      readonly columns: readonly (ColumnDefinition & { readonly ifNotExists: boolean })[]
     }
   | {
       readonly kind: 'drop columns'
       readonly position: number
-      readonly ifExists: boolean
-      readonly columns: readonly Name[]
+      /** `drop column a, drop column b` */
+      readonly inActions: boolean
+      readonly columns: readonly (Name & { readonly ifExists: boolean })[]
     }
   | {
       readonly kind: 'rename columns'

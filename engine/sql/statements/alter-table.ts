@@ -203,17 +203,17 @@ function existing(name: string, position: number, schema: TableSchema): ColumnSc
 
 // Columns -----------------------------------------------------------------------------------------------------------
 
-/** One column at a time for WAL tables, as clients of this dialect know it: several are no single transaction. */
+/** One column at a time for WAL tables, as clients of this dialect know it, unless each is an action of its own. */
 function addColumns(
-  { columns, ifNotExists }: Extract<ast.AlterAction, { kind: 'add columns' }>,
+  { columns, inActions }: Extract<ast.AlterAction, { kind: 'add columns' }>,
   version: TableVersion,
   context: BindContext,
 ): SchemaChange[] {
   const { schema } = version
-  const added = ifNotExists ? columns.filter(({ name }) => findColumn(schema, name) === undefined) : columns
-  demandOneChange(version, added.length, added[1]?.position ?? 0)
+  const added = columns.filter(({ name, ifNotExists }) => !ifNotExists || findColumn(schema, name) === undefined)
+  if (!inActions) demandOneChange(version, added.length, added[1]?.position ?? 0)
   const taken = new Set<string>()
-  return columns.flatMap((definition): SchemaChange[] => {
+  return columns.flatMap(({ ifNotExists, ...definition }): SchemaChange[] => {
     const column = columnOf(definition, schema.name, context)
     const isKnown = findColumn(schema, column.name) !== undefined || taken.has(column.name.toLowerCase())
     const known = findColumn(schema, column.name)
@@ -239,13 +239,16 @@ function demandOneChange(version: TableVersion, changes: number, position: numbe
 }
 
 function dropColumns(
-  { columns, ifExists }: Extract<ast.AlterAction, { kind: 'drop columns' }>,
+  { columns, inActions }: Extract<ast.AlterAction, { kind: 'drop columns' }>,
   version: TableVersion,
 ): SchemaChange[] {
   const { schema } = version
-  const changes = columns.flatMap(({ name, position }): SchemaChange[] => {
+  const dropped = new Set<number>()
+  const changes = columns.flatMap(({ name, position, ifExists }): SchemaChange[] => {
     if (ifExists && findColumn(schema, name) === undefined) return []
     const { id } = existing(name, position, schema)
+    if (dropped.has(id)) throw SqlError.columnMissing(name, position)
+    dropped.add(id)
     if (id === schema.timestampId) {
       throw new SqlError(
         isWalTable(version) || schema.partitionBy === 'NONE'
@@ -256,7 +259,7 @@ function dropColumns(
     }
     return [{ kind: 'dropColumn', tableId: schema.id, columnId: id }]
   })
-  demandOneChange(version, changes.length, 0)
+  if (!inActions) demandOneChange(version, changes.length, 0)
   return changes
 }
 

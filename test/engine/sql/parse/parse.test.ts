@@ -211,7 +211,14 @@ describe('statements', () => {
   })
 
   it.each([
-    ['alter table t add column if not exists a int, b symbol', { kind: 'add columns', ifNotExists: true }],
+    [
+      'alter table t add column if not exists a int, b symbol',
+      { kind: 'add columns', inActions: false, columns: [{ ifNotExists: true }, { ifNotExists: true }] },
+    ],
+    [
+      'alter table t add if not exists a int, add b symbol',
+      { kind: 'add columns', inActions: true, columns: [{ ifNotExists: true }, { ifNotExists: false }] },
+    ],
     ['alter table t drop column a, b', { kind: 'drop columns', columns: [{ name: 'a' }, { name: 'b' }] }],
     ['alter table t alter column a type long', { kind: 'change type' }],
     ["alter table t drop partition list '2024', '2025'", { kind: 'partitions', operation: 'drop' }],
