@@ -31,10 +31,11 @@ export type {
 } from './api/statements.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
 export type { HistogramFigures } from './memory/figures.js'
-export type { BindRun, BindShape } from './pg/bind-rows.js'
+export type { BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'
 export { decodeParameter } from './pg/decode-value.js'
 export type { Mark } from './pg/row-collector.js'
+export type { BindRun } from './pg/row-window.js'
 export type { Encoding, PgEncoding } from './sql/exec/messages.js'
 export {
   falseShareDefault,

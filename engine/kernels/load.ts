@@ -19,6 +19,7 @@ import { wasmBase64 as ilpModule } from './generated/ilp.js'
 import { wasmBase64 as joinModule } from './generated/join.js'
 import { wasmBase64 as numberModule } from './generated/number.js'
 import { wasmBase64 as parquetModule } from './generated/parquet.js'
+import { wasmBase64 as rowsModule } from './generated/rows.js'
 import { wasmBase64 as sortModule } from './generated/sort.js'
 import { wasmBase64 as textModule } from './generated/text.js'
 import type { IlpKernel } from './ilp.js'
@@ -29,6 +30,8 @@ import type { NumberKernel } from './number.js'
 import { numberTwin } from './number-twin.js'
 import type { ParquetKernel } from './parquet.js'
 import { parquetTwin } from './parquet-twin.js'
+import type { RowsKernel } from './rows.js'
+import { rowsTwin } from './rows-twin.js'
 import type { SortKernel } from './sort.js'
 import { sortTwin } from './sort-twin.js'
 import type { TextKernel } from './text.js'
@@ -41,6 +44,7 @@ export interface Kernels {
   readonly encode: EncodeKernel
   readonly ilp: IlpKernel
   readonly join: JoinKernel
+  readonly rows: RowsKernel
   readonly sort: SortKernel
   readonly text: TextKernel
   readonly parquet: ParquetKernel
@@ -55,6 +59,7 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   if (!twins) writeConstants(memory)
   const csv = kernel<CsvKernel>(memory, csvModule, csvTwin, twins)
   const ilp = kernel<IlpKernel>(memory, ilpModule, ilpTwin, twins)
+  const rows = kernel<RowsKernel>(memory, rowsModule, rowsTwin, twins)
   const sort = kernel<SortKernel>(memory, sortModule, sortTwin, twins)
   const text = kernel<TextKernel>(memory, textModule, textTwin, twins)
   const parquet = kernel<ParquetKernel>(memory, parquetModule, parquetTwin, twins)
@@ -81,6 +86,9 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
     get ilp() {
       return ilp()
     },
+    get rows() {
+      return rows()
+    },
     get sort() {
       return sort()
     },
@@ -91,6 +99,11 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
       return parquet()
     },
   }
+}
+
+/** The kernel for rows alone, which has no need of the constants. */
+export function loadRows(memory: SharedMemory, { twins = false }: LoadOptions = {}): RowsKernel {
+  return kernel<RowsKernel>(memory, rowsModule, rowsTwin, twins)()
 }
 
 /** Makes the kernel at first use. That a module has what the interface says is what the tests against twins prove. */

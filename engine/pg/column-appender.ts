@@ -2,6 +2,7 @@
 // simple, everything else takes the way of values. Both give the same; test/engine/pg holds them together.
 
 import { SqlError } from '../base/errors.js'
+import type { FixedTake } from '../kernels/rows.js'
 import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/convert.js'
 import { inconvertibleTypes } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/messages.js'
@@ -10,18 +11,7 @@ import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
 import { FixedBuilder } from './fixed-builder.js'
 import { oids, typeOfOid } from './oids.js'
-import {
-  takeDecimals,
-  takeDoubles,
-  takeInts,
-  takeLongs,
-  takeSymbols,
-  takeTexts,
-  takeTimes,
-  takeWholes,
-  takeWideInts,
-  type ValueRun,
-} from './parameter-runs.js'
+import type { ColumnRun, FoundBinds, RowWindow } from './row-window.js'
 import { scanDecimal, scanInteger, scanTimestamp } from './scan-text.js'
 import { isText, SymbolBuilder, TextBuilder } from './text-builder.js'
 
@@ -136,23 +126,32 @@ export class ColumnAppender {
   }
 
   /** A column of many parameters alike; answers how many rows were taken before one that is refused. */
-  parameters(run: ValueRun, column: number, rows: number, binary: boolean, type: WireForm, index: number): number {
-    const take = binary ? this.#binaryTaking(type.oid) : this.#textTaking(type)
+  parameters(
+    window: RowWindow,
+    found: FoundBinds,
+    run: Omit<ColumnRun, 'from'>,
+    form: WireForm,
+    binary: boolean,
+  ): number {
+    const { column, width, rows } = run
+    const before = this.rows
     let row = 0
     try {
-      while (row < rows) {
-        row = take(run, column, row, rows)
-        if (row === rows) break
-        const place = row * run.width + column
-        const end = run.ends[place] as number
-        if (end < 0) this.missing()
-        else this.parameter(run.bytes, run.starts[place] as number, end, binary, type, index)
-        row++
+      for (let general = 1; row < rows; row += general) {
+        const taken = this.#take(window, { ...run, from: row }, form, binary)
+        row += taken
+        // What is seldom simple is not tried each time.
+        general = Math.min(rows - row, taken > fewTaken ? 1 : general * 2)
+        for (let place = row * width + column, left = general; left > 0; left--, place += width) {
+          const end = found.ends[place] as number
+          if (end < 0) this.missing()
+          else this.parameter(window.bytes, found.starts[place] as number, end, binary, form, column)
+        }
       }
     } catch (error) {
       if (!(error instanceof SqlError)) throw error
     }
-    return row
+    return this.rows - before
   }
 
   // LITERALS: false when the general way has to decide -------------------------------------------------------------
@@ -179,45 +178,21 @@ export class ColumnAppender {
     return true
   }
 
-  // MANY ROWS: loops for what drivers send; others take nothing ------------------------------------------------------
+  // MANY ROWS: what the kernel takes; of other forms it takes none ------------------------------------------------------
 
-  #textTaking({ type }: WireForm): Take {
-    const family = families[type.name] ?? 'other'
-    if (family !== this.#family && family !== 'text') return takeNone
-    const fixed = this.#fixed
-    switch (this.column.type.name) {
-      case 'TIMESTAMP':
-        return (run, column, row, rows) => takeTimes(run, column, row, rows, fixed as FixedBuilder)
-      case 'LONG':
-        return (run, column, row, rows) => takeWholes(run, column, row, rows, fixed as FixedBuilder)
-      case 'DOUBLE':
-        return (run, column, row, rows) => takeDecimals(run, column, row, rows, fixed as FixedBuilder)
-      default:
-        return this.#textsTaking()
-    }
-  }
-
-  #textsTaking(): Take {
+  #take(window: RowWindow, run: ColumnRun, { oid, type }: WireForm, binary: boolean): number {
     const texts = this.#texts
-    if (this.#family !== 'text') return takeNone
-    if (texts instanceof SymbolBuilder) return (run, column, row, rows) => takeSymbols(run, column, row, rows, texts)
-    return (run, column, row, rows) => takeTexts(run, column, row, rows, texts as TextBuilder)
+    if (texts !== null) {
+      const isText = binary ? oid === oids.text || oid === oids.varchar : families[type.name] === 'text'
+      return isText && this.#family === 'text' ? texts.appendRun(window, run) : 0
+    }
+    const take = binary ? binaryTakes[`${oid} ${this.column.type.name}`] : this.#textTake(type)
+    return take === undefined ? 0 : (this.#fixed?.appendRun(window, run, take, this.column.required) ?? 0)
   }
 
-  #binaryTaking(oid: number): Take {
-    const fixed = this.#fixed as FixedBuilder
-    switch (`${oid} ${this.column.type.name}`) {
-      case `${oids.float8} DOUBLE`:
-        return (run, column, row, rows) => takeDoubles(run, column, row, rows, fixed)
-      case `${oids.int8} LONG`:
-        return (run, column, row, rows) => takeLongs(run, column, row, rows, fixed)
-      case `${oids.int4} INT`:
-        return (run, column, row, rows) => takeInts(run, column, row, rows, fixed)
-      case `${oids.int4} LONG`:
-        return (run, column, row, rows) => takeWideInts(run, column, row, rows, fixed)
-      default:
-        return oid === oids.text || oid === oids.varchar ? this.#textsTaking() : takeNone
-    }
+  #textTake({ name }: DataType): FixedTake | undefined {
+    const family = families[name] ?? 'other'
+    return family === this.#family || family === 'text' ? textTakes[this.column.type.name] : undefined
   }
 
   // TEXT --------------------------------------------------------------------------------------------------------------
@@ -334,9 +309,25 @@ export class ColumnAppender {
   }
 }
 
-type Take = (run: ValueRun, column: number, from: number, rows: number) => number
+/** A run of the kernel that took no more rows was hardly worth its call. */
+const fewTaken = 16
 
-const takeNone: Take = (_run, _column, from) => from
+/** By the parameter's type and the column's. */
+const binaryTakes: Partial<Record<string, FixedTake>> = {
+  [`${oids.float8} DOUBLE`]: 'takeDoubles',
+  [`${oids.int8} LONG`]: 'takeLongs',
+  [`${oids.int4} INT`]: 'takeInts',
+  [`${oids.int4} LONG`]: 'takeWideInts',
+  [`${oids.timestamp} TIMESTAMP`]: 'takeMicros',
+  [`${oids.timestamptz} TIMESTAMP`]: 'takeMicros',
+}
+
+/** By the column's type. */
+const textTakes: Partial<Record<ColumnType, FixedTake>> = {
+  TIMESTAMP: 'takeTimes',
+  LONG: 'takeWholes',
+  DOUBLE: 'takeDecimals',
+}
 
 const textOnly = { type: dataType('STRING') }
 

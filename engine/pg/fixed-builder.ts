@@ -1,9 +1,11 @@
 // A column of fixed width on its way to the writer, row by row, as it lies in memory. 64-bit values are written as two
 // halves: numbers are exact up to 2^53, everything beyond comes as a bigint.
 
+import type { FixedTake } from '../kernels/rows.js'
 import type { PackedColumn } from '../storage/messages.js'
 import { type DataType, storageOf, widthOf } from '../types/column-types.js'
 import { ownedColumn } from './owned-column.js'
+import type { ColumnRun, RowWindow } from './row-window.js'
 
 const rowsFirst = 64
 const twoTo32 = 2 ** 32
@@ -38,17 +40,20 @@ export class FixedBuilder {
     return this.rows * this.width
   }
 
-  /** Makes room for so many rows more: whoever writes them into `doubles` or `words` adds them to `rows`. */
-  demand(rows: number): void {
+  /** Rows of a run, up to the first value that the kernel does not take; `required`: NULL is none that it takes. */
+  appendRun(window: RowWindow, run: ColumnRun, take: FixedTake, required: boolean): number {
+    const values = window.fixed(take, run, required ? null : this.#missingBytes())
+    const rows = values.length / this.width
     while (this.rows + rows > this.#capacity) this.#grow()
+    this.#u8.set(values, this.bytes)
+    this.rows += rows
+    return rows
   }
 
-  get doubles(): Float64Array {
-    return this.#f64
-  }
-
-  get words(): Int32Array {
-    return this.#i32
+  #missingBytes(): Uint8Array {
+    this.missing()
+    this.rows--
+    return this.#u8.subarray(this.bytes, this.bytes + this.width)
   }
 
   /** Numbers and small integers. */

@@ -68,8 +68,8 @@ function daysOf(year: number, month: number, day: number): number {
   return days + Math.floor((monthIndex * 153 + 2) / 5) + day - 719_469
 }
 
-/** Bytes of `2024-01-02 03:04`, behind which scanSeconds() goes on. */
-export const minuteBytes = 16
+/** Bytes of `2024-01-02 03:04`. */
+const minuteBytes = 16
 
 /** `2024-01-02[ 03:04:05[.6{1,6}][Z|+00|+00:00]]`, also with T, in microseconds; NaN for any other form. */
 export function scanTimestamp(bytes: Uint8Array, start: number, end: number): number {
@@ -89,7 +89,7 @@ function minutesOf(bytes: Uint8Array, start: number, end: number, days: number):
 }
 
 /** `:05[.6{1,6}][Z|+00|+00:00]`, in microseconds; NaN for any other form. */
-export function scanSeconds(bytes: Uint8Array, start: number, end: number): number {
+function scanSeconds(bytes: Uint8Array, start: number, end: number): number {
   if (end - start < 3 || bytes[start] !== 58) return Number.NaN
   const second = two(bytes, start + 1)
   if (!(second < 60)) return Number.NaN

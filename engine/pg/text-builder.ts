@@ -3,16 +3,15 @@
 import { isUtf8 } from 'node:buffer'
 import type { PackedColumn } from '../storage/messages.js'
 import { ownedColumn } from './owned-column.js'
+import type { ColumnRun, RowWindow } from './row-window.js'
 
 const bytesFirst = 1024
 const rowsFirst = 64
-const lateTexts = 64
 
 /** A growing run of bytes. */
 class ByteRun {
   bytes: Buffer = Buffer.allocUnsafe(bytesFirst)
   length = 0
-  #view: DataView = viewOf(this.bytes)
 
   /** Copies; the position of the first byte. */
   put(source: Uint8Array, start: number, end: number): number {
@@ -26,49 +25,11 @@ class ByteRun {
     return at
   }
 
-  /** Copies, but for bytes that are no ASCII text: of these it answers false. `view` is of the source. */
-  putAscii(source: Uint8Array, view: DataView, start: number, end: number): boolean {
-    const count = end - start
-    if (this.length + count > this.bytes.length) this.#grow(count)
-    if (count >= 4 ? !this.#putWords(view, start, count) : !this.#putBytes(source, start, count)) return false
-    this.length += count
-    return true
-  }
-
-  #putBytes(source: Uint8Array, start: number, count: number): boolean {
-    const { bytes, length } = this
-    for (let index = 0; index < count; index++) {
-      const byte = source[start + index] as number
-      // NUL, and what has its first bit set.
-      if ((byte - 1) >>> 0 > 126) return false
-      bytes[length + index] = byte
-    }
-    return true
-  }
-
-  /** Four bytes at once; the last four may be some of those before them. */
-  #putWords(source: DataView, start: number, count: number): boolean {
-    const target = this.#view
-    const { length } = this
-    for (let index = 0; ; index = Math.min(index + 4, count - 4)) {
-      const word = source.getInt32(start + index)
-      // No byte is zero, and none has its first bit set.
-      if (((word - 0x0101_0101) | word) & 0x8080_8080) return false
-      target.setInt32(length + index, word)
-      if (index === count - 4) return true
-    }
-  }
-
   #grow(count: number): void {
     const grown = Buffer.allocUnsafe(Math.max(this.length + count, this.bytes.length * 2))
     this.bytes.copy(grown, 0, 0, this.length)
     this.bytes = grown
-    this.#view = viewOf(grown)
   }
-}
-
-function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
-  return new DataView(buffer, byteOffset, length)
 }
 
 /** False when the bytes are no text. */
@@ -95,11 +56,14 @@ export class TextBuilder {
     return this.#run.length + this.rows * 4
   }
 
-  /** False: the bytes are not ASCII, and nothing has happened. */
-  appendAscii(source: Uint8Array, view: DataView, start: number, end: number): boolean {
-    if (!this.#run.putAscii(source, view, start, end)) return false
-    this.#length(end - start)
-    return true
+  /** Rows of a run, up to the first value that the kernel does not take. */
+  appendRun(window: RowWindow, run: ColumnRun): number {
+    const { lengths, bytes } = window.texts(run)
+    while (this.rows + lengths.length > this.#lengths.length) this.#lengths = grown(this.#lengths)
+    this.#lengths.set(lengths, this.rows)
+    this.rows += lengths.length
+    this.#run.put(bytes, 0, bytes.length)
+    return lengths.length
   }
 
   /** Length -1: NULL. */
@@ -148,8 +112,6 @@ export class SymbolBuilder {
   #count = 0
   /** Numbers plus one, by hash. */
   #slots = new Int32Array(256)
-  /** Short texts of late: first and last word, bytes, number. */
-  readonly #late = new Int32Array(lateTexts * 4)
 
   get bytes(): number {
     return this.#run.length + this.rows * 4
@@ -159,22 +121,24 @@ export class SymbolBuilder {
     this.#id(this.#intern(source, start, end))
   }
 
-  /** A text of four to eight bytes, by its first and last four; false: it did not come of late, and nothing has happened. */
-  appendLate(first: number, last: number, bytes: number): boolean {
-    const slot = lateSlot(first, last)
-    const late = this.#late
-    if (late[slot] !== first || late[slot + 1] !== last || late[slot + 2] !== bytes) return false
-    this.#id(late[slot + 3] as number)
-    return true
-  }
-
-  /** The last row has such a text. */
-  rememberLate(first: number, last: number, bytes: number): void {
-    const slot = lateSlot(first, last)
-    this.#late[slot] = first
-    this.#late[slot + 1] = last
-    this.#late[slot + 2] = bytes
-    this.#late[slot + 3] = this.#ids[this.rows - 1] as number
+  /** Rows of a run, up to the first value that the kernel does not take. */
+  appendRun(window: RowWindow, run: ColumnRun): number {
+    const { ids, texts, count } = window.symbols(run)
+    const known = new Int32Array(count)
+    for (let index = 0, at = 0; index < count; index++) {
+      const end = at + 4 + texts.readUInt32LE(at)
+      known[index] = this.#intern(texts, at + 4, end)
+      at = end
+    }
+    while (this.rows + ids.length > this.#ids.length) this.#ids = grown(this.#ids)
+    const target = this.#ids
+    let at = this.rows
+    for (let row = 0; row < ids.length; row++) {
+      const id = ids[row] as number
+      target[at++] = id < 0 ? -1 : (known[id] as number)
+    }
+    this.rows = at
+    return ids.length
   }
 
   appendNull(): void {
@@ -189,10 +153,7 @@ export class SymbolBuilder {
   reset(): void {
     this.rows = 0
     this.#run.length = 0
-    if (this.#count > 0) {
-      this.#slots.fill(0)
-      this.#late.fill(0)
-    }
+    if (this.#count > 0) this.#slots.fill(0)
     this.#count = 0
   }
 
@@ -258,11 +219,6 @@ export class SymbolBuilder {
       this.#slots[slot] = id + 1
     }
   }
-}
-
-function lateSlot(first: number, last: number): number {
-  const hash = Math.imul(first ^ Math.imul(last, 0x85eb_ca6b), 0x9e37_79b1)
-  return (hash >>> 26) * 4
 }
 
 function hashOf(bytes: Uint8Array, start: number, end: number): number {

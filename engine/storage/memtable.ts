@@ -13,6 +13,7 @@ import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
 import { int64Max, int64Min } from '../base/int64.js'
 import { pageRowsMax } from '../base/limits.js'
+import type { RowsKernel } from '../kernels/rows.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type DataType, isVariable, typeText, widthOf } from '../types/column-types.js'
@@ -25,8 +26,7 @@ const directoryFirst = 8
 const paddingBytes = 64
 const heapBytesFirst = 1024
 const heapBytesMax = 1024 * 1024
-/** Texts up to this length are copied byte by byte. */
-const loopBytesMax = 32
+const heapStateBytes = 8
 
 interface Block {
   readonly address: number
@@ -34,9 +34,15 @@ interface Block {
   readonly capacity: number
 }
 
+/** Made at the first use. */
+export interface MemtableKernels {
+  readonly rows: RowsKernel
+}
+
 export interface MemtableOptions {
   readonly memory: SharedMemory
   readonly allocator: Allocator
+  readonly kernels: MemtableKernels
   /** Unique over the life of the data directory. */
   readonly id: number
 }
@@ -55,20 +61,23 @@ export class Memtable {
   private readonly spares: Block[] = []
   private readonly allocations: number[] = []
   private directoryCapacity = 0
-  private heapNext = 0
-  private heapEnd = 0
+  private readonly kernels: MemtableKernels
+  /** Address of {next u32, end u32}: where texts go. */
+  private readonly heap: number
   private heapCount = 0
   private readonly nulls = new Map<string, number>()
   /** Transactions that are appended and not published, oldest first: `rows` is the count behind each. */
   private readonly marks: { readonly rows: number; readonly transaction: number; readonly nowMicros: number }[] = []
 
   /** Throws ResourceError when the memory is exhausted. */
-  constructor({ memory, allocator, id }: MemtableOptions) {
+  constructor({ memory, allocator, kernels, id }: MemtableOptions) {
     this.memory = memory
+    this.kernels = kernels
     this.allocator = allocator
     this.id = id
-    this.address = allocator.demand(generationBytes, budgets.memtables)
-    memory.u8.fill(0, this.address, this.address + generationBytes)
+    this.address = allocator.demand(generationBytes + heapStateBytes, budgets.memtables)
+    this.heap = this.address + generationBytes
+    memory.u8.fill(0, this.address, this.heap + heapStateBytes)
     memory.f64[(this.address + 24) >>> 3] = id
     this.allocations.push(this.address)
   }
@@ -218,24 +227,14 @@ export class Memtable {
     return address
   }
 
-  /** The values lie in the block already; what they point at is copied into the generation's heap. */
+  /** The entries lie in the block already; what they point at goes into the generation's heap, from multiples of 8 on: arrays hold doubles. */
   private copyTexts(column: number, at: number, count: number): boolean {
-    const { u32, i32, u8 } = this.memory
-    const first = (column >>> 2) + at * 2
-    for (let word = first; word < first + count * 2; word += 2) {
-      const bytes = i32[word + 1] as number
-      if (bytes < 0) continue
-      if (this.heapNext + bytes > this.heapEnd && !this.addHeap(bytes)) return false
-      const source = u32[word] as number
-      const target = this.heapNext
-      // A call for a few bytes takes longer than the bytes.
-      if (bytes > loopBytesMax) this.memory.copy(target, source, source + bytes)
-      else for (let index = 0; index < bytes; index++) u8[target + index] = u8[source + index] as number
-      u32[word] = target
-      // Arrays hold doubles: every value begins at a multiple of 8.
-      this.heapNext += (bytes + 7) & ~7
+    const end = at + count
+    for (let from = at; ; ) {
+      from += this.kernels.rows.moveTexts(column + from * 8, end - from, this.heap)
+      if (from === end) return true
+      if (!this.addHeap(this.memory.i32[(column >>> 2) + from * 2 + 1] as number)) return false
     }
-    return true
   }
 
   private addHeap(bytes: number): boolean {
@@ -243,8 +242,8 @@ export class Memtable {
     const address = this.take(size + paddingBytes)
     if (address === 0) return false
     this.heapCount++
-    this.heapNext = address
-    this.heapEnd = address + size
+    this.memory.u32[this.heap >>> 2] = address
+    this.memory.u32[(this.heap >>> 2) + 1] = address + size
     return true
   }
 

@@ -29,7 +29,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
   for (const name of ['symbols', 'manifest']) files.makeDirectory(`${directory}/${name}`)
   files.syncDirectory(directory)
   const manifest = Manifest.open(manifestOptions(options))
-  const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp }, manifest.ids.table)
+  const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp, kernels }, manifest.ids.table)
   loadTables(options, manifest, catalog)
   const flush = new ReplayFlush(options, manifest, catalog, settings.carryBytesMax)
   const origins = new Origins(manifest.origins)

@@ -1,5 +1,6 @@
 // Packed rows become a staged piece: bytes are copied, symbols interned once per text.
 
+import type { Kernels } from '../kernels/load.js'
 import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { PackedColumn, PackedRows } from './messages.js'
@@ -10,6 +11,7 @@ interface Resources {
   readonly memory: SharedMemory
   readonly allocator: Allocator
   readonly heap: BatchHeap
+  readonly kernels: Pick<Kernels, 'rows'>
 }
 
 export function stagePacked(resources: Resources, table: WriterTable, rows: PackedRows, piece: Piece): void {
@@ -21,31 +23,24 @@ export function stagePacked(resources: Resources, table: WriterTable, rows: Pack
   piece.rows = rows.rows
 }
 
-function stageColumn({ memory, heap }: Resources, table: WriterTable, column: PieceColumn, values: PackedColumn): void {
+function stageColumn(
+  { memory, heap, kernels }: Resources,
+  table: WriterTable,
+  column: PieceColumn,
+  values: PackedColumn,
+): void {
   switch (values.kind) {
     case 'fixed':
       memory.put(values.bytes, column.address)
       return
-    case 'texts':
-      stageTexts(memory, heap, column.address >>> 2, values)
+    case 'texts': {
+      const { lengths, bytes } = values
+      const lengthsAt = heap.put(new Uint8Array(lengths.buffer, lengths.byteOffset, lengths.byteLength))
+      kernels.rows.entriesOf(lengthsAt, lengths.length, heap.put(bytes), column.address)
       return
+    }
     case 'symbols':
       stageSymbols(memory, heap, table, column, values)
-  }
-}
-
-function stageTexts(
-  { u32, i32 }: SharedMemory,
-  heap: BatchHeap,
-  word: number,
-  { lengths, bytes }: Extract<PackedColumn, { kind: 'texts' }>,
-): void {
-  let at = heap.put(bytes)
-  for (let row = 0; row < lengths.length; row++) {
-    const length = lengths[row] as number
-    u32[word + row * 2] = at
-    i32[word + row * 2 + 1] = length
-    if (length > 0) at += length
   }
 }
 

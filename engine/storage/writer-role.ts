@@ -241,7 +241,6 @@ export class WriterRole {
 
   private takeRows({ requestId, tables }: Extract<Command, { kind: 'rows' }>): void {
     const { state } = this
-    const { memory, allocator } = state.options
     try {
       const inputs = tables.map((input) => {
         const table = state.catalog.byId.get(input.tableId)
@@ -249,7 +248,7 @@ export class WriterRole {
         return { table, input }
       })
       const rows = tables.reduce((sum, input) => sum + input.rows, 0)
-      this.waitingRows = { requestId, staged: stageRows(memory, allocator, inputs), rows }
+      this.waitingRows = { requestId, staged: stageRows(state.options, inputs), rows }
       this.blocked = !this.commitWaiting(false)
     } catch (thrown) {
       if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown

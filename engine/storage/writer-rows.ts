@@ -18,6 +18,7 @@ import {
 } from './writer-batch.js'
 import type { StagedTable } from './writer-commit.js'
 import { stagePacked } from './writer-packed.js'
+import type { WriterOptions } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 import { newSlot, setArrayValue, setBytes, setInteger, setNumber, storeSlot, type ValueSlot } from './writer-values.js'
 
@@ -34,8 +35,7 @@ export interface StagedRows {
 
 /** Throws SqlError when a designated timestamp is missing, ResourceError when memory is short. */
 export function stageRows(
-  memory: SharedMemory,
-  allocator: Allocator,
+  { memory, allocator, kernels }: Pick<WriterOptions, 'memory' | 'allocator' | 'kernels'>,
   inputs: readonly { readonly table: WriterTable; readonly input: RowsInput }[],
 ): StagedRows {
   const heap = new BatchHeap(memory, allocator)
@@ -51,7 +51,7 @@ export function stageRows(
       for (const rows of packed ?? []) {
         const piece = newPiece(rows.rows)
         pieces.push(piece)
-        stagePacked({ memory, allocator, heap }, table, rows, piece)
+        stagePacked({ memory, allocator, heap, kernels }, table, rows, piece)
         checkTimestamps(memory, table, piece)
       }
       if (packed !== undefined) return { table, pieces: pieces.slice(first) }

@@ -8,9 +8,7 @@ import type { Clock } from '../base/clock.js'
 import type { ErrorRecord } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
-import type { IlpKernel } from '../kernels/ilp.js'
-import type { ParquetKernel } from '../kernels/parquet.js'
-import type { SortKernel } from '../kernels/sort.js'
+import type { Kernels } from '../kernels/load.js'
 import type { LineDecoder } from '../lines/decode.js'
 import type { Allocator } from '../memory/budgets.js'
 import { addFigure, observeCommit } from '../memory/figures.js'
@@ -59,7 +57,7 @@ export const writerSettings: WriterSettings = {
 export interface WriterOptions {
   readonly memory: SharedMemory
   readonly allocator: Allocator
-  readonly kernels: { readonly ilp: IlpKernel; readonly parquet: ParquetKernel; readonly sort: SortKernel }
+  readonly kernels: Pick<Kernels, 'ilp' | 'parquet' | 'rows' | 'sort'>
   readonly files: Files
   /** The database directory: wal/, manifest/ and symbols/ in it, and the parts. */
   readonly directory: string

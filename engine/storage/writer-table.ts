@@ -12,7 +12,7 @@ import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Lsn } from '../wal/types.js'
 import { SymbolDictionary, type SymbolKernel } from './dictionary.js'
-import { Memtable } from './memtable.js'
+import { Memtable, type MemtableKernels } from './memtable.js'
 import { DedupIndex } from './memtable-dedup.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './schema.js'
 
@@ -50,6 +50,7 @@ export interface TableMemory {
   readonly memory: SharedMemory
   readonly allocator: Allocator
   readonly symbols: SymbolKernel
+  readonly kernels: MemtableKernels
 }
 
 export class WriterTable {
@@ -129,8 +130,8 @@ export class WriterTable {
   /** A new open generation. Throws ResourceError. */
   addGeneration(id: number, clock: Clock): Generation {
     assert(this.open === undefined, 'a table has one open generation')
-    const { memory, allocator } = this.resources
-    const memtable = new Memtable({ memory, allocator, id })
+    const { memory, allocator, kernels } = this.resources
+    const memtable = new Memtable({ memory, allocator, kernels, id })
     const keys = this.schema.dedupKeys.map((key) => ({ id: key, type: this.columnById(key).type }))
     const generation: Generation = {
       memtable,

@@ -11,12 +11,13 @@ import { AccessError, ResourceError, SqlError } from '../base/errors.js'
 import { demandRight } from '../base/rights.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows, type DefaultColumn } from '../pg/binary-rows.js'
-import { type BindRun, type BindShape, collectBinds } from '../pg/bind-rows.js'
+import { type BindShape, collectBinds } from '../pg/bind-rows.js'
 import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
 import { decodeParameter } from '../pg/decode-value.js'
 import { collectLiterals, firstTuple, type InsertHead, insertHead } from '../pg/literal-rows.js'
 import { ownRows } from '../pg/own-rows.js'
 import { ownedRows, RowCollector, type TakenRows } from '../pg/row-collector.js'
+import { type BindRun, RowWindow } from '../pg/row-window.js'
 import { writtenRows } from '../pg/written-rows.js'
 import type { BindContext } from '../sql/bind/bind-context.js'
 import { type ExpressionScope, rowlessScope } from '../sql/bind/expression.js'
@@ -91,6 +92,14 @@ const ownRowsMax = 250_000
 
 /** Of the statements that are sent again and again. */
 const knownTargets = new WeakMap<Insert, InsertTargets>()
+
+let openedWindow: RowWindow | null = null
+
+/** One for all sessions: each is done with it when its call returns. */
+function rowWindow(): RowWindow {
+  openedWindow ??= new RowWindow()
+  return openedWindow
+}
 
 /** Of texts that are sent again and again. */
 let lastHead: InsertHead = { text: '', statement: null }
@@ -188,7 +197,7 @@ class LocalTransaction implements RowTransaction {
       const targets = this.#targets(statement, text)
       // Values of the other columns are not in the messages.
       if (targets.targets.length > targets.named) return none
-      return collectBinds(bytes, start, shape, syncs, targets, this.#collector)
+      return collectBinds(rowWindow(), bytes, start, shape, syncs, targets, this.#collector)
     } catch (error) {
       if (error instanceof SqlError || error instanceof AccessError) return none
       throw error

@@ -30,7 +30,7 @@ export function lineHarness(path: 'kernel' | 'general'): LineHarness {
   initializeHeap(memory, { limits: [24 * MIB, 24 * MIB, MIB, MIB, MIB] })
   const allocator = createAllocator(memory, 1)
   const kernels: Kernels = loadKernels(memory)
-  const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp }, 1)
+  const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp, kernels }, 1)
   const settings = { createTables: true, createColumns: true, defaults: newTableDefaults }
   const kernel = path === 'kernel' ? kernels.ilp : undefined
   const decoder = new LineDecoder({ memory, allocator, kernel, catalog, settings })

@@ -9,6 +9,7 @@ import type { InsertTargets } from '../../../engine/pg/collect-insert.js'
 import { ColumnAppender } from '../../../engine/pg/column-appender.js'
 import { oids } from '../../../engine/pg/oids.js'
 import { ownedRows, RowCollector } from '../../../engine/pg/row-collector.js'
+import { RowWindow } from '../../../engine/pg/row-window.js'
 import { type ColumnType, dataType } from '../../../engine/types/column-types.js'
 
 interface Form {
@@ -38,6 +39,14 @@ const longs = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((value) 
   target.writeBigInt64BE(value)
   return target
 })
+/** Microseconds since 2000. */
+const moments = fc
+  .oneof(fc.bigInt({ min: -946_684_800_000_001n, max: 2n ** 52n }), fc.constantFrom(-(2n ** 63n), 2n ** 62n, 0n))
+  .map((value) => {
+    const target = Buffer.alloc(8)
+    target.writeBigInt64BE(value)
+    return target
+  })
 const words = text(
   ...[
     '',
@@ -70,12 +79,15 @@ const times = text(
     '2024-01-02 03:04',
     '2024-01-02 03:05:59.000001',
   ],
+  ...['2024-02-29 23:59:59.123456+00:00', '2024-13-01 00:00:00', '9999-12-31 00:00:00', '2024-01-02 03:04:05+01'],
+  ...['1972-12-31 12:00:00', '2100-02-29', '2000-03-01 00:00:00.5+00', '1970-01-01 00:00:00'],
   ...['2024-02-29T00:00:00Z', '2023-02-29', '1969-12-31 00:00:00', '2024-01-01', '1704067200'],
 )
 
 const forms: readonly Form[] = [
   { column: 'TIMESTAMP', oid: oids.timestamp, type: 'TIMESTAMP', binary: false, values: times },
   { column: 'TIMESTAMP', oid: oids.varchar, type: 'STRING', binary: false, values: times },
+  { column: 'TIMESTAMP', oid: oids.timestamp, type: 'TIMESTAMP', binary: true, values: moments },
   { column: 'TIMESTAMP_NS', oid: oids.timestamp, type: 'TIMESTAMP', binary: false, values: times },
   { column: 'DOUBLE', oid: oids.float8, type: 'DOUBLE', binary: true, values: fc.oneof(doubles, ints) },
   { column: 'DOUBLE', oid: oids.float8, type: 'DOUBLE', binary: false, values: decimals },
@@ -133,14 +145,15 @@ function oneByOne(chosen: readonly Form[], rows: readonly (readonly (Buffer | nu
 }
 
 const cases = fc
-  .tuple(fc.constantFrom(...forms.slice(0, 3)), fc.array(fc.constantFrom(...forms), { maxLength: 4 }))
+  .tuple(fc.constantFrom(...forms.slice(0, 4)), fc.array(fc.constantFrom(...forms), { maxLength: 4 }))
   .chain(([first, others]) => {
     const chosen = [first, ...others]
     const row = fc.tuple(...chosen.map(({ values }) => fc.option(values, { freq: 12 })))
-    return fc.tuple(fc.constant(chosen), fc.array(row, { minLength: 1, maxLength: 30 }), fc.constantFrom(0, 1, 2))
+    return fc.tuple(fc.constant(chosen), fc.array(row, { minLength: 1, maxLength: 60 }), fc.constantFrom(0, 1, 2))
   })
 
-test('runs of Bind messages', () => {
+test.each([false, true])('runs of Bind messages, by the kernel or its twin (%s)', (twins) => {
+  const window = new RowWindow({ twins })
   fc.assert(
     fc.property(cases, ([chosen, rows, syncs]) => {
       // 0: no Sync, 1: one behind the last message, 2: one behind each.
@@ -167,7 +180,7 @@ test('runs of Bind messages', () => {
       const targets = { columns, key: 'k', version: { schema: { id: 1 } } } as unknown as InsertTargets
       const collector = new RowCollector()
       const bytes = Buffer.concat([Buffer.from('before'), ...parts])
-      const run = collectBinds(bytes, 6, shape, true, targets, collector)
+      const run = collectBinds(window, bytes, 6, shape, true, targets, collector)
       const expected = oneByOne(chosen, rows)
       expect(run.binds).toBe(expected.taken)
       const whole = Buffer.concat([Buffer.from('before'), ...parts.slice(0, run.binds)]).length
@@ -177,7 +190,7 @@ test('runs of Bind messages', () => {
       const [lent] = collector.lend()
       const owned = lent?.packed.map(ownedRows)
       for (const { values } of lent?.packed[0]?.columns ?? []) spoil(values)
-      collectBinds(bytes, 6, shape, true, targets, collector)
+      collectBinds(window, bytes, 6, shape, true, targets, collector)
       for (const packed of [owned, collector.take()[0]?.packed])
         expect(packed?.[0]?.columns.map(({ values }) => normal(values))).toEqual(expected.packed.map(normal))
     }),

@@ -88,7 +88,7 @@ export function makeTable(
     if (type.name === 'SYMBOL') dictionaries.set(id, new SymbolDictionary(memory, allocator, kernels.ilp))
   })
   const tables = generations.map((rows, index) => {
-    const memtable = new Memtable({ memory, allocator, id: index + 1 })
+    const memtable = new Memtable({ memory, allocator, kernels, id: index + 1 })
     for (let from = 0; from < rows.length; from += 3000) {
       fill(bench, memtable, columns, rows.slice(from, from + 3000), timestampId, dictionaries)
     }

@@ -1,0 +1,165 @@
+// Bytes of clients as the kernel for rows sees them: messages are copied into a memory of its own, which nothing else
+// uses, and leave it as columns. Used within one call at a time; what it answers is good until the next one.
+//
+//   heapBase   state | prefix | suffix | starts | ends | behind | values | symbols' slots | heap | messages
+
+import { loadRows } from '../kernels/load.js'
+import { type FixedTake, fixedTakes, type RowsKernel, symbolSlotBytes } from '../kernels/rows.js'
+import { heapBase } from '../memory/layout.js'
+import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
+
+const KIB = 1024
+/** Values of one run. */
+const valuesMax = 65_536
+const headBytesMax = 256 * KIB
+const messagesBytesMax = 1024 * KIB
+const padding = 64
+
+const sizes = {
+  state: 1 * KIB,
+  prefix: headBytesMax,
+  suffix: headBytesMax,
+  starts: valuesMax * 4,
+  ends: valuesMax * 4,
+  behind: valuesMax * 4,
+  values: valuesMax * 8 + padding,
+  slots: valuesMax * 2 * symbolSlotBytes,
+  heap: messagesBytesMax + valuesMax * 4 + padding,
+  messages: messagesBytesMax + padding,
+}
+
+type Place = keyof typeof sizes
+
+function placesFrom(base: number): { readonly at: Readonly<Record<Place, number>>; readonly end: number } {
+  const at: Partial<Record<Place, number>> = {}
+  let end = base
+  for (const [place, bytes] of Object.entries(sizes) as [Place, number][]) {
+    at[place] = end
+    end += bytes
+  }
+  return { at: at as Record<Place, number>, end }
+}
+
+const { at: places, end: windowEnd } = placesFrom(heapBase)
+const symbolsAt = places.state + 64
+const missingAt = places.state + 96
+
+/** What a Bind has in common with the last ones. */
+export interface BindHead {
+  /** From the portal's name to the count of the parameters. */
+  readonly prefix: Uint8Array
+  /** Where the formats begin in it, one for each parameter; 0: these are not as many. */
+  readonly formats: number
+  /** Behind the last parameter. */
+  readonly suffix: Uint8Array
+}
+
+export interface BindRun {
+  /** Messages taken. */
+  readonly binds: number
+  /** Behind the last one. */
+  readonly at: number
+  /** Each had a Describe. */
+  readonly described: boolean
+  /** Each had a Sync behind it. */
+  readonly synced: boolean
+}
+
+/** Messages that were found: value `column` of row r at r * width + column, if each row has `width` values. */
+export interface FoundBinds extends BindRun {
+  /** Of the window's bytes. */
+  readonly starts: Int32Array
+  /** Negative for NULL. */
+  readonly ends: Int32Array
+  /** Behind each message, in the bytes that were given. */
+  behind(bind: number): number
+}
+
+/** Values of one column, from a row on. */
+export interface ColumnRun {
+  readonly column: number
+  readonly width: number
+  readonly from: number
+  readonly rows: number
+}
+
+export class RowWindow {
+  /** All of its memory. */
+  readonly bytes: Buffer
+  readonly #memory: SharedMemory
+  readonly #kernel: RowsKernel
+
+  constructor(options: { readonly twins?: boolean } = {}) {
+    this.#memory = createSharedMemory(windowEnd)
+    this.#kernel = loadRows(this.#memory, options)
+    this.bytes = Buffer.from(this.#memory.memory.buffer as ArrayBufferLike as ArrayBuffer)
+  }
+
+  /** Messages like the last ones from `start` on, of `values` values each. */
+  find(source: Buffer, start: number, head: BindHead, syncs: boolean, values: number): FoundBinds {
+    const { u32 } = this.#memory
+    const { prefix, suffix, formats } = head
+    const bindsMax = Math.floor(valuesMax / values)
+    const fits = bindsMax > 0 && prefix.length <= headBytesMax && suffix.length <= headBytesMax
+    const end = Math.min(source.length, start + messagesBytesMax)
+    if (fits) this.#putMessages(source.subarray(start, end), head)
+    const { messages, starts, ends, behind } = places
+    const words = [messages, messages + end - start, places.prefix, prefix.length, places.suffix, suffix.length]
+    words.push(formats, values, bindsMax, syncs ? 1 : 0, starts, ends, behind)
+    const word = places.state >>> 2
+    for (let index = 0; index < words.length; index++) u32[word + index] = words[index] as number
+    const binds = fits ? this.#kernel.findBinds(places.state) : 0
+    const shift = start - messages
+    return {
+      binds,
+      at: (u32[word] as number) + shift,
+      described: u32[word + 13] === 1,
+      synced: u32[word + 14] === 1,
+      starts: this.#memory.i32.subarray(starts >>> 2, (starts >>> 2) + binds * values),
+      ends: this.#memory.i32.subarray(ends >>> 2, (ends >>> 2) + binds * values),
+      behind: (bind) => (u32[(behind >>> 2) + bind] as number) + shift,
+    }
+  }
+
+  #putMessages(messages: Buffer, { prefix, suffix }: BindHead): void {
+    this.#memory.put(prefix, places.prefix)
+    this.#memory.put(suffix, places.suffix)
+    this.#memory.put(messages, places.messages)
+  }
+
+  /** The values as they lie in memory, one behind the other; `missing` for NULL, and without it none behind the first NULL. */
+  fixed(take: FixedTake, run: ColumnRun, missing: Uint8Array | null): Uint8Array {
+    if (missing !== null) this.#memory.u8.set(missing, missingAt)
+    const rows = this.#kernel[take](...this.#placesOf(run), places.values, missing === null ? 0 : missingAt)
+    return this.#memory.u8.subarray(places.values, places.values + rows * fixedTakes[take])
+  }
+
+  texts(run: ColumnRun): { readonly lengths: Int32Array; readonly bytes: Uint8Array } {
+    const rows = this.#kernel.takeTexts(...this.#placesOf(run), places.values, places.heap)
+    const lengths = this.#words(rows)
+    let bytes = 0
+    for (let row = 0; row < rows; row++) bytes += Math.max(0, lengths[row] as number)
+    return { lengths, bytes: this.#memory.u8.subarray(places.heap, places.heap + bytes) }
+  }
+
+  /** Numbers of texts, and these by number, each behind its length u32. */
+  symbols(run: ColumnRun): { readonly ids: Int32Array; readonly texts: Buffer; readonly count: number } {
+    const { u32, u8 } = this.#memory
+    const slots = 2 ** Math.ceil(Math.log2((run.rows - run.from) * 2))
+    u8.fill(0, places.slots, places.slots + slots * symbolSlotBytes)
+    const word = symbolsAt >>> 2
+    for (const [index, value] of [places.slots, slots - 1, places.heap, 0, 0].entries()) u32[word + index] = value
+    const rows = this.#kernel.takeSymbols(symbolsAt, ...this.#placesOf(run), places.values)
+    const texts = this.bytes.subarray(places.heap, places.heap + (u32[word + 4] as number))
+    return { ids: this.#words(rows), texts, count: u32[word + 3] as number }
+  }
+
+  #placesOf({ column, width, from, rows }: ColumnRun): [starts: number, ends: number, stride: number, rows: number] {
+    const first = (from * width + column) * 4
+    return [places.starts + first, places.ends + first, width * 4, rows - from]
+  }
+
+  #words(count: number): Int32Array {
+    return this.#memory.i32.subarray(places.values >>> 2, (places.values >>> 2) + count)
+  }
+}

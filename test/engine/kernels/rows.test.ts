@@ -1,0 +1,42 @@
+// Goal: texts of rows become entries and move into a heap as the twin has them. What takes parameters is held against the
+// way of single values in test/engine/pg/bind-rows.test.ts.
+// Method: random texts in both memories; what both leave behind is compared.
+
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+
+const places = { state: testBase, lengths: testBase + 64, entries: testBase + 4096, texts: testBase + 16_384 }
+const heap = testBase + 65_536
+
+test('texts become entries and move, as long as there is room', () => {
+  const { wasm, twin } = kernelsAndTwins()
+  const texts = fc.array(fc.option(fc.uint8Array({ maxLength: 90 })), { maxLength: 50 })
+  fc.assert(
+    fc.property(texts, fc.integer({ min: 0, max: 3000 }), (rows, room) => {
+      const moved = [wasm, twin].map(({ memory, kernels }) => {
+        memory.u8.fill(0, heap, heap + 8192)
+        let at = places.texts
+        for (const [row, text] of rows.entries()) {
+          memory.i32[(places.lengths >>> 2) + row] = text === null ? -1 : text.length
+          if (text !== null) memory.u8.set(text, at)
+          at += text?.length ?? 0
+        }
+        kernels.rows.entriesOf(places.lengths, rows.length, places.texts, places.entries)
+        memory.u32.set([heap, heap + room], places.state >>> 2)
+        const count = kernels.rows.moveTexts(places.entries, rows.length, places.state)
+        const found = Array.from({ length: count }, (_, row) => {
+          const [address = 0, length = 0] = memory.i32.subarray((places.entries >>> 2) + row * 2)
+          return length < 0 ? null : Buffer.from(memory.u8.slice(address, address + length)).toString('hex')
+        })
+        expect(found).toEqual(
+          rows.slice(0, count).map((text) => (text === null ? null : Buffer.from(text).toString('hex'))),
+        )
+        return count
+      })
+      expect(moved[0]).toBe(moved[1])
+      expect(sameBytes({ wasm, twin }, places.state, 8)).toBe(true)
+      expect(sameBytes({ wasm, twin }, places.entries, rows.length * 8)).toBe(true)
+    }),
+  )
+})
