@@ -39,6 +39,7 @@ export function sortTwin(memory: SharedMemory): SortKernel {
       }
       return count
     },
+    groupRows: (numbers, rows, low, span, starts, out) => groupRows(memory, numbers, rows, low, span, starts, out),
     identity: (rows, out) => {
       for (let i = 0; i < rows; i++) memory.u32[(out >>> 2) + i] = i
     },
@@ -51,6 +52,31 @@ function copy(memory: SharedMemory, width: number, source: number, from: number,
 
 function at(memory: SharedMemory, ts: number, row: number): bigint {
   return memory.i64[(ts >>> 3) + row] as bigint
+}
+
+function groupRows(
+  { i32, u16, u32 }: SharedMemory,
+  numbers: number,
+  rows: number,
+  low: number,
+  span: number,
+  starts: number,
+  out: number,
+): number {
+  const groups = Array.from({ length: span }, (): number[] => [])
+  for (let row = 0; row < rows; row++) {
+    const group = groups[(i32[(numbers >>> 2) + row] as number) - low]
+    if (group === undefined) return 0
+    group.push(row)
+  }
+  let start = 0
+  groups.forEach((group, index) => {
+    u32[(starts >>> 2) + index] = start
+    u16.set(group, (out >>> 1) + start)
+    start += group.length
+  })
+  u32.fill(start, (starts >>> 2) + span, (starts >>> 2) + span + 2)
+  return 1
 }
 
 const longMask = 0x7fff_ffff_ffff_ffffn

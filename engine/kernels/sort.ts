@@ -50,6 +50,12 @@ export interface SortKernel {
     bound: bigint,
     out: number,
   ): number
+  /**
+   * Groups rows by a number (i32) of [low, low + span): writes their row numbers (u16), ascending in each group, to out
+   * (u16[rows]), and where each group begins to starts (u32[span + 2]; behind the last one is `rows`). Rows are at most
+   * 65,536. Returns 1; 0 when a number is none of these, and what was written means nothing.
+   */
+  groupRows(numbers: number, rows: number, low: number, span: number, starts: number, out: number): number
   /** Writes 0, 1, 2, ... to out (u32[rows]). */
   identity(rows: number, out: number): void
 }

@@ -3,7 +3,7 @@
 // never allocates (it must not wait for a lock).
 //
 // Header at allocatorAddress (u32 words):
-//     0 lock (0 free, else thread id + 1) | 1 first page number of the heap | 2 page count | 3 page table address
+//     0 lock (thread-lock.ts) | 1 first page number of the heap | 2 page count | 3 page table address
 //     8 first page of each budget's region (0: it has none and takes pages from the common one)
 //     4 allocations | 6 frees, as doubles, counted under the lock
 //    16 used bytes by budget (in units of 64) | 32 limits by budget (units of 64)
@@ -27,6 +27,7 @@ import { ResourceError } from '../base/errors.js'
 import { type Allocator, type Budget, budgets, budgetsCount } from './budgets.js'
 import { allocatorAddress, heapBase } from './layout.js'
 import type { SharedMemory } from './shared-memory.js'
+import { breakLock, lock, unlock } from './thread-lock.js'
 
 export const allocatorPageBytes = 65_536
 const unitBytes = 64
@@ -96,10 +97,10 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
     const classIndex = bytes <= smallBytesMax ? classOf(bytes) : -1
     const span = classIndex >= 0 ? (smallClasses[classIndex] as number) : pagesFor(bytes) * allocatorPageBytes
     if (!reserve(u32, budget, span)) return 0
-    lock(i32, threadId)
+    lock(i32, lockWord, threadId)
     const address = classIndex >= 0 ? takeSmall(u32, classIndex, budget) : takeRun(u32, pagesFor(bytes), budget)
     if (address !== 0) f64[allocationsAt] = (f64[allocationsAt] as number) + 1
-    unlock(i32)
+    unlock(i32, lockWord)
     if (address === 0) Atomics.sub(u32, usedWords + budget, span / unitBytes)
     return address
   }
@@ -112,12 +113,12 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
 
   function free(address: number): void {
     const page = Math.floor(address / allocatorPageBytes)
-    lock(i32, threadId)
+    lock(i32, lockWord, threadId)
     const info = u32[entry(u32, page)] as number
     const budget = info >>> 16
     const span = (info & 255) === kinds.small ? freeSmall(u32, page, address) : freeRun(u32, page)
     f64[freesAt] = (f64[freesAt] as number) + 1
-    unlock(i32)
+    unlock(i32, lockWord)
     Atomics.sub(u32, usedWords + budget, span / unitBytes)
   }
 
@@ -137,8 +138,7 @@ export function allocationCounts({ f64 }: SharedMemory): { readonly allocations:
 
 /** Breaks the lock of a thread that died holding it. Only the main thread calls this, for a thread that has ended. */
 export function breakAllocatorLock(memory: SharedMemory, threadId: number): void {
-  if (Atomics.compareExchange(memory.i32, lockWord, threadId + 1, 0) === threadId + 1)
-    Atomics.notify(memory.i32, lockWord)
+  breakLock(memory.i32, lockWord, threadId)
 }
 
 function budgetName(budget: Budget): string {
@@ -157,17 +157,6 @@ function reserve(u32: Uint32Array, budget: Budget, span: number): boolean {
 function limitOf(u32: Uint32Array, budget: Budget): number {
   const limit = u32[limitWords + budget] as number
   return budget === budgets.lent ? Math.max(0, limit - Atomics.load(u32, usedWords + budgets.memtables)) : limit
-}
-
-function lock(i32: Int32Array, threadId: number): void {
-  for (let spins = 0; Atomics.compareExchange(i32, lockWord, 0, threadId + 1) !== 0; spins++) {
-    if (spins > 200) Atomics.wait(i32, lockWord, Atomics.load(i32, lockWord), 1)
-  }
-}
-
-function unlock(i32: Int32Array): void {
-  Atomics.store(i32, lockWord, 0)
-  Atomics.notify(i32, lockWord, 1)
 }
 
 function classOf(bytes: number): number {

@@ -17,6 +17,7 @@ import { ResourceError } from '../base/errors.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import { threadsMax } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { breakLock, lock, tryLock, unlock } from '../memory/thread-lock.js'
 import { type ChunkKey, hashOf } from './chunk-key.js'
 import {
   actsFullWord,
@@ -50,9 +51,21 @@ export const packedPages = 0x2000_0000
 /** Added to the number of a page whose texts are cached as numbers of their dictionary. */
 export const codePages = 0x4000_0000
 
+/** Added to the number of a page whose rows are listed by symbol (symbol-rows.ts). */
+export const rowPages = 0x6000_0000
+
 /** Gets room for a chunk's data and fills it; `needs`: data of a pinned chunk that this one points into, or 0. */
 export interface ChunkLoader {
   load(room: (bytes: number) => number): { readonly needs: number; readonly cost: ChunkCost }
+}
+
+/** What parts want of the chunk cache. */
+export type PageCache = Pick<
+  ChunkCache,
+  'pin' | 'pinReady' | 'wanted' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve' | 'checks'
+> & {
+  /** What is not there cannot be made. */
+  readonly readOnly?: true
 }
 
 /** What making a chunk takes. */
@@ -126,8 +139,7 @@ export class ChunkCache {
   /** Like pin, without ever waiting: 0 when the chunk is not there, or its shard is locked just now. */
   pinReady(key: ChunkKey): number {
     const shard = shardOf(key)
-    const lock = shardAt(this.base, shard, this.slotsPerShard)
-    if (Atomics.compareExchange(this.i32, lock, 0, this.threadId + 1) !== 0) return 0
+    if (!tryLock(this.i32, this.lockOf(shard), this.threadId)) return 0
     const found = this.find(shard, key)
     const ready = found >= 0 && this.get(found, slotWord.state) === slotStates.ready
     if (ready) this.countPin(found, true)
@@ -199,10 +211,7 @@ export class ChunkCache {
 
   /** Undoes what a thread that has ended left behind and others wait for: its locks and its unfinished loads. */
   endThread(threadId: number): void {
-    for (let shard = 0; shard < shardCount; shard++) {
-      const lock = shardAt(this.base, shard, this.slotsPerShard)
-      if (Atomics.compareExchange(this.i32, lock, threadId + 1, 0) === threadId + 1) Atomics.notify(this.i32, lock)
-    }
+    for (let shard = 0; shard < shardCount; shard++) breakLock(this.i32, this.lockOf(shard), threadId)
     this.unpinThread(threadId, true)
   }
 
@@ -461,20 +470,16 @@ export class ChunkCache {
     Atomics.store(this.u32, this.at(slot) + name, value)
   }
 
+  private lockOf(shard: number): number {
+    return shardAt(this.base, shard, this.slotsPerShard)
+  }
+
   private lock(shard: number): void {
-    const at = shardAt(this.base, shard, this.slotsPerShard)
-    for (;;) {
-      const holder = Atomics.compareExchange(this.i32, at, 0, this.threadId + 1)
-      if (holder === 0) return
-      assert(holder !== this.threadId + 1, 'a thread locks a shard once')
-      Atomics.wait(this.i32, at, holder, 1)
-    }
+    lock(this.i32, this.lockOf(shard), this.threadId)
   }
 
   private unlock(shard: number): void {
-    const at = shardAt(this.base, shard, this.slotsPerShard)
-    Atomics.store(this.i32, at, 0)
-    Atomics.notify(this.i32, at, 1)
+    unlock(this.i32, this.lockOf(shard))
   }
 }
 

@@ -6,7 +6,7 @@
 //               6 not 0: new chunks evict others, as it seems | 7 address of the page checks (page-checks.ts) |
 //               8 time: how much was wanted of a full cache, in steps of 64 KiB | 9 not 0: it acts as if it were full |
 //               16.. address of each thread's pin counts (threadsMax)
-//   shard       (shardCount times) 0 lock (0 free, else thread id + 1) | 1 first free slot + 1 | 16.. buckets: slot + 1
+//   shard       (shardCount times) 0 lock (memory/thread-lock.ts) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
 //               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1 |
 //               11 lives that a request gives | 12 not 0: the chunk lies in memory that the memtables have lent

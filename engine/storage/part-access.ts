@@ -59,6 +59,19 @@ export interface PartAccess {
   /** Values of the rows first + index[i] (u32, `count` of them, ascending), in memory layout. */
   pick(packed: number, index: number, first: number, count: number, target: number): void
   /**
+   * Writes the rows (u32) of [from, from + rows) of a page of symbols that have one of the ids, ascending and counted from
+   * `from`; returns how many. -1: they are not listed, and who wants them looks at all rows.
+   */
+  symbolRows(
+    part: PartHandle,
+    columnId: number,
+    page: number,
+    ids: readonly number[],
+    from: number,
+    rows: number,
+    out: number,
+  ): number
+  /**
    * A page of texts as numbers of their column's dictionary in the part; undefined when it has none. Stays valid until
    * unpin() of `data`.
    */

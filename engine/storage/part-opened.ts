@@ -8,6 +8,13 @@ import type { PageStatistics, PartHandle } from './part-access.js'
 import { boundsAt, nullsAt, type PartColumn, type PartIndex, readPartIndex, sumAt } from './part-index.js'
 import type { PartDescriptor } from './schema.js'
 
+interface SymbolUse {
+  /** By page: how often its rows were asked for by symbol, up to 255. */
+  readonly asked: Uint8Array
+  /** The largest id among the part's symbols; null: nobody has looked. */
+  idMax: number | null
+}
+
 /** One class: pages are found in no time where all parts are alike to compiled code. */
 export class OpenedPart implements PartHandle {
   readonly descriptor: PartDescriptor
@@ -21,6 +28,7 @@ export class OpenedPart implements PartHandle {
   readonly maxTs: BigInt64Array
   readonly #first: ChunkKey
   readonly #nulls = new Map<PartColumn, number>()
+  readonly #symbolUses = new Map<number, SymbolUse>()
 
   constructor(descriptor: PartDescriptor, path: string, index: PartIndex, timestampId: number) {
     const timestamps = index.columns.get(timestampId)
@@ -48,6 +56,16 @@ export class OpenedPart implements PartHandle {
     for (let page = 0; page < this.pageCount; page++) sum += nullsAt(column, page)
     this.#nulls.set(column, sum)
     return sum
+  }
+
+  /** What is known of a column of symbols whose rows are asked for by symbol. */
+  symbolUse({ metadata }: PartColumn): SymbolUse {
+    let use = this.#symbolUses.get(metadata.id)
+    if (use === undefined) {
+      use = { asked: new Uint8Array(this.pageCount), idMax: null }
+      this.#symbolUses.set(metadata.id, use)
+    }
+    return use
   }
 
   chunk({ metadata }: PartColumn, page: number): ChunkKey {

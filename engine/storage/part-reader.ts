@@ -1,20 +1,19 @@
 // PartAccess over real files: opens parts, decodes pages into the chunk cache, hands out their addresses. One per thread.
 
-import { crc32 } from 'node:zlib'
 import { assert } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
-import type { File, Files } from '../base/files.js'
-import type { ParquetKernel } from '../kernels/parquet.js'
+import type { Files } from '../base/files.js'
+import type { Kernels } from '../kernels/load.js'
 import { nullKinds } from '../kernels/parquet.js'
 import type { Allocator } from '../memory/budgets.js'
 import { budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import {
-  type ChunkCache,
   type ChunkCost,
   type ChunkLoader,
   codePages,
   dictionaryPage,
+  type PageCache,
   packedPages,
 } from './chunk-cache.js'
 import type { ChunkKey } from './chunk-key.js'
@@ -35,18 +34,14 @@ import {
   readBody,
   readPage,
 } from './part-decode.js'
+import { dictionaryHeaderBytes, loadDictionary, loadSymbolIds } from './part-entries.js'
 import { PartFiles } from './part-files.js'
 import { nullsAt, type PartColumn, pageAt } from './part-index.js'
 import { type OpenedPart, openPart, PageFigures } from './part-opened.js'
 import { Scratch } from './part-scratch.js'
 import { type StoredOptions, type StoredPage, storedPage } from './part-stored.js'
 import type { PartDescriptor, TableVersion } from './schema.js'
-
-/** What parts want of the chunk cache. */
-export type PageCache = Pick<
-  ChunkCache,
-  'pin' | 'pinReady' | 'wanted' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve' | 'checks'
->
+import { SymbolLists } from './symbol-lists.js'
 
 export interface PartAccessOptions {
   readonly files: Files
@@ -54,7 +49,7 @@ export interface PartAccessOptions {
   readonly directory: string
   readonly memory: SharedMemory
   readonly allocator: Allocator
-  readonly kernel: ParquetKernel
+  readonly kernels: Pick<Kernels, 'parquet' | 'sort'>
   readonly cache: PageCache
 }
 
@@ -71,11 +66,12 @@ class PartReader implements PartAccess {
   private readonly memory: SharedMemory
   private readonly cache: PartAccessOptions['cache']
   private readonly tools: DecodeTools
+  private readonly symbolLists: SymbolLists
   private readonly windows: PageWindows
   private readonly partFiles: PartFiles
   private readonly handles = new Map<number, OpenedPart>()
 
-  constructor({ files, directory, memory, allocator, kernel, cache }: PartAccessOptions) {
+  constructor({ files, directory, memory, allocator, kernels, cache }: PartAccessOptions) {
     this.files = files
     this.directory = directory
     this.memory = memory
@@ -84,7 +80,14 @@ class PartReader implements PartAccess {
     const evicting: Allocator = { ...allocator, demand: (bytes) => cache.reserve(bytes) }
     this.windows = new PageWindows(evicting)
     this.partFiles = new PartFiles(files)
-    this.tools = { kernel, scratch: new Scratch(memory, evicting, budgets.cache) }
+    this.tools = { kernel: kernels.parquet, scratch: new Scratch(memory, evicting, budgets.cache) }
+    this.symbolLists = new SymbolLists({
+      memory,
+      cache,
+      sort: kernels.sort,
+      parts: this,
+      ids: this.symbolIds.bind(this),
+    })
   }
 
   open(part: PartDescriptor, version: TableVersion): PartHandle {
@@ -166,9 +169,11 @@ class PartReader implements PartAccess {
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined || !isPickable(mapping)) return 0
     if (column.metadata.dictionary === null || (mapping.optional && nullsAt(column, page) > 0)) return 0
-    if (this.cache.has(opened.chunk(column, page))) return 0
+    const key = opened.chunk(column, page + packedPages)
+    const ready = this.cache.pinReady(key)
+    if (ready !== 0 || this.cache.has(opened.chunk(column, page))) return ready
     const load = (room: (bytes: number) => number) => this.loadPacked(opened, column, columnId, page, room)
-    return this.cache.pin(opened.chunk(column, page + packedPages), { load })
+    return this.cache.pin(key, { load })
   }
 
   pick(packed: number, index: number, first: number, count: number, target: number): void {
@@ -190,6 +195,20 @@ class PartReader implements PartAccess {
     )
     if (done !== 0)
       throw new CorruptionError('the values of a page are unreadable', 'a page in the chunk cache', packed)
+  }
+
+  symbolRows(
+    part: PartHandle,
+    columnId: number,
+    page: number,
+    ids: readonly number[],
+    from: number,
+    rows: number,
+    out: number,
+  ): number {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    return column === undefined ? -1 : this.symbolLists.select(opened, column, page, ids, from, rows, out)
   }
 
   pinCodes(part: PartHandle, columnId: number, page: number): CodedPage | undefined {
@@ -261,12 +280,20 @@ class PartReader implements PartAccess {
     if (column === undefined) return false
     const mapping = opened.mappings.get(columnId)
     if (mapping?.conversion !== 'symbol') return true
+    let found = false
+    this.symbolIds(opened, column, (held) => {
+      found = ids.some((id) => held.includes(id))
+    })
+    return found
+  }
+
+  /** The part's symbols, by their ids in the table's dictionary. */
+  private symbolIds(opened: OpenedPart, column: PartColumn, use: (ids: Int32Array) => void): void {
+    const mapping = opened.mappings.get(column.metadata.id) as ColumnMapping
     const { data, decoded } = this.pinDictionary(opened, column, mapping)
     const first = decoded.address >>> 2
-    const held = this.memory.i32.subarray(first, first + decoded.count)
-    const found = ids.some((id) => held.includes(id))
+    use(this.memory.i32.subarray(first, first + decoded.count))
     this.cache.unpin(data)
-    return found
   }
 
   stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined {
@@ -398,10 +425,7 @@ class PartReader implements PartAccess {
     })
   }
 
-  /**
-   * A dictionary's chunk is {count u32, 0 to 64 bytes} and its values. Of texts there is an entry of NULL before the
-   * others, and behind them the numbers from 1 on, whose pages of codes are decoded as pages of values are.
-   */
+  /** The dictionary as part-dictionary.ts loads it. */
   private pinDictionary(
     opened: OpenedPart,
     column: PartColumn,
@@ -411,55 +435,13 @@ class PartReader implements PartAccess {
     const data = this.cache.pin(key, {
       load: (room) => {
         this.partFiles.with(opened.path, (file) => {
-          if (mapping.conversion === 'symbol') this.loadSymbolIds(file, column, room)
-          else this.loadDictionary(file, column, mapping, room)
+          if (mapping.conversion === 'symbol') loadSymbolIds(this.memory, file, column, room)
+          else loadDictionary(this.tools, file, column, mapping, room)
         })
         return { needs: 0, cost: 'decompress' }
       },
     })
     return { data, decoded: { address: data + dictionaryHeaderBytes, count: this.memory.u32[data >>> 2] as number } }
-  }
-
-  private loadSymbolIds(file: File, column: PartColumn, room: (bytes: number) => number): void {
-    const run = column.symbols
-    if (run === undefined) throw damaged({ file, offset: 0 }, 'a part names no symbol ids')
-    const bytes = run.count * 4
-    const data = room(dictionaryHeaderBytes + bytes)
-    const ids = this.memory.u8.subarray(data + dictionaryHeaderBytes, data + dictionaryHeaderBytes + bytes)
-    const read = file.read(ids, run.offset)
-    if (read < bytes || crc32(ids) !== run.crc) {
-      throw damaged({ file, offset: run.offset }, 'the symbol ids of a part are damaged')
-    }
-    this.memory.u32[data >>> 2] = run.count
-  }
-
-  private loadDictionary(
-    file: File,
-    column: PartColumn,
-    mapping: ColumnMapping,
-    room: (bytes: number) => number,
-  ): void {
-    const { dictionary, codec } = column.metadata
-    assert(dictionary !== null, 'a dictionary is loaded where there is one')
-    const place = { ...dictionary, file, codec, encoding: encodings.plain }
-    const raw = readPage(this.tools, place)
-    const { count } = dictionary
-    const text = mapping.conversion === 'text'
-    if (!text && raw.bytes !== count * mapping.diskBytes) {
-      throw damaged(place, 'a dictionary has another size')
-    }
-    const valueBytes = text ? count * 12 : 0
-    const data = room(dictionaryHeaderBytes + valueBytes + raw.bytes)
-    const values = data + dictionaryHeaderBytes
-    this.memory.u32[data >>> 2] = count
-    this.memory.copy(values + valueBytes, raw.address, raw.address + raw.bytes)
-    if (!text) return
-    if (this.tools.kernel.plainTextEntries(values + valueBytes, raw.bytes, count, values) !== 0) {
-      throw damaged(place, 'a dictionary has texts of other lengths')
-    }
-    this.memory.i32.set([0, -1], (values - 8) >>> 2)
-    const numbers = (values + count * 8) >>> 2
-    for (let number = 0; number < count; number++) this.memory.u32[numbers + number] = number + 1
   }
 }
 
@@ -467,7 +449,6 @@ type Packed = [rows: number, bits: number, bytes: number, dictionary: number]
 
 /** Indexes of so many entries are unpacked about as fast as their values are read from memory. */
 const unpackedEntriesMax = 256
-const dictionaryHeaderBytes = 64
 const packedHeaderBytes = 64
 
 function rowsOf({ firstRows }: OpenedPart, page: number): number {

@@ -29,7 +29,7 @@ export function openSmallQueries({ memory, arena, cache, directory, clock }: Sma
     directory,
     memory,
     allocator: createAllocator(memory, threadIds.main),
-    kernel: kernels.parquet,
+    kernels,
     cache: readyChunks(cache),
   })
   return new SmallQueries({ memory, clock, kernels, partAccess, arena })

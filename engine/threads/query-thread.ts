@@ -46,7 +46,7 @@ const partAccess = createPartAccess({
   directory: options.directory,
   memory,
   allocator: plain,
-  kernel: kernels.parquet,
+  kernels,
   cache,
 })
 const queries = new QueryRole({

@@ -96,7 +96,7 @@ export class InlineEngine {
     })
     const allocator = createAllocator(memory, 3)
     const cache = new ChunkCache(memory, allocator, cacheAddress, 3)
-    const parts = createPartAccess({ files, directory, memory, allocator, kernel: kernels.parquet, cache })
+    const parts = createPartAccess({ files, directory, memory, allocator, kernels, cache })
     this.#parts = parts
     const post = (message: FromQueryHost): number => this.#fromQueries.push(message)
     this.#jobs = new JobRunner({ files, directory, memory, allocator, kernels, codec: 'lz4_raw', parts }, post)
@@ -149,7 +149,7 @@ export class InlineEngine {
     const kernels = loadKernels(memory)
     const allocator = createAllocator(memory, 0)
     const cache = readyChunks(new ChunkCache(memory, allocator, cacheAddress, 0))
-    const partAccess = createPartAccess({ files, directory, memory, allocator, kernel: kernels.parquet, cache })
+    const partAccess = createPartAccess({ files, directory, memory, allocator, kernels, cache })
     const arena = allocator.demand(smallArenaBytes, budgets.queries)
     const small = new SmallQueries({ memory, clock, kernels, partAccess, arena })
     return new SmallDoor({ small: () => small, view, queries: this.#queryDoor })

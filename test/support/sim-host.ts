@@ -111,7 +111,7 @@ export class SimHost {
     const allocator = createAllocator(sim.memory, threadId)
     const cache = new ChunkCache(sim.memory, allocator, cacheAddress, threadId)
     const { memory } = sim
-    return createPartAccess({ files, directory: '/db', memory, allocator, kernel: sim.kernels.parquet, cache })
+    return createPartAccess({ files, directory: '/db', memory, allocator, kernels: sim.kernels, cache })
   }
 
   private createRunner(kernels: Kernels, parts: PartAccess, threadId: number): JobRunner {

@@ -304,6 +304,29 @@ export function rowsWithin(kind: u32, values: usize, rows: usize, missing: i64, 
   return <u32>withinAt(kind, values, 0, rows, missing, nullWord, turn, bound, out, 0)
 }
 
+/** Counts numbers two places behind their own: the sums of all before them come to stand one behind, and move in place. */
+export function groupRows(numbers: usize, rows: usize, low: i32, span: u32, starts: usize, out: usize): u32 {
+  memory.fill(starts, 0, (<usize>span + 2) << 2)
+  for (let r: usize = 0; r < rows; r++) {
+    const number = <u32>(load<i32>(numbers + (r << 2)) - low)
+    if (number >= span) return 0
+    const p = starts + (<usize>number << 2)
+    store<u32>(p, load<u32>(p, 8) + 1, 8)
+  }
+  let sum: u32 = 0
+  for (let p = starts + 8, e = starts + ((<usize>span + 2) << 2); p < e; p += 4) {
+    sum += load<u32>(p)
+    store<u32>(p, sum)
+  }
+  for (let r: usize = 0; r < rows; r++) {
+    const p = starts + (<usize>(load<i32>(numbers + (r << 2)) - low) << 2)
+    const place = load<u32>(p, 4)
+    store<u32>(p, place + 1, 4)
+    store<u16>(out + (<usize>place << 1), <u16>r)
+  }
+  return 1
+}
+
 export function identity(rows: usize, out: usize): void {
   for (let i: usize = 0; i < rows; i++) store<u32>(out + (i << 2), <u32>i)
 }

@@ -14,7 +14,7 @@ import { buildJoins, probedScan } from './join-shared.js'
 import { readsOneTable } from './join-sides.js'
 import { PartialGroups } from './partial-groups.js'
 import type { Piece } from './pieces.js'
-import { scanShape } from './scan-slices.js'
+import { scanShape } from './scan-shape.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
 import { listPieces } from './share-pieces.js'
 import {

@@ -8,7 +8,7 @@ import type { AggregateCall, Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { covers, type Piece, runsOf, timeMax, timeMin, touches } from './pieces.js'
 import { valuesOperator } from './rows-of-values.js'
-import type { ScanShape } from './scan-slices.js'
+import type { ScanShape } from './scan-shape.js'
 import type { Operator } from './vector.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>

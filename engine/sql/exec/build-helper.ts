@@ -11,7 +11,7 @@ import { helpTable } from './encode-table-shared.js'
 import { helpFragment } from './fragment-operators.js'
 import type { Encoding } from './messages.js'
 import { rowFormOf } from './row-forms.js'
-import { scanShape } from './scan-slices.js'
+import { scanShape } from './scan-shape.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 import { helpSort } from './sort-shared.js'
 

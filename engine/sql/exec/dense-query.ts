@@ -5,7 +5,7 @@ import type { Buckets } from './buckets.js'
 import type { BucketKey, DenseKey } from './fragment-keys.js'
 import type { FragmentInputs } from './fragments.js'
 import type { Piece } from './pieces.js'
-import type { ScanShape } from './scan-slices.js'
+import type { ScanShape } from './scan-shape.js'
 
 export interface Grouping {
   readonly keys: readonly DenseKey[]

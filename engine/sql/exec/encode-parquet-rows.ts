@@ -11,7 +11,7 @@ import { BatchGroups, GroupChunks, leadGroups } from './encode-parquet-chunks.js
 import type { ExportedGroup } from './encode-parquet-group.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 import { type Piece, rowCount, timeMax, timeMin } from './pieces.js'
-import { scanShape } from './scan-slices.js'
+import { scanShape } from './scan-shape.js'
 import type { ChunkWorker, ShareDetails, Sharing } from './share.js'
 import { listPieces } from './share-pieces.js'
 import { piecesOf, stableScan } from './share-rows.js'

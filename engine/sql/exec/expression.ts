@@ -37,7 +37,7 @@ import { compileTextTest } from './expression-texts.js'
 import { compileTimePart, compileTimeText } from './expression-times.js'
 import { compileWide } from './expression-wide.js'
 import type { QuerySpace } from './query-space.js'
-import { matchEntries, wantedTexts } from './symbol-matches.js'
+import { wantedSymbols } from './symbol-matches.js'
 import { oncePerText } from './text-answers.js'
 import { TextHeap } from './text-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from './values.js'
@@ -205,7 +205,7 @@ function newPredicate(expression: Expression, context: ExecContext): SymbolPredi
   const [column, ...others] = columnsOf(expression)
   if (column === undefined || others.length > 0 || !isSymbolTree(expression) || !isPure(expression)) return undefined
   const evaluate = compileExpression(expression, context.evaluation)
-  const wanted = wantedTexts(expression)
+  const wanted = wantedSymbols(expression, context)
   const row: Value[] = []
   const answer = (value: Value): number => {
     context.alive()
@@ -220,8 +220,10 @@ function newPredicate(expression: Expression, context: ExecContext): SymbolPredi
     if (from > 0) context.memory.u8.copyWithin(address, known.address, known.address + from + 1)
     else context.memory.u8[address] = answer(null)
     const textOf = context.texts.of(dictionary)
-    if (wanted !== undefined) matchEntries(context.memory, dictionary, from, count, wanted, address + 1)
-    else for (let id = from; id < count; id++) context.memory.u8[address + 1 + id] = answer(textOf(id))
+    if (wanted !== undefined) {
+      context.memory.u8.fill(0, address + 1 + from, address + 1 + count)
+      for (const id of wanted.idsIn(dictionary, count)) context.memory.u8[address + 1 + id] = 1
+    } else for (let id = from; id < count; id++) context.memory.u8[address + 1 + id] = answer(textOf(id))
     known = { dictionary, count, address }
     return address
   }

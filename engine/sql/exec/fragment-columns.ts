@@ -63,8 +63,12 @@ export class FragmentColumns {
     this.#rowsMax = rowsMax
     this.#recordBytes = query.fragment.recordBytes
     this.#stretches = stretches[Symbol.iterator]()
-    this.#rows = { records: new Uint32Array(rowsMax), groups: new Uint32Array(rowsMax), buckets: [], count: 0 }
     const { memory, symbols, space } = context
+    const numbers = (): Uint32Array => {
+      const word = space.take(rowsMax * 4) >>> 2
+      return memory.u32.subarray(word, word + rowsMax)
+    }
+    this.#rows = { records: numbers(), groups: numbers(), buckets: [], count: 0 }
     this.#heap = new TextHeap(space)
     const target = { memory, symbols, heap: this.#heap }
     const writers = [

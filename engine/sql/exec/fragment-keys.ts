@@ -12,7 +12,7 @@ import { constantInterval } from './expression-floor.js'
 import { partEvaluator, timePart } from './expression-times.js'
 import type { FragmentInputs } from './fragments.js'
 import type { Run } from './pieces.js'
-import type { ScanShape } from './scan-slices.js'
+import type { ScanShape } from './scan-shape.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
 

@@ -10,7 +10,7 @@ import { type FragmentQuery, type FragmentRun, fragmentRun, fragmentWorker } fro
 import type { FillStretches, FragmentColumns } from './fragment-columns.js'
 import { valuesOperator } from './rows-of-values.js'
 import { filledRows, filledStretches, repeatsResults } from './sample-fill.js'
-import type { ScanShape } from './scan-slices.js'
+import type { ScanShape } from './scan-shape.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
 import type { Operator } from './vector.js'
 

@@ -9,7 +9,7 @@ import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { equivalent } from './equivalents.js'
 import { type SymbolPredicate, symbolPredicate } from './expression.js'
-import { entryOf, wantedTexts } from './symbol-matches.js'
+import { wantedSymbols } from './symbol-matches.js'
 import type { Vector } from './vector.js'
 
 /** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
@@ -96,9 +96,9 @@ export class FragmentInputs {
     const dictionary = this.#dictionaryOf(predicate.column)
     const count = dictionary === 0 ? 0 : dictionaryCount(this.#context.memory, dictionary)
     if (dictionary === 0 || count > lookupEntriesMax) return null
-    const [text, ...more] = wantedTexts(expression) ?? []
-    const id = text === undefined || more.length > 0 ? -1 : entryOf(this.#context.memory, dictionary, count, text)
-    if (id >= 0) return this.#equals(predicate.column, id, expression.type)
+    const wanted = wantedSymbols(expression, this.#context)
+    const [id] = wanted?.texts === 1 ? wanted.idsIn(dictionary, count) : []
+    if (id !== undefined) return this.#equals(predicate.column, id, expression.type)
     const column = this.#use(predicate.column, { name: 'SYMBOL', a: 0, b: 0 })
     return { kind: 'lookup', column, table: this.#predicates.push(predicate) - 1, type: expression.type }
   }

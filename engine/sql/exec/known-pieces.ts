@@ -6,7 +6,7 @@ import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { FragmentInputs } from './fragments.js'
 import type { Piece } from './pieces.js'
-import type { ScanShape } from './scan-slices.js'
+import type { ScanShape } from './scan-shape.js'
 
 interface Figures {
   readonly count: number

@@ -31,6 +31,11 @@ export interface Piece {
    * and nothing is written, when the column has to be read as a whole.
    */
   pick(columnId: number, index: number, first: number, count: number, target: number): boolean
+  /**
+   * Writes the rows (u32) of [from, from + rows) with one of the ids in a column of symbols, ascending and counted from
+   * `from`; returns how many, -1 when they are not listed.
+   */
+  symbolRows(columnId: number, ids: readonly number[], from: number, rows: number, out: number): number
   /** A column of texts as numbers of distinct ones; undefined where they are not kept so. Pinned until release. */
   texts(columnId: number): CodedTexts | undefined
   /**
@@ -220,6 +225,10 @@ class PagePiece implements Piece {
     return values !== 0
   }
 
+  symbolRows(columnId: number, ids: readonly number[], from: number, rows: number, out: number): number {
+    return this.#access.symbolRows(this.#handle, columnId, this.index, ids, from, rows, out)
+  }
+
   texts(columnId: number): CodedTexts | undefined {
     const page = this.#coded?.get(columnId) ?? this.#access.pinCodes(this.#handle, columnId, this.index)
     if (page === undefined) return undefined
@@ -284,6 +293,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     },
     column: (columnId) => piece.column(columnId),
     pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
+    symbolRows: (columnId, ids, from, rows, out) => piece.symbolRows(columnId, ids, from, rows, out),
     texts: (columnId) => piece.texts(columnId),
     unpack: (columnId, target, width) => piece.unpack(columnId, target, width),
     decode: (columnId, room) => piece.decode(columnId, room),
@@ -340,6 +350,7 @@ function blockPiece(
     visibleRows,
     column: (columnId) => blockColumn(memory, block, columnId),
     pick: () => false,
+    symbolRows: () => -1,
     unpack: () => false,
     decode: () => false,
     texts: () => undefined,

@@ -108,6 +108,8 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
       else parts.unpin(address)
     },
     pinPacked: (part, columnId, page) => (columnId === rowNumberId ? 0 : parts.pinPacked(part, columnId, page)),
+    symbolRows: (part, columnId, page, ids, from, rows, out) =>
+      parts.symbolRows(part, columnId, page, ids, from, rows, out),
     pick: (packed, index, first, count, target) => parts.pick(packed, index, first, count, target),
     pinCodes: (part, columnId, page) => parts.pinCodes(part, columnId, page),
     unpack: (part, columnId, page, target, width) => parts.unpack(part, columnId, page, target, width),

@@ -2,36 +2,17 @@
 // the scan reads its own columns first; the others are touched only where a row passed.
 
 import { assert } from '../../base/assert.js'
-import type { TableSnapshot } from '../../storage/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
-import type { Expression, Plan, PlanColumn, TimeRange } from '../plan/plan.js'
+import type { TimeRange } from '../plan/plan.js'
 import { codedColumn } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
 import { type FillColumn, PageColumns } from './page-columns.js'
 import { covers, type Piece } from './pieces.js'
 import { compileFilter, type RowFilter } from './row-filter.js'
+import type { ScanShape } from './scan-shape.js'
 import { Gathered, selectRows } from './selection.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
-
-export interface ScanShape {
-  readonly snapshot: TableSnapshot
-  readonly columnIds: readonly number[]
-  readonly types: readonly DataType[]
-  readonly ranges: readonly TimeRange[] | null
-  readonly filter: Expression | null
-}
-
-export function scanShape(context: ExecContext, plan: Extract<Plan, { kind: 'scan' }>): ScanShape {
-  const snapshot = context.snapshots[plan.table]
-  assert(snapshot !== undefined, 'a query comes with the snapshots of its tables')
-  return {
-    snapshot,
-    columnIds: plan.columnIds,
-    types: plan.columns.map(({ type }: PlanColumn) => type),
-    ranges: plan.ranges,
-    filter: plan.filter,
-  }
-}
 
 /** Rows that an operator above can use at all, known better and better while the scan goes on. */
 export interface WantedRows {
@@ -42,9 +23,6 @@ export interface WantedRows {
   /** Writes ascending row numbers (u32) of the wanted rows; returns how many, -1 when all are. */
   select(vectors: readonly Vector[], rows: number, out: number): number
 }
-
-/** With fewer selected rows than one in so many, values are picked from pages instead of decoding them. */
-export const sparseShare = 16
 
 /** A scan of fewer pieces finds them decoded when it comes again: small queries count microseconds. */
 export const longScanPieces = 16
@@ -74,6 +52,7 @@ export class SliceReader {
   readonly #shape: ScanShape
   readonly #dictionaries: readonly number[]
   readonly #filter: RowFilter | null
+  readonly #listed: ListedRows | null
   readonly #gathered: Gathered
   readonly #wanted: WantedRows | null
   readonly #own: PageColumns | null
@@ -95,6 +74,7 @@ export class SliceReader {
             types: shape.types,
             dictionaryOf: (column) => this.#dictionaries[column] as number,
           })
+    this.#listed = listedRows(context, shape)
     this.#gathered = new Gathered(context, shape.types)
     this.#wanted = wanted
     this.#once = reads === 'once'
@@ -206,7 +186,10 @@ export class SliceReader {
   #select(piece: Piece, from: number, rows: number, mask: number): number {
     const { memory } = this.#context
     if (this.#filter === null) return selectRows(memory, mask, rows, this.#index)
-    const count = this.#filter.select(this.vectors(piece, from, this.#filter.columns), rows, this.#index)
+    const values = (column: number, found: number): Vector => this.#sparse(piece, from, column, found)
+    const listed = this.#listed?.select(piece, from, rows, this.#index, values) ?? -1
+    const count =
+      listed < 0 ? this.#filter.select(this.vectors(piece, from, this.#filter.columns), rows, this.#index) : listed
     if (mask === 0) return count
     const { u8, u32 } = memory
     const first = this.#index >>> 2

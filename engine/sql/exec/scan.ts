@@ -2,7 +2,8 @@
 
 import type { ExecContext } from './context.js'
 import type { Piece, Run } from './pieces.js'
-import { longScanPieces, type ScanShape, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
+import type { ScanShape } from './scan-shape.js'
+import { longScanPieces, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 import { scanRuns } from './zones.js'
 

@@ -12,10 +12,9 @@ import { createJit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import type { ChunkCache } from '../../storage/chunk-cache.js'
+import type { ChunkCache, PageCache } from '../../storage/chunk-cache.js'
 import type { PackedPiece } from '../../storage/messages.js'
 import type { PartAccess, PartHandle } from '../../storage/part-access.js'
-import type { PageCache } from '../../storage/part-reader.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { Query } from '../plan/plan.js'
@@ -257,6 +256,7 @@ export function readyChunks(cache: ChunkCache): PageCache {
   return {
     checks: cache.checks,
     isFull: false,
+    readOnly: true,
     wanted: () => {},
     passes: () => false,
     pinReady: (key) => cache.pinReady(key),
@@ -294,6 +294,8 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
     pin: (part, columnId, page) => access.pin(part, columnId, page),
     unpin: (address) => access.unpin(address),
     pinPacked: (part, columnId, page) => access.pinPacked(part, columnId, page),
+    symbolRows: (part, columnId, page, ids, from, rows, out) =>
+      access.symbolRows(part, columnId, page, ids, from, rows, out),
     pick: (packed, index, first, count, target) => access.pick(packed, index, first, count, target),
     pinCodes: (part, columnId, page) => access.pinCodes(part, columnId, page),
     unpack: (part, columnId, page, target, width) => access.unpack(part, columnId, page, target, width),

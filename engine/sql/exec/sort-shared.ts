@@ -5,7 +5,7 @@
 
 import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { type ScanShape, scanShape } from './scan-slices.js'
+import { type ScanShape, scanShape } from './scan-shape.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from './share.js'
 import { batchOf, columnsBytes, rowsAt, writeColumns } from './share-columns.js'
 import { listPieces } from './share-pieces.js'

@@ -8,8 +8,10 @@ import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import { columnsOf } from './expression-shape.js'
 import { FragmentInputs } from './fragments.js'
+import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
 import type { Piece } from './pieces.js'
-import { type ScanShape, type SliceReader, sparseShare } from './scan-slices.js'
+import type { ScanShape } from './scan-shape.js'
+import type { SliceReader } from './scan-slices.js'
 import type { Vector } from './vector.js'
 
 const timestampType: DataType = { name: 'TIMESTAMP', a: 0, b: 0 }
@@ -49,6 +51,7 @@ export class SparseRows {
   readonly #columns: readonly number[]
   readonly #asked: FragmentInputs
   readonly #fragment: SelectFragment
+  readonly #listed: ListedRows | null
   readonly #block: number
   readonly #index: number
   /** Where the picked values of each column go; minus the number of a column of bytes. */
@@ -67,6 +70,7 @@ export class SparseRows {
     this.#columns = columns
     this.#asked = asked
     this.#fragment = fragment
+    this.#listed = listedRows(context, scan)
     this.#block = context.space.keep(fragment.blockBytes)
     this.#index = context.space.keep((pageRowsMax + 16) * 4)
     fragment.writeConstants(this.#block)
@@ -81,8 +85,9 @@ export class SparseRows {
   /** null: too many rows are left, here or in an earlier piece of the chunk. */
   select(reader: SliceReader, piece: Piece, from: number, rows: number): FewRows | null {
     if (this.#dense) return null
-    this.#asked.bind(this.#fragment, this.#block, reader.vectors(piece, from, this.#asked.columns, true))
-    const count = this.#fragment.run(this.#block, rows, this.#index, 0)
+    const values = (column: number, count: number): Vector => this.#column(reader, piece, from, column, count)
+    const listed = this.#listed?.select(piece, from, rows, this.#index, values) ?? -1
+    const count = listed < 0 ? this.#lookedAt(reader, piece, from, rows) : listed
     this.#dense = count * sparseShare > rows
     if (this.#dense) return null
     const vectors: Vector[] = []
@@ -90,6 +95,12 @@ export class SparseRows {
       for (const column of this.#columns) vectors[column] = this.#column(reader, piece, from, column, count)
     const times = (timestampId: number): number => this.#pick(piece, from, timestampId, timestampType, count)
     return { rows: count, vectors, times }
+  }
+
+  /** All rows are looked at. */
+  #lookedAt(reader: SliceReader, piece: Piece, from: number, rows: number): number {
+    this.#asked.bind(this.#fragment, this.#block, reader.vectors(piece, from, this.#asked.columns, true))
+    return this.#fragment.run(this.#block, rows, this.#index, 0)
   }
 
   #column(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {

@@ -1,15 +1,18 @@
-// Symbols equal to given texts: their dictionary is looked through as bytes, without making a text of every entry.
+// Symbols equal to given texts: their dictionary is looked through as bytes, without making a text of every entry, and once
+// in a query, whichever of its kernels and tests ask.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { dictionaryEntry } from '../../storage/layout.js'
 import type { Expression } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import type { QuerySpace } from './query-space.js'
 
 /** More texts than these are not compared one by one. */
 const wantedMax = 64
 const texts: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
 
 /** The texts of `column = 'text'` and `column in ('text', …)`; undefined for anything else. */
-export function wantedTexts(expression: Expression): readonly Buffer[] | undefined {
+function wantedTexts(expression: Expression): readonly Buffer[] | undefined {
   if (expression.kind !== 'call') return undefined
   const { name, args } = expression
   const constants = args.filter(({ kind }) => kind === 'constant')
@@ -23,30 +26,62 @@ export function wantedTexts(expression: Expression): readonly Buffer[] | undefin
   return args.some(({ kind, type }) => kind === 'column' && type.name === 'SYMBOL') ? found : undefined
 }
 
-/** Writes 1 or 0 for each of the dictionary's entries [from, count) to a table of answers by id. */
-export function matchEntries(
+/** What a condition asks of its column of symbols. */
+export interface WantedSymbols {
+  /** How many texts there are, in the dictionary or not. */
+  readonly texts: number
+  /** Ascending ids of those that are among the first `count` entries of the dictionary. */
+  idsIn(dictionary: number, count: number): readonly number[]
+}
+
+const wantedOf = new WeakMap<QuerySpace, Map<Expression, WantedSymbols | undefined>>()
+
+/** Of `column = 'text'` and `column in ('text', …)`; undefined for anything else. */
+export function wantedSymbols(expression: Expression, { space, memory }: ExecContext): WantedSymbols | undefined {
+  const known = wantedOf.get(space) ?? new Map<Expression, WantedSymbols | undefined>()
+  wantedOf.set(space, known)
+  if (!known.has(expression)) known.set(expression, newWanted(wantedTexts(expression), memory))
+  return known.get(expression)
+}
+
+function newWanted(wanted: readonly Buffer[] | undefined, memory: SharedMemory): WantedSymbols | undefined {
+  if (wanted === undefined) return undefined
+  let known = { dictionary: -1, count: 0, ids: [] as number[] }
+  const idsIn = (dictionary: number, count: number): readonly number[] => {
+    if (known.dictionary !== dictionary) known = { dictionary, count: 0, ids: [] }
+    if (known.count < count) {
+      known.ids.push(...findEntries(memory, dictionary, known.count, count, wanted))
+      known.count = count
+    }
+    return known.count === count ? known.ids : known.ids.filter((id) => id < count)
+  }
+  return { texts: wanted.length, idsIn }
+}
+
+/** Most entries differ in their length or their last byte from all that are wanted. */
+function findEntries(
   memory: SharedMemory,
   dictionary: number,
   from: number,
   count: number,
   wanted: readonly Buffer[],
-  table: number,
-): void {
+): number[] {
   const { u8, u32 } = memory
+  const mayBe = new Uint8Array(256)
+  for (const text of wanted) mayBe[signOf(text.length, text[text.length - 1] ?? 0)] = 1
+  const found: number[] = []
   for (let id = from; id < count; id++) {
     const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-    u8[table + id] = isWanted(u8, u32[entry] as number, u32[entry + 1] as number, wanted) ? 1 : 0
+    const address = u32[entry] as number
+    const bytes = u32[entry + 1] as number
+    const sign = signOf(bytes, bytes === 0 ? 0 : (u8[address + bytes - 1] as number))
+    if (mayBe[sign] === 1 && isWanted(u8, address, bytes, wanted)) found.push(id)
   }
+  return found
 }
 
-/** The number of the entry with that text; -1 when there is none among the first `count`. */
-export function entryOf(memory: SharedMemory, dictionary: number, count: number, text: Buffer): number {
-  const { u8, u32 } = memory
-  for (let id = 0; id < count; id++) {
-    const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-    if (u32[entry + 1] === text.length && sameBytes(u8, u32[entry] as number, text)) return id
-  }
-  return -1
+function signOf(bytes: number, lastByte: number): number {
+  return (bytes * 31 + lastByte) & 0xff
 }
 
 function isWanted(u8: Uint8Array, address: number, bytes: number, wanted: readonly Buffer[]): boolean {

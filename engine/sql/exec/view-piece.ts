@@ -76,6 +76,7 @@ function gatheredPiece(
     superseded: 0,
     column,
     pick: () => false,
+    symbolRows: () => -1,
     unpack: () => false,
     decode: () => false,
     texts: () => undefined,

@@ -8,8 +8,8 @@ import { conjuncts } from '../bind/walk-expression.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { type Piece, type Run, runsOf, withoutPieces } from './pieces.js'
-import type { ScanShape } from './scan-slices.js'
-import { entryOf, wantedTexts } from './symbol-matches.js'
+import type { ScanShape } from './scan-shape.js'
+import { type WantedSymbols, wantedSymbols } from './symbol-matches.js'
 
 type Bound = number | bigint
 
@@ -44,8 +44,8 @@ const mirrored: Readonly<Record<string, string>> = { '=': '=', '<': '>', '>': '<
 
 function testOf(context: ExecContext, condition: Expression, shape: ScanShape): ZoneTest[] {
   if (condition.kind !== 'call') return []
-  const texts = wantedTexts(condition)
-  if (texts !== undefined) return symbolTest(context, condition.args, texts, shape)
+  const wanted = wantedSymbols(condition, context)
+  if (wanted !== undefined) return symbolTest(context, condition.args, wanted, shape)
   const { name, args } = condition
   const [first, second] = args
   if (first === undefined || second === undefined) return []
@@ -59,7 +59,7 @@ function testOf(context: ExecContext, condition: Expression, shape: ScanShape): 
 function symbolTest(
   { memory }: ExecContext,
   args: readonly Expression[],
-  texts: readonly Buffer[],
+  wanted: WantedSymbols,
   { columnIds, snapshot }: ScanShape,
 ): ZoneTest[] {
   const column = args.find((argument) => argument.kind === 'column')
@@ -68,7 +68,7 @@ function symbolTest(
   if (columnId === undefined || dictionary === undefined) return []
   const count = dictionaryCount(memory, dictionary)
   if (count > dictionaryEntriesMax) return []
-  const ids = texts.map((text) => entryOf(memory, dictionary, count, text)).filter((id) => id >= 0)
+  const ids = wanted.idsIn(dictionary, count)
   if (ids.length === 0) return [never]
   const known = new Map<number, boolean>()
   return [

@@ -47,6 +47,23 @@ describe('sort kernel', () => {
     expect([...seen].sort()).toEqual([0, 1])
   })
 
+  test('groups rows by a number like its twin', () => {
+    const numbers = fc.array(fc.integer({ min: -2, max: 40 }), { maxLength: 400, size: 'max' })
+    fc.assert(
+      fc.property(numbers, fc.integer({ min: 1, max: 45 }), (values, span) => {
+        const done = pair.map(({ memory, kernels }) => {
+          memory.i32.set(values, tsAt >>> 2)
+          return kernels.sort.groupRows(tsAt, values.length, -1, span, outAt, otherAt)
+        })
+        expect(done).toEqual(Array(2).fill(values.every((value) => value >= -1 && value < span - 1) ? 1 : 0))
+        if (done[0] === 0) return
+        expect(sameBytes(both, outAt, (span + 2) * 4)).toBe(true)
+        expect(sameBytes(both, otherAt, values.length * 2)).toBe(true)
+      }),
+      { numRuns: 300, seed },
+    )
+  })
+
   test('writes words in the order of the numbers, like its twin', () => {
     const doubles = fc.array(fc.oneof(fc.double(), fc.constantFrom(Number.NaN, 0, -0, -1.5)), { maxLength: 200 })
     const turns = fc.constantFrom(0n, -1n)

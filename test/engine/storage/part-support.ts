@@ -40,11 +40,12 @@ export function bench(directory: string, options: BenchOptions = {}): Bench {
   const rest = memoryMiB * MIB
   initializeHeap(memory, { limits: [rest, rest, cacheMiB * MIB, rest, 64 * MIB] })
   const allocator = createAllocator(memory, 0)
-  const kernel = loadKernels(memory, { twins }).parquet
+  const kernels = loadKernels(memory, { twins })
+  const kernel = kernels.parquet
   const scratch = new Scratch(memory, allocator, budgets.flush)
   const cacheAddress = createChunkCache(memory, allocator, cacheMiB * MIB)
   const cache = new ChunkCache(memory, allocator, cacheAddress, 0)
-  const access = createPartAccess({ files, directory, memory, allocator, kernel, cache })
+  const access = createPartAccess({ files, directory, memory, allocator, kernels, cache })
   return { memory, allocator, cacheAddress, access, tools: { files, kernel, scratch, directory, codec, group: null } }
 }
 

@@ -62,6 +62,7 @@ export const noParts: PartAccess = {
   unpin: () => {},
   pinPacked: () => 0,
   pick: () => {},
+  symbolRows: () => -1,
   pinCodes: () => undefined,
   unpack: () => false,
   decode: () => false,

@@ -19,7 +19,7 @@ async function filled(): Promise<InlineEngine> {
   )
   for (let part = 0; part < 6; part++) {
     await engine.run(
-      `insert into t select (1704067200000000 + (x + ${part * rows}) * 120000000)::timestamp, 'h' || (x % 97), (x % 50)::int, x % 11, (x % 9) / 4.0,
+      `insert into t select (1704067200000000 + (x + ${part * rows}) * 120000000)::timestamp, 'h' || (x % 211), (x % 50)::int, x % 11, (x % 9) / 4.0,
        ('00000000-0000-0000-0000-00000000000' || (x % 10))::uuid, 'text ' || (x % 13), (x % 20)::short,
        case when x % 3 = 0 then null else (x % 5)::int end, 'side ' || (x % 3), case when x % 4 = 0 then null else 'f' || (x % 7) end from long_sequence(${rows})`,
     )
@@ -48,6 +48,10 @@ test('picked values are those of the page', async () => {
     ["host = 'none'", "host::varchar = 'none'"],
     ["side = 'side 2' and few <> 'f1'", "side::varchar = 'side 2' and few::varchar <> 'f1'"],
     ["host = 'h3' and i > 25", "host::varchar = 'h3' and i + 0 > 25"],
+    [
+      "few <> 'f1' and host in ('h3', 'h200') and n > 1",
+      "few::varchar <> 'f1' and host::varchar in ('h3', 'h200') and n + 0 > 1",
+    ],
   ] as const) {
     for (const query of queries) {
       const expected = await engine.rows(query.replace('#', plain))

@@ -4,7 +4,7 @@
 
 import { expect, test } from 'vitest'
 import type { ExecContext } from '../../../../engine/sql/exec/context.js'
-import type { ScanShape } from '../../../../engine/sql/exec/scan-slices.js'
+import type { ScanShape } from '../../../../engine/sql/exec/scan-shape.js'
 import { scanRuns } from '../../../../engine/sql/exec/zones.js'
 import type { Expression } from '../../../../engine/sql/plan/plan.js'
 import type { PartDescriptor } from '../../../../engine/storage/schema.js'

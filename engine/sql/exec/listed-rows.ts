@@ -1,0 +1,75 @@
+// Rows that the filter of a scan leaves, where it asks for a few symbols and pages list their rows by symbol
+// (storage/symbol-lists.ts): the rest of the filter is asked of those alone.
+
+import { pageRowsMax } from '../../base/limits.js'
+import { dictionaryCount } from '../../storage/layout.js'
+import { allOf, conjuncts } from '../bind/walk-expression.js'
+import type { Expression } from '../plan/plan.js'
+import type { ExecContext } from './context.js'
+import type { Piece } from './pieces.js'
+import { compileFilter, type RowFilter } from './row-filter.js'
+import type { ScanShape } from './scan-shape.js'
+import { wantedSymbols } from './symbol-matches.js'
+import type { Vector } from './vector.js'
+
+/** With fewer selected rows than one in so many, values are picked from pages instead of decoding them. */
+export const sparseShare = 16
+
+/** Values of a column at the rows that were listed, so many of them. */
+export type ListedValues = (column: number, rows: number) => Vector
+
+export interface ListedRows {
+  /**
+   * Writes the rows (u32) of [from, from + rows) of a piece that pass, ascending and counted from `from`; returns how many,
+   * -1 when they are not listed and all rows are to be looked at.
+   */
+  select(piece: Piece, from: number, rows: number, out: number, values: ListedValues): number
+}
+
+/** null: the filter asks for no symbols. */
+export function listedRows(context: ExecContext, scan: ScanShape): ListedRows | null {
+  const parts = scan.filter === null ? [] : conjuncts(scan.filter)
+  for (const part of parts) {
+    const wanted = wantedSymbols(part, context)
+    const column = wanted === undefined || part.kind !== 'call' ? undefined : part.args.find(isColumn)
+    const columnId = column === undefined ? undefined : scan.columnIds[column.index]
+    const [, dictionary] = scan.snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []
+    if (wanted === undefined || columnId === undefined || dictionary === undefined) continue
+    const rest = allOf(parts.filter((other) => other !== part))
+    const ids = wanted.idsIn(dictionary, dictionaryCount(context.memory, dictionary))
+    const select = (piece: Piece, from: number, rows: number, out: number): number =>
+      piece.symbolRows(columnId, ids, from, rows, out)
+    return rest === null ? { select } : { select: narrowed(context, select, filterOf(context, scan, rest)) }
+  }
+  return null
+}
+
+function isColumn(expression: Expression): expression is Extract<Expression, { kind: 'column' }> {
+  return expression.kind === 'column'
+}
+
+function filterOf(context: ExecContext, { types, columnIds, snapshot }: ScanShape, rest: Expression): RowFilter {
+  const dictionaries = new Map(snapshot.version.dictionaries)
+  const dictionaryOf = (column: number): number => dictionaries.get(columnIds[column] as number) ?? 0
+  return compileFilter(context, rest, { types, dictionaryOf })
+}
+
+function narrowed(
+  { kernels, space }: ExecContext,
+  listed: (piece: Piece, from: number, rows: number, out: number) => number,
+  rest: RowFilter,
+): ListedRows['select'] {
+  let kept = 0
+  return (piece, from, rows, out, values) => {
+    const count = listed(piece, from, rows, out)
+    if (count <= 0) return count
+    if (count * sparseShare > rows) return -1
+    const vectors: Vector[] = []
+    for (const column of rest.columns) vectors[column] = values(column, count)
+    if (kept === 0) kept = space.take((pageRowsMax / sparseShare) * 4)
+    const left = rest.select(vectors, count, kept)
+    // In place: the row kept as the n-th is the n-th or a later one of those listed.
+    kernels.sort.gather(4, out, kept, left, out)
+    return left
+  }
+}
