@@ -117,7 +117,7 @@ test('pages without candidates are not among the runs', () => {
       ...{ type: dataType('BOOLEAN'), position: 0 },
     }
     const shape = { snapshot: { version, visibleRows: [] }, columnIds: [5], types: [], ranges: null, filter }
-    const runs = scanRuns({ partAccess } as unknown as ExecContext, shape as unknown as ScanShape)
+    const runs = scanRuns({ partAccess, space: {} } as unknown as ExecContext, shape as unknown as ScanShape)
     return runs.reduce((sum, run) => sum + run.rows, 0)
   }
   expect(rowsOf('=', 15n)).toBe(10)
