@@ -9,7 +9,7 @@ import { type DataType, widthOf } from '../../types/column-types.js'
 import type { TimeRange } from '../plan/plan.js'
 import { codedColumn } from './coded-texts.js'
 import type { ExecContext } from './context.js'
-import { sparseShare } from './listed-rows.js'
+import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
 import type { Piece } from './pieces.js'
 import { compileFilter, type FilterInput, type RowFilter } from './row-filter.js'
 import { type MergedRows, mergeRows } from './scan-merge.js'
@@ -130,12 +130,14 @@ class StreamMerge {
   /** Rows of a batch at most; grows. */
   #batchRows: number
   readonly #filter: RowFilter | null
+  readonly #listed: ListedRows | null
   /** Row numbers that passed the filter. */
   readonly #passed: number
 
   constructor(context: ExecContext, shape: ScanShape, { descending, skips, filter }: MergeOptions) {
     this.#skips = skips
     this.#filter = filter
+    this.#listed = filter === null ? null : listedRows(context, shape)
     this.#passed = filter === null ? 0 : context.space.take(batchRowsMax * 4)
     this.#context = context
     this.#shape = shape
@@ -334,6 +336,9 @@ class StreamMerge {
   }
 
   #passing(filter: RowFilter, piece: Piece, first: number, rows: number): number {
+    const values = (column: number, count: number): Vector => this.#passedColumn(piece, first, column, count, true)
+    const listed = this.#listed?.select(piece, first, rows, this.#passed, values) ?? -1
+    if (listed >= 0) return listed
     const vectors: Vector[] = []
     for (const column of filter.columns) vectors[column] = this.#plainColumn(piece, first, column)
     return filter.select(vectors, rows, this.#passed)
@@ -345,16 +350,20 @@ class StreamMerge {
     const { u32 } = this.#context.memory
     if (this.#descending) u32.subarray(this.#passed >>> 2, (this.#passed >>> 2) + count).reverse()
     this.filtered = true
-    const vectors = this.#types.map((type, column): Vector => {
-      const address = this.#output(column)
-      const dictionary = this.#dictionaries[column] as number
-      const columnId = this.#columnIds[column] as number
-      if (sparse && piece.pick(columnId, this.#passed, first, count, address)) return { type, address, dictionary }
-      const plain = this.#plainColumn(piece, first, column)
-      this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#passed, count, address)
-      return { type, address, dictionary }
-    })
+    const vectors = this.#types.map((_, column) => this.#passedColumn(piece, first, column, count, sparse))
     return { rows: count, vectors }
+  }
+
+  /** `sparse`: the rows ascend, and are few. */
+  #passedColumn(piece: Piece, first: number, column: number, count: number, sparse: boolean): Vector {
+    const type = this.#types[column] as DataType
+    const address = this.#output(column)
+    const dictionary = this.#dictionaries[column] as number
+    const columnId = this.#columnIds[column] as number
+    if (sparse && piece.pick(columnId, this.#passed, first, count, address)) return { type, address, dictionary }
+    const plain = this.#plainColumn(piece, first, column)
+    this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#passed, count, address)
+    return { type, address, dictionary }
   }
 
   /** As it lies in the piece. */

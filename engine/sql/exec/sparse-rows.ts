@@ -24,7 +24,10 @@ export interface FewRows {
   times(timestampId: number): number
 }
 
-/** null: there is no filter, it cannot be generated, or nothing but its own columns is read. */
+/**
+ * null: there is no filter, it cannot be generated, or nothing but its own columns is read. Symbols among these are read
+ * where rows are listed: a count has the same bits then.
+ */
 export function sparseRows(
   context: ExecContext,
   inputs: FragmentInputs,
@@ -35,14 +38,17 @@ export function sparseRows(
   if (filter === null || context.jit === null) return null
   const own = columnsOf(filter)
   const scanned = scan.types.length
-  if (!timed && inputs.columns.every((column) => own.includes(column % scanned))) return null
+  const isOwn = !timed && inputs.columns.every((column) => own.includes(column % scanned))
+  const listed = listedRows(context, scan)
+  const areSymbols = inputs.columns.every((column) => scan.types[column % scanned]?.name === 'SYMBOL')
+  if (isOwn && (listed === null || !areSymbols)) return null
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
   const asked = new FragmentInputs(context, dictionaryOf, inputs.narrowFrom)
   const predicate = asked.expression(filter)
   if (predicate === null || asked.columns.length === 0) return null
   const fragment = context.jit.select({ columns: asked.types, predicate, output: 'rows' })
-  return fragment === null ? null : new SparseRows(context, scan, inputs.columns, asked, fragment)
+  return fragment === null ? null : new SparseRows(context, scan, inputs.columns, asked, fragment, listed, isOwn)
 }
 
 export class SparseRows {
@@ -52,6 +58,7 @@ export class SparseRows {
   readonly #asked: FragmentInputs
   readonly #fragment: SelectFragment
   readonly #listed: ListedRows | null
+  readonly #listedOnly: boolean
   readonly #block: number
   readonly #index: number
   /** Where the picked values of each column go; minus the number of a column of bytes. */
@@ -64,13 +71,16 @@ export class SparseRows {
     columns: readonly number[],
     asked: FragmentInputs,
     fragment: SelectFragment,
+    listed: ListedRows | null,
+    listedOnly: boolean,
   ) {
     this.#context = context
     this.#scan = scan
     this.#columns = columns
     this.#asked = asked
     this.#fragment = fragment
-    this.#listed = listedRows(context, scan)
+    this.#listed = listed
+    this.#listedOnly = listedOnly
     this.#block = context.space.keep(fragment.blockBytes)
     this.#index = context.space.keep((pageRowsMax + 16) * 4)
     fragment.writeConstants(this.#block)
@@ -82,11 +92,12 @@ export class SparseRows {
     this.#dense = false
   }
 
-  /** null: too many rows are left, here or in an earlier piece of the chunk. */
+  /** null: too many rows are left, here or in an earlier piece of the chunk, or all are to be looked at anyway. */
   select(reader: SliceReader, piece: Piece, from: number, rows: number): FewRows | null {
     if (this.#dense) return null
     const values = (column: number, count: number): Vector => this.#column(reader, piece, from, column, count)
     const listed = this.#listed?.select(piece, from, rows, this.#index, values) ?? -1
+    if (listed < 0 && this.#listedOnly) return null
     const count = listed < 0 ? this.#lookedAt(reader, piece, from, rows) : listed
     this.#dense = count * sparseShare > rows
     if (this.#dense) return null

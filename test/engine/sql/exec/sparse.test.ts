@@ -38,6 +38,8 @@ const queries = [
   "select sum(i) from t where # and ts >= '2024-01-02T05:00' and ts < '2024-01-04T07:00'",
   'select v, count() from t where # group by v order by v',
   'select side, few, sum(l), count() from t where # group by side, few order by side, few',
+  'select count() from t where #',
+  'select host, count() from t where # group by host order by host',
 ]
 
 test('picked values are those of the page', async () => {
