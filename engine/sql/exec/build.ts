@@ -18,6 +18,7 @@ import { readsOneTable } from './join-sides.js'
 import { latestOfTable, latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
 import { reversedPlan, reverseOperator } from './limit-tail.js'
+import { symbolsOf } from './listed-rows.js'
 import { projectOperator } from './project.js'
 import { recursiveOperator, workingOperator } from './recursive.js'
 import { sequenceOperator, valuesOperator } from './rows-of-values.js'
@@ -159,7 +160,9 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
     return latestOperator(context, buildOperator(context, input), plan)
   }
   const keyIds = plan.keys.map((index) => scanned.columnIds[index] as number)
-  return latestOfTable(context, plan, keyIds, (skips) => orderedScanOperator(context, scanned, true, skips))
+  const [keyId, ...more] = keyIds
+  const wanted = keyId === undefined || more.length > 0 ? null : symbolsOf(context, scanned, keyId)
+  return latestOfTable(context, plan, keyIds, wanted, (skips) => orderedScanOperator(context, scanned, true, skips))
 }
 
 /** Rows that count from the end come from a walk backwards where there is one. */

@@ -18,17 +18,18 @@ export type LatestPlan = Extract<Plan, { kind: 'latest' }>
 
 /** The input comes in time order, or in any. */
 export function latestOperator(context: ExecContext, input: Operator, plan: LatestPlan): Operator {
-  return newestOperator(context, input, plan, new NewestRows(context, plan, false))
+  return newestOperator(context, input, plan, new NewestRows(context, plan, null))
 }
 
-/** `scan` makes the input in descending order of the timestamp, ties reversed, without pieces that are skipped. */
+/** `wanted`: how many keys there are at most, where the filter says so. `scan` makes the input in descending order of the timestamp, ties reversed, without pieces that are skipped. */
 export function latestOfTable(
   context: ExecContext,
   plan: LatestPlan,
   keyIds: readonly number[],
+  wanted: number | null,
   scan: (skips: SkipTest) => Operator,
 ): Operator {
-  const newest = new NewestRows(context, plan, true)
+  const newest = new NewestRows(context, plan, { keys: wanted ?? Number.POSITIVE_INFINITY })
   const input = scan((rows) => newest.hasAllOf(rows, keyIds))
   return newestOperator(context, input, plan, newest)
 }
@@ -66,6 +67,8 @@ class NewestRows {
   readonly #context: ExecContext
   readonly #plan: LatestPlan
   readonly #descending: boolean
+  /** Keys that rows can have at most. */
+  readonly #keysMax: number
   readonly #groups: GroupKeys
   readonly #gathered: Gathered
   readonly #index: number
@@ -76,11 +79,13 @@ class NewestRows {
   #symbols = -1
   #nullSeen = false
 
-  constructor(context: ExecContext, plan: LatestPlan, descending: boolean) {
+  /** `descending`: rows come from the newest one on. */
+  constructor(context: ExecContext, plan: LatestPlan, descending: { readonly keys: number } | null) {
     const types = plan.columns.map(({ type }) => type)
     this.#context = context
     this.#plan = plan
-    this.#descending = descending
+    this.#descending = descending !== null
+    this.#keysMax = descending?.keys ?? Number.POSITIVE_INFINITY
     this.rows = new RowStore(context, types)
     this.#groups = new GroupKeys(
       context,
@@ -90,16 +95,16 @@ class NewestRows {
     this.#index = context.space.take(batchRowsMax * 4)
   }
 
-  /** Every entry of the dictionary and NULL have their row: nothing is left to find. */
+  /** Every entry of the dictionary and NULL have their row, or all keys that the filter lets through: nothing is left to find. */
   get complete(): boolean {
-    return this.#symbols >= 0 && this.#groups.count > this.#symbols
+    return this.#groups.count >= this.#keysMax || (this.#symbols >= 0 && this.#groups.count > this.#symbols)
   }
 
   /** One symbol key: all entries have their row, and there is no NULL among the keys. */
   hasAllOf(source: Piece | Run, keyIds: readonly number[]): boolean {
     const [id, ...more] = keyIds
-    if (id === undefined || more.length > 0 || this.#symbols < 0) return false
     if (this.complete) return true
+    if (id === undefined || more.length > 0 || this.#symbols < 0) return false
     if (this.#groups.count < this.#symbols || this.#nullSeen) return false
     const nulls = source.nulls?.(id)
     if (nulls !== undefined) return nulls === 0

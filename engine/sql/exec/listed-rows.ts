@@ -30,18 +30,39 @@ export interface ListedRows {
 export function listedRows(context: ExecContext, scan: ScanShape): ListedRows | null {
   const parts = scan.filter === null ? [] : conjuncts(scan.filter)
   for (const part of parts) {
-    const wanted = wantedSymbols(part, context)
-    const column = wanted === undefined || part.kind !== 'call' ? undefined : part.args.find(isColumn)
-    const columnId = column === undefined ? undefined : scan.columnIds[column.index]
-    const [, dictionary] = scan.snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []
-    if (wanted === undefined || columnId === undefined || dictionary === undefined) continue
+    const asked = askedSymbols(context, scan, part)
+    if (asked === null) continue
+    const { columnId, ids } = asked
     const rest = allOf(parts.filter((other) => other !== part))
-    const ids = wanted.idsIn(dictionary, dictionaryCount(context.memory, dictionary))
     const select = (piece: Piece, from: number, rows: number, out: number): number =>
       piece.symbolRows(columnId, ids, from, rows, out)
     return rest === null ? { select } : { select: narrowed(context, select, filterOf(context, scan, rest)) }
   }
   return null
+}
+
+/** How many symbols of a column the rows of a scan can have, if its filter says so; NULL is none of them. */
+export function symbolsOf(context: ExecContext, scan: ScanShape, columnId: number): number | null {
+  const parts = scan.filter === null ? [] : conjuncts(scan.filter)
+  for (const part of parts) {
+    const asked = askedSymbols(context, scan, part)
+    if (asked?.columnId === columnId) return asked.ids.length
+  }
+  return null
+}
+
+interface AskedSymbols {
+  readonly columnId: number
+  readonly ids: readonly number[]
+}
+
+function askedSymbols(context: ExecContext, scan: ScanShape, condition: Expression): AskedSymbols | null {
+  const wanted = wantedSymbols(condition, context)
+  const column = wanted === undefined || condition.kind !== 'call' ? undefined : condition.args.find(isColumn)
+  const columnId = column === undefined ? undefined : scan.columnIds[column.index]
+  const [, dictionary] = scan.snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []
+  if (wanted === undefined || columnId === undefined || dictionary === undefined) return null
+  return { columnId, ids: wanted.idsIn(dictionary, dictionaryCount(context.memory, dictionary)) }
 }
 
 function isColumn(expression: Expression): expression is Extract<Expression, { kind: 'column' }> {

@@ -19,6 +19,8 @@ import { type SkipTest, type Stream, streamsOf } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 import { scanRuns } from './zones.js'
 
+/** Bytes of the widest values. */
+const widestBytes = 32
 /** Fewer rows than this are not worth a batch of their own while there is something to merge with. */
 const sliceRowsMin = 256
 /** Backwards, where rows are turned around and somebody often wants the newest ones only, the first batch is no larger. */
@@ -131,6 +133,8 @@ class StreamMerge {
   #batchRows: number
   readonly #filter: RowFilter | null
   readonly #listed: ListedRows | null
+  /** Values before they are reversed; 0: there were none yet. */
+  #ascending = 0
   /** Row numbers that passed the filter. */
   readonly #passed: number
 
@@ -336,7 +340,8 @@ class StreamMerge {
   }
 
   #passing(filter: RowFilter, piece: Piece, first: number, rows: number): number {
-    const values = (column: number, count: number): Vector => this.#passedColumn(piece, first, column, count, true)
+    const values = (column: number, count: number): Vector =>
+      this.#fewOf(piece, first, column, count, this.#output(column))
     const listed = this.#listed?.select(piece, first, rows, this.#passed, values) ?? -1
     if (listed >= 0) return listed
     const vectors: Vector[] = []
@@ -346,23 +351,40 @@ class StreamMerge {
 
   #passedBatch(piece: Piece, first: number, count: number, rows: number): Pull {
     if (count === 0) return 'working'
-    const sparse = !this.#descending && count * sparseShare <= rows
+    const sparse = count * sparseShare <= rows
     const { u32 } = this.#context.memory
-    if (this.#descending) u32.subarray(this.#passed >>> 2, (this.#passed >>> 2) + count).reverse()
+    if (this.#descending && sparse) this.#reverse(count)
+    else if (this.#descending) u32.subarray(this.#passed >>> 2, (this.#passed >>> 2) + count).reverse()
     this.filtered = true
-    const vectors = this.#types.map((_, column) => this.#passedColumn(piece, first, column, count, sparse))
+    const vectors = this.#types.map((_, column) => {
+      if (!sparse) return this.#gathered(piece, first, column, count, this.#output(column))
+      return this.#descending
+        ? this.#fewReversed(piece, first, column, count)
+        : this.#fewOf(piece, first, column, count, this.#output(column))
+    })
     return { rows: count, vectors }
   }
 
-  /** `sparse`: the rows ascend, and are few. */
-  #passedColumn(piece: Piece, first: number, column: number, count: number, sparse: boolean): Vector {
+  /** A column of the rows that passed, in their order. */
+  #gathered(piece: Piece, first: number, column: number, count: number, address: number): Vector {
     const type = this.#types[column] as DataType
-    const address = this.#output(column)
-    const dictionary = this.#dictionaries[column] as number
-    const columnId = this.#columnIds[column] as number
-    if (sparse && piece.pick(columnId, this.#passed, first, count, address)) return { type, address, dictionary }
     const plain = this.#plainColumn(piece, first, column)
     this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#passed, count, address)
+    return { type, address, dictionary: this.#dictionaries[column] as number }
+  }
+
+  /** The same of few rows, which ascend: they are picked out of their page where they can be. */
+  #fewOf(piece: Piece, first: number, column: number, count: number, address: number): Vector {
+    if (!piece.pick(this.#columnIds[column] as number, this.#passed, first, count, address))
+      return this.#gathered(piece, first, column, count, address)
+    return { type: this.#types[column] as DataType, address, dictionary: this.#dictionaries[column] as number }
+  }
+
+  #fewReversed(piece: Piece, first: number, column: number, count: number): Vector {
+    if (this.#ascending === 0) this.#ascending = this.#context.space.take((batchRowsMax / sparseShare) * widestBytes)
+    const { type, dictionary } = this.#fewOf(piece, first, column, count, this.#ascending)
+    const address = this.#output(column)
+    this.#context.kernels.sort.gather(widthOf(type), this.#ascending, this.#reversed, count, address)
     return { type, address, dictionary }
   }
 

@@ -39,6 +39,9 @@ const queries = [
   'select v, count() from t where # group by v order by v',
   'select side, few, sum(l), count() from t where # group by side, few order by side, few',
   'select count() from t where #',
+  'select * from t where # latest on ts partition by host',
+  'select * from t where # latest on ts partition by side',
+  'select * from t where # latest on ts partition by host, side',
   'select host, count() from t where # group by host order by host',
 ]
 
@@ -58,6 +61,10 @@ test('picked values are those of the page', async () => {
     for (const query of queries) {
       const expected = await engine.rows(query.replace('#', plain))
       expect(await engine.rows(query.replace('#', condition)), query).toEqual(expected)
+      if (query.endsWith('desc')) {
+        const times = expected.map(([ts]) => ts as bigint)
+        expect(times).toEqual(times.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)))
+      }
       if (query === queries[0]) expect(expected.length > 20).toBe(!condition.includes("= 'none'"))
     }
   }
