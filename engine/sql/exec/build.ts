@@ -159,10 +159,11 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   if (scanned === null || scanned.columnIds[plan.timestampIndex] !== timestampId || timestampId < 0) {
     return latestOperator(context, buildOperator(context, input), plan)
   }
-  const keyIds = plan.keys.map((index) => scanned.columnIds[index] as number)
-  const [keyId, ...more] = keyIds
-  const wanted = keyId === undefined || more.length > 0 ? null : symbolsOf(context, scanned, keyId)
-  return latestOfTable(context, plan, keyIds, wanted, (skips) => orderedScanOperator(context, scanned, true, skips))
+  const keys = plan.keys.map((index) => {
+    const columnId = scanned.columnIds[index] as number
+    return { columnId, asked: symbolsOf(context, scanned, columnId) }
+  })
+  return latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, scanned, true, skips))
 }
 
 /** Rows that count from the end come from a walk backwards where there is one. */

@@ -21,16 +21,21 @@ export function latestOperator(context: ExecContext, input: Operator, plan: Late
   return newestOperator(context, input, plan, new NewestRows(context, plan, null))
 }
 
-/** `wanted`: how many keys there are at most, where the filter says so. `scan` makes the input in descending order of the timestamp, ties reversed, without pieces that are skipped. */
+/** A key column of a table; `asked`: how many symbols the filter lets through, null: it does not say. */
+export interface TableKey {
+  readonly columnId: number
+  readonly asked: number | null
+}
+
+/** `scan` makes the input in descending order of the timestamp, ties reversed, without pieces that are skipped. */
 export function latestOfTable(
   context: ExecContext,
   plan: LatestPlan,
-  keyIds: readonly number[],
-  wanted: number | null,
+  keys: readonly TableKey[],
   scan: (skips: SkipTest) => Operator,
 ): Operator {
-  const newest = new NewestRows(context, plan, { keys: wanted ?? Number.POSITIVE_INFINITY })
-  const input = scan((rows) => newest.hasAllOf(rows, keyIds))
+  const newest = new NewestRows(context, plan, keys)
+  const input = scan((rows) => newest.hasAllOf(rows))
   return newestOperator(context, input, plan, newest)
 }
 
@@ -67,25 +72,25 @@ class NewestRows {
   readonly #context: ExecContext
   readonly #plan: LatestPlan
   readonly #descending: boolean
-  /** Keys that rows can have at most. */
-  readonly #keysMax: number
+  readonly #tableKeys: readonly TableKey[]
   readonly #groups: GroupKeys
   readonly #gathered: Gathered
   readonly #index: number
   /** Row in the store of each group's newest row, and its timestamp. */
   #newest: number[] = []
   #timestamps: bigint[] = []
-  /** Entries of the key's dictionary; -1 unless the key is one symbol. */
-  #symbols = -1
+  /** Groups that rows can have at most, with NULL among their keys and without; known of symbols alone. */
+  #groupsMax = Number.POSITIVE_INFINITY
+  #groupsWithoutNull = Number.POSITIVE_INFINITY
   #nullSeen = false
 
-  /** `descending`: rows come from the newest one on. */
-  constructor(context: ExecContext, plan: LatestPlan, descending: { readonly keys: number } | null) {
+  /** `tableKeys`: rows come from the newest one on; null: in any order. */
+  constructor(context: ExecContext, plan: LatestPlan, tableKeys: readonly TableKey[] | null) {
     const types = plan.columns.map(({ type }) => type)
     this.#context = context
     this.#plan = plan
-    this.#descending = descending !== null
-    this.#keysMax = descending?.keys ?? Number.POSITIVE_INFINITY
+    this.#descending = tableKeys !== null
+    this.#tableKeys = tableKeys ?? []
     this.rows = new RowStore(context, types)
     this.#groups = new GroupKeys(
       context,
@@ -95,35 +100,45 @@ class NewestRows {
     this.#index = context.space.take(batchRowsMax * 4)
   }
 
-  /** Every entry of the dictionary and NULL have their row, or all keys that the filter lets through: nothing is left to find. */
+  /** Whatever keys there can be have their row: nothing is left to find. */
   get complete(): boolean {
-    return this.#groups.count >= this.#keysMax || (this.#symbols >= 0 && this.#groups.count > this.#symbols)
+    return this.#groups.count >= this.#groupsMax
   }
 
-  /** One symbol key: all entries have their row, and there is no NULL among the keys. */
-  hasAllOf(source: Piece | Run, keyIds: readonly number[]): boolean {
-    const [id, ...more] = keyIds
+  /** Whatever keys without NULL there can be have their row, and there is no NULL among the keys of these rows. */
+  hasAllOf(source: Piece | Run): boolean {
     if (this.complete) return true
-    if (id === undefined || more.length > 0 || this.#symbols < 0) return false
-    if (this.#groups.count < this.#symbols || this.#nullSeen) return false
-    const nulls = source.nulls?.(id)
+    if (this.#nullSeen || this.#groups.count < this.#groupsWithoutNull) return false
+    return this.#tableKeys.every(({ columnId, asked }) => asked !== null || this.#isWithoutNull(source, columnId))
+  }
+
+  #isWithoutNull(source: Piece | Run, columnId: number): boolean {
+    const nulls = source.nulls?.(columnId)
     if (nulls !== undefined) return nulls === 0
-    const address = 'pieces' in source ? 0 : source.column(id)
-    if (address === 0) return false
-    return !hasNull(this.#context.memory, address, source.rows)
+    const address = 'pieces' in source ? 0 : source.column(columnId)
+    return address !== 0 && !hasNull(this.#context.memory, address, source.rows)
   }
 
   add(batch: Batch): void {
     const keys = this.#plan.keys.map((index) => batch.vectors[index] as Vector)
-    const [key, ...more] = keys
-    if (this.#descending && more.length === 0 && key?.type.name === 'SYMBOL') {
-      this.#symbols = dictionaryCount(this.#context.memory, key.dictionary)
-      this.#nullSeen ||= hasNull(this.#context.memory, key.address, batch.rows)
-    }
+    if (this.#descending && keys.every(({ type }) => type.name === 'SYMBOL')) this.#noteSymbols(keys, batch.rows)
     this.#groups.assign(keys, batch.rows)
     const count = this.#descending ? this.#selectFirst(batch) : this.#selectNewer(batch)
     if (count > 0) this.rows.append(this.#gathered.gather(batch.vectors, this.#index, count))
     if (this.rows.rows > this.#newest.length * 2 + pruneRowsMin) this.#prune()
+  }
+
+  #noteSymbols(keys: readonly Vector[], rows: number): void {
+    const { memory } = this.#context
+    this.#groupsMax = 1
+    this.#groupsWithoutNull = 1
+    keys.forEach(({ dictionary, address }, at) => {
+      const { asked } = this.#tableKeys[at] as TableKey
+      const symbols = asked ?? dictionaryCount(memory, dictionary)
+      this.#groupsWithoutNull *= symbols
+      this.#groupsMax *= asked ?? symbols + 1
+      this.#nullSeen ||= hasNull(memory, address, rows)
+    })
   }
 
   /** Row numbers of the store in time order, ties as they came. */

@@ -8,21 +8,24 @@ import { InlineEngine } from '../../../support/inline-engine.js'
 
 const base = 1_704_067_200_000_000
 
-/** Six parts of ten rows; `symbolOf` of the row's number. */
+type SymbolOf = (row: number) => string | null
+
+/** Six parts of ten rows; symbols by the row's number. */
 async function filled(
-  symbolOf: (row: number) => string | null,
+  symbolOf: SymbolOf,
+  otherOf: SymbolOf = () => 'other',
 ): Promise<{ engine: InlineEngine; lose: () => Promise<void> }> {
   const disk = createFaultyDisk(1)
   disk.files.makeDirectory('/db')
   disk.files.syncDirectory('/')
   const engine = new InlineEngine({ files: disk.files, noMerges: true })
   await engine.settle()
-  await engine.run('create table t (ts timestamp, i int, k symbol) timestamp(ts) partition by day')
+  await engine.run('create table t (ts timestamp, i int, k symbol, o symbol) timestamp(ts) partition by day')
   for (let part = 0; part < 6; part++) {
     const rows = Array.from({ length: 10 }, (_, index) => {
       const row = part * 10 + index
-      const symbol = symbolOf(row)
-      return `(${base + row}L, ${row}, ${symbol === null ? 'null' : `'${symbol}'`})`
+      const [k, o] = [symbolOf(row), otherOf(row)].map((symbol) => (symbol === null ? 'null' : `'${symbol}'`))
+      return `(${base + row}L, ${row}, ${k}, ${o})`
     })
     await engine.run(`insert into t values ${rows.join()}`)
     await engine.run('checkpoint')
@@ -59,4 +62,32 @@ test.each([
   const expected = [...newest].sort((a, b) => a[1] - b[1]).map(([symbol, row]) => [row, symbol])
   expect(found).toEqual(expected)
   expect(await engine.rows('select i, k from t latest on ts partition by k')).toEqual(found)
+})
+
+test.each([
+  ['every pair at the end', (row: number) => `s${row % 2}`, (row: number) => `o${row % 3}`],
+  ['NULLs in the first part only', (row: number) => (row === 4 ? null : `s${row % 2}`), (row: number) => `o${row % 3}`],
+  [
+    'NULLs of the other in the middle',
+    (row: number) => `s${row % 2}`,
+    (row: number) => (row === 24 ? null : `o${row % 3}`),
+  ],
+  ['a pair of the first part', (row: number) => `s${row % 2}`, (row: number) => `o${row === 3 ? 0 : row % 2}`],
+  [
+    'NULLs in the last parts, which lack a symbol',
+    (row: number) => (row === 45 || row > 57 ? null : `s${row % 2}`),
+    (row: number) => `o${Math.floor(row / 10) % 3}`,
+  ],
+] as const)('the newest row of each pair of symbols: %s', async (_, symbolOf, otherOf) => {
+  const { engine } = await filled(symbolOf, otherOf)
+  for (const [where, passes] of [
+    ['', () => true],
+    ["where k = 's1'", (row: number) => symbolOf(row) === 's1'],
+    ["where k in ('s0', 's1') and i < 50", (row: number) => symbolOf(row) !== null && row < 50],
+  ] as const) {
+    const rows = Array.from({ length: 60 }, (_row, row) => row).filter(passes)
+    const newest = new Map(rows.map((row) => [`${symbolOf(row)} ${otherOf(row)}`, row]))
+    const expected = [...newest.values()].sort((a, b) => a - b).map((row) => [row, symbolOf(row), otherOf(row)])
+    expect(await engine.rows(`select i, k, o from t ${where} latest on ts partition by k, o`), where).toEqual(expected)
+  }
 })
