@@ -42,7 +42,7 @@ export function replaceVariables<Node>(node: Node, values: ReadonlyMap<string, E
   if (isVariable(node)) {
     const value = values.get(node.name.toLowerCase())
     if (value === undefined) throw new SqlError(`tried to use undeclared variable \`@${node.name}\``, node.position)
-    return { ...value, position: node.position } as Node
+    return value as Node
   }
   if (isVariableSource(node)) return sourceOf(node, values) as Node
   return Object.fromEntries(

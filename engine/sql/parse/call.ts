@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Call, Expression, OrderItem } from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
-import { demand, parseList, take, takeTwo, tooFew } from './expect.js'
+import { demand, lastTokenStart, parseList, take, takeTwo, tooFew } from './expect.js'
 import { closingError, demandInside, parseArgumentList, parseExpression } from './expression.js'
 import { parseCast } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
@@ -20,11 +20,18 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
   const { start } = cursor
   const distinct = take(cursor, 'distinct')
   if (distinct && cursor.word === ')') throw keywordError('distinct', start)
+  if (distinct && cursor.word === '*') throw distinctStar(cursor, name, start)
   const args = parseArguments(cursor, name, open)
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
   if (cursor.word !== ')') throw closingError(cursor, open)
   advance(cursor)
   return parseCallTail(cursor, { schema: path.at(-2) ?? null, name, position, distinct, args, orderBy })
+}
+
+/** There is nothing to compare in whole rows. */
+function distinctStar(cursor: Cursor, name: string, distinct: number): SqlError {
+  if (name.toLowerCase() === 'count') return new SqlError('count(distinct *) is not supported', distinct)
+  return tooFew('*', 1, 2, cursor.start)
 }
 
 function parseArguments(cursor: Cursor, name: string, open: number): Expression[] {
@@ -83,7 +90,9 @@ function parseCallTail(cursor: Cursor, head: CallHead): Call {
   const ordered = within ? ofOrderedSet({ ...head, orderBy: parseWithinGroup(cursor) }) : head
   const filter = cursor.word === 'filter' ? parseFilter(cursor) : null
   const ignoreNulls = takeTwo(cursor, 'ignore', 'nulls')
-  if (!ignoreNulls) takeTwo(cursor, 'respect', 'nulls')
+  const saysNulls = ignoreNulls || takeTwo(cursor, 'respect', 'nulls')
+  if (saysNulls && cursor.word !== 'over')
+    throw new SqlError("'over' expected after 'nulls'", cursor.kind === 'end' ? lastTokenStart(cursor) : cursor.start)
   const over = cursor.word === 'over' ? parseOver(cursor) : null
   return { kind: 'call', ...ordered, filter, ignoreNulls, over }
 }
@@ -204,15 +213,27 @@ function parseExtract(cursor: Cursor): Expression {
   advance(cursor)
   const open = cursor.start
   advance(cursor)
+  if (cursor.word === 'from') throw new SqlError('Huh? What would you like to extract?', cursor.start)
+  // Without arguments it is a call as any other, which lacks them.
+  if (cursor.word === ')') return parseCallTail(advanced(cursor), { ...plainHead(name, position), args: [] })
   if (cursor.kind !== 'word' && cursor.kind !== 'string')
     throw new SqlError('we expect expression type here', cursor.start)
   const value = cursor.kind === 'string' ? quotedValue(cursor) : tokenText(cursor)
   const field: Expression = { kind: 'string', position: cursor.start, value }
   advance(cursor)
-  if (!take(cursor, 'from') && !take(cursor, ',')) throw new SqlError("'from' expected", cursor.start)
-  const operand = parseExpression(cursor)
+  if (!take(cursor, 'from') && !take(cursor, ',')) throw closingError(cursor, open)
+  const operand = parseExpression(cursor, 0, 'argument')
   if (!take(cursor, ')')) throw closingError(cursor, open)
   return plainCall(position, name, [field, operand])
+}
+
+function advanced(cursor: Cursor): Cursor {
+  advance(cursor)
+  return cursor
+}
+
+function plainHead(name: string, position: number): Omit<CallHead, 'args'> {
+  return { schema: null, name, position, distinct: false, orderBy: [] }
 }
 
 /** `position('b' in 'abc')` is `strpos('abc', 'b')`. */

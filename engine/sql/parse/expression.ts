@@ -152,6 +152,8 @@ function parseBinary(
   position: number,
 ): Expression {
   link(cursor)
+  if (operator.endsWith('within') && cursor.word === '(' && peekWord(cursor) === ')')
+    throw new SqlError("too few arguments for 'within'", position)
   if (power === equalityPower || power === 50) {
     const quantified = parseQuantified(cursor, left, operator, position)
     if (quantified !== null) return quantified
@@ -185,13 +187,18 @@ function escapedLike(
 /** The right operand; a missing one is reported at the outermost operator that waits for one. */
 function parseRight(cursor: Cursor, operator: string, power: number, position: number): Expression {
   const outer = cursor.waiting
-  const lacking = outer ?? { operator: operator.replace('not ', ''), position }
+  const lacking = outer ?? { operator: asWritten(cursor, operator.replace('not ', ''), position), position }
   if (endsExpression(cursor) || startsBinary(cursor) || endsPiece(cursor))
     throw tooFew(lacking.operator, 1, 2, lacking.position)
   cursor.waiting = lacking
   const right = parseExpression(cursor, power)
   cursor.waiting = outer
   return right
+}
+
+/** `!=` is `<>` but for messages. */
+export function asWritten({ text }: Cursor, operator: string, position: number): string {
+  return operator === '<>' && text.startsWith('!=', position) ? '!=' : operator
 }
 
 /** An operator that has no use in front of an operand. */

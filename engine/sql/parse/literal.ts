@@ -46,6 +46,7 @@ export function numberLiteral(cursor: Cursor): Literal {
     const whole = /^[\w.]*/.exec(cursor.text.slice(position, position + 100))?.[0]
     throw new SqlError(`invalid constant: ${whole}`, position)
   }
+  if (cursor.text.startsWith('..', cursor.end)) throw new SqlError('too many dots', cursor.end + 1)
   const plain = plainForm(text)
   if (plain === 'integer') return { kind: 'integer', position, text, digits: text, long: false }
   if (plain === 'decimal') return { kind: 'float', position, text, digits: text, value: Number(text), single: false }

@@ -6,6 +6,7 @@ import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
 import { advance, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, parseList, parseNameOrString, take, tooFew, unexpectedToken } from './expect.js'
 import {
+  asWritten,
   closingError,
   demandInside,
   endsExpression,
@@ -123,7 +124,7 @@ export function tooFewArguments(cursor: Cursor): SqlError {
   advance(cursor)
   if (isReserved(cursor.word)) throw keywordError(cursor.word, cursor.start)
   const found = endsExpression(cursor) || reserved.has(cursor.word) || isInfix(cursor.word) ? 0 : 1
-  return tooFew(word, found, 2, start)
+  return tooFew(asWritten(cursor, word, start), found, 2, start)
 }
 
 /** Outside of CASE they are names. */
@@ -149,10 +150,29 @@ function parseSymbol(cursor: Cursor, missing: string): Expression {
     case '(':
       return parseParentheses(cursor, missing)
   }
-  if (word === '.') throw new SqlError('qualifier expected', cursor.end)
+  if (word === '.') throw loneDot(cursor, missing)
+  if (word === '!') throw SqlError.columnMissing(/^!\w*/.exec(cursor.text.slice(start))?.[0] ?? word, start)
+  if (word === '[') throw loneBracket(cursor)
   if (isInfix(word)) throw tooFewArguments(cursor)
   if (missing === 'argument' && (word === ',' || word === ')')) throw new SqlError('missing arguments', start)
   throw new SqlError(missing === 'argument' ? 'Expression expected' : missing, start)
+}
+
+function loneDot(cursor: Cursor, missing: string): SqlError {
+  const { end, start } = cursor
+  advance(cursor)
+  if (cursor.kind === 'end') return new SqlError(missing, start)
+  if (cursor.word === '.') return new SqlError('too many dots', end)
+  return new SqlError('qualifier expected', Math.max(cursor.start, end))
+}
+
+/** A bracket with nothing in front of it: no subscript. */
+function loneBracket(cursor: Cursor): SqlError {
+  const { start } = cursor
+  advance(cursor)
+  if (atEnd(cursor)) return new SqlError('unbalanced [', start)
+  if (cursor.word !== ']') parseExpression(cursor)
+  return cursor.word === ']' ? tooFew('[]', 1, 2, start) : new SqlError('unbalanced [', start)
 }
 
 function parseUnary(cursor: Cursor, operator: UnaryOperator, power: number): Expression {

@@ -17,8 +17,17 @@ import type {
   Values,
 } from './ast.js'
 import { advance, at, type Cursor, descend, peekWord, tokenText } from './cursor.js'
-import { demand, parseList, parseName, parseNamesInParentheses, startsLocking, take, takeCommas } from './expect.js'
-import { closingError, parseExpression, parseExpression0 } from './expression.js'
+import {
+  demand,
+  parseList,
+  parseName,
+  parseNamesInParentheses,
+  startsLocking,
+  take,
+  takeCommas,
+  tooFew,
+} from './expect.js'
+import { closingError, isConstantToken, parseExpression, parseExpression0 } from './expression.js'
 import { refuseReserved } from './reserved.js'
 import { parseImplicitSelect, parseSelect } from './select.js'
 import { parseShow } from './show.js'
@@ -79,8 +88,15 @@ function parseDeclaration(cursor: Cursor): Declaration {
   advance(cursor)
   const assignment = cursor.start
   if (!take(cursor, ':=')) throw noAssignment(cursor, position)
-  if (lacksValue(cursor)) throw new SqlError("too few arguments for ':=' [found=1,expected=2]", assignment)
-  return { position, name, value: parseExpression(cursor), overridable }
+  if (lacksValue(cursor)) throw tooFew(':=', 1, 2, assignment)
+  const value = parseExpression(cursor)
+  if (isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
+  if (cursor.kind === 'variable' && peekWord(cursor) === ':=') {
+    // A comma is missing: what is lacking is told of the assignment that follows.
+    advance(cursor)
+    throw tooFew(':=', 1, 2, cursor.start)
+  }
+  return { position, name, value, overridable }
 }
 
 function lacksValue({ kind, word }: Cursor): boolean {
@@ -105,6 +121,13 @@ function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
     known.add(table.key)
     commonTables.push(table)
   } while (take(cursor, ','))
+  demandQuery(cursor)
+}
+
+/** Behind WITH a table alone is no query: no other word follows it then. */
+function demandQuery(cursor: Cursor): void {
+  if (cursor.kind === 'word' && peekWord(cursor) === 'as')
+    throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
 }
 
 function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {

@@ -74,8 +74,12 @@ function parseDistinctOn(cursor: Cursor): Expression[] {
 
 /** A list of columns up to the clause behind it. */
 export function parseItems(cursor: Cursor, distinct: boolean): SelectItem[] {
-  if (cursor.kind === 'end')
-    throw new SqlError(distinct ? 'column expected' : '[distinct] column expected', cursor.start)
+  const isClosed = cursor.word === ')'
+  if (cursor.kind === 'end' || isClosed)
+    throw new SqlError(
+      distinct ? 'column expected' : '[distinct] column expected',
+      isClosed ? cursor.previousEnd + 1 : cursor.start,
+    )
   if (distinct && cursor.word === 'distinct') throw keywordError('distinct', cursor.start)
   if (cursor.word === 'from') throw new SqlError('column expression expected', cursor.start)
   const items = [parseItem(cursor)]
@@ -135,6 +139,7 @@ const itemEnds: ReadonlySet<string> = new Set([',', ')', ';', ']', '.', ':=', ':
 function parseStar(cursor: Cursor): Expression {
   const position = cursor.start
   advance(cursor)
+  if (at(cursor, '.')) throw new SqlError("'.' is not allowed here", cursor.start)
   return { kind: 'star', position, table: null, exclude: parseExclude(cursor) }
 }
 
@@ -237,9 +242,11 @@ function parseClauses(cursor: Cursor, head: SelectHead): Select {
   return { kind: 'select', ...head, joins, where, latestOn, sampleBy, groupBy, having, windows, pivot }
 }
 
+const emptyWhere = 'empty where clause'
+
 export function parseWhere(cursor: Cursor): Expression | null {
   if (cursor.word !== 'where') return null
-  const where = parseCondition(cursor, 'empty where clause')
+  const where = parseCondition(cursor, emptyWhere)
   if (isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
   return where
 }
@@ -248,8 +255,15 @@ export function parseWhere(cursor: Cursor): Expression | null {
 export function parseCondition(cursor: Cursor, missing = 'Expression expected'): Expression {
   const { start } = cursor
   advance(cursor)
-  if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';') throw new SqlError(missing, start)
+  if (cursor.kind === 'end') throw new SqlError(missing, endsInBlank(cursor) ? cursor.start - 1 : start)
+  if (cursor.word === ')' || cursor.word === ';')
+    throw new SqlError(missing, missing === emptyWhere ? cursor.start : start)
   return parseExpression(cursor, 0, missing)
+}
+
+/** A blank behind the last word is a token of its own for messages. */
+function endsInBlank({ previousEnd, text }: Cursor): boolean {
+  return previousEnd < text.length
 }
 
 export function parseGroupBy(cursor: Cursor): Expression[] {

@@ -73,8 +73,12 @@ const queryTails: ReadonlySet<string> = new Set([
   'union',
 ])
 
+/** Statements of other dialects: a word of them that is all there is names a table. */
+const foreignWords: ReadonlySet<string> = new Set(['delete', 'prepare', 'execute', 'grant', 'revoke'])
+
 /** A table may have the name of a statement: `copy limit 5`. */
 function isTableOnly(cursor: Cursor): boolean {
+  if (foreignWords.has(cursor.word) && cursor.text.slice(cursor.end).trim() === '') return true
   return cursor.word !== 'with' && cursor.word !== 'explain' && queryTails.has(peekWord(cursor))
 }
 

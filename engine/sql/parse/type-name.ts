@@ -6,7 +6,7 @@ import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
 import type { TypeName } from './ast.js'
 import type { ColumnContext } from './column.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
-import { atEnd, demand, parseName, parseWholeNumber, shownToken, take } from './expect.js'
+import { atEnd, demand, lastTokenStart, parseName, parseWholeNumber, shownToken, take } from './expect.js'
 import { mention } from './mention.js'
 
 /** What a value is cast to; a GEOHASH without a size is reported at its name. */
@@ -53,7 +53,12 @@ export function parseTypeName(
   if (name === 'geohash') return parseGeohash(cursor, position, text, context)
   if (name === 'double') take(cursor, 'precision')
   if ((name === 'character' || name === 'char' || name === 'bit') && take(cursor, 'varying')) name = 'varchar'
-  const parameters = cursor.word !== '(' ? [] : name === 'decimal' ? parseDecimal(cursor) : parseParameters(cursor)
+  const parameters =
+    cursor.word !== '('
+      ? []
+      : name === 'decimal'
+        ? parseDecimal(cursor, context === 'alter' ? position : cursor.start)
+        : parseParameters(cursor)
   // Of the standard: so many bits. FLOAT alone has 32 here.
   if (name === 'float' && (parameters[0] ?? 0) > 24) name = 'double'
   const zoned = takesZone(name) && takeZone(cursor)
@@ -88,10 +93,9 @@ function parseGeohash(cursor: Cursor, position: number, text: string, context: C
   return { position, name: 'geohash', text, parameters: [size], unit, dimensions: parseDimensions(cursor, position) }
 }
 
-/** `(18)`, `(18, 3)`: what is out of range is reported at the parenthesis. */
-function parseDecimal(cursor: Cursor): number[] {
-  const open = cursor.start
-  const fail = (says: string, position = open): never => {
+/** `(18)`, `(18, 3)`: what is out of range is reported at the parenthesis of a column's type, and at the name in a cast. */
+function parseDecimal(cursor: Cursor, place: number): number[] {
+  const fail = (says: string, position = place): never => {
     throw new SqlError(`Invalid decimal type. ${says}`, position)
   }
   const digits = (what: string): number => {
@@ -108,7 +112,7 @@ function parseDecimal(cursor: Cursor): number[] {
   if (precision > decimalDigitsMax) fail(`The precision (${precision}) must be less than ${decimalDigitsMax}`)
   if (scale !== null && scale > precision)
     fail(`The precision (${precision}) must be greater than or equal to the scale (${scale})`)
-  if (!take(cursor, ')')) fail("Missing ')'", cursor.start)
+  if (!take(cursor, ')')) fail("Missing ')'", cursor.kind === 'end' ? lastTokenStart(cursor) : cursor.start)
   return scale === null ? [precision] : [precision, scale]
 }
 
@@ -158,8 +162,10 @@ function parseDimensions(cursor: Cursor, start: number): number {
       )
     }
     dimensions++
-    if (dimensions > arrayDimensionsMax)
-      throw new SqlError(`too many array dimensions [max=${arrayDimensionsMax}]`, cursor.start)
+  }
+  if (dimensions > arrayDimensionsMax) {
+    const counts = `[nDims=${dimensions}, maxNDims=${arrayDimensionsMax}]`
+    throw new SqlError(`too many array dimensions ${counts}`, start)
   }
   return dimensions
 }

@@ -182,6 +182,7 @@ function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | nu
     advance(cursor)
     return { value, unit: single.unit }
   }
+  if (cursor.word === ')') throw new SqlError("'preceding' or 'following' expected", cursor.start)
   const value = parseInWindow(cursor, boundExpected)
   const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
   if (unit !== undefined) advance(cursor)
