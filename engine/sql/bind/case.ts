@@ -32,7 +32,8 @@ export function bindCase(
   })
   const values = branches.map(({ result }) => bindExpression(result, scope))
   const rest = otherwise === null ? null : bindExpression(otherwise, scope)
-  const results = rest === null ? values : [...values, rest]
+  // Beside a subject ELSE comes first: its type is the one that others are measured by.
+  const results = rest === null ? values : subject === null ? [...values, rest] : [rest, ...values]
   refuseMixtures(results)
   const type = caseType(unify(results, ''), results)
   const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])

@@ -69,9 +69,9 @@ export function alignSides(
   if (isTime(left.type) || left.type.name === 'DATE') {
     if (operator === '=' && isTime(left.type) && isNoTime(right))
       throw new SqlError('invalid timestamp', right.position)
-    if (isText(right.type)) return [left, timeLiteral(right, left.type, operator)]
+    if (isText(right.type)) return [left, timeLiteral(right, left, operator)]
   } else if ((isTime(right.type) || right.type.name === 'DATE') && isText(left.type)) {
-    return [timeLiteral(left, right.type, operator), right]
+    return [timeLiteral(left, right, operator), right]
   }
   const written = writtenSymbol(operator, left, right)
   if (written !== null) return written
@@ -150,7 +150,8 @@ export function memberName({ name }: DataType): string {
 export function noMember(operand: Expression, member: Expression, position: number): SqlError {
   if (operand.type.name === 'SYMBOL')
     return new SqlError(isConstant(member) ? 'STRING constant expected' : 'constant expected', position)
-  return new SqlError(`cannot compare ${memberName(operand.type)} with type ${typeName(member.type)}`, position)
+  const name = operand.type.name === 'CHAR' && isConstant(operand) ? 'STRING' : memberName(operand.type)
+  return new SqlError(`cannot compare ${name} with type ${typeName(member.type)}`, position)
 }
 
 /** `symbol = 5` is `symbol = '5'`. */
@@ -240,10 +241,11 @@ function literalTarget(value: Value, type: DataType): DataType | null {
 }
 
 /** A literal, or a column of text, as a point in time. */
-function timeLiteral(text: Expression, type: DataType, operator: string): Expression {
+function timeLiteral(text: Expression, other: Expression, operator: string): Expression {
+  const { type } = other
   const read = (written: string): Value => {
     const value = type.name === 'DATE' ? parseDate(written) : parseTimestamp(written, type.name as TimestampUnit)
-    if (value === null) throw new SqlError(timeProblem(written, type, operator), text.position)
+    if (value === null) throw new SqlError(timeProblem(written, other, operator), text.position)
     return value
   }
   if (isConstant(text) && isGivenLate(text)) return laterOf(() => read(text.value as string), type, text.position)
@@ -252,9 +254,10 @@ function timeLiteral(text: Expression, type: DataType, operator: string): Expres
   return constantOf(read(text.value), type, text.position)
 }
 
-function timeProblem(text: string, { name }: DataType, operator: string): string {
-  if (operator === 'between') return 'Invalid date'
-  if (name === 'DATE') return `Invalid date [str=${text}]`
+/** Columns of time are what ranges are made of, which have words of their own. */
+function timeProblem(text: string, { kind, type: { name } }: Expression, operator: string): string {
+  if (operator === 'between' && kind === 'column') return 'Invalid date'
+  if (name === 'DATE' || kind !== 'column') return `Invalid date [str=${text}]`
   if (operator === '=') return 'invalid timestamp'
   return operator === '<>' ? `Invalid date: ${text}` : `Invalid date [str='${text}']`
 }
@@ -265,6 +268,9 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const { context } = scope
   const value = bindExpression(expression.operand, scope)
   const bounds = [expression.low, expression.high].map((bound) => bindExpression(bound, scope))
+  // Letters are no moments, but what ranges of a column are made of has words of its own.
+  if (value.kind !== 'column' && !isText(value.type) && bounds.some(({ type }) => type.name === 'CHAR'))
+    throw noBetween([value, ...bounds])
   // `micros between '2024-01-01' and '2024-01-02'`: a number that counts from 1970.
   const isOfMoments = isIntOrLong(value.type) && bounds.every((bound) => isForeignText(bound, value.type))
   const type = bounds.reduce<DataType>(
@@ -273,7 +279,7 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   )
   const isOfTime = isTime(type) || type.name === 'DATE'
   if (!isOfTime && bounds.some((bound) => isNoBound(bound, type))) throw noBetween([value, ...bounds])
-  const aligned = bounds.map((bound) => boundOf(bound, type))
+  const aligned = bounds.map((bound) => boundOf(bound, type, value))
   const result = scalarCall(
     'between',
     [sameType(value.type, type) || isText(type) ? value : convertTo(value, type), ...aligned],
@@ -287,7 +293,7 @@ function boundType(type: DataType, bound: Expression, all: readonly Expression[]
   if (isUntypedNull(bound) || comparableAsIs(type, bound.type)) return type
   if (isText(bound.type) && isConstant(bound) && !isText(type)) return type
   const common = commonType(type, bound.type)
-  if (common === null && isTime(type)) throw new SqlError('Invalid date', bound.position)
+  if (common === null && isTime(type) && isConstant(bound)) throw new SqlError('Invalid date', bound.position)
   if (common === null) throw noBetween(all)
   return common
 }
@@ -307,9 +313,10 @@ function noBetween(all: readonly Expression[]): SqlError {
   )
 }
 
-function boundOf(bound: Expression, type: DataType): Expression {
+function boundOf(bound: Expression, type: DataType, value: Expression): Expression {
   if (isUntypedNull(bound)) return nullAs(bound, type)
-  if ((isTime(type) || type.name === 'DATE') && isText(bound.type)) return timeLiteral(bound, type, 'between')
+  if ((isTime(type) || type.name === 'DATE') && isText(bound.type))
+    return timeLiteral(bound, { ...value, type }, 'between')
   return isText(type) && isText(bound.type) ? bound : convertTo(bound, type)
 }
 

@@ -241,14 +241,25 @@ export function comparedRows({ operator, left, right, position }: ast.BinaryExpr
 }
 
 function negated(operator: string, expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
-  const inner = bindBinary({ ...expression, operator: operator as ast.BinaryOperator }, scope)
+  const sides = operator === '~' ? [expression.left, expression.right] : null
+  const inner =
+    sides === null
+      ? bindBinary({ ...expression, operator: operator as ast.BinaryOperator }, scope)
+      : scalarCall(
+          '~',
+          sides.map((side) => bindExpression(side, scope)),
+          expression.position,
+          scope.context,
+          '!~',
+        )
   return scalarCall('not', [inner], expression.position, scope.context)
 }
 
 /** A chain of one operator becomes one list, so that a thousand of them need no thousand levels. */
 function bindLogic(expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
   const values = chained(expression, expression.operator).map((operand) => bindExpression(operand, scope))
-  if (isUnknown(expression.operator, values)) return constantOf(null, dataType('STRING'), expression.position)
+  if (isUnknown(expression.operator, values) && !startsMissing(values))
+    return constantOf(null, dataType('STRING'), expression.position)
   const bound = values.map(booleanOperand)
   return joined(expression, expression.operator === 'or' ? gatherAlternatives(bound) : bound, scope)
 }
@@ -279,6 +290,11 @@ function isUnknown(operator: ast.BinaryOperator, values: readonly Expression[]):
   return values.every(
     (value) => isUntypedNull(value) || (value.kind === 'constant' && value.value === (operator === 'and')),
   )
+}
+
+/** `null and true`: what stands first is a condition that does not hold. */
+function startsMissing([first, ...rest]: readonly Expression[]): boolean {
+  return first !== undefined && isUntypedNull(first) && !rest.some(isUntypedNull)
 }
 
 export function booleanOperand(value: Expression): Expression {

@@ -1,10 +1,11 @@
 // Making bound calls: the overload is chosen, arguments are converted to what it takes, and calls that need no row are
 // computed at once.
 
+import { SqlError } from '../../base/errors.js'
 import { foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
 import { type DataType, dataType, isZoned, storedKind, timeKinds } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
-import { isNumber, isTime } from '../functions/convert.js'
+import { convertValue, isNumber, isTime } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
 import type { BoundArgument, ScalarFunction } from '../functions/function-types.js'
 import { bestOverload, patternAt, type ResolvedArgument, targetType } from '../functions/resolve.js'
@@ -57,8 +58,17 @@ export function convertArguments(row: Takes, args: readonly Expression[]): Expre
     if (pattern === 'TEXT' && argument.type.name === 'CHAR' && !isConstant(argument))
       return convertTo(argument, dataType('STRING'))
     const target = targetType(resolvedArgument(argument), pattern)
+    if (target !== null && isTime(target)) demandTime(argument, target)
     return target === null ? argument : convertTo(argument, target)
   })
+}
+
+/** A literal text in place of a time is reported as a date. */
+function demandTime(argument: Expression, type: DataType): void {
+  if (!isConstant(argument) || argument.parameter !== undefined || argument.type.name !== 'STRING') return
+  const text = textOf(argument)
+  if (text === undefined || convertValue(text, argument.type, type) !== undefined) return
+  throw new SqlError(`Invalid date [str=${text}]`, argument.position)
 }
 
 export function resultType(gives: ScalarFunction['gives'], args: readonly Expression[]): DataType {

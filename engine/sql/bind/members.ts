@@ -56,6 +56,7 @@ function bindInList(
   if (isTime(operand.type) && members.length === 1 && only !== undefined) {
     if (only.type.name === 'INTERVAL') return scalarCall('in_interval', [operand, only], position, scope.context)
     const text = textOf(only)
+    if (isLetterBeside(operand, only)) throw noMember(operand, only, only.position)
     if (text !== undefined) return inRanges(operand, text, only.position, scope.context, position)
   }
   if (operand.type.name === 'DATE' && members.length === 1 && only !== undefined) {
@@ -146,9 +147,11 @@ function memberOf(operand: Expression, member: Expression): Expression {
   if (isUntypedNull(member)) return typedNull(member, operand.type)
   if (comparableAsIs(operand.type, member.type)) return member
   const text = textOf(member)
+  if (isLetterBeside(operand, member)) throw noMember(operand, member, member.position)
   if (isTime(operand.type) && text !== undefined) {
     const value = parseTimestamp(text, operand.type.name as TimestampUnit)
-    if (value === null) throw new SqlError('Invalid date', member.position)
+    const problem = operand.kind === 'column' ? 'Invalid date' : `Invalid date [str=${text}]`
+    if (value === null) throw new SqlError(problem, member.position)
     return constantOf(value, operand.type, member.position)
   }
   if (isText(member.type) && text !== undefined) {
@@ -159,6 +162,11 @@ function memberOf(operand: Expression, member: Expression): Expression {
   if (isText(operand.type) && !isText(member.type) && isNoText(member)) throw noMember(operand, member, member.position)
   const [, aligned] = alignSides('in', operand, member, member.position)
   return aligned
+}
+
+/** A letter beside a computed time; beside a column of times it is taken for a date. */
+function isLetterBeside(operand: Expression, member: Expression): boolean {
+  return isTime(operand.type) && operand.kind !== 'column' && isConstant(member) && member.type.name === 'CHAR'
 }
 
 /** What a column of texts is never made to be. */

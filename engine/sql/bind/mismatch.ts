@@ -3,12 +3,13 @@
 
 import { SqlError } from '../../base/errors.js'
 import { typeName } from '../functions/compare.js'
+import { isText } from '../functions/convert.js'
 import type { TypePattern } from '../functions/function-types.js'
 import { distance, type ResolvedArgument } from '../functions/resolve.js'
 import type { Expression } from '../plan/plan.js'
 import { isUntypedNull } from './types.js'
 
-const operators: ReadonlySet<string> = new Set('+ - * / % & | ^ << >> <<= >>= ~ like ilike within'.split(' '))
+const operators: ReadonlySet<string> = new Set('+ - * / % & | ^ << >> <<= >>= ~ !~ like ilike within'.split(' '))
 
 /** `const` marks an argument that no column can be. */
 const singleForms = [
@@ -39,7 +40,7 @@ const singleForms = [
   'tables() all_tables() wal_tables() query_activity() functions() keywords() reader_pool() writer_pool() views()',
   'memory_metrics() materialized_views() table_storage() checkpoint_status() export_files() import_files()',
   'table_partitions(const:STRING) current_catalog() reload_config() flush_query_cache()',
-  'geo_within_radius_latlon(DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE)',
+  'rnd_interval() geo_within_radius_latlon(DOUBLE,DOUBLE,DOUBLE,DOUBLE,DOUBLE)',
 ]
 
 interface Parameter {
@@ -73,12 +74,17 @@ const emptyCalls: Readonly<Record<string, string>> = {
   typeof: 'exactly one argument expected',
 }
 
+/** They pick one of the texts they are given. */
+const choices: ReadonlySet<string> = new Set(['rnd_str', 'rnd_symbol', 'rnd_varchar'])
+
 /** What is said about functions that take any number of arguments, at the argument that is wrong. */
 function variadicProblem(name: string, args: readonly Expression[], position: number): SqlError | null {
   const [first, ...rest] = args
   const stranger = rest.find(({ type }) => type.name !== 'ARRAY')
   if (name.startsWith('array_elem_') && first?.type.name === 'ARRAY' && stranger !== undefined)
     return new SqlError('expected DOUBLE[] argument', stranger.position)
+  const noChoice = choices.has(name) ? args.find(({ kind, type }) => kind !== 'constant' || !isText(type)) : undefined
+  if (noChoice !== undefined) return new SqlError('STRING constant expected', noChoice.position)
   if (name === 'array_build' && args.length > 0 && args.length < 3)
     return new SqlError('array_build requires at least 3 arguments: nArrays, size, filler(s)', position)
   if (name === 'typeof' && args.length > 1) return new SqlError('exactly one argument expected', position)
@@ -97,8 +103,8 @@ export function noMatch(name: string, args: readonly Expression[], position: num
     const operation = `${types[0]} ${name} ${types[1]}`
     return new SqlError(`there is no matching operator \`${name}\` with the argument types: ${operation}`, position)
   }
-  if (name === '-' && types.length === 1)
-    return new SqlError(`there is no matching operator \`-\` with the argument type: ${types[0]}`, position)
+  if ((name === '-' || name === '~') && types.length === 1)
+    return new SqlError(`there is no matching operator \`${name}\` with the argument type: ${types[0]}`, position)
   const variadic = variadicProblem(name.toLowerCase(), args, position)
   if (variadic !== null) return variadic
   const form = formsByName.get(name.toLowerCase())

@@ -375,6 +375,9 @@ const algebra: ScalarFunction[] = [
     gives: 'FIRST',
     says: 'Product of two matrices.',
     example: ['matmul(ARRAY[[1.0]], ARRAY[[2.0]])', '[[2.0]]'],
+    check: ([a, b]) => {
+      if (isArrayValue(a?.constant) && isArrayValue(b?.constant)) demandShapes(a.constant, b.constant, a.position)
+    },
     eval: ([a, b], { position }) => multiply(array(a), array(b), position),
   },
   {
@@ -448,11 +451,21 @@ const weightedMiddle: ScalarFunction = {
   },
 }
 
+function isArrayValue(value: Value | undefined): value is ArrayValue {
+  return typeof value === 'object' && value !== null && 'shape' in value
+}
+
+function demandShapes(a: ArrayValue, b: ArrayValue, position: number): void {
+  if (a.shape.length !== 2 || b.shape.length !== 2)
+    throw new SqlError('matmul takes arrays of two dimensions', position)
+  if (a.shape[1] === b.shape[0]) return
+  const lengths = `[leftRowLen=${a.shape[1]}, rightColLen=${b.shape[0]}]`
+  throw new SqlError(`left array row length doesn't match right array column length ${lengths}`, position)
+}
+
 function multiply(a: ArrayValue, b: ArrayValue, position: number): ArrayValue {
-  const [rows = 0, inner = 0] = a.shape
-  const [innerOther = 0, columns = 0] = b.shape
-  if (a.shape.length !== 2 || b.shape.length !== 2 || inner !== innerOther)
-    throw new SqlError('matrix shapes do not fit', position)
+  demandShapes(a, b, position)
+  const [[rows = 0, inner = 0], [, columns = 0]] = [a.shape, b.shape]
   const data = new Float64Array(rows * columns)
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {

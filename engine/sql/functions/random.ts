@@ -36,20 +36,35 @@ function skips(random: Random, rate: Value | undefined): boolean {
   return typeof rate === 'number' && random.nextInt() % (rate + 1) === 1
 }
 
-/** Whether the range of constant arguments 0 and 1 is right. */
-function withRange(row: ScalarFunction): ScalarFunction {
+/** Says what is wrong with a constant null rate where it stands. */
+function withRate(row: ScalarFunction, index: number, message: string): ScalarFunction {
+  const check = (args: readonly BoundArgument[], position: number): void => {
+    row.check?.(args, position)
+    const rate = args[index]
+    if (typeof rate?.constant === 'number' && rate.constant < 0) throw new SqlError(message, rate.position)
+  }
+  return { ...row, check }
+}
+
+/** Whether the range of constant arguments 0 and 1 is right, and ends at `most` at the latest. */
+function withRange(
+  row: ScalarFunction,
+  most = Number.POSITIVE_INFINITY,
+  rateProblem = 'invalid NaN rate',
+): ScalarFunction {
   const check = (args: readonly BoundArgument[], position: number): void => {
     const [low, high, rate] = args.map((argument) => argument.constant)
     if (
       (typeof low === 'number' || typeof low === 'bigint') &&
       (typeof high === 'number' || typeof high === 'bigint')
     ) {
-      if (low >= high) throw new SqlError('invalid range', position)
+      if (low >= high || high > most) throw new SqlError('invalid range', position)
     }
-    if (typeof rate === 'number' && rate < 0) throw new SqlError('invalid NaN rate', args[2]?.position ?? position)
+    if (typeof rate === 'number' && rate < 0) throw new SqlError(rateProblem, args[2]?.position ?? position)
   }
   // Bounds that are no constants are seen here.
   const evaluate: ScalarFunction['eval'] = (args, site) => {
+    if (args[0] === null || args[1] === null) return null
     if ((args[0] as number | bigint) >= (args[1] as number | bigint)) throw new SqlError('invalid range', 0)
     return row.eval(args, site)
   }
@@ -88,18 +103,22 @@ const integers: ScalarFunction[] = [
           ? null
           : (low as bigint) + (random.nextPositiveLong() % ((high as bigint) - (low as bigint) + 1n)),
     ),
+    undefined,
+    'invalid NULL rate',
   ),
   row('rnd_short', [], 'SHORT', 'Any SHORT.', (random) => (random.nextInt() << 16) >> 16),
   withRange(
     row('rnd_short', ['INT', 'INT'], 'SHORT', 'A SHORT of a range, both bounds within.', (random, [low, high]) =>
       smallInteger(random, low as number, high as number),
     ),
+    32_767,
   ),
   row('rnd_byte', [], 'BYTE', 'A BYTE from 20 to 127.', (random) => smallInteger(random, 20, 127)),
   withRange(
     row('rnd_byte', ['INT', 'INT'], 'BYTE', 'A BYTE of a range, both bounds within.', (random, [low, high]) =>
       smallInteger(random, low as number, high as number),
     ),
+    127,
   ),
 ]
 
@@ -108,8 +127,12 @@ const fractions: ScalarFunction[] = (['FLOAT', 'DOUBLE'] as const).flatMap((type
   const next = (random: Random): number => (type === 'FLOAT' ? Math.fround(random.nextFloat()) : random.nextDouble())
   return [
     row(name, [], type, 'A number from 0 to below 1.', next),
-    row(name, ['INT'], type, 'A number from 0 to below 1, or NULL.', (random, [rate]) =>
-      skips(random, rate) ? null : next(random),
+    withRate(
+      row(name, ['INT'], type, 'A number from 0 to below 1, or NULL.', (random, [rate]) =>
+        skips(random, rate) ? null : next(random),
+      ),
+      0,
+      'invalid NaN rate',
     ),
   ]
 })
@@ -153,6 +176,10 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
     says: 'One of so many random texts (count, shortest, longest, null rate).',
     example: null,
     volatility: 'row',
+    check: ([count]) => {
+      if (typeof count?.constant === 'number' && count.constant < 1)
+        throw new SqlError('invalid symbol count', count.position)
+    },
     eval: ([count, low, high, rate], { context, memo }) => {
       let pool = memo.get('pool') as readonly string[] | undefined
       if (pool === undefined) {
@@ -176,16 +203,20 @@ const texts: ScalarFunction[] = [
     skips(random, 0) ? null : randomText(random, 3, 10),
   ),
   ...(['rnd_str', 'rnd_varchar'] as const).map((name) =>
-    row(
-      name,
-      ['INT', 'INT', 'INT'],
-      name === 'rnd_str' ? 'STRING' : 'VARCHAR',
-      'A random text (shortest, longest, null rate).',
-      (random, [low, high, rate]) => (skips(random, rate) ? null : randomText(random, low as number, high as number)),
+    withRate(
+      row(
+        name,
+        ['INT', 'INT', 'INT'],
+        name === 'rnd_str' ? 'STRING' : 'VARCHAR',
+        'A random text (shortest, longest, null rate).',
+        (random, [low, high, rate]) => (skips(random, rate) ? null : randomText(random, low as number, high as number)),
+      ),
+      2,
+      name === 'rnd_str' ? 'rate must be positive' : 'null rate must be positive',
     ),
   ),
-  poolRow('rnd_str', 'STRING'),
-  poolRow('rnd_symbol', 'SYMBOL'),
+  withRate(poolRow('rnd_str', 'STRING'), 3, 'rate must be positive'),
+  withRate(poolRow('rnd_symbol', 'SYMBOL'), 3, 'null rate must be positive'),
 ]
 
 function timeRow(name: string, type: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE'): ScalarFunction {
@@ -240,17 +271,21 @@ const others: ScalarFunction[] = [
     check: (args) => {
       const bits = args[0]?.constant
       if (typeof bits !== 'number' || bits < 1 || bits > 60)
-        throw new SqlError('precision must be a constant in [1..60] range', args[0]?.position ?? 0)
+        throw new SqlError('precision must be in [1..60] range', args[0]?.position ?? 0)
     },
   },
   row('rnd_bin', [], 'BINARY', 'Random bytes.', (random) => randomBytes(random, 32)),
-  row(
-    'rnd_bin',
-    ['LONG', 'LONG', 'INT'],
-    'BINARY',
-    'Random bytes (fewest, most, null rate).',
-    (random, [low, high, rate]) =>
-      skips(random, rate) ? null : randomBytes(random, lengthWithin(random, Number(low), Number(high))),
+  withRate(
+    row(
+      'rnd_bin',
+      ['LONG', 'LONG', 'INT'],
+      'BINARY',
+      'Random bytes (fewest, most, null rate).',
+      (random, [low, high, rate]) =>
+        skips(random, rate) ? null : randomBytes(random, lengthWithin(random, Number(low), Number(high))),
+    ),
+    2,
+    'invalid null rate',
   ),
   {
     ...row(
@@ -268,13 +303,23 @@ const others: ScalarFunction[] = [
       },
     ),
     more: 'LONG',
-    check: ([dimensions]) => {
-      const count = Number(dimensions?.constant ?? 0)
-      if (count >= 1 && count <= arrayDimensionsMax) return
-      throw new SqlError(`dimensions must be a constant from 1 to ${arrayDimensionsMax}`, dimensions?.position ?? 0)
-    },
+    check: checkArray,
   },
 ]
+
+/** Dimensions, null rate, greatest length. */
+function checkArray(args: readonly BoundArgument[]): void {
+  const [dimensions, rate, length] = args
+  const count = Number(dimensions?.constant ?? 0)
+  if (count > arrayDimensionsMax)
+    throw new SqlError(`maximum for nDims is ${arrayDimensionsMax} [nDims=${count}]`, dimensions?.position ?? 0)
+  if (count < 1) throw new SqlError(`invalid nDims [nDims=${count}]`, dimensions?.position ?? 0)
+  if (typeof rate?.constant === 'bigint' && rate.constant < 0n)
+    throw new SqlError(`invalid nanRate [nanRate=${rate.constant}]`, rate.position)
+  const most = length?.constant
+  if (args.length === 3 && typeof most === 'bigint' && most < 1n)
+    throw new SqlError(`maxDimLength must be a positive integer [maxDimLength=${most}]`, length?.position ?? 0)
+}
 
 function geohashOf(args: readonly BoundArgument[]): ReturnType<typeof dataType> {
   return dataType('GEOHASH', typeof args[0]?.constant === 'number' ? args[0].constant : 60)
