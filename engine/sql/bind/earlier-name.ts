@@ -6,10 +6,13 @@
 // WHERE the last name of each condition that AND joins comes first.
 
 import { SqlError } from '../../base/errors.js'
+import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { BindContext } from './bind-context.js'
 import { innerScope } from './correlated-conditions.js'
 import { wordCall } from './expression.js'
+import { hasAggregate } from './per-row.js'
+import { noAggregateInSamples, wildcardInSamples } from './sample-errors.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
 
 /** Binds a select. `known` tells the columns of its sources once they are bound. */
@@ -22,10 +25,22 @@ export function namesFirst<Result>(
   try {
     return bind()
   } catch (error) {
-    if (error === context.settled || !(error instanceof SqlError) || aliasError.test(error.message)) throw error
-    context.settled = earlierName(select, known() ?? scopeWithoutConditions(select, context)) ?? error
+    if (error === context.settled || !(error instanceof SqlError)) throw error
+    const columns = known() ?? scopeWithoutConditions(select, context)
+    context.settled = lackOfFrom(select, columns)
+    if (context.settled === undefined && aliasError.test(error.message)) throw error
+    context.settled ??= earlierName(select, columns) ?? error
     throw context.settled
   }
+}
+
+/** Columns or stars, and nothing they are of. */
+function lackOfFrom(select: ast.Select, columns: Scope | undefined): SqlError | undefined {
+  const mistake = select.lackOfFrom
+  if (mistake === null || columns === undefined || columns.length > 0) return undefined
+  const isStar = select.items.some(({ expression }) => expression.kind === 'star')
+  if (!isStar && earlierName(select, columns) === undefined) return undefined
+  return new SqlError(mistake.message, mistake.position)
 }
 
 /** What is said of a qualifier is said of a name. */
@@ -47,9 +62,19 @@ function earlierName(select: ast.Select, columns: Scope | undefined): SqlError |
   const windows: ast.Call[] = []
   const items = select.items.flatMap(({ expression }) => namesIn(expression, windows))
   const grouped = select.groupBy.flatMap((expression) => namesIn(expression, []))
+  const hasTime = columns.some(({ type }) => isTime(type))
+  const unfit = select.sampleBy !== null && hasTime ? unfitForSamples(select, select.sampleBy) : undefined
+  if (unfit !== undefined) return unfit
   const names = [...grouped, ...items, ...windows.flatMap(windowNames), ...conditionNames(select.where)]
   const missing = names.find((name) => isMissing(name, columns, aliases))
   return missing === undefined ? undefined : columnMissing(missing)
+}
+
+/** What SAMPLE BY demands of the list comes before names where there is a time to sample by. */
+function unfitForSamples({ items }: ast.Select, { interval }: ast.SampleBy): SqlError | undefined {
+  const star = items.find(({ expression }) => expression.kind === 'star')
+  if (star !== undefined) return wildcardInSamples(star.position)
+  return hasAggregate(items) ? undefined : noAggregateInSamples(interval.position)
 }
 
 /** A name with another table's alias is no column of this select: it may be the query's around it. */

@@ -7,6 +7,7 @@ import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { positionOf } from './order.js'
+import { mapAggregates } from './per-row.js'
 import { scopeOf } from './scope.js'
 import type { SelectList } from './select.js'
 import { expressionKey } from './types.js'
@@ -47,6 +48,7 @@ function explicitKeys(
   const keys = groupBy.map((expression) => {
     const position = positionOf(expression, list.columns.length, 'GROUP BY')
     const shown = position === null ? namedItem(expression, scope, names) : position
+    if (shown === null) refuseAggregates(expression)
     const bound =
       shown === null
         ? bindExpression(expression, { ...scope, aggregates: null, windows: null })
@@ -57,6 +59,12 @@ function explicitKeys(
     return bound
   })
   return distinctKeys(keys)
+}
+
+function refuseAggregates(expression: ast.Expression): void {
+  mapAggregates(expression, ({ position }) => {
+    throw new SqlError('aggregate functions are not allowed in GROUP BY', position)
+  })
 }
 
 /** The select item of that name, unless a column of the sources has it. */

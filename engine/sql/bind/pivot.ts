@@ -57,6 +57,7 @@ function pivotedRows(select: ast.Select, { aggregates, columns, groupBy, positio
     distinctOn: [],
     items: [...keys, ...values],
     from: select.from,
+    lackOfFrom: null,
     joins: select.joins,
     where: select.where,
     latestOn: select.latestOn,

@@ -13,6 +13,7 @@ import { bindComparison } from './comparison.js'
 import { aggregateMark, bindExpression, type ExpressionScope } from './expression.js'
 import { applyHaving, distinctKeys, groupLift, keysOf, liftList } from './group.js'
 import { isConstant } from './make-call.js'
+import { noAggregateInSamples } from './sample-errors.js'
 import { type Relation, scopeOf } from './scope.js'
 import type { SelectList } from './select.js'
 import { convertTo, isUntypedNull } from './types.js'
@@ -26,12 +27,7 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
   const { input } = list
   const ordered = list.aggregates.find(({ orderBy = [] }) => orderBy.length > 0)
   if (ordered !== undefined) throw new SqlError('SAMPLE BY has the order of the timestamp', ordered.position)
-  if (list.aggregates.length === 0) {
-    throw new SqlError(
-      "at least one aggregation function must be present in 'select' clause",
-      sampleBy.interval.position,
-    )
-  }
+  if (list.aggregates.length === 0) throw noAggregateInSamples(sampleBy.interval.position)
   if (input.timestampIndex < 0)
     throw new SqlError('base query does not provide designated TIMESTAMP column', select.from?.position ?? 0)
   if (input.order !== 'ascending')

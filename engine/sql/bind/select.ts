@@ -17,6 +17,7 @@ import { columnExpression, dropExtra, positionOf, sorted, sortKey } from './orde
 import { type NamedItem, type NamingRules, outputNames } from './output-names.js'
 import { unpivoted } from './pivot.js'
 import { bindSample } from './sample.js'
+import { wildcardInSamples } from './sample-errors.js'
 import { type Relation, scopeOf } from './scope.js'
 import { expressionKey } from './types.js'
 import { markIndex, rewriteExpression } from './walk-expression.js'
@@ -154,8 +155,7 @@ function bindItems(
 ): void {
   for (const item of select.items) {
     if (item.expression.kind === 'star') {
-      if (select.sampleBy !== null)
-        throw new SqlError('wildcard column select is not allowed in sample-by queries', item.expression.position)
+      if (select.sampleBy !== null) throw wildcardInSamples(item.expression.position)
       list.columns.push(...starColumns(item.expression, scope))
       continue
     }

@@ -134,6 +134,8 @@ export interface Select {
   readonly items: readonly SelectItem[]
   /** null: no FROM. */
   readonly from: TableSource | null
+  /** Of a select without FROM: what is wrong with it if it names columns. */
+  readonly lackOfFrom: Mistake | null
   readonly joins: readonly Join[]
   readonly where: Expression | null
   readonly latestOn: LatestOn | null
@@ -142,6 +144,11 @@ export interface Select {
   readonly having: Expression | null
   readonly windows: readonly { readonly name: Name; readonly window: WindowSpecification }[]
   readonly pivot: Pivot | null
+}
+
+export interface Mistake {
+  readonly message: string
+  readonly position: number
 }
 
 export interface SelectItem {

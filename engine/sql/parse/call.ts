@@ -213,6 +213,7 @@ function parseExtract(cursor: Cursor): Expression {
   advance(cursor)
   const open = cursor.start
   advance(cursor)
+  demandInside(cursor, open)
   if (cursor.word === 'from') throw new SqlError('Huh? What would you like to extract?', cursor.start)
   // Without arguments it is a call as any other, which lacks them.
   if (cursor.word === ')') return parseCallTail(advanced(cursor), { ...plainHead(name, position), args: [] })
@@ -222,6 +223,7 @@ function parseExtract(cursor: Cursor): Expression {
   const field: Expression = { kind: 'string', position: cursor.start, value }
   advance(cursor)
   if (!take(cursor, 'from') && !take(cursor, ',')) throw closingError(cursor, open)
+  demandInside(cursor, open)
   const operand = parseExpression(cursor, 0, 'argument')
   if (!take(cursor, ')')) throw closingError(cursor, open)
   return plainCall(position, name, [field, operand])
@@ -255,12 +257,16 @@ function parseFromCall(cursor: Cursor): Expression {
   advance(cursor)
   const { start: open } = cursor
   advance(cursor)
+  demandInside(cursor, open)
   const side = isTrim ? trimSide(cursor) : null
   const first = cursor.word === 'from' || cursor.word === ')' ? [] : [parseExpression(cursor, 0, 'argument')]
   const args = take(cursor, 'from') ? parseFromArguments(cursor, first, isTrim) : first
   if (!isTrim && args.length === 1 && take(cursor, 'for'))
     args.push({ kind: 'integer', position, text: '1', digits: '1', long: false }, parseExpression(cursor))
-  while (take(cursor, ',')) args.push(parseExpression(cursor, 0, 'argument'))
+  while (take(cursor, ',')) {
+    demandInside(cursor, open)
+    args.push(parseExpression(cursor, 0, 'argument'))
+  }
   if (!take(cursor, ')')) throw closingError(cursor, open)
   return parseCallTail(cursor, { schema: null, name: side ?? name, position, distinct: false, args, orderBy: [] })
 }

@@ -37,6 +37,12 @@ export function lastTokenStart({ text, previousEnd }: Cursor): number {
   return previousEnd - (/(?:\w+|.)$/s.exec(text.slice(0, previousEnd))?.[0].length ?? 0)
 }
 
+/** Where the next token begins; at the end of the text a blank there, or else the last token, stands for it. */
+export function nextPlace(cursor: Cursor): number {
+  if (cursor.kind !== 'end') return cursor.start
+  return cursor.previousEnd < cursor.text.length ? cursor.previousEnd : lastTokenStart(cursor)
+}
+
 export function unexpectedToken(cursor: Cursor): SqlError {
   if (cursor.kind === 'end') return new SqlError('unexpected end of statement', cursor.start)
   return new SqlError(`unexpected token [${shownToken(cursor)}]`, cursor.start)

@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
 import { advance, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, parseList, parseNameOrString, take, tooFew, unexpectedToken } from './expect.js'
+import { atEnd, demand, nextPlace, parseList, parseNameOrString, take, tooFew, unexpectedToken } from './expect.js'
 import {
   asWritten,
   closingError,
@@ -17,7 +17,7 @@ import {
   parseExpression0,
 } from './expression.js'
 import { geohashLiteral, numberLiteral } from './literal.js'
-import { notPower, signPower } from './powers.js'
+import { containmentPower, notPower, signPower } from './powers.js'
 import { continueQuery, continuesQuery, parseQuery, startsQuery } from './query.js'
 import { isReserved, keywordError } from './reserved.js'
 import { parseCastType } from './type-name.js'
@@ -111,8 +111,7 @@ function parseWord(cursor: Cursor, missing: string): Expression {
     const call = parseSpecialCall(cursor)
     if (call !== null) return call
   }
-  if (reserved.has(word) && !(missing === 'missing expression' && caseWords.has(word)))
-    throw missingOperand(cursor, missing)
+  if (reserved.has(word) && !isName(cursor, missing)) throw missingOperand(cursor, missing)
   if (isInfix(word)) throw tooFewArguments(cursor)
   return parsePath(cursor)
 }
@@ -122,12 +121,25 @@ export function tooFewArguments(cursor: Cursor): SqlError {
   const { word, start } = cursor
   if (word === 'is') return new SqlError('IS [NOT] not allowed here', start)
   advance(cursor)
+  if (word === 'between') return tooFew(word, boundsHere(cursor), 3, start)
   if (isReserved(cursor.word)) throw keywordError(cursor.word, cursor.start)
   const found = endsExpression(cursor) || reserved.has(cursor.word) || isInfix(cursor.word) ? 0 : 1
   return tooFew(asWritten(cursor, word, start), found, 2, start)
 }
 
-/** Outside of CASE they are names. */
+/** How many bounds stand behind a BETWEEN that has nothing in front of it. */
+function boundsHere(cursor: Cursor): number {
+  if (endsExpression(cursor) || cursor.word === 'and' || reserved.has(cursor.word)) return 0
+  parseExpression(cursor, containmentPower)
+  return take(cursor, 'and') && !endsExpression(cursor) ? 2 : 1
+}
+
+/** Without BY a group is a column's name, and words of CASE are outside of it. */
+function isName(cursor: Cursor, missing: string): boolean {
+  if (cursor.word === 'group') return peekWord(cursor) !== 'by'
+  return missing === 'missing expression' && caseWords.has(cursor.word)
+}
+
 const caseWords: ReadonlySet<string> = new Set(['when', 'then', 'else'])
 
 /** Inside parentheses a reserved word and another word is a forgotten parenthesis: `sum( from t`. */
@@ -189,7 +201,7 @@ function parseParentheses(cursor: Cursor, missing: string): Expression {
   const position = cursor.start
   advance(cursor)
   demandInside(cursor, position)
-  if (cursor.word === ')' && missing !== 'argument') throw new SqlError(missing, cursor.start)
+  if (cursor.word === ')' && missing !== 'argument') throw nothingInside(cursor, missing)
   if (startsQuery(cursor)) {
     const query = parseQuery(cursor)
     closeParenthesis(cursor, position)
@@ -209,6 +221,12 @@ function parseParentheses(cursor: Cursor, missing: string): Expression {
   closeParenthesis(cursor, position)
   if (first !== undefined && elements.length === 1) return parseFields(cursor, first)
   return { kind: 'list', position, elements }
+}
+
+/** `()` is nothing: what follows it is where a column is missing. */
+function nothingInside(cursor: Cursor, missing: string): SqlError {
+  if (missing === 'missing expression') advance(cursor)
+  return new SqlError(missing, nextPlace(cursor))
 }
 
 function closeParenthesis(cursor: Cursor, open: number): void {

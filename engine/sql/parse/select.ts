@@ -2,12 +2,13 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
-import type { Expression, Name, Query, Select, SelectItem, TableSource } from './ast.js'
+import type { Expression, Mistake, Name, Query, Select, SelectItem, TableSource } from './ast.js'
 import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
-import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
+import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   atEnd,
   demand,
+  nextPlace,
   parseFreeName,
   parseList,
   parseName,
@@ -202,6 +203,8 @@ export function parseImplicitSelect(
   if (cursor.kind === 'number' && from.kind === 'table' && from.alias === null) {
     throw SqlError.tableMissing(from.table.name, from.position)
   }
+  // `a, b from t` lacks its SELECT rather than being two tables.
+  if (from.alias === null && take(cursor, ',') && !atEnd(cursor)) throw unexpectedToken(cursor)
   const items: SelectItem[] = [
     { position, expression: { kind: 'star', position, table: null, exclude: [] }, alias: null },
   ]
@@ -227,6 +230,7 @@ type SelectHead = Pick<Select, 'position' | 'implicit' | 'distinct' | 'distinctO
 }
 
 function parseClauses(cursor: Cursor, head: SelectHead): Select {
+  const lackOfFrom = head.from === null ? withoutFrom(cursor, head.items) : null
   const joins = head.from === null ? [] : parseJoins(cursor)
   const early = cursor.word === 'pivot' ? parsePivot(cursor) : null
   const before = cursor.word === 'latest' ? parseLatest(cursor) : null
@@ -239,7 +243,30 @@ function parseClauses(cursor: Cursor, head: SelectHead): Select {
   const having = cursor.word === 'having' ? parseCondition(cursor) : null
   const windows = cursor.word === 'window' ? parseWindows(cursor) : []
   const pivot = early === null && cursor.word === 'pivot' ? parsePivot(cursor) : early
-  return { kind: 'select', ...head, joins, where, latestOn, sampleBy, groupBy, having, windows, pivot }
+  return { kind: 'select', ...head, lackOfFrom, joins, where, latestOn, sampleBy, groupBy, having, windows, pivot }
+}
+
+/** Clauses whose words are no names; those of the others are read as aliases. */
+const firmClauses: ReadonlySet<string> = new Set(['where', 'sample', 'order', 'limit'])
+const looseClauses: ReadonlySet<string> = new Set('latest group having window offset fetch pivot'.split(' '))
+
+/** Stars and columns need FROM, of which a clause in its place tells. */
+function withoutFrom(cursor: Cursor, items: readonly SelectItem[]): Mistake | null {
+  const isStar = items.some(({ expression }) => expression.kind === 'star')
+  const last = items.at(-1)
+  const isFirm = firmClauses.has(cursor.word)
+  if (cursor.kind !== 'word' || last === undefined || !(isFirm || looseClauses.has(cursor.word))) {
+    return isStar ? { message: "'from' expected", position: nextPlace(cursor) } : null
+  }
+  if (last.alias !== null) return itemError(cursor, last.alias)
+  if (isFirm) return keywordError(cursor.word, cursor.start)
+  if (last.expression.kind === 'star') return { message: 'wildcard cannot have alias', position: cursor.start }
+  const { previousEnd, start } = cursor
+  const alias = parseName(cursor, 'alias expected')
+  const mistake = atEnd(cursor) ? null : itemError(cursor, alias)
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
+  return mistake
 }
 
 const emptyWhere = 'empty where clause'
@@ -247,8 +274,13 @@ const emptyWhere = 'empty where clause'
 export function parseWhere(cursor: Cursor): Expression | null {
   if (cursor.word !== 'where') return null
   const where = parseCondition(cursor, emptyWhere)
-  if (isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
+  if (isConstantToken(cursor))
+    throw isOperation(where) ? new SqlError('dangling expression', cursor.start) : unexpectedToken(cursor)
   return where
+}
+
+function isOperation({ kind }: Expression): boolean {
+  return kind === 'binary' || kind === 'unary' || kind === 'in' || kind === 'between' || kind === 'is null'
 }
 
 /** The expression behind WHERE, HAVING or ON; a missing one is reported at the keyword. */

@@ -102,6 +102,7 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
   const table = kind === 'number' ? numberAsTable(cursor) : parseTableName(cursor, missing)
   if (isInfix(cursor.word) || cursor.word === 'not') throw expressionError(cursor, position)
   if (kind === 'number') throw SqlError.tableMissing(table.name, position)
+  if (table.name === '') throw new SqlError('come on, where is the table name?', position)
   if (cursor.word !== '(') return { kind: 'table', position, table, ...parseSourceTail(cursor) }
   const call = parseCall(cursor, [table.name], position)
   const ordinality = at(cursor, 'with') && peekWord(cursor) === 'ordinality'

@@ -29,7 +29,7 @@ export function takeIfNotExists(cursor: Cursor): boolean {
   if (cursor.word !== 'if' || peekWord(cursor) !== 'not') return false
   advance(cursor)
   advance(cursor)
-  demand(cursor, 'exists', "'if not exists' expected")
+  demand(cursor, 'exists', cursor.kind === 'end' ? "'exists' expected" : "'if not exists' expected")
   return true
 }
 
