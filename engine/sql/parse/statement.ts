@@ -106,6 +106,11 @@ function parseDeclare(cursor: Cursor): Statement {
 
 const explainExpected = "'create', 'format', 'insert', 'update', 'select' or 'with' expected"
 
+/** Statements without a plan, whose words name tables behind EXPLAIN. */
+const unplanned: ReadonlySet<string> = new Set(
+  'truncate vacuum backup checkpoint copy reindex begin commit rollback grant revoke prepare execute'.split(' '),
+)
+
 function parseExplain(cursor: Cursor): Explain {
   const position = cursor.start
   advance(cursor)
@@ -118,9 +123,9 @@ function parseExplain(cursor: Cursor): Explain {
   if (cursor.word === '(') parseExplainOptions(cursor, options)
   const { start, word } = cursor
   if (['explain', 'rename', 'set'].includes(word)) throw keywordError(word, start)
-  if (['drop', 'alter', 'truncate', 'begin', 'copy'].includes(word)) throw new SqlError(explainExpected, start)
+  if (['drop', 'alter', 'refresh'].includes(word)) throw new SqlError(explainExpected, start)
   descend(cursor)
-  const statement = parseOneStatement(cursor)
+  const statement = unplanned.has(word) ? parseQuery(cursor) : parseOneStatement(cursor)
   cursor.depth--
   switch (statement.kind) {
     case 'query':
