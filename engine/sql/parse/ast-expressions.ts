@@ -92,7 +92,8 @@ export type Literal =
   | { readonly kind: 'hex'; readonly position: number; readonly text: string; readonly digits: string }
   /** `1h`: only where SAMPLE BY or TOLERANCE take a variable. (`1d` and `1m` are numbers: see intervalOfText.) */
   | { readonly kind: 'interval'; readonly position: number; readonly text: string }
-  | { readonly kind: 'string'; readonly position: number; readonly value: string }
+  /** `word`: written without quotes, as the field of EXTRACT. */
+  | { readonly kind: 'string'; readonly position: number; readonly value: string; readonly word?: true }
   /** `#u33d8` (characters) or `##0101` (bits); `#u33d/12` cuts to 12 bits: `bits` is then 12, else the full size. */
   | {
       readonly kind: 'geohash'

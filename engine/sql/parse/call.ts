@@ -219,8 +219,10 @@ function parseExtract(cursor: Cursor): Expression {
   if (cursor.word === ')') return parseCallTail(advanced(cursor), { ...plainHead(name, position), args: [] })
   if (cursor.kind !== 'word' && cursor.kind !== 'string')
     throw new SqlError('we expect expression type here', cursor.start)
-  const value = cursor.kind === 'string' ? quotedValue(cursor) : tokenText(cursor)
-  const field: Expression = { kind: 'string', position: cursor.start, value }
+  const field: Expression =
+    cursor.kind === 'string'
+      ? { kind: 'string', position: cursor.start, value: quotedValue(cursor) }
+      : { kind: 'string', position: cursor.start, value: tokenText(cursor), word: true }
   advance(cursor)
   if (!take(cursor, 'from') && !take(cursor, ',')) throw closingError(cursor, open)
   demandInside(cursor, open)

@@ -178,7 +178,7 @@ function callText(call: Extract<Expression, { kind: 'call' }>): string {
   const schema = call.schema === null ? '' : `${call.schema}.`
   if (call.args.length === 1 && first?.kind === 'star') return `${schema}${call.name}()`
   const name = call.distinct && call.name.toLowerCase() === 'count' ? 'count_distinct' : schema + call.name
-  if (name.toLowerCase() === 'extract' && first?.kind === 'string')
+  if (first?.kind === 'string' && first.word === true)
     return `${name}(${[first.value, ...call.args.slice(1).map(expressionText)].join(', ')})`
   return `${name}(${listText(call.args)})`
 }
