@@ -122,7 +122,7 @@ export function tooFewArguments(cursor: Cursor): SqlError {
   if (word === 'is') return new SqlError('IS [NOT] not allowed here', start)
   advance(cursor)
   if (word === 'between') return tooFew(word, boundsHere(cursor), 3, start)
-  if (isReserved(cursor.word)) throw keywordError(cursor.word, cursor.start)
+  if (isReserved(cursor.word) && !isConstantToken(cursor)) throw keywordError(cursor.word, cursor.start)
   const found = endsExpression(cursor) || reserved.has(cursor.word) || isInfix(cursor.word) ? 0 : 1
   return tooFew(asWritten(cursor, word, start), found, 2, start)
 }
