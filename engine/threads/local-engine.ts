@@ -16,16 +16,13 @@ import type {
   StatementResult,
   VirtualRelation,
 } from '../api/statements.js'
-import { assert } from '../base/assert.js'
 import { errorRecord, SqlError } from '../base/errors.js'
-import { insertWindowBytes, resultWindowBytes } from '../base/limits.js'
+import { resultWindowBytes } from '../base/limits.js'
 import { demandRight } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setFigure } from '../memory/figures.js'
-import { rowlessScope } from '../sql/bind/expression.js'
 import type { LateValues } from '../sql/bind/late-values.js'
-import { bindContext } from '../sql/bind/new-context.js'
 import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import type { ProfileMode } from '../sql/exec/profile.js'
 import { certainRows } from '../sql/plan/estimate.js'
@@ -52,8 +49,7 @@ import { shapeOf } from './csv-door.js'
 import { engineFigures } from './engine-figures.js'
 import { explainedOf, explainLines } from './explain.js'
 import { HiddenTables } from './hidden-tables.js'
-import { insertReturning } from './insert-returning.js'
-import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
+import { type InsertDoors, insertRows, returningRows } from './inserts.js'
 import { KeptPlans } from './kept-plans.js'
 import { LineDoor } from './line-door.js'
 import { openLoad } from './load-door.js'
@@ -217,7 +213,8 @@ export class LocalEngine implements Engine {
     guardWrite(this.#options.memory, planned)
     try {
       if (planned.kind === 'user') return await this.#changeUsers(sql, planned, options, compilerMs)
-      if (planned.kind === 'insertReturning') return await this.#returning(sql, planned, options, compilerMs)
+      if (planned.kind === 'insertReturning')
+        return await returningRows(sql, planned, options, this.#inserts(sql, options, compilerMs))
       if (planned.kind === 'rewrite') return await this.#rewrite(sql, planned, options, compilerMs)
       return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
     } finally {
@@ -376,11 +373,10 @@ export class LocalEngine implements Engine {
           await this.#changes.change(change, this.#asked(sql, options), (it) => this.#changeFor(options.session, it))
         return { tag: planned.tag, rows: 0 }
       case 'insert':
-        return { tag: planned.tag, rows: await this.#insert(planned.rows) }
+      case 'insertNew':
       case 'insertSelect':
-        return { tag: planned.tag, rows: await this.#insertSelect(sql, planned, options) }
       case 'createTableAs':
-        return { tag: planned.tag, rows: await this.#createTableAs(sql, planned, options) }
+        return { tag: planned.tag, rows: await insertRows(sql, planned, options, this.#inserts(sql, options)) }
       case 'checkpoint':
         await this.#checkpoints.run(planned.action)
         return { tag: planned.tag, rows: 0 }
@@ -426,46 +422,18 @@ export class LocalEngine implements Engine {
     return { signal, timeoutMs, figures: (id) => figuresOf(id, sql, session, this.#options.clock) }
   }
 
-  async #createTableAs(sql: string, planned: Planned<'createTableAs'>, options: ExecuteOptions): Promise<number> {
-    const receipt = await this.#changeFor(options.session, planned.change)
-    if (receipt.existed) return 0
-    const created = this.#options.view.table(planned.change.schema.name)
-    assert(created !== undefined, 'a created table is published before its receipt')
-    const tableId = created.schema.id
-    return orElse(this.#insertSelect(sql, { ...planned, tableId }, options), () =>
-      this.#changeFor(options.session, { kind: 'dropTable', tableId }),
-    )
-  }
-
-  async #insertSelect(
-    sql: string,
-    planned: InsertTarget & Pick<Planned<'insertSelect'>, 'query'>,
-    options: ExecuteOptions,
-  ): Promise<number> {
-    const quiet = { ...options, ...allRows, windowBytes: insertWindowBytes }
-    return insertSelect(planned, {
-      ...options,
-      scope: () => rowlessScope(bindContext({ sql, ...this.#planOptions(options) })),
-      run: (encoding) => this.#run(sql, planned.query, { ...quiet, encoding }, () => {}),
-      version: this.#options.view.byId(planned.tableId),
+  #inserts(sql: string, options: ExecuteOptions, compilerMs = 0): InsertDoors {
+    const { view } = this.#options
+    return {
+      byId: (tableId) => view.byId(tableId),
+      byName: (name) => view.table(name),
+      planOptions: (asked) => this.#planOptions(asked),
+      run: (text, query, asked) => this.#run(text, query, asked, () => {}),
       begin: () => this.begin(),
-      insert: (rows) => this.#insert(rows),
-    })
-  }
-
-  async #returning(
-    sql: string,
-    returning: Planned<'insertReturning'>,
-    options: ExecuteOptions,
-    compilerMs: number,
-  ): Promise<StatementResult> {
-    return insertReturning(returning, {
-      version: this.#options.view.byId(returning.tableId),
-      select: (insert, into) => this.#insertSelect(sql, insert, { ...options, into }),
-      begin: this.#lister(sql, options, compilerMs),
-      into: options.into,
-      store: (packed) => this.#insert(rowsOf(returning.tableId, packed)),
-    })
+      store: (rows) => this.#insert(rows),
+      change: (change) => this.#changeFor(options.session, change),
+      lister: this.#lister(sql, options, compilerMs),
+    }
   }
 
   /** Begins the query of RETURNING over its rows. */

@@ -45,6 +45,7 @@ function needsRoom(planned: PlannedStatement): boolean {
   switch (planned.kind) {
     case 'insert':
     case 'insertSelect':
+    case 'insertNew':
     case 'insertReturning':
     case 'createTableAs':
     case 'rewrite':

@@ -6,14 +6,16 @@ import { noParameters } from './bound-parameters.js'
 import type { PgSession, Prepared } from './context.js'
 import { bindComplete, commandComplete, noData, readyForQuery } from './messages.js'
 import type { Waiting } from './portals.js'
+import { isPlainInsert } from './run-engine.js'
 import { answerLater, boundRows } from './transaction.js'
 
 const bindType = 66
 const answersAtOnce = 64
 
 /** Rows of a statement whose parameters are the values of its rows, in order; 0 for any other. */
-export function tuplesOf({ statement }: ParsedStatement): number {
-  if (statement.kind !== 'insert' || statement.source.kind !== 'rows' || statement.returning !== null) return 0
+export function tuplesOf(parsed: ParsedStatement): number {
+  const { statement } = parsed
+  if (!isPlainInsert(parsed) || statement.kind !== 'insert' || statement.source.kind !== 'rows') return 0
   const { rows } = statement.source
   const width = rows[0]?.values.length ?? 0
   const inOrder = rows.every(

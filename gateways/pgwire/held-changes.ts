@@ -13,7 +13,7 @@ import type { ChangePreview, ParsedStatement, Session } from '../../engine/engin
 import { LateSignal } from '../common/late-signal.js'
 import type { HeldChange, PgSession, RunOptions } from './context.js'
 import { RowCursor, type Rows } from './row-cursor.js'
-import { parametersOf, runInEngine, tagOf, timeoutOf } from './run-engine.js'
+import { parametersOf, runInEngine, skipsRows, tagOf, timeoutOf } from './run-engine.js'
 import { carryOutHeld, ownRowsMax, showHeld } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
@@ -59,7 +59,7 @@ function seesPending(statement: Statement): boolean {
     case 'copy':
       return statement.direction === 'to'
     case 'insert':
-      return statement.source.kind === 'query'
+      return statement.source.kind === 'query' || skipsRows(statement)
     default:
       return false
   }
@@ -73,7 +73,7 @@ function isReadable({ rows }: HeldChange): boolean {
 function isTouched(held: readonly HeldChange[], statement: Statement): boolean {
   const names = new Set<string>()
   gatherNames(statement, names)
-  const isInsert = statement.kind === 'insert' && statement.source.kind === 'rows'
+  const isInsert = statement.kind === 'insert' && statement.source.kind === 'rows' && !skipsRows(statement)
   return held.some(({ tables, keepsTables }) => {
     // Its rows are stored behind it.
     if (isInsert) return !keepsTables

@@ -72,6 +72,17 @@ function beginPart(pg: PgSession, running: LateSignal): () => void {
   return () => clearTimeout(timer)
 }
 
+/** INSERT .. VALUES that reads nothing: its rows go into the transaction as they come. */
+export function isPlainInsert({ statement }: ParsedStatement): boolean {
+  if (statement.kind !== 'insert' || statement.source.kind !== 'rows') return false
+  return statement.returning === null && !skipsRows(statement)
+}
+
+/** ON CONFLICT DO NOTHING looks for keys in the table. */
+export function skipsRows({ conflict }: { readonly conflict: { readonly assignments: unknown } | null }): boolean {
+  return conflict !== null && conflict.assignments === null
+}
+
 /** Its rows wait for COMMIT or Sync like those of other INSERTs, although it answers rows. */
 export function isReturning({ statement }: ParsedStatement): boolean {
   return statement.kind === 'insert' && statement.returning !== null

@@ -11,7 +11,7 @@ import { runCursorStatement } from './cursors.js'
 import { carryOutBefore, hold } from './held-changes.js'
 import { commandComplete, type FieldDescription, rowDescription } from './messages.js'
 import type { Rows } from './row-cursor.js'
-import { isReturning, noteInserted, runInEngine } from './run-engine.js'
+import { isPlainInsert, isReturning, noteInserted, runInEngine } from './run-engine.js'
 import { runSessionStatement } from './session-statements.js'
 import { boundBySql, type ExecuteStatement } from './sql-prepare.js'
 import { PgError } from './sqlstate.js'
@@ -30,8 +30,7 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
   }
   const before = carryOutBefore(pg, parsed)
   if (before !== null) return before.then(() => runStatement(pg, parsed, options))
-  if (statement.kind === 'insert' && statement.source.kind === 'rows' && !isReturning(parsed))
-    return insertRows(pg, parsed, options)
+  if (isPlainInsert(parsed)) return insertRows(pg, parsed, options)
   const unread = statement.kind === 'declare cursor' && pg.status === 'T' ? settleRows(pg, parsed) : null
   if (unread !== null) return unread.then(() => runStatement(pg, parsed, options))
   const own = runSessionStatement(pg, statement) ?? runCursorStatement(pg, parsed, options)

@@ -1,6 +1,6 @@
 // ON CONFLICT of INSERT, where a table does what it asks for. A table with DEDUP UPSERT KEYS replaces the row of equal keys:
-// that is DO UPDATE which sets every other column to `excluded`. A table without them has no conflicts: DO NOTHING without
-// keys inserts. Everything else is refused.
+// that is DO UPDATE which sets every other column to `excluded`. For DO NOTHING the rows whose keys it has are left out before
+// (threads/insert-new.ts). A table without keys has no conflicts: DO NOTHING that names none inserts. All else is refused.
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
@@ -19,14 +19,15 @@ export function checkConflict({ conflict }: ast.Insert, version: TableVersion, t
       `there is no unique or exclusion constraint matching the ON CONFLICT specification, ${keysText(version)}`,
       position,
     )
-  if (assignments === null)
-    throw new SqlError(
-      'ON CONFLICT DO NOTHING is not supported: a table with DEDUP UPSERT KEYS replaces rows of equal keys',
-      position,
-    )
+  if (assignments === null) return
   if (columns.length === 0)
     throw new SqlError('ON CONFLICT DO UPDATE requires inference specification or constraint name', position)
   demandWhole(assignments, version, targets, keys)
+}
+
+/** Whether rows of equal keys stay as they are. */
+export function keepsRows({ conflict }: ast.Insert, { schema }: TableVersion): boolean {
+  return conflict !== null && conflict.assignments === null && schema.dedupKeys.length > 0
 }
 
 /** The whole row is replaced: so every column has to be the new row's. */

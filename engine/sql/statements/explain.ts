@@ -46,7 +46,8 @@ function partsOf(
     return { lines: [`${statement.kind === 'update' ? 'Update' : 'Delete'} table: ${schema.name}`], query: null }
   }
   const whole = plan(statement, context)
-  const planned = whole.kind === 'insertReturning' ? whole.insert : whole
+  const inserts = whole.kind === 'insertReturning' ? whole.insert : whole
+  const planned = inserts.kind === 'insertNew' ? inserts.insert : inserts
   switch (planned.kind) {
     case 'query':
       return { lines: [], query: planned.query }

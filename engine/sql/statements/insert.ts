@@ -14,7 +14,7 @@ import type { Relation } from '../bind/scope.js'
 import { substituteDeclarations } from '../bind/substitute.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
-import { checkConflict } from './conflict.js'
+import { checkConflict, keepsRows } from './conflict.js'
 import {
   type FilledColumns,
   filledColumns,
@@ -35,10 +35,14 @@ type PlannedInsert = Extract<PlannedStatement, { kind: 'insert' | 'insertSelect'
 export function planInsert(statement: ast.Insert, context: BindContext): PlannedStatement {
   const version = tableOf(statement.table, context)
   const { returning, table: name } = statement
-  const insert = planRows(statement, version, context)
+  const tableId = version.schema.id
+  const all = planRows(statement, version, context)
+  const insert = keepsRows(statement, version)
+    ? ({ kind: 'insertNew', insert: all, tableId, tag: 'INSERT' } as const)
+    : all
   if (returning === null) return insert
   const list = returningOf(name, returning, version, context)
-  return { kind: 'insertReturning', insert, tableId: version.schema.id, returning: list, tag: 'INSERT' }
+  return { kind: 'insertReturning', insert, tableId, returning: list, tag: 'INSERT' }
 }
 
 function planRows(statement: ast.Insert, version: TableVersion, context: BindContext): PlannedInsert {

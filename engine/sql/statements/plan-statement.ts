@@ -24,7 +24,7 @@ import { planInsert } from './insert.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation } from './query-statement.js'
 import type { RelationColumn } from './relation-columns.js'
-import { planReturned } from './returning.js'
+import { planNewRows, planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
 import { tableOf } from './show.js'
@@ -81,6 +81,15 @@ export function planReturning(
   options: PlanOptions,
 ): Extract<PlannedStatement, { kind: 'query' }> {
   return planReturned(returning, version, rows, bindContext({ sql, ...options }))
+}
+
+/** ON CONFLICT DO NOTHING over the rows of its statement. */
+export function planInsertNew(
+  version: TableVersion,
+  rows: readonly (readonly Value[])[],
+  options: PlanOptions,
+): Extract<PlannedStatement, { kind: 'insertSelect' }> {
+  return planNewRows(version, rows, bindContext({ sql: '', ...options }))
 }
 
 /** The rows that an UPDATE or DELETE of one table is going to change. */

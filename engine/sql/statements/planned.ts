@@ -68,10 +68,17 @@ export type PlannedStatement =
       readonly atomic: boolean
       readonly tag: 'INSERT'
     }
+  /** INSERT .. ON CONFLICT DO NOTHING: the rows are gathered, and those whose keys are new are inserted. */
+  | {
+      readonly kind: 'insertNew'
+      readonly insert: Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
+      readonly tableId: number
+      readonly tag: 'INSERT'
+    }
   /** INSERT .. RETURNING: the rows are gathered, then its list is planned over them (returning.ts), then they are stored. */
   | {
       readonly kind: 'insertReturning'
-      readonly insert: Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
+      readonly insert: Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' | 'insertNew' }>
       readonly tableId: number
       readonly returning: Returning
       readonly tag: 'INSERT'

@@ -1,13 +1,18 @@
 // RETURNING: its list is a query of the table whose only rows are those of the statement, as they are stored, or as they were
 // that a DELETE removes.
 
-import type { TableVersion } from '../../storage/schema.js'
+import { assert } from '../../base/assert.js'
+import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import { formatTimestamp } from '../../types/timestamp.js'
+import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindQuery } from '../bind/query.js'
 import type { Query, TableName } from '../parse/ast.js'
+import { parseStatement } from '../parse/parse.js'
 import type { PlannedStatement, Returning } from './planned.js'
-import { planRelation } from './query-statement.js'
+import { planRelation, queryOf } from './query-statement.js'
+import { targetOf } from './target.js'
 
 type PlannedQuery = Extract<PlannedStatement, { kind: 'query' }>
 
@@ -27,4 +32,43 @@ export function planReturned(
 export function returningOf(name: TableName, returning: Query, version: TableVersion, context: BindContext): Returning {
   const { columns } = planReturned({ name, returning }, version, [], { ...context, tables: [], subqueries: [] })
   return { name, returning, columns }
+}
+
+/** Inserts those of the rows whose keys the table does not have. */
+export function planNewRows(
+  version: TableVersion,
+  rows: readonly (readonly Value[])[],
+  context: BindContext,
+): Extract<PlannedStatement, { kind: 'insertSelect' }> {
+  const { id, name, columns, dedupKeys } = version.schema
+  const equal = dedupKeys.map((key) => `o."${columns[key]?.name}" = n."${columns[key]?.name}"`)
+  equal.push(...withinTimes(version, rows))
+  const sql = `select * from "${name}" n where not exists (select 1 from "${name}" o where ${equal.join(' and ')})`
+  const query = parseStatement(sql)
+  assert(query.kind === 'query' && query.body.kind === 'select', 'a query of one table')
+  const { from } = query.body
+  assert(from?.kind === 'table', 'a table')
+  const inner: BindContext = { ...context, sql, returned: { name: from.table, version, rows }, cacheable: false }
+  const { plan } = bindQuery(query, inner)
+  return {
+    ...{ kind: 'insertSelect', tableId: id, query: queryOf(plan, -1, inner), numbered: [], batchRows: null },
+    ...{ columns: liveColumns(version.schema).map(targetOf), atomic: false, tag: 'INSERT' },
+  }
+}
+
+/** The span of the rows' times: of the table, whose keys have the time among them, no more is read. */
+function withinTimes({ schema }: TableVersion, rows: readonly (readonly Value[])[]): string[] {
+  const live = liveColumns(schema)
+  const index = live.findIndex(({ id }) => id === schema.timestampId)
+  const column = live[index]
+  if (column === undefined || (column.type.name !== 'TIMESTAMP' && column.type.name !== 'TIMESTAMP_NS')) return []
+  const unit: TimestampUnit = column.type.name
+  let [low, high] = [rows[0]?.[index] as bigint, rows[0]?.[index] as bigint]
+  for (const row of rows) {
+    const time = row[index] as bigint
+    if (time < low) low = time
+    if (time > high) high = time
+  }
+  const text = (time: bigint): string => formatTimestamp(time, unit)
+  return [`o."${column.name}" >= '${text(low)}' and o."${column.name}" <= '${text(high)}'`]
 }

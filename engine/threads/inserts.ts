@@ -1,0 +1,117 @@
+// INSERTs that planning has not finished with: rows of a query, rows whose keys are to be new, rows that come back by a list,
+// and CREATE TABLE AS, which makes its table first.
+
+import type { RowTransaction } from '../api/engine.js'
+import type { ExecuteOptions, RowsResult } from '../api/statements.js'
+import { assert } from '../base/assert.js'
+import { insertWindowBytes } from '../base/limits.js'
+import { rowlessScope } from '../sql/bind/expression.js'
+import { bindContext } from '../sql/bind/new-context.js'
+import type { PackedEncoding } from '../sql/exec/messages.js'
+import type { Query } from '../sql/plan/plan.js'
+import { type PlanOptions, planInsertNew } from '../sql/statements/plan-statement.js'
+import type { Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
+import type { TableVersion } from '../storage/schema.js'
+import { insertNew, packedValues } from './insert-new.js'
+import { insertReturning } from './insert-returning.js'
+import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
+import { allRows, type Planned, rowsOf } from './local-plans.js'
+import type { RunningQuery } from './query-door.js'
+import type { BeginList } from './rewrite-returning.js'
+
+/** What of the engine they need. */
+export interface InsertDoors {
+  readonly byId: (tableId: number) => TableVersion | undefined
+  readonly byName: (name: string) => TableVersion | undefined
+  readonly planOptions: (options: ExecuteOptions) => PlanOptions
+  readonly run: (
+    sql: string,
+    query: Query,
+    options: Omit<ExecuteOptions, 'encoding'> & { readonly encoding: PackedEncoding; readonly windowBytes: number },
+  ) => RunningQuery
+  readonly begin: () => RowTransaction
+  readonly store: (rows: RowsInput) => Promise<number>
+  readonly change: (change: SchemaChange) => Promise<Receipt>
+  readonly lister: BeginList
+}
+
+type Rows = Planned<'insert' | 'insertSelect' | 'insertNew' | 'createTableAs'>
+
+/** Answers how many rows. */
+export async function insertRows(
+  sql: string,
+  planned: Rows,
+  options: ExecuteOptions,
+  doors: InsertDoors,
+): Promise<number> {
+  switch (planned.kind) {
+    case 'insert':
+      return insertValues(planned.rows, options, doors)
+    case 'insertSelect':
+      return fromQuery(sql, planned, options, doors)
+    case 'insertNew':
+      return insertNew(planned, {
+        version: doors.byId(planned.tableId),
+        select: (insert, into) => fromQuery(sql, insert, into === undefined ? options : { ...options, into }, doors),
+        plan: (version, rows) => planInsertNew(version, rows, doors.planOptions(options)),
+        into: options.into,
+      })
+    case 'createTableAs':
+      return createTableAs(sql, planned, options, doors)
+  }
+}
+
+async function insertValues(rows: RowsInput, { into }: ExecuteOptions, { store }: InsertDoors): Promise<number> {
+  if (into === undefined) return store(rows)
+  await into(rows.tableId, packedValues(rows))
+  return rows.rows
+}
+
+async function createTableAs(
+  sql: string,
+  planned: Planned<'createTableAs'>,
+  options: ExecuteOptions,
+  doors: InsertDoors,
+): Promise<number> {
+  const receipt = await doors.change(planned.change)
+  if (receipt.existed) return 0
+  const created = doors.byName(planned.change.schema.name)
+  assert(created !== undefined, 'a created table is published before its receipt')
+  const tableId = created.schema.id
+  return orElse(fromQuery(sql, { ...planned, tableId }, options, doors), () =>
+    doors.change({ kind: 'dropTable', tableId }),
+  )
+}
+
+async function fromQuery(
+  sql: string,
+  planned: InsertTarget & Pick<Planned<'insertSelect'>, 'query'>,
+  options: ExecuteOptions,
+  doors: InsertDoors,
+): Promise<number> {
+  const quiet = { ...options, ...allRows, windowBytes: insertWindowBytes }
+  return insertSelect(planned, {
+    ...options,
+    scope: () => rowlessScope(bindContext({ sql, ...doors.planOptions(options) })),
+    run: (encoding) => doors.run(sql, planned.query, { ...quiet, encoding }),
+    version: doors.byId(planned.tableId),
+    begin: doors.begin,
+    insert: doors.store,
+  })
+}
+
+export function returningRows(
+  sql: string,
+  returning: Planned<'insertReturning'>,
+  options: ExecuteOptions,
+  doors: InsertDoors,
+): Promise<RowsResult> {
+  const { tableId } = returning
+  return insertReturning(returning, {
+    version: doors.byId(tableId),
+    select: (insert, into) => insertRows(sql, insert, { ...options, into }, doors),
+    begin: doors.lister,
+    into: options.into,
+    store: (packed) => doors.store(rowsOf(tableId, packed)),
+  })
+}
