@@ -25,6 +25,8 @@ export interface Session {
   readonly configure?: (name: string, value: string, local: boolean) => void
   /** Cancels the statement of a session by its processId, or ends it; false: there is none, or it is not to be told. */
   readonly signal?: (processId: number, ends: boolean) => boolean
+  /** The last number that nextval() gave it: lastval(). */
+  readonly numbers?: { last: bigint | null }
   /** Of the connection, for pg_backend_pid(). */
   readonly processId?: number
   /** Statements are looked at, and not carried out. */

@@ -221,6 +221,7 @@ function openSession(
     session: {
       user: principal.user,
       protocol: 'pg',
+      numbers: { last: null },
       readOnly: options.readOnly,
       rights: principal.rights,
       trace: connection.trace,

@@ -43,6 +43,8 @@ export interface BindContext {
   readonly signal: NonNullable<Session['signal']> | null
   /** Throws AccessError unless who asks may change something. */
   readonly demandWrite: () => void
+  /** Of nextval() and lastval(); null: the session keeps none. */
+  readonly numbers: Session['numbers'] | null
   /** Nothing is to be done by binding. */
   readonly describes: boolean
   /** Rows of the session's transaction; null without one. */

@@ -253,6 +253,7 @@ function signal(ends: boolean): CatalogCall {
   }
 }
 
+const nextOf = (counters: Counters, name: string): bigint | undefined => counters.next(name)
 const currentOf = (counters: Counters, name: string): bigint | undefined => counters.last(name)
 
 /** nextval(), currval(), setval(): of statements/counters.ts. While a statement is described nothing is counted. */
@@ -272,6 +273,7 @@ function counted(change: (counters: Counters, name: string, value: bigint, isCal
     if (number === null) return nothing
     const isBefore = isCalled !== undefined && isConstant(isCalled) && isCalled.value === false
     const result = change(counters, text, number, !isBefore)
+    if (change === nextOf && result !== undefined && context.numbers) context.numbers.last = result
     return constantOf(result ?? null, dataType('LONG'), call.position)
   }
   return bind
@@ -295,9 +297,18 @@ function wholeConstant(value: Expression, { name }: ast.Call): bigint | null {
   return BigInt(text)
 }
 
-const nextValue = counted((counters, name) => counters.next(name))
+const nextValue = counted(nextOf)
 const currentValue = counted(currentOf)
 const setValue = counted((counters, name, value, isCalled) => counters.set(name, value, isCalled))
+
+/** Of the session: who inserts asks it what number its row got. */
+const lastValue: CatalogCall = (_, call, context) => {
+  context.cacheable = false
+  const last = context.numbers?.last ?? null
+  if (last === null && !isDescribed(context))
+    throw new SqlError('lastval is not yet defined in this session', call.position)
+  return constantOf(last, dataType('LONG'), call.position)
+}
 
 const serialSequence: CatalogCall = ([table, column], call, context) => {
   if (table === undefined || column === undefined) return constantOf(null, textType, call.position)
@@ -352,6 +363,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   set_config: { counts: [3], bind: setConfig },
   nextval: { counts: [1], bind: nextValue },
   currval: { counts: [1], bind: currentValue },
+  lastval: { counts: [0], bind: lastValue },
   setval: { counts: [2, 3], bind: setValue },
   pg_get_serial_sequence: { counts: [2], bind: serialSequence },
   pg_cancel_backend: { counts: [1], bind: signal(false) },

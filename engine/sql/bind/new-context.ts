@@ -30,6 +30,7 @@ export interface BindOptions {
   readonly pending?: Session['pending'] | undefined
   readonly configure?: Session['configure'] | undefined
   readonly signal?: Session['signal'] | undefined
+  readonly numbers?: Session['numbers'] | undefined
   readonly describes?: boolean | undefined
   /** Absent: whoever binds has looked. */
   readonly rights?: Session['rights'] | undefined
@@ -63,6 +64,7 @@ export function bindContext({
     session: settings,
     configure: rest.configure ?? null,
     signal: rest.signal ?? null,
+    numbers: rest.numbers ?? null,
     describes: rest.describes ?? false,
     demandWrite: () => demandWrite(user, rest),
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,

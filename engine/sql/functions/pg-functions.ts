@@ -288,6 +288,7 @@ const ofCatalog: ScalarFunction[] = [
   bound('pg_backend_pid', [], 'INT', 'Number of the connection.'),
   bound('nextval', ['TEXT'], 'LONG', 'Next number of a sequence or a counted column.'),
   bound('currval', ['TEXT'], 'LONG', 'Last number of a sequence or a counted column, whoever was given it.'),
+  bound('lastval', [], 'LONG', 'The last number that nextval() or a counted column gave to the session.'),
   bound('setval', ['TEXT', 'LONG'], 'LONG', 'Sets the last number of a sequence or a counted column.'),
   bound(
     'setval',

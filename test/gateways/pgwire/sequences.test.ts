@@ -109,6 +109,23 @@ test('who may not write makes no sequence and takes no number', async () => {
   await reader.end()
 })
 
+test('lastval() is the last number that the connection was given', async () => {
+  await client.query('create sequence last_seq start with 5')
+  await client.query('create table last (id serial, name varchar)')
+  const other = await connect()
+  const last = async (by: pg.Client): Promise<unknown> => (await by.query('select lastval() n')).rows[0]
+  await expect(last(other)).rejects.toThrow('lastval is not yet defined in this session')
+  await client.query("select nextval('last_seq')")
+  expect(await last(client)).toEqual({ n: '5' })
+  await other.query("insert into last (name) values ('a'), ('b')")
+  expect([await last(client), await last(other)]).toEqual([{ n: '5' }, { n: '2' }])
+  const insert = { name: 'last', text: 'insert into last (name) values ($1)' }
+  for (const name of ['c', 'd', 'e', 'f']) await client.query({ ...insert, values: [name] })
+  await client.query("select setval('last_seq', 100), currval('last_seq')")
+  expect([await last(client), await last(other)]).toEqual([{ n: '6' }, { n: '2' }])
+  await other.end()
+})
+
 test('a sequence and the counter of a column are read as tables', async () => {
   await client.query('create sequence read_seq start with 7')
   await client.query('create table counted (id serial, ts timestamp)')
