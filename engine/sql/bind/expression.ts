@@ -72,8 +72,10 @@ export function bindExpression(expression: ast.Expression, scope: ExpressionScop
       return bindUnary(expression, scope)
     case 'binary':
       return bindBinary(expression, scope)
-    case 'in':
-      return bindIn(expression, scope)
+    case 'in': {
+      const rows = rowsIn(expression)
+      return rows === null ? bindIn(expression, scope) : bindExpression(rows, scope)
+    }
     case 'between':
       return bindBetween(expression, scope)
     case 'is null':
@@ -228,7 +230,8 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
 
 /** `(a, b) = (c, d)` is `a = c and b = d`; null for anything else. */
 export function comparedRows({ operator, left, right, position }: ast.BinaryExpression): ast.BinaryExpression | null {
-  if (left.kind !== 'list' || right.kind !== 'list' || (operator !== '=' && operator !== '<>')) return null
+  if (left.kind !== 'list' || right.kind !== 'list') return null
+  if (operator !== '=' && operator !== '<>') return orderedRows(left.elements, right.elements, operator, position)
   const [first, ...rest] = left.elements.map((side, index): ast.BinaryExpression => {
     const other = right.elements[index]
     if (other === undefined || left.elements.length !== right.elements.length)
@@ -238,6 +241,47 @@ export function comparedRows({ operator, left, right, position }: ast.BinaryExpr
   if (first === undefined || rest.length === 0) return null
   const joined = operator === '=' ? 'and' : 'or'
   return rest.reduce((sum, next) => ({ kind: 'binary', operator: joined, left: sum, right: next, position }), first)
+}
+
+/** `(a, b) < (c, d)` is `a < c or (a = c and b < d)`. */
+function orderedRows(
+  left: readonly ast.Expression[],
+  right: readonly ast.Expression[],
+  operator: ast.BinaryOperator,
+  position: number,
+): ast.BinaryExpression | null {
+  if (!['<', '<=', '>', '>='].includes(operator) || left.length < 2) return null
+  if (left.length !== right.length) throw new SqlError('rows of different lengths cannot be compared', position)
+  const strict = operator.charAt(0) as '<' | '>'
+  const pair = (index: number, by: ast.BinaryOperator): ast.BinaryExpression => ({
+    ...{ kind: 'binary', operator: by, position },
+    ...{ left: left[index] as ast.Expression, right: right[index] as ast.Expression },
+  })
+  let sum = pair(left.length - 1, operator)
+  for (let index = left.length - 2; index >= 0; index--) {
+    const behind: ast.BinaryExpression = {
+      kind: 'binary',
+      operator: 'and',
+      left: pair(index, '='),
+      right: sum,
+      position,
+    }
+    sum = { kind: 'binary', operator: 'or', left: pair(index, strict), right: behind, position }
+  }
+  return sum
+}
+
+/** `(a, b) in ((1, 2), (3, 4))` is `(a, b) = (1, 2) or (a, b) = (3, 4)`; null for anything else. */
+function rowsIn({ operand, set, negated: isNegated, position }: ast.InExpression): ast.Expression | null {
+  if (operand.kind !== 'list' || 'kind' in set || !set.every(({ kind }) => kind === 'list')) return null
+  const [first, ...rest] = set.map(
+    (right): ast.BinaryExpression => ({
+      ...{ kind: 'binary', operator: isNegated ? '<>' : '=', left: operand, right, position },
+    }),
+  )
+  const operator = isNegated ? 'and' : 'or'
+  if (first === undefined) return null
+  return rest.reduce<ast.Expression>((left, right) => ({ kind: 'binary', operator, left, right, position }), first)
 }
 
 function negated(operator: string, expression: ast.BinaryExpression, scope: ExpressionScope): Expression {

@@ -279,7 +279,9 @@ function parseLimit(cursor: Cursor): Limit | null {
   const position = cursor.start
   if (cursor.word === 'offset') {
     const offset = parseOffset(cursor)
-    return { position, low: at(cursor, 'fetch') ? parseFetch(cursor) : null, high: null, offset }
+    if (at(cursor, 'fetch')) return { position, low: parseFetch(cursor), high: null, offset }
+    const limited = take(cursor, 'limit') && !take(cursor, 'all')
+    return { position, low: limited ? parseExpression(cursor) : null, high: null, offset }
   }
   if (cursor.word === 'fetch') return { position, low: parseFetch(cursor), high: null, offset: null }
   if (!take(cursor, 'limit')) return null
