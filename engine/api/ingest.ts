@@ -52,6 +52,8 @@ export interface TableShape {
     readonly id: number
     readonly name: string
     readonly type: DataType
+    /** What clients of PostgreSQL know it by, where that is more. */
+    readonly wanted: DataType
     readonly filled: boolean
     /** Of a counted column, as nextval() names it. */
     readonly counter: string | null

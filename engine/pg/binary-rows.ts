@@ -4,7 +4,7 @@
 //   row    count i16 (bytes i32, -1 NULL | value)*
 
 import { RowError } from '../base/errors.js'
-import { columnTypes, type DataType } from '../types/column-types.js'
+import { type DataType, pgOidOf } from '../types/column-types.js'
 import type { AppenderColumn, ColumnAppender } from './column-appender.js'
 import { oids } from './oids.js'
 import type { RowBatch, RowCollector } from './row-collector.js'
@@ -41,7 +41,7 @@ export class BinaryRows {
     this.#tableId = tableId
     this.#columns = [...columns, ...defaults.map(({ column }) => column)]
     this.#defaults = defaults
-    this.#types = columns.map(({ type }) => ({ type, oid: columnTypes[type.name].pgOid }))
+    this.#types = columns.map(({ type, wanted }) => ({ type, oid: pgOidOf(wanted ?? type) }))
     this.#key = this.#columns.map(({ columnId }) => columnId).join()
   }
 

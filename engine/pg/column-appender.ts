@@ -4,9 +4,9 @@
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
 import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/convert.js'
-import { inconvertibleTypes } from '../sql/statements/target.js'
+import { inconvertibleTypes, listValue } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/messages.js'
-import { type ColumnType, type DataType, dataType } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isList } from '../types/column-types.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
 import { FixedBuilder } from './fixed-builder.js'
@@ -19,6 +19,8 @@ export interface AppenderColumn {
   readonly columnId: number
   readonly name: string
   readonly type: DataType
+  /** What is stored as a text and is more: a list, which has one form. */
+  readonly wanted?: DataType
   /** The designated timestamp has no NULL. */
   readonly required: boolean
 }
@@ -51,9 +53,10 @@ export class ColumnAppender {
   constructor(column: AppenderColumn) {
     const { type } = column
     this.column = column
-    this.#family = families[type.name] ?? 'other'
+    const family = families[type.name] ?? 'other'
+    this.#family = column.wanted !== undefined && isList(column.wanted) ? 'other' : family
     this.#bound = integerBounds[type.name] ?? 0
-    const variable = this.#family === 'text' || type.name === 'BINARY' || type.name === 'ARRAY'
+    const variable = family === 'text' || type.name === 'BINARY' || type.name === 'ARRAY'
     this.#fixed = variable ? null : new FixedBuilder(type)
     this.#texts = !variable ? null : type.name === 'SYMBOL' ? new SymbolBuilder() : new TextBuilder()
   }
@@ -111,7 +114,12 @@ export class ColumnAppender {
       this.missing()
       return
     }
-    const { type, name } = this.column
+    const { type, name, wanted } = this.column
+    const list = wanted === undefined ? null : listValue(value, wanted, 0)
+    if (list !== null) {
+      this.value(list)
+      return
+    }
     if (!isAssignable(from, type)) throw inconvertibleTypes(from, type, '', name, 0)
     const converted = convertValue(value, from, type)
     if (converted === undefined) throw new SqlError(`${inconvertibleText(value, from, type)} [column=${name}]`, 0)

@@ -3,6 +3,7 @@
 
 import { SqlError } from '../base/errors.js'
 import { convertValue } from '../sql/functions/convert.js'
+import { textArray, textElements } from '../sql/functions/text-lists.js'
 import { type DataType, dataType } from '../types/column-types.js'
 import { longMin } from '../types/number.js'
 import type { ArrayValue, Value } from '../types/value.js'
@@ -42,7 +43,7 @@ function decodeText(text: string, type: DataType, oid: number): TypedValue | nul
     case 'VARCHAR':
     case 'SYMBOL':
     case 'CHAR':
-      return { value: text, type: textType }
+      return { value: listOids.has(oid) ? listOf(text) : text, type: textType }
     case 'BOOLEAN': {
       const value = booleanOf(text)
       return value === undefined ? null : { value, type }
@@ -254,17 +255,18 @@ function arrayOf(bytes: Buffer, type: DataType): TypedValue | null {
     elements.push(text === null ? null : String(text))
     at += length
   }
-  if (type.name !== 'ARRAY') return { value: listText(elements), type: textType }
+  if (type.name !== 'ARRAY') return { value: textArray(elements), type: textType }
   const data = Float64Array.from(elements, (element) => (element === null ? Number.NaN : Number(element)))
   const value: ArrayValue = { shape: header.shape, data }
   return { value, type: dataType('ARRAY', header.shape.length) }
 }
 
-/** `{1,2,"a b",NULL}`: what ANY takes. */
-function listText(elements: readonly (string | null)[]): string {
-  const texts = elements.map((element) => {
-    if (element === null) return 'NULL'
-    return `"${element.replace(/["\\]/g, '\\$&')}"`
-  })
-  return `{${texts.join(',')}}`
+const listOids: ReadonlySet<number> = new Set([oids.textArray, oids.varcharArray, oids.int4Array, oids.int8Array])
+
+/** Equal lists are equal texts; lists of lists stay as they are written. */
+function listOf(text: string): string {
+  if (text.startsWith('{{')) return text
+  const elements = textElements(text.trim())
+  if (elements === null) throw new SqlError(`malformed array literal: "${text.slice(0, 100)}"`, 0)
+  return textArray(elements)
 }

@@ -4,7 +4,19 @@
 // Times are in UTC, and say so only where a zone was asked for. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256, INTERVAL) are text in both
 // forms, as their OID says. A CHAR that is empty is NULL.
 
-import { type ColumnType, type DataType, isZoned, pgOidOf } from '../types/column-types.js'
+import { convertValue } from '../sql/functions/convert.js'
+import { textElements } from '../sql/functions/text-lists.js'
+import {
+  type ColumnType,
+  columnTypes,
+  type DataType,
+  dataType,
+  elementType,
+  isJsonb,
+  isList,
+  isZoned,
+  pgOidOf,
+} from '../types/column-types.js'
 import { formatInterval } from '../types/interval.js'
 import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
 import { formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
@@ -123,15 +135,47 @@ function arrayBytes({ shape, data }: ArrayValue): Buffer {
   })
 }
 
+/** JSONB => version u8 (1) | text */
+const jsonbBytes: BinaryForm = (value) => `\u0001${String(value)}`
+
+/** Elements in the form that `arrayBytes` has; what is no element of the type is NULL. */
+const listBytes: BinaryForm = (value, type) => {
+  const element = elementType(type)
+  const form = binaryForms[element.name] ?? ((text) => Buffer.from(String(text), 'utf8'))
+  const elements = (textElements(String(value)) ?? [String(value)]).map((text): Uint8Array | null => {
+    const found = text === null ? null : convertValue(text, dataType('STRING'), element)
+    return found === null || found === undefined ? null : (form(found, element) as Uint8Array)
+  })
+  const bytes = elements.reduce((sum, found) => sum + 4 + (found?.length ?? 0), elements.length === 0 ? 12 : 20)
+  return bytesOf(bytes, (buffer) => {
+    buffer.writeInt32BE(elements.length === 0 ? 0 : 1, 0)
+    buffer.writeInt32BE(elements.includes(null) ? 1 : 0, 4)
+    let at = buffer.writeInt32BE(element.name === 'STRING' ? textOid : columnTypes[element.name].pgOid, 8)
+    if (elements.length > 0) at = buffer.writeInt32BE(1, buffer.writeInt32BE(elements.length, at))
+    for (const found of elements) {
+      at = buffer.writeInt32BE(found?.length ?? -1, at)
+      if (found !== null) buffer.set(found, at)
+      at += found?.length ?? 0
+    }
+  })
+}
+
+const textOid = 25
+
+function binaryForm(type: DataType): BinaryForm | undefined {
+  if (isList(type)) return listBytes
+  return isJsonb(type) ? jsonbBytes : binaryForms[type.name]
+}
+
 /** How values of the type leave; null for NULL. */
 export function wireForm(type: DataType, binary: boolean): (value: Value) => Uint8Array | string | null {
-  const form = (binary ? binaryForms[type.name] : undefined) ?? (isZoned(type) ? zonedText : textForms[type.name])
+  const form = (binary ? binaryForm(type) : undefined) ?? (isZoned(type) ? zonedText : textForms[type.name])
   return (value) => (value === null ? null : form(value, type))
 }
 
 /** Whether the binary form is something else than the text. */
 export function hasBinaryForm(type: DataType): boolean {
-  return binaryForms[type.name] !== undefined
+  return binaryForm(type) !== undefined
 }
 
 /** The type as RowDescription names it. */

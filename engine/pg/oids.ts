@@ -1,6 +1,6 @@
 // Object ids of PostgreSQL's types, and which of our types a parameter of such a type is.
 
-import { type ColumnType, type DataType, dataType, intKinds, timeKinds } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, intKinds, isZoned, timeKinds } from '../types/column-types.js'
 
 export const oids = {
   bool: 16,
@@ -78,7 +78,9 @@ const arrayOids: Partial<Record<ColumnType, number>> = {
 }
 
 /** PostgreSQL's array of such values. */
-export function arrayOidOf({ name, a }: DataType): number {
+export function arrayOidOf(type: DataType): number {
+  const { name, a } = type
+  if (isZoned(type)) return oids.timestamptzArray
   if (name === 'INT' && a === intKinds.oid) return oids.oidArray
   return arrayOids[name] ?? oids.textArray
 }

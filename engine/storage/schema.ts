@@ -34,8 +34,15 @@ export interface DeclaredColumn {
 /** The type of the column in results. */
 export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'declared'>): DataType {
   if (declared?.type === 'timestamptz') return dataType(type.name, timeKinds.zoned)
-  // JSONB has a binary form of its own, which texts lack: clients that know it by its number read a text as well.
-  return declared?.type === 'json' ? dataType(type.name, textKinds.json) : type
+  const kind = declared?.type === undefined ? undefined : kindOf(declared.type)
+  return kind === undefined || type.name !== 'STRING' ? type : dataType(type.name, kind)
+}
+
+function kindOf(declared: string): number | undefined {
+  if (declared === 'json' || declared === 'jsonb') return textKinds[declared]
+  if (!declared.startsWith('_')) return undefined
+  if (declared === '_int4' || declared === '_int2') return textKinds.ints
+  return declared === '_int8' ? textKinds.longs : textKinds.texts
 }
 
 export interface TableSchema {

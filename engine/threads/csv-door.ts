@@ -6,7 +6,7 @@ import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvBatch, CsvShape } from '../csv/shape.js'
 import { counterOf } from '../sql/statements/counters.js'
-import { isTable, liveColumns, type TableVersion } from '../storage/schema.js'
+import { isTable, liveColumns, resultTypeOf, type TableVersion } from '../storage/schema.js'
 import { Load, type LoadMessage, type LoadServices } from './load-door.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
@@ -92,12 +92,13 @@ function fail(file: Waiting, error: ErrorRecord): void {
 export function shapeOf(version: TableVersion | undefined): TableShape | undefined {
   if (version === undefined || !isTable(version.schema)) return undefined
   const { schema } = version
-  const columns = liveColumns(schema).map(({ id, name, type, default: value }) => ({
-    id,
-    name,
-    type,
-    filled: value !== undefined,
-    counter: counterOf({ default: value }),
+  const columns = liveColumns(schema).map((column) => ({
+    id: column.id,
+    name: column.name,
+    type: column.type,
+    wanted: resultTypeOf(column),
+    filled: column.default !== undefined,
+    counter: counterOf(column),
   }))
   const timestamp = columns.find(({ id }) => id === schema.timestampId)?.name ?? null
   return {

@@ -220,7 +220,13 @@ class LocalTransaction implements RowTransaction {
   }
 
   binaryRows(tableId: number, columns: TableShape['columns'], timestamp: string | null): BinaryRows {
-    const targets = columns.map(({ id, name, type }) => ({ columnId: id, name, type, required: name === timestamp }))
+    const targets = columns.map(({ id, name, type, wanted }) => ({
+      columnId: id,
+      name,
+      type,
+      wanted,
+      required: name === timestamp,
+    }))
     return new BinaryRows(
       this.#collector,
       tableId,

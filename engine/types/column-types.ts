@@ -82,8 +82,11 @@ export function dataType(name: ColumnType, a = 0, b = 0): DataType {
 /** Numbers of PostgreSQL's catalog: plain ones, and those that are shown as the name of what they number. */
 export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamespace: 5, regrole: 6 } as const
 
-/** Texts of the catalog that list numbers (`{1,2}`, `1 2`), and JSON, which is put into other JSON as it is. */
-export const textKinds = { numbers: 1, json: 2 } as const
+/**
+ * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, and lists (`{a,b}`)
+ * of texts, of INT and of LONG, which clients of PostgreSQL get as arrays.
+ */
+export const textKinds = { numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6 } as const
 
 /** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
 export const timeKinds = { zoned: 1 } as const
@@ -93,7 +96,22 @@ export function isZoned({ name, a }: DataType): boolean {
 }
 
 export function isJson({ name, a }: DataType): boolean {
-  return name === 'STRING' && a === textKinds.json
+  return name === 'STRING' && (a === textKinds.json || a === textKinds.jsonb)
+}
+
+export function isJsonb({ name, a }: DataType): boolean {
+  return name === 'STRING' && a === textKinds.jsonb
+}
+
+/** A list that clients of PostgreSQL know as an array. */
+export function isList({ name, a }: DataType): boolean {
+  return name === 'STRING' && a >= textKinds.texts
+}
+
+/** What an element of a list in a text is. */
+export function elementType({ a }: DataType): DataType {
+  if (a === textKinds.numbers || a === textKinds.ints) return dataType('INT')
+  return dataType(a === textKinds.longs ? 'LONG' : 'STRING')
 }
 
 /** As a table stores it: of INT, STRING and TIMESTAMP without what results tell. */
@@ -103,13 +121,19 @@ export function storedKind(type: DataType): DataType {
 
 /** Oid of the PostgreSQL type that stands for a type in results. */
 export function pgOidOf(type: DataType): number {
-  if (isJson(type)) return jsonTypeOid
+  if (type.name === 'STRING') return textOids[type.a] ?? columnTypes.STRING.pgOid
   if (isZoned(type)) return zonedTypeOid
   return type.name === 'INT' && type.a === intKinds.oid ? oidTypeOid : columnTypes[type.name].pgOid
 }
 
 const oidTypeOid = 26
-const jsonTypeOid = 114
+const textOids: Readonly<Record<number, number>> = {
+  [textKinds.json]: 114,
+  [textKinds.jsonb]: 3802,
+  [textKinds.texts]: 1009,
+  [textKinds.ints]: 1007,
+  [textKinds.longs]: 1016,
+}
 const zonedTypeOid = 1184
 
 /** Bytes of one value of the type in memory and in WAL frames. */
@@ -160,11 +184,11 @@ export function typeText(type: DataType): string {
   return type.name
 }
 
-/** Equality of types with their parameters; a time with its zone is the same moment, JSON a text. */
+/** Equality of types with their parameters; a time with its zone is the same moment, JSON and a list are texts. */
 export function sameType(x: DataType, y: DataType): boolean {
   return x.name === y.name && shapeOf(x) === shapeOf(y) && x.b === y.b
 }
 
 function shapeOf(type: DataType): number {
-  return isZoned(type) || isJson(type) ? 0 : type.a
+  return isZoned(type) || isJson(type) || isList(type) ? 0 : type.a
 }

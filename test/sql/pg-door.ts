@@ -48,7 +48,8 @@ async function connected(server: TestServer): Promise<pg.Client> {
 
 /** Numbers of the catalog are INT over HTTP. */
 const oidTypeOid = 26
-const jsonTypeOid = 114
+/** json, jsonb, and lists, which are texts over HTTP. */
+const textTypeOids: readonly number[] = [114, 3802, 1007, 1009, 1016]
 
 const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig
 
@@ -90,8 +91,8 @@ function nameOf(name: string, wanted: string): string {
 function typeOf(oid: number, wanted: string): string {
   const base = (wanted.endsWith('[]') ? 'ARRAY' : wanted.replace(/\(.*/, '')) as ColumnType
   const isOid = base === 'INT' && oid === oidTypeOid
-  const isJson = base === 'STRING' && oid === jsonTypeOid
-  return isOid || isJson || columnTypes[base]?.pgOid === oid ? wanted : `oid ${oid}`
+  const isText = base === 'STRING' && textTypeOids.includes(oid)
+  return isOid || isText || columnTypes[base]?.pgOid === oid ? wanted : `oid ${oid}`
 }
 
 function cellOf(text: string | null, type: string): string {

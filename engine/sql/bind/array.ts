@@ -1,7 +1,7 @@
 // Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, textKinds } from '../../types/column-types.js'
+import { type DataType, dataType, elementType, textKinds } from '../../types/column-types.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { displayText, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
@@ -48,7 +48,7 @@ function shapeOf(element: ast.Expression | undefined): string {
 function bindTextList(elements: readonly Expression[], position: number, { context }: ExpressionScope): Expression {
   if (elements.every(isConstant)) {
     const texts = elements.map(({ value, type }) => (value === null ? null : displayText(value, type)))
-    return constantOf(textArray(texts), dataType('STRING'), position)
+    return constantOf(textArray(texts), dataType('STRING', textKinds.texts), position)
   }
   return scalarCall('text_list', elements, position, context)
 }
@@ -88,8 +88,8 @@ function bindListElement(
   if (value.type.name === 'INT' || value.type.name === 'SHORT') return value
   if (!isText(value.type)) throw noMatch('[]', [value, bound], position)
   const element = scalarCall('list_element', [value, bound], position, scope.context)
-  if (value.type.a !== textKinds.numbers) return element
-  return { kind: 'call', name: 'cast', args: [element], type: indexType, position }
+  const type = elementType(value.type)
+  return isText(type) ? element : { kind: 'call', name: 'cast', args: [element], type, position }
 }
 
 /** Bounds of every dimension as two numbers; an index has a mark in place of its end. */

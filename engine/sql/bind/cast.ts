@@ -14,7 +14,7 @@ import { bindExpression, type ExpressionScope } from './expression.js'
 import { shiftsOf } from './interval-shift.js'
 import { isLate, laterOf } from './late-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
-import { castTo, constantOf, isUntypedNull, learnType, typeOfName } from './types.js'
+import { castTo, constantOf, isUntypedNull, learnType, listType, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const kind = namedKind(expression.type.name)
@@ -102,17 +102,18 @@ function isParameter(value: Expression): boolean {
 
 /** `'{a,b}'::text[]`, `array[1]::int[]`: a list of texts stays one, and numbers stay what they are. */
 function castToList({ type, operand, position }: ast.CastExpression, value: Expression): Expression | null {
-  if (type.dimensions === 0 || typeOfName({ ...type, dimensions: 0 })?.name === 'DOUBLE') return null
-  if (operand.kind === 'array' && operand.elements.length === 0) return constantOf('{}', dataType('STRING'), position)
+  const element = typeOfName({ ...type, dimensions: 0 })
+  if (type.dimensions === 0 || element?.name === 'DOUBLE' || element?.name === 'FLOAT') return null
+  if (operand.kind === 'array' && operand.elements.length === 0)
+    return constantOf('{}', listType(element?.name ?? 'STRING'), position)
   if (value.type.name === 'ARRAY') return value
   if (!isText(value.type)) return null
-  const element = typeOfName({ ...type, dimensions: 0 })
   if (isConstant(value) && value.parameter !== undefined && element !== undefined) {
     value.parameter.isList = true
     learnType(value, type.name === 'oid' ? dataType('INT', intKinds.oid) : element)
   }
-  const ofNumbers = ['int2', 'smallint', 'int4', 'int', 'integer', 'int8', 'bigint', 'oid'].includes(type.name)
-  return { ...value, type: dataType('STRING', ofNumbers ? textKinds.numbers : 0) }
+  const isNamed = type.name === 'oid' || element === undefined
+  return { ...value, type: isNamed ? dataType('STRING', textKinds.numbers) : listType(element.name) }
 }
 
 /** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */
@@ -124,6 +125,8 @@ function castType({ type, position }: ast.CastExpression, sql: string): DataType
       /^cast/i.test(sql.slice(position)) ? 'unsupported cast' : `invalid constant: ${type.name}`,
       type.position,
     )
+  if (type.dimensions > 0 && found.name !== 'ARRAY')
+    throw new SqlError(`unsupported array element type [type=${type.name.toUpperCase()}]`, type.position)
   return found
 }
 

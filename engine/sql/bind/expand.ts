@@ -3,7 +3,7 @@
 // depend on the number of the copy.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, textKinds } from '../../types/column-types.js'
+import { type DataType, dataType, elementType } from '../../types/column-types.js'
 import { isNumber, isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
@@ -113,8 +113,8 @@ function elementOf(list: Expression, place: Expression, context: BindContext): E
   if (list.type.name === 'ARRAY') return scalarCall('array_element', [list, asInt(place)], list.position, context)
   if (isNumber(list.type)) return list
   const element = scalarCall('list_element', [list, asInt(place)], list.position, context)
-  if (list.type.a !== textKinds.numbers) return element
-  return { kind: 'call', name: 'cast', args: [element], type: intType, position: list.position }
+  const type = elementType(list.type)
+  return isText(type) ? element : { kind: 'call', name: 'cast', args: [element], type, position: list.position }
 }
 
 // Select lists ------------------------------------------------------------------------------------------------------

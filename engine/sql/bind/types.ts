@@ -93,15 +93,25 @@ export function typeOfName(written: TypeName): DataType | undefined {
   if (written.dimensions > 0) return arrayType(name, written)
   if (name === 'GEOHASH') return geohashType(written)
   if (name === 'DECIMAL') return decimalType(written)
-  if (written.name === 'json') return dataType(name, textKinds.json)
+  if (written.name === 'json' || written.name === 'jsonb') return dataType(name, textKinds[written.name])
   return written.name === 'timestamptz' ? dataType(name, timeKinds.zoned) : dataType(name)
 }
 
 function arrayType(element: ColumnType, { dimensions, position }: TypeName): DataType {
-  if (element !== 'DOUBLE') throw new SqlError(`unsupported array element type [type=${element}]`, position)
+  if (!isFloating(element)) return listType(element)
   if (dimensions > arrayDimensionsMax)
     throw new SqlError(`array dimension limit exceeded [limit=${arrayDimensionsMax}]`, position)
   return dataType('ARRAY', dimensions)
+}
+
+function isFloating(element: ColumnType): boolean {
+  return element === 'DOUBLE' || element === 'FLOAT'
+}
+
+/** Lists of everything else are texts in the form `{a,b}`. */
+export function listType(element: ColumnType): DataType {
+  const isShort = element === 'INT' || element === 'SHORT' || element === 'BYTE'
+  return dataType('STRING', isShort ? textKinds.ints : element === 'LONG' ? textKinds.longs : textKinds.texts)
 }
 
 function geohashType({ parameters, unit, position, name }: TypeName): DataType {

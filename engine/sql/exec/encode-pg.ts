@@ -5,7 +5,7 @@
 import { encodeColumnBytes, encodeFlags, pgFormats, writeEncodeLabel } from '../../kernels/encode.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { wireForm } from '../../pg/encode-value.js'
-import { type DataType, isZoned } from '../../types/column-types.js'
+import { type DataType, isJsonb, isList, isZoned } from '../../types/column-types.js'
 import type { ByteWriter } from './byte-writer.js'
 import { TextRows } from './encode-text.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
@@ -66,8 +66,9 @@ export function putMessage(memory: SharedMemory, writer: ByteWriter, message: Ui
 }
 
 /** What is left to the encoder of values. */
-function kernelKnows({ name }: DataType, binary: boolean): boolean {
-  return name !== 'ARRAY' && !(binary && name === 'DECIMAL')
+function kernelKnows(type: DataType, binary: boolean): boolean {
+  if (!binary) return type.name !== 'ARRAY'
+  return type.name !== 'ARRAY' && type.name !== 'DECIMAL' && !isList(type) && !isJsonb(type)
 }
 
 /** `type` of the messages; the format of each column. */

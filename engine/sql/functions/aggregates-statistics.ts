@@ -14,7 +14,7 @@ import {
   overNumbers,
 } from './function-types.js'
 import { type Moments, moments } from './moments.js'
-import { textArray } from './text-lists.js'
+import { textArray, textsType } from './text-lists.js'
 
 // Moments of one or two variables ----------------------------------------------------------------------------------
 
@@ -395,7 +395,7 @@ const lists: AggregateFunction[] = (['TEXT', 'TIME', 'BOOLEAN'] as const).flatMa
     (distinct): AggregateFunction => ({
       name: distinct ? 'array_distinct_agg' : 'array_agg',
       takes: [type],
-      gives: 'STRING',
+      gives: () => textsType,
       says: distinct ? 'All different values as a list.' : 'All values as a list.',
       example: type === 'TEXT' ? [`array${distinct ? '_distinct' : ''}_agg(x::string)`, '{1,2,3,4,5}'] : null,
       accumulator: listing(distinct),

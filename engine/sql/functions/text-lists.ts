@@ -1,7 +1,7 @@
 // Lists of texts, as tools of the PostgreSQL world use them: there is no type for them here, they are texts in the form
 // `{a,"b c",NULL}`. And texts as SQL writes them.
 
-import { type ColumnType, dataType } from '../../types/column-types.js'
+import { dataType, isList, textKinds } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { nameParts } from '../pg-catalog/names.js'
 import { displayText } from './convert.js'
@@ -10,7 +10,7 @@ import type { ScalarFunction, TypePattern } from './function-types.js'
 function row(
   name: string,
   takes: readonly TypePattern[],
-  gives: ColumnType,
+  gives: ScalarFunction['gives'],
   says: string,
   rest: Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'says'>,
 ): ScalarFunction {
@@ -33,19 +33,26 @@ export function textElements(text: string): (string | null)[] | null {
   const inner = text.slice(1, -1)
   if (inner.trim() === '') return []
   const elements: (string | null)[] = []
-  const pattern = /\s*(?:"((?:[^"\\]|\\.)*)"|([^,"]*))\s*(?:,|$)/gy
+  const pattern = /\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^,"\\]|\\.)*))\s*(?:,|$)/gsy
   while (pattern.lastIndex < inner.length || inner.endsWith(',')) {
     const match = pattern.exec(inner)
     if (match === null) return null
     const [, quoted, plain = ''] = match
     const word = plain.trim()
-    elements.push(quoted === undefined ? (word.toUpperCase() === 'NULL' ? null : word) : quoted.replace(/\\(.)/g, '$1'))
+    const isNull = quoted === undefined && word.toUpperCase() === 'NULL'
+    elements.push(isNull ? null : (quoted ?? word).replace(/\\(.)/gs, '$1'))
     if (pattern.lastIndex >= inner.length) break
   }
   return elements
 }
 
 const textType = dataType('STRING')
+
+/** A list of texts to clients of PostgreSQL. */
+export const textsType = dataType('STRING', textKinds.texts)
+const texts: ScalarFunction['gives'] = () => textsType
+/** As the argument that is a list. */
+const sameList: ScalarFunction['gives'] = (args) => args.find(({ type }) => isList(type))?.type ?? textsType
 
 /** Also of `1 2 3`, as vectors of the catalog are written. */
 export function elementsOf(value: Value | undefined): (string | null)[] {
@@ -58,7 +65,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
     name: 'text_list',
     takes: ['ANY'],
     more: 'ANY',
-    gives: 'STRING',
+    gives: texts,
     says: "A list of texts: written `ARRAY['a', 'b']`.",
     example: ["ARRAY['a', 'b c']", '{a,"b c"}'],
     seesNull: true,
@@ -74,11 +81,11 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["quote_literal('it''s')", "'it''s'"],
     eval: ([text]) => `'${String(text).replaceAll("'", "''")}'`,
   }),
-  row('current_schemas', ['BOOLEAN'], 'STRING', 'The schemas whose names need no prefix; with true, the catalog too.', {
+  row('current_schemas', ['BOOLEAN'], texts, 'The schemas whose names need no prefix; with true, the catalog too.', {
     example: ['current_schemas(true)', '{pg_catalog,public}'],
     eval: ([implicit]) => textArray(implicit === true ? ['pg_catalog', 'public'] : ['public']),
   }),
-  row('string_to_array', ['TEXT', 'TEXT'], 'STRING', 'The parts of a text between a separator, as a list.', {
+  row('string_to_array', ['TEXT', 'TEXT'], texts, 'The parts of a text between a separator, as a list.', {
     example: ["string_to_array('a,b', ',')", '{a,b}'],
     eval: ([text, separator]) =>
       textArray(text === '' ? [] : separator === '' ? [String(text)] : String(text).split(String(separator))),
@@ -110,7 +117,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["list_has('{a,b}', 'b')", 'true'],
     eval: ([list, element]) => elementsOf(list).includes(String(element)),
   }),
-  row('parse_ident', ['TEXT'], 'STRING', 'The parts of a name, as a list.', {
+  row('parse_ident', ['TEXT'], texts, 'The parts of a name, as a list.', {
     example: [`parse_ident('a."B c"')`, '{a,"B c"}'],
     eval: ([name]) => textArray(nameParts(String(name))),
   }),
@@ -130,24 +137,24 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["array_position('3 5 7', 5)", '2'],
     eval: ([list, element]) => elementsOf(list).indexOf(String(element)) + 1 || null,
   }),
-  row('array_remove', ['TEXT', 'TEXT'], 'STRING', 'A list without the elements that equal a text.', {
+  row('array_remove', ['TEXT', 'TEXT'], sameList, 'A list without the elements that equal a text.', {
     example: ["array_remove('{a,b,a}', 'a')", '{b}'],
     eval: ([list, element]) => textArray(elementsOf(list).filter((other) => other !== element)),
   }),
-  row('array_replace', ['TEXT', 'TEXT', 'TEXT'], 'STRING', 'A list with another text in the place of one.', {
+  row('array_replace', ['TEXT', 'TEXT', 'TEXT'], sameList, 'A list with another text in the place of one.', {
     example: ["array_replace('{a,b}', 'a', 'c')", '{c,b}'],
     eval: ([list, element, other]) =>
       textArray(elementsOf(list).map((text) => (text === element ? String(other) : text))),
   }),
-  row('array_append', ['TEXT', 'TEXT'], 'STRING', 'A list with one more element at its end.', {
+  row('array_append', ['TEXT', 'TEXT'], sameList, 'A list with one more element at its end.', {
     example: ["array_append('{a}', 'b')", '{a,b}'],
     eval: ([list, element]) => textArray([...elementsOf(list), String(element)]),
   }),
-  row('array_prepend', ['TEXT', 'TEXT'], 'STRING', 'A list with one more element at its start.', {
+  row('array_prepend', ['TEXT', 'TEXT'], sameList, 'A list with one more element at its start.', {
     example: ["array_prepend('a', '{b}')", '{a,b}'],
     eval: ([element, list]) => textArray([String(element), ...elementsOf(list)]),
   }),
-  row('array_cat', ['TEXT', 'TEXT'], 'STRING', 'Two lists as one.', {
+  row('array_cat', ['TEXT', 'TEXT'], sameList, 'Two lists as one.', {
     example: ["array_cat('{a}', '{b}')", '{a,b}'],
     eval: ([list, other]) => textArray([...elementsOf(list), ...elementsOf(other)]),
   }),

@@ -80,6 +80,9 @@ function typeOfColumn(pgType: string): DataType {
     case '_int2':
     case '_oid':
       return dataType('STRING', textKinds.numbers)
+    case '_text':
+    case '_name':
+      return dataType('STRING', textKinds.texts)
     default:
       return dataType('STRING')
   }

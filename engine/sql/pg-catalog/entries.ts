@@ -88,7 +88,7 @@ function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryCo
     modifier: declared?.modifier ?? (declared?.type === undefined ? typeModifier(type) : -1),
     type,
     notNull: declared?.notNull === true,
-    dimensions: type.name === 'ARRAY' ? type.a : 0,
+    dimensions: type.name === 'ARRAY' ? type.a : declared?.type?.startsWith('_') === true ? 1 : 0,
     default: value === undefined ? null : shownDefault(value),
   }
 }

@@ -1,7 +1,7 @@
 // Types as the PostgreSQL world names them: rows of pg_type, and what format_type() and information_schema say of them.
 
 import { assert } from '../../base/assert.js'
-import { columnTypes, type DataType, isZoned, pgOidOf } from '../../types/column-types.js'
+import { columnTypes, type DataType, pgOidOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { typeRows } from './type-rows.js'
 
@@ -100,7 +100,7 @@ export function pgTypeNamed(name: string): PgType {
 }
 
 export function pgTypeOf(column: DataType): PgType {
-  const type = byOid.get(isZoned(column) ? pgOidOf(column) : columnTypes[column.name].pgOid)
+  const type = byOid.get(column.name === 'INT' ? columnTypes.INT.pgOid : pgOidOf(column))
   assert(type !== undefined, `a column type without a PostgreSQL type [type=${column.name}]`)
   return type
 }

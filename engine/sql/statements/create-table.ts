@@ -4,13 +4,23 @@ import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax, tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
 import { type ColumnSchema, liveColumns, type PartitionUnit, type TableSchema } from '../../storage/schema.js'
-import { type ColumnType, type DataType, dataType, isZoned, storedKind, typeText } from '../../types/column-types.js'
+import {
+  type ColumnType,
+  type DataType,
+  dataType,
+  isJson,
+  isList,
+  isZoned,
+  storedKind,
+  typeText,
+} from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindQuery } from '../bind/query.js'
 import { typeOfName } from '../bind/types.js'
 import { typeName } from '../functions/compare.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { pgTypeOf } from '../pg-catalog/types.js'
 import { counterText } from './counters.js'
 import { declaredOf } from './declared.js'
 import { checkedDefault } from './defaults.js'
@@ -129,7 +139,8 @@ export function powerOfTwo(value: number): number {
 
 /** A result's column as one of a table: what clients of PostgreSQL are shown stays. */
 function declaredOfResult(type: DataType): Pick<ColumnSchema, 'declared'> {
-  return isZoned(type) ? { declared: { type: 'timestamptz' } } : {}
+  if (isZoned(type)) return { declared: { type: 'timestamptz' } }
+  return isJson(type) || isList(type) ? { declared: { type: pgTypeOf(type).name } } : {}
 }
 
 function numbered(columns: readonly Omit<ColumnSchema, 'id' | 'dropped'>[]): ColumnSchema[] {

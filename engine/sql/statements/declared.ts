@@ -2,7 +2,8 @@
 // compare them with their models and would change every column again and again; none of it limits what is stored.
 
 import type { DeclaredColumn } from '../../storage/schema.js'
-import { columnTypes, type DataType } from '../../types/column-types.js'
+import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'
+import { typeOfName } from '../bind/types.js'
 import type * as ast from '../parse/ast.js'
 
 /** Types that have none of their own here, and those whose length or digits mean nothing here. */
@@ -14,9 +15,24 @@ const lengthHeader = 4
 
 /** undefined: nothing was written that the column's type does not tell. */
 export function declaredOf(written: ast.TypeName, type: DataType, notNull: boolean): DeclaredColumn | undefined {
-  const named = declaredTypes.has(written.name) && written.dimensions === 0 ? typeOf(written, type) : {}
+  const named =
+    written.dimensions > 0 ? listOf(written, type) : declaredTypes.has(written.name) ? typeOf(written, type) : {}
   const declared: DeclaredColumn = { ...named, ...(notNull ? { notNull: true } : {}) }
   return Object.keys(declared).length === 0 ? undefined : declared
+}
+
+/** PostgreSQL's names of types whose lists are texts here; of all others they are lists of text. */
+const elementNames: Partial<Record<ColumnType, string>> = {
+  ...{ BOOLEAN: 'bool', SHORT: 'int2', INT: 'int4', LONG: 'int8', DECIMAL: 'numeric', UUID: 'uuid' },
+  ...{ TIMESTAMP: 'timestamp', DATE: 'timestamp' },
+}
+
+/** Arrays are no texts: their column's type tells all. */
+function listOf(written: ast.TypeName, type: DataType): DeclaredColumn {
+  if (type.name === 'ARRAY') return {}
+  if (declaredTypes.has(written.name)) return { type: `_${written.name}` }
+  const element = typeOfName({ ...written, dimensions: 0 })
+  return { type: `_${(element === undefined ? undefined : elementNames[element.name]) ?? 'text'}` }
 }
 
 function typeOf({ name, parameters }: ast.TypeName, type: DataType): DeclaredColumn {

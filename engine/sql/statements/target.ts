@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { isBytesText } from '../../pg/bytea.js'
 import { type ColumnSchema, findColumn, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
-import { type DataType, sameType, typeText } from '../../types/column-types.js'
+import { type DataType, isList, sameType, typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
@@ -20,6 +20,7 @@ import {
   nullOf,
 } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
+import { textArray, textElements } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { TargetColumn } from './planned.js'
@@ -134,6 +135,8 @@ export interface WrittenValue {
 export function columnValue(written: WrittenValue, target: TargetColumn, tuple: number): Value {
   const { value, type: from, position } = written
   if (value === null) return nullOf(target.type)
+  const list = target.wanted === undefined ? null : listValue(value, target.wanted, position)
+  if (list !== null) return list
   if (sameType(from, target.type)) return value
   const fits = written.isParameter ? isAssignable : isInsertable
   if (!fits(from, target.type) && !(target.type.name === 'BINARY' && isBytesText(value)))
@@ -142,6 +145,17 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   if (converted !== undefined) return converted
   const suffix = target.type.name === 'TIMESTAMP' || target.type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''
   throw new SqlError(inconvertibleText(value, from, target.type) + suffix, position)
+}
+
+/** A text or an array as the text of a list; null where none is wanted, or the value is neither. */
+export function listValue(value: Exclude<Value, null>, wanted: DataType, position: number): string | null {
+  if (!isList(wanted)) return null
+  if (typeof value === 'object' && 'shape' in value && value.shape.length === 1)
+    return textArray(Array.from(value.data, (number) => (Number.isNaN(number) ? null : String(number))))
+  if (typeof value !== 'string') return null
+  const elements = textElements(value.trim())
+  if (elements === null) throw new SqlError(`malformed array literal: "${value.slice(0, 100)}"`, position)
+  return value.startsWith('{{') ? value : textArray(elements)
 }
 
 /** The value of a constant expression, in the type of its column. */

@@ -136,7 +136,7 @@ test('JSON is told as such', async () => {
   )
   expect(own.rows).toContainEqual({ a: 5, b: null })
   await client.query('rollback')
-  expect(await oidsOf("select a, b, c, '{}'::jsonb, a::text from j")).toEqual([114, 114, 1043, 1043, 1043])
+  expect(await oidsOf("select a, b, c, '{}'::jsonb, a::text from j")).toEqual([114, 114, 1043, 3802, 1043])
   expect((await client.query('select json_agg(a) l from j')).rows).toEqual([{ l: [{ k: [1] }] }])
 })
 

@@ -1,0 +1,131 @@
+// Goal: lists of texts and whole numbers are arrays to clients of PostgreSQL, whichever way their values come in and in both
+// forms, although they are stored as texts; jsonb is told as such.
+
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import pg from 'pg'
+// @ts-expect-error it has no types
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
+import postgres from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TestServer } from '../../support/server.js'
+
+const server = new TestServer(['query.threads=1'])
+let client: pg.Client
+let sql: postgres.Sql
+
+beforeAll(async () => {
+  await server.start()
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  const login = { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+  client = new pg.Client(login)
+  await client.connect()
+  sql = postgres({ ...login, max: 1 })
+  await client.query('create table kept (id int, t text[], n int[], b bigint[], f float8[], j jsonb)')
+})
+
+afterAll(async () => {
+  await sql?.end()
+  await client?.end()
+  await server.remove()
+})
+
+async function rowsOf(text: string, values: unknown[] = []): Promise<unknown[][]> {
+  return (await client.query({ text, values, rowMode: 'array' })).rows
+}
+
+async function oidsOf(text: string): Promise<number[]> {
+  return (await client.query(text)).fields.map(({ dataTypeID }) => dataTypeID)
+}
+
+const texts = ['a', 'b c', null, 'q"u\\', 'NULL', '', 'ü,{}']
+
+test('values come back as they went in, by every way', async () => {
+  const insert = { name: 'insert', text: 'insert into kept values ($1, $2, $3, $4, $5, $6)' }
+  const values = [texts, [1, null, -3], ['9007199254740993'], [1.5], '{"k": 1}']
+  for (let id = 1; id <= 3; id++) await client.query({ ...insert, values: [id, ...values] })
+  await client.query(`insert into kept values
+    (4, '{a, "b c" ,NULL,"q\\"u\\\\","NULL","",ü\\,\\{\\}}', array[1, null, -3], '{9007199254740993}', '{1.5}', '{"k": 1}')`)
+  await client.query('insert into kept select 5, t, n, b, f, j from kept where id = 1')
+  for (const form of ['text', 'csv', 'binary']) {
+    const bytes = await buffer(
+      client.query(copyTo(`copy (select * from kept where id = 1) to stdout (format ${form})`)),
+    )
+    await pipeline(Readable.from([bytes]), client.query(copyFrom(`copy kept from stdin (format ${form})`)))
+  }
+  const found = await rowsOf('select t, n, b, f, j from kept')
+  expect(found).toEqual(Array.from({ length: 12 }, () => [texts, [1, null, -3], ['9007199254740993'], [1.5], { k: 1 }]))
+  expect(await oidsOf('select * from kept')).toEqual([23, 1009, 1007, 1016, 1022, 3802])
+})
+
+test('lists and jsonb have the binary form of PostgreSQL', async () => {
+  const binary = async (values: string): Promise<string> => {
+    const bytes = await buffer(client.query(copyTo(`copy (select ${values}) to stdout (format binary)`)))
+    // The header, the number of values and the end are not of interest.
+    return bytes.subarray(21, -2).toString('hex')
+  }
+  // Bytes; dimensions, whether there are NULLs, type of the elements, their number and the first index; bytes and values.
+  expect(await binary("'{a,NULL}'::text[]")).toBe(
+    ['0000001d', '00000001', '00000001', '00000019', '00000002', '00000001', '00000001', '61', 'ffffffff'].join(''),
+  )
+  expect(await binary("'{258}'::int[]")).toBe(
+    ['0000001c', '00000001', '00000000', '00000017', '00000001', '00000001', '00000004', '00000102'].join(''),
+  )
+  expect(await binary("'{}'::bigint[]")).toBe(['0000000c', '00000000', '00000000', '00000014'].join(''))
+  expect(await binary(`'{"k":1}'::jsonb`)).toBe(['00000008', '01', Buffer.from('{"k":1}').toString('hex')].join(''))
+})
+
+test('equal lists are equal however they were written', async () => {
+  expect(await rowsOf('select distinct t, n from kept')).toEqual([[texts, [1, null, -3]]])
+  expect(await rowsOf('select count(*)::int from kept where t = $1 and n = $2', [texts, [1, null, -3]])).toEqual([[12]])
+  await expect(client.query("insert into kept (t) values ('a')")).rejects.toThrow('malformed array literal: "a"')
+  await expect(client.query('insert into kept (t) values ($1)', ['a'])).rejects.toThrow('malformed array literal')
+})
+
+test('lists are changed and read by their elements', async () => {
+  await client.query('update kept set t = $1, n = $2 where id = 2', [['x', 'y'], [7]])
+  await client.query("update kept set t = array_append(t, 'z') where id = 2")
+  expect(await rowsOf('select t, n, t[2], n[1], unnest(t) from kept where id = 2')).toEqual(
+    ['x', 'y', 'z'].map((text) => [['x', 'y', 'z'], [7], 'y', 7, text]),
+  )
+  expect(await rowsOf("select id from kept where 'y' = any(t) and 7 = any(n)")).toEqual([[2]])
+  expect(await oidsOf('select n[1], b[1], t[1] from kept')).toEqual([23, 20, 1043])
+})
+
+test('arguments are described as the columns are, and lists of a column as lists of it', async () => {
+  const described = async (text: string): Promise<unknown> => (await sql.unsafe(text).describe()).types
+  expect(await described('insert into kept values ($1, $2, $3, $4, $5, $6)')).toEqual([
+    23, 1009, 1007, 1016, 1022, 3802,
+  ])
+  expect(await described('select 1 from kept where id = any($1) and t = $2')).toEqual([1007, 1009])
+  expect(await described('select $1::text[], $2::int[], $3::bigint[], $4::uuid[]')).toEqual([1009, 1007, 1016, 2951])
+  expect(await sql`select ${sql.array(['a', 'b'])}::text[] t, id from kept where id = any(${[2, 3]})`).toEqual([
+    { t: ['a', 'b'], id: 2 },
+    { t: ['a', 'b'], id: 3 },
+  ])
+})
+
+test('what makes lists is told as one', async () => {
+  const made = "string_to_array('a,b', ','), array['a', 'b'], array_remove('{1,2}'::int[], '1'), current_schemas(false)"
+  expect(await rowsOf(`select ${made}`)).toEqual([[['a', 'b'], ['a', 'b'], [2], ['public']]])
+  expect(await oidsOf(`select ${made}, array_agg(t[1]), '{}'::jsonb from kept`)).toEqual([
+    ...[1009, 1009, 1007, 1009, 1009, 3802],
+  ])
+})
+
+test('the catalog shows columns as they were written, also of a query', async () => {
+  await client.query('create table of_query as (select t, n, j from kept)')
+  await client.query('create table more (v varchar(5)[], s smallint[], u uuid[], c jsonb)')
+  const { rows } = await client.query(
+    `select string_agg(column_name || ' ' || data_type || ' ' || udt_name, ', ') c from information_schema.columns
+     where table_name in ('of_query', 'more') group by table_name order by table_name`,
+  )
+  expect(rows).toEqual([
+    { c: 'v ARRAY _varchar, s ARRAY _int2, u ARRAY _uuid, c jsonb jsonb' },
+    { c: 't ARRAY _text, n ARRAY _int4, j jsonb jsonb' },
+  ])
+  const formats =
+    "select format_type(atttypid, atttypmod) f, attndims d from pg_attribute where attrelid = 'of_query'::regclass"
+  expect((await client.query(`${formats} and attnum = 2`)).rows).toEqual([{ f: 'integer[]', d: 1 }])
+})
