@@ -29,6 +29,8 @@ export interface DeclaredColumn {
   /** As pg_attribute has it: of texts the length and 4, of times the digits of a second. */
   readonly modifier?: number
   readonly notNull?: true
+  /** Of the primary key that was written: nothing keeps it unique. */
+  readonly primary?: true
 }
 
 /** The type of the column in results. */

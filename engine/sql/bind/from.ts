@@ -121,7 +121,10 @@ export function tableRelation(version: TableVersion, alias: string, context: Bin
     order: 'ascending',
   }
   const timestampIndex = live.findIndex(({ id }) => id === schema.timestampId)
-  return { plan, columns: scopeOf(plan, alias), timestampIndex, order: timestampIndex < 0 ? 'none' : 'ascending' }
+  const columns = scopeOf(plan, alias).map((column, index) =>
+    live[index]?.declared?.primary === true ? { ...column, primary: true as const } : column,
+  )
+  return { plan, columns, timestampIndex, order: timestampIndex < 0 ? 'none' : 'ascending' }
 }
 
 /** A table as the session's transaction has made it. */

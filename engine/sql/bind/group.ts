@@ -20,7 +20,7 @@ export function bindGroups(
   names: readonly string[],
 ): void {
   const explicit = groupBy.length > 0
-  const keys = explicit ? explicitKeys(groupBy, list, scope, names) : impliedKeys(list)
+  const keys = explicit ? withDependents(explicitKeys(groupBy, list, scope, names), list, scope) : impliedKeys(list)
   const { plan } = orderedInput(list.input, list.aggregates)
   const columns = groupColumns(keys, list)
   const aggregates = list.aggregates.map(withoutOrder)
@@ -65,6 +65,31 @@ function refuseAggregates(expression: ast.Expression): void {
   mapAggregates(expression, ({ position }) => {
     throw new SqlError('aggregate functions are not allowed in GROUP BY', position)
   })
+}
+
+/** Columns of a table whose primary key is among the keys need not be written: they are keys as well. */
+function withDependents(keys: readonly Expression[], list: SelectList, { columns }: ExpressionScope): Expression[] {
+  const written = new Set(keys.flatMap((key) => (key.kind === 'column' ? [key.index] : [])))
+  const primary = columns.filter((column) => column.primary === true)
+  const missing = new Set(primary.filter(({ index }) => !written.has(index)).map(({ source }) => source))
+  const sources = new Set(primary.map(({ source }) => source).filter((source) => !missing.has(source)))
+  if (sources.size === 0) return [...keys]
+  const dependent = new Set(columns.filter(({ source }) => sources.has(source)).map(({ index }) => index))
+  const found: Expression[] = []
+  for (const expression of aboveGroups(list))
+    visitExpression(expression, (part) => {
+      if (part.kind === 'column' && dependent.has(part.index)) found.push(part)
+    })
+  return distinctKeys([...keys, ...found])
+}
+
+function aboveGroups({ columns, hidden, having, windows }: SelectList): Expression[] {
+  const ofWindows = windows.flatMap((call) => [
+    ...call.args,
+    ...call.partitionBy,
+    ...call.orderBy.map(({ expression }) => expression),
+  ])
+  return [...columns.map(({ bound }) => bound), ...hidden, ...(having === null ? [] : [having]), ...ofWindows]
 }
 
 /** The select item of that name, unless a column of the sources has it. */

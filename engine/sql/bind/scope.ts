@@ -18,6 +18,8 @@ export interface ScopeColumn {
   readonly merged?: true
   /** Of the query around a sub-query: a name without source means it only when the sub-query has none of that name. */
   readonly outer?: true
+  /** Of its table's primary key, as CREATE TABLE said. */
+  readonly primary?: true
   /** Of a function in FROM. */
   readonly fromFunction?: true
 }
@@ -36,6 +38,9 @@ export type Scope = readonly ScopeColumn[]
 
 const same = (left: string, right: string): boolean => left.toLowerCase() === right.toLowerCase()
 
+/** Database, schema, table and column. */
+const namePartsMax = 4
+
 /** undefined when no column has the name. Throws for ambiguous names and unknown qualifiers. */
 export function findInScope(scope: Scope, { path, position }: ColumnName): ScopeColumn | undefined {
   const name = path[path.length - 1] ?? ''
@@ -45,7 +50,7 @@ export function findInScope(scope: Scope, { path, position }: ColumnName): Scope
     const named = own.length > 0 ? own : all
     return named.length > 0 ? unique(named, name, position) : onlyColumnOf(scope, name)
   }
-  if (path.length > 3) throw new SqlError('Invalid table name or alias', position)
+  if (path.length > namePartsMax) throw new SqlError('Invalid table name or alias', position)
   const source = path[path.length - 2] ?? ''
   const ofSource = scope.filter((column) => column.source !== null && same(column.source, source))
   if (ofSource.length === 0) throw new SqlError('Invalid table name or alias', position)

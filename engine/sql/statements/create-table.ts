@@ -119,7 +119,10 @@ function typedColumn(definition: ast.ColumnDefinition): Omit<ColumnSchema, 'id' 
   checkColumnName(name, position)
   const written = storedType(definition.type)
   const type = storedKind(written)
-  const declared = declaredOf(definition.type, type, definition.notNull || definition.primaryKey)
+  const declared = declaredOf(definition.type, type, {
+    ...(definition.notNull || definition.primaryKey ? { notNull: true } : {}),
+    ...(definition.primaryKey ? { primary: true } : {}),
+  })
   const kept = declared === undefined ? {} : { declared }
   if (type.name !== 'SYMBOL') return { name, type, ...kept }
   if (symbol.capacity !== null && symbol.capacity.value < 2)

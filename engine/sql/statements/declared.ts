@@ -1,4 +1,4 @@
-// What is kept of a column's definition for clients of PostgreSQL: the type and length that they wrote and NOT NULL. Mappers
+// What is kept of a column's definition for clients of PostgreSQL: the type and length that they wrote, NOT NULL and the primary key. Mappers
 // compare them with their models and would change every column again and again; none of it limits what is stored.
 
 import type { DeclaredColumn } from '../../storage/schema.js'
@@ -14,10 +14,14 @@ const declaredTypes: ReadonlySet<string> = new Set(
 const lengthHeader = 4
 
 /** undefined: nothing was written that the column's type does not tell. */
-export function declaredOf(written: ast.TypeName, type: DataType, notNull: boolean): DeclaredColumn | undefined {
+export function declaredOf(
+  written: ast.TypeName,
+  type: DataType,
+  { notNull, primary }: Pick<DeclaredColumn, 'notNull' | 'primary'>,
+): DeclaredColumn | undefined {
   const named =
     written.dimensions > 0 ? listOf(written, type) : declaredTypes.has(written.name) ? typeOf(written, type) : {}
-  const declared: DeclaredColumn = { ...named, ...(notNull ? { notNull: true } : {}) }
+  const declared: DeclaredColumn = { ...named, ...(notNull ? { notNull } : {}), ...(primary ? { primary } : {}) }
   return Object.keys(declared).length === 0 ? undefined : declared
 }
 
@@ -43,7 +47,8 @@ function typeOf({ name, parameters }: ast.TypeName, type: DataType): DeclaredCol
 }
 
 export function sameDeclared(left: DeclaredColumn, right: DeclaredColumn = {}): boolean {
-  return left.type === right.type && left.modifier === right.modifier && left.notNull === right.notNull
+  const sameType = left.type === right.type && left.modifier === right.modifier
+  return sameType && left.notNull === right.notNull && left.primary === right.primary
 }
 
 /** Whether the column's type is shown by that name anyway. */
