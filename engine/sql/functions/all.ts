@@ -9,6 +9,7 @@ import { arrayFunctions } from './arrays.js'
 import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction } from './function-types.js'
+import { jsonAccess } from './json-access.js'
 import { jsonFunctions } from './json-extract.js'
 import { jsonAggregates, jsonMakers } from './json-make.js'
 import { mathFunctions } from './math.js'
@@ -37,6 +38,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...sliceFunctions,
   ...sessionFunctions,
   ...jsonFunctions,
+  ...jsonAccess,
   ...jsonMakers,
   ...pgFunctions,
   ...textListFunctions,

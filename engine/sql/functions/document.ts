@@ -9,6 +9,7 @@ import { arrayFunctions } from './arrays.js'
 import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction, TypePattern } from './function-types.js'
+import { jsonAccess } from './json-access.js'
 import { jsonFunctions } from './json-extract.js'
 import { jsonAggregates, jsonMakers } from './json-make.js'
 import { mathFunctions } from './math.js'
@@ -36,7 +37,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   [
     'JSON',
     'Aggregates read `long_sequence(5)` in their examples.',
-    [...jsonFunctions, ...jsonMakers, ...jsonAggregates],
+    [...jsonFunctions, ...jsonAccess, ...jsonMakers, ...jsonAggregates],
   ],
   ['Time', '', timeFunctions],
   ['Time as text', '', timeTextFunctions],

@@ -4,7 +4,7 @@
 import type { Value } from '../../types/value.js'
 import type { ScalarFunction } from './function-types.js'
 
-type Step = string | number
+export type Step = string | number
 
 /** null: not a path. */
 function parsePath(path: string): Step[] | null {
@@ -51,8 +51,19 @@ function take(scanner: Scanner, character: string): boolean {
   return true
 }
 
-function enterElement(scanner: Scanner, index: number): boolean {
-  if (!take(scanner, '[')) return false
+/** Elements of the array at the scanner; -1: there is none, or one that does not end. */
+function elementsAt({ text, at }: Scanner): number {
+  const scanner: Scanner = { text, at }
+  if (!take(scanner, '[')) return -1
+  if (take(scanner, ']')) return 0
+  for (let count = 1; skipValue(scanner, 1); count++) if (!take(scanner, ',')) return take(scanner, ']') ? count : -1
+  return -1
+}
+
+/** A negative index counts from the end. */
+function enterElement(scanner: Scanner, wanted: number): boolean {
+  const index = wanted < 0 ? wanted + elementsAt(scanner) : wanted
+  if (index < 0 || !take(scanner, '[')) return false
   skipBlanks(scanner)
   if (scanner.text[scanner.at] === ']') return false
   for (let element = 0; element < index; element++) if (!skipValue(scanner, 0) || !take(scanner, ',')) return false
@@ -111,15 +122,22 @@ function skipNested(scanner: Scanner, open: string, depth: number): boolean {
   return take(scanner, close)
 }
 
+/** The value that the steps lead to, as it is written; null when there is none. */
+export function findValue(text: string, steps: readonly Step[]): string | null {
+  const bounds = find({ text, at: 0 }, steps)
+  return bounds === null ? null : text.slice(...bounds)
+}
+
+/** A value as a text of its own: of a string what it says. */
+export function textOfJson(raw: string | null): string | null {
+  if (raw === null || raw === 'null') return null
+  return raw.startsWith('"') ? readString({ text: raw, at: 0 }) : raw
+}
+
 function extract(text: Value, path: Value): Value {
   const steps = parsePath(String(path))
   if (steps === null) return null
-  const scanner: Scanner = { text: String(text), at: 0 }
-  const bounds = find(scanner, steps)
-  if (bounds === null) return null
-  const raw = scanner.text.slice(...bounds)
-  if (raw === 'null') return null
-  return raw.startsWith('"') ? readString({ text: raw, at: 0 }) : raw
+  return textOfJson(findValue(String(text), steps))
 }
 
 export const jsonFunctions: readonly ScalarFunction[] = [

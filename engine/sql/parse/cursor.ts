@@ -285,8 +285,9 @@ function closingQuote(text: string, from: number): number {
 }
 
 const longSymbols = [
-  ...['<<=', '>>=', '<<', '>>', '<=', '>=', '<>', '!=', '||', '::', ':=', '==', '->'],
+  ...['<<=', '>>=', '<<', '>>', '<=', '>=', '<>', '!=', '||', '::', ':=', '==', '->>', '->'],
   ...['!~~*', '!~~', '!~*', '!~', '~~*', '~~', '~*'],
+  ...['#>>', '#>', '@>', '<@', '?|', '?&', '&&'],
 ]
 const symbolsByCode = symbolTable()
 
@@ -301,12 +302,20 @@ function symbolTable(): readonly (readonly string[])[] {
 
 /** Marks begin a token of their own; `:` only before a letter. */
 function readMarkOrSymbol(cursor: Cursor, start: number, code: number): void {
-  if (code === 35) readGeohash(cursor, start)
+  if (isOperator(cursor.text, start, code)) readSymbol(cursor, start, code)
+  else if (code === 35) readGeohash(cursor, start)
   else if (code === 36 && dollarMark(cursor.text, start) !== '') readDollars(cursor, start)
   else if (code === 64) readMarked(cursor, start, 'variable')
   else if (code === 36 || code === 63) readMarked(cursor, start, 'parameter')
   else if (code === 58 && classOf(cursor.text.charCodeAt(start + 1)) === LETTER) readMarked(cursor, start, 'parameter')
   else readSymbol(cursor, start, code)
+}
+
+/** `#>`, `@>`, `?|` and `?&`: no geohash, no variable, and no parameter that is joined to a text. */
+function isOperator(text: string, start: number, code: number): boolean {
+  const next = text.charCodeAt(start + 1)
+  if (code === 35 || code === 64) return next === 62
+  return code === 63 && (next === 38 || (next === 124 && text.charCodeAt(start + 2) !== 124))
 }
 
 function readSymbol(cursor: Cursor, start: number, code: number): void {
@@ -317,6 +326,8 @@ function readSymbol(cursor: Cursor, start: number, code: number): void {
   if (candidates !== undefined && candidates.length > 1) {
     symbol = candidates.find((candidate) => text.startsWith(candidate, start)) ?? symbol
   } else if (candidates !== undefined) symbol = candidates[0] as string
+  // `a<@limit` compares with a variable.
+  if (symbol === '<@' && isWordCode(text.charCodeAt(start + 2))) symbol = '<'
   cursor.word = symbol === '!=' ? '<>' : symbol === '==' ? '=' : symbol
   cursor.end = start + symbol.length
 }

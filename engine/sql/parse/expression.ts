@@ -9,7 +9,7 @@ import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from '
 import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, tooFew, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
-import { containmentPower, equalityPower, notPower, powers, zonePower } from './powers.js'
+import { containmentPower, equalityPower, notPower, operatorCalls, otherPower, powers, zonePower } from './powers.js'
 import { parseQuery, startsQuery } from './query.js'
 import { parseCastType, parseTypeName } from './type-name.js'
 
@@ -40,11 +40,16 @@ export function isInfix(word: string): boolean {
 
 function powerHere(cursor: Cursor): number {
   const { word } = cursor
-  if (word === '') return 0
+  if (word === '') return isQuestion(cursor) ? otherPower : 0
   const power = powers.get(word)
   if (power !== undefined) return power
   if (word === 'at') return peekWord(cursor) === 'time' ? zonePower : 0
   return word === 'not' ? negatedPower(cursor) : 0
+}
+
+/** A question mark behind an operand is no parameter. */
+function isQuestion(cursor: Cursor): boolean {
+  return cursor.kind === 'parameter' && tokenText(cursor) === '?'
 }
 
 /** `not` behind an operand belongs to IN, LIKE and their like. */
@@ -84,7 +89,7 @@ function isLastToken(cursor: Cursor): boolean {
 
 function parseInfix(cursor: Cursor, left: Expression, power: number): Expression {
   const position = cursor.start
-  const { word } = cursor
+  const word = cursor.word === '' ? tokenText(cursor) : cursor.word
   advance(cursor)
   switch (word) {
     case 'or':
@@ -126,6 +131,12 @@ const operatorWords: ReadonlyMap<string, BinaryOperator> = new Map([
 
 function parseOperator(cursor: Cursor, left: Expression, word: string, power: number, position: number): Expression {
   if (word === '~*' || word === '!~*') return parseRegardlessOfCase(cursor, left, word, position)
+  const called = operatorCalls.get(word)
+  if (called !== undefined) {
+    link(cursor)
+    const right = parseRight(cursor, word, power, position)
+    return plainCall(called.name, called.swapped ? [right, left] : [left, right], position)
+  }
   return parseBinary(cursor, left, operatorWords.get(word) ?? (word as BinaryOperator), power, position)
 }
 

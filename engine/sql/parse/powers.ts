@@ -1,14 +1,30 @@
 // How tight operators bind.
 //
 // Powers, from loose to tight (the dialect's own order, not the standard's): OR, AND, NOT, equality and matching,
-// comparison, containment of addresses, IN and BETWEEN, |, ^, &, ||, shifts, + -, * / %, signs, ::, subscripts.
+// comparison, containment of addresses, IN and BETWEEN, |, ^, &, || and
+// operators of JSON and lists, shifts, + -, * / %, signs, ::, subscripts.
 // Operators of one power associate to the left.
 
 export const notPower = 30
 export const equalityPower = 40
 export const containmentPower = 60
+export const otherPower = 85
 export const signPower = 130
 export const zonePower = 135
+
+/** PostgreSQL's operators for JSON and lists, and the functions that they are; `swapped`: the right operand comes first. */
+export const operatorCalls: ReadonlyMap<string, { readonly name: string; readonly swapped?: true }> = new Map([
+  ['->', { name: 'json_get' }],
+  ['->>', { name: 'json_get_text' }],
+  ['#>', { name: 'json_get_path' }],
+  ['#>>', { name: 'json_get_path_text' }],
+  ['?', { name: 'json_has' }],
+  ['?|', { name: 'json_has_any' }],
+  ['?&', { name: 'json_has_all' }],
+  ['@>', { name: 'contains' }],
+  ['<@', { name: 'contains', swapped: true }],
+  ['&&', { name: 'lists_overlap' }],
+])
 
 /** Of an operator between two operands. */
 export const powers: ReadonlyMap<string, number> = new Map([
@@ -40,7 +56,8 @@ export const powers: ReadonlyMap<string, number> = new Map([
   ['|', 70],
   ['^', 75],
   ['&', 80],
-  ['||', 85],
+  ['||', otherPower],
+  ...[...operatorCalls.keys()].map((word) => [word, otherPower] as const),
   ['<<', 90],
   ['>>', 90],
   ['+', 100],
