@@ -45,12 +45,18 @@ function shapeOf(element: ast.Expression | undefined): string {
   return element?.kind === 'array' ? `${element.elements.length},${shapeOf(element.elements[0])}` : ''
 }
 
-function bindTextList(elements: readonly Expression[], position: number, { context }: ExpressionScope): Expression {
+/** Elements as a list, which is a text. */
+export function bindTextList(
+  elements: readonly Expression[],
+  position: number,
+  { context }: ExpressionScope,
+  type = dataType('STRING', textKinds.texts),
+): Expression {
   if (elements.every(isConstant)) {
     const texts = elements.map(({ value, type }) => (value === null ? null : displayText(value, type)))
-    return constantOf(textArray(texts), dataType('STRING', textKinds.texts), position)
+    return constantOf(textArray(texts), type, position)
   }
-  return scalarCall('text_list', elements, position, context)
+  return { ...scalarCall('text_list', elements, position, context), type }
 }
 
 export function bindSubscript({ operand, indexes, position }: ast.Subscript, scope: ExpressionScope): Expression {

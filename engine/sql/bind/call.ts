@@ -7,6 +7,7 @@ import { typeName } from '../functions/compare.js'
 import { integerDigits, isNumber, isText } from '../functions/convert.js'
 import { aggregateOf } from '../functions/evaluate.js'
 import { bestOverload } from '../functions/resolve.js'
+import { textsType } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import { aggregateName, bindAggregateOrder } from './aggregate-order.js'
@@ -51,7 +52,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   if (aggregatesNamed(name).length > 0 && !combines) return bindAggregate(call, scope)
   const [only] = call.args
   if (name === 'array' && only?.kind === 'subquery' && call.args.length === 1)
-    return bindExpression(collected(only, call.position), scope)
+    return { ...bindExpression(collected(only, call.position), scope), type: textsType }
   if (isExpander(name) && scope.place !== undefined) return expandedValue(call, scope.place, scope)
   const ofCatalog = bindCatalogCall(call, scope)
   if (ofCatalog !== undefined) return ofCatalog

@@ -9,6 +9,7 @@ import { typeName } from '../functions/compare.js'
 import { castValue, displayText, isText, isTime, valueText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
+import { bindTextList } from './array.js'
 import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { shiftsOf } from './interval-shift.js'
@@ -18,6 +19,8 @@ import { castTo, constantOf, isUntypedNull, learnType, listType, typeOfName } fr
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const kind = namedKind(expression.type.name)
+  const written = writtenList(expression, scope)
+  if (written !== null) return written
   const operand = bindExpression(expression.operand, scope)
   if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
   const list = castToList(expression, operand)
@@ -98,6 +101,19 @@ function castJson(json: Expression, type: DataType, scope: ExpressionScope): Exp
 
 function isParameter(value: Expression): boolean {
   return isConstant(value) && value.parameter !== undefined
+}
+
+/** `array[a, $1]::text[]`: a list of elements that are cast. */
+function writtenList({ type, operand, position }: ast.CastExpression, scope: ExpressionScope): Expression | null {
+  if (type.dimensions !== 1 || operand.kind !== 'array' || operand.elements.some(({ kind }) => kind === 'array'))
+    return null
+  const element = { ...type, dimensions: 0 }
+  const to = typeOfName(element)
+  if (to === undefined || namedKind(type.name) !== null || to.name === 'DOUBLE' || to.name === 'FLOAT') return null
+  const elements = operand.elements.map((value) =>
+    bindCast({ kind: 'cast', operand: value, type: element, position: value.position }, scope),
+  )
+  return bindTextList(elements, position, scope, listType(to.name))
 }
 
 /** `'{a,b}'::text[]`, `array[1]::int[]`: a list of texts stays one, and numbers stay what they are. */

@@ -107,8 +107,8 @@ test('arguments are described as the columns are, and lists of a column as lists
 })
 
 test('what makes lists is told as one', async () => {
-  const made = "string_to_array('a,b', ','), array['a', 'b'], array_remove('{1,2}'::int[], '1'), current_schemas(false)"
-  expect(await rowsOf(`select ${made}`)).toEqual([[['a', 'b'], ['a', 'b'], [2], ['public']]])
+  const made = "string_to_array('a,b', ','), array['a', 'b'], array_remove('{1,2}'::int[], '1'), array(select 'q')"
+  expect(await rowsOf(`select ${made}`)).toEqual([[['a', 'b'], ['a', 'b'], [2], ['q']]])
   expect(await oidsOf(`select ${made}, array_agg(t[1]), '{}'::jsonb from kept`)).toEqual([
     ...[1009, 1009, 1007, 1009, 1009, 3802],
   ])
@@ -128,4 +128,15 @@ test('the catalog shows columns as they were written, also of a query', async ()
   const formats =
     "select format_type(atttypid, atttypmod) f, attndims d from pg_attribute where attrelid = 'of_query'::regclass"
   expect((await client.query(`${formats} and attnum = 2`)).rows).toEqual([{ f: 'integer[]', d: 1 }])
+})
+
+test('a written list is cast element by element', async () => {
+  const made = "array[1, n[1]]::int[] a, array[$1, 'y']::text[] b, array[id, '7']::bigint[] c, array[]::int[] d"
+  const { rows, fields } = await client.query(`select ${made} from kept where id = 4`, ['x'])
+  expect(rows).toEqual([{ a: [1, 1], b: ['x', 'y'], c: ['4', '7'], d: [] }])
+  expect(fields.map(({ dataTypeID }) => dataTypeID)).toEqual([1007, 1009, 1016, 1007])
+  // As Prisma asks what a path of JSON holds.
+  expect(
+    await rowsOf('select id from kept where (j#>array[$1]::text[])::jsonb::text = $2 and id = 4', ['k', '1']),
+  ).toEqual([[4]])
 })
