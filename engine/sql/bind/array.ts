@@ -1,7 +1,7 @@
 // Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, elementType, textKinds } from '../../types/column-types.js'
+import { type DataType, dataType, elementType, isJson, textKinds } from '../../types/column-types.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { displayText, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
@@ -61,6 +61,7 @@ export function bindTextList(
 
 export function bindSubscript({ operand, indexes, position }: ast.Subscript, scope: ExpressionScope): Expression {
   const value = bindExpression(operand, scope)
+  if (isJson(value.type)) return bindMembers(value, indexes, position, scope)
   if (value.type.name !== 'ARRAY') return bindListElement(value, indexes, position, scope)
   const dimensions = value.type.a
   const further = indexes[dimensions - 1]
@@ -78,6 +79,19 @@ export function bindSubscript({ operand, indexes, position }: ast.Subscript, sco
       throw new SqlError(`array index must be non-zero [dim=${dimension + 1}, index=0]`, index.position)
   })
   return scalarCall('array_element', [value, ...bound], position, scope.context)
+}
+
+/** `json['a'][0]` is `json -> 'a' -> 0`. */
+function bindMembers(
+  value: Expression,
+  indexes: readonly (ast.Expression | ast.Slice)[],
+  position: number,
+  scope: ExpressionScope,
+): Expression {
+  return indexes.reduce<Expression>((found, index) => {
+    if (index.kind === 'slice') throw new SqlError('jsonb subscript does not support slices', index.position)
+    return scalarCall('json_get', [found, bindExpression(index, scope)], position, scope.context)
+  }, value)
 }
 
 /** An element of a list of texts; a number of the catalog that stands for a list of one is itself. */

@@ -320,7 +320,7 @@ const serialSequence: CatalogCall = ([table, column], call, context) => {
   const version = name === undefined ? undefined : context.catalog.table(name)
   const schema = found === null ? undefined : version && findColumn(version.schema, found)
   const counter = schema === undefined ? null : counterOf(schema)
-  return constantOf(counter === null ? null : `public.${counter}`, textType, call.position)
+  return constantOf(counter === null ? null : `public.${quoteIdent(counter)}`, textType, call.position)
 }
 
 /** Of names that rows have. */
@@ -328,7 +328,7 @@ function serialSequences(table: Expression, column: Expression, call: ast.Call, 
   const found = columnCounters(context).flatMap((counter) =>
     ['', 'public.'].map((head) => {
       const key = `${head}${quoteIdent(counter.table)} ${counter.column}`
-      return [key, `public.${counter.name}`] as const
+      return [key, `public.${quoteIdent(counter.name)}`] as const
     }),
   )
   const blank = constantOf(' ', textType, call.position)

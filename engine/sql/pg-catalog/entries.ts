@@ -95,7 +95,7 @@ function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryCo
 
 /** Mappers know a counted column by the words that PostgreSQL has for it. */
 function shownDefault(text: string): string {
-  return text.replace(/^(nextval\('(?:[^']|'')*')\)$/, '$1::regclass)')
+  return text.replace(/^nextval\('((?:[^']|'')*)'\)$/, (_, name: string) => `nextval('${quoteIdent(name)}'::regclass)`)
 }
 
 /** The relations of the catalog itself. */

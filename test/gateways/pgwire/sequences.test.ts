@@ -201,6 +201,12 @@ test('the counter of a column has a name by number, also over rows of the catalo
     { n: 'id', s: 'public.numbered_id_seq', e: true },
     { n: 'v', s: null, e: false },
   ])
+  await client.query('create table "Upper" (id serial)')
+  const upper = "pg_get_serial_sequence('\"Upper\"', 'id')"
+  const { rows: named } = await client.query(`select ${upper} s, ${upper}::regclass::text t, nextval(${upper}) n`)
+  const shown = "select column_default d from information_schema.columns where table_name = 'Upper'"
+  expect((await client.query(shown)).rows).toEqual([{ d: `nextval('"Upper_id_seq"'::regclass)` }])
+  expect(named).toEqual([{ s: 'public."Upper_id_seq"', t: '"Upper_id_seq"', n: '1' }])
   const names = await client.query("select 'numbered_id_seq'::regclass::text a, to_regclass('numbered_v_seq') b")
   expect(names.rows).toEqual([{ a: 'numbered_id_seq', b: null }])
 })
