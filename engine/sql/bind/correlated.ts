@@ -295,8 +295,13 @@ function matched(
     written === null
       ? marked(aggregates.push(count) - 1, count)
       : bindExpression(written, { context, columns, aggregates, windows: null })
-  // A row without a match is there once, for nothing: it does not count.
-  const calls = aggregates.map((aggregate) => (aggregate.args.length === 0 ? { ...aggregate, ...count } : aggregate))
+  // A row without a match is there once, for nothing: it does not count, and no value is computed of it.
+  const present = isPresent(counted, context)
+  const given = (argument: Expression): Expression =>
+    argument.kind === 'column' && argument.index >= rightStart ? argument : onlyIf(present, argument, context)
+  const calls = aggregates.map((aggregate) =>
+    aggregate.args.length === 0 ? { ...aggregate, ...count } : { ...aggregate, args: aggregate.args.map(given) },
+  )
   const ordered = orderedInput({ ...numbered, plan }, calls)
   rows.relation = regrouped(before, ordered.plan, found, calls)
   return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }
