@@ -9,7 +9,7 @@ import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from '
 import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, tooFew, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
-import { containmentPower, equalityPower, notPower, operatorCalls, otherPower, powers, zonePower } from './powers.js'
+import { containmentPower, equalityPower, operatorCalls, otherPower, powers, zonePower } from './powers.js'
 import { parseQuery, startsQuery } from './query.js'
 import { parseCastType, parseTypeName } from './type-name.js'
 
@@ -23,9 +23,8 @@ export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression
   let left = parseOperand(cursor, missing)
   while (cursor.word !== ',' && cursor.word !== ')') {
     const next = powerHere(cursor)
-    if (next > power) left = parseInfix(cursor, left, next)
-    else if (power < notPower && isTrailingNot(cursor)) left = parseTrailingNot(cursor, left)
-    else break
+    if (next <= power) break
+    left = parseInfix(cursor, left, next)
   }
   if (cursor.height < outerHeight) cursor.height = outerHeight
   cursor.waiting = outerWaiting
@@ -61,30 +60,6 @@ function negatedPower(cursor: Cursor): number {
   cursor.previousEnd = previousEnd
   if (word === 'in' || word === 'between' || word === 'within') return containmentPower
   return word === 'like' || word === 'ilike' ? equalityPower : 0
-}
-
-/** `a not` in place of `not a`: behind an operand that nothing else follows. */
-function isTrailingNot(cursor: Cursor): boolean {
-  if (cursor.word !== 'not') return false
-  const next = peekWord(cursor)
-  return endingWords.has(next) || (next === '' && isLastToken(cursor))
-}
-
-function parseTrailingNot(cursor: Cursor, operand: Expression): Expression {
-  link(cursor)
-  advance(cursor)
-  return { kind: 'unary', position: operand.position, operator: 'not', operand }
-}
-
-const endingWords: ReadonlySet<string> = new Set(['and', 'or', ',', ')'])
-
-function isLastToken(cursor: Cursor): boolean {
-  const { start, previousEnd } = cursor
-  advance(cursor)
-  const { kind } = cursor
-  moveTo(cursor, start)
-  cursor.previousEnd = previousEnd
-  return kind === 'end'
 }
 
 function parseInfix(cursor: Cursor, left: Expression, power: number): Expression {
