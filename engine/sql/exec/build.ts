@@ -30,6 +30,7 @@ import { setOperator } from './set-operator.js'
 import { shortBatches, shortContext } from './short-batches.js'
 import { type ShareSorted, sortOperator } from './sort.js'
 import { sharedSort } from './sort-shared.js'
+import { timeEndsOperator } from './time-ends.js'
 import { batchRowsMax, type Operator } from './vector.js'
 import { isByTime } from './whole-scan.js'
 import { windowOperator } from './window.js'
@@ -179,6 +180,13 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const shape = input.kind === 'scan' ? scanShape(context, input) : null
   const counted = shape === null ? undefined : metadataOperator(context, plan, shape)
   if (counted !== undefined) return noted(context, 'metadata', counted)
+  const all = (): Operator => buildGroups(context, plan, shape)
+  const ends = shape === null ? undefined : timeEndsOperator(context, plan, shape, all)
+  return ends === undefined ? all() : noted(context, 'first row of a walk', ends)
+}
+
+function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: ScanShape | null): Operator {
+  const { input } = plan
   // Its groups come in the order of the pieces.
   const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))
   const fused = shape === null || !inOrder ? undefined : aggregateFragmentOperator(context, plan, shape)

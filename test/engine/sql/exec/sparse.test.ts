@@ -39,6 +39,8 @@ const queries = [
   'select v, count() from t where # group by v order by v',
   'select side, few, sum(l), count() from t where # group by side, few order by side, few',
   'select count() from t where #',
+  'select min(ts), max(ts), max(ts) from t where #',
+  "select max(ts) from t where # and ts < '2024-01-06T07:00'",
   'select * from t where # latest on ts partition by host',
   'select * from t where # latest on ts partition by side',
   'select * from t where # latest on ts partition by host, side',

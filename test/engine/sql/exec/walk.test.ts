@@ -91,3 +91,16 @@ test.each([
     expect(await engine.rows(`select i, k, o from t ${where} latest on ts partition by k, o`), where).toEqual(expected)
   }
 })
+
+test('the ends of time of rows that lie far from them', async () => {
+  const { engine } = await filled(() => 'a')
+  // More rows than a walk looks at before it gives up.
+  await engine.run(
+    `insert into t select (${base + 1000} + x)::timestamp, (x % 1000)::int, 'b', 'c' from long_sequence(1200000)`,
+  )
+  const [first, last, none] = [BigInt(base), BigInt(base + 1000 + 1_200_000), null]
+  expect(await engine.rows("select min(ts), max(ts) from t where i + 0 = 0 and o = 'other'")).toEqual([[first, first]])
+  expect(await engine.rows('select max(ts), min(ts) from t where i + 0 = 0')).toEqual([[last, first]])
+  expect(await engine.rows('select max(ts), min(ts) from t where i + 0 = 1000')).toEqual([[none, none]])
+  expect(await engine.rows('select max(ts) m from t where i + 0 = 1000 or i * 2 = 118')).toEqual([[last - 941n]])
+})
