@@ -55,6 +55,8 @@ export interface ExecuteOptions {
 export interface ResultColumn {
   readonly name: string
   readonly type: DataType
+  /** Of a column of a table that is not computed: as pg_class and pg_attribute number them. */
+  readonly origin?: { readonly relation: number; readonly attribute: number }
 }
 
 export interface RowsResult {

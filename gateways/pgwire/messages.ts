@@ -8,6 +8,9 @@ export interface FieldDescription {
   readonly size: number
   readonly modifier: number
   readonly binary: boolean
+  /** Of what it is a column, and which; 0 for what is computed. */
+  readonly relation: number
+  readonly attribute: number
 }
 
 /** 'I' idle, 'T' in a transaction, 'E' in one that failed. */
@@ -120,8 +123,8 @@ export function rowDescription(fields: readonly FieldDescription[]): Buffer {
     for (const [index, field] of fields.entries()) {
       const name = names[index] as Buffer
       at += name.copy(buffer, at)
-      at = buffer.writeInt32BE(0, at)
-      at = buffer.writeInt16BE(0, at)
+      at = buffer.writeInt32BE(field.relation, at)
+      at = buffer.writeInt16BE(field.attribute, at)
       at = buffer.writeInt32BE(field.oid, at)
       at = buffer.writeInt16BE(field.size, at)
       at = buffer.writeInt32BE(field.modifier, at)

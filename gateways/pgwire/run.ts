@@ -87,12 +87,14 @@ export async function answer(pg: PgSession, outcome: Outcome, describe: boolean)
 }
 
 export function fieldsOf(columns: readonly ResultColumn[], binary: readonly boolean[]): FieldDescription[] {
-  return columns.map(({ name, type }, index) => ({
+  return columns.map(({ name, type, origin }, index) => ({
     name,
     oid: pgOidOf(type),
     size: sizeOf(type),
     modifier: modifierOf(type),
     binary: isBinary(binary, index),
+    relation: origin?.relation ?? 0,
+    attribute: origin?.attribute ?? 0,
   }))
 }
 

@@ -1,7 +1,7 @@
 // What the catalog has names for: tables and views of the database, and the relations of the catalog itself.
 
 import { tableColumnsMax } from '../../base/limits.js'
-import { type DeclaredColumn, liveColumns } from '../../storage/schema.js'
+import { type DeclaredColumn, liveColumns, type TableSchema } from '../../storage/schema.js'
 import type { DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { counterOf } from '../statements/counters.js'
@@ -72,6 +72,17 @@ export function ownEntries({ catalog, viewShape }: BindContext): CatalogEntry[] 
     }),
   )
   return [...tables, ...views]
+}
+
+const attributesKnown = new WeakMap<TableSchema, ReadonlyMap<number, number>>()
+
+/** Numbers of a table's columns in pg_attribute, by their ids. */
+export function attributesOf(schema: TableSchema): ReadonlyMap<number, number> {
+  const known = attributesKnown.get(schema)
+  if (known !== undefined) return known
+  const made = new Map(liveColumns(schema).map(({ id }, index) => [id, index + 1]))
+  attributesKnown.set(schema, made)
+  return made
 }
 
 interface OwnColumn {

@@ -5,7 +5,9 @@ import type { BindContext } from '../bind/bind-context.js'
 import { asShown } from '../bind/catalog-calls.js'
 import { columnExpression } from '../bind/order.js'
 import type { Relation } from '../bind/scope.js'
+import { attributesOf, firstOid } from '../pg-catalog/entries.js'
 import { optimiseQuery } from '../plan/optimise.js'
+import { originsOf } from '../plan/origins.js'
 import type { Plan, Query } from '../plan/plan.js'
 import type { Explained, PlannedStatement } from './planned.js'
 
@@ -25,7 +27,7 @@ export function planRelation(
   explained?: Explained,
 ): Extract<PlannedStatement, { kind: 'query' }> {
   const relation = withNames(bound, context)
-  const columns: ResultColumn[] = relation.plan.columns.map(({ name, type }) => ({ name, type }))
+  const columns = columnsOf(relation.plan, context)
   const query = queryOf(relation.plan, relation.timestampIndex, context)
   const names = context.tables.map(({ schema }) => schema.name)
   return {
@@ -37,6 +39,20 @@ export function planRelation(
     sleepMs: context.work.sleepMs,
     ...(explained === undefined ? {} : { explained }),
   }
+}
+
+function columnsOf(plan: Plan, { tables }: BindContext): ResultColumn[] {
+  const origins = originsOf(plan)
+  return plan.columns.map(({ name, type }, index): ResultColumn => {
+    const found = origins[index] ?? null
+    const schema = found === null ? undefined : tables[found.table]?.schema
+    if (found === null || schema === undefined) return { name, type }
+    return {
+      name,
+      type,
+      origin: { relation: firstOid + schema.id, attribute: attributesOf(schema).get(found.columnId) ?? 0 },
+    }
+  })
 }
 
 /** Numbers of the catalog that are shown as names, as `oid::regclass` is, become their names in the result. */

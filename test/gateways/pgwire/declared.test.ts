@@ -177,3 +177,25 @@ test('constraints are read over, with a notice of each kind', async () => {
 
 /** Texts as they come. */
 const types = { getTypeParser: () => (value: string) => value }
+
+test('columns of tables are known by their numbers in the catalog, computed ones by none', async () => {
+  await client.query('create table origins (ts timestamp, gone int, n int, s symbol) timestamp(ts) partition by day')
+  await client.query('alter table origins drop column gone')
+  const { rows } = await client.query(
+    "select attrelid, attname, attnum from pg_attribute where attrelid = 'origins'::regclass and attnum > 0",
+  )
+  const named = new Map(rows.map(({ attrelid, attname, attnum }) => [`${attrelid} ${attnum}`, attname]))
+  const origins = async (text: string, values: unknown[] = []): Promise<string> =>
+    (await client.query(text, values)).fields
+      .map(({ tableID, columnID }) => named.get(`${tableID} ${columnID}`) ?? `${tableID}/${columnID}`)
+      .join(' ')
+  expect(await origins('select * from origins')).toBe('ts n s')
+  expect(await origins('select n + 1, s as other, n from origins where n > $1 order by ts limit 2', [1])).toBe(
+    '0/0 s n',
+  )
+  expect(await origins('select o.s, count(*), max(n) from origins o group by s')).toBe('s 0/0 0/0')
+  expect(await origins('select distinct x.n, y.s from origins x join origins y on x.n = y.n')).toBe('n s')
+  expect(await origins('select s, row_number() over (order by n) from (select n, s from origins)')).toBe('s 0/0')
+  expect(await origins('select n from origins union all select n from origins')).toBe('0/0')
+  expect(await origins('select x, x from long_sequence(1)')).toBe('0/0 0/0')
+})
