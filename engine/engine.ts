@@ -45,6 +45,7 @@ export {
   parquetDefaults,
   parquetLevel,
 } from './sql/exec/parquet-encoding.js'
+export type { TransactionModes } from './sql/parse/ast-statements.js'
 export { type CopyResult, copyDatabase } from './storage/backup.js'
 export { type CheckFinding, type CheckResult, checkDatabase } from './storage/check.js'
 export type { LineReject, PackedColumn, PackedPiece, PackedRows, Receipt } from './storage/messages.js'

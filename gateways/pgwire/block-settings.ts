@@ -1,15 +1,33 @@
 // Settings and transactions: ROLLBACK takes back what SET has set since BEGIN, what SET LOCAL has set ends with the
 // transaction, and one that only reads refuses changes.
 
+import type { TransactionModes } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
 import { reportSetting, settingValue } from './settings.js'
 import { readOnlyReason } from './sqlstate.js'
 
 const readOnlySetting = 'transaction_read_only'
 
-export function beginBlock(pg: PgSession, readOnly: boolean | null): void {
+/** Modes of a transaction of which nothing is said. */
+const plainModes: TransactionModes = new Map([
+  ['isolation', 'read committed'],
+  ['read_only', 'off'],
+  ['deferrable', 'off'],
+])
+
+/** What is not in `modes` is as the session's transactions are, and stays so whatever is said of these later. */
+export function beginBlock(pg: PgSession, modes: TransactionModes): void {
   pg.block = { before: new Map(pg.settings), local: new Map() }
-  if (readOnly !== null) onlyReads(pg, readOnly)
+  setBlockModes(pg, new Map([...modesOf(pg, 'default_transaction_'), ...modes]))
+}
+
+/** Those of the transaction that ends, for the one that begins in its place. */
+export function blockModes(pg: PgSession): TransactionModes {
+  return modesOf(pg, 'transaction_')
+}
+
+function modesOf({ settings }: PgSession, prefix: 'transaction_' | 'default_transaction_'): TransactionModes {
+  return new Map([...plainModes].map(([name, plain]) => [name, settings.get(prefix + name) ?? plain]))
 }
 
 /** `kept`: what SET has set stays. */
@@ -35,10 +53,12 @@ export function noteLocal({ block, settings }: PgSession, name: string): void {
   if (block !== null && !block.local.has(name)) block.local.set(name, settings.get(name))
 }
 
-/** SET TRANSACTION READ ONLY, READ WRITE, and the like of BEGIN. */
-export function onlyReads(pg: PgSession, readOnly: boolean): void {
-  noteLocal(pg, readOnlySetting)
-  pg.settings.set(readOnlySetting, readOnly ? 'on' : 'off')
+/** SET TRANSACTION, and the like of BEGIN. All but READ ONLY changes nothing but what is shown. */
+export function setBlockModes(pg: PgSession, modes: TransactionModes): void {
+  for (const [name, value] of modes) {
+    noteLocal(pg, `transaction_${name}`)
+    pg.settings.set(`transaction_${name}`, value)
+  }
   followReadOnly(pg)
 }
 

@@ -10,6 +10,7 @@ import type { Connection } from '../common/connections.js'
 import { closeServer, listen, remoteAddress } from '../common/listen.js'
 import type { Principal } from '../common/users.js'
 import { authenticate } from './authentication.js'
+import { followReadOnly } from './block-settings.js'
 import type { PgOptions, PgServices, PgSession } from './context.js'
 import { encrypted } from './encryption.js'
 import { Inbound } from './inbound.js'
@@ -26,7 +27,7 @@ import { serveSession } from './session.js'
 import { configure } from './session-statements.js'
 import { applySetting, reportedAtStart, versionSettings } from './settings.js'
 import { noticeOf, PgError } from './sqlstate.js'
-import { type CancelRequest, readStartUp, type StartUp } from './start-up.js'
+import { type CancelRequest, readStartUp, type StartUp, startUpOptions } from './start-up.js'
 
 export type { PgOptions, PgServices } from './context.js'
 
@@ -172,10 +173,11 @@ async function converseAs(
 ): Promise<void> {
   const pg = openSession(options, services, connection, principal, sessions, { inbound, out })
   out.put(authentication('ok'))
-  for (const [name, value] of parameters) {
+  for (const [name, value] of [...startUpOptions(parameters.get('options') ?? ''), ...parameters]) {
     if (!startUpOnly.has(name) && !name.startsWith('_pq_.')) applySetting(pg, name, [value])
   }
   for (const [name, value] of pg.settings) pg.started.set(name, value)
+  followReadOnly(pg)
   for (const message of reportedAtStart(pg)) out.put(message)
   const secret = randomInt(2 ** 31)
   out.put(backendKeyData(connection.id, secret))

@@ -1,11 +1,11 @@
 // Statements about the session that the gateway carries out itself: transactions, settings, prepared statements.
 
-import type { ParsedStatement } from '../../engine/engine.js'
-import { followReadOnly, noteLocal, onlyReads } from './block-settings.js'
+import type { ParsedStatement, TransactionModes } from '../../engine/engine.js'
+import { followReadOnly, noteLocal, setBlockModes } from './block-settings.js'
 import type { PgSession } from './context.js'
 import { noticeResponse, parameterStatus } from './messages.js'
 import { closeCursors } from './portals.js'
-import { applySetting, reportedSettings, resetSettings, settingName } from './settings.js'
+import { applySetting, checkSetting, reportedSettings, resetSettings, settingName } from './settings.js'
 import { prepareBySql } from './sql-prepare.js'
 import { PgError } from './sqlstate.js'
 import { runTransaction, warn } from './transaction.js'
@@ -48,16 +48,13 @@ const schemaNotice = noticeResponse({
 /** set_config(). */
 export function configure(pg: PgSession, written: string, value: string, local: boolean): void {
   const name = settingName(written)
-  // Without BEGIN the statement is a transaction of its own.
   if (!local || pg.block !== null) change(pg, name, [value], local)
 }
 
-function runSet(pg: PgSession, { name: written, values, local }: Of<'set'>): string | null {
+function runSet(pg: PgSession, { name: written, values, local, modes }: Of<'set'>): string | null {
   // `set query.trace` and the like are the engine's.
   if (written.includes('.')) return null
-  if (written === 'transaction' || written === 'session characteristics') {
-    return setModes(pg, written === 'transaction', values)
-  }
+  if (modes !== null) return setModes(pg, written === 'transaction', modes)
   const name = settingName(written)
   if (local && pg.block === null) {
     warn(pg, '25P01', 'SET LOCAL can only be used in transaction blocks')
@@ -68,7 +65,13 @@ function runSet(pg: PgSession, { name: written, values, local }: Of<'set'>): str
 }
 
 function change(pg: PgSession, name: string, values: readonly string[], local: boolean): void {
-  if (local || name === 'transaction_read_only') noteLocal(pg, name)
+  const ofBlock = name.startsWith('transaction_')
+  if (local || ofBlock) noteLocal(pg, name)
+  // Without BEGIN the statement is a transaction of its own.
+  if (ofBlock && pg.block === null) {
+    checkSetting(name, values)
+    return
+  }
   const changed = applySetting(pg, name, values)
   if (reportedSettings.has(changed.name)) {
     pg.out.put(parameterStatus(reportedSettings.get(changed.name) ?? changed.name, changed.value))
@@ -76,17 +79,11 @@ function change(pg: PgSession, name: string, values: readonly string[], local: b
   followReadOnly(pg)
 }
 
-/** Isolation levels are taken, without effect. */
-function setModes(pg: PgSession, isBlock: boolean, values: readonly string[]): string {
-  const words = values.join(' ').toLowerCase()
-  const readOnly = /\bread only\b/.test(words) ? true : /\bread write\b/.test(words) ? false : null
+/** SET TRANSACTION, and SET SESSION CHARACTERISTICS, which is about the transactions to come. */
+function setModes(pg: PgSession, isBlock: boolean, modes: TransactionModes): string {
   if (isBlock && pg.block === null) warn(pg, '25P01', 'SET TRANSACTION can only be used in transaction blocks')
-  else if (readOnly !== null && isBlock) onlyReads(pg, readOnly)
-  else if (readOnly !== null) {
-    const { name, value } = applySetting(pg, 'default_transaction_read_only', [readOnly ? 'on' : 'off'])
-    pg.out.put(parameterStatus(name, value))
-    followReadOnly(pg)
-  }
+  else if (isBlock) setBlockModes(pg, modes)
+  else for (const [name, value] of modes) change(pg, `default_transaction_${name}`, [value], false)
   return 'SET'
 }
 

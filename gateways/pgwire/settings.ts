@@ -97,6 +97,12 @@ export function applySetting(
   return { name, value: taken }
 }
 
+/** Throws as applySetting() does, and changes nothing. */
+export function checkSetting(name: string, values: readonly string[]): void {
+  const value = values.join(', ')
+  if (!isDefault(value)) checked(name, value)
+}
+
 function isDefault(value: string): boolean {
   return value.toLowerCase() === 'default'
 }
@@ -116,7 +122,12 @@ function checked(name: string, value: string): string {
       return zoneOf(value)
     case 'default_transaction_read_only':
     case 'transaction_read_only':
+    case 'default_transaction_deferrable':
+    case 'transaction_deferrable':
       return flagOf(name, value)
+    case 'default_transaction_isolation':
+    case 'transaction_isolation':
+      return levelOf(name, value)
     default:
       return value
   }
@@ -130,6 +141,12 @@ function flagOf(name: string, value: string): string {
   if (/^(on|true|yes|1)$/i.test(value)) return 'on'
   if (/^(off|false|no|0)$/i.test(value)) return 'off'
   throw invalid(name, value)
+}
+
+function levelOf(name: string, value: string): string {
+  const level = value.toLowerCase()
+  if (!/^(read (un)?committed|repeatable read|serializable)$/.test(level)) throw invalid(name, value)
+  return level
 }
 
 /** Texts are UTF-8, always. Clients write it in many ways, some with quotes. */
@@ -168,7 +185,7 @@ function millisOf(name: string, value: string): number {
 
 export function resetSettings(pg: PgSession, name: string): void {
   const wanted = otherNames[name.toLowerCase()] ?? name.toLowerCase()
-  const names = wanted === 'all' ? [...pg.settings.keys()] : [wanted]
+  const names = wanted === 'all' ? [...pg.settings.keys()].filter((key) => !key.startsWith('transaction_')) : [wanted]
   for (const key of names) {
     const before = settingValue(pg, key)
     const started = pg.started.get(key)

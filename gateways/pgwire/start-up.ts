@@ -67,3 +67,18 @@ function startUpOf(reader: MessageReader, out: Outbound, minor: number): StartUp
   if (user === undefined) throw new PgError('28000', 'no PostgreSQL user name specified in startup packet')
   return { user, parameters }
 }
+
+/** `-c name=value --name=value`, as `options` has them: a backslash keeps the blank behind it. */
+export function startUpOptions(text: string): [name: string, value: string][] {
+  const words = [...text.matchAll(/(?:\\.|[^\s\\])+/gs)].map(([word]) => word.replace(/\\(.)/gs, '$1'))
+  const settings: [string, string][] = []
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] ?? ''
+    const written = word === '-c' ? (words[++index] ?? '') : /^(?:-c|--)(.+)$/s.exec(word)?.[1]
+    const [, name, value] = /^([\w.-]+)=(.*)$/s.exec(written ?? '') ?? []
+    if (name === undefined || value === undefined)
+      throw new PgError('42601', `invalid command-line argument for server process: ${word}`)
+    settings.push([name.replaceAll('-', '_').toLowerCase(), value])
+  }
+  return settings
+}

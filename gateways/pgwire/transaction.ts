@@ -10,7 +10,7 @@
 
 import { ResourceError } from '../../engine/base/errors.js'
 import type { ParsedStatement } from '../../engine/engine.js'
-import { beginBlock, endBlock } from './block-settings.js'
+import { beginBlock, blockModes, endBlock } from './block-settings.js'
 import type { PgSession } from './context.js'
 import { failureMessage } from './failure.js'
 import { joinRows } from './join-rows.js'
@@ -183,13 +183,13 @@ const readsTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
 ])
 
 export async function runTransaction(pg: PgSession, statement: Transaction): Promise<string> {
-  const { action, name, readOnly } = statement
+  const { action, name } = statement
   switch (action) {
     case 'begin':
       if (pg.status !== 'I') warn(pg, '25001', 'there is already a transaction in progress')
       else {
         await settle(pg)
-        beginBlock(pg, readOnly)
+        beginBlock(pg, statement.modes)
       }
       pg.status = 'T'
       return name === 'start' ? 'START TRANSACTION' : 'BEGIN'
@@ -269,10 +269,10 @@ async function end(pg: PgSession, kept: boolean, { chain }: Transaction): Promis
   if (chain && pg.status === 'I') {
     throw new PgError('25P01', 'COMMIT AND CHAIN and ROLLBACK AND CHAIN can only be used in transaction blocks')
   }
-  const { readOnly } = pg.session
+  const modes = blockModes(pg)
   pg.status = chain ? 'T' : 'I'
   endBlock(pg, kept)
-  if (chain) beginBlock(pg, readOnly)
+  if (chain) beginBlock(pg, modes)
   pg.savepoints = []
   pg.isSplit = false
   pg.lostSavepoints = false

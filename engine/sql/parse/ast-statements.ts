@@ -359,6 +359,8 @@ export interface SetOption {
   readonly values: readonly string[]
   /** For the transaction alone. */
   readonly local: boolean
+  /** Of SET TRANSACTION and SET SESSION CHARACTERISTICS; null: any other. */
+  readonly modes: TransactionModes | null
 }
 
 export interface ResetOption {
@@ -373,10 +375,12 @@ export interface TransactionStatement {
   readonly action: 'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'rollback to'
   /** Of a savepoint; `start` of START TRANSACTION, whose tag is its own; else null. */
   readonly name: string | null
-  /** READ ONLY or READ WRITE; null: neither is written. */
-  readonly readOnly: boolean | null
+  readonly modes: TransactionModes
   readonly chain: boolean
 }
+
+/** As the settings transaction_.. and default_transaction_.. have them; what is not written is missing. */
+export type TransactionModes = ReadonlyMap<'isolation' | 'read_only' | 'deferrable', string>
 
 /** name null: all. */
 export interface Deallocate {

@@ -1,7 +1,7 @@
 // Statements about the session, as clients of PostgreSQL send them: SET, transactions, cursors, LISTEN and their like.
 
 import { SqlError } from '../../base/errors.js'
-import type { DeclareCursor, FetchCursor, SetOption, Statement, TransactionStatement } from './ast.js'
+import type { DeclareCursor, FetchCursor, SetOption, Statement, TransactionModes, TransactionStatement } from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, parseName, parseTableName, parseWholeNumber, take, unexpectedToken } from './expect.js'
 import { parseQuery } from './query.js'
@@ -98,14 +98,18 @@ function parseSet(cursor: Cursor, position: number): SetOption {
     if (atEnd(cursor)) throw new SqlError("'=' or 'TO' expected", cursor.start)
     take(cursor, 'as')
   }
+  if (name === 'session characteristics') demand(cursor, 'transaction')
   if (atEnd(cursor)) throw new SqlError('value expected', cursor.start)
+  if (name === 'session characteristics' || name === 'transaction') {
+    return { kind: 'set', position, name, values: [], local, modes: parseModes(cursor) }
+  }
   const values: string[] = []
   while (!atEnd(cursor)) {
     if (cursor.word !== ',')
       values.push(cursor.kind === 'string' || cursor.kind === 'quoted' ? quotedValue(cursor) : tokenText(cursor))
     advance(cursor)
   }
-  return { kind: 'set', position, name, values, local }
+  return { kind: 'set', position, name, values, local, modes: null }
 }
 
 function parseSetName(cursor: Cursor): string {
@@ -120,7 +124,7 @@ function parseTransaction(cursor: Cursor, position: number, word: string): Trans
     position,
     action,
     name,
-    readOnly: null,
+    modes: new Map(),
     chain: false,
   })
   if (word === 'savepoint') return statement('savepoint', parseName(cursor, 'savepoint name expected').name)
@@ -134,33 +138,48 @@ function parseTransaction(cursor: Cursor, position: number, word: string): Trans
     take(cursor, 'savepoint')
     return statement('rollback to', parseName(cursor, 'savepoint name expected').name)
   }
-  let words = ''
-  for (; transactionModes.has(cursor.word); advance(cursor)) words += ` ${cursor.word}`
+  if (word === 'begin') return { ...statement('begin'), modes: parseModes(cursor) }
+  if (word === 'start') return { ...statement('begin', 'start'), modes: parseModes(cursor) }
+  const ends = take(cursor, 'and')
+  const chain = ends && !take(cursor, 'no')
+  if (ends) demand(cursor, 'chain')
   if (!atEnd(cursor)) throw unexpectedToken(cursor)
-  const readOnly = words.includes(' read only') ? true : words.includes(' read write') ? false : null
-  if (word === 'begin') return { ...statement('begin'), readOnly }
-  if (word === 'start') return { ...statement('begin', 'start'), readOnly }
-  const chain = words.includes(' and chain')
   return { ...statement(word === 'commit' || word === 'end' ? 'commit' : 'rollback'), chain }
 }
 
-const transactionModes: ReadonlySet<string> = new Set([
-  'isolation',
-  'level',
-  'read',
-  'write',
-  'only',
-  'committed',
-  'uncommitted',
-  'repeatable',
-  'serializable',
-  'deferrable',
-  'not',
-  'and',
-  'no',
-  'chain',
-  ',',
-])
+/** `isolation level repeatable read, read only not deferrable`, up to the end. */
+function parseModes(cursor: Cursor): TransactionModes {
+  const modes = new Map<'isolation' | 'read_only' | 'deferrable', string>()
+  while (!atEnd(cursor)) {
+    if (modes.size > 0) take(cursor, ',')
+    if (take(cursor, 'isolation')) modes.set('isolation', parseLevel(cursor))
+    else if (take(cursor, 'read')) modes.set('read_only', take(cursor, 'only') ? 'on' : readWrite(cursor))
+    else if (take(cursor, 'deferrable')) modes.set('deferrable', 'on')
+    else if (take(cursor, 'not')) {
+      demand(cursor, 'deferrable')
+      modes.set('deferrable', 'off')
+    } else throw unexpectedToken(cursor)
+  }
+  return modes
+}
+
+function readWrite(cursor: Cursor): string {
+  demand(cursor, 'write')
+  return 'off'
+}
+
+function parseLevel(cursor: Cursor): string {
+  demand(cursor, 'level')
+  if (take(cursor, 'serializable')) return 'serializable'
+  if (take(cursor, 'repeatable')) {
+    demand(cursor, 'read')
+    return 'repeatable read'
+  }
+  if (!take(cursor, 'read')) throw unexpectedToken(cursor)
+  if (take(cursor, 'uncommitted')) return 'read uncommitted'
+  demand(cursor, 'committed')
+  return 'read committed'
+}
 
 /** `declare c [binary] [insensitive] [no] scroll cursor [with hold] for select ..` */
 function parseDeclareCursor(cursor: Cursor, position: number): DeclareCursor {

@@ -107,8 +107,13 @@ export function sessionOption(
 ): { readonly name: string; readonly value: string } | undefined {
   const key = optionKey(written)
   const known = byName.get(key)
-  const value = settings?.get(key) ?? known?.value ?? (key === 'session_authorization' ? user : undefined)
+  const value = setValue(key, settings) ?? known?.value ?? (key === 'session_authorization' ? user : undefined)
   return value === undefined ? undefined : { name: known?.name ?? key, value }
+}
+
+/** What the session has said; of a transaction also what it has said of all. */
+function setValue(key: string, settings: SessionSettings | undefined): string | undefined {
+  return settings?.get(key) ?? (key.startsWith('transaction_') ? settings?.get(`default_${key}`) : undefined)
 }
 
 interface Asking {
@@ -120,14 +125,18 @@ interface Asking {
 export function allOptions(asking: Asking): readonly { name: string; value: string; says: string | null }[] {
   const others = [...(asking.settings ?? [])].filter(([key]) => !byName.has(key))
   return [
-    ...list.map(({ name, value, says }) => ({ name, value: asking.settings?.get(name.toLowerCase()) ?? value, says })),
+    ...list.map(({ name, value, says }) => ({
+      name,
+      value: setValue(name.toLowerCase(), asking.settings) ?? value,
+      says,
+    })),
     ...others.map(([name, value]) => ({ name, value, says: null })),
   ]
 }
 
 export function settingRecords(asking: Asking): Record<string, Value>[] {
   return list.map(({ name, value, kind, unit, category, says }) => {
-    const set = asking.settings?.get(name.toLowerCase())
+    const set = setValue(name.toLowerCase(), asking.settings)
     return {
       name,
       setting: set ?? value,

@@ -1,0 +1,105 @@
+// Goal: the modes of transactions and the options of the start are kept, shown and followed as PostgreSQL does.
+
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TestServer } from '../../support/server.js'
+
+const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+let client: pg.Client
+
+async function connect(options?: string): Promise<pg.Client> {
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  const made = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb', options })
+  // A connection that is refused says so by connect().
+  made.on('error', () => {})
+  await made.connect()
+  return made
+}
+
+beforeAll(async () => {
+  await server.start()
+  client = await connect()
+})
+
+afterAll(async () => {
+  await client?.end()
+  await server.remove()
+})
+
+/** Of the transaction, then of those to come: `read committed off off, ..`. */
+async function modes(of = client): Promise<string> {
+  const { rows } = await of.query(`select string_agg(setting, ' ') as s from (
+    select name, setting from pg_settings where name in ('transaction_isolation', 'transaction_read_only',
+      'transaction_deferrable') order by name desc)`)
+  const later = await of.query(`select current_setting('default_transaction_isolation') s`)
+  return `${rows[0].s}, ${later.rows[0].s}`
+}
+
+test('modes of a transaction are those of BEGIN, else those of the session', async () => {
+  expect(await modes()).toBe('off read committed off, read committed')
+  await client.query('begin isolation level repeatable read, read only deferrable')
+  expect(await modes()).toBe('on repeatable read on, read committed')
+  await client.query('set session characteristics as transaction isolation level serializable')
+  expect(await modes()).toBe('on repeatable read on, serializable')
+  await client.query('commit and chain')
+  expect(await modes()).toBe('on repeatable read on, serializable')
+  await client.query('set transaction isolation level read uncommitted')
+  expect(await modes()).toBe('on read uncommitted on, serializable')
+  await client.query('rollback')
+  expect(await modes()).toBe('off serializable off, serializable')
+  await client.query('reset default_transaction_isolation')
+  expect(await modes()).toBe('off read committed off, read committed')
+})
+
+test('what is said of the session within a transaction is about the next one', async () => {
+  await client.query('begin')
+  await client.query('set session characteristics as transaction read only')
+  await client.query('create table in_block (a int)')
+  await client.query('commit')
+  await expect(client.query('create table behind (a int)')).rejects.toMatchObject({ code: '25006' })
+  await client.query('set session characteristics as transaction read write')
+})
+
+test('modes of the transaction that are set without BEGIN are gone behind the statement', async () => {
+  await client.query("set transaction_isolation = 'serializable'; set transaction_read_only = on")
+  expect(await modes()).toBe('off read committed off, read committed')
+  await expect(client.query('set transaction_isolation = nonsense')).rejects.toMatchObject({ code: '22023' })
+  await client.query('begin; set transaction_read_only = on')
+  expect(await modes()).toBe('on read committed off, read committed')
+  await client.query('reset all')
+  expect(await modes()).toBe('on read committed off, read committed')
+  await client.query('rollback')
+})
+
+test('modes that do not exist are refused where they stand', async () => {
+  const refused = async (sql: string): Promise<unknown> =>
+    client.query(sql).then(
+      () => null,
+      ({ position, message }) => `${position}: ${message}`,
+    )
+  expect(await refused('begin isolation level nonsense')).toBe('23: unexpected token [nonsense]')
+  expect(await refused('begin read')).toBe("11: 'write' expected")
+  expect(await refused("set transaction snapshot 'x'")).toBe('17: unexpected token [snapshot]')
+  expect(await refused('set session characteristics as foo')).toBe("32: 'transaction' expected")
+  expect(await refused('commit chain')).toBe('8: unexpected token [chain]')
+})
+
+test('options of the start are settings', async () => {
+  const other = await connect(
+    '-c statement_timeout=7s --application-name=a\\ b -cdefault_transaction_isolation=serializable -c default_transaction_read_only=on',
+  )
+  expect(await modes(other)).toBe('on serializable off, serializable')
+  const { rows } = await other.query(
+    "select current_setting('application_name') a, current_setting('statement_timeout') t",
+  )
+  expect(rows).toEqual([{ a: 'a b', t: '7000' }])
+  await expect(other.query('create table nothing (a int)')).rejects.toMatchObject({ code: '25006' })
+  await other.query('set default_transaction_read_only = off; reset all')
+  expect(await modes(other)).toBe('on serializable off, serializable')
+  await other.end()
+  await expect(connect('nonsense')).rejects.toMatchObject({
+    code: '42601',
+    message: 'invalid command-line argument for server process: nonsense',
+  })
+  await expect(connect('-c statement_timeout=bad')).rejects.toMatchObject({ code: '22023' })
+})
