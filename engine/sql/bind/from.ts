@@ -274,7 +274,8 @@ function ofFunction(relation: Relation): Relation {
 function scalarSource(call: ast.Call, args: readonly Expression[], alias: string, context: BindContext): Relation {
   if (scalarsNamed(call.name).length === 0)
     throw hasForm(call.name) ? noMatch(call.name, args, call.position) : unknownFunction(call, args)
-  if (!sourceFunctions.has(call.name.toLowerCase())) throw new SqlError('function must return CURSOR', call.position)
+  if (context.protocol !== 'pg' && !sourceFunctions.has(call.name.toLowerCase()))
+    throw new SqlError('function must return CURSOR', call.position)
   const value = scalarCall(call.name, args, call.position, context)
   const input: Plan = { kind: 'values', columns: [], rows: [[]] }
   const columns = [{ name: alias, type: value.type }]
@@ -282,7 +283,7 @@ function scalarSource(call: ast.Call, args: readonly Expression[], alias: string
   return ofFunction({ plan, columns: scopeOf(plan, alias), timestampIndex: -1, order: 'none' })
 }
 
-/** Those that clients ask so; of others it is a mistake. */
+/** Those that clients ask so; of others it is a mistake, but for drivers of PostgreSQL, which call functions so. */
 const sourceFunctions: ReadonlySet<string> = new Set([
   ...['string_to_array', 'current_schemas', 'current_schema', 'current_database', 'version'],
 ])

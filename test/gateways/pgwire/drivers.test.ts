@@ -120,6 +120,15 @@ test('nulls are nulls; types of parameters are found', async () => {
   expect(texts.rows).toEqual([{ s: 'sym' }])
 })
 
+test('functions are called as tables, as JDBC does; over HTTP that is a mistake', async () => {
+  expect((await client.query('select * from abs($1::int) as a', [-5])).rows).toEqual([{ a: 5 }])
+  expect((await client.query("select * from upper('x')")).rows).toEqual([{ upper: 'X' }])
+  expect(await server.exec("select * from upper('x')")).toMatchObject({
+    body: { error: 'function must return CURSOR' },
+  })
+  await expect(client.query('select * from nope(1)')).rejects.toMatchObject({ code: '42883', position: '15' })
+})
+
 test('a text of several statements answers each; the first error ends it', async () => {
   const results = (await client.query("select 1 a; ; select 'x;y' b")) as unknown as pg.QueryResult[]
   expect(results.map(({ rows }) => rows)).toEqual([[{ a: 1 }], [{ b: 'x;y' }]])
