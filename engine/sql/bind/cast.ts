@@ -1,6 +1,7 @@
 // Casts: `a::int` and cast(a as int). Constants are cast at once.
 
 import { SqlError } from '../../base/errors.js'
+import { decimalDigitsMax } from '../../base/limits.js'
 import { oids } from '../../pg/oids.js'
 import { type DataType, dataType, intKinds, sameType, textKinds, typeText } from '../../types/column-types.js'
 import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
@@ -25,7 +26,8 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
   const list = castToList(expression, operand)
   if (list !== null) return list
-  const type = castType(expression, scope.context.sql)
+  const written = castType(expression, scope.context.sql)
+  const type = isUnbounded(expression.type) ? (digitsOf(operand) ?? written) : written
   const number = isJson(expression.operand) ? castJson(operand, type, scope) : null
   if (number !== null) return { ...number, position: expression.position }
   const value = isText(type) ? asShown(operand, scope.context) : operand
@@ -145,6 +147,23 @@ function castType({ type, position }: ast.CastExpression, sql: string): DataType
     throw new SqlError(`unsupported array element type [type=${type.name.toUpperCase()}]`, type.position)
   return found
 }
+
+/** PostgreSQL's NUMERIC without digits holds any number; DECIMAL alone is that of this dialect. */
+function isUnbounded({ name, parameters, dimensions }: ast.TypeName): boolean {
+  return name === 'numeric' && parameters.length === 0 && dimensions === 0
+}
+
+/** The type that holds all digits of the value; null where they are not known. */
+function digitsOf(value: Expression): DataType | null {
+  if (value.type.name === 'DECIMAL') return value.type
+  if (!isConstant(value) || isLate(value) || value.value === null) return null
+  const [, whole, fraction = ''] = /^\s*[+-]?(\d*)(?:\.(\d*))?\s*$/.exec(String(value.value)) ?? []
+  if (whole === undefined) return null
+  const precision = Math.max(whole.length + fraction.length, precisionDefault)
+  return precision > decimalDigitsMax ? null : dataType('DECIMAL', precision, fraction.length)
+}
+
+const precisionDefault = 18
 
 /** What has no place in the digits of the type is an error, not NULL. */
 function checkDecimal(

@@ -10,7 +10,7 @@ import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import type { BindContext } from './bind-context.js'
 import { innerScope } from './correlated-conditions.js'
-import { wordCall } from './expression.js'
+import { clockWord, wordCall } from './expression.js'
 import { hasAggregate } from './per-row.js'
 import { noAggregateInSamples, wildcardInSamples } from './sample-errors.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
@@ -81,7 +81,7 @@ function unfitForSamples({ items }: ast.Select, { interval }: ast.SampleBy): Sql
 function isMissing(name: ast.ColumnName, columns: Scope, aliases: ReadonlySet<string>): boolean {
   const [first = '', second] = name.path
   const word = first.toLowerCase()
-  if (second === undefined && (aliases.has(word) || word === 'current_date' || wordCall(word) !== undefined))
+  if (second === undefined && (aliases.has(word) || clockWord(word) !== undefined || wordCall(word) !== undefined))
     return false
   try {
     return findInScope(columns, name) === undefined

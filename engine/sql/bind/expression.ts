@@ -17,7 +17,7 @@ import { bindCast } from './cast.js'
 import { shownArguments } from './catalog-calls.js'
 import { bindBetween, bindComparison, bindQuantified } from './comparison.js'
 import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
-import { currentDate, shiftedTime } from './interval-shift.js'
+import { currentDate, currentTime, shiftedTime } from './interval-shift.js'
 import { bindLiteral, bindParameter } from './literal.js'
 import { scalarCall } from './make-call.js'
 import { bindIn } from './members.js'
@@ -139,8 +139,8 @@ function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression 
   if (alias !== undefined) return { ...alias, position: column.position }
   const call = column.quoted || column.path.length > 1 ? undefined : wordCall(column.path[0] ?? '')
   if (call !== undefined) return scalarCall(call, [], column.position, scope.context)
-  const isDate = !column.quoted && column.path.length === 1 && column.path[0]?.toLowerCase() === 'current_date'
-  if (isDate) return bindExpression(currentDate(column.position), scope)
+  const clock = column.quoted || column.path.length > 1 ? undefined : clockWord(column.path[0] ?? '')
+  if (clock !== undefined) return bindExpression(clock(column.position), scope)
   throw columnMissing(column)
 }
 
@@ -148,6 +148,19 @@ function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression 
 export function wordCall(word: string): string | undefined {
   const name = word.toLowerCase()
   return wordCalls[name] ?? (scalarsNamed(name).some(({ takes }) => takes.length === 0) ? name : undefined)
+}
+
+/** Words of the standard for the clock that are no functions here. */
+export function clockWord(word: string): ((position: number) => ast.Expression) | undefined {
+  switch (word.toLowerCase()) {
+    case 'current_date':
+      return currentDate
+    case 'current_time':
+    case 'localtime':
+      return currentTime
+    default:
+      return undefined
+  }
 }
 
 /** Functions of the standard that are called without parentheses. */

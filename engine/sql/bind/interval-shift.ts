@@ -209,6 +209,12 @@ export function currentDate(position: number): ast.Expression {
   return { ...call('date_trunc', position), args: [{ kind: 'string', position, value: 'day' }, call('now', position)] }
 }
 
+/** The time of day, which is a text here: there is no such type. */
+export function currentTime(position: number): ast.Expression {
+  const pattern: ast.Expression = { kind: 'string', position, value: 'HH:mm:ss.SSSUUU' }
+  return { ...call('to_str', position), args: [call('now', position), pattern] }
+}
+
 function call(name: string, position: number): ast.Call {
   const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
   return { kind: 'call', position, schema: null, name, args: [], ...plain }

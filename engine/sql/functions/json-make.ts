@@ -50,6 +50,16 @@ export const jsonMakers: readonly ScalarFunction[] = [
   ...twins('json_build_array').map(
     (name): ScalarFunction => ({
       name,
+      takes: [],
+      gives,
+      says: 'An empty JSON array.',
+      example: [`${name}()`, '[]'],
+      eval: () => '[]',
+    }),
+  ),
+  ...twins('json_build_array').map(
+    (name): ScalarFunction => ({
+      name,
       takes: ['ANY'],
       more: 'ANY',
       gives,

@@ -61,6 +61,8 @@ export function parseTypeName(
         : parseParameters(cursor)
   // Of the standard: so many bits. FLOAT alone has 32 here.
   if (name === 'float' && (parameters[0] ?? 0) > 24) name = 'double'
+  // CHAR is one character here; more of them are a text.
+  if (name === 'char' || name === 'character') name = (parameters[0] ?? 1) > 1 ? 'bpchar' : 'char'
   const zoned = takesZone(name) && takeZone(cursor)
   return {
     position,
@@ -148,7 +150,8 @@ function takeZone(cursor: Cursor): boolean {
 
 /** `start` is where the type begins. */
 function parseDimensions(cursor: Cursor, start: number): number {
-  let dimensions = 0
+  // `float array` is how the standard writes it.
+  let dimensions = take(cursor, 'array') ? 1 : 0
   while (cursor.word === '[') {
     const written = cursor.text.slice(start, cursor.end).toLowerCase()
     const bracket = cursor.start
