@@ -289,7 +289,7 @@ function changeType(
   const type = storedKind(storedType(definition.type))
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
-  const declared = declaredOf(definition.type, type, found.declared ?? {}) ?? {}
+  const declared = declaredOf(definition.type, type, found.declared ?? {}, context) ?? {}
   // Mappers of the PostgreSQL world say all of a column's properties again.
   if (sameType(found.type, type) && (again || context.protocol === 'pg'))
     return sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })

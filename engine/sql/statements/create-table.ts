@@ -102,7 +102,7 @@ export function columnOf(
   table: string,
   context: BindContext,
 ): Omit<ColumnSchema, 'id' | 'dropped'> {
-  const column = typedColumn(definition)
+  const column = typedColumn(definition, context)
   // SHOW CREATE TABLE writes it so.
   const isWritten = definition.defaultValue?.text === counterText(table, column.name)
   if (definition.counted || isWritten) {
@@ -114,15 +114,16 @@ export function columnOf(
   return value === undefined ? column : { ...column, default: value }
 }
 
-function typedColumn(definition: ast.ColumnDefinition): Omit<ColumnSchema, 'id' | 'dropped'> {
+function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Omit<ColumnSchema, 'id' | 'dropped'> {
   const { name, position, symbol, index } = definition
   checkColumnName(name, position)
   const written = storedType(definition.type)
   const type = storedKind(written)
-  const declared = declaredOf(definition.type, type, {
+  const flags = {
     ...(definition.notNull || definition.primaryKey ? { notNull: true } : {}),
     ...(definition.primaryKey ? { primary: true } : {}),
-  })
+  }
+  const declared = declaredOf(definition.type, type, flags, context)
   const kept = declared === undefined ? {} : { declared }
   if (type.name !== 'SYMBOL') return { name, type, ...kept }
   if (symbol.capacity !== null && symbol.capacity.value < 2)

@@ -3,6 +3,7 @@
 
 import type { DeclaredColumn } from '../../storage/schema.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'
+import type { BindContext } from '../bind/bind-context.js'
 import { typeOfName } from '../bind/types.js'
 import type * as ast from '../parse/ast.js'
 
@@ -18,10 +19,13 @@ export function declaredOf(
   written: ast.TypeName,
   type: DataType,
   { notNull, primary }: Pick<DeclaredColumn, 'notNull' | 'primary'>,
+  { protocol }: Pick<BindContext, 'protocol'>,
 ): DeclaredColumn | undefined {
-  const named =
-    written.dimensions > 0 ? listOf(written, type) : declaredTypes.has(written.name) ? typeOf(written, type) : {}
-  const declared: DeclaredColumn = { ...named, ...(notNull ? { notNull } : {}), ...(primary ? { primary } : {}) }
+  const declared: DeclaredColumn = {
+    ...(written.dimensions > 0 ? listOf(written, type) : plainOf(written, type, protocol)),
+    ...(notNull ? { notNull } : {}),
+    ...(primary ? { primary } : {}),
+  }
   return Object.keys(declared).length === 0 ? undefined : declared
 }
 
@@ -37,6 +41,12 @@ function listOf(written: ast.TypeName, type: DataType): DeclaredColumn {
   if (declaredTypes.has(written.name)) return { type: `_${written.name}` }
   const element = typeOfName({ ...written, dimensions: 0 })
   return { type: `_${(element === undefined ? undefined : elementNames[element.name]) ?? 'text'}` }
+}
+
+function plainOf(written: ast.TypeName, type: DataType, protocol: BindContext['protocol']): DeclaredColumn {
+  // A DATE of this dialect has a time of day: a client that is told of a date reads no more than that.
+  const isDay = written.name !== 'date' || protocol === 'pg'
+  return declaredTypes.has(written.name) && isDay ? typeOf(written, type) : {}
 }
 
 function typeOf({ name, parameters }: ast.TypeName, type: DataType): DeclaredColumn {

@@ -175,9 +175,6 @@ test('constraints are read over, with a notice of each kind', async () => {
   await expect(client.query('create table l (a int references d on delete)')).rejects.toMatchObject({ code: '42601' })
 })
 
-/** Texts as they come. */
-const types = { getTypeParser: () => (value: string) => value }
-
 test('columns of tables are known by their numbers in the catalog, computed ones by none', async () => {
   await client.query('create table origins (ts timestamp, gone int, n int, s symbol) timestamp(ts) partition by day')
   await client.query('alter table origins drop column gone')
@@ -199,3 +196,12 @@ test('columns of tables are known by their numbers in the catalog, computed ones
   expect(await origins('select n from origins union all select n from origins')).toBe('0/0')
   expect(await origins('select x, x from long_sequence(1)')).toBe('0/0 0/0')
 })
+
+test('a DATE that HTTP makes has a time of day, one of the wire protocol is a day', async () => {
+  await server.exec('create table dates (a date, b varchar(7) not null)')
+  await client.query('alter table dates add column c date')
+  expect(await columnsOf('dates')).toEqual(['a timestamp - YES', 'b varchar 7 NO', 'c date - YES'])
+})
+
+/** Texts as they come. */
+const types = { getTypeParser: () => (value: string) => value }
