@@ -20,8 +20,8 @@ import { castTo, constantOf, isUntypedNull, learnType, listType, typeOfName } fr
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const kind = namedKind(expression.type.name)
-  const written = writtenList(expression, scope)
-  if (written !== null) return written
+  const elements = writtenList(expression, scope)
+  if (elements !== null) return elements
   const operand = bindExpression(expression.operand, scope)
   if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
   const list = castToList(expression, operand)

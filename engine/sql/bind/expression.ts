@@ -15,6 +15,7 @@ import { bindCall } from './call.js'
 import { bindCase } from './case.js'
 import { bindCast } from './cast.js'
 import { shownArguments } from './catalog-calls.js'
+import { nameComparison, nameMembership } from './catalog-names.js'
 import { bindBetween, bindComparison, bindQuantified } from './comparison.js'
 import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
 import { currentDate, currentTime, shiftedTime } from './interval-shift.js'
@@ -74,7 +75,7 @@ export function bindExpression(expression: ast.Expression, scope: ExpressionScop
       return bindBinary(expression, scope)
     case 'in': {
       const rows = rowsIn(expression)
-      return rows === null ? bindIn(expression, scope) : bindExpression(rows, scope)
+      return rows === null ? bindMembership(expression, scope) : bindExpression(rows, scope)
     }
     case 'between':
       return bindBetween(expression, scope)
@@ -199,11 +200,16 @@ function bindUnary({ operator, operand, position }: ast.UnaryExpression, scope: 
   }
 }
 
+function bindMembership(expression: ast.InExpression, scope: ExpressionScope): Expression {
+  const names = nameMembership(expression, scope.columns)
+  return names === null ? bindIn(expression, scope) : bindLogic(names, scope)
+}
+
 function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
   const { operator, position } = expression
   const pairs = comparedRows(expression)
   if (pairs !== null) return bindLogic(pairs, scope)
-  const shifted = shiftedTime(expression, scope.context.parameters)
+  const shifted = nameComparison(expression, scope.columns) ?? shiftedTime(expression, scope.context.parameters)
   if (shifted !== null) return bindExpression(shifted, scope)
   switch (operator) {
     case 'and':

@@ -13,6 +13,7 @@ import type { Expression, Plan } from '../plan/plan.js'
 import { systemRelation } from '../statements/relations.js'
 import { type BindContext, nested, type ReturnedRows, tableIndex } from './bind-context.js'
 import { unknownFunction } from './call.js'
+import { nameColumns } from './catalog-names.js'
 import { functionRelation, isExpander } from './expand.js'
 import { bindExpression, rowlessScope } from './expression.js'
 import { bindHorizonJoin } from './horizon-join.js'
@@ -225,9 +226,11 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
     type: typeof column.type === 'string' ? { name: column.type, a: 0, b: 0 } : column.type,
   }))
   const plan: Plan = { kind: 'values', columns, rows: relation.rows(request.args[0]) }
+  const isCatalog = schema === 'information_schema' || /^pg_/i.test(name)
   const scope = scopeOf(plan, alias).map((column, index) => {
     const written = relation.columns[index]
-    return written !== undefined && 'hidden' in written ? { ...column, hidden: true as const } : column
+    if (written !== undefined && 'hidden' in written) return { ...column, hidden: true as const }
+    return isCatalog && nameColumns.has(column.name) ? { ...column, ofNames: true as const } : column
   })
   return { plan, columns: scope, timestampIndex: -1, order: 'none' }
 }

@@ -22,6 +22,8 @@ export interface ScopeColumn {
   readonly primary?: true
   /** Of a function in FROM. */
   readonly fromFunction?: true
+  /** Of the catalog: names of tables or columns (catalog-names.ts). */
+  readonly ofNames?: true
 }
 
 /** A plan with the names that lead into it. */
