@@ -1,6 +1,14 @@
 // Object ids of PostgreSQL's types, and which of our types a parameter of such a type is.
 
-import { type ColumnType, type DataType, dataType, intKinds, isZoned, timeKinds } from '../types/column-types.js'
+import {
+  type ColumnType,
+  type DataType,
+  dataType,
+  intKinds,
+  isZoned,
+  textKinds,
+  timeKinds,
+} from '../types/column-types.js'
 
 export const oids = {
   bool: 16,
@@ -41,6 +49,7 @@ export const oids = {
   timestamptz: 1184,
   interval: 1186,
   numeric: 1700,
+  void: 2278,
   uuid: 2950,
   jsonb: 3802,
 } as const
@@ -58,6 +67,7 @@ const typesByOid: ReadonlyMap<number, DataType> = new Map([
   [oids.timestamp, dataType('TIMESTAMP')],
   [oids.timestamptz, dataType('TIMESTAMP', timeKinds.zoned)],
   [oids.numeric, dataType('DECIMAL', 76, 18)],
+  [oids.void, dataType('STRING', textKinds.void)],
   [oids.uuid, dataType('UUID')],
   [oids.float4Array, dataType('ARRAY', 1)],
   [oids.float8Array, dataType('ARRAY', 1)],

@@ -83,10 +83,10 @@ export function dataType(name: ColumnType, a = 0, b = 0): DataType {
 export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamespace: 5, regrole: 6 } as const
 
 /**
- * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, and lists (`{a,b}`)
- * of texts, of INT and of LONG, which clients of PostgreSQL get as arrays.
+ * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, lists (`{a,b}`) of
+ * texts, of INT and of LONG, which clients of PostgreSQL get as arrays, and parameters in whose place a result is wanted.
  */
-export const textKinds = { numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6 } as const
+export const textKinds = { numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7 } as const
 
 /** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
 export const timeKinds = { zoned: 1 } as const

@@ -11,6 +11,7 @@ import { textsType } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import { aggregateName, bindAggregateOrder } from './aggregate-order.js'
+import type { BindContext } from './bind-context.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
 import { isMoment } from './comparison.js'
 import { expansionOf, isExpander } from './expand.js'
@@ -41,7 +42,7 @@ const takesTexts: ReadonlySet<string> = new Set(['concat', 'concat_ws', 'format'
 const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
 
 export function bindCall(written: ast.Call, scope: ExpressionScope): Expression {
-  const call = ofWholeRow(written, scope)
+  const call = ofWholeRow(withoutVoid(written, scope.context), scope)
   const name = call.name.toLowerCase()
   if (call.over !== null) return marked(windowMark, bindWindowCall(call, scope))
   if (windowFunctionNames.has(name) || isMovingAverage(call)) {
@@ -67,8 +68,33 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
   if (name === 'typeof' && args.length === 1 && args.every(isUntypedNull))
     return constantOf('NULL', dataType('STRING'), call.position)
+  if (name === 'extract' && scope.context.protocol === 'pg' && isDays(call, args, scope)) {
+    const micros = castTo(args[1] as Expression, dataType('LONG'))
+    return scalarCall('/', [micros, dayMicros(call.position)], call.position, scope.context)
+  }
   const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : args
   return scalarCall(name, taken, call.position, scope.context, call.name)
+}
+
+/** `extract(day from a - b)`, which counts days in PostgreSQL: the difference is a number of microseconds here. */
+function isDays({ args: [, span] }: ast.Call, [field]: readonly Expression[], scope: ExpressionScope): boolean {
+  if (field?.kind !== 'constant' || String(field.value).toLowerCase() !== 'day') return false
+  if (span?.kind !== 'binary' || span.operator !== '-') return false
+  return [span.left, span.right].every((side) => bindExpression(side, scope).type.name === 'TIMESTAMP')
+}
+
+function dayMicros(position: number): Expression {
+  return constantOf(86_400_000_000n, dataType('LONG'), position)
+}
+
+/** JDBC hands over a parameter for what `{? = call f(..)}` gives: it is no argument. */
+export function withoutVoid(call: ast.Call, { parameters }: BindContext): ast.Call {
+  const isVoid = (argument: ast.Expression): boolean => {
+    if (argument.kind !== 'parameter') return false
+    const { type } = parameters[argument.index - 1] ?? {}
+    return type?.name === 'STRING' && type.a === textKinds.void
+  }
+  return call.args.some(isVoid) ? { ...call, args: call.args.filter((argument) => !isVoid(argument)) } : call
 }
 
 /** Also of a relation that stands where a value must. */
@@ -82,8 +108,9 @@ export function unknownFunction(call: ast.Call, args: readonly Expression[]): Sq
 function bindUnifying(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   checkUnifying(name, args, call)
   const type = unifiedType(name, args)
-  // A type without NULL has a value in its place, which could be the least or the greatest.
-  const known = name === 'greatest' || name === 'least' ? args.filter((argument) => !isUntypedNull(argument)) : args
+  // A type without NULL has a value in its place, which could be the least or the greatest, or the first.
+  const leaves = name === 'greatest' || name === 'least' || (name === 'coalesce' && scope.context.protocol === 'pg')
+  const known = leaves ? args.filter((argument) => !isUntypedNull(argument)) : args
   const result = scalarCall(
     name,
     (known.length === 0 ? args : known).map((argument) => convertTo(argument, type)),

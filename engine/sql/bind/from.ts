@@ -12,7 +12,8 @@ import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { systemRelation } from '../statements/relations.js'
 import { type BindContext, nested, type ReturnedRows, tableIndex } from './bind-context.js'
-import { unknownFunction } from './call.js'
+import { unknownFunction, withoutVoid } from './call.js'
+import { bindCatalogCall } from './catalog-calls.js'
 import { nameColumns } from './catalog-names.js'
 import { functionRelation, isExpander } from './expand.js'
 import { bindExpression, rowlessScope } from './expression.js'
@@ -236,7 +237,8 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
 }
 
 function bindTableFunction(source: ast.TableFunction, context: BindContext): Relation {
-  const { call, schema } = source
+  const { schema } = source
+  const call = withoutVoid(source.call, context)
   const args = call.args.map((argument) => bindExpression(argument, rowlessScope(context)))
   const alias = source.alias?.name ?? call.name
   if (expands(source, args)) return functionRelation(source, context)
@@ -279,7 +281,7 @@ function scalarSource(call: ast.Call, args: readonly Expression[], alias: string
     throw hasForm(call.name) ? noMatch(call.name, args, call.position) : unknownFunction(call, args)
   if (context.protocol !== 'pg' && !sourceFunctions.has(call.name.toLowerCase()))
     throw new SqlError('function must return CURSOR', call.position)
-  const value = scalarCall(call.name, args, call.position, context)
+  const value = bindCatalogCall(call, rowlessScope(context)) ?? scalarCall(call.name, args, call.position, context)
   const input: Plan = { kind: 'values', columns: [], rows: [[]] }
   const columns = [{ name: alias, type: value.type }]
   const plan: Plan = { kind: 'project', columns, input, expressions: [value] }

@@ -119,11 +119,20 @@ function isMissing(expression: ast.Expression, parameters: readonly Parameter[])
 
 /** A parameter without a value yet is an interval from now on. */
 function castSpan(operand: ast.Expression, parameters: readonly Parameter[]): readonly Part[] | null {
+  if (operand.kind === 'binary' && operand.operator === '||') return joinedSpan(operand)
   const slot = operand.kind === 'parameter' ? parameters[operand.index - 1]?.slot : undefined
   if (slot === undefined) return wordsOf(operand, parameters)
   slot.type ??= dataType('STRING')
   slot.oid ??= oids.interval
   return []
+}
+
+/** `(x || ' days')::interval`: so many of the unit. */
+function joinedSpan({ left, right, position }: ast.BinaryExpression): readonly Part[] | null {
+  const [shift, more] = (right.kind === 'string' && shiftsOf(`1 ${right.value}`)) || []
+  if (shift === undefined || more !== undefined) return null
+  const times: ast.Expression = { kind: 'cast', position, operand: left, type: typeNamed('double', position) }
+  return [{ ...shift, times }]
 }
 
 function wordsOf(expression: ast.Expression, parameters: readonly Parameter[]): readonly Part[] | null {

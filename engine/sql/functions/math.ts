@@ -49,15 +49,17 @@ const binary: ScalarFunction[] = [
     eval: ([y, x]) => Math.atan2(y as number, x as number),
     numbers: Math.atan2,
   },
-  {
-    name: 'power',
-    takes: ['DOUBLE', 'DOUBLE'],
-    gives: 'DOUBLE',
-    says: 'The first number to the power of the second.',
-    example: ['power(2, 10)', '1024.0'],
-    eval: ([x, y]) => (x as number) ** (y as number),
-    numbers: (x, y) => x ** y,
-  },
+  ...['power', 'pow'].map(
+    (name): ScalarFunction => ({
+      name,
+      takes: ['DOUBLE', 'DOUBLE'],
+      gives: 'DOUBLE',
+      says: 'The first number to the power of the second.',
+      example: [`${name}(2, 10)`, '1024.0'],
+      eval: ([x, y]) => (x as number) ** (y as number),
+      numbers: (x, y) => x ** y,
+    }),
+  ),
   {
     name: 'pi',
     takes: [],
@@ -200,6 +202,8 @@ const rounding: ScalarFunction[] = [
   ),
   roundRow('round_up', 'Rounds to places, away from zero.', ['round_up(1.21, 1)', '1.3'], 'up'),
   roundRow('round_down', 'Rounds to places, towards zero.', ['round_down(1.29, 1)', '1.2'], 'down'),
+  roundRow('trunc', 'Rounds to places, towards zero.', ['trunc(-1.29, 1)', '-1.2'], 'down'),
+  unary('trunc', 'The whole number without its fraction.', ['trunc(-1.7)', '-1.0'], (x) => Math.trunc(x) + 0),
   ...(['DOUBLE', 'INT', 'LONG', 'FLOAT'] as const).flatMap((type) => [
     wholeRow('ceil', type, 'Smallest whole number that is not less.', Math.ceil),
     wholeRow('ceiling', type, 'Smallest whole number that is not less.', Math.ceil),
@@ -230,6 +234,7 @@ const decimalRounding: ScalarFunction[] = (
     ['round', 'halves away from zero', 'halfUp'],
     ['round_up', 'away from zero', 'up'],
     ['round_down', 'towards zero', 'down'],
+    ['trunc', 'towards zero', 'down'],
     ['round_half_even', 'halves to the even digit', 'halfEven'],
     ['ceil', 'to the next that is not less', 'ceil'],
     ['ceiling', 'to the next that is not less', 'ceil'],

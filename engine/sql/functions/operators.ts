@@ -54,15 +54,22 @@ const arithmetic: readonly Arithmetic[] = [
     double: (a, b) => a / b,
     example: ['-7 / 2', '-3'],
   },
-  {
-    name: '%',
-    says: 'Remainder with the sign of the dividend. Division by zero is NULL.',
-    int: (a, b) => (b === 0 ? null : (a % b) | 0),
-    long: (a, b) => (b === 0n ? null : a % b),
-    double: (a, b) => a % b,
-    example: ['7 % -3', '1'],
-  },
+  // JDBC and others write it as a function.
+  ...['%', 'mod'].map(
+    (name): Arithmetic => ({
+      name,
+      says: 'Remainder with the sign of the dividend. Division by zero is NULL.',
+      int: (a, b) => (b === 0 ? null : (a % b) | 0),
+      long: (a, b) => (b === 0n ? null : a % b),
+      double: (a, b) => a % b,
+      example: [name === '%' ? '7 % -3' : 'mod(7, -3)', '1'],
+    }),
+  ),
 ]
+
+function isRemainder(name: string): boolean {
+  return name === '%' || name === 'mod'
+}
 
 /** A difference of FLOATs is a DOUBLE in this dialect. */
 function arithmeticRows(operator: Arithmetic): ScalarFunction[] {
@@ -113,7 +120,7 @@ function decimalResult(name: string, [left, right]: readonly BoundArgument[]): D
   const isProduct = name === '*' || name === '/'
   const scale = Math.min(decimalDigitsMax, isProduct ? a.b + b.b : Math.max(a.b, b.b))
   if (isProduct) return dataType('DECIMAL', decimalDigitsMax, scale)
-  const whole = Math.max(a.a - a.b, b.a - b.b) + (name === '%' ? 0 : 1)
+  const whole = Math.max(a.a - a.b, b.a - b.b) + (isRemainder(name) ? 0 : 1)
   return dataType('DECIMAL', Math.min(decimalDigitsMax, whole + scale), scale)
 }
 
@@ -138,7 +145,7 @@ function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes
   const scale = Math.max(...scales)
   const a = scaleInteger(left, scale - scales[0])
   const b = scaleInteger(right, scale - scales[1])
-  if (name === '%') return b === 0n ? null : withinPrecision(scaleInteger(a % b, type.b - scale), type)
+  if (isRemainder(name)) return b === 0n ? null : withinPrecision(scaleInteger(a % b, type.b - scale), type)
   return withinPrecision(scaleInteger(name === '+' ? a + b : a - b, type.b - scale), type)
 }
 

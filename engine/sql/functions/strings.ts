@@ -143,6 +143,14 @@ const parts: ScalarFunction[] = [
   row('left', ['TEXT', 'INT'], textOf, 'The first characters.', ["left('abcdef', 2)", 'ab'], ([a, n]) =>
     leftPart(text(a), int(n)),
   ),
+  row(
+    'ascii',
+    ['TEXT'],
+    'INT',
+    'The code point of the first character.',
+    ["ascii('abc')", '97'],
+    ([a]) => text(a).codePointAt(0) ?? 0,
+  ),
   row('right', ['TEXT', 'INT'], textOf, 'The last characters.', ["right('abcdef', 2)", 'ef'], ([a, n]) =>
     rightPart(text(a), int(n)),
   ),

@@ -270,8 +270,9 @@ function parsePath(cursor: Cursor): Expression {
 /** `int '5'` is `'5'::int`; behind any other name a string has no place. */
 function parseTypedText(cursor: Cursor, path: readonly string[], position: number): Expression {
   const name = (path[0] as string).toLowerCase()
-  if (path.length > 1 || !textTypes.has(name)) throw new SqlError('impossible type cast, invalid type', position)
   const operand: Expression = { kind: 'string', position: cursor.start, value: quotedValue(cursor) }
+  const isTyped = textTypes.has(name) || (name === 'time' && /^\d\d?:\d\d/.test(operand.value))
+  if (path.length > 1 || !isTyped) throw new SqlError('impossible type cast, invalid type', position)
   advance(cursor)
   const type = { position, name, text: name, parameters: [], unit: null, dimensions: 0 }
   return { kind: 'cast', position, operand, type }

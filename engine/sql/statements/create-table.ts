@@ -3,7 +3,13 @@
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax, tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/messages.js'
-import { type ColumnSchema, liveColumns, type PartitionUnit, type TableSchema } from '../../storage/schema.js'
+import {
+  type ColumnSchema,
+  type DeclaredColumn,
+  liveColumns,
+  type PartitionUnit,
+  type TableSchema,
+} from '../../storage/schema.js'
 import {
   type ColumnType,
   type DataType,
@@ -119,9 +125,9 @@ function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Om
   checkColumnName(name, position)
   const written = storedType(definition.type)
   const type = storedKind(written)
-  const flags = {
-    ...(definition.notNull || definition.primaryKey ? { notNull: true } : {}),
-    ...(definition.primaryKey ? { primary: true } : {}),
+  const flags: Partial<DeclaredColumn> = {
+    ...(definition.notNull || definition.primaryKey ? { notNull: true as const } : {}),
+    ...(definition.primaryKey ? { primary: true as const } : {}),
   }
   const declared = declaredOf(definition.type, type, flags, context)
   const kept = declared === undefined ? {} : { declared }

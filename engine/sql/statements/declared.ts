@@ -18,7 +18,7 @@ const lengthHeader = 4
 export function declaredOf(
   written: ast.TypeName,
   type: DataType,
-  { notNull, primary }: Pick<DeclaredColumn, 'notNull' | 'primary'>,
+  { notNull, primary }: Partial<DeclaredColumn>,
   { protocol }: Pick<BindContext, 'protocol'>,
 ): DeclaredColumn | undefined {
   const declared: DeclaredColumn = {

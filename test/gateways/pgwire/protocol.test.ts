@@ -32,10 +32,16 @@ function clientMessage(name: string, args: readonly string[]): Buffer {
   switch (name) {
     case 'Query':
       return message('Q', `${first}\0`)
-    case 'Parse':
-      return message('P', `${first}\0${second}\0`, int16(0))
+    case 'Parse': {
+      const types = args.slice(2).map((oid) => int32(Number(oid)))
+      return message('P', `${first}\0${second}\0`, int16(types.length), ...types)
+    }
     case 'Bind': {
-      const values = args.slice(2).map((text) => Buffer.concat([int32(Buffer.byteLength(text)), Buffer.from(text)]))
+      const values = args
+        .slice(2)
+        .map((text) =>
+          text === 'NULL' ? int32(-1) : Buffer.concat([int32(Buffer.byteLength(text)), Buffer.from(text)]),
+        )
       return message('B', `${first}\0${second}\0`, int16(0), int16(values.length), ...values, int16(0))
     }
     case 'Describe':
