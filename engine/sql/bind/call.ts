@@ -108,9 +108,8 @@ export function unknownFunction(call: ast.Call, args: readonly Expression[]): Sq
 function bindUnifying(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   checkUnifying(name, args, call)
   const type = unifiedType(name, args)
-  // A type without NULL has a value in its place, which could be the least or the greatest, or the first.
-  const leaves = name === 'greatest' || name === 'least' || (name === 'coalesce' && scope.context.protocol === 'pg')
-  const known = leaves ? args.filter((argument) => !isUntypedNull(argument)) : args
+  // A type without NULL has a value in its place, which could be the least or the greatest.
+  const known = name === 'greatest' || name === 'least' ? args.filter((argument) => !isUntypedNull(argument)) : args
   const result = scalarCall(
     name,
     (known.length === 0 ? args : known).map((argument) => convertTo(argument, type)),

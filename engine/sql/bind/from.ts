@@ -260,6 +260,7 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
     )
     if (relation !== undefined) return relation
   }
+  if (!isScalarSource(source, context)) throw notSource(call, args)
   return scalarSource(call, args, alias, context)
 }
 
@@ -277,10 +278,6 @@ function ofFunction(relation: Relation): Relation {
 
 /** `from current_schema()`: one row of a function that needs none. */
 function scalarSource(call: ast.Call, args: readonly Expression[], alias: string, context: BindContext): Relation {
-  if (scalarsNamed(call.name).length === 0)
-    throw hasForm(call.name) ? noMatch(call.name, args, call.position) : unknownFunction(call, args)
-  if (context.protocol !== 'pg' && !sourceFunctions.has(call.name.toLowerCase()))
-    throw new SqlError('function must return CURSOR', call.position)
   const value = bindCatalogCall(call, rowlessScope(context)) ?? scalarCall(call.name, args, call.position, context)
   const input: Plan = { kind: 'values', columns: [], rows: [[]] }
   const columns = [{ name: alias, type: value.type }]
@@ -288,7 +285,18 @@ function scalarSource(call: ast.Call, args: readonly Expression[], alias: string
   return ofFunction({ plan, columns: scopeOf(plan, alias), timestampIndex: -1, order: 'none' })
 }
 
-/** Those that clients ask so; of others it is a mistake, but for drivers of PostgreSQL, which call functions so. */
+/** Of most functions it is a mistake, but JDBC calls any of them so: `select * from upper($1) as result`. */
+function isScalarSource({ call, alias }: ast.TableFunction, { protocol }: BindContext): boolean {
+  const isCalled = sourceFunctions.has(call.name.toLowerCase()) || (protocol === 'pg' && alias !== null)
+  return isCalled && scalarsNamed(call.name).length > 0
+}
+
+function notSource(call: ast.Call, args: readonly Expression[]): SqlError {
+  if (scalarsNamed(call.name).length > 0) return new SqlError('function must return CURSOR', call.position)
+  return hasForm(call.name) ? noMatch(call.name, args, call.position) : unknownFunction(call, args)
+}
+
+/** Those that clients ask so without an alias. */
 const sourceFunctions: ReadonlySet<string> = new Set([
   ...['string_to_array', 'current_schemas', 'current_schema', 'current_database', 'version'],
 ])
