@@ -7,6 +7,7 @@
 
 import { asofStateBytes } from '../../kernels/join.js'
 import type { Plan } from '../plan/plan.js'
+import { lateSide } from './asof-late.js'
 import { inTimeOrder, LastRows, refuseResidual, type TimeScales, timeReader, timeScales } from './asof-times.js'
 import type { ExecContext } from './context.js'
 import { operatorOf, type Steps } from './join-build.js'
@@ -37,6 +38,7 @@ function* merged(context: ExecContext, { left, right }: { left: Operator; right:
     plan.rightKeys.map((index) => plan.right.columns[index]?.type as Vector['type']),
   )
   const merge = new AsofMerge(context, plan, keys, scales)
+  let side: Operator | null = null
   for (;;) {
     const batch = left.pull()
     if (batch === null) return
@@ -44,9 +46,10 @@ function* merged(context: ExecContext, { left, right }: { left: Operator; right:
       yield batch
       continue
     }
+    side ??= lateSide(context, plan, scales, batch, right) ?? right
     merge.begin(batch)
     while (!merge.advance()) {
-      const more = right.pull()
+      const more = side.pull()
       if (more === null) merge.complete()
       else if (isBatch(more)) merge.add(more)
       yield more === 'waiting' ? more : 'working'
