@@ -2,7 +2,8 @@
 //
 // With keys: 16-byte cells per group, {sum, count} or {min, max}; counts are 8 bytes. Without keys: one STATS.
 // sum and avg of the same argument each keep their own cells. States of other kinds: number-states.ts, kept-states.ts,
-// text-extremes.ts, symbol-extremes.ts, bit-states.ts, distinct-states.ts, chosen-states.ts.
+// text-extremes.ts, symbol-extremes.ts, bit-states.ts, distinct-states.ts, chosen-states.ts,
+// collected-states.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
@@ -15,6 +16,7 @@ import { addFloats, addIntegers, partialCells, widenFloats, widenIntegers } from
 import { bitStates } from './bit-states.js'
 import { CellMemory } from './cell-memory.js'
 import { chosenStates } from './chosen-states.js'
+import { collectedStates } from './collected-states.js'
 import type { ExecContext } from './context.js'
 import { DistinctCounts } from './distinct-states.js'
 import { compileVector } from './expression.js'
@@ -29,8 +31,9 @@ import type { Vector } from './vector.js'
 /** undefined: no kernel does this. */
 export function kernelStates(context: ExecContext, call: AggregateCall): GroupStates | undefined {
   const [argument, ...more] = call.args
-  const numbers = aggregateOf(call.name, call.args)?.numbers
+  const { numbers, collected } = aggregateOf(call.name, call.args) ?? {}
   if (numbers !== undefined) return new NumberStates(context, call.args, numbers)
+  if (collected !== undefined) return collectedStates(context, call, collected)
   if ((call.name === 'first' || call.name === 'last') && argument !== undefined && more.length === 0)
     return keptStates(context, call.name, argument)
   if (argument !== undefined && isDistinctCount(call)) {

@@ -11,9 +11,11 @@ import {
   type AggregateFunction,
   accumulator,
   type BoundArgument,
+  type CollectedNumbers,
   overNumbers,
 } from './function-types.js'
 import { type Moments, moments } from './moments.js'
+import { continuousQuantile, discreteQuantile } from './quantile.js'
 import { textArray, textsType } from './text-lists.js'
 
 // Moments of one or two variables ----------------------------------------------------------------------------------
@@ -217,26 +219,17 @@ const collected = {
   },
 }
 
-const quantile = accumulator<Collected>({
-  ...collected,
-  result: (state) => {
-    const sorted = Float64Array.from(state.values).sort()
-    return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(state.quantile * sorted.length) - 1))] ?? null
-  },
-})
+/** The exact interpreter of a value over all numbers. */
+function overCollected(value: CollectedNumbers): Accumulator<unknown> {
+  return accumulator<Collected>({
+    ...collected,
+    result: (state) => value(Float64Array.from(state.values), state.quantile),
+  })
+}
 
-/** Between two values in proportion, as SQL has it. */
-const continuous: Accumulator<unknown> = accumulator<Collected>({
-  ...collected,
-  result: ({ values, quantile: share }) => {
-    if (values.length === 0) return null
-    const sorted = Float64Array.from(values).sort()
-    const place = share * (sorted.length - 1)
-    const low = Math.floor(place)
-    const [below, above] = [sorted[low] as number, sorted[Math.ceil(place)] as number]
-    return above === below ? below : below + (above - below) * (place - low)
-  },
-})
+const quantile = overCollected(discreteQuantile)
+const continuous = overCollected(continuousQuantile)
+const middleOf: CollectedNumbers = (numbers) => discreteQuantile(numbers, 0.5)
 
 /** The second argument of approx_median is a precision. */
 const middle: Accumulator<unknown> = {
@@ -302,7 +295,11 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
       says: quantileSays[name],
       example: type === 'LONG' ? quantileExamples[name] : null,
       check: name.endsWith('median') ? checkMedian : checkPercentile,
-      accumulator: name === 'percentile_cont' ? continuous : name.endsWith('median') ? middle : quantile,
+      ...(name.endsWith('median')
+        ? { accumulator: middle, collected: middleOf }
+        : name === 'percentile_cont'
+          ? { accumulator: continuous, collected: continuousQuantile }
+          : { accumulator: quantile, collected: discreteQuantile }),
     }),
   ),
 )

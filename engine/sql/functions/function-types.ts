@@ -109,6 +109,9 @@ export interface NumberState {
   readonly result: (cells: Float64Array, at: number) => number | null
 }
 
+/** The value over all numbers of a group, none of them NaN, whose order it may change. `share`: the constant second argument, or 0. */
+export type CollectedNumbers = (numbers: Float64Array, share: number) => number | null
+
 export interface AggregateFunction {
   readonly name: string
   readonly takes: readonly TypePattern[]
@@ -121,6 +124,8 @@ export interface AggregateFunction {
   readonly accumulator: Accumulator<unknown>
   /** The same as an array of doubles, for states by column. */
   readonly numbers?: NumberState
+  /** The same over the numbers of the first argument, for states by column. */
+  readonly collected?: CollectedNumbers
 }
 
 /** Keeps the state's type within one row of a table. */
