@@ -93,6 +93,8 @@ export interface PartAccess {
   nulls(part: PartHandle, columnId: number): number | undefined
   /** Whether the part's SYMBOL column may hold one of these ids of the table's dictionary. */
   mayHold(part: PartHandle, columnId: number, ids: readonly number[]): boolean
+  /** A copy of the ids that the part's SYMBOL column holds, NULL apart; undefined of columns that were not SYMBOL. */
+  symbols(part: PartHandle, columnId: number): Int32Array | undefined
   /** The page as it lies in the file; undefined when the part has no such column, or this access only reads memory. */
   stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined
   /** Forgets the handles of parts that no version names any more. Their cached pages age out. */

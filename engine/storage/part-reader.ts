@@ -287,6 +287,19 @@ class PartReader implements PartAccess {
     return found
   }
 
+  symbols(part: PartHandle, columnId: number): Int32Array | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    if (column === undefined) return new Int32Array(0)
+    let ids: Int32Array | undefined
+    if (opened.mappings.get(columnId)?.conversion === 'symbol') {
+      this.symbolIds(opened, column, (held) => {
+        ids = held.slice()
+      })
+    }
+    return ids
+  }
+
   /** The part's symbols, by their ids in the table's dictionary. */
   private symbolIds(opened: OpenedPart, column: PartColumn, use: (ids: Int32Array) => void): void {
     const mapping = opened.mappings.get(column.metadata.id) as ColumnMapping

@@ -10,6 +10,7 @@ import { distinctGroups, sharedAggregate } from './aggregate-shared.js'
 import { metadataOperator } from './answer-from-metadata.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
+import { distinctSymbols } from './distinct-symbols.js'
 import { expandOperator } from './expand.js'
 import { filterOperator } from './filter.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
@@ -77,7 +78,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'limit':
       return buildLimit(context, plan)
     case 'distinct':
-      return distinctOperator(context, buildOperator(context, plan.input), plan.columns, readsOneTable(plan.input))
+      return distinctOf(context, plan, () => eachOnce(context, plan))
     case 'expand':
       return expandOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
     case 'set':
@@ -205,11 +206,22 @@ function isInOrder(context: ExecContext, scan: Plan, shape: ScanShape): boolean 
   )
 }
 
+/** `all`: groups all rows. */
+function distinctOf(context: ExecContext, plan: PlanOf<'distinct'>, all: () => Operator): Operator {
+  const symbols = distinctSymbols(context, plan, all)
+  return symbols === undefined ? all() : noted(context, 'symbols of the parts', symbols)
+}
+
+function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>): Operator {
+  return distinctOperator(context, buildOperator(context, input), columns, readsOneTable(input))
+}
+
 /** A plan whose rows are all wanted: different rows need not come one by one, and several threads may find them. */
 function buildWhole(context: ExecContext, plan: Plan): Operator {
   if (plan.kind !== 'distinct') return buildOperator(context, plan)
-  const build = (): Operator =>
-    sharedAggregate(context, distinctGroups(plan), buildOperator, plan) ?? operatorOf(context, plan)
+  const all = (): Operator =>
+    sharedAggregate(context, distinctGroups(plan), buildOperator, plan) ?? eachOnce(context, plan)
+  const build = (): Operator => distinctOf(context, plan, all)
   return context.profile?.watch(plan, build) ?? build()
 }
 

@@ -53,6 +53,8 @@ export interface Piece {
   bounds(columnId: number): { readonly min: number | bigint; readonly max: number | bigint } | undefined
   /** Whether a SYMBOL column may hold one of these ids of the table's dictionary. */
   mayHold(columnId: number, ids: readonly number[]): boolean
+  /** Ids of the table's dictionary that a SYMBOL column of the piece's part holds, NULL apart; undefined: not known. */
+  symbols(columnId: number): Int32Array | undefined
   /** Sum of the column's values where it is known without reading it. */
   sum(columnId: number): number | bigint | undefined
   /** u32 per row: index + 1 of the row that replaced it, 0 = none; 0 when the piece has no such rows. */
@@ -72,6 +74,8 @@ export interface Run {
   readonly generation: number
   /** NULLs of a column where they are known without looking at the pieces. */
   nulls?(columnId: number): number | undefined
+  /** As of its pieces. */
+  symbols?(columnId: number): Int32Array | undefined
 }
 
 export const timeMin = -(2n ** 63n) + 1n
@@ -174,6 +178,10 @@ class WholePart implements Run {
     return this.#access.nulls(this.#access.open(this.#part, this.#version), columnId)
   }
 
+  symbols(columnId: number): Int32Array | undefined {
+    return this.#access.symbols(this.#access.open(this.#part, this.#version), columnId)
+  }
+
   #list(): Piece[] {
     const handle = this.#access.open(this.#part, this.#version)
     return Array.from({ length: handle.pageCount }, (_, page) => new PagePiece(this.#access, handle, page, this.sorted))
@@ -263,6 +271,10 @@ class PagePiece implements Piece {
     return this.#access.mayHold(this.#handle, columnId, ids)
   }
 
+  symbols(columnId: number): Int32Array | undefined {
+    return this.#access.symbols(this.#handle, columnId)
+  }
+
   sum(columnId: number): number | bigint | undefined {
     return this.#access.statistics(this.#handle, columnId, this.index)?.sum
   }
@@ -301,6 +313,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     nulls: (columnId) => piece.nulls(columnId),
     bounds: (columnId) => piece.bounds(columnId),
     mayHold: (columnId, ids) => piece.mayHold(columnId, ids),
+    symbols: (columnId) => piece.symbols(columnId),
     sum: (columnId) => piece.sum(columnId),
     release: () => piece.release(),
   }
@@ -358,6 +371,7 @@ function blockPiece(
     nulls: () => undefined,
     bounds: () => undefined,
     mayHold: () => true,
+    symbols: () => undefined,
     sum: () => undefined,
     release: () => {},
   }

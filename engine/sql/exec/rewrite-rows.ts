@@ -117,6 +117,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
     nulls: (part, columnId) => parts.nulls(part, columnId),
     mayHold: (part, columnId, ids) => parts.mayHold(part, columnId, ids),
+    symbols: (part, columnId) => parts.symbols(part, columnId),
     stored: () => undefined,
     forget: () => {},
     rest: () => parts.rest(),

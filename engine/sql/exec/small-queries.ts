@@ -303,6 +303,7 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
     nulls: (part, columnId) => (part.pageCount === 0 ? 0 : access.nulls(part, columnId)),
     mayHold: (part, columnId, ids) => access.mayHold(part, columnId, ids),
+    symbols: (part, columnId) => access.symbols(part, columnId),
     stored: () => undefined,
     forget: (partIds) => access.forget(partIds),
     rest: () => access.rest(),

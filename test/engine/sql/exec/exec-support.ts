@@ -70,6 +70,7 @@ export const noParts: PartAccess = {
   statistics: () => undefined,
   nulls: () => undefined,
   mayHold: () => true,
+  symbols: () => undefined,
   forget: () => {},
   rest: () => {},
   close: () => {},
