@@ -9,7 +9,7 @@ export function spreadTwin(memory: SharedMemory): Pick<AggregateKernel, 'hashKey
       for (let row = 0; row < rows; row++) {
         const at = (hashes >>> 2) + row
         const before = BigInt(memory.u32[at] as number)
-        memory.u32[at] = hash64((before << 32n) ^ wordAt(memory, kind, values, row, before))
+        memory.u32[at] = mix((before << 32n) ^ wordAt(memory, kind, values, row, before))
       }
     },
     spreadRows: (hashes, rows, shift, starts, out) => {
@@ -26,8 +26,8 @@ export function spreadTwin(memory: SharedMemory): Pick<AggregateKernel, 'hashKey
   }
 }
 
-function hash64(key: bigint): number {
-  const product = BigInt.asUintN(64, key * 0x9e3779b97f4a7c15n)
+function mix(key: bigint): number {
+  const product = BigInt.asUintN(64, (key ^ (key >> 32n)) * 0x9e3779b97f4a7c15n)
   return Number(BigInt.asUintN(32, (product >> 32n) ^ (product >> 15n)))
 }
 
@@ -83,5 +83,5 @@ function textHash({ u32, i32, u8 }: SharedMemory, entry: number): number {
     hash = BigInt.asUintN(64, (hash ^ word) * mixer)
     hash ^= hash >> 32n
   }
-  return hash64(hash)
+  return mix(hash)
 }

@@ -1,5 +1,6 @@
 // Aggregates and group numbers. Structures and the contract: engine/kernels/aggregate.ts.
 
+import { mix } from './shared/mix'
 import { sameBytes } from './shared/symbols'
 
 const none: u32 = 0xffffffff
@@ -405,18 +406,12 @@ export function fillWithin(ts: usize, from: usize, rows: usize, low: i64, last: 
   return r
 }
 
-@inline
-function hash64(key: u64): u32 {
-  const h = key * 0x9e3779b97f4a7c15
-  return <u32>(h >> 32) ^ <u32>(h >> 15)
-}
-
 /** Touches the slots of the next keys, so that their cache misses overlap; the result only keeps the loads alive. */
 @inline
 function touchSlots(slots: usize, slotMask: u32, keys: usize, rows: u32): u32 {
   let sink: u32 = 0
   const end = keys + (<usize>rows << 3)
-  for (; keys < end; keys += 8) sink |= load<u32>(slots + (<usize>(hash64(load<u64>(keys)) & slotMask) << 4), 8)
+  for (; keys < end; keys += 8) sink |= load<u32>(slots + (<usize>(mix(load<u64>(keys)) & slotMask) << 4), 8)
   return sink
 }
 
@@ -448,7 +443,7 @@ export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, i
       store<u32>(ids + (row << 2), lastId - 1)
       continue
     }
-    let slot = slots + (<usize>(hash64(key) & slotMask) << 4)
+    let slot = slots + (<usize>(mix(key) & slotMask) << 4)
     let id = load<u32>(slot, 8)
     while (id != 0 && load<u64>(slot) != key) {
       slot = slots + ((slot - slots + 16) & ((<usize>slotMask << 4) | 15))
@@ -471,7 +466,7 @@ export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, i
 
 @inline
 function hash128(p: usize): u32 {
-  return hash64(load<u64>(p) ^ (load<u64>(p, 8) * 0xff51afd7ed558ccd))
+  return mix(load<u64>(p) ^ (load<u64>(p, 8) * 0xff51afd7ed558ccd))
 }
 
 export function numberKeys16(table: usize, keys: usize, mask: usize, rows: u32, ids: usize): u32 {
@@ -516,7 +511,7 @@ export function numberKeys16(table: usize, keys: usize, mask: usize, rows: u32, 
 
 function textHash(p: usize, bytes: i32): u32 {
   let h = <u64>bytes * 0x9e3779b97f4a7c15
-  if (bytes < 0) return hash64(h)
+  if (bytes < 0) return mix(h)
   const end = p + <usize>bytes
   for (; p + 8 <= end; p += 8) {
     h = (h ^ load<u64>(p)) * 0xff51afd7ed558ccd
@@ -526,7 +521,7 @@ function textHash(p: usize, bytes: i32): u32 {
     h = (h ^ (load<u64>(p) & ((<u64>1 << (<u64>(end - p) << 3)) - 1))) * 0xff51afd7ed558ccd
     h ^= h >> 32
   }
-  return hash64(h)
+  return mix(h)
 }
 
 /** Copies a new key's bytes to the heap; false when it is full. */
@@ -624,7 +619,7 @@ function plainWord(kind: u32, p: usize): u64 {
 function hashColumn(kind: u32, width: usize, values: usize, rows: usize, hashes: usize): void {
   for (let r: usize = 0; r < rows; r++) {
     const at = hashes + (r << 2)
-    store<u32>(at, hash64((<u64>load<u32>(at) << 32) ^ (plainWord(kind, values + r * width) + <u64>load<u32>(at))))
+    store<u32>(at, mix((<u64>load<u32>(at) << 32) ^ (plainWord(kind, values + r * width) + <u64>load<u32>(at))))
   }
 }
 
@@ -634,7 +629,7 @@ function hashWide(width: usize, values: usize, rows: usize, hashes: usize): void
     const at = hashes + (r << 2)
     let word: u64 = 0
     for (let p = values + r * width; p < values + (r + 1) * width; p += 8) word = (word ^ load<u64>(p)) * 0xff51afd7ed558ccd
-    store<u32>(at, hash64((<u64>load<u32>(at) << 32) ^ word))
+    store<u32>(at, mix((<u64>load<u32>(at) << 32) ^ word))
   }
 }
 
@@ -651,7 +646,7 @@ export function hashKeys(kind: u32, values: usize, rows: usize, hashes: usize): 
     for (let r: usize = 0; r < rows; r++) {
       const at = hashes + (r << 2)
       const entry = values + (r << 3)
-      store<u32>(at, hash64((<u64>load<u32>(at) << 32) ^ <u64>textHash(<usize>load<u32>(entry), load<i32>(entry, 4))))
+      store<u32>(at, mix((<u64>load<u32>(at) << 32) ^ <u64>textHash(<usize>load<u32>(entry), load<i32>(entry, 4))))
     }
   }
 }
@@ -727,7 +722,7 @@ export function rehashKeys(table: usize, width: u32): void {
   for (let i: u32 = 0; i < n; i++) {
     if (width == 8) {
       const key = load<u64>(distinct + (<usize>i << 3))
-      let at = hash64(key) & slotMask
+      let at = mix(key) & slotMask
       while (load<u32>(slots + (<usize>at << 4), 8) != 0) at = (at + 1) & slotMask
       store<u64>(slots + (<usize>at << 4), key)
       store<u32>(slots + (<usize>at << 4), i + 1, 8)

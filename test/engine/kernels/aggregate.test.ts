@@ -110,6 +110,37 @@ describe('aggregate kernel', () => {
     )
   })
 
+  test.each<readonly [string, (at: number) => number | bigint]>([
+    ['doubles of whole numbers', (at) => at],
+    ['negative ones', (at) => -at],
+    ['quarters', (at) => at / 4],
+    ['tenths', (at) => at / 10],
+    ['thousands', (at) => at * 1000],
+    ['whole numbers', (at) => BigInt(at)],
+    ['hours', (at) => 1_704_067_200_000_000n + BigInt(at) * 3_600_000_000n],
+    ['numbers without low bits', (at) => BigInt(at) << 40n],
+    ['numbers of high bits', (at) => BigInt(at) << 48n],
+    ['pairs', (at) => (BigInt(at % 20) << 32n) | BigInt(Math.floor(at / 20))],
+  ])('keys that are %s lie apart in a table', (_name, keyAt) => {
+    const { memory, kernels } = pair[0] as (typeof pair)[number]
+    const [count, slots] = [500, 1024]
+    for (let at = 0; at < count; at++) {
+      const key = keyAt(at)
+      if (typeof key === 'bigint') memory.i64[(valuesAt >>> 3) + at] = key
+      else memory.f64[(valuesAt >>> 3) + at] = key
+    }
+    memory.u8.fill(0, outAt, outAt + count * 4)
+    kernels.aggregate.hashKeys(hashKinds.i64, valuesAt, count, outAt)
+    const taken = new Set<number>()
+    let looks = 0
+    for (const hash of memory.u32.subarray(outAt >>> 2, (outAt >>> 2) + count)) {
+      let slot = hash % slots
+      for (looks++; taken.has(slot); looks++) slot = (slot + 1) % slots
+      taken.add(slot)
+    }
+    expect(looks / count).toBeLessThan(3)
+  })
+
   test('hashes texts and wide values like its twin, and zeros and NaN alike', () => {
     const texts = fc.array(fc.option(fc.string({ maxLength: 20 })), { maxLength: 60, size: 'max' })
     fc.assert(

@@ -6,12 +6,7 @@
 // Values of a text dictionary lie as Parquet's PLAIN encoding wants them: length u32, bytes. `offsets` (state + 32) is
 // the address of u32 offsets of each text within them.
 
-@inline
-function mix(x: u64): u32 {
-  x ^= x >> 32
-  x *= 0x9e3779b97f4a7c15
-  return <u32>(x >> 32)
-}
+import { mix } from './mix'
 
 @inline
 function hashFixed(at: usize, width: usize): u32 {
