@@ -176,6 +176,9 @@ function lowerCall(name: string, args: Args, type: DataType, parameters: Paramet
       return lowerCoalesce(nodes, type.name)
     case 'ceiling':
       return arithmetic('ceil', nodes, type.name)
+    case 'round':
+    case 'trunc':
+      return lowerRounded(name, nodes, type, parameters)
     default:
       return arithmetic(name, nodes, type.name)
   }
@@ -307,6 +310,21 @@ function arithmetic(name: string, nodes: readonly Node[], type: ColumnType): Nod
   if (type === 'BYTE' || type === 'SHORT') return unsupported(`${name} of ${type}`)
   if (nodes.some(({ operation }) => operation === 'null')) return node('null', type, [])
   return node(name, type, nodes)
+}
+
+/** To whole numbers, as Math.round (halves upwards) and Math.trunc have it, but for the zero below zero. */
+function lowerRounded(name: 'round' | 'trunc', nodes: readonly Node[], type: DataType, parameters: Parameters): Node {
+  const [x] = nodes
+  if (x === undefined || nodes.length > 1 || type.name !== 'DOUBLE') return unsupported(`${name} to places`)
+  const constant = (value: number): Node => constantNode(value, type, parameters)
+  const above = arithmetic('ceil', nodes, type.name)
+  const below =
+    name === 'trunc' ? arithmetic('floor', nodes, type.name) : arithmetic('-', [above, constant(1)], type.name)
+  const isBelow =
+    name === 'trunc'
+      ? compare('>', [x, constant(0)])
+      : compare('>', [arithmetic('-', [above, constant(0.5)], type.name), x])
+  return arithmetic('+', [choose(isBelow, below, above, type.name), constant(0)], type.name)
 }
 
 const castable: ReadonlySet<ColumnType> = new Set<ColumnType>([

@@ -169,6 +169,8 @@ const statements = [
   'select max(dec), min(dec), avg(dec) from t',
   'select round(d, 1), round(d), round_up(d, 2), round_down(f, 1), round_half_even(d, 0), round(d, s), round(i, -1) from t',
   'select floor(d), ceil(f), floor(i), ceiling(d), floor(l), ceil(f + i), abs(i), abs(d - f), sign(s), sign(f) from t',
+  'select round(d), trunc(d), round(d * 0.5), round(d + 0.5), trunc(-d), round(f) from t',
+  'select sum(round(d)), max(trunc(f)), sum(round(i / 4.0)) from t where round(d) > 1 or trunc(f) = 0',
   'select sqrt(d), ln(abs(d) + 1), log(f), sin(d / 3) + cos(i), atan2(d, f), exp(i / 50.0), power(f, 2) from t',
   'select power(d, 0), power(null, 0), radians(i) - degrees(f), cbrt(l), tan(s), cot(by) from t',
   'select sum(round(f, 1) + i), sum(case when i > 0 then round(f, 1) else ln(abs(f)) end), avg(floor(f / 3)) from t',
