@@ -11,6 +11,7 @@ import { metadataOperator } from './answer-from-metadata.js'
 import type { ExecContext } from './context.js'
 import { distinctOperator } from './distinct.js'
 import { distinctSymbols } from './distinct-symbols.js'
+import { endRowsOperator } from './end-rows.js'
 import { expandOperator } from './expand.js'
 import { filterOperator } from './filter.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
@@ -31,7 +32,6 @@ import { setOperator } from './set-operator.js'
 import { shortBatches, shortContext } from './short-batches.js'
 import { type ShareSorted, sortOperator } from './sort.js'
 import { sharedSort } from './sort-shared.js'
-import { timeEndsOperator } from './time-ends.js'
 import { batchRowsMax, type Operator } from './vector.js'
 import { isByTime } from './whole-scan.js'
 import { windowOperator } from './window.js'
@@ -182,8 +182,8 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const counted = shape === null ? undefined : metadataOperator(context, plan, shape)
   if (counted !== undefined) return noted(context, 'metadata', counted)
   const all = (): Operator => buildGroups(context, plan, shape)
-  const ends = shape === null ? undefined : timeEndsOperator(context, plan, shape, all)
-  return ends === undefined ? all() : noted(context, 'first row of a walk', ends)
+  const ends = shape === null ? undefined : endRowsOperator(context, plan, shape, all)
+  return ends === undefined ? all() : noted(context, 'rows at the ends', ends)
 }
 
 function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: ScanShape | null): Operator {

@@ -1,64 +1,110 @@
-// min and max of the designated timestamp where a filter decides: the first row of a walk from that end. When none is found
-// soon, all rows are aggregated as for any other column, which threads share.
+// Aggregates without keys that the rows at the ends of a table decide: first and last values, and min and max of the designated
+// timestamp where a filter decides about rows. They are found by walks from these ends. When a walk finds nothing soon, all
+// rows are aggregated, which threads share. What stands beside them is made apart (plan/rules/own-groupings.ts).
 
 import type { Value } from '../../types/value.js'
-import type { AggregateCall, Plan } from '../plan/plan.js'
+import type { AggregateCall, Expression, Plan } from '../plan/plan.js'
+import { type EndValue, endValue } from '../plan/rules/end-values.js'
 import type { ExecContext } from './context.js'
+import { compileVector, type VectorEvaluator } from './expression.js'
 import { valuesOperator } from './rows-of-values.js'
 import { orderedScanOperator } from './scan-ordered.js'
 import type { ScanShape } from './scan-shape.js'
-import { isBatch, type Operator, type Pull, type Vector } from './vector.js'
+import { valueReader } from './values.js'
+import { type Batch, isBatch, type Operator, type Pull } from './vector.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
 /** About a million rows. */
 const stepsMax = 64
 
-interface End {
-  readonly name: string
-  /** Of the scan. */
-  readonly column: number
+interface End extends EndValue {
+  /** Among the aggregates. */
+  readonly place: number
+  readonly argument: Expression
 }
 
-/** undefined: something else is asked for. `otherwise` aggregates all rows. */
-export function timeEndsOperator(
+const ofTime: Readonly<Record<string, EndValue>> = {
+  min: { descending: false, present: false },
+  max: { descending: true, present: false },
+}
+
+/** undefined: something else is asked for, too. `otherwise` aggregates all rows. */
+export function endRowsOperator(
   context: ExecContext,
   plan: AggregatePlan,
   shape: ScanShape,
   otherwise: () => Operator,
 ): Operator | undefined {
-  const ends = plan.keys.length > 0 ? [] : plan.aggregates.map((call) => endOf(call, shape))
-  if (ends.length === 0 || !ends.every((end) => end !== undefined)) return undefined
-  const known = new Map<string, Value>()
-  let walk: Operator | null = null
-  let steps = 0
+  const { timestampId } = shape.snapshot.version.schema
+  if (plan.keys.length > 0 || timestampId < 0) return undefined
+  const ends = plan.aggregates.flatMap((call, place) => endOf(call, place, shape))
+  if (ends.length < plan.aggregates.length) return undefined
+  const known = new Map<number, Value>()
+  let walks: EndWalk[] | null = null
   let result: Operator | null = null
   const pull = (): Pull => {
     if (result !== null) return result.pull()
-    const end = ends.find(({ name }) => !known.has(name))
-    if (end === undefined) {
-      const row = ends.map(({ name }) => known.get(name) as Value)
+    walks ??= [false, true].flatMap((descending) => walkOf(context, shape, ends, descending))
+    const walk = walks.find(({ over }) => !over)
+    if (walk === undefined) {
+      const row = ends.map(({ place }) => known.get(place) ?? null)
       result = valuesOperator(context, plan.columns, (from) => (from === 0 ? [row] : []))
       return 'working'
     }
-    walk ??= orderedScanOperator(context, shape, end.name === 'max')
-    const pulled = walk.pull()
-    if (pulled === 'waiting') return pulled
-    if (isBatch(pulled)) {
-      known.set(end.name, context.memory.i64[(pulled.vectors[end.column] as Vector).address >>> 3] as bigint)
-      walk = null
-      steps = 0
-    } else if (pulled === null) for (const { name } of ends) known.set(name, null)
-    else if (++steps > stepsMax) result = otherwise()
-    return 'working'
+    const pulled = walk.step(known)
+    if (walk.steps > stepsMax && !walk.over) result = otherwise()
+    return pulled
   }
   return { pull }
 }
 
-function endOf({ name, args }: AggregateCall, { columnIds, snapshot }: ScanShape): End | undefined {
-  const [argument, ...more] = args
-  if ((name !== 'min' && name !== 'max') || argument?.kind !== 'column' || more.length > 0) return undefined
-  const { timestampId } = snapshot.version.schema
-  if (timestampId < 0 || columnIds[argument.index] !== timestampId) return undefined
-  return { name, column: argument.index }
+function endOf(call: AggregateCall, place: number, { columnIds, snapshot }: ScanShape): End[] {
+  const [argument] = call.args
+  if (argument === undefined) return []
+  const isTime = argument.kind === 'column' && columnIds[argument.index] === snapshot.version.schema.timestampId
+  const end = endValue(call) ?? (isTime ? ofTime[call.name] : undefined)
+  return end === undefined ? [] : [{ ...end, place, argument }]
+}
+
+function walkOf(context: ExecContext, shape: ScanShape, ends: readonly End[], descending: boolean): EndWalk[] {
+  const own = ends.filter((end) => end.descending === descending)
+  return own.length === 0 ? [] : [new EndWalk(context, orderedScanOperator(context, shape, descending), own)]
+}
+
+class EndWalk {
+  over = false
+  steps = 0
+  readonly #context: ExecContext
+  readonly #rows: Operator
+  /** Not found yet. */
+  #wanted: readonly { readonly end: End; readonly evaluate: VectorEvaluator }[]
+
+  constructor(context: ExecContext, rows: Operator, ends: readonly End[]) {
+    this.#context = context
+    this.#rows = rows
+    this.#wanted = ends.map((end) => ({ end, evaluate: compileVector(end.argument, context) }))
+  }
+
+  step(known: Map<number, Value>): 'working' | 'waiting' {
+    const pulled = this.#rows.pull()
+    if (pulled === 'waiting') return pulled
+    this.steps++
+    if (isBatch(pulled) && pulled.rows > 0)
+      this.#wanted = this.#wanted.filter(({ end, evaluate }) => !this.#finds(end, evaluate, pulled, known))
+    this.over = pulled === null || this.#wanted.length === 0
+    return 'working'
+  }
+
+  #finds({ place, present }: End, evaluate: VectorEvaluator, batch: Batch, known: Map<number, Value>): boolean {
+    const { memory, texts } = this.#context
+    const valueAt = valueReader(memory, texts, evaluate(batch))
+    for (let row = 0; row < (present ? batch.rows : 1); row++) {
+      const value = valueAt(row)
+      if (value === null && present) continue
+      known.set(place, value)
+      return true
+    }
+    return false
+  }
 }

@@ -10,7 +10,7 @@ import { orderRows } from './rules/row-order.js'
 import { extractRanges, type TablesOf } from './rules/time-ranges.js'
 
 export function optimisePlan(plan: Plan, tables: TablesOf): Plan {
-  const pushed = extractRanges(mergeProjects(pushFilters(mergeProjects(ownGroupings(plan)))), tables)
+  const pushed = extractRanges(mergeProjects(pushFilters(mergeProjects(ownGroupings(plan, tables)))), tables)
   return mergeProjects(pruneColumns(orderRows(limitSorts(pushed), tables)))
 }
 

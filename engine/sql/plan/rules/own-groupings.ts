@@ -1,21 +1,42 @@
 // Rule: count_distinct(x) and mode(x) are made of a grouping by the keys and x (count-distinct.ts, mode.ts), which hash tables
 // make batch by batch and threads share, instead of keeping the values of each group. Beside other aggregates each is a
-// grouping of its own over the same rows; the groupings are joined by the keys. All of them have the same groups.
+// grouping of its own over the same rows; the groupings are joined by the keys. All of them have the same groups. First and last
+// values of all rows of a table, which are found without reading the others (end-values.ts), are one beside the rest, too.
 
 import { joinPlan } from '../join-plan.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan.js'
 import { isStable } from '../volatile.js'
 import { mapInputs } from '../walk-plan.js'
 import { countOfDistinct, isDistinctCount } from './count-distinct.js'
+import { endValue } from './end-values.js'
 import { isMode, modeOfCounts } from './mode.js'
+import type { TablesOf } from './time-ranges.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
-export function ownGroupings(plan: Plan): Plan {
-  const below = mapInputs(plan, ownGroupings)
-  if (below.kind !== 'aggregate' || !below.aggregates.some(isOwn)) return below
-  if (below.aggregates.length === 1) return ownGrouping(below)
-  return isRepeatable(below.input) && below.keys.every(isStable) ? joinedGroupings(below) : below
+export function ownGroupings(plan: Plan, tables: TablesOf): Plan {
+  const below = mapInputs(plan, (input) => ownGroupings(input, tables))
+  if (below.kind !== 'aggregate') return below
+  const parts = partsOf(below, tables)
+  if (parts.length < 2) return below.aggregates.some(isOwn) ? ownGrouping(below) : below
+  return isRepeatable(below.input) && below.keys.every(isStable) ? joinedGroupings(below, parts) : below
+}
+
+/** Numbers of the aggregates that are made together. */
+function partsOf({ keys, aggregates, input }: AggregatePlan, tables: TablesOf): number[][] {
+  const numbers = aggregates.map((_, index) => index)
+  const call = (index: number): AggregateCall => aggregates[index] as AggregateCall
+  const own = numbers.filter((index) => isOwn(call(index)))
+  const walks = keys.length === 0 && isTimed(input, tables)
+  const ends = walks ? numbers.filter((index) => endValue(call(index)) !== undefined) : []
+  const others = numbers.filter((index) => !own.includes(index) && !ends.includes(index))
+  return [others, ends, ...own.map((index) => [index])].filter((part) => part.length > 0)
+}
+
+/** Rows of one table with a designated timestamp. */
+function isTimed(plan: Plan, tables: TablesOf): boolean {
+  if (plan.kind === 'filter' || plan.kind === 'project') return isTimed(plan.input, tables)
+  return plan.kind === 'scan' && (tables(plan.table)?.schema.timestampId ?? -1) >= 0
 }
 
 function isOwn(call: AggregateCall): boolean {
@@ -28,12 +49,8 @@ function ownGrouping(plan: AggregatePlan): Plan {
 }
 
 /** One row a group on each side: the first grouping gives the order, and has what needs none of its own. */
-function joinedGroupings(plan: AggregatePlan): Plan {
+function joinedGroupings(plan: AggregatePlan, parts: readonly (readonly number[])[]): Plan {
   const { keys, aggregates, columns } = plan
-  const numbers = aggregates.map((_, index) => index)
-  const own = numbers.filter((index) => isOwn(aggregates[index] as AggregateCall))
-  const others = numbers.filter((index) => !own.includes(index))
-  const parts = [...(others.length > 0 ? [others] : []), ...own.map((index) => [index])]
   const order = parts.flatMap((part, number) => [
     ...keys.map((_, key) => (number === 0 ? key : -1)),
     ...part.map((index) => keys.length + index),
@@ -48,7 +65,7 @@ function joinedGroupings(plan: AggregatePlan): Plan {
         aggregates: part.map((index) => aggregates[index] as AggregateCall),
         columns: [...columns.slice(0, keys.length), ...part.map((index) => columns[keys.length + index] as PlanColumn)],
       }
-      return part === others ? grouping : ownGrouping(grouping)
+      return grouping.aggregates.some(isOwn) ? ownGrouping(grouping) : grouping
     })
     .reduce((left, right) => joinPlan(keys.length === 0 ? 'cross' : 'inner', left, right, pairs))
   const expressions = columns.map((_, index): Expression => {
