@@ -4,6 +4,7 @@
 import { valueBytesMax } from '../../base/limits.js'
 import { dictionaryCount, dictionaryEntry } from '../../storage/layout.js'
 import { dataType } from '../../types/column-types.js'
+import { compileExpression } from '../functions/evaluate.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
@@ -31,7 +32,8 @@ export function compileJoinedTexts(
 }
 
 function joined(call: Call, context: ExecContext, compile: Compile, interpret: (call: Call) => VectorEvaluator) {
-  const { args, type } = call
+  const { type } = call
+  const args = call.args.map((part) => constantText(part, call, context))
   const isPart = ({ type }: Expression): boolean => isText(type) || type.name === 'SYMBOL'
   if (args.length > columnsMax || !args.every(isPart)) return undefined
   const { memory, space, kernels } = context
@@ -56,6 +58,13 @@ function joined(call: Call, context: ExecContext, compile: Compile, interpret: (
     kernels.text.joinTexts(columns, parts.length, batch.rows, heap.reserve(bytes), address)
     return { type, address, dictionary: 0 }
   }
+}
+
+/** A constant of another type (a single character is a CHAR) as the text that it is among others. */
+function constantText(part: Expression, call: Call, { evaluation }: ExecContext): Expression {
+  if (part.kind !== 'constant' || isText(part.type)) return part
+  const value = compileExpression({ ...call, args: [part] }, evaluation)([])
+  return { ...part, value, type: call.type }
 }
 
 /** Answers the address of the rows' entries. */

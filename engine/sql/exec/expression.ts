@@ -91,14 +91,17 @@ function compileCall(expression: Extract<Expression, { kind: 'call' }>, context:
   )
 }
 
-/** The one column of an expression that may be asked once for each different text; -1: it is none. */
+/** The one column of an expression that may be asked once for each different text or symbol; -1: it is none. */
 function textColumnOf(expression: Expression): number {
   if (isVariable(expression.type) && !isText(expression.type)) return -1
   let column = -1
   let texts = true
+  // Conditions over symbols have tables of their own (symbols.ts, symbol-matches.ts).
+  const ofSymbols = expression.type.name !== 'BOOLEAN'
   visitExpression(expression, (part) => {
     if (part.kind !== 'column') return
-    texts &&= (column < 0 || column === part.index) && isText(part.type)
+    const isAsked = isText(part.type) || (ofSymbols && part.type.name === 'SYMBOL')
+    texts &&= isAsked && (column < 0 || column === part.index)
     column = part.index
   })
   return texts && column >= 0 && isPure(expression) ? column : -1

@@ -1,5 +1,6 @@
-// Expressions over one column of coded texts: asked once for each distinct text, then found by number.
+// Expressions over one column of coded texts or of a table's symbols: asked once for each distinct one, then found by number.
 
+import { dictionaryCount } from '../../storage/layout.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import { type CodedTexts, codedTexts, codedVector, sameTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
@@ -13,18 +14,19 @@ type Evaluator = (batch: Batch) => Vector
 const entriesPerRow = 4
 
 /**
- * What `evaluate` makes of one column of texts, made once for each distinct text where that is less work. It is given
- * batches of batchRowsMax rows.
+ * What `evaluate` makes of one column of texts or symbols, made once for each distinct one where that is less work. It is
+ * given batches of batchRowsMax rows.
  */
 export function oncePerText(context: ExecContext, type: DataType, column: number, evaluate: Evaluator): Evaluator {
   const { space, kernels } = context
   const width = widthOf(type)
   const answers = new TextAnswers(context, type, column, evaluate)
+  const codesOf = symbolCodes(context)
   let out = 0
   return (batch) => {
     const vector = batch.vectors[column] as Vector
-    const texts = codedTexts(vector)
-    if (texts === undefined || !answers.readyFor(vector.type, texts, batch.rows)) return evaluate(batch)
+    const texts = vector.type.name === 'SYMBOL' ? codesOf(vector, batch.rows) : codedTexts(vector)
+    if (texts === undefined || !answers.readyFor(vector, texts, batch.rows)) return evaluate(batch)
     const { codes, count } = texts
     const { table, owner, dictionary } = answers
     const gathered = (): number => {
@@ -34,6 +36,28 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
     }
     if (!isVariable(type)) return { type, address: gathered(), dictionary }
     return codedVector(type, { codes, entries: table, count, owner, columnId: answerColumn }, gathered)
+  }
+}
+
+/** Symbols of a table as numbers of its texts, from 1; undefined: those that the query makes, which become more. */
+function symbolCodes({
+  memory,
+  space,
+  symbols,
+}: ExecContext): (vector: Vector, rows: number) => CodedTexts | undefined {
+  const { i32, u32 } = memory
+  let known: CodedTexts | null = null
+  let of = 0
+  return ({ dictionary, address }, rows) => {
+    if (dictionary === symbols.dictionary) return undefined
+    if (known === null || dictionary !== of) {
+      const codes = known?.codes ?? space.take(batchRowsMax * 4)
+      known = { codes, entries: 0, count: dictionaryCount(memory, dictionary) + 1, owner: {}, columnId: 0 }
+      of = dictionary
+    }
+    const [first, ids] = [known.codes >>> 2, address >>> 2]
+    for (let row = 0; row < rows; row++) u32[first + row] = (i32[ids + row] as number) + 1
+    return known
   }
 }
 
@@ -54,6 +78,7 @@ class TextAnswers {
   #of: CodedTexts | null = null
   #bytes = 0
   #rows = 0
+  #ids = 0
   #state: 'waiting' | 'ready' | 'failed' = 'waiting'
 
   constructor(context: ExecContext, type: DataType, column: number, evaluate: Evaluator) {
@@ -64,18 +89,18 @@ class TextAnswers {
     this.#heap = new TextHeap(context.space)
   }
 
-  readyFor(type: DataType, texts: CodedTexts, rows: number): boolean {
+  readyFor(vector: Pick<Vector, 'type' | 'dictionary'>, texts: CodedTexts, rows: number): boolean {
     if (!sameTexts(texts, this.#of)) {
       this.#of = texts
       this.#rows = 0
       this.#state = 'waiting'
     }
     this.#rows += rows
-    if (this.#state === 'waiting' && this.#rows * entriesPerRow >= texts.count) this.#fill(type, texts)
+    if (this.#state === 'waiting' && this.#rows * entriesPerRow >= texts.count) this.#fill(vector, texts)
     return this.#state === 'ready'
   }
 
-  #fill(type: DataType, { entries, count }: CodedTexts): void {
+  #fill({ type, dictionary: ofSymbols }: Pick<Vector, 'type' | 'dictionary'>, { entries, count }: CodedTexts): void {
     const { space, memory } = this.#context
     const width = widthOf(this.#type)
     const vectors: Vector[] = []
@@ -90,7 +115,8 @@ class TextAnswers {
       }
       for (let from = 0; from < count; from += batchRowsMax) {
         const rows = Math.min(batchRowsMax, count - from)
-        vectors[this.#column] = { type, address: entries + from * 8, dictionary: 0 }
+        const asked = type.name === 'SYMBOL' ? this.#idsFrom(from - 1, rows) : entries + from * 8
+        vectors[this.#column] = { type, address: asked, dictionary: ofSymbols }
         const { address, dictionary } = this.#evaluate({ rows, vectors })
         memory.u8.copyWithin(this.table + from * width, address, address + rows * width)
         if (isVariable(this.#type)) copyTexts(this.#context, this.#heap, this.table + from * width, rows)
@@ -101,5 +127,13 @@ class TextAnswers {
       // A text that no asked row has may be one that the expression fails at; and memory may be short.
       this.#state = 'failed'
     }
+  }
+
+  /** Symbols one behind the other, the first of them NULL (-1). */
+  #idsFrom(first: number, rows: number): number {
+    const { space, memory } = this.#context
+    if (this.#ids === 0) this.#ids = space.take(batchRowsMax * 4)
+    for (let row = 0; row < rows; row++) memory.i32[(this.#ids >>> 2) + row] = first + row
+    return this.#ids
   }
 }

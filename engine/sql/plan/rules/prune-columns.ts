@@ -46,10 +46,11 @@ function prune(plan: Plan, wanted: Wanted): Pruned {
       return pruneWindow(plan, wanted)
     case 'expand':
       return pruneExpand(plan, wanted)
+    case 'set':
+      return plan.operation === 'union' && plan.all ? pruneUnion(plan, wanted) : pruneWhole(plan)
     case 'sequence':
     case 'working':
     case 'distinct':
-    case 'set':
     case 'recursive':
       return pruneWhole(plan)
   }
@@ -208,33 +209,39 @@ function pruneJoin(plan: Extract<Plan, { kind: 'join' }>, wanted: Wanted): Prune
   }
 }
 
+/** Columns that nobody reads are not made; without any the node is gone. */
 function pruneWindow(plan: Extract<Plan, { kind: 'window' }>, wanted: Wanted): Pruned {
   const width = plan.input.columns.length
-  const read = plan.calls.flatMap(({ args, partitionBy, orderBy }) => [
+  const own = [...wanted].filter((index) => index < width)
+  const places = [...plan.calls.keys()].filter((index) => wanted.has(width + index))
+  if (places.length === 0) return prune(plan.input, new Set(own))
+  const read = pick(plan.calls, places).flatMap(({ args, partitionBy, orderBy }) => [
     ...args,
     ...partitionBy,
     ...orderBy.map(({ expression }) => expression),
   ])
-  const input = prune(
-    plan.input,
-    union(
-      [...wanted].filter((index) => index < width),
-      ...read.map(columnsOf),
-    ),
-  )
+  const input = prune(plan.input, union(own, ...read.map(columnsOf)))
   const move = (expression: Expression): Expression => moved(expression, input.map)
-  const calls = plan.calls.map((call) => ({
+  const calls = pick(plan.calls, places).map((call) => ({
     ...call,
     args: call.args.map(move),
     partitionBy: call.partitionBy.map(move),
     orderBy: call.orderBy.map((item) => ({ ...item, expression: move(item.expression) })),
   }))
   const newWidth = input.plan.columns.length
-  const added = plan.calls.map((_, index) => [width + index, newWidth + index] as const)
+  const added = places.map((place, index) => [width + place, newWidth + index] as const)
+  const columns = places.map((place) => plan.columns[width + place] as PlanColumn)
   return {
-    plan: { ...plan, columns: [...input.plan.columns, ...plan.columns.slice(width)], input: input.plan, calls },
+    plan: { ...plan, columns: [...input.plan.columns, ...columns], input: input.plan, calls },
     map: new Map([...input.map, ...added]),
   }
+}
+
+/** All rows of both sides come through, whatever is read of them. */
+function pruneUnion(plan: Extract<Plan, { kind: 'set' }>, wanted: Wanted): Pruned {
+  const { indexes, map } = kept(plan.columns, wanted)
+  const [left, right] = [only(plan.left, indexes), only(plan.right, indexes)]
+  return { plan: { ...plan, columns: pick(plan.columns, indexes), left, right }, map }
 }
 
 function pruneExpand(plan: Extract<Plan, { kind: 'expand' }>, wanted: Wanted): Pruned {
@@ -260,4 +267,15 @@ function pruneWhole(plan: Extract<Plan, { kind: 'sequence' | 'working' | 'distin
 /** All columns, and only them: what a filter or sort below added for itself is projected away. */
 function exact(plan: Plan): Plan {
   return pruneColumns(plan)
+}
+
+/** Those columns, and only them. */
+function only(plan: Plan, indexes: readonly number[]): Plan {
+  const input = prune(plan, new Set(indexes))
+  if (input.plan.columns.length === indexes.length) return input.plan
+  const columns = pick(plan.columns, indexes)
+  const expressions = columns.map(({ type }, at): Expression => {
+    return { kind: 'column', index: input.map.get(indexes[at] as number) ?? 0, type, position: 0 }
+  })
+  return { kind: 'project', columns, input: input.plan, expressions }
 }
