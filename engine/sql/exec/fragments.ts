@@ -13,6 +13,8 @@ import { wantedSymbols } from './symbol-matches.js'
 import type { Vector } from './vector.js'
 
 /** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
+/** More symbols than these are looked up. */
+const comparedMax = 4
 const lookupEntriesMax = 65_536
 
 const plainInt: DataType = { name: 'INT', a: 0, b: 0 }
@@ -96,14 +98,29 @@ export class FragmentInputs {
     const dictionary = this.#dictionaryOf(predicate.column)
     const count = dictionary === 0 ? 0 : dictionaryCount(this.#context.memory, dictionary)
     if (dictionary === 0 || count > lookupEntriesMax) return null
-    const wanted = wantedSymbols(expression, this.#context)
-    const [id] = wanted?.texts === 1 ? wanted.idsIn(dictionary, count) : []
-    if (id !== undefined) return this.#equals(predicate.column, id, expression.type)
+    const compared = this.#comparison(expression, predicate.column, dictionary, count)
+    if (compared !== undefined) return compared
     const column = this.#use(predicate.column, { name: 'SYMBOL', a: 0, b: 0 })
     return { kind: 'lookup', column, table: this.#predicates.push(predicate) - 1, type: expression.type }
   }
 
-  /** Ids compare as integers, several at once; a lookup takes them one by one. */
+  /** Ids compare as integers, several at once; a lookup takes them one by one. undefined: there are many, or none. */
+  #comparison(
+    expression: Expression,
+    column: number,
+    dictionary: number,
+    count: number,
+  ): FragmentExpression | undefined {
+    const { type } = expression
+    const isOther = expression.kind === 'call' && expression.name === '<>'
+    const wanted = wantedSymbols(isOther ? { ...expression, name: '=' } : expression, this.#context)
+    if (wanted === undefined || wanted.texts > comparedMax) return undefined
+    const [first, ...others] = wanted.idsIn(dictionary, count).map((id) => this.#equals(column, id, type))
+    if (first === undefined) return undefined
+    const any = others.reduce<FragmentExpression>((a, b) => ({ kind: 'call', name: 'or', args: [a, b], type }), first)
+    return isOther ? { kind: 'call', name: 'not', args: [any], type } : any
+  }
+
   #equals(column: number, id: number, type: DataType): FragmentExpression {
     const symbol = this.symbol(column)
     const number: FragmentExpression =

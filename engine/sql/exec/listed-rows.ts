@@ -58,15 +58,10 @@ interface AskedSymbols {
 
 function askedSymbols(context: ExecContext, scan: ScanShape, condition: Expression): AskedSymbols | null {
   const wanted = wantedSymbols(condition, context)
-  const column = wanted === undefined || condition.kind !== 'call' ? undefined : condition.args.find(isColumn)
-  const columnId = column === undefined ? undefined : scan.columnIds[column.index]
+  const columnId = wanted === undefined ? undefined : scan.columnIds[wanted.column]
   const [, dictionary] = scan.snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []
   if (wanted === undefined || columnId === undefined || dictionary === undefined) return null
   return { columnId, ids: wanted.idsIn(dictionary, dictionaryCount(context.memory, dictionary)) }
-}
-
-function isColumn(expression: Expression): expression is Extract<Expression, { kind: 'column' }> {
-  return expression.kind === 'column'
 }
 
 function filterOf(context: ExecContext, { types, columnIds, snapshot }: ScanShape, rest: Expression): RowFilter {

@@ -7,14 +7,23 @@ import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { QuerySpace } from './query-space.js'
 
+type Column = Extract<Expression, { kind: 'column' }>
+
 /** More texts than these are not compared one by one. */
 const wantedMax = 64
 const texts: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
 
-/** The texts of `column = 'text'` and `column in ('text', …)`; undefined for anything else. */
-function wantedTexts(expression: Expression): readonly Buffer[] | undefined {
+interface WantedTexts {
+  /** A column of symbols. */
+  readonly column: Column
+  readonly texts: readonly Buffer[]
+}
+
+/** Of `column = 'text'`, `column in ('text', …)` and several of them with OR between; undefined for anything else. */
+function wantedTexts(expression: Expression): WantedTexts | undefined {
   if (expression.kind !== 'call') return undefined
   const { name, args } = expression
+  if (name === 'or') return wantedOfEither(args)
   const constants = args.filter(({ kind }) => kind === 'constant')
   if (constants.length !== args.length - 1 || constants.length > wantedMax) return undefined
   if (name === 'in' ? args[0]?.kind !== 'column' : name !== '=' || args.length !== 2) return undefined
@@ -23,11 +32,23 @@ function wantedTexts(expression: Expression): readonly Buffer[] | undefined {
     if (part.kind !== 'constant' || typeof part.value !== 'string' || !texts.has(part.type.name)) return undefined
     found.push(Buffer.from(part.value, 'utf8'))
   }
-  return args.some(({ kind, type }) => kind === 'column' && type.name === 'SYMBOL') ? found : undefined
+  const column = args.find((part): part is Column => part.kind === 'column' && part.type.name === 'SYMBOL')
+  return column === undefined ? undefined : { column, texts: found }
+}
+
+function wantedOfEither([left, right]: readonly Expression[]): WantedTexts | undefined {
+  const first = left === undefined ? undefined : wantedTexts(left)
+  const second = first === undefined || right === undefined ? undefined : wantedTexts(right)
+  if (first === undefined || second === undefined) return undefined
+  const all = [...first.texts, ...second.texts]
+  return first.column.index === second.column.index && all.length <= wantedMax
+    ? { column: first.column, texts: all }
+    : undefined
 }
 
 /** What a condition asks of its column of symbols. */
 export interface WantedSymbols {
+  readonly column: number
   /** How many texts there are, in the dictionary or not. */
   readonly texts: number
   /** Ascending ids of those that are among the first `count` entries of the dictionary. */
@@ -36,7 +57,7 @@ export interface WantedSymbols {
 
 const wantedOf = new WeakMap<QuerySpace, Map<Expression, WantedSymbols | undefined>>()
 
-/** Of `column = 'text'` and `column in ('text', …)`; undefined for anything else. */
+/** Of conditions as wantedTexts knows them; undefined for anything else. */
 export function wantedSymbols(expression: Expression, { space, memory }: ExecContext): WantedSymbols | undefined {
   const known = wantedOf.get(space) ?? new Map<Expression, WantedSymbols | undefined>()
   wantedOf.set(space, known)
@@ -44,8 +65,9 @@ export function wantedSymbols(expression: Expression, { space, memory }: ExecCon
   return known.get(expression)
 }
 
-function newWanted(wanted: readonly Buffer[] | undefined, memory: SharedMemory): WantedSymbols | undefined {
-  if (wanted === undefined) return undefined
+function newWanted(found: WantedTexts | undefined, memory: SharedMemory): WantedSymbols | undefined {
+  if (found === undefined) return undefined
+  const wanted = found.texts
   let known = { dictionary: -1, count: 0, ids: [] as number[] }
   const idsIn = (dictionary: number, count: number): readonly number[] => {
     if (known.dictionary !== dictionary) known = { dictionary, count: 0, ids: [] }
@@ -55,7 +77,7 @@ function newWanted(wanted: readonly Buffer[] | undefined, memory: SharedMemory):
     }
     return known.count === count ? known.ids : known.ids.filter((id) => id < count)
   }
-  return { texts: wanted.length, idsIn }
+  return { column: found.column.index, texts: wanted.length, idsIn }
 }
 
 /** Most entries differ in their length or their last byte from all that are wanted. */

@@ -45,7 +45,7 @@ const mirrored: Readonly<Record<string, string>> = { '=': '=', '<': '>', '>': '<
 function testOf(context: ExecContext, condition: Expression, shape: ScanShape): ZoneTest[] {
   if (condition.kind !== 'call') return []
   const wanted = wantedSymbols(condition, context)
-  if (wanted !== undefined) return symbolTest(context, condition.args, wanted, shape)
+  if (wanted !== undefined) return symbolTest(context, wanted, shape)
   const { name, args } = condition
   const [first, second] = args
   if (first === undefined || second === undefined) return []
@@ -56,14 +56,8 @@ function testOf(context: ExecContext, condition: Expression, shape: ScanShape): 
 }
 
 /** Ids are the table's, parts name those that they hold: all pages of a part have one answer. */
-function symbolTest(
-  { memory }: ExecContext,
-  args: readonly Expression[],
-  wanted: WantedSymbols,
-  { columnIds, snapshot }: ScanShape,
-): ZoneTest[] {
-  const column = args.find((argument) => argument.kind === 'column')
-  const columnId = column === undefined ? undefined : columnIds[column.index]
+function symbolTest({ memory }: ExecContext, wanted: WantedSymbols, { columnIds, snapshot }: ScanShape): ZoneTest[] {
+  const columnId = columnIds[wanted.column]
   const [, dictionary] = snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []
   if (columnId === undefined || dictionary === undefined) return []
   const count = dictionaryCount(memory, dictionary)

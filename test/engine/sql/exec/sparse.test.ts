@@ -53,6 +53,9 @@ test('picked values are those of the page', async () => {
     ["host = 'h7'", "host::varchar = 'h7'"],
     ["host in ('h7', 'h9', 'none')", "host::varchar in ('h7', 'h9')"],
     ["host = 'none'", "host::varchar = 'none'"],
+    ["(host = 'h7' or host = 'h9' or host in ('h11', 'none'))", "host::varchar in ('h7', 'h9', 'h11')"],
+    ["(host = 'h7' or host = 'h7') and i > 3", "host::varchar = 'h7' and i + 0 > 3"],
+    ["(host = 'h7' or side = 'side 2')", "(host::varchar = 'h7' or side::varchar = 'side 2')"],
     ["side = 'side 2' and few <> 'f1'", "side::varchar = 'side 2' and few::varchar <> 'f1'"],
     ["host = 'h3' and i > 25", "host::varchar = 'h3' and i + 0 > 25"],
     [
@@ -78,6 +81,8 @@ test('symbols that a scan unpacks are those of the page', async () => {
     'select side#, few#, sum(l), count() from t group by side#, few# order by 1, 2',
     'select host#, sum(i), count() from t group by host# order by 1',
     "select count(), sum(i) from t where host# = 'h7' and side# = 'side 2'",
+    "select count(), sum(i) from t where side# <> 'side 2' and few# in ('f1', 'f2', 'none')",
+    "select count(), sum(i), max(d) from t where few# = 'f1' or few# = 'f2' or side# <> 'none'",
   ]) {
     const unpacked = await engine.rows(query.replaceAll('#', ''))
     expect(unpacked).toEqual(await engine.rows(query.replaceAll('#', '::varchar')))
