@@ -1,10 +1,10 @@
-// States of aggregates over all numbers of a group at once (AggregateFunction.collected): numbers and their groups are kept in
-// columns as they come, and put together by group when the first result is asked for.
+// States of aggregates over all numbers of a group at once (AggregateFunction.collected and .points): numbers, their times and
+// their groups are kept in columns as they come, and put together by group when the first result is asked for.
 
 import { storageOf } from '../../types/column-types.js'
 import { intMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
-import type { CollectedNumbers } from '../functions/function-types.js'
+import type { AggregateFunction, CollectedPoints } from '../functions/function-types.js'
 import type { AggregateCall } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
@@ -14,89 +14,124 @@ import type { Batch } from './vector.js'
 const firstCapacity = 1024
 const storages: ReadonlySet<string> = new Set(['i32', 'i64', 'f32', 'f64'])
 
-/** undefined: numbers of another form, or a share that is known later. */
+/** undefined: not such an aggregate, numbers of another form, or a share that is known later. */
 export function collectedStates(
   context: ExecContext,
   call: AggregateCall,
-  collected: CollectedNumbers,
+  { collected, points }: Pick<AggregateFunction, 'collected' | 'points'>,
 ): GroupStates | undefined {
-  const [argument, share] = call.args
+  const [argument, second] = call.args
   if (argument === undefined || !storages.has(storageOf(argument.type))) return undefined
-  if (share === undefined) return new CollectedStates(context, compileVector(argument, context), collected, 0)
-  if (share.kind !== 'constant' || typeof share.value !== 'number') return undefined
-  return new CollectedStates(context, compileVector(argument, context), collected, share.value)
+  const numbers = compileVector(argument, context)
+  if (points !== undefined && second !== undefined)
+    return new CollectedStates(context, { numbers, times: compileVector(second, context), value: points })
+  if (collected === undefined) return undefined
+  if (second === undefined)
+    return new CollectedStates(context, { numbers, times: null, value: (list) => collected(list, 0) })
+  const share = second.kind === 'constant' ? second.value : null
+  if (typeof share !== 'number') return undefined
+  return new CollectedStates(context, { numbers, times: null, value: (list) => collected(list, share) })
+}
+
+interface Collecting {
+  readonly numbers: VectorEvaluator
+  /** Of 64 bits; null: numbers alone. */
+  readonly times: VectorEvaluator | null
+  readonly value: CollectedPoints
+}
+
+interface Placed {
+  readonly numbers: Float64Array
+  /** Two words each. */
+  readonly times: Int32Array
+  /** Where each group ends. */
+  readonly ends: Uint32Array
 }
 
 class CollectedStates implements GroupStates {
   readonly #memory: ExecContext['memory']
-  readonly #evaluate: VectorEvaluator
-  readonly #collected: CollectedNumbers
-  readonly #share: number
+  readonly #collecting: Collecting
   #numbers = new Float64Array(0)
+  #times = new Int32Array(0)
   /** Of each number; shorter where all are of group 0. */
   #groups = new Uint32Array(0)
   #count = 0
-  /** The numbers by group, and where each group ends; null: not put together since the last row. */
-  #placed: { readonly numbers: Float64Array; readonly ends: Uint32Array } | null = null
+  /** By group; null: not put together since the last row. */
+  #placed: Placed | null = null
 
-  constructor(context: ExecContext, evaluate: VectorEvaluator, collected: CollectedNumbers, share: number) {
-    this.#memory = context.memory
-    this.#evaluate = evaluate
-    this.#collected = collected
-    this.#share = share
+  constructor({ memory }: ExecContext, collecting: Collecting) {
+    this.#memory = memory
+    this.#collecting = collecting
   }
 
   add(batch: Batch, ids: number, _groups: number): void {
-    const { type, address } = this.#evaluate(batch)
+    const { numbers, times } = this.#collecting
+    const { type, address } = numbers(batch)
     const before = this.#count
     const grouped = ids !== 0 || this.#groups.length > 0
     this.#grow(before + batch.rows, grouped)
     if (grouped && ids === 0) this.#groups.fill(0, before, before + batch.rows)
-    const { f64, f32, i32, u32 } = this.#memory
-    const into = this.#numbers
-    const groups = this.#groups
-    const id = ids >>> 2
-    let count = before
-    const storage = storageOf(type)
-    if (storage === 'i32' || storage === 'i64') {
-      const words = storage === 'i32' ? 1 : 2
-      const first = address >>> 2
-      for (let row = 0; row < batch.rows; row++) {
-        const high = i32[first + row * words + words - 1] as number
-        const low = words === 1 ? 0 : (u32[first + row * 2] as number)
-        if (high === intMin && low === 0) continue
-        if (ids !== 0) groups[count] = u32[id + row] as number
-        into[count++] = words === 1 ? high : high * 4_294_967_296 + low
-      }
-    } else {
-      const source: Float32Array | Float64Array = storage === 'f64' ? f64 : f32
-      const first = storage === 'f64' ? address >>> 3 : address >>> 2
-      for (let row = 0; row < batch.rows; row++) {
-        const number = source[first + row] as number
-        if (Number.isNaN(number)) continue
-        if (ids !== 0) groups[count] = u32[id + row] as number
-        into[count++] = number
-      }
-    }
-    this.#count = count
     this.#placed = null
+    this.#addNumbers(storageOf(type), address, batch.rows, {
+      times: times === null ? -1 : times(batch).address >>> 2,
+      ids: ids >>> 2,
+    })
   }
 
   result(group: number): Value {
     this.#placed ??= this.#place()
-    const { numbers, ends } = this.#placed
+    const { numbers, times, ends } = this.#placed
     if (group >= ends.length) return this.empty()
-    const from = group === 0 ? 0 : (ends[group - 1] as number)
-    return this.#collected(numbers.subarray(from, ends[group]), this.#share)
+    const [from, to] = [group === 0 ? 0 : (ends[group - 1] as number), ends[group] as number]
+    return this.#collecting.value(numbers.subarray(from, to), times.subarray(from * 2, to * 2))
   }
 
   empty(): Value {
-    return this.#collected(new Float64Array(0), this.#share)
+    return this.#collecting.value(new Float64Array(0), new Int32Array(0))
   }
 
   reset(): void {
     this.#count = 0
     this.#placed = null
+  }
+
+  /** `times` and `ids`: places of the words of rows; -1 and 0: there are none. */
+  #addNumbers(
+    storage: string,
+    address: number,
+    rows: number,
+    other: { readonly times: number; readonly ids: number },
+  ): void {
+    const { f64, f32, i32, u32 } = this.#memory
+    const { times, ids } = other
+    const [into, words, groups] = [this.#numbers, this.#times, this.#groups]
+    let count = this.#count
+    const integers = storage === 'i32' || storage === 'i64'
+    const width = storage === 'i64' ? 2 : 1
+    const floats: Float32Array | Float64Array = storage === 'f64' ? f64 : f32
+    const first = storage === 'f64' ? address >>> 3 : address >>> 2
+    for (let row = 0; row < rows; row++) {
+      let number: number
+      if (integers) {
+        const high = i32[first + row * width + width - 1] as number
+        const low = width === 1 ? 0 : (u32[first + row * 2] as number)
+        if (high === intMin && low === 0) continue
+        number = width === 1 ? high : high * 4_294_967_296 + low
+      } else {
+        number = floats[first + row] as number
+        if (Number.isNaN(number)) continue
+      }
+      if (times >= 0) {
+        const low = i32[times + row * 2] as number
+        const high = i32[times + row * 2 + 1] as number
+        if (high === intMin && low === 0) continue
+        words[count * 2] = low
+        words[count * 2 + 1] = high
+      }
+      if (ids !== 0) groups[count] = u32[ids + row] as number
+      into[count++] = number
+    }
+    this.#count = count
   }
 
   #grow(rows: number, grouped: boolean): void {
@@ -105,19 +140,26 @@ class CollectedStates implements GroupStates {
       larger.set(this.#numbers.subarray(0, this.#count))
       this.#numbers = larger
     }
-    if (grouped && this.#groups.length < this.#numbers.length) {
-      const larger = new Uint32Array(this.#numbers.length)
+    const capacity = this.#numbers.length
+    if (grouped && this.#groups.length < capacity) {
+      const larger = new Uint32Array(capacity)
       larger.set(this.#groups.subarray(0, this.#count))
       this.#groups = larger
     }
+    if (this.#collecting.times !== null && this.#times.length < capacity * 2) {
+      const larger = new Int32Array(capacity * 2)
+      larger.set(this.#times.subarray(0, this.#count * 2))
+      this.#times = larger
+    }
   }
 
-  #place(): { readonly numbers: Float64Array; readonly ends: Uint32Array } {
+  #place(): Placed {
     const count = this.#count
     const groups = this.#groups
     let last = 0
     if (groups.length > 0) for (let at = 0; at < count; at++) last = Math.max(last, groups[at] as number)
-    if (last === 0) return { numbers: this.#numbers.subarray(0, count), ends: Uint32Array.of(count) }
+    const [all, words] = [this.#numbers.subarray(0, count), this.#times.subarray(0, count * 2)]
+    if (last === 0) return { numbers: all, times: words, ends: Uint32Array.of(count) }
     const ends = new Uint32Array(last + 1)
     for (let at = 0; at < count; at++) ends[groups[at] as number] = (ends[groups[at] as number] as number) + 1
     for (let group = 0, start = 0; group <= last; group++) {
@@ -126,13 +168,17 @@ class CollectedStates implements GroupStates {
       start += size
     }
     // Each group's next place, which is its end once all are there.
-    const numbers = new Float64Array(count)
+    const [numbers, times] = [new Float64Array(count), new Int32Array(words.length)]
     for (let at = 0; at < count; at++) {
       const group = groups[at] as number
       const place = ends[group] as number
-      numbers[place] = this.#numbers[at] as number
+      numbers[place] = all[at] as number
+      if (words.length > 0) {
+        times[place * 2] = words[at * 2] as number
+        times[place * 2 + 1] = words[at * 2 + 1] as number
+      }
       ends[group] = place + 1
     }
-    return { numbers, ends }
+    return { numbers, times, ends }
   }
 }

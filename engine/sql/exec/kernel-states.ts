@@ -31,9 +31,10 @@ import type { Vector } from './vector.js'
 /** undefined: no kernel does this. */
 export function kernelStates(context: ExecContext, call: AggregateCall): GroupStates | undefined {
   const [argument, ...more] = call.args
-  const { numbers, collected } = aggregateOf(call.name, call.args) ?? {}
+  const { numbers, ...others } = aggregateOf(call.name, call.args) ?? {}
   if (numbers !== undefined) return new NumberStates(context, call.args, numbers)
-  if (collected !== undefined) return collectedStates(context, call, collected)
+  const collected = collectedStates(context, call, others)
+  if (collected !== undefined) return collected
   if ((call.name === 'first' || call.name === 'last') && argument !== undefined && more.length === 0)
     return keptStates(context, call.name, argument)
   if (argument !== undefined && isDistinctCount(call)) {

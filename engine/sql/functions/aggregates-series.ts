@@ -81,9 +81,9 @@ interface Track<Point> {
   points: Point[]
 }
 
-interface PricePoint {
-  readonly at: bigint
-  readonly price: number
+interface Prices {
+  readonly prices: number[]
+  readonly times: bigint[]
 }
 
 interface PlacePoint {
@@ -98,19 +98,34 @@ function inTimeOrder<Point extends { readonly at: bigint }>(points: readonly Poi
 }
 
 /** Every price holds until the next one; at one moment only, their mean. */
-function timeWeighted(points: readonly PricePoint[]): number | null {
-  const sorted = inTimeOrder(points)
-  const [first] = sorted
-  const last = sorted[sorted.length - 1]
-  if (first === undefined || last === undefined) return null
-  const span = Number(last.at - first.at)
-  if (span === 0) return sorted.reduce((sum, { price }) => sum + price, 0) / sorted.length
+function timeWeighted(prices: Float64Array, times: Int32Array): number | null {
+  const count = prices.length
+  if (count === 0) return null
+  const order = timeOrder(times, count)
+  const at = (index: number): number => (order === null ? index : (order[index] as number))
+  const span = timeBetween(times, at(0), at(count - 1))
+  if (span === 0) return prices.reduce((sum, price) => sum + price, 0) / count
   let total = 0
-  for (const [index, { at, price }] of sorted.entries()) {
-    const next = sorted[index + 1]
-    if (next !== undefined) total += price * Number(next.at - at)
+  for (let index = 0, row = at(0); index < count - 1; index++) {
+    const next = at(index + 1)
+    total += (prices[row] as number) * timeBetween(times, row, next)
+    row = next
   }
   return total / span
+}
+
+function timeBetween(times: Int32Array, from: number, to: number): number {
+  const high = (times[to * 2 + 1] as number) - (times[from * 2 + 1] as number)
+  return high * 4_294_967_296 + ((times[to * 2] as number) >>> 0) - ((times[from * 2] as number) >>> 0)
+}
+
+/** null: they are in order. */
+function timeOrder(times: Int32Array, count: number): Uint32Array | null {
+  let next = 1
+  while (next < count && timeBetween(times, next - 1, next) >= 0) next++
+  return next >= count
+    ? null
+    : Uint32Array.from({ length: count }, (_, row) => row).sort((a, b) => timeBetween(times, b, a))
 }
 
 /** What clients of this dialect know the sums of distances by; single ones are along the mean radius. */
@@ -135,15 +150,20 @@ const tracks: AggregateFunction[] = [
     gives: 'DOUBLE',
     says: 'Mean of a price weighted by the time that it held.',
     example: ['twap(x, x::timestamp)', '2.5'],
-    accumulator: accumulator<Track<PricePoint>>({
-      init: () => ({ points: [] }),
-      add: ({ points }, [price, at]) => {
-        if (typeof price === 'number' && typeof at === 'bigint') points.push({ at, price })
+    points: timeWeighted,
+    accumulator: accumulator<Prices>({
+      init: () => ({ prices: [], times: [] }),
+      add: ({ prices, times }, [price, at]) => {
+        if (typeof price !== 'number' || typeof at !== 'bigint') return
+        prices.push(price)
+        times.push(at)
       },
-      merge: ({ points }, other) => {
-        for (const point of other.points) points.push(point)
+      merge: ({ prices, times }, other) => {
+        for (const price of other.prices) prices.push(price)
+        for (const at of other.times) times.push(at)
       },
-      result: ({ points }) => timeWeighted(points),
+      result: ({ prices, times }) =>
+        timeWeighted(Float64Array.from(prices), new Int32Array(BigInt64Array.from(times).buffer)),
     }),
   },
   {

@@ -112,6 +112,9 @@ export interface NumberState {
 /** The value over all numbers of a group, none of them NaN, whose order it may change. `share`: the constant second argument, or 0. */
 export type CollectedNumbers = (numbers: Float64Array, share: number) => number | null
 
+/** The value over numbers and the times that are theirs, 64 bits each as two words, the lower one first, in the order of rows. */
+export type CollectedPoints = (numbers: Float64Array, times: Int32Array) => number | null
+
 export interface AggregateFunction {
   readonly name: string
   readonly takes: readonly TypePattern[]
@@ -126,6 +129,8 @@ export interface AggregateFunction {
   readonly numbers?: NumberState
   /** The same over the numbers of the first argument, for states by column. */
   readonly collected?: CollectedNumbers
+  /** The same over numbers and times, the two arguments. */
+  readonly points?: CollectedPoints
 }
 
 /** Keeps the state's type within one row of a table. */

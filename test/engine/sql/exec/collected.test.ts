@@ -1,4 +1,5 @@
-// Goal: percentiles of columns are those of sorted numbers, by group, by bucket and over all rows, NULL apart. Method: many
+// Goal: percentiles of columns are those of sorted numbers, and means by time those of points in order, by group, by bucket and
+// over all rows, NULL apart. Method: many
 // orders of numbers beside a sort; rows that the test computes again.
 
 import { expect, test } from 'vitest'
@@ -114,4 +115,36 @@ test.each(columns)('of column %s', async (column, scale) => {
     ],
     [true, null],
   ])
+})
+
+/** Of rows x, whose times are seconds. */
+function heldMean(list: readonly number[]): number | null {
+  const points = list.filter((x) => number(x) !== null)
+  const price = (index: number): number => (number(points[index] as number) as number) / 4
+  if (points.length < 2) return points.length === 0 ? null : price(0)
+  const from = points[0] as number
+  const span = (points[points.length - 1] as number) - from
+  let total = 0
+  for (let index = 0; index + 1 < points.length; index++)
+    total += price(index) * ((points[index + 1] as number) - (points[index] as number)) * 1e6
+  return total / (span * 1e6)
+}
+
+test('means by time', async () => {
+  const engine = await filled()
+  const all = Array.from({ length: rows }, (_, index) => index + 1)
+  expect(await engine.rows('select twap(d, ts) from t')).toEqual([[heldMean(all)]])
+  expect(await engine.rows('select twap(d, ts) from t where i < 0')).toEqual([[null]])
+  expect(await engine.rows('select twap(d, ts) from (select d, ts from t order by l)')).toEqual([[heldMean(all)]])
+  expect(await engine.rows('select twap(d, ts::timestamp_ns) from t')).toEqual([[heldMean(all)]])
+  const keys = [...new Set(all.map(key))].sort()
+  const byKey = keys.map((k) => [k, heldMean(all.filter((x) => key(x) === k))])
+  expect(await engine.rows('select k, twap(d, ts) from t order by k')).toEqual(byKey)
+  const hours = Array.from({ length: Math.floor(rows / 3600) + 1 }, (_, hour) => [
+    heldMean(all.filter((x) => Math.floor(x / 3600) === hour)),
+  ])
+  expect(await engine.rows('select twap(d, ts) from t sample by 1h')).toEqual(hours)
+  // At one moment only, the mean of the prices.
+  await engine.run(`insert into t (ts, d) values (${base + 1e12}L, 1.0), (${base + 1e12}L, 2.0)`)
+  expect(await engine.rows(`select twap(d, ts) from t where ts >= ${base + 1e12}L`)).toEqual([[1.5]])
 })
