@@ -6,45 +6,32 @@ import { type ColumnType, type DataType, dataType } from '../../types/column-typ
 import { divideHalfEven } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import { compareValues, keyText } from './compare.js'
+import { exactSum } from './exact-sum.js'
 import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
 
 interface Sum {
   total: number
-  /** What the additions lost (ksum, nsum). */
-  lost: number
   count: number
 }
 
-/** Adds exactly enough for 16 digits: the error of every addition is kept (Neumaier). */
-export function addExactly(state: Sum, value: number): void {
-  const next = state.total + value
-  state.lost += Math.abs(state.total) >= Math.abs(value) ? state.total - next + value : value - next + state.total
-  state.total = next
-}
-
-function doubleSum(exact: boolean, finish: (state: Sum) => number | null): Accumulator<unknown> {
-  const add = (state: Sum, value: number, count: number): void => {
-    if (exact) addExactly(state, value)
-    else state.total += value
-    state.count += count
-  }
+function doubleSum(finish: (state: Sum) => number | null): Accumulator<unknown> {
   return accumulator<Sum>({
-    init: () => ({ total: 0, lost: 0, count: 0 }),
+    init: () => ({ total: 0, count: 0 }),
     add: (state, [value]) => {
       if (value === null || value === undefined) return
-      add(state, Number(value), 1)
+      state.total += Number(value)
+      state.count++
     },
     merge: (state, other) => {
-      add(state, other.total, other.count)
-      state.lost += other.lost
+      state.total += other.total
+      state.count += other.count
     },
     result: (state) => (state.count === 0 ? null : finish(state)),
   })
 }
 
-const plainSum = doubleSum(false, (state) => state.total)
-const exactSum = doubleSum(true, (state) => state.total + state.lost)
-const average = doubleSum(false, (state) => state.total / state.count)
+const plainSum = doubleSum((state) => state.total)
+const average = doubleSum((state) => state.total / state.count)
 
 const integerSum = accumulator<{ total: bigint; count: number }>({
   init: () => ({ total: 0n, count: 0 }),
@@ -125,7 +112,7 @@ const sums: AggregateFunction[] = [
       gives: 'DOUBLE',
       says: 'Sum that keeps the error of every addition.',
       example: [`${name}(x)`, '15.0'],
-      accumulator: exactSum,
+      ...exactSum,
     }),
   ),
   ...(['SHORT', 'INT'] as const).map(
