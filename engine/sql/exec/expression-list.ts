@@ -1,5 +1,6 @@
 // Whether a long list of constants has a value: whole numbers by a set of numbers (expression-members.ts), values of
-// other types by a table of the hashes that groups and joins go by. Short lists are left to who tries one after the other.
+// other types by a table of the hashes that groups and joins go by. Short lists of numbers are left to who tries one after
+// the other.
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -16,8 +17,10 @@ import { batchRowsMax } from './vector.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
 
-/** More members than these are looked up; so many are tried one after the other by a generated kernel. */
+/** More numbers than these are looked up; so many are tried one after the other by a generated kernel. */
 const triedMax = 16
+/** No generated kernel compares these. */
+const wideStorages: ReadonlySet<string> = new Set(['entry', 'b16', 'b32'])
 
 /** undefined: it is no list, or a short one, or of a type whose values are not hashed. */
 export function compileList(
@@ -27,7 +30,8 @@ export function compileList(
 ): VectorEvaluator | undefined {
   const [subject] = args
   const members = subject === undefined ? undefined : membersOf(name, args.slice(1), subject.type)
-  if (subject === undefined || members === undefined || members.length <= triedMax) return undefined
+  if (subject === undefined || members === undefined) return undefined
+  if (members.length <= (wideStorages.has(storageOf(subject.type)) ? 0 : triedMax)) return undefined
   const listed = listedOf(subject.type, members, context)
   if (listed === undefined) return undefined
   const evaluate = compile(subject)
@@ -76,8 +80,9 @@ function isPlain(name: string): boolean {
   return !['SYMBOL', 'BINARY', 'ARRAY', 'INTERVAL', 'DECIMAL'].includes(name)
 }
 
+/** A text of one character is a CHAR. */
 function isPlainText(name: string): boolean {
-  return name === 'STRING' || name === 'VARCHAR' || name === 'SYMBOL'
+  return name === 'STRING' || name === 'VARCHAR' || name === 'SYMBOL' || name === 'CHAR'
 }
 
 type Mark = (values: number, rows: number, out: number) => void
