@@ -121,6 +121,7 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
   const values = yield* orderedValues(order, key.index, true)
   const turn = key.descending ? -1 : 1
   const at = (p: number): number => (f64[(values.address >>> 3) + p] as number) * turn
+  const [first, last] = [lo === null ? 0 : Number(lo), hi === null ? 0 : Number(hi)]
   let bounds = { low: 0, high: 0, end: 0 }
   yield* order.each((start, end, from, to) => {
     if (from === start) bounds = valueBounds(at, start, end)
@@ -130,12 +131,12 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
       let high = u32[(peers.ends >>> 2) + p] as number
       if (!Number.isNaN(own)) {
         if (lo !== 0n) {
-          while (lo !== null && bounds.low < bounds.end && at(bounds.low) - own < Number(lo)) bounds.low++
+          while (lo !== null && bounds.low < bounds.end && at(bounds.low) - own < first) bounds.low++
           low = bounds.low
         }
         if (hi !== 0n) {
           if (hi === null) bounds.high = bounds.end
-          while (bounds.high < bounds.end && at(bounds.high) - own <= Number(hi)) bounds.high++
+          while (bounds.high < bounds.end && at(bounds.high) - own <= last) bounds.high++
           high = bounds.high
         }
       }
