@@ -1,5 +1,6 @@
 // PIVOT: rows become columns. `t pivot (sum(x) for side in ('buy', 'sell') group by symbol)` is
-// `select symbol, sum(x) filter (where side = 'buy') as buy, sum(x) filter (where side = 'sell') as sell from t group by symbol`.
+// `select symbol, sum(x) filter (where side = 'buy') as buy, sum(x) filter (where side = 'sell') as sell from t
+// where side in ('buy', 'sell') group by symbol`: keys without any of the values are no rows.
 
 import { SqlError } from '../../base/errors.js'
 import { pivotColumnsMax } from '../../base/limits.js'
@@ -59,7 +60,7 @@ function pivotedRows(select: ast.Select, { aggregates, columns, groupBy, positio
     from: select.from,
     lackOfFrom: null,
     joins: select.joins,
-    where: select.where,
+    where: columns.map(listTest).reduce(both, select.where),
     latestOn: select.latestOn,
     sampleBy: null,
     groupBy,
@@ -69,18 +70,29 @@ function pivotedRows(select: ast.Select, { aggregates, columns, groupBy, positio
   }
 }
 
-function crossed(cells: readonly Cell[], { expression, values }: ast.PivotColumn): Cell[] {
+function both(left: ast.Expression | null, right: ast.Expression): ast.Expression {
+  return left === null ? right : { kind: 'binary', operator: 'and', left, right, position: right.position }
+}
+
+function listTest({ expression: operand, values }: ast.PivotColumn): ast.Expression {
+  return listed(values)
+    .map(({ expression }) => testOf(operand, expression))
+    .reduce((left, right) => ({ kind: 'binary', operator: 'or', left, right, position: right.position }))
+}
+
+function listed(values: ast.PivotColumn['values']): readonly ast.SelectItem[] {
   if (!Array.isArray(values)) throw new SqlError('PIVOT takes a list of values', (values as ast.Query).position)
-  return cells.flatMap((cell) =>
-    (values as readonly ast.SelectItem[]).map((value): Cell => {
-      const test = testOf(expression, value.expression)
-      const { condition } = cell
-      const both: ast.Expression =
-        condition === null
-          ? test
-          : { kind: 'binary', operator: 'and', left: condition, right: test, position: test.position }
-      return { condition: both, names: [...cell.names, nameOf(value)] }
-    }),
+  return values as readonly ast.SelectItem[]
+}
+
+function crossed(cells: readonly Cell[], { expression, values }: ast.PivotColumn): Cell[] {
+  return cells.flatMap(({ condition, names }) =>
+    listed(values).map(
+      (value): Cell => ({
+        condition: both(condition, testOf(expression, value.expression)),
+        names: [...names, nameOf(value)],
+      }),
+    ),
   )
 }
 
