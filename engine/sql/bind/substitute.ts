@@ -3,7 +3,8 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlPartsMax } from '../../base/limits.js'
-import type { Declaration, Expression, Query, TableSource, VariableSource } from '../parse/ast.js'
+import type { Declaration, Expression, Interval, Query, TableSource, VariableSource } from '../parse/ast.js'
+import { intervalOfText, wholeNumber } from '../parse/literal.js'
 
 export function substituteDeclarations(query: Query): Query {
   if (query.declarations.length === 0) return query
@@ -45,9 +46,34 @@ export function replaceVariables<Node>(node: Node, values: ReadonlyMap<string, E
     return value as Node
   }
   if (isVariableSource(node)) return sourceOf(node, values) as Node
-  return Object.fromEntries(
-    Object.entries(node).map(([key, value]) => [key, replaceVariables(value as unknown, values)]),
-  ) as Node
+  if (isVariableInterval(node)) return intervalOf(node, values) as Node
+  const inner = isDeclaring(node) ? innerValues(node, values) : values
+  const replaced = Object.entries(node).map(([key, value]) => [key, replaceVariables(value as unknown, inner)])
+  return { ...Object.fromEntries(replaced), ...(inner === values ? {} : { declarations: [] }) } as Node
+}
+
+function isDeclaring(node: object): node is Query {
+  return 'kind' in node && node.kind === 'query' && (node as Query).declarations.length > 0
+}
+
+/** A query's own variables hide those around it that have their names. */
+function innerValues({ declarations }: Query, values: ReadonlyMap<string, Expression>): Map<string, Expression> {
+  const inner = new Map(values)
+  for (const { name, value } of declarations) inner.set(name.toLowerCase(), replaceVariables(value, inner))
+  return inner
+}
+
+function isVariableInterval(node: object): node is Interval {
+  return 'unit' in node && node.unit === null && 'count' in node && isVariable(node.count as object)
+}
+
+/** `sample by @p`: of `1d` and `1m` the literal alone is a number. */
+function intervalOf(interval: Interval, values: ReadonlyMap<string, Expression>): Interval {
+  const { position } = interval
+  const count = replaceVariables(interval.count, values)
+  const written = 'text' in count && count.text !== undefined ? intervalOfText(count.text) : null
+  if (written === null) return { position, count, unit: null }
+  return { position, count: wholeNumber(position, written.digits), unit: written.unit }
 }
 
 function isVariable(node: object): node is { kind: 'variable'; name: string; position: number } {

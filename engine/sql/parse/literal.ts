@@ -1,7 +1,7 @@
 // Numbers, geohashes and intervals of time: from the token's text to a literal of the tree.
 
 import { SqlError } from '../../base/errors.js'
-import type { Literal, TimeUnit } from './ast.js'
+import type { IntegerLiteral, Literal, TimeUnit } from './ast.js'
 import { type Cursor, tokenText } from './cursor.js'
 
 const timeUnits: ReadonlyMap<string, TimeUnit> = new Map<string, TimeUnit>(
@@ -36,6 +36,10 @@ export function intervalOfText(text: string): { readonly digits: string; readonl
   const unit = timeUnits.get(match?.[2] ?? '')
   if (match === null || unit === undefined) return null
   return { digits: (match[1] as string).replaceAll('_', ''), unit }
+}
+
+export function wholeNumber(position: number, digits: string): IntegerLiteral {
+  return { kind: 'integer', position, text: digits, digits, long: false }
 }
 
 /** The number that the cursor is on; it does not move. */

@@ -14,7 +14,7 @@ import type {
 import { advance, type Cursor, tokenText } from './cursor.js'
 import { demand, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
 import { parseExpression } from './expression.js'
-import { intervalOfText, timeUnitOf } from './literal.js'
+import { intervalOfText, timeUnitOf, wholeNumber } from './literal.js'
 import { signPower } from './powers.js'
 import { isReserved, refuseReserved } from './reserved.js'
 
@@ -187,10 +187,6 @@ function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | nu
   const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
   if (unit !== undefined) advance(cursor)
   return { value, unit: unit ?? null }
-}
-
-function wholeNumber(position: number, digits: string): Expression {
-  return { kind: 'integer', position, text: digits, digits, long: false }
 }
 
 /** `5m`, `h` (one hour), `10 minutes`, `:n m`, `(a + b) m`, `@x`. */
