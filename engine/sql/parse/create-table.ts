@@ -55,7 +55,7 @@ export function parseCreate(cursor: Cursor): Statement {
   if (!orReplace && take(cursor, 'sequence')) return parseCreateSequence(cursor, position)
   if (!orReplace) {
     for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
-    if (take(cursor, 'table')) return parseCreateTable(cursor, position, batch)
+    if (take(cursor, 'table')) return parseCreateTable(cursor, position, { atomic, batch })
   }
   if (!orReplace && (cursor.word === 'index' || cursor.word === 'unique')) return parseCreateIndex(cursor, position)
   if (!orReplace && take(cursor, 'schema')) return parseCreateSchema(cursor, position)
@@ -92,7 +92,13 @@ function refuseOther({ word, start }: Cursor): void {
   if (message !== undefined) throw new SqlError(message, start)
 }
 
-function parseCreateTable(cursor: Cursor, position: number, batch: Expression | null): CreateTable {
+/** How rows of CREATE .. AS go in. */
+interface CopyWords {
+  readonly atomic: boolean
+  readonly batch: Expression | null
+}
+
+function parseCreateTable(cursor: Cursor, position: number, words: CopyWords): CreateTable {
   const ifNotExists = takeIfNotExists(cursor)
   if (cursor.word === 'if') {
     advance(cursor)
@@ -105,7 +111,7 @@ function parseCreateTable(cursor: Cursor, position: number, batch: Expression | 
     atEnd(cursor) && !ifNotExists ? "table name or 'if' expected" : 'table name expected',
   )
   demandFileName(table)
-  const source = parseSource(cursor, batch)
+  const source = parseSource(cursor, words)
   if (source.kind === 'like' && ownToLike.has(cursor.word)) throw unexpectedToken(cursor)
   const indexes = parseTrailing(cursor, source)
   const timestamp = parseTimestamp(cursor)
@@ -132,7 +138,7 @@ function demandFileName({ name, position }: TableName): void {
   if (bad >= 0) throw new SqlError(`'${name[bad]}' is not allowed`, position + bad)
 }
 
-function parseSource(cursor: Cursor, batch: Expression | null): CreateTable['source'] {
+function parseSource(cursor: Cursor, { atomic, batch }: CopyWords): CreateTable['source'] {
   if (cursor.word === 'as') return parseAs(cursor, batch)
   if (cursor.word !== '(') throw missingSource(cursor)
   if (peekWord(cursor) === 'like') return parseLike(cursor)
@@ -146,10 +152,13 @@ function parseSource(cursor: Cursor, batch: Expression | null): CreateTable['sou
     .filter((entry) => entry !== null)
     .map((entry) => (keys.has(entry.name.toLowerCase()) ? { ...entry, primaryKey: true } : entry))
   demandDistinct(columns)
+  const { start } = cursor
   if (!take(cursor, ')')) {
     const message = "',' or ')' expected"
     throw atEnd(cursor) ? new SqlError(message, cursor.start) : shownTokenError(cursor, message)
   }
+  if (atomic || batch !== null)
+    throw new SqlError("'atomic' or 'batch' keywords can only be used in CREATE ... AS SELECT statements.", start)
   return { kind: 'columns', columns, constraints: constraints.map(({ kind }) => kind) }
 }
 
