@@ -14,9 +14,10 @@ import {
   demandColumnName,
   parseAddedIndex,
   parseCapacity,
-  parseColumn,
+  parseColumnBehind,
   parseColumnTail,
   parseDefault,
+  parseNewName,
 } from './column.js'
 import { parseTableConstraint } from './constraint.js'
 import { parseDedup, parseViewQuery } from './create-table.js'
@@ -169,7 +170,10 @@ function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinitio
   take(cursor, 'column')
   const isSaid = takeIfNotExists(cursor)
   if (cursor.kind === 'end') throw new SqlError("'column' or column name expected", cursor.start)
-  return { ...parseColumn(cursor, 'alter'), ifNotExists: ifNotExists || isSaid }
+  const mayExist = ifNotExists || isSaid
+  const column = parseNewName(cursor, 'alter')
+  if (!mayExist) mention(cursor, 'added column', column)
+  return { ...parseColumnBehind(cursor, column, 'alter'), ifNotExists: mayExist }
 }
 
 /** Behind a list: its end, or a comma that is missing. */
@@ -254,6 +258,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
     return { kind: 'set cache', position, column, cache: word === 'cache' }
   const isMissing = atEnd(cursor)
   demand(cursor, 'symbol', isMissing ? alterColumnExpected : `${alterColumnFound} found '${shownToken(cursor)}'`)
+  mention(cursor, 'symbol column', column)
   demand(cursor, 'capacity')
   if (atEnd(cursor)) throw new SqlError('numeric capacity expected', cursor.start + 1)
   const capacity = parseCapacity(cursor, 'alter')
@@ -350,17 +355,19 @@ function parseSet(cursor: Cursor, position: number): AlterAction {
 
 function parseDedupAction(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'disable')) return { kind: 'dedup disable', position }
+  if (cursor.kind === 'end') throw new SqlError("'dedup columns' expected", cursor.start)
   mention(cursor, 'dedup', { name: '', position: cursor.start })
-  if (!at(cursor, 'enable'))
-    throw new SqlError(cursor.kind === 'end' ? "'dedup columns' expected" : "expected 'upsert'", cursor.start)
+  if (!at(cursor, 'enable')) throw new SqlError("expected 'upsert'", cursor.start)
   return { kind: 'dedup enable', position, keys: parseDedup(cursor, 'deduplicate key column list expected') }
 }
 
 /** `resume wal from txn 5`, `suspend wal with 24, 'disk full'` */
 function parseWal(cursor: Cursor, position: number, word: 'resume' | 'suspend'): AlterAction {
+  const { start } = cursor
   demand(cursor, 'wal')
   if (word === 'suspend') return { kind: 'suspend wal', position, ...parseSuspendReason(cursor) }
   if (atEnd(cursor)) return { kind: 'resume wal', position, fromTransaction: null }
+  mention(cursor, 'wal', { name: '', position: start })
   demand(cursor, 'from')
   if (!take(cursor, 'txn')) demand(cursor, 'transaction', "'transaction' or 'txn' expected")
   if (atEnd(cursor)) throw new SqlError('transaction value expected', cursor.start)

@@ -21,11 +21,20 @@ import { parseColumnType } from './type-name.js'
 export type ColumnContext = 'create' | 'alter'
 
 export function parseColumn(cursor: Cursor, context: ColumnContext): ColumnDefinition {
+  return parseColumnBehind(cursor, parseNewName(cursor, context), context)
+}
+
+export function parseNewName(cursor: Cursor, context: ColumnContext): Name {
   if (cursor.word === ')' || cursor.word === ',') throw shownTokenError(cursor, 'missing column definition')
   const column = parseColumnName(cursor, cursor.kind === 'end' ? "')' or ',' expected" : 'column name expected')
   if (context === 'create' && cursor.kind === 'end') throw new SqlError("')' or ',' expected", cursor.start)
   if (context === 'create' && (cursor.word === ')' || cursor.word === ','))
     throw shownTokenError(cursor, 'missing column definition')
+  return column
+}
+
+/** The definition behind the name. */
+export function parseColumnBehind(cursor: Cursor, column: Name, context: ColumnContext): ColumnDefinition {
   const tail = parseColumnTail(cursor, context)
   if (cursor.word === ']')
     throw new SqlError(`${column.name} has an unmatched \`]\` - were you trying to define an array?`, column.position)

@@ -6,9 +6,20 @@ import type { Cursor } from './cursor.js'
 
 export interface Mention {
   /**
-   * 'type': of a new column; 'view': of ALTER VIEW; 'column': of DROP and RENAME; 'altered column': of ALTER COLUMN; 'partitions' and 'dedup': what only some tables have.
+   * 'type': of a new column; 'view': of ALTER VIEW; 'column': of DROP and RENAME; 'added column': of ADD COLUMN; 'altered column': of
+   * ALTER COLUMN, 'symbol column' where it sets a capacity; 'partitions' and 'dedup': what only some tables have; 'wal': of RESUME WAL.
    */
-  readonly kind: 'type' | 'view' | 'table' | 'column' | 'altered column' | 'partitions' | 'dedup'
+  readonly kind:
+    | 'type'
+    | 'view'
+    | 'table'
+    | 'column'
+    | 'added column'
+    | 'altered column'
+    | 'symbol column'
+    | 'partitions'
+    | 'dedup'
+    | 'wal'
   readonly name: string
   readonly position: number
 }

@@ -1,7 +1,7 @@
 // What ALTER TABLE demands of a table or a column before anything else.
 
 import { SqlError } from '../../base/errors.js'
-import type { TableSchema, TableVersion } from '../../storage/schema.js'
+import type { ColumnSchema, TableSchema, TableVersion } from '../../storage/schema.js'
 import { isWalTable } from './tables-relations.js'
 
 export function missingAlteredColumn(
@@ -9,6 +9,18 @@ export function missingAlteredColumn(
   schema: TableSchema,
 ): SqlError {
   return new SqlError(`column '${name}' does not exist in table '${schema.name}'`, position)
+}
+
+export function columnExists({ name, position }: { readonly name: string; readonly position: number }): SqlError {
+  return new SqlError(`column '${name}' already exists`, position)
+}
+
+export function demandSymbol({ name, type }: Pick<ColumnSchema, 'name' | 'type'>, position: number): void {
+  if (type.name !== 'SYMBOL') throw new SqlError(`column '${name}' is not of symbol type`, position)
+}
+
+export function demandWal(version: TableVersion, position: number): void {
+  if (!isWalTable(version)) throw new SqlError(`${version.schema.name} is not a WAL table.`, position)
 }
 
 export function demandPartitions({ partitionBy }: TableSchema, position: number): void {

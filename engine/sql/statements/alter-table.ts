@@ -19,7 +19,14 @@ import { bindCondition } from '../bind/expression.js'
 import { isNumber, isText } from '../functions/convert.js'
 import { compileExpression } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
-import { demandDedup, demandPartitions, missingAlteredColumn } from './alter-checks.js'
+import {
+  columnExists,
+  demandDedup,
+  demandPartitions,
+  demandSymbol,
+  demandWal,
+  missingAlteredColumn,
+} from './alter-checks.js'
 import {
   checkColumnName,
   checkTableName,
@@ -110,10 +117,6 @@ function changesOf(
   }
 }
 
-function demandWal(version: TableVersion, position: number): void {
-  if (!isWalTable(version)) throw new SqlError(`${version.schema.name} is not a WAL table.`, position)
-}
-
 /** Where the next such word stands. */
 function wordBehind(word: string, position: number, { sql }: BindContext): number {
   return Math.max(sql.toLowerCase().indexOf(word, position), position)
@@ -145,8 +148,7 @@ function symbolChanges(action: SymbolAction, version: TableVersion, position: nu
     }
     case 'set symbol capacity': {
       const column = existingAltered(action.column, schema)
-      if (column.type.name !== 'SYMBOL')
-        throw new SqlError(`column '${column.name}' is not of symbol type`, action.column.position)
+      demandSymbol(column, action.column.position)
       if (action.capacity < 2) throw new SqlError('min symbol capacity is 2', action.capacityPosition)
       const cached = column.symbol?.cached ?? true
       return columnOptions(schema, column, { symbol: { capacity: powerOfTwo(action.capacity), cached } })
@@ -214,15 +216,15 @@ function addColumns(
   if (!inActions) demandOneChange(version, added.length, added[1]?.position ?? 0)
   const taken = new Set<string>()
   return columns.flatMap(({ ifNotExists, ...definition }): SchemaChange[] => {
+    const known = findColumn(schema, definition.name)
+    const isKnown = known !== undefined || taken.has(definition.name.toLowerCase())
+    if (isKnown && !ifNotExists) throw columnExists(definition)
     const column = columnOf(definition, schema.name, context)
-    const isKnown = findColumn(schema, column.name) !== undefined || taken.has(column.name.toLowerCase())
-    const known = findColumn(schema, column.name)
     if (ifNotExists && known !== undefined && !sameType(known.type, column.type)) {
       const types = `[current type=${typeText(known.type)}, requested type=${typeText(column.type)}]`
       throw new SqlError(`column already exists with a different column type ${types}`, definition.type.position)
     }
-    if (isKnown && ifNotExists) return []
-    if (isKnown) throw new SqlError(`column '${column.name}' already exists`, definition.position)
+    if (isKnown) return []
     const place = schema.columns.length + taken.size
     taken.add(column.name.toLowerCase())
     return [{ kind: 'addColumn', tableId: schema.id, column: { ...column, place }, ifNotExists }]

@@ -5,7 +5,14 @@ import { findColumn, type TableSchema } from '../../storage/schema.js'
 import { isTypeName } from '../bind/types.js'
 import type { Catalog } from '../catalog.js'
 import { type Mention, UnreadableError } from '../parse/mention.js'
-import { demandDedup, demandPartitions, missingAlteredColumn } from './alter-checks.js'
+import {
+  columnExists,
+  demandDedup,
+  demandPartitions,
+  demandSymbol,
+  demandWal,
+  missingAlteredColumn,
+} from './alter-checks.js'
 import { tableOf } from './show.js'
 import { existing } from './views.js'
 
@@ -43,6 +50,17 @@ function demandMentioned(named: Mention, table: Mention, catalog: Catalog): void
       return
     case 'altered column':
       if (isMissing(named, schema)) throw missingAlteredColumn(named, schema)
+      return
+    case 'added column':
+      if (!isMissing(named, schema)) throw columnExists(named)
+      return
+    case 'symbol column': {
+      const column = findColumn(schema, named.name)
+      if (column !== undefined) demandSymbol(column, named.position)
+      return
+    }
+    case 'wal':
+      demandWal(version, named.position)
       return
     case 'partitions':
       demandPartitions(schema, named.position)
