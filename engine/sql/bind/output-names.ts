@@ -1,5 +1,6 @@
-// Names of result columns. Explicit names must differ; others get `_2`, `_3` (unnamed expressions and repeated columns)
-// or, in a list with `*`, `1`, `2`. An expression's name is its normalised text, in double quotes when it holds a dot.
+// Names of result columns. Explicit names must differ; others get `_2`, `_3` (unnamed expressions and repeated columns,
+// also those before the name) or, in a list with `*`, `1`, `2`: there a column whose explicit name is one of
+// `*` gets a number as well. An expression's name is its normalised text, in double quotes when it holds a dot.
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression } from '../parse/ast.js'
@@ -28,7 +29,8 @@ interface Spelling extends NamingRules {
 export function outputNames(items: readonly NamedItem[], rules: NamingRules): string[] {
   const respelt = /::\s*float\b|<>/i.test(rules.sql)
   const starred = items.some(({ expression }) => expression === null)
-  const taken = new Set<string>()
+  const explicit = explicitNames(items, rules.sql)
+  const taken = starred ? new Set<string>() : explicit
   const counts = new Map<string, number>()
   const spelling: Spelling = { sql: rules.sql, forDrivers: rules.forDrivers, respelt, starred }
   return items.map((item) => {
@@ -38,14 +40,25 @@ export function outputNames(items: readonly NamedItem[], rules: NamingRules): st
   })
 }
 
-function uniqueName(item: NamedItem, taken: ReadonlySet<string>, counts: Map<string, number>, rules: Spelling): string {
-  if (item.alias !== null) {
-    if (taken.has(item.alias.name.toLowerCase()))
-      throw new SqlError(`Duplicate column [name=${item.alias.name}]`, aliasStart(item.alias.position, rules.sql))
-    return item.alias.name
+function explicitNames(items: readonly NamedItem[], sql: string): Set<string> {
+  const names = new Set<string>()
+  for (const { alias } of items) {
+    if (alias === null) continue
+    if (names.has(alias.name.toLowerCase())) throw duplicate(alias, sql)
+    names.add(alias.name.toLowerCase())
   }
-  const base = item.expression === null ? item.name : writtenName(item.expression, rules)
+  return names
+}
+
+function duplicate({ name, position }: NonNullable<NamedItem['alias']>, sql: string): SqlError {
+  return new SqlError(`Duplicate column [name=${name}]`, aliasStart(position, sql))
+}
+
+function uniqueName(item: NamedItem, taken: ReadonlySet<string>, counts: Map<string, number>, rules: Spelling): string {
+  if (item.alias !== null && !rules.starred) return item.alias.name
+  const base = item.alias?.name ?? (item.expression === null ? item.name : writtenName(item.expression, rules))
   if (!taken.has(base.toLowerCase())) return base
+  if (item.alias !== null && item.expression?.kind !== 'column') throw duplicate(item.alias, rules.sql)
   // Where the numbers behind this name have come to.
   const key = base.toLowerCase()
   for (let count = counts.get(key) ?? (rules.starred ? 1 : 2); ; count++) {
