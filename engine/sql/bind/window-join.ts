@@ -4,7 +4,7 @@
 // The spans of all left rows are as long as each other. Time is cut into buckets of that length, so a span touches two
 // of them at most: the left rows are joined once for each of the two, by keys and bucket, which costs what the rows in
 // the spans cost. The last row before is an ASOF join to the start of the span. Both together are grouped by the number
-// of the left row.
+// of the left row. What ON says of the right side alone filters it before, so the last row before is one that fits.
 
 import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
@@ -24,6 +24,7 @@ import { shownName } from './output-names.js'
 import { isCount, longType, mapAggregates, withNumbers, withResults } from './per-row.js'
 import type { Relation } from './scope.js'
 import { castTo, constantOf } from './types.js'
+import { allOf, columnsOf, remapColumns } from './walk-expression.js'
 import { frameBound } from './window.js'
 
 interface Written {
@@ -53,11 +54,21 @@ export function withWindowJoins(select: ast.Select, orderBy: readonly ast.OrderI
       ? { ...item, expression, alias: { name, position: item.position, quoted: true } }
       : { ...item, expression }
   })
+  const names = new Set(select.joins.filter(({ kind }) => kind === 'window').map(({ source }) => sourceName(source)))
+  for (const { expression } of items) demandAggregated(expression, names, moved.size > 0)
   const order = mapAggregates(orderBy, move)
   const joins = select.joins.map((join) =>
     join.window === null ? join : { ...join, window: { ...join.window, aggregates: moved.get(join) ?? [] } },
   )
   return { select: { ...select, items, joins }, orderBy: order }
+}
+
+/** Of the right side only aggregates are shown; beside them a star means the left side. */
+function demandAggregated(expression: ast.Expression, names: ReadonlySet<string>, aggregated: boolean): void {
+  const wholeRow = expression.kind === 'star' && expression.table === null && !aggregated
+  if (!wholeRow && !sourcesIn(expression).some((source) => names.has(source))) return
+  const message = `WINDOW join cannot reference right table non-aggregate column: ${expressionText(expression)}`
+  throw new SqlError(message, expression.position)
 }
 
 /** The window join that the call names, else the last. */
@@ -105,18 +116,26 @@ export function bindWindowJoin(left: Relation, join: ast.Join, context: BindCont
   const right = bindSource(join.source, context)
   checkAlias(left, right, join)
   const [leftTime, rightTime] = [timeOf(left, 'left', position), timeOf(right, 'right', position)]
-  if (window === null || window.aggregates.length === 0)
-    throw new SqlError('WINDOW join must have aggregate functions over its right side', position)
+  if (window === null) throw new SqlError('WINDOW join needs RANGE', position)
   // Of two units the finer one.
   const unit = leftTime.type.name === 'TIMESTAMP_NS' ? leftTime.type : rightTime.type
   const span = spanOf(window, { ...leftTime, type: unit }, context)
   const width = left.plan.columns.length
   const { pairs, rest } = joinCondition(left, right, join, width, context)
-  if (rest[0] !== undefined) throw new SqlError('WINDOW join takes equalities of columns only', rest[0].position)
+  if (window.aggregates.length === 0) return left
+  const [own, others] = partitioned(rest, (condition) => [...columnsOf(condition)].every((index) => index >= width))
+  const mixed = others.find(
+    (condition) => window.prevailing && [...columnsOf(condition)].some((index) => index >= width),
+  )
+  if (mixed !== undefined)
+    throw new SqlError('conditions of both sides need EXCLUDE PREVAILING in WINDOW joins', mixed.position)
   const numbered = withNumbers(left)
-  const sides = sidesOf(numbered, right, pairs, unit)
+  const fitting = { ...right, plan: filtered(right.plan, own, (index) => index - width) }
+  const sides = sidesOf(numbered, fitting, pairs, unit)
   const within = inSpan(sides, span, context)
-  const rows = window.prevailing ? unionOf(prevailing(sides, span, context), within) : within
+  const all = window.prevailing ? unionOf(prevailing(sides, span, context), within) : within
+  const added = sides.left.plan.columns.length - width
+  const rows = filtered(all, others, (index) => (index < width ? index : index + added))
   const results = grouped(rows, sides, window.aggregates, context, left, right)
   const counts = window.aggregates.flatMap(({ call }, index) => (isCount(call) ? [index] : []))
   const joined = withResults(numbered, { plan: results, outer: true, counts, alias: null }, context)
@@ -133,12 +152,25 @@ function timeOf({ plan, timestampIndex }: Relation, side: string, position: numb
   return columnExpression(column, timestampIndex)
 }
 
-function spanOf({ start, end, position }: ast.WindowJoinRange, time: Expression, context: BindContext): Span {
+function spanOf({ start, end }: ast.WindowJoinRange, time: Expression, context: BindContext): Span {
   const scope = rowlessScope(context)
   const [lo, hi] = [frameBound(start, time, scope), frameBound(end, time, scope)]
-  if (lo === null || hi === null) throw new SqlError('unbounded frames are not possible in WINDOW joins', position)
-  if (hi < lo) throw new SqlError('WINDOW join hi value cannot be less than lo value', end.position)
+  if (lo === null || hi === null) {
+    const open = lo === null ? start : end
+    throw new SqlError('unbounded preceding/following is not supported in WINDOW joins', wordOf(open, context))
+  }
+  if (end.kind === 'preceding' && start.kind !== 'preceding') {
+    const from = start.kind === 'following' ? 'FOLLOWING' : 'CURRENT'
+    throw new SqlError(`start row is ${from}, end row must not be PRECEDING`, wordOf(end, context))
+  }
+  const { position } = end.kind === 'current row' ? start : end
+  if (hi < lo) throw new SqlError('WINDOW join hi value cannot be less than lo value', position)
   return { lo, hi }
+}
+
+/** Where the bound says its direction. */
+function wordOf({ position }: ast.FrameBound, { sql }: BindContext): number {
+  return position + Math.max(sql.slice(position).search(/preceding|following/i), 0)
 }
 
 function sidesOf(numbered: Relation, right: Relation, pairs: readonly KeyPair[], unit: DataType): Sides {
@@ -223,6 +255,17 @@ function prevailing({ left, right, leftKeys, rightKeys, unit }: Sides, { lo }: S
 
 function unionOf(left: Plan, right: Plan): Plan {
   return { kind: 'set', columns: left.columns, operation: 'union', all: true, left, right }
+}
+
+/** `conditions` name the columns of both written sides; `placeOf` tells where the rows have them. */
+function filtered(rows: Plan, conditions: readonly Expression[], placeOf: (index: number) => number): Plan {
+  const predicate = allOf(conditions)
+  if (predicate === null) return rows
+  return { kind: 'filter', columns: rows.columns, input: rows, predicate: remapColumns(predicate, placeOf) }
+}
+
+function partitioned<Item>(items: readonly Item[], test: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(test), items.filter((item) => !test(item))]
 }
 
 /** One row per left row that has any: the aggregates, then the row's number. */
