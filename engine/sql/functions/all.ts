@@ -14,6 +14,7 @@ import { jsonFunctions } from './json-extract.js'
 import { jsonAggregates, jsonMakers } from './json-make.js'
 import { mathFunctions } from './math.js'
 import { operatorFunctions } from './operators.js'
+import { orderBookFunctions } from './order-book.js'
 import { pgFunctions } from './pg-functions.js'
 import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
@@ -36,6 +37,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...placeFunctions,
   ...arrayFunctions,
   ...sliceFunctions,
+  ...orderBookFunctions,
   ...sessionFunctions,
   ...jsonFunctions,
   ...jsonAccess,

@@ -57,9 +57,15 @@ function shift({ shape, data }: ArrayValue, distance: number, filler: number): A
   const width = shape[shape.length - 1] ?? 0
   const shifted = data.map((_, index) => {
     const column = (index % width) - distance
-    return column < 0 || column >= width ? filler : (data[index - distance] as number)
+    return !(column >= 0 && column < width) ? filler : (data[index - distance] as number)
   })
   return { shape, data: shifted }
+}
+
+/** A distance that nobody knows leaves no element where it is. */
+function shiftOrNull(array: Value | undefined, distance: Value | undefined, filler: Value | undefined): Value {
+  if (array === null) return null
+  return shift(array as ArrayValue, (distance ?? Number.NaN) as number, (filler ?? Number.NaN) as number)
 }
 
 export const sliceFunctions: readonly ScalarFunction[] = [
@@ -82,7 +88,8 @@ export const sliceFunctions: readonly ScalarFunction[] = [
     gives: 'FIRST',
     says: 'Elements moved along the last dimension; NULL where none comes from.',
     example: ['shift(ARRAY[1.0, 2.0], 1)', '[null,1.0]'],
-    eval: ([array, distance]) => shift(array as ArrayValue, distance as number, Number.NaN),
+    seesNull: true,
+    eval: ([array, distance]) => shiftOrNull(array, distance, null),
   },
   {
     name: 'shift',
@@ -90,6 +97,7 @@ export const sliceFunctions: readonly ScalarFunction[] = [
     gives: 'FIRST',
     says: 'Elements moved along the last dimension; the value where none comes from.',
     example: ['shift(ARRAY[1.0, 2.0], -1, 9.0)', '[2.0,9.0]'],
-    eval: ([array, distance, filler]) => shift(array as ArrayValue, distance as number, filler as number),
+    seesNull: true,
+    eval: ([array, distance, filler]) => shiftOrNull(array, distance, filler),
   },
 ]

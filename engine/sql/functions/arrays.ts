@@ -79,8 +79,16 @@ function mapRow(
     gives: 'FIRST',
     says,
     example,
-    eval: ([a]) => ({ shape: array(a).shape, data: apply(array(a).data) }),
+    eval: ([a]) => mapLast(array(a), apply),
   }
+}
+
+/** Applies to the elements of each array of the last dimension. */
+function mapLast({ shape, data }: ArrayValue, apply: (data: Float64Array) => Float64Array): ArrayValue {
+  const width = shape[shape.length - 1] ?? 0
+  const result = new Float64Array(data.length)
+  for (let start = 0; start < data.length; start += width) result.set(apply(data.subarray(start, start + width)), start)
+  return { shape, data: result }
 }
 
 function cumulative(data: Float64Array): Float64Array {
@@ -108,11 +116,17 @@ const maps: ScalarFunction[] = [
     example: ['array_cum_sum(ARRAY[1.0, 2.0])', '[1.0,3.0]'],
     eval: ([a]) => ({ shape: [array(a).data.length], data: cumulative(array(a).data) }),
   },
-  mapRow('array_reverse', 'Elements from last to first.', ['array_reverse(ARRAY[1.0, 2.0])', '[2.0,1.0]'], (data) =>
-    data.slice().reverse(),
+  mapRow(
+    'array_reverse',
+    'Elements of the last dimension from last to first.',
+    ['array_reverse(ARRAY[1.0, 2.0])', '[2.0,1.0]'],
+    (data) => data.slice().reverse(),
   ),
-  mapRow('array_sort', 'Elements in ascending order.', ['array_sort(ARRAY[2.0, 1.0])', '[1.0,2.0]'], (data) =>
-    data.slice().sort(),
+  mapRow(
+    'array_sort',
+    'Elements of the last dimension in ascending order.',
+    ['array_sort(ARRAY[2.0, 1.0])', '[1.0,2.0]'],
+    (data) => data.slice().sort(),
   ),
   ...([['BOOLEAN'], ['BOOLEAN', 'BOOLEAN']] as const).map(
     (flags): ScalarFunction => ({
@@ -121,10 +135,8 @@ const maps: ScalarFunction[] = [
       gives: 'FIRST',
       says: 'Elements in order: descending when the first flag is true, NULL first when the second is.',
       example: ['array_sort(ARRAY[2.0, 1.0, 3.0], true)', '[3.0,2.0,1.0]'],
-      eval: ([a, descending, nullsFirst]) => ({
-        shape: array(a).shape,
-        data: orderedElements(array(a).data, descending === true, nullsFirst === true),
-      }),
+      eval: ([a, descending, nullsFirst]) =>
+        mapLast(array(a), (data) => orderedElements(data, descending === true, nullsFirst === true)),
     }),
   ),
   {
@@ -149,8 +161,10 @@ const maps: ScalarFunction[] = [
     gives: 'FIRST',
     says: 'Rounds every element.',
     example: null,
+    seesNull: true,
     eval: ([a, places]) => {
-      const factor = 10 ** (places as number)
+      if (a === null) return null
+      const factor = places === null ? Number.NaN : 10 ** (places as number)
       return { shape: array(a).shape, data: array(a).data.map((value) => Math.round(value * factor) / factor) }
     },
   },
@@ -335,7 +349,7 @@ const building: ScalarFunction[] = [
   },
 ]
 
-// Algebra and order books -------------------------------------------------------------------------------------------
+// Algebra -------------------------------------------------------------------------------------------------------
 
 const algebra: ScalarFunction[] = [
   {
@@ -380,51 +394,6 @@ const algebra: ScalarFunction[] = [
     },
     eval: ([a, b], { position }) => multiply(array(a), array(b), position),
   },
-  {
-    name: 'l2price',
-    takes: ['DOUBLE', 'ARRAY', 'ARRAY'],
-    gives: 'DOUBLE',
-    says: 'Average price of buying an amount from a book of sizes and prices.',
-    example: ['l2price(5.0, ARRAY[1.0, 5.0], ARRAY[10.0, 11.0])', '10.8'],
-    eval: ([amount, sizes, prices]) => bookPrice(amount as number, array(sizes).data, array(prices).data),
-  },
-  {
-    name: 'l2price',
-    takes: ['DOUBLE', 'DOUBLE', 'DOUBLE'],
-    more: 'DOUBLE',
-    gives: 'DOUBLE',
-    says: 'Average price of buying an amount from a book: size, price, size, price, ...',
-    example: ['l2price(5.0, 1.0, 10.0, 5.0, 11.0)', '10.8'],
-    check: (args) => {
-      if (args.length % 2 === 0)
-        throw new SqlError('l2price requires an odd number of arguments.', args[args.length - 1]?.position ?? 0)
-    },
-    eval: ([amount, ...levels]) => {
-      const side = (rest: number): Float64Array =>
-        Float64Array.from(levels.filter((_, index) => index % 2 === rest) as number[])
-      return bookPrice(amount as number, side(0), side(1))
-    },
-  },
-  ...(
-    [
-      ['mid', 'Middle of bid and ask.', (b: number, a: number) => (b + a) / 2],
-      ['spread', 'Ask less bid.', (b: number, a: number) => a - b],
-      [
-        'spread_bps',
-        'Spread in hundredths of a percent of the middle.',
-        (b: number, a: number) => ((a - b) / ((a + b) / 2)) * 10_000,
-      ],
-    ] as const
-  ).map(
-    ([name, says, apply]): ScalarFunction => ({
-      name,
-      takes: ['DOUBLE', 'DOUBLE'],
-      gives: 'DOUBLE',
-      says,
-      example: null,
-      eval: ([bid, ask]) => apply(bid as number, ask as number),
-    }),
-  ),
 ]
 
 const combined: ScalarFunction[] = Object.entries(elementWise).map(([name, { says }]) => ({
@@ -437,19 +406,6 @@ const combined: ScalarFunction[] = Object.entries(elementWise).map(([name, { say
   seesNull: true,
   eval: (args) => combineElements(name, args),
 }))
-
-const weightedMiddle: ScalarFunction = {
-  name: 'wmid',
-  takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
-  gives: 'DOUBLE',
-  says: 'Middle of bid and ask weighted by their sizes (bid size, bid, ask, ask size).',
-  example: ['wmid(1.0, 10.0, 20.0, 3.0)', '12.5'],
-  eval: (args) => {
-    const [bidSize = 0, bid = 0, ask = 0, askSize = 0] = args as number[]
-    const share = bidSize / (bidSize + askSize)
-    return ask * share + bid * (1 - share)
-  },
-}
 
 function isArrayValue(value: Value | undefined): value is ArrayValue {
   return typeof value === 'object' && value !== null && 'shape' in value
@@ -477,18 +433,6 @@ function multiply(a: ArrayValue, b: ArrayValue, position: number): ArrayValue {
   return { shape: [rows, columns], data }
 }
 
-function bookPrice(amount: number, sizes: Float64Array, prices: Float64Array): number | null {
-  let left = amount
-  let paid = 0
-  for (const [level, size] of sizes.entries()) {
-    const taken = Math.min(left, size)
-    paid += taken * (prices[level] ?? Number.NaN)
-    left -= taken
-    if (left <= 0) return paid / amount
-  }
-  return null
-}
-
 export const arrayFunctions: readonly ScalarFunction[] = [
   ...folds,
   ...maps,
@@ -496,5 +440,4 @@ export const arrayFunctions: readonly ScalarFunction[] = [
   ...building,
   ...algebra,
   ...combined,
-  weightedMiddle,
 ]

@@ -14,6 +14,7 @@ import { jsonFunctions } from './json-extract.js'
 import { jsonAggregates, jsonMakers } from './json-make.js'
 import { mathFunctions } from './math.js'
 import { operatorFunctions } from './operators.js'
+import { orderBookFunctions } from './order-book.js'
 import { pgFunctions } from './pg-functions.js'
 import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
@@ -41,7 +42,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ],
   ['Time', '', timeFunctions],
   ['Time as text', '', timeTextFunctions],
-  ['Arrays', '', [...arrayFunctions, ...sliceFunctions]],
+  ['Arrays', '', [...arrayFunctions, ...sliceFunctions, ...orderBookFunctions]],
   ['Places and networks', '', placeFunctions],
   ['Random values', 'Every row of a result gets its own value.', randomFunctions],
   [

@@ -286,6 +286,11 @@ const bitRows: ScalarFunction[] = [
   },
 ]
 
+/** Beyond the last address, and at the first one, which stands for NULL, is none. */
+function addressOf(value: number): number | null {
+  return value > 0 && value <= 0xffffffff ? value : null
+}
+
 const ipv4Rows: ScalarFunction[] = [
   {
     name: '+',
@@ -293,7 +298,15 @@ const ipv4Rows: ScalarFunction[] = [
     gives: 'IPv4',
     says: 'The address so many steps on.',
     example: null,
-    eval: ([a, b]) => ((a as number) + (b as number)) >>> 0,
+    eval: ([a, b]) => addressOf((a as number) + (b as number)),
+  },
+  {
+    name: '+',
+    takes: ['INT', 'IPv4'],
+    gives: 'IPv4',
+    says: 'The address so many steps on.',
+    example: null,
+    eval: ([a, b]) => addressOf((a as number) + (b as number)),
   },
   {
     name: '-',
@@ -301,7 +314,7 @@ const ipv4Rows: ScalarFunction[] = [
     gives: 'IPv4',
     says: 'The address so many steps back.',
     example: null,
-    eval: ([a, b]) => ((a as number) - (b as number)) >>> 0,
+    eval: ([a, b]) => addressOf((a as number) - (b as number)),
   },
   {
     name: '-',
@@ -376,9 +389,16 @@ const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) =>
     gives: (args) => dataType('ARRAY', Math.max(...args.map(({ type }) => (type.name === 'ARRAY' ? type.a : 1)))),
     says: 'Element by element.',
     example: null,
-    eval: ([a, b]) => combineArrays(a as Value, b as Value, operator.double),
+    seesNull: true,
+    check: checkShapes,
+    eval: (args, { position }) => {
+      const [a = null, b = null] = args
+      if (takes.some((type, side) => type === 'ARRAY' && args[side] === null)) return null
+      return combineArrays(a, b, operator.double, position)
+    },
   })
-  return [row(['ARRAY', 'ARRAY']), row(['ARRAY', 'DOUBLE']), row(['DOUBLE', 'ARRAY'])]
+  // A NULL without a type is a number: every element becomes NULL.
+  return [row(['ARRAY', 'DOUBLE']), row(['DOUBLE', 'ARRAY']), row(['ARRAY', 'ARRAY'])]
 })
 
 const negatedArray: ScalarFunction = {
@@ -393,10 +413,23 @@ const negatedArray: ScalarFunction = {
   },
 }
 
-function combineArrays(left: Value, right: Value, apply: (a: number, b: number) => number): ArrayValue {
-  const a = arrayOf(left as ArrayValue | number)
-  const b = arrayOf(right as ArrayValue | number)
-  const shape = commonShape(a.shape, b.shape)
+/** Reports constants that do not fit at the left one, an array of nothing at the operator. */
+function checkShapes([left, right]: readonly BoundArgument[], position: number): void {
+  if (left?.constant == null || right?.constant == null) return
+  const [a, b] = [left.constant, right.constant].map((value) => arrayOf(value as ArrayValue | number))
+  const isEmpty = a?.data.length === 0 || b?.data.length === 0
+  commonShape(a?.shape ?? [], b?.shape ?? [], isEmpty ? position : left.position)
+}
+
+function combineArrays(
+  left: Value,
+  right: Value,
+  apply: (a: number, b: number) => number,
+  position: number,
+): ArrayValue {
+  const a = arrayOf(left as ArrayValue | number | null)
+  const b = arrayOf(right as ArrayValue | number | null)
+  const shape = commonShape(a.shape, b.shape, position)
   const length = shape.reduce((product, size) => product * size, 1)
   const [stepsA, stepsB] = [stepsOf(a.shape, shape), stepsOf(b.shape, shape)]
   const element = (side: ArrayValue, steps: readonly number[], index: number): number =>
@@ -407,19 +440,20 @@ function combineArrays(left: Value, right: Value, apply: (a: number, b: number) 
   }
 }
 
-function arrayOf(value: ArrayValue | number): ArrayValue {
+function arrayOf(value: ArrayValue | number | null): ArrayValue {
+  if (value === null) return { shape: [], data: Float64Array.of(Number.NaN) }
   return typeof value === 'number' ? { shape: [], data: Float64Array.of(value) } : value
 }
 
 /** Shapes are compared from the last dimension; one of length 1, or one that is missing, is repeated. */
-function commonShape(left: readonly number[], right: readonly number[]): number[] {
+function commonShape(left: readonly number[], right: readonly number[], position: number): number[] {
   const dimensions = Math.max(left.length, right.length)
   return Array.from({ length: dimensions }, (_, index) => {
     const a = left[index - dimensions + left.length] ?? 1
     const b = right[index - dimensions + right.length] ?? 1
     if (a !== b && a !== 1 && b !== 1) {
-      const shapes = `leftShape=[${left.join(', ')}], rightShape=[${right.join(', ')}]`
-      throw new SqlError(`arrays have incompatible shapes [${shapes}]`, 0)
+      const shapes = `leftShape=[${left.join()}], rightShape=[${right.join()}]`
+      throw new SqlError(`arrays have incompatible shapes [${shapes}]`, position)
     }
     return a === 1 ? b : a
   })
