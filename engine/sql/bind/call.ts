@@ -18,7 +18,7 @@ import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
-import { castTo, constantOf, convertTo, expressionKey, isUntypedNull, unify } from './types.js'
+import { castTo, constantOf, convertTo, expressionKey, isNullText, isUntypedNull, unify } from './types.js'
 import { hasCall } from './walk-expression.js'
 import { ofWholeRow } from './whole-row.js'
 import { bindWindowCall } from './window.js'
@@ -109,7 +109,7 @@ function bindUnifying(call: ast.Call, name: string, args: readonly Expression[],
   checkUnifying(name, args, call)
   const type = unifiedType(name, args)
   // A type without NULL has a value in its place, which could be the least or the greatest.
-  const known = name === 'greatest' || name === 'least' ? args.filter((argument) => !isUntypedNull(argument)) : args
+  const known = name === 'greatest' || name === 'least' ? args.filter((argument) => !isNullText(argument)) : args
   const result = scalarCall(
     name,
     (known.length === 0 ? args : known).map((argument) => convertTo(argument, type)),
@@ -126,13 +126,19 @@ function decimalOf(first: Expression | undefined): DataType {
 
 /** What is chosen among symbols is a text, what may be NULL has a type that can be. */
 function unifiedType(name: string, args: readonly Expression[]): DataType {
-  const common = unify(args, '')
+  const common = unify(args, '', name === 'coalesce' ? isUntypedNull : isNullText)
   const choosesRow = name === 'coalesce' || name === 'nullif'
   if (name === 'coalesce' && args.every(isJsonOrNull)) return dataType('STRING', textKinds.json)
   if (name === 'coalesce' && args.some((argument) => argument.type.name === 'VARCHAR')) return dataType('VARCHAR')
   if (choosesRow && common.name === 'SYMBOL') return dataType('STRING')
+  if (name === 'nullif' && isText(common) && nullMakesText(common, args)) return dataType('STRING')
   if (name === 'nullif' && (common.name === 'BYTE' || common.name === 'SHORT')) return dataType('INT')
   return name === 'nullif' && common.name === 'FLOAT' ? dataType('DOUBLE') : common
+}
+
+/** Beside a NULL a letter is a text, as is what stands behind it. */
+function nullMakesText(common: DataType, args: readonly Expression[]): boolean {
+  return args.some(isNullText) && (common.name === 'CHAR' || isNullText(args[0] as Expression))
 }
 
 /** `coalesce(json_agg(t), '[]')` */
@@ -148,7 +154,7 @@ function checkUnifying(name: string, args: readonly Expression[], call: ast.Call
     throw new SqlError('coalesce can be used with 2 or more arguments', call.position)
   if (name === 'coalesce' && args.every(isUntypedNull))
     throw new SqlError('coalesce cannot be used with NULL data type', call.position)
-  if (name === 'greatest' || name === 'least') checkOrdered(args.filter((argument) => !isUntypedNull(argument)))
+  if (name === 'greatest' || name === 'least') checkOrdered(args.filter((argument) => !isNullText(argument)))
 }
 
 /** What is no number or moment has an order among its own kind alone. */

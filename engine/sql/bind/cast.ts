@@ -3,7 +3,15 @@
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
 import { oids } from '../../pg/oids.js'
-import { type DataType, dataType, intKinds, sameType, textKinds, typeText } from '../../types/column-types.js'
+import {
+  type ColumnType,
+  type DataType,
+  dataType,
+  intKinds,
+  sameType,
+  textKinds,
+  typeText,
+} from '../../types/column-types.js'
 import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
@@ -51,7 +59,10 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   if (expression.type.name === 'timestamptz') learnZone(value)
   if (isConstant(value)) {
     if (isLate(value)) return laterOf(() => castConstant(value, type), type, expression.position)
-    return constantOf(castConstant(value, type), type, expression.position)
+    const { position } = expression
+    if (value.value === null && type.name === 'STRING' && value.parameter === undefined)
+      return { kind: 'constant', value: null, type, position, isText: true }
+    return constantOf(castConstant(value, type), type, position)
   }
   return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
 }
@@ -61,12 +72,17 @@ function learnZone(value: Expression): void {
   if (value.kind === 'constant' && value.parameter?.type?.name === 'TIMESTAMP') value.parameter.oid ??= oids.timestamptz
 }
 
-/** BINARY and INTERVAL are made of themselves and of texts. */
+const madeOfTexts: ReadonlySet<ColumnType> = new Set(['BINARY', 'INTERVAL'])
+const notCounted: ReadonlySet<ColumnType> = new Set(['BOOLEAN', 'GEOHASH', 'ARRAY'])
+
+/** BINARY and INTERVAL are made of themselves and of texts, DECIMAL of what has digits. */
 function checkSource(value: Expression, type: DataType, { position, type: written }: ast.CastExpression, sql: string) {
-  if (type.name !== 'BINARY' && type.name !== 'INTERVAL') return
+  const isRefused = type.name === 'DECIMAL' ? notCounted.has(value.type.name) : madeOfTexts.has(type.name)
+  if (!isRefused) return
   if (value.type.name === type.name || isText(value.type) || isUntypedNull(value) || isParameter(value)) return
-  if (!sql.startsWith('::', position)) throw new SqlError('unsupported cast', written.position)
-  const types = `${typeName(value.type)}, ${type.name}`
+  if (type.name !== 'DECIMAL' && !sql.startsWith('::', position))
+    throw new SqlError('unsupported cast', written.position)
+  const types = `${typeName(value.type)}, ${typeName(type)}`
   throw new SqlError(`there is no matching function \`cast\` with the argument types: (${types})`, position)
 }
 

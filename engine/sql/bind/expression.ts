@@ -304,18 +304,17 @@ function rowsIn({ operand, set, negated: isNegated, position }: ast.InExpression
 }
 
 function negated(operator: string, expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
-  const sides = operator === '~' ? [expression.left, expression.right] : null
-  const inner =
-    sides === null
-      ? bindBinary({ ...expression, operator: operator as ast.BinaryOperator }, scope)
-      : scalarCall(
-          '~',
-          sides.map((side) => bindExpression(side, scope)),
-          expression.position,
-          scope.context,
-          '!~',
-        )
+  if (operator === '~') return notMatching(expression, scope)
+  const inner = bindBinary({ ...expression, operator: operator as ast.BinaryOperator }, scope)
   return scalarCall('not', [inner], expression.position, scope.context)
+}
+
+/** Without a pattern there is no answer but false, as for `~`. */
+function notMatching({ left, right, position }: ast.BinaryExpression, scope: ExpressionScope): Expression {
+  const sides = [left, right].map((side) => bindExpression(side, scope))
+  const matches = scalarCall('~', sides, position, scope.context, '!~')
+  if (sides[1] !== undefined && isUntypedNull(sides[1])) return matches
+  return scalarCall('not', [matches], position, scope.context)
 }
 
 /** A chain of one operator becomes one list, so that a thousand of them need no thousand levels. */

@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
-import { type DataType, dataType, isZoned, storedKind, timeKinds } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isZoned, storedKind, timeKinds } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
 import { convertValue, isNumber, isTime } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
@@ -59,8 +59,20 @@ export function convertArguments(row: Takes, args: readonly Expression[]): Expre
       return convertTo(argument, dataType('STRING'))
     const target = targetType(resolvedArgument(argument), pattern)
     if (target !== null && isTime(target)) demandTime(argument, target)
-    return target === null ? argument : convertTo(argument, target)
+    return target === null ? argument : convertTo(argument, ownDigits(argument, target) ?? target)
   })
+}
+
+const integerNames: ReadonlySet<ColumnType> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
+
+/** A whole number that is written has the digits that are written. */
+function ownDigits(argument: Expression, target: DataType): DataType | null {
+  if (target.name !== 'DECIMAL' || !isConstant(argument) || isLate(argument)) return null
+  const { value } = argument
+  const isWhole = typeof value === 'bigint' || Number.isInteger(value)
+  return isWhole && integerNames.has(argument.type.name)
+    ? dataType('DECIMAL', String(value).replace('-', '').length)
+    : null
 }
 
 /** A literal text in place of a time is reported as a date. */

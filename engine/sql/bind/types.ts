@@ -138,7 +138,12 @@ function decimalType({ parameters, position }: TypeName): DataType {
 /** A NULL without a type of its own: the literal, which every type takes. */
 export function isUntypedNull(expression: Expression): boolean {
   if (expression.kind !== 'constant' || expression.type.name !== 'STRING' || isGivenLate(expression)) return false
-  return expression.value === null
+  return expression.value === null && expression.isText !== true
+}
+
+/** Also a NULL that was cast to a text. */
+export function isNullText(expression: Expression): boolean {
+  return isUntypedNull(expression) || (expression.kind === 'constant' && expression.isText === true)
 }
 
 /** NULL of a type in place of an untyped one; a parameter without a type learns it. */
@@ -223,10 +228,10 @@ export function commonType(left: DataType, right: DataType): DataType | null {
 }
 
 /** The type of CASE, COALESCE and the like: text literals become what the others are. */
-export function unify(expressions: readonly Expression[], what: string): DataType {
+export function unify(expressions: readonly Expression[], what: string, isAnything = isUntypedNull): DataType {
   let type: DataType | null = null
   for (const expression of expressions) {
-    if (isUntypedNull(expression)) continue
+    if (isAnything(expression)) continue
     if (type === null) {
       type = expression.type
       continue

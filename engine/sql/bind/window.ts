@@ -143,6 +143,8 @@ function bindFrame(
   if (frame?.mode === 'range' && isDistance && window.orderBy.length !== 1)
     throw new SqlError('RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column', frame.position)
   if (frame === null) return { unit: 'range', lo: null, hi: window.orderBy.length > 0 ? 0n : null, exclude: 'none' }
+  if (frame.mode === 'cumulative' && window.orderBy.length === 0)
+    throw new SqlError('CUMULATIVE requires an ORDER BY clause', frame.position)
   if (frame.mode === 'cumulative') return { unit: 'rows', lo: null, hi: 0n, exclude: 'none' }
   if (frame.start.kind === 'unbounded following') {
     throw new SqlError('frame start cannot be UNBOUNDED FOLLOWING, use UNBOUNDED PRECEDING', frame.start.position)

@@ -15,6 +15,12 @@ function textOf(args: readonly BoundArgument[]): DataType {
   return dataType(args[0]?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
 }
 
+/** VARCHAR where the text and what is looked for in it are, and no letter takes its place. */
+function searchedText([first, second, third]: readonly BoundArgument[]): DataType {
+  const isVarchar = first?.type.name === 'VARCHAR' && second?.type.name === 'VARCHAR' && third?.type.name !== 'CHAR'
+  return dataType(isVarchar ? 'VARCHAR' : 'STRING')
+}
+
 /** VARCHAR where all texts are. */
 function commonText(args: readonly BoundArgument[]): DataType {
   const texts = args.filter(({ type }) => type.name !== 'INT')
@@ -41,12 +47,22 @@ function names(list: readonly string[], make: (name: string) => ScalarFunction):
   return list.map(make)
 }
 
+/** Letter by letter: what has no capital letter of its own (ß) stays as it is. */
+function upperCase(value: string): string {
+  const upper = value.toUpperCase()
+  if (upper.length === value.length) return upper
+  return Array.from(value, (letter) => {
+    const capital = letter.toUpperCase()
+    return capital.length === letter.length ? capital : letter
+  }).join('')
+}
+
 const cases: ScalarFunction[] = [
   ...names(['lower', 'to_lowercase'], (name) =>
     row(name, ['TEXT'], 'STRING', 'Lower case.', [`${name}('ABCÉ')`, 'abcé'], ([a]) => text(a).toLowerCase()),
   ),
   ...names(['upper', 'to_uppercase'], (name) =>
-    row(name, ['TEXT'], 'STRING', 'Upper case.', [`${name}('abc')`, 'ABC'], ([a]) => text(a).toUpperCase()),
+    row(name, ['TEXT'], 'STRING', 'Upper case.', [`${name}('abc')`, 'ABC'], ([a]) => upperCase(text(a))),
   ),
   row('initcap', ['TEXT'], textOf, 'First letter of each word in upper case.', ["initcap('ab cd')", 'Ab Cd'], ([a]) =>
     text(a)
@@ -129,14 +145,17 @@ function rightPart(value: string, count: number): string {
 function padText(value: string, length: number, fill: string, atStart: boolean): string | null {
   if (length < 0) return null
   if (length > valueBytesMax) throw new SqlError('padded text is too long', 0)
+  if (fill === '') return null
   if (value.length >= length) return value.slice(0, length)
   return atStart ? value.padStart(length, fill) : value.padEnd(length, fill)
 }
 
 function substring(value: string, start: number, length: number): string | null {
   if (length < 0) throw new SqlError('negative substring length is not allowed', 0)
+  const end = start - 1 + length
+  if (end < 0 && length > 0) return null
   const from = Math.max(0, start - 1)
-  return value.slice(from, Math.max(from, start - 1 + length))
+  return value.slice(from, Math.max(from, end))
 }
 
 const parts: ScalarFunction[] = [
@@ -217,7 +236,7 @@ const parts: ScalarFunction[] = [
     ...row(
       'split_part',
       ['TEXT', 'TEXT', 'INT'],
-      'STRING',
+      searchedText,
       'One of the parts between delimiters; negative numbers count from the end.',
       ["split_part('a,b,c', ',', 2)", 'b'],
       ([a, by, n]) => {
@@ -256,7 +275,7 @@ const searches: ScalarFunction[] = [
   row(
     'replace',
     ['TEXT', 'TEXT', 'TEXT'],
-    commonText,
+    searchedText,
     'Replaces every occurrence.',
     ["replace('aXbXc', 'X', '-')", 'a-b-c'],
     ([a, from, to], { position }) => replacedText(text(a), text(from), text(to), position),

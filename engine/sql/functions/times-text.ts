@@ -15,9 +15,9 @@ function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
       name,
       takes: ['TEXT'],
       gives: unit,
-      says: 'Reads the standard form; NULL for other text.',
+      says: 'Reads the standard form, or a number of its own unit; NULL for other text.',
       example: null,
-      eval: ([text]) => parseTimestamp(String(text), unit),
+      eval: ([text]) => parseTimestamp(String(text), unit) ?? countedTime(String(text)),
     },
     {
       name,
@@ -97,6 +97,13 @@ const printing: ScalarFunction[] = [
   },
 ]
 
+/** Four digits are a year: they have been read as one. */
+function countedTime(text: string): bigint | null {
+  if (!/^-?\d{1,19}$/.test(text)) return null
+  const count = BigInt(text)
+  return BigInt.asIntN(64, count) === count ? count : null
+}
+
 function checkFormat([, pattern]: readonly BoundArgument[]): void {
   if (isNullConstant(pattern)) throw new SqlError('format must not be null', pattern?.position ?? 0)
 }
@@ -123,17 +130,18 @@ function dayRows(name: string, offset: number): ScalarFunction[] {
     name,
     takes,
     gives: 'INTERVAL',
-    says: 'The whole day as an interval, of UTC or of a zone.',
+    says: 'The whole day as an interval, of UTC or of a zone; NULL where there is no such zone.',
     example: null,
+    seesNull: true,
     volatility: 'statement',
     eval: ([zone], site) => dayInterval(offset, zone, site),
   })
   return [row([]), row(['TEXT'])]
 }
 
-function dayInterval(offset: number, zoneName: Value | undefined, { context, position }: CallSite): IntervalValue {
+function dayInterval(offset: number, zoneName: Value | undefined, { context }: CallSite): IntervalValue | null {
   const zone = timeZone(typeof zoneName === 'string' ? zoneName : 'UTC')
-  if (zone === null) throw new SqlError(`invalid timezone: ${String(zoneName)}`, position)
+  if (zone === null) return null
   const perDay = ticksPerDay('TIMESTAMP')
   const start = (floorDivide(toZone(context.nowMicros, zone), perDay) + BigInt(offset)) * perDay
   return { lo: fromZone(start, zone), hi: fromZone(start + BigInt(microsPerDay), zone) - 1n }

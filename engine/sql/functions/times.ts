@@ -198,6 +198,15 @@ const rounding: ScalarFunction[] = [
   },
 ]
 
+function checkFloor(args: readonly BoundArgument[]): void {
+  checkInterval(args)
+  const [offset, zone] = [constantText(args[3]), constantText(args[4])]
+  if (offset !== undefined && parseOffset(offset) === null)
+    throw new SqlError(`invalid offset: ${offset}`, args[3]?.position ?? 0)
+  if (zone !== undefined && timeZone(zone) === null)
+    throw new SqlError(`invalid timezone: ${zone}`, args[4]?.position ?? 0)
+}
+
 type FloorRest = (text: string, ts: bigint, rest: readonly Value[], unit: TimestampUnit) => bigint | null
 
 function floorRow(takes: ScalarFunction['takes'], apply: FloorRest): ScalarFunction {
@@ -207,7 +216,7 @@ function floorRow(takes: ScalarFunction['takes'], apply: FloorRest): ScalarFunct
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
     says: 'Start of the bucket (`5m`, `1h`, `d`, `M`) that holds the point in time, counted from an origin; with a zone, in its local time.',
     example: takes.length === 2 ? [`timestamp_floor('5m', ${sample})`, '2024-03-31T13:45:00.000000Z'] : null,
-    check: checkInterval,
+    check: checkFloor,
     seesNull: true,
     eval: ([text, ts, origin = null, ...rest], site) => {
       if (typeof text !== 'string' || typeof ts !== 'bigint') return null

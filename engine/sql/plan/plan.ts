@@ -18,6 +18,8 @@ export type Expression =
       readonly parameter?: ParameterSlot
       /** While a plan is made: `value` is not NULL, or is computed, and is known before it runs (bind/late-values.ts). */
       readonly late?: 'given' | 'computed'
+      /** While a plan is made: a NULL that was cast to a text, where the literal has no type. */
+      readonly isText?: true
     }
   /**
    * `name` is a function or operator of sql/functions: `+`, `=`, `and`, `case`, `cast` (to `type`), `in`, `like`, `abs`...
