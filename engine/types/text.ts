@@ -41,7 +41,10 @@ export function formatIpv4(value: number): string {
 /** `1.2.3.0/24` or a bare address: network and mask, both unsigned. */
 export function parseSubnet(text: string): { readonly network: number; readonly mask: number } | null {
   const [address = '', bits] = text.split('/')
-  const value = parseIpv4(address)
+  // `1.2/16`: what the mask leaves out need not be written.
+  const written = address.split('.').length
+  const isShort = bits !== undefined && written < 4 && Number(bits) <= 8 * written
+  const value = parseIpv4(isShort ? address + '.0'.repeat(4 - written) : address)
   if (value === null) return null
   if (bits !== undefined && !/^\d{1,2}$/.test(bits)) return null
   const length = bits === undefined ? 32 : Number(bits)

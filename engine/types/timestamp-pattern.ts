@@ -3,8 +3,8 @@
 //   y yyyy yy u  year      M MM MMM MMMM  month        d dd  day      D DDD  day of year
 //   H HH  hour 0-23        h hh  hour 1-12 (K KK 0-11)  k kk  hour 1-24       a  AM/PM
 //   m mm  minute           s ss  second                S SSS  millisecond    U UUU  microsecond   N NNN  nanosecond
-//   SSSUUU U+ N+  fraction of any length               E EE EEE EEEE  day name, u  day number
-//   w ww  ISO week         Y YYYY  ISO year             z zz zzz Z x X  zone   G  era
+//   SSSUUU U+ N+  fraction of any length               E EE EEE EEEE  day name, u  day number (Sunday is 1)
+//   w  week that begins on Sunday, the first with 1 January        ww  ISO week         Y YYYY  ISO year             z zz zzz Z x X  zone   G  era
 //   'text' in quotes, and any other character, stand for themselves
 
 import { two, yearText } from './timestamp.js'
@@ -88,13 +88,18 @@ export function formatByPattern(ticks: bigint, unit: TimestampUnit, pattern: str
   return text
 }
 
+function plainWeek({ year, days }: TimestampParts): number {
+  const first = daysFromCivil(year, 1, 1)
+  return Math.floor((days - first + (isoDayOfWeek(first) % 7)) / 7) + 1
+}
+
 function printField(letter: string, length: number, parts: TimestampParts): string {
   switch (letter) {
     case 'y':
     case 'Y':
       return printYear(letter === 'y' ? parts.year : isoWeek(parts.days).year, length)
     case 'u':
-      return length >= 4 ? yearText(parts.year) : String(isoDayOfWeek(parts.days))
+      return length >= 4 ? yearText(parts.year) : String((isoDayOfWeek(parts.days) % 7) + 1)
     case 'M':
       return printMonth(parts.month, length)
     case 'd':
@@ -104,7 +109,7 @@ function printField(letter: string, length: number, parts: TimestampParts): stri
     case 'E':
       return weekDayName(isoDayOfWeek(parts.days), length)
     case 'w':
-      return padded(isoWeek(parts.days).week, length)
+      return length === 1 ? String(plainWeek(parts)) : padded(isoWeek(parts.days).week, length)
     case 'a':
       return parts.hour < 12 ? 'AM' : 'PM'
     case 'G':

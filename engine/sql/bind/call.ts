@@ -1,7 +1,7 @@
 // Calls: aggregates and window functions are collected beside the expression, the rest are rows of the scalar tables.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
 import { aggregatesNamed, scalarsNamed, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
 import { integerDigits, isNumber, isText } from '../functions/convert.js'
@@ -18,7 +18,7 @@ import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
-import { castTo, constantOf, convertTo, expressionKey, isNullText, isUntypedNull, unify } from './types.js'
+import { castTo, commonType, constantOf, convertTo, expressionKey, isNullText, isUntypedNull, unify } from './types.js'
 import { hasCall } from './walk-expression.js'
 import { ofWholeRow } from './whole-row.js'
 import { bindWindowCall } from './window.js'
@@ -136,9 +136,20 @@ function unifiedType(name: string, args: readonly Expression[]): DataType {
   return name === 'nullif' && common.name === 'FLOAT' ? dataType('DOUBLE') : common
 }
 
-/** Beside a NULL a letter is a text, as is what stands behind it. */
+const strangers: ReadonlySet<ColumnType> = new Set(['BOOLEAN', 'GEOHASH', 'ARRAY'])
+
+/** What nullif() has no form for: values that have no type in common, and are no texts of one. */
+function areApart([first, second]: readonly Expression[]): boolean {
+  if (first === undefined || second === undefined || [first, second].some(isNullText)) return false
+  const isReadable =
+    (isText(first.type) || isText(second.type)) && ![first, second].some(({ type }) => strangers.has(type.name))
+  return !isReadable && commonType(first.type, second.type) === null
+}
+
+/** Beside a NULL a letter that is written is a text, as is what stands behind it. */
 function nullMakesText(common: DataType, args: readonly Expression[]): boolean {
-  return args.some(isNullText) && (common.name === 'CHAR' || isNullText(args[0] as Expression))
+  const isLetter = common.name === 'CHAR' && args.every(({ kind }) => kind === 'constant')
+  return args.some(isNullText) && (isLetter || isNullText(args[0] as Expression))
 }
 
 /** `coalesce(json_agg(t), '[]')` */
@@ -149,7 +160,7 @@ function isJsonOrNull(argument: Expression, index: number): boolean {
 }
 
 function checkUnifying(name: string, args: readonly Expression[], call: ast.Call): void {
-  if (name === 'nullif' && args.length !== 2) throw noMatch(call.name, args, call.position)
+  if (name === 'nullif' && (args.length !== 2 || areApart(args))) throw noMatch(call.name, args, call.position)
   if (name === 'coalesce' && args.length < 2)
     throw new SqlError('coalesce can be used with 2 or more arguments', call.position)
   if (name === 'coalesce' && args.every(isUntypedNull))

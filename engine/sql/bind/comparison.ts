@@ -21,7 +21,7 @@ import { bindExpression, type ExpressionScope } from './expression.js'
 import { isGivenLate, laterOf } from './late-values.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
 import { bindIn } from './members.js'
-import { castTo, commonType, constantOf, convertTo, isUntypedNull, learnType, nullAs } from './types.js'
+import { castTo, commonType, constantOf, convertTo, isNullText, isUntypedNull, learnType, nullAs } from './types.js'
 
 export function bindComparison(
   operator: ast.ComparisonOperator,
@@ -275,7 +275,7 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const isOfMoments = isIntOrLong(value.type) && bounds.every((bound) => isForeignText(bound, value.type))
   const type = bounds.reduce<DataType>(
     (sum, bound) => boundType(sum, bound, [value, ...bounds]),
-    isOfMoments ? dataType('TIMESTAMP') : value.type,
+    isOfMoments ? dataType('TIMESTAMP') : typeBetween(value, bounds),
   )
   const isOfTime = isTime(type) || type.name === 'DATE'
   if (!isOfTime && bounds.some((bound) => isNoBound(bound, type))) throw noBetween([value, ...bounds])
@@ -287,6 +287,11 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
     context,
   )
   return expression.negated ? scalarCall('not', [result], expression.position, context) : result
+}
+
+/** A NULL without a type has that of numbers it stands between. */
+function typeBetween(value: Expression, [low]: readonly Expression[]): DataType {
+  return low !== undefined && isNullText(value) && isNumber(low.type) ? low.type : value.type
 }
 
 function boundType(type: DataType, bound: Expression, all: readonly Expression[]): DataType {

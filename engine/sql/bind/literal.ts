@@ -29,12 +29,17 @@ export function bindLiteral(literal: Literal): Expression {
     case 'hex':
       return constantOf(BigInt(`0x${literal.digits}`), dataType('LONG256'), position)
     case 'string':
-      return constantOf(literal.value, dataType(literal.value.length === 1 ? 'CHAR' : 'STRING'), position)
+      return constantOf(literal.value, dataType(isLetter(literal.value) ? 'CHAR' : 'STRING'), position)
     case 'geohash':
       return bindGeohash(literal)
     case 'interval':
       throw new SqlError(`invalid constant: ${literal.text}`, position)
   }
+}
+
+/** A quote is written as two: no letter. */
+function isLetter(text: string): boolean {
+  return text.length === 1 && text !== "'"
 }
 
 /** Whether a number is too large or too close to zero for a DOUBLE. */

@@ -178,6 +178,11 @@ function roundRow(name: string, says: string, example: readonly [string, string]
   }
 }
 
+/** With 0 places it is round() without them. */
+function rounded(value: number, places: number): number | undefined {
+  return places === 0 ? Math.round(value) + 0 : roundedOrNull(value, places, 'halfUp')
+}
+
 const rounding: ScalarFunction[] = [
   {
     name: 'round',
@@ -188,12 +193,16 @@ const rounding: ScalarFunction[] = [
     eval: ([x]) => Math.round(x as number) + 0,
     numbers: (x) => Math.round(x) + 0,
   },
-  roundRow(
-    'round',
-    'Rounds to places, halves away from zero; negative places are before the point.',
-    ['round(12345, -2)', '12300.0'],
-    'halfUp',
-  ),
+  {
+    ...roundRow(
+      'round',
+      'Rounds to places, halves away from zero (upwards with 0 places); negative places are before the point.',
+      ['round(12345, -2)', '12300.0'],
+      'halfUp',
+    ),
+    eval: ([x, places]) => rounded(x as number, places as number) ?? null,
+    numbers: (x, places) => rounded(x, places) ?? Number.NaN,
+  },
   roundRow(
     'round_half_even',
     'Rounds to places, halves to the even digit.',

@@ -5,8 +5,8 @@ import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
 import { divideHalfEven, scaleInteger } from '../../types/number.js'
-import { parseSubnet } from '../../types/text.js'
 import type { ArrayValue, Value } from '../../types/value.js'
+import { addressOperators } from './addresses.js'
 import { integerDigits } from './convert.js'
 import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
 
@@ -149,6 +149,13 @@ function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes
   return withinPrecision(scaleInteger(name === '+' ? a + b : a - b, type.b - scale), type)
 }
 
+/** A column's zero makes a NULL, one that is written is a mistake. */
+function checkDivisor(name: string, [, divisor]: readonly BoundArgument[], position: number): void {
+  const isZero = divisor?.constant === 0n || divisor?.constant === 0
+  if (isZero && (name === '/' || name === '%'))
+    throw new SqlError(`'${name}' operation failed: Division by zero`, position)
+}
+
 function withinPrecision(value: bigint, type: DataType): bigint | null {
   const limit = 10n ** BigInt(type.a)
   return value < limit && value > -limit ? value : null
@@ -160,6 +167,7 @@ const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
   gives: (args) => decimalResult(name, args),
   says: 'Exact arithmetic on decimals.',
   example: null,
+  check: (args, position) => checkDivisor(name, args, position),
   eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
 }))
 
@@ -174,6 +182,7 @@ const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name)
         gives: (args) => decimalResult(name, args),
         says: 'Exact arithmetic on a decimal and an integer.',
         example: null,
+        check: (args, position) => checkDivisor(name, args, position),
         eval: ([a, b], site) => decimalArithmetic(name, BigInt(a as bigint), BigInt(b as bigint), site),
       }),
     ),
@@ -286,100 +295,36 @@ const bitRows: ScalarFunction[] = [
   },
 ]
 
-/** Beyond the last address, and at the first one, which stands for NULL, is none. */
-function addressOf(value: number): number | null {
-  return value > 0 && value <= 0xffffffff ? value : null
-}
-
-const ipv4Rows: ScalarFunction[] = [
-  {
-    name: '+',
-    takes: ['IPv4', 'INT'],
-    gives: 'IPv4',
-    says: 'The address so many steps on.',
-    example: null,
-    eval: ([a, b]) => addressOf((a as number) + (b as number)),
-  },
-  {
-    name: '+',
-    takes: ['INT', 'IPv4'],
-    gives: 'IPv4',
-    says: 'The address so many steps on.',
-    example: null,
-    eval: ([a, b]) => addressOf((a as number) + (b as number)),
-  },
-  {
-    name: '-',
-    takes: ['IPv4', 'INT'],
-    gives: 'IPv4',
-    says: 'The address so many steps back.',
-    example: null,
-    eval: ([a, b]) => addressOf((a as number) - (b as number)),
-  },
-  {
-    name: '-',
-    takes: ['IPv4', 'IPv4'],
-    gives: 'LONG',
-    says: 'Distance between two addresses.',
-    example: null,
-    eval: ([a, b]) => BigInt((a as number) - (b as number)),
-  },
-  ...(['&', '|'] as const).map(
-    (name): ScalarFunction => ({
+/** Numbers of 256 bits count where a LONG holds them; only their sum has as many bits. */
+const long256Rows: ScalarFunction[] = [
+  ...arithmetic.filter(({ name }) => name !== 'mod').map(({ name, long }) => [name, long] as const),
+  ...bitOperations.slice(0, 3),
+].flatMap(([name, apply]) =>
+  (
+    [
+      ['LONG256', 'LONG'],
+      ['LONG', 'LONG256'],
+      ['LONG256', 'LONG256'],
+    ] as const
+  ).map((takes): ScalarFunction => {
+    const isSum = name === '+' && takes[0] === takes[1]
+    return {
       name,
-      takes: ['IPv4', 'IPv4'],
-      gives: 'IPv4',
-      says: 'Bitwise operation on addresses.',
+      takes,
+      gives: isSum ? 'LONG256' : 'LONG',
+      says: isSum ? 'Sum, modulo 2^256.' : 'Of a LONG256 that a LONG holds; NULL beyond.',
       example: null,
-      eval: ([a, b]) => (name === '&' ? (a as number) & (b as number) : (a as number) | (b as number)) >>> 0 || null,
-    }),
-  ),
-  {
-    name: '~',
-    takes: ['IPv4'],
-    gives: 'IPv4',
-    says: 'All bits changed.',
-    example: null,
-    eval: ([a]) => ~(a as number) >>> 0,
-  },
-  subnetRow('<<', false),
-  subnetRow('<<=', true),
-  reversed('>>', subnetRow('<<', false)),
-  reversed('>>=', subnetRow('<<=', true)),
-]
+      eval: ([a, b]) => {
+        const [left, right] = [a as bigint, b as bigint]
+        if (isSum) return BigInt.asUintN(256, left + right)
+        const result = left > longMax || right > longMax ? null : apply(left, right)
+        return result === null ? null : word(result)
+      },
+    }
+  }),
+)
 
-/** The same with its arguments the other way round. */
-function reversed(name: string, { takes, says, check, eval: evaluate, ...rest }: ScalarFunction): ScalarFunction {
-  return {
-    ...rest,
-    name,
-    takes: [...takes].reverse(),
-    says: says.replace('the address is', 'the subnet on the left holds the address, which is'),
-    ...(check === undefined ? {} : { check: (args, position) => check([...args].reverse(), position) }),
-    eval: (args, site) => evaluate([...args].reverse(), site),
-  }
-}
-
-function subnetRow(name: string, orEqual: boolean): ScalarFunction {
-  return {
-    name,
-    takes: ['IPv4', 'TEXT'],
-    gives: 'BOOLEAN',
-    says: orEqual ? 'Whether the address is in the subnet or equal to it.' : 'Whether the address is in the subnet.',
-    example: null,
-    check: ([, subnet]) => {
-      const text = subnet?.constant
-      if (typeof text === 'string' && parseSubnet(text) === null)
-        throw new SqlError(`invalid argument: ${text}`, subnet?.position ?? 0)
-    },
-    eval: ([address, text]) => {
-      const subnet = parseSubnet(text as string)
-      if (subnet === null) return false
-      const inside = ((address as number) & subnet.mask) >>> 0 === subnet.network
-      return inside && (orEqual || subnet.mask !== 0xffffffff)
-    },
-  }
-}
+const longMax = 2n ** 63n - 1n
 
 // Arrays: element by element, with a number or an array whose shape fits.
 const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) => {
@@ -489,7 +434,8 @@ export const operatorFunctions: readonly ScalarFunction[] = [
   ...timeRows,
   ...unaryRows,
   ...bitRows,
-  ...ipv4Rows,
+  ...addressOperators,
+  ...long256Rows,
   ...arrayRows,
   negatedArray,
 ]

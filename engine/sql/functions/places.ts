@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
+import { formatDouble } from '../../types/number.js'
 import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 
@@ -11,6 +12,15 @@ function checkDegrees(argument: BoundArgument | undefined, name: string, limit: 
   const value = argument?.constant
   if (typeof value !== 'number' || Math.abs(value) <= limit) return
   throw new SqlError(`${name} must be in [-${limit}.0..${limit}.0] range`, argument?.position ?? 0)
+}
+
+/** Latitude and longitude of two places. */
+function checkPlaces(args: readonly BoundArgument[]): void {
+  for (const [index, { constant, position }] of args.slice(0, 4).entries()) {
+    const [name, limit] = index % 2 === 0 ? ['latitude', 90] : ['longitude', 180]
+    if (typeof constant === 'number' && Math.abs(constant) > Number(limit))
+      throw new SqlError(`${name} must be between -${limit} and ${limit} [value=${formatDouble(constant)}]`, position)
+  }
 }
 
 export const placeFunctions: readonly ScalarFunction[] = [
@@ -90,6 +100,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     gives: 'DOUBLE',
     says: 'Distance along the earth between (latitude, longitude) and (latitude, longitude).',
     example: null,
+    check: checkPlaces,
     eval: (args) => distanceMeters(args as number[]),
   },
   {
@@ -98,6 +109,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     gives: 'BOOLEAN',
     says: 'Whether two places are at most so many metres apart.',
     example: null,
+    check: checkPlaces,
     eval: (args) => distanceMeters(args as number[]) <= (args[4] as number),
   },
 ]

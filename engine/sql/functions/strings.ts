@@ -424,7 +424,7 @@ const codes: ScalarFunction[] = [
     textOf,
     'The name in double quotes where SQL needs them.',
     ["quote_ident('a b')", '"a b"'],
-    ([a]) => (/^([A-Za-z_][A-Za-z0-9_]*)?$/.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
+    ([a]) => (/^([\p{L}_][\p{L}\p{N}_$]*)?$/u.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
   ),
   row('chr', ['INT'], 'STRING', 'The character of a code point.', ['chr(97)', 'a'], ([a]) =>
     int(a) > 0 && int(a) <= 0x10ffff ? String.fromCodePoint(int(a)) : null,

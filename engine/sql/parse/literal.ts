@@ -69,7 +69,7 @@ export function numberLiteral(cursor: Cursor): Literal {
     const single = suffix === 'f' || suffix === 'F'
     return { kind: 'float', position, text, digits, value: Number(digits), single }
   }
-  if (suffix === 'm') return { kind: 'decimal', position, text, digits }
+  if (suffix === 'm' || (suffix === 'M' && !whole)) return { kind: 'decimal', position, text, digits }
   if (whole && timeUnits.has(suffix)) return { kind: 'interval', position, text }
   throw new SqlError(`invalid constant: ${text}`, position)
 }

@@ -1,0 +1,115 @@
+// Operators of IPv4 addresses: steps, distances, masks, and whether one lies in a subnet.
+
+import { SqlError } from '../../base/errors.js'
+import { parseIpv4, parseSubnet } from '../../types/text.js'
+import type { ScalarFunction } from './function-types.js'
+
+/** Beyond the last address, and at the first one, which stands for NULL, is none. */
+function addressOf(value: number): number | null {
+  return value > 0 && value <= 0xffffffff ? value : null
+}
+
+export const addressOperators: readonly ScalarFunction[] = [
+  {
+    name: '+',
+    takes: ['IPv4', 'INT'],
+    gives: 'IPv4',
+    says: 'The address so many steps on.',
+    example: null,
+    eval: ([a, b]) => addressOf((a as number) + (b as number)),
+  },
+  {
+    name: '+',
+    takes: ['INT', 'IPv4'],
+    gives: 'IPv4',
+    says: 'The address so many steps on.',
+    example: null,
+    eval: ([a, b]) => addressOf((a as number) + (b as number)),
+  },
+  {
+    name: '-',
+    takes: ['IPv4', 'IPv4'],
+    gives: 'LONG',
+    says: 'Distance between two addresses.',
+    example: null,
+    eval: ([a, b]) => BigInt((a as number) - (b as number)),
+  },
+  {
+    name: '-',
+    takes: ['IPv4', 'VARCHAR'],
+    gives: 'LONG',
+    says: 'Distance between two addresses.',
+    example: null,
+    check: ([, text]) => {
+      if (typeof text?.constant === 'string' && parseIpv4(text.constant) === null)
+        throw new SqlError(`invalid IPv4 format: ${text.constant}`, text.position)
+    },
+    eval: ([a, b]) => {
+      const address = parseIpv4(b as string)
+      return address === null ? null : BigInt((a as number) - address)
+    },
+  },
+  {
+    name: '-',
+    takes: ['IPv4', 'INT'],
+    gives: 'IPv4',
+    says: 'The address so many steps back.',
+    example: null,
+    eval: ([a, b]) => addressOf((a as number) - (b as number)),
+  },
+  ...(['&', '|'] as const).map(
+    (name): ScalarFunction => ({
+      name,
+      takes: ['IPv4', 'IPv4'],
+      gives: 'IPv4',
+      says: 'Bitwise operation on addresses.',
+      example: null,
+      eval: ([a, b]) => (name === '&' ? (a as number) & (b as number) : (a as number) | (b as number)) >>> 0 || null,
+    }),
+  ),
+  {
+    name: '~',
+    takes: ['IPv4'],
+    gives: 'IPv4',
+    says: 'All bits changed.',
+    example: null,
+    eval: ([a]) => ~(a as number) >>> 0,
+  },
+  subnetRow('<<', false),
+  subnetRow('<<=', true),
+  reversed('>>', subnetRow('<<', false)),
+  reversed('>>=', subnetRow('<<=', true)),
+]
+
+/** The same with its arguments the other way round. */
+function reversed(name: string, { takes, says, check, eval: evaluate, ...rest }: ScalarFunction): ScalarFunction {
+  return {
+    ...rest,
+    name,
+    takes: [...takes].reverse(),
+    says: says.replace('the address is', 'the subnet on the left holds the address, which is'),
+    ...(check === undefined ? {} : { check: (args, position) => check([...args].reverse(), position) }),
+    eval: (args, site) => evaluate([...args].reverse(), site),
+  }
+}
+
+function subnetRow(name: string, orEqual: boolean): ScalarFunction {
+  return {
+    name,
+    takes: ['IPv4', 'TEXT'],
+    gives: 'BOOLEAN',
+    says: orEqual ? 'Whether the address is in the subnet or equal to it.' : 'Whether the address is in the subnet.',
+    example: null,
+    check: ([, subnet]) => {
+      const text = subnet?.constant
+      if (typeof text === 'string' && parseSubnet(text) === null)
+        throw new SqlError(`invalid argument: ${text}`, subnet?.position ?? 0)
+    },
+    eval: ([address, text]) => {
+      const subnet = parseSubnet(text as string)
+      if (subnet === null) return false
+      const inside = ((address as number) & subnet.mask) >>> 0 === subnet.network
+      return inside && (orEqual || subnet.mask !== 0xffffffff)
+    },
+  }
+}
