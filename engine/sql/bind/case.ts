@@ -5,16 +5,15 @@ import { type DataType, dataType } from '../../types/column-types.js'
 import { typeName } from '../functions/compare.js'
 import { isNumber, isPlainText, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { switchText } from '../parse/text.js'
 import type { Expression } from '../plan/plan.js'
 import { bindComparison } from './comparison.js'
 import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
 import { scalarCall } from './make-call.js'
 import { convertTo, isUntypedNull, unify } from './types.js'
 
-export function bindCase(
-  { operand, branches, otherwise, position }: ast.CaseExpression,
-  scope: ExpressionScope,
-): Expression {
+export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope): Expression {
+  const { operand, branches, otherwise, position } = expression
   const subject = operand === null ? null : bindExpression(operand, scope)
   const conditions = branches.map(({ when }) => {
     const condition = bindExpression(when, scope)
@@ -32,8 +31,8 @@ export function bindCase(
   })
   const values = branches.map(({ result }) => bindExpression(result, scope))
   const rest = otherwise === null ? null : bindExpression(otherwise, scope)
-  // Beside a subject ELSE comes first: its type is the one that others are measured by.
-  const results = rest === null ? values : subject === null ? [...values, rest] : [rest, ...values]
+  // Where one value is compared ELSE comes first: its type is the one that others are measured by.
+  const results = rest === null ? values : switchText(expression) === null ? [...values, rest] : [rest, ...values]
   refuseMixtures(results)
   const type = caseType(unify(results, ''), results)
   const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])

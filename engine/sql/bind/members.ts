@@ -3,6 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { parseIntervals } from '../../types/interval.js'
+import { parseGeohash } from '../../types/text.js'
 import { dependsOnNow } from '../../types/tick.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
@@ -109,9 +110,15 @@ function alignedMembers(operand: Expression, members: readonly Expression[], pos
 }
 
 function fitsAsMember(type: DataType, member: Expression): boolean {
-  if (member.type.name === type.name) return true
-  if (isText(member.type)) return member.type.name !== 'CHAR' && !isNoLiteral(member, type)
+  if (member.type.name === type.name) return type.name !== 'GEOHASH' || member.type.a <= type.a
+  if (isText(member.type)) return member.type.name !== 'CHAR' && !isNoLiteral(member, type) && !isNoPlace(member, type)
   return type.name === 'DECIMAL' && isNumber(member.type)
+}
+
+/** A text that is no geohash of so many bits. */
+function isNoPlace(member: Expression, type: DataType): boolean {
+  const text = type.name === 'GEOHASH' ? textOf(member) : undefined
+  return text !== undefined && parseGeohash(text, type.a) === null
 }
 
 function strangeMember(

@@ -145,7 +145,7 @@ function formProblem(
     (argument, index) => distance(resolved(argument), (form[index] as Parameter).type) === null,
   )
   if (wrong < 0) return null
-  return form.length === 2 ? wrongOfTwo(args, form) : wrongOfSome(name, args, form, wrong)
+  return form.length === 2 ? wrongOfTwo(args, form) : wrongOfSome(name, args, form)
 }
 
 /** The first that is not exactly what is taken is named, even where another one is what does not convert. */
@@ -160,19 +160,17 @@ function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[]): Sq
   return new SqlError(`expression type mismatch, expected: ${expected}, actual: ${actual}`, argument.position)
 }
 
-/** At the last one that does not convert. Arrays are named by their elements here. */
-function wrongOfSome(name: string, args: readonly Expression[], form: readonly Parameter[], wrong: number): SqlError {
+/** All that are not exactly what is taken, at the last of them. Arrays are named by their elements here. */
+function wrongOfSome(name: string, args: readonly Expression[], form: readonly Parameter[]): SqlError {
+  const isOther = (argument: Expression, index: number): boolean => shownType(argument) !== form[index]?.name
   const places = args.flatMap((argument, index) => {
     const { name: type, isConstant } = form[index] as Parameter
     const isMoving = isConstant && argument.kind !== 'constant'
     const expected = isMoving ? `${type} constant` : type.replace('[]', '')
-    return index >= wrong && shownType(argument) !== type
-      ? [`at #${index + 1} expected: ${expected}, actual: ${shownType(argument)}`]
-      : []
+    const actual = shownType(argument)
+    return isOther(argument, index) ? [`at #${index + 1} expected: ${expected}, actual: ${actual}`] : []
   })
-  const last = args.findLast(
-    (argument, index) => distance(resolved(argument), (form[index] as Parameter).type) === null,
-  )
+  const last = args.findLast(isOther)
   return new SqlError(`argument type mismatch for function \`${name}\` ${places.join(' ')}`, last?.position ?? 0)
 }
 

@@ -58,6 +58,8 @@ export interface ScalarFunction {
   readonly takes: readonly TypePattern[]
   /** Further arguments, any number of them. */
   readonly more?: TypePattern
+  /** The NULL literal is none of its arguments: it has no digits. */
+  readonly typedOnly?: true
   /** FIRST: the first argument's type. A function decides by the arguments. */
   readonly gives: ColumnType | 'FIRST' | ((args: readonly BoundArgument[]) => DataType)
   readonly says: string

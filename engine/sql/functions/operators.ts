@@ -182,6 +182,7 @@ const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name)
         gives: (args) => decimalResult(name, args),
         says: 'Exact arithmetic on a decimal and an integer.',
         example: null,
+        typedOnly: true,
         check: (args, position) => checkDivisor(name, args, position),
         eval: ([a, b], site) => decimalArithmetic(name, BigInt(a as bigint), BigInt(b as bigint), site),
       }),

@@ -86,6 +86,7 @@ function isTextName(name: ColumnType): boolean {
 interface Row {
   readonly takes: readonly TypePattern[]
   readonly more?: TypePattern
+  readonly typedOnly?: true
 }
 
 /** The best row; undefined when none fits. */
@@ -104,6 +105,7 @@ export function bestOverload<R extends Row>(rows: readonly R[], args: readonly R
 
 function scoreOf(row: Row, args: readonly ResolvedArgument[]): number | null {
   if (args.length < row.takes.length || (args.length > row.takes.length && row.more === undefined)) return null
+  if (row.typedOnly && args.some(({ isNull }) => isNull)) return null
   let score = 0
   for (const [index, argument] of args.entries()) {
     const step = distance(argument, patternAt(row, index))

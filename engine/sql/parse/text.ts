@@ -194,7 +194,7 @@ function caseText(expression: CaseExpression): string {
 }
 
 /** A CASE that compares one value with constants is named as the function that it is. */
-function switchText({ operand, branches, otherwise }: CaseExpression): string | null {
+export function switchText({ operand, branches, otherwise }: CaseExpression): string | null {
   const parts: string[] = []
   let value = operand === null ? null : expressionText(operand)
   for (const { when, result } of branches) {
