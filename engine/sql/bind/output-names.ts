@@ -90,7 +90,7 @@ function writtenName(expression: Expression, { sql, forDrivers, respelt }: Spell
 
 /** The text of an expression as a name. */
 export function shownName(text: string): string {
-  return text.includes('.') ? `"${text.slice(0, shownCharactersMax - 3)}"` : text.slice(0, shownCharactersMax)
+  return text.includes('.') ? `"${text.slice(0, shownCharactersMax - 3)}"` : text.slice(0, shownCharactersMax).trimEnd()
 }
 
 /** `version()`, `pg_backend_pid()`, `count(*)`: drivers read the column by the function's name. */

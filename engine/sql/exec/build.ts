@@ -106,8 +106,9 @@ function buildJoin(context: ExecContext, plan: PlanOf<'join'>): Operator {
   return joinOperator(own, buildOperator(own, plan.left), buildOperator(own, plan.right), plan)
 }
 
-/** A seeded sequence below seeds the random functions of the projection above it. */
+/** A seeded sequence below, filtered or cut, seeds the random functions of the projection above it. */
 function seeded(context: ExecContext, input: Plan): ExecContext {
+  if (input.kind === 'filter' || input.kind === 'limit') return seeded(context, input.input)
   if (input.kind !== 'sequence' || input.seed === null) return context
   const random = createRandom(input.seed[0], input.seed[1])
   return { ...context, evaluation: { ...context.evaluation, random } }

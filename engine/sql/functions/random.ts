@@ -167,6 +167,12 @@ function listRow(name: string, gives: ColumnType): ScalarFunction {
 
 const poolBytesMax = 16 * valueBytesMax
 
+/** STRING draws no number without a rate. */
+function isLeftOut(random: Random, rate: number, gives: ColumnType): boolean {
+  if (gives === 'STRING') return rate > 0 && random.nextPositiveInt() % rate === 0
+  return random.nextPositiveInt() % (rate + 1) === 1
+}
+
 /** `count` different texts, chosen once for the call. */
 function poolRow(name: string, gives: ColumnType): ScalarFunction {
   return {
@@ -188,7 +194,8 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
         pool = Array.from({ length: count as number }, () => randomText(context.random, low as number, high as number))
         memo.set('pool', pool)
       }
-      return skips(context.random, rate) ? null : (pool[context.random.nextPositiveInt() % pool.length] ?? null)
+      if (isLeftOut(context.random, rate as number, gives)) return null
+      return pool[context.random.nextPositiveInt() % pool.length] ?? null
     },
   }
 }
@@ -234,7 +241,7 @@ const others: ScalarFunction[] = [
   timeRow('rnd_timestamp', 'TIMESTAMP'),
   timeRow('rnd_timestamp_ns', 'TIMESTAMP_NS'),
   timeRow('rnd_date', 'DATE'),
-  row('rnd_date', [], 'DATE', 'A date.', (random) => random.nextPositiveLong() % 4_102_444_800_000n),
+  row('rnd_date', [], 'DATE', 'In the first hours of 1970.', (random) => random.nextPositiveLong() % 10_000_000n),
   row('rnd_uuid4', [], 'UUID', 'A random UUID.', (random) => randomUuid(random)),
   row('rnd_uuid4', ['INT'], 'UUID', 'A random UUID, or NULL.', (random, [rate]) =>
     skips(random, rate) ? null : randomUuid(random),
