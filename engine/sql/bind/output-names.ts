@@ -15,8 +15,10 @@ export interface NamedItem {
 
 export interface NamingRules {
   readonly sql: string
-  /** Results of the wire protocol: what only PostgreSQL's clients ask is named as PostgreSQL names it. */
+  /** The wire protocol: what only PostgreSQL's clients ask is named as PostgreSQL names it. */
   readonly forDrivers: boolean
+  /** Within a sub-query counts have the names that this dialect knows. */
+  readonly outermost: boolean
 }
 
 interface Spelling extends NamingRules {
@@ -32,7 +34,8 @@ export function outputNames(items: readonly NamedItem[], rules: NamingRules): st
   const explicit = explicitNames(items, rules.sql)
   const taken = starred ? new Set<string>() : explicit
   const counts = new Map<string, number>()
-  const spelling: Spelling = { sql: rules.sql, forDrivers: rules.forDrivers, respelt, starred }
+  const { sql, forDrivers, outermost } = rules
+  const spelling: Spelling = { sql, forDrivers, outermost, respelt, starred }
   return items.map((item) => {
     const name = uniqueName(item, taken, counts, spelling)
     taken.add(name.toLowerCase())
@@ -82,9 +85,10 @@ function aliasStart(position: number, sql: string): number {
 /** Of an expression without alias. */
 const shownCharactersMax = 64
 
-function writtenName(expression: Expression, { sql, forDrivers, respelt }: Spelling): string {
+function writtenName(expression: Expression, { sql, forDrivers, outermost, respelt }: Spelling): string {
   if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
-  if (forDrivers && expression.kind === 'call' && isOfDrivers(expression)) return expression.name.toLowerCase()
+  if (forDrivers && expression.kind === 'call' && isOfDrivers(expression, outermost))
+    return expression.name.toLowerCase()
   return shownName(expressionText(respelt ? asWritten(expression, sql) : expression))
 }
 
@@ -94,9 +98,9 @@ export function shownName(text: string): string {
 }
 
 /** `version()`, `pg_backend_pid()`, `count(*)`: drivers read the column by the function's name. */
-function isOfDrivers({ name, args, over }: Extract<Expression, { kind: 'call' }>): boolean {
+function isOfDrivers({ name, args, over }: Extract<Expression, { kind: 'call' }>, outermost: boolean): boolean {
   const [only] = args
-  if (name.toLowerCase() === 'count') return over === null && args.length === 1 && only?.kind === 'star'
+  if (name.toLowerCase() === 'count') return outermost && over === null && args.length === 1 && only?.kind === 'star'
   return /^(pg_\w+|version|current_\w+|set_config|(session_)?user|obj_description|format_type|to_reg\w+)$/i.test(name)
 }
 

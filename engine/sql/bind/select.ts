@@ -103,7 +103,7 @@ function bindList(
 
 /** Names inside of a statement are the dialect's: queries around sub-queries write them. */
 function namingRules({ sql, protocol, depth }: BindContext): NamingRules {
-  return { sql, forDrivers: protocol === 'pg' && depth === 0 }
+  return { sql, forDrivers: protocol === 'pg', outermost: depth === 0 }
 }
 
 function selectScope(

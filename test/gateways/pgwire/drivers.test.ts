@@ -70,6 +70,17 @@ test('every type goes in as text and comes out as text', async () => {
   expect(rows).toEqual([row])
 })
 
+test('what drivers ask is named by its function within sub-queries, too', async () => {
+  const namesOf = async (text: string): Promise<string[]> => (await client.query(text)).fields.map(({ name }) => name)
+  expect(await namesOf('select * from (select current_database(), nspname from pg_namespace) c limit 1')).toEqual([
+    'current_database',
+    'nspname',
+  ])
+  expect(await namesOf('with v as (select version()) select v.version from v')).toEqual(['version'])
+  // A count within has the name that clients of this dialect write.
+  expect(await namesOf('select "count()" from (select count(*) from long_sequence(2))')).toEqual(['count()'])
+})
+
 test('JSON is json to drivers, which parse it, also behind coalesce() and with bind values', async () => {
   const parsed = async (text: string, values: unknown[] = []): Promise<unknown[]> =>
     (await client.query({ text, values, rowMode: 'array' })).rows
