@@ -7,6 +7,7 @@ import type { PgSession, Prepared } from './context.js'
 import { bindComplete, commandComplete, noData, readyForQuery } from './messages.js'
 import type { Waiting } from './portals.js'
 import { isPlainInsert } from './run-engine.js'
+import { logStatement } from './statement-log.js'
 import { answerLater, boundRows } from './transaction.js'
 
 const bindType = 66
@@ -84,6 +85,7 @@ export function takeBinds(pg: PgSession): Waiting {
   const syncs = pg.status === 'T' || portals.size === (portal === undefined ? 0 : 1)
   const { waiting } = inbound
   if (waiting === null) return null
+  const begunMs = pg.clock.monotonicMs()
   const run = pg.transaction.binds(lastBound.statement, pg.session, waiting.bytes, waiting.at, shape, syncs)
   if (run.binds === 0) return null
   inbound.pass(run.at)
@@ -93,6 +95,7 @@ export function takeBinds(pg: PgSession): Waiting {
   else portals.set('', { ...executed, prepared: lastBound, done: tag })
   pg.connection.rowsReceived += run.binds * shape.tuples
   pg.counters.queries.insert += run.binds
+  if (pg.options.logQueries) logStatement(pg, lastBound.statement, begunMs)
   putAnswers(pg, tag, run)
   return boundRows(pg)
 }

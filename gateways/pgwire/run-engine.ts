@@ -24,7 +24,6 @@ export async function runInEngine(
   pg.running = running
   const inParts = options.inParts === true && parsed.statement.kind === 'query'
   const part = inParts ? () => beginPart(pg, running) : null
-  const begunMs = pg.clock.monotonicMs()
   const { binary } = options
   // Rows of INSERT .. SELECT wait for COMMIT like those of INSERT .. VALUES.
   const gathers = parsed.statement.kind === 'insert' && (pg.status === 'T' || isReturning(parsed))
@@ -59,7 +58,6 @@ export async function runInEngine(
   }
   if (result.kind === 'plan') throw new PgError('XX000', 'a plan was not asked for')
   pg.tookEffect = pg.status === 'T'
-  log(pg, parsed, begunMs)
   return tagOf(result.tag, result.rows)
 }
 
@@ -126,10 +124,4 @@ export function tagOf(tag: string, rows: number): string {
 function sameColumns(left: readonly ResultColumn[], right: readonly ResultColumn[]): boolean {
   const oid = ({ type }: ResultColumn): number => pgOidOf(type)
   return left.length === right.length && left.every((column, index) => oid(column) === oid(right[index] ?? column))
-}
-
-export function log({ options, log: write, clock }: PgSession, parsed: ParsedStatement, begunMs: number): void {
-  if (!options.logQueries) return
-  const timeMs = Math.round((clock.monotonicMs() - begunMs) * 1000) / 1000
-  write('I', 'pg', `[exe] ${parsed.text.slice(parsed.start, parsed.end)} [cached=false, time=${timeMs}ms]`)
 }

@@ -15,6 +15,7 @@ import { isPlainInsert, isReturning, noteInserted, runInEngine } from './run-eng
 import { runSessionStatement } from './session-statements.js'
 import { boundBySql, type ExecuteStatement } from './sql-prepare.js'
 import { PgError } from './sqlstate.js'
+import { logStatement } from './statement-log.js'
 import { boundRows, settleRows } from './transaction.js'
 
 type CopyStatement = Extract<ParsedStatement['statement'], { kind: 'copy' }>
@@ -24,15 +25,29 @@ export type Outcome = Rows | string
 
 /** Throws what the client is told. What is not a promise is done already. */
 export function runStatement(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> | Outcome {
+  if (!pg.options.logQueries) return run(pg, parsed, options)
+  const begunMs = pg.clock.monotonicMs()
+  const outcome = run(pg, parsed, options)
+  if (outcome instanceof Promise) {
+    return outcome.then((settled) => {
+      logStatement(pg, parsed, begunMs)
+      return settled
+    })
+  }
+  logStatement(pg, parsed, begunMs)
+  return outcome
+}
+
+function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> | Outcome {
   const { statement } = parsed
   if (pg.status === 'E' && !endsTransaction(parsed)) {
     throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
   }
   const before = carryOutBefore(pg, parsed)
-  if (before !== null) return before.then(() => runStatement(pg, parsed, options))
+  if (before !== null) return before.then(() => run(pg, parsed, options))
   if (isPlainInsert(parsed)) return insertRows(pg, parsed, options)
   const unread = statement.kind === 'declare cursor' && pg.status === 'T' ? settleRows(pg, parsed) : null
-  if (unread !== null) return unread.then(() => runStatement(pg, parsed, options))
+  if (unread !== null) return unread.then(() => run(pg, parsed, options))
   const own = runSessionStatement(pg, statement) ?? runCursorStatement(pg, parsed, options)
   if (own !== null) return own
   if (statement.kind === 'execute') return runPrepared(pg, statement, options)
@@ -54,7 +69,7 @@ async function copy(pg: PgSession, parsed: ParsedStatement, statement: CopyState
 /** EXECUTE of SQL. */
 function runPrepared(pg: PgSession, statement: ExecuteStatement, options: RunOptions): Promise<Outcome> | Outcome {
   const { parsed, bound, types } = boundBySql(pg, statement)
-  return runStatement(pg, parsed, { ...options, bound, types })
+  return run(pg, parsed, { ...options, bound, types })
 }
 
 function insertRows(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> | string {

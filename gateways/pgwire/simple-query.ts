@@ -10,6 +10,7 @@ import { commandComplete, emptyQueryResponse, readyForQuery } from './messages.j
 import type { MessageReader } from './reader.js'
 import { answer, runStatement } from './run.js'
 import { noteInserted } from './run-engine.js'
+import { logBytes } from './statement-log.js'
 import { boundRows, settle, storeRows } from './transaction.js'
 
 export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise<void> {
@@ -17,11 +18,16 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
   await pg.portals.get('')?.cursor?.close()
   pg.portals.delete('')
   pg.statements.delete('')
+  const begunMs = pg.clock.monotonicMs()
+  const { source, at, end } = reader
   try {
     const literals = literalRows(pg, reader)
     const inserted = typeof literals === 'number' ? literals : await literals
-    if (inserted >= 0) await storeInserted(pg, inserted)
-    else await runText(pg, reader)
+    if (inserted < 0) await runText(pg, reader)
+    else {
+      await storeInserted(pg, inserted)
+      if (pg.options.logQueries) logBytes(pg, source, at, end - 1, begunMs)
+    }
   } catch (error) {
     if (error instanceof NetworkError) throw error
     fail(pg, error)

@@ -3,6 +3,7 @@
 
 import { appendFileSync, existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { Agent, fetch as fetchOver } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
@@ -135,6 +136,28 @@ test('statements are logged in the form that the specification gives, secrets ar
   const folder = join(server.root, 'log')
   expect(readlinkSync(join(folder, 'penstock-latest.log'))).toMatch(/^stdout-\d{4}-\d\d-\d\d\.txt$/)
   expect(readdirSync(folder).every((name) => /^(stdout-[\d-]+\.txt|penstock-latest\.log)$/.test(name))).toBe(true)
+})
+
+test('queries and INSERTs of the wire protocol are logged as well', async () => {
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  await client.connect()
+  await client.query('select 2 + 2 wired')
+  await client.query("select 'the passphrase of all' p")
+  await client.query('create table wired_rows (a int)')
+  await client.query('insert into wired_rows values (7)')
+  await client.query('select a from wired_rows where a = $1', [7])
+  await client.query('begin')
+  await client.end()
+  const expected = [
+    'select 2 + 2 wired',
+    'create table wired_rows (a int)',
+    'insert into wired_rows values (7)',
+    'select a from wired_rows where a = $1',
+    'begin',
+  ]
+  for (const sql of expected) await until(async () => log().includes(` I pg [exe] ${sql} [cached=false, time=`))
+  expect(log()).not.toContain('the passphrase of all')
 })
 
 test('health checks answer within 50 ms while the server is stopped from working, and are not logged', async () => {
