@@ -12,6 +12,7 @@ import {
   type DataType,
   dataType,
   elementType,
+  isDayTime,
   isJsonb,
   isList,
   isZoned,
@@ -111,6 +112,15 @@ function microsBytes(micros: bigint): Buffer {
   return bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt.asIntN(64, micros - epochMicros)))
 }
 
+/** TIME => microseconds of the day i64; a text that is no time of day is NULL. */
+const dayTimeBytes: BinaryForm = (value) => {
+  const [, hours, minutes, seconds = '0', fraction = ''] =
+    /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d*)?)?$/.exec(String(value)) ?? []
+  if (hours === undefined) return null
+  const whole = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
+  return bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0'))))
+}
+
 const float8Oid = 701
 
 /** ARRAY => dimensions i32 | any NULL i32 | element type i32 | (length i32, lower bound i32)* | (bytes i32, f64)* */
@@ -164,6 +174,7 @@ const textOid = 25
 
 function binaryForm(type: DataType): BinaryForm | undefined {
   if (isList(type)) return listBytes
+  if (isDayTime(type)) return dayTimeBytes
   return isJsonb(type) ? jsonbBytes : binaryForms[type.name]
 }
 

@@ -41,7 +41,7 @@ export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'de
 }
 
 function kindOf(declared: string): number | undefined {
-  if (declared === 'json' || declared === 'jsonb') return textKinds[declared]
+  if (declared === 'json' || declared === 'jsonb' || declared === 'time') return textKinds[declared]
   if (!declared.startsWith('_')) return undefined
   if (declared === '_int4' || declared === '_int2') return textKinds.ints
   return declared === '_int8' ? textKinds.longs : textKinds.texts

@@ -86,13 +86,18 @@ export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamesp
  * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, lists (`{a,b}`) of
  * texts, of INT and of LONG, which clients of PostgreSQL get as arrays, and parameters in whose place a result is wanted.
  */
-export const textKinds = { numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7 } as const
+export const textKinds = { numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 } as const
 
 /** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
 export const timeKinds = { zoned: 1 } as const
 
 export function isZoned({ name, a }: DataType): boolean {
   return name === 'TIMESTAMP' && a === timeKinds.zoned
+}
+
+/** A text that clients of PostgreSQL know as a time of day. */
+export function isDayTime({ name, a }: DataType): boolean {
+  return name === 'STRING' && a === textKinds.time
 }
 
 export function isJson({ name, a }: DataType): boolean {
@@ -105,7 +110,7 @@ export function isJsonb({ name, a }: DataType): boolean {
 
 /** A list that clients of PostgreSQL know as an array. */
 export function isList({ name, a }: DataType): boolean {
-  return name === 'STRING' && a >= textKinds.texts
+  return name === 'STRING' && a >= textKinds.texts && a <= textKinds.longs
 }
 
 /** What an element of a list in a text is. */
@@ -133,6 +138,7 @@ const textOids: Readonly<Record<number, number>> = {
   [textKinds.texts]: 1009,
   [textKinds.ints]: 1007,
   [textKinds.longs]: 1016,
+  [textKinds.time]: 1083,
 }
 const zonedTypeOid = 1184
 
@@ -184,11 +190,11 @@ export function typeText(type: DataType): string {
   return type.name
 }
 
-/** Equality of types with their parameters; a time with its zone is the same moment, JSON and a list are texts. */
+/** Equality of types with their parameters; a time with its zone is the same moment; JSON, a list and a time of day are texts. */
 export function sameType(x: DataType, y: DataType): boolean {
   return x.name === y.name && shapeOf(x) === shapeOf(y) && x.b === y.b
 }
 
 function shapeOf(type: DataType): number {
-  return isZoned(type) || isJson(type) || isList(type) ? 0 : type.a
+  return isZoned(type) || isJson(type) || isList(type) || isDayTime(type) ? 0 : type.a
 }

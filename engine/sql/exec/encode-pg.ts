@@ -5,7 +5,7 @@
 import { encodeColumnBytes, encodeFlags, pgFormats, writeEncodeLabel } from '../../kernels/encode.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { wireForm } from '../../pg/encode-value.js'
-import { type DataType, isJsonb, isList, isZoned } from '../../types/column-types.js'
+import { type DataType, isDayTime, isJsonb, isList, isZoned } from '../../types/column-types.js'
 import type { ByteWriter } from './byte-writer.js'
 import { TextRows } from './encode-text.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
@@ -67,8 +67,8 @@ export function putMessage(memory: SharedMemory, writer: ByteWriter, message: Ui
 
 /** What is left to the encoder of values. */
 function kernelKnows(type: DataType, binary: boolean): boolean {
-  if (!binary) return type.name !== 'ARRAY'
-  return type.name !== 'ARRAY' && type.name !== 'DECIMAL' && !isList(type) && !isJsonb(type)
+  if (type.name === 'ARRAY') return false
+  return !binary || (type.name !== 'DECIMAL' && !isList(type) && !isJsonb(type) && !isDayTime(type))
 }
 
 /** `type` of the messages; the format of each column. */

@@ -1,0 +1,17 @@
+// Goal: times of day leave in PostgreSQL's forms, text and binary.
+
+import { expect, test } from 'vitest'
+import { wireForm } from '../../../engine/pg/encode-value.js'
+import { dataType, textKinds } from '../../../engine/types/column-types.js'
+
+const dayTime = dataType('STRING', textKinds.time)
+const hex = (bytes: Uint8Array | string | null): string | null =>
+  bytes === null ? null : Buffer.from(bytes as Uint8Array).toString('hex')
+
+test('times of day; what is none of them is NULL in binary', () => {
+  const [text, binary] = [wireForm(dayTime, false), wireForm(dayTime, true)]
+  expect([text('10:11:12.5'), hex(binary('10:11:12.5'))]).toEqual(['10:11:12.5', '0000000889d9f120'])
+  expect(hex(binary('10:11'))).toBe('00000008891b3500')
+  expect(hex(binary('00:00:00.000001'))).toBe('0000000000000001')
+  expect([text('noon'), binary('noon')]).toEqual(['noon', null])
+})
