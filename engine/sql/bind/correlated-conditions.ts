@@ -76,7 +76,7 @@ function ownScope(body: ast.Select, context: BindContext): Scope | null {
   }
 }
 
-function isIn(scope: Scope, column: ast.ColumnName): boolean {
+export function isIn(scope: Scope, column: ast.ColumnName): boolean {
   try {
     return findInScope(scope, column) !== undefined
   } catch (thrown) {

@@ -15,18 +15,24 @@ import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { alignSides, isForeignText, isMoment, isNoLiteral, memberName, noMember, typedNull } from './comparison.js'
+import { bindExists } from './correlated.js'
+import { matchingRow } from './correlated-members.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
 import { bindSubquery } from './subquery.js'
 import { commonType, constantOf, convertTo, isUntypedNull } from './types.js'
 
 export function bindIn(expression: ast.InExpression, scope: ExpressionScope): Expression {
-  const operand = bindExpression(expression.operand, scope)
-  const result =
-    'kind' in expression.set
-      ? bindInQuery(operand, expression.set, expression, scope)
-      : bindInList(operand, expression.set, expression, scope)
+  const matching = matchingRow(expression, scope)
+  const result = matching === null ? bindSet(expression, scope) : bindExists(matching, scope)
   return expression.negated ? scalarCall('not', [result], expression.position, scope.context) : result
+}
+
+function bindSet(expression: ast.InExpression, scope: ExpressionScope): Expression {
+  const operand = bindExpression(expression.operand, scope)
+  return 'kind' in expression.set
+    ? bindInQuery(operand, expression.set, expression, scope)
+    : bindInList(operand, expression.set, expression, scope)
 }
 
 function bindInQuery(

@@ -18,7 +18,7 @@ export function compileCharacters(call: Call, context: ExecContext, compile: Com
   const [text, ...others] = call.args
   if (text === undefined || !isText(text.type) || text.kind === 'constant') return undefined
   if (others.length === 0) {
-    if (call.name === 'length' || call.name === 'char_length') return units(call, context, compile(text))
+    if (lengths.has(call.name)) return units(call, context, compile(text))
     const sides = trims.get(call.name)
     if (sides !== undefined) return trimmed(call, context, compile(text), sides)
     const upper = cases.get(call.name)
@@ -30,6 +30,8 @@ export function compileCharacters(call: Call, context: ExecContext, compile: Com
   const slice = sliceOf(call.name, others)
   return slice === undefined ? undefined : sliced(call, context, compile(text), slice)
 }
+
+const lengths: ReadonlySet<string> = new Set(['length', 'char_length', 'character_length'])
 
 const cases: ReadonlyMap<string, number> = new Map([
   ['lower', 0],

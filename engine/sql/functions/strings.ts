@@ -107,7 +107,7 @@ const trims: ScalarFunction[] = [
 ]
 
 const lengths: ScalarFunction[] = [
-  ...names(['length', 'char_length'], (name) => ({
+  ...names(['length', 'char_length', 'character_length'], (name) => ({
     ...row(name, ['TEXT'], 'INT', 'Number of characters; -1 for NULL.', [`${name}('abc')`, '3'], ([a]) =>
       a === null ? -1 : text(a).length,
     ),

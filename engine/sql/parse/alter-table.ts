@@ -184,11 +184,20 @@ function demandListEnd(cursor: Cursor): void {
 function parseDrop(cursor: Cursor, position: number): AlterAction {
   if (cursor.word === 'partition') return parsePartitions(cursor, position, 'drop')
   if (cursor.word === 'constraint') return parseDropConstraint(cursor, position)
-  demand(cursor, 'column', "'column' or 'partition' expected")
+  // PostgreSQL needs no COLUMN.
+  if (!isDroppedColumn(cursor)) demand(cursor, 'column', "'column' or 'partition' expected")
   const ifExists = takeIfExists(cursor)
   const { items: columns, inActions } = parseActions(cursor, 'drop', ifExists, parseDroppedColumn)
   demandListEnd(cursor)
   return { kind: 'drop columns', position, inActions, columns }
+}
+
+/** A name, and nothing behind it that makes another statement of it. */
+function isDroppedColumn(cursor: Cursor): boolean {
+  if (cursor.kind === 'quoted') return true
+  return (
+    cursor.kind === 'word' && cursor.word !== 'column' && ['', ',', 'cascade', 'restrict'].includes(peekWord(cursor))
+  )
 }
 
 function parseDroppedColumn(cursor: Cursor, ifExists: boolean): Name & { ifExists: boolean } {
