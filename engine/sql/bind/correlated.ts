@@ -40,7 +40,17 @@ interface Correlation {
 }
 
 export function bindScalarQuery(query: ast.Query, scope: ExpressionScope): Expression {
+  const alone = existsAlone(query)
+  if (alone !== null) return bindExpression(alone, scope)
   return withTables(withKeyColumns(query, scope), scope.context, (inner) => bindScalar(inner, scope))
+}
+
+/** `(select exists (..))`: the question itself, which may name the query around it. */
+function existsAlone({ body, commonTables, limit }: ast.Query): ast.Expression | null {
+  if (body.kind !== 'select' || body.from !== null || body.where !== null) return null
+  const [item, ...others] = body.items
+  if (item?.expression.kind !== 'exists' || others.length > 0) return null
+  return commonTables.length === 0 && limit === null ? item.expression : null
 }
 
 /** Binds with the WITH tables of the query in scope, so that its parts may be bound one by one. */
