@@ -253,6 +253,10 @@ const server: ScalarFunction[] = [
     seesNull: true,
     eval: ([oid, modifier]) => (typeof oid === 'number' ? formatType(oid, modifier as number | null) : null),
   }),
+  row('oidvectortypes', ['TEXT'], 'STRING', 'SQL names of the types of a list of oids.', {
+    example: ["oidvectortypes('23 25')", 'integer, text'],
+    eval: ([list]) => (String(list).match(/\d+/g) ?? []).map((oid) => formatType(Number(oid), null)).join(', '),
+  }),
   row('pg_typeof', ['ANY'], 'STRING', 'Name of the type of an expression.', {
     example: ['pg_typeof(1)', 'int'],
     seesNull: true,
