@@ -3,7 +3,7 @@
 
 import type { Description, ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, RunOptions, SqlCursor } from './context.js'
-import { fetch } from './fetch.js'
+import { fetch, moveInPortal } from './fetch.js'
 import { closeCursors } from './portals.js'
 import type { Rows } from './row-cursor.js'
 import { PgError } from './sqlstate.js'
@@ -21,8 +21,11 @@ export function runCursorStatement(
   switch (statement.kind) {
     case 'declare cursor':
       return declare(pg, parsed, statement, options)
-    case 'fetch':
+    case 'fetch': {
+      const portal = pg.cursors.has(statement.name) ? undefined : pg.portals.get(statement.name)
+      if (portal !== undefined && statement.move) return moveInPortal(pg, portal, statement)
       return fetch(pg, cursorNamed(pg, statement.name), statement, options)
+    }
     case 'close':
       return close(pg, statement)
     default:
@@ -35,14 +38,18 @@ export function describeOwn(pg: PgSession, parsed: ParsedStatement, oids: readon
   const { statement } = parsed
   switch (statement.kind) {
     case 'fetch': {
+      if (statement.move) return { ...nothing, tag: 'MOVE' }
       const { query } = cursorNamed(pg, statement.name)
       const { columns } = pg.engine.describe(query, pg.session, [])
-      return { tag: 'FETCH', columns: statement.move ? null : columns, timestampIndex: -1, parameters: [] }
+      return { tag: 'FETCH', columns, timestampIndex: -1, parameters: [] }
     }
     case 'declare cursor': {
       const query = { ...parsed, statement: statement.query }
       return { ...pg.engine.describe(query, pg.session, oids), columns: null }
     }
+    case 'create table':
+      // Whether there is such a table already is told when it is made: a DROP of the transaction may wait.
+      return statement.source.kind === 'as' ? null : nothing
     case 'execute': {
       const prepared = pg.statements.get(statement.name)
       if (prepared?.statement == null) return nothing

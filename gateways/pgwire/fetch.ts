@@ -3,7 +3,7 @@
 // first.
 
 import type { ParsedStatement } from '../../engine/engine.js'
-import type { PgSession, RunOptions, SqlCursor } from './context.js'
+import type { PgSession, Portal, RunOptions, SqlCursor } from './context.js'
 import type { Outbound } from './outbound.js'
 import type { RowCursor, Rows, RowTarget, SentRows } from './row-cursor.js'
 import { runInEngine } from './run-engine.js'
@@ -41,6 +41,22 @@ export async function fetch(
   const taken = backwardTo === null ? new ForwardRows(way, rows, count) : await gather(way, rows, count, backwardTo)
   if (!statement.move) return taken
   return `MOVE ${(await taken.send(null, Number.POSITIVE_INFINITY)).rows}`
+}
+
+/** MOVE in a portal of Bind, before and between its Executes (asyncpg). */
+export async function moveInPortal(pg: PgSession, portal: Portal, { direction, rows }: Fetch): Promise<string> {
+  const count = rows ?? Number.POSITIVE_INFINITY
+  const { bound, types, binary, prepared } = portal
+  if (direction !== 'forward' || count < 0) throw onlyForward()
+  if (prepared.statement?.statement.kind !== 'query') throw new PgError('42P11', 'a cursor needs a query')
+  if (portal.done !== null) return 'MOVE 0'
+  portal.cursor ??= await open(pg, { bound, types, query: prepared.statement }, binary)
+  const moved = await portal.cursor.send(null, count)
+  if (moved.exhausted) {
+    await portal.cursor.close()
+    Object.assign(portal, { cursor: null, done: 'SELECT 0' })
+  }
+  return `MOVE ${moved.rows}`
 }
 
 interface Way {
@@ -106,8 +122,9 @@ function sameForm(left: readonly boolean[], right: readonly boolean[]): boolean 
   return left.length === right.length && left.every((binary, index) => binary === right[index])
 }
 
-async function open(pg: PgSession, cursor: SqlCursor, binary: readonly boolean[]): Promise<RowCursor> {
-  const { bound, types, query } = cursor
+type Opened = Pick<SqlCursor, 'bound' | 'types' | 'query'>
+
+async function open(pg: PgSession, { bound, types, query }: Opened, binary: readonly boolean[]): Promise<RowCursor> {
   const opened = await runInEngine(pg, query, { bound, types, binary, columns: null, inParts: true })
   if (typeof opened === 'string') throw new PgError('42P11', 'a cursor needs a query')
   return opened

@@ -5,7 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import { demandRight } from '../../base/rights.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import { createRandom } from '../functions/random-generator.js'
-import { withPending } from '../statements/pending.js'
+import { withoutDropped, withPending } from '../statements/pending.js'
 import type { BindContext, ViewShape } from './bind-context.js'
 import { viewRelation } from './from.js'
 import type { LateValues } from './late-values.js'
@@ -51,7 +51,7 @@ export function bindContext({
   const now = BigInt(nowMicros)
   return {
     sql,
-    catalog,
+    catalog: withoutDropped(catalog, rest.pending ?? []),
     viewShape: (view) => viewShape(view, { catalog, nowMicros, user }),
     parameters: rest.late?.parameters ?? parameters,
     late: rest.late ?? null,

@@ -15,12 +15,27 @@ import { bindCondition } from '../bind/expression.js'
 import { scalarCall } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
 import { constantOf } from '../bind/types.js'
+import type { Catalog } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { boundAssignments, scopeOf, withAssigned } from './rewrite.js'
 
 type Change = ast.Update | ast.Delete
+
+/** Without the tables that the transaction drops: its own questions to the catalog do not find them either. */
+export function withoutDropped(catalog: Catalog, pending: readonly PendingChange[]): Catalog {
+  const dropped = new Set<string>()
+  for (const { statement } of pending)
+    if (statement?.kind === 'drop table') for (const { name } of statement.tables) dropped.add(name.toLowerCase())
+  if (dropped.size === 0) return catalog
+  const stays = (name: string): boolean => !dropped.has(name.toLowerCase())
+  return {
+    ...catalog,
+    table: (name) => (stays(name) ? catalog.table(name) : undefined),
+    tables: () => catalog.tables().filter(({ schema }) => stays(schema.name)),
+  }
+}
 
 /** The table as the transaction has made it. */
 export function withPending(relation: Relation, version: TableVersion, context: BindContext): Relation {

@@ -120,6 +120,23 @@ test('a transaction reads its own changes, and ROLLBACK takes them back', async 
   expect(warnings).toEqual([])
 })
 
+test('a table that waits to be dropped is not in the catalog of its transaction, and may be made anew', async () => {
+  const count = async (by: pg.Client, from: string): Promise<number> =>
+    Number((await by.query(`select count(*) n from ${from}`)).rows[0].n)
+  const catalogs = ["pg_class where relname = 'h'", "information_schema.tables where table_name = 'h'"]
+  await client.query('begin')
+  await client.query('drop table h')
+  for (const from of catalogs) expect([await count(client, from), await count(other, from)], from).toEqual([0, 1])
+  await client.query('rollback')
+  for (const from of catalogs) expect(await count(client, from), from).toBe(1)
+  expect(warnings).toEqual([])
+  await client.query('begin')
+  await client.query('drop table h')
+  await client.query({ name: 'anew', text: 'create table h (only int)' })
+  await client.query('commit')
+  expect((await client.query('select * from h')).fields.map(({ name }) => name)).toEqual(['only'])
+})
+
 test('what takes effect at once has changes carried out before, and says so', async () => {
   await client.query('begin')
   await client.query('update h set v = 0 where id = 1')
