@@ -132,7 +132,7 @@ export class BinaryRows {
         continue
       }
       const type = this.#types[field] as { readonly type: DataType; readonly oid: number }
-      const oid = numberOid(type.oid, length)
+      const oid = widthOid(type.oid, length)
       column.parameter(bytes, at, at + length, true, oid === type.oid ? type : { ...type, oid }, field)
       at += length
     }
@@ -140,11 +140,12 @@ export class BinaryRows {
   }
 }
 
-/** Numbers of another width than the column's are taken as well. */
-function numberOid(oid: number, length: number): number {
+/** Numbers of another width than the column's are taken as well, and days for times. */
+function widthOid(oid: number, length: number): number {
   if (oid === oids.int2 || oid === oids.int4 || oid === oids.int8) {
     return length === 2 ? oids.int2 : length === 4 ? oids.int4 : oids.int8
   }
   if (oid === oids.float4 || oid === oids.float8) return length === 4 ? oids.float4 : oids.float8
+  if (oid === oids.timestamp && length === 4) return oids.date
   return oid
 }

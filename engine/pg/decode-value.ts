@@ -192,11 +192,13 @@ function timestampOf(micros: bigint, type: DataType): TypedValue {
   return { value, type: dataType('TIMESTAMP') }
 }
 
-export function timeText(micros: bigint): string {
+/** As PostgreSQL writes it: equal times are equal texts. */
+function timeText(micros: bigint): string {
   const second = Number(micros / 1_000_000n)
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
-  const fraction = String(micros % 1_000_000n).padStart(6, '0')
-  return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}.${fraction}`
+  const fraction =
+    micros % 1_000_000n === 0n ? '' : `.${String(micros % 1_000_000n).padStart(6, '0')}`.replace(/0+$/, '')
+  return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}${fraction}`
 }
 
 /** INTERVAL => microseconds i64 | days i32 | months i32, as the text that casts read */

@@ -132,7 +132,8 @@ function arrayFromNested(nested: unknown): ArrayValue | null {
 
 function collect(nested: unknown, shape: readonly number[], depth: number, data: number[]): boolean {
   if (depth === shape.length) {
-    const value = nested === 'null' ? Number.NaN : typeof nested === 'string' ? parseDouble(nested) : undefined
+    if (typeof nested !== 'string') return false
+    const value = nested.toLowerCase() === 'null' ? Number.NaN : parseDouble(nested)
     if (value === undefined) return false
     data.push(value)
     return true

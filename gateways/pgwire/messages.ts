@@ -24,6 +24,7 @@ export interface NoticeFields {
   /** From 1; 0 for no place. */
   readonly position: number
   readonly hint?: string
+  readonly routine?: string | undefined
 }
 
 const headerBytes = 5
@@ -156,10 +157,11 @@ export function noticeResponse(fields: NoticeFields): Buffer {
   return noticeMessage('N', fields)
 }
 
-function noticeMessage(type: string, { severity, code, message, position, hint }: NoticeFields): Buffer {
+function noticeMessage(type: string, { severity, code, message, position, hint, routine }: NoticeFields): Buffer {
   const texts = [`S${severity}`, `V${severity}`, `C${code}`, `M${message.replaceAll('\0', '')}`]
   if (hint !== undefined) texts.push(`H${hint}`)
   if (position > 0) texts.push(`P${position}`)
+  if (routine !== undefined) texts.push(`R${routine}`)
   return textMessage(type, ...texts, '')
 }
 

@@ -12,7 +12,7 @@ import { countStatement } from '../common/count-statement.js'
 import { LateSignal } from '../common/late-signal.js'
 import type { PgSession, RunOptions } from './context.js'
 import { RowCursor } from './row-cursor.js'
-import { PgError } from './sqlstate.js'
+import { PgError, stalePlan } from './sqlstate.js'
 import { boundRows } from './transaction.js'
 
 export async function runInEngine(
@@ -54,7 +54,7 @@ export async function runInEngine(
     const cursor = new RowCursor(result, binary, part)
     if (options.columns === null || sameColumns(result.columns, options.columns)) return cursor
     await cursor.close()
-    throw new PgError('0A000', 'cached plan must not change result type')
+    throw stalePlan()
   }
   if (result.kind === 'plan') throw new PgError('XX000', 'a plan was not asked for')
   pg.tookEffect = pg.status === 'T'

@@ -20,13 +20,21 @@ export class PgError extends Error {
   readonly code: string
   /** Character offset in the statement; -1 for no place. */
   readonly position: number
+  /** PostgreSQL's name of the place that finds the mistake, where drivers look at it. */
+  readonly routine: string | undefined
 
-  constructor(code: string, message: string, position = -1) {
+  constructor(code: string, message: string, position = -1, routine?: string) {
     super(message)
     this.name = 'PgError'
     this.code = code
     this.position = position
+    this.routine = routine
   }
+}
+
+/** Drivers that see the routine prepare the statement anew by themselves (JDBC, asyncpg, postgres.js). */
+export function stalePlan(): PgError {
+  return new PgError('0A000', 'cached plan must not change result type', -1, 'RevalidateCachedQuery')
 }
 
 /** The first that matches; else a syntax error. */
@@ -76,7 +84,8 @@ const readOnlyMessages: ReadonlySet<string> = new Set([readOnlyMessage, readOnly
 /** What a client is told; positions count from 1, in characters. */
 export function noticeOf(thrown: unknown): NoticeFields {
   const message = messageOf(thrown)
-  return { severity: 'ERROR', code: codeOf(thrown), message, position: positionOf(thrown) }
+  const routine = thrown instanceof PgError ? thrown.routine : undefined
+  return { severity: 'ERROR', code: codeOf(thrown), message, position: positionOf(thrown), routine }
 }
 
 /** The words about a timeout name a header of HTTP. */

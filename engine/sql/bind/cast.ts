@@ -56,7 +56,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
       expression.position,
     )
   learnType(value, type)
-  if (expression.type.name === 'timestamptz') learnZone(value)
+  learnOid(value, expression.type.name)
   if (isConstant(value)) {
     if (isLate(value)) return laterOf(() => castConstant(value, type), type, expression.position)
     const { position } = expression
@@ -67,9 +67,16 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
 }
 
-/** A client that is asked for a time with its zone sends one; our type is the same. */
-function learnZone(value: Expression): void {
-  if (value.kind === 'constant' && value.parameter?.type?.name === 'TIMESTAMP') value.parameter.oid ??= oids.timestamptz
+/** Types that are ours under another name: a client that is asked for one sends it. */
+const otherOids: Partial<Record<string, { readonly oid: number; readonly as: DataType['name'] }>> = {
+  timestamptz: { oid: oids.timestamptz, as: 'TIMESTAMP' },
+  time: { oid: oids.time, as: 'STRING' },
+}
+
+function learnOid(value: Expression, written: string): void {
+  const other = otherOids[written]
+  if (other === undefined || value.kind !== 'constant' || value.parameter?.type?.name !== other.as) return
+  value.parameter.oid ??= other.oid
 }
 
 const madeOfTexts: ReadonlySet<ColumnType> = new Set(['BINARY', 'INTERVAL'])

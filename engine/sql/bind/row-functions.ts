@@ -11,7 +11,7 @@ import type { BindContext } from './bind-context.js'
 import { type Constant, isConstant, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
 import { type Relation, scopeOf } from './scope.js'
-import { constantOf, convertTo, isUntypedNull } from './types.js'
+import { constantOf, convertTo, isUntypedNull, learnType } from './types.js'
 
 const longType = dataType('LONG')
 const sequenceRowsMax = 1_000_000_000_000n
@@ -39,7 +39,10 @@ function longSequence(call: Call, args: readonly Expression[]): Relation {
 }
 
 function integer(argument: Expression): bigint {
-  if (isUntypedNull(argument)) return 0n
+  if (isUntypedNull(argument)) {
+    learnType(argument, longType)
+    return 0n
+  }
   const value = isNumber(argument.type) || isText(argument.type) ? convertTo(argument, longType) : argument
   if (!isConstant(value) || typeof value.value !== 'bigint')
     throw new SqlError('a constant number is expected', argument.position)
@@ -73,6 +76,9 @@ function generateSeries(call: Call, args: readonly Expression[], context: BindCo
   if (args.length < 2 || args.length > 3 || !args.every(isConstant)) throw noMatch(call.name, args, call.position)
   const [start, end, step] = args as readonly (Constant | undefined)[]
   if (start === undefined || end === undefined) throw noMatch(call.name, args, call.position)
+  const time = args.find(({ type }) => isTime(type))
+  for (const [index, argument] of args.entries())
+    if (isUntypedNull(argument) && (time === undefined || index < 2)) learnType(argument, time?.type ?? longType)
   // From nowhere or to nowhere there is nothing.
   if (args.some((argument) => isConstant(argument) && argument.value === null))
     return relationOf({ kind: 'values', columns: [{ name: 'generate_series', type: longType }], rows: [] })

@@ -1,10 +1,12 @@
 // ON CONFLICT of INSERT, where a table does what it asks for. A table with DEDUP UPSERT KEYS replaces the row of equal keys:
 // that is DO UPDATE which sets every other column to `excluded`. For DO NOTHING the rows whose keys it has are left out before
-// (threads/insert-new.ts). A table without keys has no conflicts: DO NOTHING that names none inserts. All else is refused.
+// (threads/insert-new.ts). A table without keys has no conflicts: DO NOTHING that names none inserts. So does a key that a
+// counter numbers. All else is refused.
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
 import type * as ast from '../parse/ast.js'
+import { counterOf } from './counters.js'
 import type { TargetColumn } from './planned.js'
 
 /** Throws SqlError. */
@@ -14,6 +16,7 @@ export function checkConflict({ conflict }: ast.Insert, version: TableVersion, t
   const keys = new Set(version.schema.dedupKeys)
   if (keys.size === 0 && columns.length === 0 && assignments === null) return
   const named = columns.map((column) => columnOf(column, version))
+  if (named.some((id) => isNumbered(id, version, targets))) return
   if (keys.size === 0 || (columns.length > 0 && !isSame(new Set(named), keys)))
     throw new SqlError(
       `there is no unique or exclusion constraint matching the ON CONFLICT specification, ${keysText(version)}`,
@@ -23,6 +26,13 @@ export function checkConflict({ conflict }: ast.Insert, version: TableVersion, t
   if (columns.length === 0)
     throw new SqlError('ON CONFLICT DO UPDATE requires inference specification or constraint name', position)
   demandWhole(assignments, version, targets, keys)
+}
+
+/** Whether the table's counter fills the column: no other row has that number. */
+function isNumbered(id: number, { schema }: TableVersion, targets: readonly TargetColumn[]): boolean {
+  const column = schema.columns[id]
+  if (column === undefined || targets.some(({ columnId }) => columnId === id)) return false
+  return counterOf(column) !== null
 }
 
 /** Whether rows of equal keys stay as they are. */

@@ -75,6 +75,15 @@ test('COPY without the columns, text and binary', async () => {
   expect(await filled()).toEqual(['a', 'b', 'c'].map(row))
 })
 
+test('COPY in binary takes days for times, as of a column that was made as a date', async () => {
+  await client.query('create table days (day date)')
+  const stream = client.query(from('copy days from stdin (format binary)'))
+  const row = Buffer.from([0, 1, 0, 0, 0, 4, 0, 0, 0x1c, 0x89, 255, 255])
+  const data = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8), row])
+  await new Promise((resolve, reject) => stream.on('finish', resolve).on('error', reject).end(data))
+  expect((await client.query('select day::varchar d from days')).rows[0].d).toMatch(/^2020-01-01/)
+})
+
 test('a default that is not known is left out', async () => {
   notices.length = 0
   await client.query("create table n (id long default nextval('n_id_seq'::regclass), v int default 7)")

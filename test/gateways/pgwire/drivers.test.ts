@@ -357,6 +357,20 @@ test('a query without a name is described as the table is at the time', async ()
   await other.end()
 })
 
+test('drivers prepare a query anew whose columns have changed', async () => {
+  const sql = postgres({ ...address(), max: 1, onnotice: () => {} })
+  await sql`create table stale (a int)`
+  await sql`select * from stale`
+  await sql`alter table stale add column b int`
+  expect((await sql`select * from stale`).columns.map(({ name }) => name)).toEqual(['a', 'b'])
+  await sql.end()
+})
+
+test('arrays of numbers are read with the NULL that they are written with', async () => {
+  const { rows } = await client.query("select '{1.5,NULL}'::double[] a, $1::double[] b", ['{NULL,2}'])
+  expect(rows).toEqual([{ a: [1.5, null], b: [null, 2] }])
+})
+
 test('a prepared query answers with what has been written and changed since its last execution', async () => {
   await client.query('create table prepared (ts timestamp, s symbol, n long) timestamp(ts) partition by day')
   const ask = async (s: string | null, most = 10): Promise<unknown[]> => {

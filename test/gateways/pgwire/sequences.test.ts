@@ -97,6 +97,16 @@ test('each row of a query that an INSERT reads has a number of its own', async (
   await expect(client.query(unknown)).rejects.toThrow('no_seq')
 })
 
+test('a key that its counter numbers has no conflicts', async () => {
+  await client.query('create table keyed (id serial primary key, v int)')
+  const insert = 'insert into keyed (v) values (1), (2) on conflict (id) do update set v = excluded.v returning id'
+  expect((await client.query(insert)).rows).toEqual([{ id: 1 }, { id: 2 }])
+  await client.query('insert into keyed (v) select v from keyed on conflict (id) do nothing')
+  expect((await client.query('select count(*) n from keyed')).rows).toEqual([{ n: '4' }])
+  const written = 'insert into keyed (id, v) values (1, 1) on conflict (id) do nothing'
+  await expect(client.query(written)).rejects.toMatchObject({ code: '42P10' })
+})
+
 test('who may not write makes no sequence and takes no number', async () => {
   const reader = await connect('user')
   for (const sql of [
