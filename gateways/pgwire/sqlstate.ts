@@ -65,7 +65,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/must appear in GROUP BY|HAVING needs/, '42803'],
   [/^row value count does not match|^(not enough|too many) columns selected/, '42601'],
   [/^(statement|expression|query|list|array) is (too long|nested too deeply)|^too many/, '54000'],
-  [/^query to cancel not found|^unrecognized configuration parameter|^expected 'TABLES'/, '42704'],
+  [/^query to cancel not found|^type does not exist|^unrecognized configuration parameter|^expected 'TABLES'/, '42704'],
   [/^the table (was dropped|has changed)/, '40001'],
 ]
 
