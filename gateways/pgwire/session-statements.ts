@@ -32,11 +32,14 @@ export function runSessionStatement(pg: PgSession, statement: Statement): Promis
       return prepareBySql(pg, statement)
     case 'no operation':
       if (statement.command === 'create schema') pg.out.put(schemaNotice)
+      else if (notifying.has(statement.command)) warn(pg, '01000', 'notifications are not delivered')
       return statement.command.toUpperCase()
     default:
       return null
   }
 }
+
+const notifying: ReadonlySet<string> = new Set(['listen', 'notify'])
 
 const schemaNotice = noticeResponse({
   severity: 'NOTICE',
