@@ -23,7 +23,7 @@ import {
 } from './timestamp-calendar.js'
 import { fromZone, timeZone } from './timestamp-zone.js'
 
-const months = [
+export const monthNames = [
   'January',
   'February',
   'March',
@@ -37,7 +37,7 @@ const months = [
   'November',
   'December',
 ]
-const weekDays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
+export const weekDayNames = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
 
 type Element =
   | { readonly kind: 'field'; readonly letter: string; readonly length: number }
@@ -159,12 +159,12 @@ function printYear(year: number, length: number): string {
 
 function printMonth(month: number, length: number): string {
   if (length <= 2) return padded(month, length)
-  const name = months[month - 1] ?? ''
+  const name = monthNames[month - 1] ?? ''
   return length === 3 ? name.slice(0, 3) : name
 }
 
 function weekDayName(day: number, length: number): string {
-  const name = weekDays[day - 1] ?? ''
+  const name = weekDayNames[day - 1] ?? ''
   return length <= 3 ? name.slice(0, 3) : name
 }
 
@@ -243,7 +243,7 @@ function readField(cursor: Cursor, letter: string, length: number, touches: bool
     case 'w':
       return store(draft, 'week', readNumber(cursor, length, touches, 1, 53))
     case 'E':
-      return readWord(cursor, weekDays) >= 0
+      return readWord(cursor, weekDayNames) >= 0
     case 'a':
       return readHalf(cursor, draft)
     case 'G':
@@ -341,7 +341,7 @@ function readYear(cursor: Cursor, length: number, touches: boolean, draft: Draft
 }
 
 function readMonthName(cursor: Cursor, draft: Draft): boolean {
-  const index = readWord(cursor, months)
+  const index = readWord(cursor, monthNames)
   draft.month = index + 1
   return index >= 0
 }

@@ -1,7 +1,8 @@
 // Points in time from text and to text, the clock, intervals, and sequences of timestamps.
 
 import { SqlError } from '../../base/errors.js'
-import { dataType } from '../../types/column-types.js'
+import { dataType, isZoned } from '../../types/column-types.js'
+import { formatByPgPattern } from '../../types/pg-time-pattern.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { floorDivide, microsPerDay, type TimestampUnit, ticksPerDay } from '../../types/timestamp-calendar.js'
 import { formatByPattern, parseByPattern } from '../../types/timestamp-pattern.js'
@@ -96,6 +97,25 @@ const printing: ScalarFunction[] = [
     eval: ([date, pattern]) => formatByPattern((date as bigint) * 1000n, 'TIMESTAMP', String(pattern)),
   },
 ]
+
+const pgPrinting = (['TIME', 'DATE'] as const).map(
+  (type): ScalarFunction => ({
+    name: 'to_char',
+    takes: [type, 'TEXT'],
+    gives: 'STRING',
+    says: "Prints a point in time by a pattern of PostgreSQL's.",
+    example:
+      type === 'TIME'
+        ? ["to_char('2024-03-01T13:45:30Z'::timestamp, 'FMDay, DD Mon HH12:MI AM')", 'Friday, 01 Mar 01:45 PM']
+        : null,
+    eval: ([ts, pattern], { argTypes }) => {
+      const [timed] = argTypes
+      const ticks = timed?.name === 'DATE' ? (ts as bigint) * 1000n : (ts as bigint)
+      const unit = timed?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+      return formatByPgPattern(ticks, unit, String(pattern), timed !== undefined && isZoned(timed))
+    },
+  }),
+)
 
 /** Four digits are a year: they have been read as one. */
 function countedTime(text: string): bigint | null {
@@ -213,6 +233,7 @@ function sequenceRow(name: string, unit: TimestampUnit): ScalarFunction {
 export const timeTextFunctions: readonly ScalarFunction[] = [
   ...reading,
   ...printing,
+  ...pgPrinting,
   ...clock,
   ...intervals,
   sequenceRow('timestamp_sequence', 'TIMESTAMP'),
