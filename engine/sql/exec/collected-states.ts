@@ -21,6 +21,7 @@ export function collectedStates(
   { collected, points }: Pick<AggregateFunction, 'collected' | 'points'>,
 ): GroupStates | undefined {
   const [argument, second] = call.args
+  if (collected === undefined && points === undefined) return undefined
   if (argument === undefined || !storages.has(storageOf(argument.type))) return undefined
   const numbers = compileVector(argument, context)
   if (points !== undefined && second !== undefined)
