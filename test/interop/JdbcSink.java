@@ -263,7 +263,7 @@ public class JdbcSink {
       ResultSetMetaData data = s.getMetaData();
       StringBuilder found = new StringBuilder();
       for (int index = 1; index <= data.getColumnCount(); index++) found.append(data.getColumnTypeName(index)).append(' ');
-      expect("types", "timestamp varchar float8 int4 int8 bool varchar int2 float4 numeric timestamp varchar bytea varchar",
+      expect("types", "timestamp varchar float8 int4 int8 bool varchar int2 float4 numeric timestamp time bytea varchar",
           found.toString().trim());
       expect("parameters", Types.VARCHAR, s.getParameterMetaData().getParameterType(1));
     }

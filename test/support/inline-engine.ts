@@ -29,6 +29,7 @@ import { SmallDoor } from '../../engine/threads/small-door.js'
 import type { Value } from '../../engine/types/value.js'
 import { createLogRole, type LogRole } from '../../engine/wal/log-role.js'
 import type { LogReport, LogRequest } from '../../engine/wal/types.js'
+import { createFaultyDisk } from './faulty-files.js'
 import { executeOptions } from './test-engine.js'
 
 const MIB = 1024 * 1024
@@ -240,4 +241,14 @@ export class InlineEngine {
     const ticket = this.engine.lines({ blocks, precision: 'n', atomic: true, skipBadLines: false, connectionId: 1 })
     return this.until(ticket.receipt)
   }
+}
+
+/** An engine without tables, on a disk of its own. */
+export async function emptyEngine(options: Omit<InlineOptions, 'files'> = {}): Promise<InlineEngine> {
+  const { files } = createFaultyDisk(1)
+  files.makeDirectory('/db')
+  files.syncDirectory('/')
+  const engine = new InlineEngine({ ...options, files })
+  await engine.settle()
+  return engine
 }

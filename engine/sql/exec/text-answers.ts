@@ -39,7 +39,7 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
   }
 }
 
-/** Symbols of a table as numbers of its texts, from 1; undefined: those that the query makes, which become more. */
+/** Symbols of a table as numbers of its texts, from 1; undefined: those that the query makes, which become more, or nothing but NULL. */
 function symbolCodes({
   memory,
   space,
@@ -49,7 +49,7 @@ function symbolCodes({
   let known: CodedTexts | null = null
   let of = 0
   return ({ dictionary, address }, rows) => {
-    if (dictionary === symbols.dictionary) return undefined
+    if (dictionary === 0 || dictionary === symbols.dictionary) return undefined
     if (known === null || dictionary !== of) {
       const codes = known?.codes ?? space.take(batchRowsMax * 4)
       known = { codes, entries: 0, count: dictionaryCount(memory, dictionary) + 1, owner: {}, columnId: 0 }

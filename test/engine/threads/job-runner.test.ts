@@ -3,8 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { budgets } from '../../../engine/memory/budgets.js'
-import { createFaultyDisk } from '../../support/faulty-files.js'
-import { InlineEngine } from '../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'
 
 const base = 1_704_067_200_000_000_000n
 
@@ -20,11 +19,7 @@ function takeAll({ allocator }: InlineEngine): () => void {
 }
 
 test('a merge without memory waits, flushes go on', async () => {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files })
-  await engine.settle()
+  const engine = await emptyEngine()
   const giveBack = takeAll(engine)
   for (let round = 0n; round < 8n; round++) {
     await engine.lines(`t v=${round} ${base + round}\n`)

@@ -2,8 +2,7 @@
 // found soon, late, or not at all. Method: a right side of many rows, computed again in the test.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 
 const rows = 700_000
 const partRows = 100_000
@@ -20,11 +19,7 @@ const left: readonly (readonly [number, string | null])[] = [
 
 /** `old`: a symbol that lies further back than a walk looks. */
 async function filled(symbols: readonly (readonly [number, string | null])[], old: string): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true })
   await engine.run('create table r (ts timestamp, k symbol, v int) timestamp(ts) partition by day')
   // Memory is small here: a part at a time.
   for (let first = 0; first < rows; first += partRows) {

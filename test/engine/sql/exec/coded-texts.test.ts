@@ -3,17 +3,12 @@
 // group by texts, gather them behind conditions, or meet texts that an expression fails at.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 
 const rows = 700
 
 async function filled(jit: boolean): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true, jit })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true, jit })
   const fill = async (table: string, stored: boolean): Promise<void> => {
     await engine.run(`create table ${table} (ts timestamp, v varchar, s string, n varchar, i int) timestamp(ts)`)
     for (let part = 0; part < 3; part++) {

@@ -4,8 +4,7 @@
 
 import { expect, test } from 'vitest'
 import { continuousQuantile, discreteQuantile } from '../../../../engine/sql/functions/quantile.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
 
 const shares = [0, 0.001, 0.25, 0.5, 0.75, 0.9, 0.999, 1]
@@ -50,11 +49,7 @@ const key = (x: number): string => `k${(x * 7) % 11}`
 const number = (x: number): number | null => (x % 13 === 0 ? null : (x * 7_919) % 10_007)
 
 async function filled(): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true })
   await engine.run(
     'create table t (ts timestamp, k symbol, i int, l long, f float, d double) timestamp(ts) partition by day',
   )

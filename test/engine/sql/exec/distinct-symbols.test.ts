@@ -2,8 +2,7 @@
 // filter leaves some out, they are NULL or rare. Method: parts of many rows and rows in memory, computed again in the test.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 
 const partRows = 100_000
 const parts = 12
@@ -18,11 +17,7 @@ interface Case {
 
 /** A column k0, k1, .. of each case; rows x from 1, a million and more; those of `stored` parts lie in parts. */
 async function filled(columns: readonly Case[], stored: number, options = ''): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true })
   const symbols = columns.map((_, index) => `k${index} symbol`).join()
   await engine.run(`create table t (ts timestamp, n int, ${symbols}) timestamp(ts) partition by day ${options}`)
   // Memory is small here: a part at a time.

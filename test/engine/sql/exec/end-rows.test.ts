@@ -2,8 +2,7 @@
 // aggregates, over rows that came late or were replaced, and over none. Method: a million rows and more, computed in the test.
 
 import { beforeAll, expect, test } from 'vitest'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 
 const partRows = 100_000
 const parts = 12
@@ -24,11 +23,7 @@ const rowOf = (x: number): Row => ({
 })
 
 async function empty(options = ''): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true })
   await engine.run(
     `create table t (ts timestamp, n int, d double, k symbol, v varchar, b boolean) timestamp(ts) partition by day ${options}`,
   )

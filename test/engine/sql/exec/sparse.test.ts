@@ -3,17 +3,12 @@
 // rows, in queries of every shape that picks, beside the same conditions in a form that kernels and indexes do not know.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 
 const rows = 2000
 
 async function filled(): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true })
   await engine.run(
     'create table t (ts timestamp, host symbol, i int, l long, d double, u uuid, v varchar, s short, n int, side symbol, few symbol) timestamp(ts) partition by day',
   )

@@ -3,15 +3,10 @@
 // form that nobody knows.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 
 async function filled(): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true })
   await engine.run('create table t (ts timestamp, host symbol, l long) timestamp(ts) partition by day')
   for (const [first, stored] of [
     [0, true],

@@ -3,19 +3,14 @@
 // keys, limits and conditions, beside the same order without a limit.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 import { createRandom } from '../../../support/random.js'
 
 const base = 1_704_067_200_000_000n
 const rows = 40
 
 async function filled(dedup: string, jit: boolean): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true, jit })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true, jit })
   await engine.run(
     `create table t (ts timestamp, id int, i int, l long, d double, f float, s symbol, e double) timestamp(ts) partition by day ${dedup}`,
   )

@@ -9,18 +9,13 @@ import { scanRuns } from '../../../../engine/sql/exec/zones.js'
 import type { Expression } from '../../../../engine/sql/plan/plan.js'
 import type { PartDescriptor } from '../../../../engine/storage/schema.js'
 import { dataType } from '../../../../engine/types/column-types.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 import { createRandom } from '../../../support/random.js'
 
 const base = 1_704_067_200_000_000n
 
 async function filled(dedup: string): Promise<InlineEngine> {
-  const disk = createFaultyDisk(1)
-  disk.files.makeDirectory('/db')
-  disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noMerges: true })
   await engine.run(
     `create table t (ts timestamp, i int, l long, d double, s short, k symbol) timestamp(ts) partition by day ${dedup}`,
   )
