@@ -6,14 +6,11 @@ import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { createGrouping } from './group-keys.js'
 import type { Piece, Run } from './pieces.js'
-import { orderedScanOperator } from './scan-ordered.js'
+import { orderedScanOperator, shortWalkSteps } from './scan-ordered.js'
 import { scanShape } from './scan-shape.js'
 import { type Batch, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
-
-/** About a million rows. */
-const stepsMax = 64
 
 /** undefined: something else is wanted. `otherwise` groups all rows. */
 export function distinctSymbols(
@@ -37,7 +34,7 @@ export function distinctSymbols(
     if (pulled === 'waiting') return pulled
     if (isBatch(pulled)) known.add(pulled.vectors[scanned.column] as Vector, pulled.rows)
     over = pulled === null
-    if (!over && ++steps > stepsMax) all = otherwise()
+    if (!over && ++steps > shortWalkSteps) all = otherwise()
     return 'working'
   }
   return { pull }

@@ -8,15 +8,12 @@ import { type EndValue, endValue } from '../plan/rules/end-values.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import { valuesOperator } from './rows-of-values.js'
-import { orderedScanOperator } from './scan-ordered.js'
+import { orderedScanOperator, shortWalkSteps } from './scan-ordered.js'
 import type { ScanShape } from './scan-shape.js'
 import { valueReader } from './values.js'
 import { type Batch, isBatch, type Operator, type Pull } from './vector.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
-
-/** About a million rows. */
-const stepsMax = 64
 
 interface End extends EndValue {
   /** Among the aggregates. */
@@ -40,7 +37,7 @@ export function endRowsOperator(
   if (plan.keys.length > 0 || timestampId < 0) return undefined
   const ends = plan.aggregates.flatMap((call, place) => endOf(call, place, shape))
   if (ends.length < plan.aggregates.length) return undefined
-  const known = new Map<number, Value>()
+  const row: Value[] = ends.map(() => null)
   let walks: EndWalk[] | null = null
   let result: Operator | null = null
   const pull = (): Pull => {
@@ -48,12 +45,11 @@ export function endRowsOperator(
     walks ??= [false, true].flatMap((descending) => walkOf(context, shape, ends, descending))
     const walk = walks.find(({ over }) => !over)
     if (walk === undefined) {
-      const row = ends.map(({ place }) => known.get(place) ?? null)
       result = valuesOperator(context, plan.columns, (from) => (from === 0 ? [row] : []))
       return 'working'
     }
-    const pulled = walk.step(known)
-    if (walk.steps > stepsMax && !walk.over) result = otherwise()
+    const pulled = walk.step(row)
+    if (walk.steps > shortWalkSteps && !walk.over) result = otherwise()
     return pulled
   }
   return { pull }
@@ -86,23 +82,24 @@ class EndWalk {
     this.#wanted = ends.map((end) => ({ end, evaluate: compileVector(end.argument, context) }))
   }
 
-  step(known: Map<number, Value>): 'working' | 'waiting' {
+  /** Writes what it finds to its places of the row. */
+  step(row: Value[]): 'working' | 'waiting' {
     const pulled = this.#rows.pull()
     if (pulled === 'waiting') return pulled
     this.steps++
     if (isBatch(pulled) && pulled.rows > 0)
-      this.#wanted = this.#wanted.filter(({ end, evaluate }) => !this.#finds(end, evaluate, pulled, known))
+      this.#wanted = this.#wanted.filter(({ end, evaluate }) => !this.#finds(end, evaluate, pulled, row))
     this.over = pulled === null || this.#wanted.length === 0
     return 'working'
   }
 
-  #finds({ place, present }: End, evaluate: VectorEvaluator, batch: Batch, known: Map<number, Value>): boolean {
+  #finds({ place, present }: End, evaluate: VectorEvaluator, batch: Batch, values: Value[]): boolean {
     const { memory, texts } = this.#context
     const valueAt = valueReader(memory, texts, evaluate(batch))
     for (let row = 0; row < (present ? batch.rows : 1); row++) {
       const value = valueAt(row)
       if (value === null && present) continue
-      known.set(place, value)
+      values[place] = value
       return true
     }
     return false

@@ -9,7 +9,7 @@ import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { equivalent } from './equivalents.js'
 import { type SymbolPredicate, symbolPredicate } from './expression.js'
-import { wantedSymbols } from './symbol-matches.js'
+import { unwantedSymbols, wantedSymbols } from './symbol-matches.js'
 import type { Vector } from './vector.js'
 
 /** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
@@ -112,13 +112,13 @@ export class FragmentInputs {
     count: number,
   ): FragmentExpression | undefined {
     const { type } = expression
-    const isOther = expression.kind === 'call' && expression.name === '<>'
-    const wanted = wantedSymbols(isOther ? { ...expression, name: '=' } : expression, this.#context)
-    if (wanted === undefined || wanted.texts > comparedMax) return undefined
-    const [first, ...others] = wanted.idsIn(dictionary, count).map((id) => this.#equals(column, id, type))
+    const unwanted = unwantedSymbols(expression, this.#context)
+    const named = unwanted ?? wantedSymbols(expression, this.#context)
+    if (named === undefined || named.texts > comparedMax) return undefined
+    const [first, ...others] = named.idsIn(dictionary, count).map((id) => this.#equals(column, id, type))
     if (first === undefined) return undefined
     const any = others.reduce<FragmentExpression>((a, b) => ({ kind: 'call', name: 'or', args: [a, b], type }), first)
-    return isOther ? { kind: 'call', name: 'not', args: [any], type } : any
+    return unwanted !== undefined ? { kind: 'call', name: 'not', args: [any], type } : any
   }
 
   #equals(column: number, id: number, type: DataType): FragmentExpression {

@@ -26,6 +26,9 @@ const sliceRowsMin = 256
 /** Backwards, where rows are turned around and somebody often wants the newest ones only, the first batch is no larger. */
 const firstBatchRows = 256
 
+/** Steps of a walk that may end early, about a million rows: when they are over all rows are read, which threads share. */
+export const shortWalkSteps = 64
+
 /** `skips`: what need not be read, asked when its turn has come. */
 export function orderedScanOperator(
   context: ExecContext,

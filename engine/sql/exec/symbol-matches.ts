@@ -55,13 +55,31 @@ export interface WantedSymbols {
   idsIn(dictionary: number, count: number): readonly number[]
 }
 
-const wantedOf = new WeakMap<QuerySpace, Map<Expression, WantedSymbols | undefined>>()
+type KnownSymbols = WeakMap<QuerySpace, Map<Expression, WantedSymbols | undefined>>
+
+const wantedOf: KnownSymbols = new WeakMap()
+const unwantedOf: KnownSymbols = new WeakMap()
 
 /** Of conditions as wantedTexts knows them; undefined for anything else. */
-export function wantedSymbols(expression: Expression, { space, memory }: ExecContext): WantedSymbols | undefined {
-  const known = wantedOf.get(space) ?? new Map<Expression, WantedSymbols | undefined>()
-  wantedOf.set(space, known)
-  if (!known.has(expression)) known.set(expression, newWanted(wantedTexts(expression), memory))
+export function wantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
+  return knownSymbols(wantedOf, expression, context, wantedTexts)
+}
+
+/** What `column <> 'text'` leaves out; undefined for anything else. */
+export function unwantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
+  if (expression.kind !== 'call' || expression.name !== '<>') return undefined
+  return knownSymbols(unwantedOf, expression, context, () => wantedTexts({ ...expression, name: '=' }))
+}
+
+function knownSymbols(
+  all: KnownSymbols,
+  expression: Expression,
+  { space, memory }: ExecContext,
+  read: (expression: Expression) => WantedTexts | undefined,
+): WantedSymbols | undefined {
+  const known = all.get(space) ?? new Map<Expression, WantedSymbols | undefined>()
+  all.set(space, known)
+  if (!known.has(expression)) known.set(expression, newWanted(read(expression), memory))
   return known.get(expression)
 }
 

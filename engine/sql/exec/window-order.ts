@@ -106,14 +106,12 @@ export class WindowOrder {
     const { rows } = this.rows
     const starts = space.take(rows * 4)
     const ends = space.take(rows * 4)
-    const [same, ...others] = this.keys.keys.map(({ index }) => sameNeighbours(memory, this.rows.column(index)))
+    const same = this.keys.keys.map(({ index }) => sameNeighbours(memory, this.rows.column(index)))
     const order = this.order >>> 2
     yield* this.each((start, _end, from, to) => {
       for (let p = from; p < to; p++) {
-        const row = u32[order + p] as number
-        const before = u32[order + p - 1] as number
-        let isPeer = p > start && (same === undefined || same(row, before))
-        if (isPeer && others.length > 0) isPeer = others.every((equal) => equal(row, before))
+        const [row, before] = [u32[order + p] as number, u32[order + p - 1] as number]
+        const isPeer = p > start && same.every((equal) => equal(row, before))
         u32[(starts >>> 2) + p] = isPeer ? (u32[(starts >>> 2) + p - 1] as number) : p
       }
     })

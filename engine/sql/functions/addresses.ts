@@ -9,23 +9,18 @@ function addressOf(value: number): number | null {
   return value > 0 && value <= 0xffffffff ? value : null
 }
 
+const stepOn: ScalarFunction = {
+  name: '+',
+  takes: ['IPv4', 'INT'],
+  gives: 'IPv4',
+  says: 'The address so many steps on.',
+  example: null,
+  eval: ([a, b]) => addressOf((a as number) + (b as number)),
+}
+
 export const addressOperators: readonly ScalarFunction[] = [
-  {
-    name: '+',
-    takes: ['IPv4', 'INT'],
-    gives: 'IPv4',
-    says: 'The address so many steps on.',
-    example: null,
-    eval: ([a, b]) => addressOf((a as number) + (b as number)),
-  },
-  {
-    name: '+',
-    takes: ['INT', 'IPv4'],
-    gives: 'IPv4',
-    says: 'The address so many steps on.',
-    example: null,
-    eval: ([a, b]) => addressOf((a as number) + (b as number)),
-  },
+  stepOn,
+  reversed('+', stepOn),
   {
     name: '-',
     takes: ['IPv4', 'IPv4'],

@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
-import { divideHalfEven, scaleInteger } from '../../types/number.js'
+import { divideHalfEven, longMax, scaleInteger } from '../../types/number.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { addressOperators } from './addresses.js'
 import { integerDigits } from './convert.js'
@@ -324,8 +324,6 @@ const long256Rows: ScalarFunction[] = [
     }
   }),
 )
-
-const longMax = 2n ** 63n - 1n
 
 // Arrays: element by element, with a number or an array whose shape fits.
 const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) => {
