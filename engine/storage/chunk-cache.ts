@@ -63,10 +63,7 @@ export interface ChunkLoader {
 export type PageCache = Pick<
   ChunkCache,
   'pin' | 'pinReady' | 'wanted' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve' | 'checks'
-> & {
-  /** What is not there cannot be made. */
-  readonly readOnly?: true
-}
+>
 
 /** What making a chunk takes. */
 export type ChunkCost = keyof typeof costs

@@ -28,6 +28,9 @@ const heapBytesMax = 1024 * 1024
 /** Readable bytes behind every text. */
 const textPadding = 16
 
+/** Of the dictionaries that this thread has made. */
+let serials = 0
+
 /** What of the line-protocol kernel dictionaries use. */
 export interface SymbolKernel {
   intern(dictionary: number, address: number, bytes: number): number
@@ -49,6 +52,7 @@ export class SymbolDictionary {
     this.kernel = kernel
     this.address = allocator.demand(dictionaryBytes, budgets.memtables)
     memory.u8.fill(0, this.address, this.address + dictionaryBytes)
+    memory.u32[(this.address + 24) >>> 2] = ++serials
     this.replaceSlots(slotsFirst)
     this.addChunk()
     this.addHeap(heapBytesFirst)

@@ -9,6 +9,7 @@
 //    12  heapNext u32     where the next text goes                         (writer only)
 //    16  heapEnd u32      end of the current text heap                     (writer only)
 //    20  capacity u32     entries for which chunks exist                   (writer only)
+//    24  serial u32       tells dictionaries apart that have had the same address
 //    32  chunks u32[24]   chunk k: (256 << k) entries of 8 bytes {text address u32, text bytes u32}
 //
 //   Id i lies in chunk k = 31 - clz32((i >>> 8) + 1), at index i - 256 * ((1 << k) - 1) within it.
@@ -56,6 +57,10 @@ export const symbolNull = -1
 /** Entries of a dictionary that may be read now. */
 export function dictionaryCount(memory: SharedMemory, dictionary: number): number {
   return Atomics.load(memory.u32, dictionary >>> 2)
+}
+
+export function dictionarySerial(memory: SharedMemory, dictionary: number): number {
+  return memory.u32[(dictionary + 24) >>> 2] as number
 }
 
 /** Address of the {text address, text bytes} pair of an id below the dictionary's count. */

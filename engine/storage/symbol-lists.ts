@@ -30,6 +30,11 @@ const symbolsEach = 64
 /** A page is listed when it is asked for so often: what is read once is not worth it. */
 const listedAt = 2
 
+/** Whether rows are listed where so many of a part's symbols are asked for. */
+export function areListed(asked: number, symbols: number): boolean {
+  return asked > 0 && asked * symbolsEach <= symbols
+}
+
 export class SymbolLists {
   readonly #options: SymbolListsOptions
   /** A bit a row: several lists in one order. Zeros between calls. */
@@ -50,7 +55,7 @@ export class SymbolLists {
     out: number,
   ): number {
     const symbols = column.symbols?.count ?? 0
-    if (ids.length === 0 || ids.length * symbolsEach > symbols) return -1
+    if (!areListed(ids.length, symbols)) return -1
     const data = this.#pin(part, column, page)
     if (data === 0) return -1
     const count = this.#take(data, ids, from, rows, out)
@@ -66,7 +71,7 @@ export class SymbolLists {
     use.asked[page] = times
     const key = part.chunk(column, page + rowPages)
     const ready = cache.pinReady(key)
-    if (ready !== 0 || times < listedAt || cache.readOnly === true) return ready
+    if (ready !== 0 || times < listedAt) return ready
     if (use.idMax === null)
       ids(part, column, (held) => {
         use.idMax = held.reduce((max, id) => Math.max(max, id), -1)

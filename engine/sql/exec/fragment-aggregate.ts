@@ -68,7 +68,8 @@ export interface FragmentRun {
   groups(): readonly number[]
 }
 
-const known: ReadonlySet<string> = new Set(['count', 'sum', 'avg', 'min', 'max'])
+/** Aggregates that generated code computes. */
+export const fragmentAggregateNames: ReadonlySet<string> = new Set(['count', 'sum', 'avg', 'min', 'max'])
 
 /** undefined: generated code cannot do it. */
 export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: ScanShape): FragmentRun | undefined {
@@ -118,7 +119,8 @@ function denseParts(
   counts: readonly number[] | null,
 ): DenseParts | undefined {
   const { jit } = context
-  if (jit === null || !query.aggregates.every(({ name, args }) => known.has(name) && args.length <= 1)) return undefined
+  if (jit === null || !query.aggregates.every(({ name, args }) => fragmentAggregateNames.has(name) && args.length <= 1))
+    return undefined
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
   const pages = scan.snapshot.version.parts.reduce((sum, part) => sum + Math.ceil(part.rows / pageRowsMax), 0)

@@ -28,7 +28,7 @@ const resultBytesMax = 256 * 1024
 /** An attempt ends after so long. */
 const attemptMs = 4
 /** Plans that take longer again and again are not small, whatever the estimate says. */
-const slowMs = 1
+const slowMs = 1.5
 /** At first their code is not compiled yet. */
 const coldSlowMs = 3
 const coldRuns = 10
@@ -256,7 +256,6 @@ export function readyChunks(cache: ChunkCache): PageCache {
   return {
     checks: cache.checks,
     isFull: false,
-    readOnly: true,
     wanted: () => {},
     passes: () => false,
     pinReady: (key) => cache.pinReady(key),

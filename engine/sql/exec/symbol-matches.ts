@@ -1,11 +1,11 @@
-// Symbols equal to given texts: their dictionary is looked through as bytes, without making a text of every entry, and once
-// in a query, whichever of its kernels and tests ask.
+// Symbols equal to given texts: their ids are looked for as bytes (symbol-index.ts), and once in a query, whichever of its
+// kernels and tests ask.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { dictionaryEntry } from '../../storage/layout.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { QuerySpace } from './query-space.js'
+import { findSymbols } from './symbol-index.js'
 
 type Column = Extract<Expression, { kind: 'column' }>
 
@@ -13,14 +13,14 @@ type Column = Extract<Expression, { kind: 'column' }>
 const wantedMax = 64
 const texts: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
 
-interface WantedTexts {
+export interface WantedTexts {
   /** A column of symbols. */
   readonly column: Column
   readonly texts: readonly Buffer[]
 }
 
 /** Of `column = 'text'`, `column in ('text', …)` and several of them with OR between; undefined for anything else. */
-function wantedTexts(expression: Expression): WantedTexts | undefined {
+export function wantedTexts(expression: Expression): WantedTexts | undefined {
   if (expression.kind !== 'call') return undefined
   const { name, args } = expression
   if (name === 'or') return wantedOfEither(args)
@@ -90,50 +90,10 @@ function newWanted(found: WantedTexts | undefined, memory: SharedMemory): Wanted
   const idsIn = (dictionary: number, count: number): readonly number[] => {
     if (known.dictionary !== dictionary) known = { dictionary, count: 0, ids: [] }
     if (known.count < count) {
-      known.ids.push(...findEntries(memory, dictionary, known.count, count, wanted))
+      known.ids.push(...findSymbols(memory, dictionary, known.count, count, wanted))
       known.count = count
     }
     return known.count === count ? known.ids : known.ids.filter((id) => id < count)
   }
   return { column: found.column.index, texts: wanted.length, idsIn }
-}
-
-/** Most entries differ in their length or their last byte from all that are wanted. */
-function findEntries(
-  memory: SharedMemory,
-  dictionary: number,
-  from: number,
-  count: number,
-  wanted: readonly Buffer[],
-): number[] {
-  const { u8, u32 } = memory
-  const mayBe = new Uint8Array(256)
-  for (const text of wanted) mayBe[signOf(text.length, text[text.length - 1] ?? 0)] = 1
-  const found: number[] = []
-  for (let id = from; id < count; id++) {
-    const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-    const address = u32[entry] as number
-    const bytes = u32[entry + 1] as number
-    const sign = signOf(bytes, bytes === 0 ? 0 : (u8[address + bytes - 1] as number))
-    if (mayBe[sign] === 1 && isWanted(u8, address, bytes, wanted)) found.push(id)
-  }
-  return found
-}
-
-function signOf(bytes: number, lastByte: number): number {
-  return (bytes * 31 + lastByte) & 0xff
-}
-
-function isWanted(u8: Uint8Array, address: number, bytes: number, wanted: readonly Buffer[]): boolean {
-  for (let at = 0; at < wanted.length; at++) {
-    const text = wanted[at] as Buffer
-    if (text.length === bytes && sameBytes(u8, address, text)) return true
-  }
-  return false
-}
-
-function sameBytes(u8: Uint8Array, address: number, text: Buffer): boolean {
-  // Names of a kind differ in their last bytes.
-  for (let at = text.length - 1; at >= 0; at--) if (u8[address + at] !== text[at]) return false
-  return true
 }

@@ -2,6 +2,7 @@
 // the small ones, which are not worth handing to another thread; who guesses wrong stops when it takes too long.
 
 import { unreachable } from '../../base/assert.js'
+import { pageRowsMax } from '../../base/limits.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import {
   blockAt,
@@ -13,10 +14,14 @@ import {
   supersededRows,
 } from '../../storage/layout.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema.js'
-import { visitExpression } from '../bind/walk-expression.js'
+import { areListed } from '../../storage/symbol-lists.js'
+import { widthOf } from '../../types/column-types.js'
+import { conjuncts, visitExpression } from '../bind/walk-expression.js'
 import type { Expression, Plan, Query, TimeRange } from '../plan/plan.js'
 import { isMetadataOnly } from './answer-from-metadata.js'
+import { fragmentAggregateNames } from './fragment-aggregate.js'
 import { touches } from './pieces.js'
+import { wantedTexts } from './symbol-matches.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 
@@ -31,6 +36,12 @@ const unsortedValues = 32
 /** A restricted timestamp leaves about this share of blocks without order, with dead rows, or too many to be asked. */
 const rangeShare = 1 / 16
 const blocksMax = 64
+/** Generated code reads so many values of a scan while anybody else looks at one. */
+const generatedValues = 20
+/** Rows that pages list by symbol are picked: so many values while others are looked at. */
+const pickedValues = 4
+/** What it costs to look for a symbol's rows on a page, for each column that is read. */
+const listedPageValues = 10
 /** What a row of a sub-query's list or of an expansion may become. */
 const expansion = 8
 
@@ -63,7 +74,7 @@ export function workOf({ plan, subqueries }: Query, tables: Tables): number {
 function planWork(plan: Plan, tables: Tables): number {
   switch (plan.kind) {
     case 'scan':
-      return scanWork(plan, tables) * (plan.filter === null ? 1 : weightOf(plan.filter))
+      return scanWork(plan, tables, false)
     case 'values':
       return plan.rows.length
     case 'sequence':
@@ -81,12 +92,13 @@ function planWork(plan: Plan, tables: Tables): number {
     case 'limit':
       return limitWork(plan, tables)
     case 'aggregate':
-      return metadataWork(plan, tables) ?? planWork(plan.input, tables) * weightsOf(plan)
+      return metadataWork(plan, tables) ?? aggregateWork(plan, tables)
+    case 'sample':
+      return aggregateWork(plan, tables)
     case 'latest':
       return latestWork(plan, tables)
     case 'filter':
     case 'project':
-    case 'sample':
     case 'sort':
     case 'distinct':
     case 'window':
@@ -103,6 +115,26 @@ function metadataWork({ input, ...plan }: PlanOf<'aggregate'>, tables: Tables): 
   if (!isMetadataOnly(plan, { snapshot, filter: input.filter, columnIds: input.columnIds })) return undefined
   const inMemory = snapshot.visibleRows.reduce((sum, rows) => sum + rows, 0)
   return snapshot.version.parts.length + inMemory / unsortedValues
+}
+
+function aggregateWork(plan: PlanOf<'aggregate' | 'sample'>, tables: Tables): number {
+  const { input, keys, aggregates } = plan
+  const generated =
+    input.kind === 'scan' &&
+    keys.every(({ kind, type }) => kind === 'column' && type.name === 'SYMBOL') &&
+    aggregates.every(({ name, args }) => fragmentAggregateNames.has(name) && args.every(readsNumbers)) &&
+    (input.filter === null || readsNumbers(input.filter))
+  return (generated ? scanWork(input, tables, true) : planWork(input, tables)) * weightsOf(plan)
+}
+
+/** Whether generated code may do it: values of its columns are numbers, not addresses. */
+function readsNumbers(expression: Expression): boolean {
+  let plain = true
+  visitExpression(expression, (part) => {
+    if (part.kind === 'column') plain &&= !isLong(part) && widthOf(part.type) <= 8
+    else plain &&= part.kind !== 'subquery' && part.kind !== 'constants'
+  })
+  return plain
 }
 
 function weightsOf(plan: Plan): number {
@@ -189,16 +221,37 @@ function streams(plan: Plan): boolean {
   return plan.kind === 'scan' && plan.filter === null && plan.ranges === null
 }
 
-function scanWork(plan: PlanOf<'scan'>, tables: Tables): number {
+/** `generated`: by code that was made for it, if it cannot do with fewer rows. */
+function scanWork(plan: PlanOf<'scan'>, tables: Tables, generated: boolean): number {
   const snapshot = tables.snapshots[plan.table]
   if (snapshot === undefined || snapshot.version.parts.length > partsMax) return Number.POSITIVE_INFINITY
   const ranges = snapshot.version.schema.timestampId < 0 ? null : plan.ranges
   const columns = Math.max(1, plan.columnIds.length)
-  let work = memoryRows(snapshot, ranges, tables.memory) * columns
+  const looked = generated ? generatedValues : 1
+  const listed = listedShare(plan, snapshot, tables.memory)
+  let work = (memoryRows(snapshot, ranges, tables.memory) * columns) / looked
   for (const part of snapshot.version.parts) {
-    if (touches(ranges, part.minTs, part.maxTs)) work += partValues + partRows(part, ranges) * columns
+    if (!touches(ranges, part.minTs, part.maxTs)) continue
+    const rows = partRows(part, ranges)
+    const values = rows * columns
+    const picked = (values * listed) / Math.max(looked, pickedValues)
+    const pages = Math.ceil(rows / pageRowsMax) * columns * listedPageValues
+    work += partValues + (listed === 1 ? values / looked : picked + pages)
   }
-  return work
+  return work * (plan.filter === null ? 1 : weightOf(plan.filter))
+}
+
+/** The share of rows that have the symbols which the filter asks for, if pages list their rows by symbol; else 1. */
+function listedShare(plan: PlanOf<'scan'>, { version }: TableSnapshot, memory: SharedMemory): number {
+  for (const condition of plan.filter === null ? [] : conjuncts(plan.filter)) {
+    const wanted = wantedTexts(condition)
+    const columnId = wanted === undefined ? undefined : plan.columnIds[wanted.column.index]
+    const known = version.dictionaries.find(([id]) => id === columnId)
+    if (wanted === undefined || known === undefined) continue
+    const symbols = dictionaryCount(memory, known[1])
+    if (areListed(wanted.texts.length, symbols)) return wanted.texts.length / symbols
+  }
+  return 1
 }
 
 /** Rows in memory within the ranges, about. */

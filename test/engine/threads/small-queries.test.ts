@@ -107,6 +107,39 @@ test('pages that nobody has read yet are left to a query thread', async () => {
   expect(await engine.rows(sql)).toEqual(await handing.rows(sql))
 })
 
+describe('of many rows', () => {
+  const hosts =
+    "create table hosts as (select dateadd('s', x::int, '2024-05-01T00:00:00Z') ts, 'h' || x % 500 host, x::int n, x::varchar t from long_sequence(100000)), cast(host as symbol) timestamp(ts) partition by day"
+
+  beforeAll(async () => {
+    for (const inline of [engine, handing]) {
+      await inline.run(hosts)
+      await inline.run('checkpoint')
+      await inline.settle()
+    }
+  })
+
+  // Generated code reads them in no time, once it is there; pages list them by symbol, once they do.
+  test.each([
+    'select host, sum(n), max(ts) from hosts where n > 70000 order by host',
+    'select count(), sum(n) from hosts where n % 7 = 3',
+    "select * from hosts where host = 'h77' and n > 100",
+  ])('%s is small at a later sight', async (sql) => {
+    let runs = 0
+    for (; runs < 40 && !(await isSmall(sql)); runs++);
+    expect(runs).toBeLessThan(40)
+    expect(await engine.rows(sql)).toEqual(await handing.rows(sql))
+  })
+
+  test.each([
+    "select count() from hosts where t like '%77%'",
+    'select host, count_distinct(n) from hosts order by host',
+  ])('%s is handed over', async (sql) => {
+    for (let run = 0; run < 5; run++) expect(await isSmall(sql)).toBe(false)
+    expect(await engine.rows(sql)).toEqual(await handing.rows(sql))
+  })
+})
+
 test('parts that nobody has opened yet are found all at once', async () => {
   await engine.run('create table days (ts timestamp, n long) timestamp(ts) partition by day')
   await engine.run("insert into days select dateadd('h', x::int, '2024-05-01T00:00:00Z'), x from long_sequence(200)")
