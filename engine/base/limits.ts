@@ -34,6 +34,8 @@ export const sqlDepthMax = 200
 export const sqlSourcesMax = 5000
 /** Parts of a statement once its variables are written out. */
 export const sqlPartsMax = 200_000
+/** Parts below each other, then. */
+export const sqlLevelsMax = 1_000
 /** Joins of one FROM. */
 export const sqlJoinsMax = 500
 /** Offsets of a HORIZON JOIN: each left row is there so many times. */

@@ -10,6 +10,10 @@ const numbers = Array.from({ length: terms }, (_, index) => index)
 const each = (count: number, part: (index: number) => string, between: string): string =>
   Array.from({ length: count }, (_, index) => part(index)).join(between)
 
+/** `part` around what it was around before. */
+const nested = (count: number, part: (inner: string) => string, inner = 'x'): string =>
+  count === 0 ? inner : nested(count - 1, part, part(inner))
+
 /** Rows hold x = 1 to 300, v = 'v<x>', s = one of ten symbols. */
 const cases: readonly [string, string, string][] = [
   ['equalities', `select count() from t where ${numbers.map((n) => `x = ${n * 2}`).join(' or ')}`, '[150]'],
@@ -50,6 +54,21 @@ const cases: readonly [string, string, string][] = [
     'the first branch counts',
     `select sum(case x ${numbers.map((n) => `when ${n % 100} then ${n}`).join(' ')} end) from t`,
     '[4950]',
+  ],
+  // What names an operand twice would grow by the power of what is nested.
+  ['nested COALESCE', `select sum(${nested(60, (x) => `coalesce(${x}, 1)`)}) from t`, '[45150]'],
+  ['nested NULLIF', `select sum(${nested(60, (x) => `nullif(${x}, 7)`)}) from t`, '[45143]'],
+  ['nested BETWEEN', `select sum(${nested(60, (x) => `(${x} between 1 and 3)::int`)}) from t`, '[3]'],
+  ['nested IN', `select count() from t where ${nested(60, (x) => `(${x} in (1, 2))::int`)} = 1`, '[2]'],
+  [
+    'nested CASE',
+    `select sum(${nested(5, (x) => `case ${x} when 1 then 2 when 3 then 4 else 5 end`)}) from t`,
+    '[1500]',
+  ],
+  [
+    'variables within each other',
+    `declare ${each(450, (n) => `@v${n} := ${n === 0 ? '1' : `abs(@v${n - 1} - 3)`}`, ', ')} select @v449 + 0`,
+    '[2]',
   ],
   ['IN', `select count() from t where x in (${numbers.map((n) => n * 2).join()})`, '[150]'],
   ['ANY of a text', `select count() from t where x = any('{${numbers.map((n) => n * 2).join()}}')`, '[150]'],
@@ -124,6 +143,16 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
       'groups that grow',
       "select regexp_replace(repeat('a', 1000000), '^(a+)$', '$1$1$1$1$1$1$1$1$1')",
       /replaced text is too long/,
+    ],
+    [
+      'subjects of CASE',
+      `select ${nested(20, (x) => `case ${x} when 1 then 2 when 3 then 4 else 5 end`)} from t`,
+      /CASE compares too large an expression \[parts=\d+, branches=2, max=4000\]: name it in a sub-query/,
+    ],
+    [
+      'variables within each other',
+      `declare ${each(1100, (n) => `@v${n} := ${n === 0 ? '1' : `abs(@v${n - 1})`}`, ', ')} select @v1099`,
+      /variables are nested too deeply \[max=1000\]/,
     ],
     ['joined texts', `select ${each(3, () => "repeat('a', 3000000)", '||')}`, /joined text is too long/],
   ])('%s beyond a limit: its name and nothing else', async (_name, sql, message) => {

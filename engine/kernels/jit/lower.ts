@@ -41,6 +41,8 @@ export interface Parameters {
 
 /** Parts of one fragment. Larger ones take a long time to compile, and more variables than a function may have. */
 export const fragmentPartsMax = 3_000
+/** Characters of a node's text: where an operation names an operand twice, it grows by the power of what is nested. */
+const textMax = 100_000
 
 const kinds: Partial<Record<ColumnType, readonly [Kind, Missing]>> = {
   BOOLEAN: ['mask', 'never'],
@@ -69,6 +71,7 @@ const noBytes = new Uint8Array(0)
 
 export function node(operation: string, type: ColumnType, args: readonly Node[], missing?: Missing): Node {
   const [kind, usual] = kinds[type] ?? unsupported(`type ${type}`)
+  if (args.reduce((sum, arg) => sum + arg.text.length, 0) > textMax) return unsupported('a large expression')
   const text = `${operation}:${type}(${args.map((arg) => arg.text).join()})`
   return { operation, kind, missing: missing ?? usual, args, index: 0, slot: 0, type, text }
 }
@@ -174,6 +177,8 @@ function lowerCall(name: string, args: Args, type: DataType, parameters: Paramet
       return lowerCase(nodes, type.name)
     case 'coalesce':
       return lowerCoalesce(nodes, type.name)
+    case 'nullif':
+      return lowerNullif(nodes, type.name)
     case 'ceiling':
       return arithmetic('ceil', nodes, type.name)
     case 'round':
@@ -283,6 +288,13 @@ function lowerCoalesce(nodes: readonly Node[], type: ColumnType): Node {
   return nodes.reduceRight((rest, value) =>
     value.missing === 'never' ? value : choose(node('missing', 'BOOLEAN', [value]), rest, value, type),
   )
+}
+
+function lowerNullif(nodes: readonly Node[], type: ColumnType): Node {
+  const [value] = nodes
+  if (value === undefined || nodes.length !== 2 || nodes.some((part) => part.type !== type))
+    return unsupported('nullif')
+  return choose(compare('=', nodes), emptyOf(type), value, type)
 }
 
 function choose(condition: Node, value: Node, otherwise: Node, type: ColumnType): Node {

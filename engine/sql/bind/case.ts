@@ -11,10 +11,15 @@ import { bindComparison } from './comparison.js'
 import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
 import { scalarCall } from './make-call.js'
 import { convertTo, isUntypedNull, unify } from './types.js'
+import { visitExpression } from './walk-expression.js'
+
+/** Parts of a subject, as often as there are branches. */
+const repeatedPartsMax = 4_000
 
 export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope): Expression {
   const { operand, branches, otherwise, position } = expression
   const subject = operand === null ? null : bindExpression(operand, scope)
+  if (subject !== null) refuseRepeated(subject, branches.length)
   const conditions = branches.map(({ when }) => {
     const condition = bindExpression(when, scope)
     // Not every text is a number; a symbol is compared with the number's text.
@@ -38,6 +43,19 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
   const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])
   if (rest !== null) args.push(convertTo(rest, type))
   return scalarCall('case', args, position, scope.context)
+}
+
+/** Each branch has the subject: one within the other, there would soon be more of them than can be planned. */
+function refuseRepeated(subject: Expression, times: number): void {
+  let parts = 0
+  visitExpression(subject, () => {
+    parts++
+  })
+  if (parts > 1 && parts * times > repeatedPartsMax)
+    throw new SqlError(
+      `CASE compares too large an expression [parts=${parts}, branches=${times}, max=${repeatedPartsMax}]: name it in a sub-query`,
+      subject.position,
+    )
 }
 
 /** Numbers do not meet times here, nor geohashes of different sizes each other. */

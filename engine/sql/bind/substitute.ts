@@ -2,37 +2,53 @@
 // result columns show the values.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlPartsMax } from '../../base/limits.js'
+import { sqlLevelsMax, sqlPartsMax } from '../../base/limits.js'
 import type { Declaration, Expression, Interval, Query, TableSource, VariableSource } from '../parse/ast.js'
 import { intervalOfText, wholeNumber } from '../parse/literal.js'
 
 export function substituteDeclarations(query: Query): Query {
   if (query.declarations.length === 0) return query
-  sizeOf({ ...query, declarations: [] }, declaredSizes(query.declarations), query.position)
+  extentOf({ ...query, declarations: [] }, declaredExtents(query.declarations), query.position)
   const values = declaredValues(query.declarations)
   return replaceVariables({ ...query, declarations: [] }, values)
 }
 
-function declaredSizes(declarations: readonly Declaration[]): Map<string, number> {
-  const sizes = new Map<string, number>()
-  for (const { name, value, position } of declarations) sizes.set(name.toLowerCase(), sizeOf(value, sizes, position))
-  return sizes
+/** Of a tree with its variables written out: each may hold the one before it, and twice. */
+interface Extent {
+  readonly parts: number
+  /** Nodes below each other. */
+  readonly levels: number
 }
 
-/** Parts of a tree with its variables written out: each may hold the one before it twice. */
-function sizeOf(node: unknown, sizes: ReadonlyMap<string, number>, position: number): number {
-  if (typeof node !== 'object' || node === null) return 0
-  if (isVariable(node)) return sizes.get(node.name.toLowerCase()) ?? 1
-  let size = 1
-  for (const part of Object.values(node)) size += sizeOf(part, sizes, position)
-  if (size > sqlPartsMax) throw new SqlError(`variables make the statement too long [max=${sqlPartsMax}]`, position)
-  return size
+const nothing: Extent = { parts: 0, levels: 0 }
+
+function declaredExtents(declarations: readonly Declaration[]): Map<string, Extent> {
+  const extents = new Map<string, Extent>()
+  for (const { name, value, position } of declarations)
+    extents.set(name.toLowerCase(), extentOf(value, extents, position))
+  return extents
+}
+
+function extentOf(node: unknown, extents: ReadonlyMap<string, Extent>, position: number): Extent {
+  if (typeof node !== 'object' || node === null) return nothing
+  if (isVariable(node)) return extents.get(node.name.toLowerCase()) ?? { parts: 1, levels: 1 }
+  let parts = 1
+  let below = 0
+  for (const value of Object.values(node)) {
+    const extent = extentOf(value, extents, position)
+    parts += extent.parts
+    below = Math.max(below, extent.levels)
+  }
+  const levels = below + ('kind' in node ? 1 : 0)
+  if (parts > sqlPartsMax) throw new SqlError(`variables make the statement too long [max=${sqlPartsMax}]`, position)
+  if (levels > sqlLevelsMax) throw new SqlError(`variables are nested too deeply [max=${sqlLevelsMax}]`, position)
+  return { parts, levels }
 }
 
 /** Later declarations may use earlier ones. */
 export function declaredValues(declarations: readonly Declaration[]): Map<string, Expression> {
   const values = new Map<string, Expression>()
-  declaredSizes(declarations)
+  declaredExtents(declarations)
   for (const { name, value } of declarations) values.set(name.toLowerCase(), replaceVariables(value, values))
   return values
 }

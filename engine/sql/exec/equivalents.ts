@@ -2,7 +2,6 @@
 //
 //   dateadd   with a constant unit of fixed length: a timestamp and so many ticks
 //   datediff  the same: the distance in ticks, divided
-//   nullif    a choice
 
 import { dataType } from '../../types/column-types.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
@@ -16,18 +15,9 @@ const long = dataType('LONG')
 /** undefined: there is none. */
 export function equivalent(call: Call): Expression | undefined {
   const [first, second, third] = call.args
-  if (call.name === 'nullif' && first !== undefined && second !== undefined) return chosen(call, first, second)
   if (call.args.length !== 3 || first === undefined || second === undefined || third === undefined) return undefined
   if (call.name === 'dateadd') return moved(call, first, second, third)
   return call.name === 'datediff' ? distance(call, first, second, third) : undefined
-}
-
-function chosen(call: Call, value: Expression, other: Expression): Expression | undefined {
-  if (value.type.name !== call.type.name || other.type.name !== call.type.name) return undefined
-  const { type, position } = call
-  const same: Expression = { kind: 'call', name: '=', args: [value, other], type: dataType('BOOLEAN'), position }
-  const none: Expression = { kind: 'constant', value: null, type, position }
-  return { kind: 'call', name: 'case', args: [same, none, value], type, position }
 }
 
 function moved(call: Call, unit: Expression, count: Expression, time: Expression): Expression | undefined {
