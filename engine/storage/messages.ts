@@ -27,13 +27,9 @@ export type SchemaChange =
   | { readonly kind: 'dropTable'; readonly tableId: number }
   | { readonly kind: 'renameTable'; readonly tableId: number; readonly name: string }
   | { readonly kind: 'truncateTable'; readonly tableId: number }
-  | {
-      readonly kind: 'addColumn'
-      readonly tableId: number
-      readonly column: Omit<ColumnSchema, 'id' | 'dropped'>
-      readonly ifNotExists: boolean
-    }
-  | { readonly kind: 'dropColumn'; readonly tableId: number; readonly columnId: number }
+  | ColumnChange
+  /** Of one ALTER TABLE: all or none. */
+  | { readonly kind: 'changeColumns'; readonly tableId: number; readonly changes: readonly ColumnChange[] }
   | { readonly kind: 'renameColumn'; readonly tableId: number; readonly columnId: number; readonly name: string }
   /** TTL, DEDUP, parameters and the like: members replaced in the schema. */
   | {
@@ -43,13 +39,12 @@ export type SchemaChange =
         Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWalNext' | 'sequence'>
       >
     }
-  /** `program` casts the column into a new one (writer-type.ts). */
+  /** `program` casts columns into new ones (writer-type.ts), one for each of `types`; `changes` come with them. */
   | {
-      readonly kind: 'changeType'
+      readonly kind: 'changeTypes'
       readonly tableId: number
-      readonly columnId: number
-      readonly type: DataType
-      readonly declared?: DeclaredColumn
+      readonly types: readonly NewType[]
+      readonly changes: readonly ColumnChange[]
       readonly program: RewriteProgram
     }
   | {
@@ -58,6 +53,21 @@ export type SchemaChange =
       readonly operation: 'drop' | 'detach' | 'attach'
       readonly partitions: readonly string[]
     }
+
+export interface NewType {
+  readonly columnId: number
+  readonly type: DataType
+}
+
+/** Of one column; several are done one behind the other. */
+export type ColumnChange =
+  | {
+      readonly kind: 'addColumn'
+      readonly tableId: number
+      readonly column: Omit<ColumnSchema, 'id' | 'dropped'>
+      readonly ifNotExists: boolean
+    }
+  | { readonly kind: 'dropColumn'; readonly tableId: number; readonly columnId: number }
   /** Options of a SYMBOL column; null takes the index or the default away. */
   | {
       readonly kind: 'alterColumn'

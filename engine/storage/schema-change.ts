@@ -3,22 +3,23 @@
 
 import { RowError, SqlError } from '../base/errors.js'
 import { tableColumnsMax } from '../base/limits.js'
-import type { SchemaChange } from './messages.js'
+import type { ColumnChange, SchemaChange } from './messages.js'
 import { isColumnName, isTableName } from './names.js'
 import { type ColumnSchema, findColumn, type TableSchema } from './schema.js'
 
-type ColumnChange = Extract<
-  SchemaChange,
-  { kind: 'addColumn' | 'dropColumn' | 'renameColumn' | 'alterColumn' | 'renameTable' | 'alterTable' }
->
+type AnyChange =
+  | ColumnChange
+  | Extract<SchemaChange, { kind: 'changeColumns' | 'renameColumn' | 'renameTable' | 'alterTable' }>
 
 /** The changed schema; the same object when there is nothing to do. Throws SqlError. */
-export function changeSchema(schema: TableSchema, change: ColumnChange): TableSchema {
+export function changeSchema(schema: TableSchema, change: AnyChange): TableSchema {
   switch (change.kind) {
     case 'addColumn':
       return addColumn(schema, change.column, change.ifNotExists)
     case 'dropColumn':
       return withColumn(droppable(schema, change.columnId), change.columnId, { dropped: true })
+    case 'changeColumns':
+      return changeColumns(schema, change.changes)
     case 'renameColumn':
       return renameColumn(schema, change.columnId, change.name)
     case 'alterColumn':
@@ -31,6 +32,12 @@ export function changeSchema(schema: TableSchema, change: ColumnChange): TableSc
     default:
       throw new RowError('unknown schema change', 0)
   }
+}
+
+/** All of them are one change. */
+export function changeColumns(schema: TableSchema, changes: readonly ColumnChange[]): TableSchema {
+  const changed = changes.reduce(changeSchema, schema)
+  return changed === schema ? schema : { ...changed, version: schema.version + 1 }
 }
 
 function next(schema: TableSchema): TableSchema {

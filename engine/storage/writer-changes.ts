@@ -19,7 +19,7 @@ import { rewriteParts, whenUntouched } from './writer-rewrite.js'
 import { logChange, replaceSchema } from './writer-schema.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
-import { changeColumnType } from './writer-type.js'
+import { changeTypes } from './writer-type.js'
 
 /** Does the change; every outcome ends in a receipt. A table that is being rewritten must be left alone until then. */
 export function applyChange(state: WriterState, requestId: number, change: SchemaChange): void {
@@ -59,8 +59,8 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
     case 'partitions':
       changePartitions(state, requestId, table, change.operation, change.partitions)
       return
-    case 'changeType':
-      changeColumnType(state, requestId, table, change)
+    case 'changeTypes':
+      changeTypes(state, requestId, table, change)
       return
     case 'alterTable':
       if (losesKeys(table, change.changes.dedupKeys)) {

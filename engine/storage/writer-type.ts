@@ -1,20 +1,22 @@
-// ALTER COLUMN .. TYPE: the column's values are cast into a new column, whose id takes the old one's place.
+// ALTER COLUMN .. TYPE: the column's values are cast into a new column, whose id takes the old one's place. Several columns
+// are cast at once, and what the statement changes beside them is changed with them.
 //
-//   reserve   the new column enters the schema as a dropped one, by a log frame: its id is taken for ever
-//   round     what is flushed and lacks the column is written anew with it; rows that came meanwhile are the next round's
+//   reserve   the new columns enter the schema as dropped ones, by a log frame: their ids are taken for ever
+//   round     what is flushed and lacks the columns is written anew with them; rows that came meanwhile are the next round's
 //   pause     when little is left, or after roundsMax rounds, the writer takes no input until the last round is done
 //   commit    one record of the manifest: the parts of all rounds, and the schema in which the columns change places
 //
-// Readers see the old column until the commit. A crash before it leaves the reserved id and files that nothing names.
+// Readers see the old columns until the commit. A crash before it leaves the reserved ids and files that nothing names.
 //
-// Invariant: at the commit every row of the table is in parts that have the column (or in none), so no generation and no
-// log frame behind the manifest's flushedTxn knows the old one.
+// Invariant: at the commit every row of the table is in parts that have the columns (or in none), so no generation and no
+// log frame behind the manifest's flushedTxn knows the old ones.
 
 import { type ErrorRecord, errorRecord, FileError, SqlError } from '../base/errors.js'
 import { tableColumnsMax } from '../base/limits.js'
-import { type DataType, sameType } from '../types/column-types.js'
-import type { JobResult, RewriteProgram } from './messages.js'
-import type { DeclaredColumn, PartDescriptor, TableSchema } from './schema.js'
+import { sameType } from '../types/column-types.js'
+import type { JobResult, NewType, SchemaChange } from './messages.js'
+import type { PartDescriptor, TableSchema } from './schema.js'
+import { changeColumns } from './schema-change.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { beginRewrite, endRewrite, postRewrite, replaceParts } from './writer-rewrite.js'
 import { replaceSchema } from './writer-schema.js'
@@ -26,19 +28,14 @@ const roundsMax = 4
 /** Rows that a pause may take at once. */
 const pauseRowsMax = 100_000
 
-export interface TypeChange {
-  readonly columnId: number
-  readonly type: DataType
-  readonly declared?: DeclaredColumn
-  /** Casts the old column; its one assigned column is the new one, whatever id it names. */
-  readonly program: RewriteProgram
-}
+type TypeChange = Extract<SchemaChange, { kind: 'changeTypes' }>
 
 interface Changing {
   readonly state: WriterState
   readonly table: WriterTable
   readonly requestId: number
   readonly change: TypeChange
+  /** Of the column that takes the place of the first of `types`; those of the others follow. */
   readonly newId: number
   /** Ids of parts that the new ones stand for. */
   readonly replaced: number[]
@@ -47,30 +44,38 @@ interface Changing {
 }
 
 /** Throws SqlError, ResourceError; every other outcome ends in a receipt. */
-export function changeColumnType(state: WriterState, requestId: number, table: WriterTable, change: TypeChange): void {
+export function changeTypes(state: WriterState, requestId: number, table: WriterTable, change: TypeChange): void {
   const { schema } = table
-  const column = schema.columns[change.columnId]
-  if (column === undefined || column.dropped) throw new SqlError('column does not exist', 0)
-  if (sameType(column.type, change.type)) {
-    enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
+  const { types } = change
+  const isDone = types.every(({ columnId, type }) => {
+    const column = schema.columns[columnId]
+    if (column === undefined || column.dropped) throw new SqlError('column does not exist', 0)
+    return sameType(column.type, type)
+  })
+  // What is wrong with the other changes is told before the columns are written.
+  const changed = changeColumns(schema, change.changes)
+  if (isDone) {
+    replaceSchema(state, requestId, table, changed)
     return
   }
   const newId = schema.columns.length
-  if (newId >= tableColumnsMax) throw new SqlError(`too many columns [limit=${tableColumnsMax}]`, 0)
-  const { type, declared } = change
-  const said = declared === undefined ? {} : { declared }
-  const reserved = { id: newId, name: column.name, type, ...said, dropped: true }
+  if (changed.columns.length + types.length > tableColumnsMax)
+    throw new SqlError(`too many columns [limit=${tableColumnsMax}]`, 0)
+  const reserved = types.map(({ columnId, type }, index) => {
+    const name = schema.columns[columnId]?.name ?? ''
+    return { id: newId + index, name, type, dropped: true }
+  })
   replaceSchema(state, null, table, {
     ...schema,
     version: schema.version + 1,
-    columns: [...schema.columns, reserved],
+    columns: [...schema.columns, ...reserved],
   })
-  if (change.type.name === 'SYMBOL') table.addDictionary(newId)
+  for (const { id, type } of reserved) if (type.name === 'SYMBOL') table.addDictionary(id)
   const changing: Changing = { state, table, requestId, change, newId, replaced: [], written: [], rounds: 0 }
   const rewriting: Rewriting = {
     table,
-    program: { ...change.program, assigned: [newId] },
-    schema: () => changedSchema(table.stableSchema, change.columnId, newId),
+    program: { ...change.program, assigned: reserved.map(({ id }) => id) },
+    schema: () => changedSchema(table.stableSchema, types, newId),
     parts: () => table.parts.filter(({ id }) => !changing.replaced.includes(id)),
     written: (result) => roundDone(changing, rewriting, result),
     failed: (error) => end(changing, rewriting, error),
@@ -79,17 +84,18 @@ export function changeColumnType(state: WriterState, requestId: number, table: W
   beginRewrite(state, rewriting)
 }
 
-/** The schema in which the new column stands where the old one stood. */
-function changedSchema(schema: TableSchema, oldId: number, newId: number): TableSchema {
-  const old = schema.columns[oldId]
-  if (old === undefined) throw new RangeError('a column that is changed exists')
+/** The schema in which the new columns stand where the old ones stood. */
+function changedSchema(schema: TableSchema, types: readonly NewType[], newId: number): TableSchema {
+  const newIds = new Map(types.map(({ columnId }, index) => [columnId, newId + index]))
   const columns = schema.columns.map((column) => {
-    if (column.id === oldId) return { ...column, dropped: true }
-    if (column.id !== newId) return column
+    if (newIds.has(column.id)) return { ...column, dropped: true }
+    const old = schema.columns[types[column.id - newId]?.columnId ?? -1]
+    if (old === undefined) return column
     const value = old.default === undefined ? {} : { default: old.default }
-    return { ...column, ...value, name: old.name, dropped: false, place: old.place ?? old.id }
+    const said = old.declared === undefined ? {} : { declared: old.declared }
+    return { ...column, ...value, ...said, name: old.name, dropped: false, place: old.place ?? old.id }
   })
-  const dedupKeys = schema.dedupKeys.map((id) => (id === oldId ? newId : id))
+  const dedupKeys = schema.dedupKeys.map((id) => newIds.get(id) ?? id)
   return { ...schema, version: schema.version + 1, columns, dedupKeys }
 }
 
@@ -112,7 +118,15 @@ function roundDone(changing: Changing, rewriting: Rewriting, { parts, replaced =
 
 function commit(changing: Changing, rewriting: Rewriting): void {
   const { state, table, change, newId, replaced, written } = changing
-  const schema = changedSchema(table.schema, change.columnId, newId)
+  let schema: TableSchema
+  try {
+    // Lines may have added a column meanwhile, one of the same name as well.
+    schema = changedSchema(changeColumns(table.schema, change.changes), change.types, newId)
+  } catch (thrown) {
+    if (!(thrown instanceof SqlError)) throw thrown
+    end(changing, rewriting, errorRecord(thrown))
+    return
+  }
   try {
     replaceParts(state, table, replaced, written, schema)
   } catch (thrown) {

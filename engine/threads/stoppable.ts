@@ -56,7 +56,7 @@ export class Stoppable {
 
   /** A change of the type rewrites the column; all others are done at once. */
   change(change: SchemaChange, asked: Asked, send: (change: SchemaChange) => Promise<Receipt>): Promise<Receipt> {
-    if (change.kind !== 'changeType') return send(change)
+    if (change.kind !== 'changeTypes') return send(change)
     return this.#run(asked, (stopId) => send({ ...change, program: { ...change.program, stopId } }))
   }
 

@@ -58,5 +58,6 @@ function needsRoom(planned: PlannedStatement): boolean {
 }
 
 function freesRoom(change: SchemaChange): boolean {
+  if (change.kind === 'changeColumns') return change.changes.every(freesRoom)
   return change.kind === 'partitions' ? change.operation !== 'attach' : makingRoom.has(change.kind)
 }

@@ -9,7 +9,7 @@ import { noticeResponse } from './messages.js'
 type CreateTable = Extract<ParsedStatement['statement'], { kind: 'create table' }>
 type CreateColumns = Extract<CreateTable['source'], { kind: 'columns' }>
 type Column = CreateColumns['columns'][number]
-type AlterAction = Extract<ParsedStatement['statement'], { kind: 'alter table' }>['action']
+type AlterAction = Extract<ParsedStatement['statement'], { kind: 'alter table' }>['actions'][number]
 
 const timestampTypes: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'timestamp_ns'])
 
@@ -28,13 +28,11 @@ const sequencesFree = 'sequences have no owner and belong to no column: one stay
 export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): ParsedStatement {
   const { statement } = parsed
   if (statement.kind === 'create index') notice(pg, statement.unique ? keysIgnored : indexesIgnored)
-  else if (statement.kind === 'alter table') noticeAction(pg, statement.action)
   else if (statement.kind === 'alter sequence' && statement.restart === undefined) notice(pg, sequencesFree)
   else if (statement.kind === 'create sequence' && statement.options.owned) notice(pg, sequencesFree)
-  if (statement.kind === 'alter table' && statement.action.kind === 'add columns') {
-    const { action } = statement
-    noticeConstraints(pg, action.columns, [])
-    return { ...parsed, statement: { ...statement, action: { ...action, columns: knownDefaults(pg, action.columns) } } }
+  if (statement.kind === 'alter table') {
+    const actions = statement.actions.map((action) => adaptedAction(pg, action))
+    return { ...parsed, statement: { ...statement, actions } }
   }
   if (statement.kind !== 'create table' || statement.source.kind !== 'columns') return parsed
   const { source } = statement
@@ -44,10 +42,13 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
 }
 
-function noticeAction(pg: PgSession, action: AlterAction): void {
+function adaptedAction(pg: PgSession, action: AlterAction): AlterAction {
   if (action.kind === 'add constraint') notice(pg, ignored[action.constraint])
   else if (action.kind === 'drop constraint') notice(pg, nothingToDrop)
   else if (action.kind === 'set owner') notice(pg, ownersIgnored)
+  if (action.kind !== 'add columns') return action
+  noticeConstraints(pg, action.columns, [])
+  return { ...action, columns: knownDefaults(pg, action.columns) }
 }
 
 /** Each kind once. */

@@ -159,10 +159,14 @@ export class MemoryDatabase {
     table.txn++
   }
 
-  #changeType(table: MemoryTable, { columnId, type, program }: Extract<SchemaChange, { kind: 'changeType' }>): void {
-    this.#rewrite(table, { ...program, assigned: [columnId] })
-    const columns = table.schema.columns.map((column) => (column.id === columnId ? { ...column, type } : column))
-    table.schema = { ...table.schema, version: table.schema.version + 1, columns }
+  #changeTypes(table: MemoryTable, { types, changes, program }: Extract<SchemaChange, { kind: 'changeTypes' }>): void {
+    this.#rewrite(table, { ...program, assigned: types.map(({ columnId }) => columnId) })
+    const columns = table.schema.columns.map((column) => {
+      const type = types.find(({ columnId }) => columnId === column.id)?.type
+      return type === undefined ? column : { ...column, type }
+    })
+    const schema = { ...table.schema, version: table.schema.version + 1, columns }
+    table.schema = changes.reduce(changedSchema, schema)
   }
 
   #rows(query: Query): Row[] {
@@ -180,7 +184,7 @@ export class MemoryDatabase {
     if (change.kind === 'dropTable') this.#tables.delete(change.tableId)
     else if (change.kind === 'truncateTable') table.rows = []
     else if (change.kind === 'partitions') changePartitions(table, change)
-    else if (change.kind === 'changeType') this.#changeType(table, change)
+    else if (change.kind === 'changeTypes') this.#changeTypes(table, change)
     else table.schema = changedSchema(table.schema, change)
     return change.tableId
   }
@@ -193,7 +197,7 @@ function storedView(table: MemoryTable | undefined): StoredView | undefined {
 
 type Altering = Exclude<
   SchemaChange,
-  { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'partitions' | 'changeType' }
+  { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'partitions' | 'changeTypes' }
 >
 
 function changedSchema(schema: TableSchema, change: Altering): TableSchema {
@@ -227,6 +231,8 @@ function changedSchema(schema: TableSchema, change: Altering): TableSchema {
     }
     case 'alterTable':
       return { ...schema, version, ...change.changes }
+    case 'changeColumns':
+      return change.changes.reduce(changedSchema, schema)
   }
 }
 

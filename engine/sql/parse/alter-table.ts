@@ -1,6 +1,7 @@
 // ALTER TABLE, ALTER VIEW and ALTER CONNECTOR.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlListMax } from '../../base/limits.js'
 import type {
   AlterAction,
   AlterConnector,
@@ -21,7 +22,7 @@ import {
 } from './column.js'
 import { parseTableConstraint } from './constraint.js'
 import { parseDedup, parseViewQuery } from './create-table.js'
-import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
+import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   atEnd,
   demand,
@@ -60,7 +61,45 @@ export function parseAlter(cursor: Cursor): Statement {
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)
   const table = mention(cursor, 'table', parseTableName(cursor))
-  return { kind: 'alter table', position, ifExists, table, action: parseAction(cursor) }
+  return { kind: 'alter table', position, ifExists, table, actions: parseActions(cursor) }
+}
+
+/** `alter column a type long, drop column b, add c int`: of columns and constraints, as PostgreSQL has it. */
+function parseActions(cursor: Cursor): AlterAction[] {
+  const actions = [parseAction(cursor)]
+  while (listed.has(actions.at(-1)?.kind) && isBeforeAction(cursor)) {
+    advance(cursor)
+    if (actions.length === sqlListMax) throw new SqlError(`list is too long [max=${sqlListMax}]`, cursor.start)
+    actions.push(parseAction(cursor))
+  }
+  return actions
+}
+
+const listed: ReadonlySet<AlterAction['kind'] | undefined> = new Set([
+  ...(['add columns', 'drop columns', 'change type', 'set default', 'set nullable'] as const),
+  ...(['add constraint', 'drop constraint', 'add index', 'drop index', 'set cache', 'set symbol capacity'] as const),
+])
+
+/** On a comma that ends an action. A column may have any of the words as its name: only what stands behind it tells. */
+function isBeforeAction(cursor: Cursor, inAdded = false): boolean {
+  if (cursor.word !== ',') return false
+  const { start, previousEnd } = cursor
+  advance(cursor)
+  const isAction = beginsAction(cursor, inAdded)
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
+  return isAction
+}
+
+/** Leaves the cursor somewhere. */
+function beginsAction(cursor: Cursor, inAdded: boolean): boolean {
+  const { word } = cursor
+  advance(cursor)
+  if (word !== 'drop') return word === 'add' || (word === 'alter' && cursor.word === 'column')
+  if (cursor.word === 'column' || cursor.word === 'constraint') return true
+  // `add a int, drop int` adds two columns.
+  const isName = cursor.kind === 'word' || cursor.kind === 'quoted'
+  return !inAdded && isName && !['partition', 'cascade', 'restrict'].includes(cursor.word)
 }
 
 function parseAlterConnector(cursor: Cursor, position: number): AlterConnector {
@@ -140,30 +179,23 @@ function parseAdd(cursor: Cursor, position: number): AlterAction {
   take(cursor, 'column')
   const ifNotExists = takeIfNotExists(cursor)
   const inParentheses = take(cursor, '(')
-  const { items: columns, inActions } = parseActions(cursor, 'add', ifNotExists, parseAddedColumn)
+  const parseItem = (inner: Cursor) => parseAddedColumn(inner, ifNotExists)
+  const columns = inParentheses ? parseList(cursor, parseItem) : parseColumns(cursor, parseItem, true)
   if (inParentheses) demand(cursor, ')')
   else demandListEnd(cursor)
   demandDistinct(columns)
-  return { kind: 'add columns', position, inActions, columns }
+  return { kind: 'add columns', position, columns }
 }
 
-/** `a, b` or, as actions of their own, `a, add b`. `said`: IF EXISTS or IF NOT EXISTS, of all columns up to the next action. */
-function parseActions<Item>(
-  cursor: Cursor,
-  verb: 'add' | 'drop',
-  said: boolean,
-  parseItem: (cursor: Cursor, said: boolean) => Item,
-): { items: Item[]; inActions: boolean } {
-  let words = 1
-  let isFirst = true
-  const items = parseList(cursor, (inner) => {
-    if (!isFirst && (verb === 'add' || peekWord(inner) === 'column') && take(inner, verb)) words++
-    else if (!isFirst && actionWords.has(inner.word) && peekWord(inner) === 'column')
-      throw new SqlError('the actions of one ALTER TABLE are all ADD or all DROP COLUMN', inner.start)
-    isFirst = false
-    return parseItem(inner, said && words === 1)
-  })
-  return { items, inActions: words === items.length }
+/** Up to the next action. */
+function parseColumns<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item, added: boolean): Item[] {
+  const items = [parseItem(cursor)]
+  while (cursor.word === ',' && !isBeforeAction(cursor, added)) {
+    advance(cursor)
+    if (items.length === sqlListMax) throw new SqlError(`list is too long [max=${sqlListMax}]`, cursor.start)
+    items.push(parseItem(cursor))
+  }
+  return items
 }
 
 function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinition & { ifNotExists: boolean } {
@@ -176,9 +208,9 @@ function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinitio
   return { ...parseColumnBehind(cursor, column, 'alter'), ifNotExists: mayExist }
 }
 
-/** Behind a list: its end, or a comma that is missing. */
+/** Behind a list: its end, the next action, or a comma that is missing. */
 function demandListEnd(cursor: Cursor): void {
-  if (!atEnd(cursor)) throw new SqlError("',' expected", cursor.start)
+  if (!atEnd(cursor) && !isBeforeAction(cursor)) throw new SqlError("',' expected", cursor.start)
 }
 
 function parseDrop(cursor: Cursor, position: number): AlterAction {
@@ -187,9 +219,9 @@ function parseDrop(cursor: Cursor, position: number): AlterAction {
   // PostgreSQL needs no COLUMN.
   if (!isDroppedColumn(cursor)) demand(cursor, 'column', "'column' or 'partition' expected")
   const ifExists = takeIfExists(cursor)
-  const { items: columns, inActions } = parseActions(cursor, 'drop', ifExists, parseDroppedColumn)
+  const columns = parseColumns(cursor, (inner) => parseDroppedColumn(inner, ifExists), false)
   demandListEnd(cursor)
-  return { kind: 'drop columns', position, inActions, columns }
+  return { kind: 'drop columns', position, columns }
 }
 
 /** A name, and nothing behind it that makes another statement of it. */
@@ -306,7 +338,8 @@ function parseUsing(cursor: Cursor, { name }: Name): void {
 }
 
 function demandEnd(cursor: Cursor, doing: string): void {
-  if (!atEnd(cursor)) throw new SqlError(`unexpected token [${shownToken(cursor)}] while ${doing}`, cursor.start)
+  if (!atEnd(cursor) && !isBeforeAction(cursor))
+    throw new SqlError(`unexpected token [${shownToken(cursor)}] while ${doing}`, cursor.start)
 }
 
 type PartitionOperation = Extract<AlterAction, { kind: 'partitions' }>['operation']

@@ -252,7 +252,8 @@ export interface AlterTable {
   readonly position: number
   readonly ifExists: boolean
   readonly table: TableName
-  readonly action: AlterAction
+  /** Several: all are done, or none. */
+  readonly actions: readonly AlterAction[]
 }
 
 export interface PartitionList {
@@ -266,15 +267,11 @@ export type AlterAction =
   | {
       readonly kind: 'add columns'
       readonly position: number
-      /** `add a int, add b long`: actions of their own, which PostgreSQL's clients want done as one. */
-      readonly inActions: boolean
       readonly columns: readonly (ColumnDefinition & { readonly ifNotExists: boolean })[]
     }
   | {
       readonly kind: 'drop columns'
       readonly position: number
-      /** `drop column a, drop column b` */
-      readonly inActions: boolean
       readonly columns: readonly (Name & { readonly ifExists: boolean })[]
     }
   | {

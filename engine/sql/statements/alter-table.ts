@@ -27,6 +27,7 @@ import {
   demandWal,
   missingAlteredColumn,
 } from './alter-checks.js'
+import { together } from './alter-together.js'
 import {
   checkColumnName,
   checkTableName,
@@ -47,14 +48,16 @@ import { isWalTable } from './tables-relations.js'
 import { viewAsTable } from './view-table.js'
 
 export function planAlterTable(statement: ast.AlterTable, context: BindContext): PlannedStatement {
-  const { table, action } = statement
+  const { table, actions } = statement
   // PostgreSQL's tools rename views so.
   const view = table.schema === null ? context.catalog.view(table.name) : undefined
-  if (view !== undefined && action.kind === 'rename')
+  const [action] = actions
+  if (view !== undefined && action?.kind === 'rename')
     return changed(renameTable(viewAsTable(view, context), action.newName, context))
   if (statement.ifExists && context.catalog.table(table.name) === undefined) return changed([])
   const version = tableOf(table, context)
-  return changed(changesOf(action, version, context, table.position))
+  const changesFor = (one: ast.AlterAction, now: TableVersion) => changesOf(one, now, context, table.position)
+  return changed(together(actions, version, changesFor, (types) => castProgram(version, types, context)))
 }
 
 function changed(changes: readonly SchemaChange[]): PlannedStatement {
@@ -205,15 +208,15 @@ function existing(name: string, position: number, schema: TableSchema): ColumnSc
 
 // Columns -----------------------------------------------------------------------------------------------------------
 
-/** One column at a time for WAL tables, as clients of this dialect know it, unless each is an action of its own. */
+/** One column at a time for WAL tables, as clients of this dialect know it: several are actions of their own. */
 function addColumns(
-  { columns, inActions }: Extract<ast.AlterAction, { kind: 'add columns' }>,
+  { columns }: Extract<ast.AlterAction, { kind: 'add columns' }>,
   version: TableVersion,
   context: BindContext,
 ): SchemaChange[] {
   const { schema } = version
   const added = columns.filter(({ name, ifNotExists }) => !ifNotExists || findColumn(schema, name) === undefined)
-  if (!inActions) demandOneChange(version, added.length, added[1]?.position ?? 0)
+  demandOneChange(version, added.length, added[1]?.position ?? 0)
   const taken = new Set<string>()
   return columns.flatMap(({ ifNotExists, ...definition }): SchemaChange[] => {
     const known = findColumn(schema, definition.name)
@@ -241,7 +244,7 @@ function demandOneChange(version: TableVersion, changes: number, position: numbe
 }
 
 function dropColumns(
-  { columns, inActions }: Extract<ast.AlterAction, { kind: 'drop columns' }>,
+  { columns }: Extract<ast.AlterAction, { kind: 'drop columns' }>,
   version: TableVersion,
 ): SchemaChange[] {
   const { schema } = version
@@ -261,7 +264,7 @@ function dropColumns(
     }
     return [{ kind: 'dropColumn', tableId: schema.id, columnId: id }]
   })
-  if (!inActions) demandOneChange(version, changes.length, 0)
+  demandOneChange(version, changes.length, 0)
   return changes
 }
 
@@ -301,8 +304,10 @@ function changeType(
     const types = `[existing=${typeText(found.type)}, new=${typeText(type)}]`
     throw new SqlError(`incompatible column type change ${types}`, last)
   }
-  const program = castProgram(version, found.name, type, context)
-  return [{ kind: 'changeType', tableId: schema.id, columnId: found.id, type, program, declared }]
+  const tableId = schema.id
+  const types = [{ columnId: found.id, type }]
+  const changes = sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
+  return [{ kind: 'changeTypes', tableId, types, changes, program: castProgram(version, types, context) }]
 }
 
 /** Numbers and moments: any of them has a value for most values of another. */

@@ -2,7 +2,7 @@
 // assigned columns. The writer runs it part by part (storage/rewrite.ts).
 
 import { SqlError } from '../../base/errors.js'
-import type { RewriteProgram } from '../../storage/messages.js'
+import type { NewType, RewriteProgram } from '../../storage/messages.js'
 import { rowNumberId } from '../../storage/rewrite.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
@@ -144,17 +144,15 @@ function inAnyOrder(plan: Plan): Plan {
   return plan.kind === 'join' ? plan : mapInputs(plan, inAnyOrder)
 }
 
-/** Every value of a column in another type; what cannot be cast is NULL. */
-export function castProgram(
-  version: TableVersion,
-  column: string,
-  type: DataType,
-  context: BindContext,
-): RewriteProgram {
+/** Every value of columns in other types; what cannot be cast is NULL. */
+export function castProgram(version: TableVersion, types: readonly NewType[], context: BindContext): RewriteProgram {
   const relation = targetRelation(version, version.schema.name, context)
   const scope = scopeOf(relation, context)
-  const value = bindExpression({ kind: 'column', path: [column], quoted: true, position: 0 }, scope)
-  return { ...programOf('update', relation, null, [castTo(value, type)], scope), snapshots: [], assigned: [] }
+  const values = types.map(({ columnId, type }) => {
+    const path = [version.schema.columns[columnId]?.name ?? '']
+    return castTo(bindExpression({ kind: 'column', path, quoted: true, position: 0 }, scope), type)
+  })
+  return { ...programOf('update', relation, null, values, scope), snapshots: [], assigned: [] }
 }
 
 // SET ---------------------------------------------------------------------------------------------------------------

@@ -73,15 +73,49 @@ test('casts values and keeps the place', async () => {
   ])
 })
 
-test('rows that come meanwhile are cast as well', async () => {
-  const disk = newDisk()
-  const engine = await filled(disk)
-  const changed = engine.engine.execute('alter table t alter column v type double', {
+function begun(engine: InlineEngine, sql: string): Promise<unknown> {
+  return engine.engine.execute(sql, {
     session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
     encoding: { kind: 'values' },
     ...{ parameters: [], skip: 0, rowsMax: 1e9, countAll: false, columns: null, timeoutMs: 0, signal: null },
     explain: false,
   })
+}
+
+test('several columns and what comes with them', async () => {
+  const disk = newDisk()
+  let engine = await filled(disk)
+  await engine.run(
+    'alter table t alter column v type varchar, alter column k type string, drop column s, add column n int default 5',
+  )
+  await engine.run(`insert into t (ts, v, k) values (${base + 100n}L, 'text', 'fresh')`)
+  disk.crash(4)
+  engine = await open(disk)
+  expect(await engine.rows(`select * from t where ts > ${base + 10n}L`)).toEqual([
+    [base + 11n, '11', 'k2', null],
+    [base + 100n, 'text', 'fresh', 5],
+  ])
+})
+
+test('a column that comes meanwhile may be one that the statement adds: nothing is changed then', async () => {
+  const engine = await filled(newDisk())
+  const changed = begun(engine, 'alter table t alter column v type double, drop column s, add column extra varchar')
+  const refused = expect(changed).rejects.toThrow('column already exists [table=t, column=extra]')
+  // The columns are being written by then.
+  expect((await engine.lines(`t,k=line v=0i ${(base + 999n) * 1000n}\n`)).error).toBe(null)
+  expect((await engine.lines(`t,k=line v=1i,extra=1i ${(base + 1000n) * 1000n}\n`)).error).toBe(null)
+  await engine.until(refused)
+  expect((await engine.rows('show columns from t')).map(([name, type]) => `${name} ${type}`)).toEqual([
+    ...['ts TIMESTAMP', 'v INT', 'k SYMBOL', 's VARCHAR', 'extra LONG'],
+  ])
+  await engine.run('alter table t alter column v type double')
+  expect(await engine.rows('select sum(v) from t')).toEqual([[67]])
+})
+
+test('rows that come meanwhile are cast as well', async () => {
+  const disk = newDisk()
+  const engine = await filled(disk)
+  const changed = begun(engine, 'alter table t alter column v type double')
   for (let row = 0; row < 30; row++) {
     const line = `t,k=line v=${row}i,extra=${row}i ${(base + BigInt(1000 + row)) * 1000n}\n`
     expect((await engine.lines(line)).error).toBe(null)
@@ -107,7 +141,7 @@ test('all or nothing at a crash', async () => {
     })
     let done = false
     try {
-      await engine.run('alter table t alter column k type varchar')
+      await engine.run('alter table t alter column k type varchar, drop column s, add column n int')
       done = true
     } catch (thrown) {
       if (!stopped) throw thrown
@@ -118,6 +152,8 @@ test('all or nothing at a crash', async () => {
     const [type] = (await again.rows('show columns from t')).filter(([name]) => name === 'k').map((row) => row[1])
     if (done) expect(type).toBe('VARCHAR')
     if (type === 'VARCHAR') changes++
+    const names = (await again.rows('show columns from t')).map(([name]) => name).join()
+    expect(names).toBe(type === 'VARCHAR' ? 'ts,v,k,n' : 'ts,v,k,s')
     expect((await again.rows('select v, k from t')).map(([v, k]) => `${v}${k}`)).toEqual(
       Array.from({ length: 12 }, (_, row) => `${row}k${row % 3}`),
     )

@@ -213,11 +213,7 @@ describe('statements', () => {
   it.each([
     [
       'alter table t add column if not exists a int, b symbol',
-      { kind: 'add columns', inActions: false, columns: [{ ifNotExists: true }, { ifNotExists: true }] },
-    ],
-    [
-      'alter table t add if not exists a int, add b symbol',
-      { kind: 'add columns', inActions: true, columns: [{ ifNotExists: true }, { ifNotExists: false }] },
+      { kind: 'add columns', columns: [{ ifNotExists: true }, { ifNotExists: true }] },
     ],
     ['alter table t drop column a, b', { kind: 'drop columns', columns: [{ name: 'a' }, { name: 'b' }] }],
     ['alter table t alter column a type long', { kind: 'change type' }],
@@ -225,7 +221,20 @@ describe('statements', () => {
     ['alter table t detach partition where ts < 5', { operation: 'detach', partitions: { list: [] } }],
     ['alter table t set param o3MaxLag = 5s', { kind: 'set parameter', option: { name: 'o3MaxLag' } }],
     ['alter table t resume wal from txn 5', { kind: 'resume wal' }],
-  ])('%s', (sql, action) => expect(statement('alter table', sql).action).toMatchObject(action))
+  ])('%s', (sql, action) => expect(statement('alter table', sql).actions).toMatchObject([action]))
+
+  it.each([
+    ['add if not exists a int, add b symbol', ['add columns', 'add columns']],
+    ['add a int, b long, add c int', ['add columns', 'add columns']],
+    ['add a int, drop int, alter long', ['add columns']],
+    ['add (a int, b long), drop constraint c', ['add columns', 'drop constraint']],
+    ['drop a, drop "b", drop c cascade', ['drop columns', 'drop columns', 'drop columns']],
+    ['drop column a, drop, alter', ['drop columns']],
+    ['alter column a type long using a::long, alter column a drop not null', ['change type', 'set nullable']],
+    ['alter column a set default 1, add constraint c unique (a)', ['set default', 'add constraint']],
+  ])('tells actions from names: %s', (actions, kinds) =>
+    expect(statement('alter table', `alter table t ${actions}`).actions.map(({ kind }) => kind)).toEqual(kinds),
+  )
 
   it('reads statements of sessions', () => {
     expect(statement('set', "set time zone 'UTC'")).toMatchObject({ name: 'time zone', values: ['UTC'] })
