@@ -60,8 +60,19 @@ export function parseAlter(cursor: Cursor): Statement {
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)
+  takeOnly(cursor)
   const table = mention(cursor, 'table', parseTableName(cursor))
   return { kind: 'alter table', position, ifExists, table, actions: parseActions(cursor) }
+}
+
+/** `alter table only t`, as dumps of PostgreSQL have it: no table has others below it. A table may have that name. */
+function takeOnly(cursor: Cursor): void {
+  const { start, previousEnd } = cursor
+  if (!take(cursor, 'only')) return
+  const isTable = cursor.kind === 'quoted' || (cursor.kind === 'word' && !actionWords.has(cursor.word))
+  if (isTable) return
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
 }
 
 /** `alter column a type long, drop column b, add c int`: of columns and constraints, as PostgreSQL has it. */
@@ -95,7 +106,8 @@ function isBeforeAction(cursor: Cursor, inAdded = false): boolean {
 function beginsAction(cursor: Cursor, inAdded: boolean): boolean {
   const { word } = cursor
   advance(cursor)
-  if (word !== 'drop') return word === 'add' || (word === 'alter' && cursor.word === 'column')
+  if (word === 'alter') return cursor.word === 'column' || namesAltered(cursor)
+  if (word !== 'drop') return word === 'add'
   if (cursor.word === 'column' || cursor.word === 'constraint') return true
   // `add a int, drop int` adds two columns.
   const isName = cursor.kind === 'word' || cursor.kind === 'quoted'
@@ -273,7 +285,9 @@ const alterColumnExpected = "'add index' or 'drop index' or 'type' or 'cache' or
 const alterColumnFound = "'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected"
 
 function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
-  demand(cursor, 'column', cursor.kind === 'end' ? undefined : "'column' or 'partition' expected")
+  // PostgreSQL needs no COLUMN.
+  if (!namesAltered(cursor))
+    demand(cursor, 'column', cursor.kind === 'end' ? undefined : "'column' or 'partition' expected")
   const column = mention(cursor, 'altered column', parseColumnName(cursor))
   const { start, word } = cursor
   if (take(cursor, 'type')) return parseChangeType(cursor, column)
@@ -310,6 +324,12 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
     capacity: capacity.value,
     capacityPosition: capacity.position,
   }
+}
+
+/** On the column of `alter a type long`. */
+function namesAltered(cursor: Cursor): boolean {
+  const isName = cursor.kind === 'quoted' || (cursor.kind === 'word' && cursor.word !== 'column')
+  return isName && ['type', 'set', 'drop'].includes(peekWord(cursor))
 }
 
 function parseNullable(cursor: Cursor, position: number, column: Name, notNull: boolean): AlterAction {
