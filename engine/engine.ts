@@ -12,7 +12,7 @@ export type {
   LoadOptions,
   TableShape,
 } from './api/ingest.js'
-export type { OwnRows, PendingChange, Session, StoredUser, UserDirectory } from './api/session.js'
+export type { NamedStatements, OwnRows, PendingChange, Session, StoredUser, UserDirectory } from './api/session.js'
 export type {
   ChangePreview,
   Copier,
@@ -46,6 +46,7 @@ export {
   parquetLevel,
 } from './sql/exec/parquet-encoding.js'
 export type { TransactionModes } from './sql/parse/ast-statements.js'
+export { typeOid } from './sql/pg-catalog/types.js'
 export { type CopyResult, copyDatabase } from './storage/backup.js'
 export { type CheckFinding, type CheckResult, checkDatabase } from './storage/check.js'
 export type { LineReject, PackedColumn, PackedPiece, PackedRows, Receipt } from './storage/messages.js'

@@ -25,6 +25,12 @@ export interface Session {
   readonly configure?: (name: string, value: string, local: boolean) => void
   /** Cancels the statement of a session by its processId, or ends it; false: there is none, or it is not to be told. */
   readonly signal?: (processId: number, ends: boolean) => boolean
+  /** pg_notify(); absent: nobody can be told. */
+  readonly notify?: (channel: string, payload: string) => void
+  /** pg_listening_channels(). */
+  readonly channels?: () => readonly string[]
+  /** pg_prepared_statements and pg_cursors. */
+  readonly named?: () => NamedStatements
   /** The last number that nextval() gave it: lastval(). */
   readonly numbers?: { last: bigint | null }
   /** Of the connection, for pg_backend_pid(). */
@@ -35,6 +41,24 @@ export interface Session {
   readonly transaction?: OwnRows
   /** Changes of its transaction that lie below those rows, oldest first: its statements see them, nobody else does. */
   readonly pending?: readonly PendingChange[]
+}
+
+/** What a session has prepared and declared. */
+export interface NamedStatements {
+  /** `oids`: of the parameters. */
+  readonly prepared: readonly (NamedStatement & { readonly oids: readonly number[]; readonly bySql: boolean })[]
+  readonly cursors: readonly (NamedStatement & {
+    readonly hold: boolean
+    readonly binary: boolean
+    readonly scroll: boolean
+  })[]
+}
+
+interface NamedStatement {
+  readonly name: string
+  readonly text: string
+  /** When it came. */
+  readonly micros: number
 }
 
 /** A change that has not been carried out. */

@@ -50,6 +50,8 @@ export const foldedCharactersMax = 65_536
 export const recursionRoundsMax = 100_000
 export const recursionRowsMax = 100_000_000
 /** Expressions of one SELECT or GROUP BY. */
+/** Groupings of one SELECT: each reads its rows. */
+export const groupingSetsMax = 256
 export const sqlColumnsMax = 5_000
 /** Elements of one IN list or VALUES list. */
 export const sqlListMax = 1_000_000

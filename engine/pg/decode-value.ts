@@ -150,6 +150,7 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     case oids.interval:
       return bytes.length === 16 ? { value: intervalText(bytes), type: textType } : null
     case oids.inet:
+    case oids.cidr:
       return inetOf(bytes)
     case oids.jsonb:
       return { value: bytes.toString('utf8', 1), type: textType }
@@ -208,10 +209,24 @@ function intervalText(bytes: Buffer): string {
   return `${months} months ${days} days ${micros / 1_000_000n} seconds ${micros % 1_000_000n} us`
 }
 
-/** INET => family u8 (2 = IPv4) | bits u8 | is cidr u8 | bytes u8 | address */
+/** INET, CIDR => family u8 (2 = IPv4, 3 = IPv6) | bits u8 | is cidr u8 | bytes u8 | address */
 function inetOf(bytes: Buffer): TypedValue | null {
-  if (bytes.length !== 8 || bytes[0] !== 2) return null
-  return { value: `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`, type: textType }
+  const [family, bits, isCidr] = bytes
+  const address = bytes.subarray(4)
+  if (family !== (address.length === 4 ? 2 : 3) || (address.length !== 4 && address.length !== 16)) return null
+  const text = address.length === 4 ? address.join('.') : ipv6Text(address)
+  return { value: bits === address.length * 8 && isCidr === 0 ? text : `${text}/${bits}`, type: textType }
+}
+
+/** The longest run of zeros is left out, as PostgreSQL writes it. */
+function ipv6Text(address: Buffer): string {
+  const groups = Array.from({ length: 8 }, (_, index) => address.readUInt16BE(index * 2).toString(16))
+  const runs = groups.join(':').match(/(?<![^:])0(?::0)+(?![^:])/g) ?? []
+  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '')
+  const text = groups.join(':')
+  if (longest === '') return text
+  const at = text.search(new RegExp(`(?<![^:])${longest}(?![^:])`))
+  return `${text.slice(0, at).replace(/:$/, '')}::${text.slice(at + longest.length).replace(/^:/, '')}`
 }
 
 // ARRAYS ------------------------------------------------------------------------------------------------------------
@@ -263,7 +278,9 @@ function arrayOf(bytes: Buffer, type: DataType): TypedValue | null {
   return { value, type: dataType('ARRAY', header.shape.length) }
 }
 
-const listOids: ReadonlySet<number> = new Set([oids.textArray, oids.varcharArray, oids.int4Array, oids.int8Array])
+const listOids: ReadonlySet<number> = new Set([
+  ...[oids.textArray, oids.varcharArray, oids.int4Array, oids.int8Array, oids.numericArray],
+])
 
 /** Equal lists are equal texts; lists of lists stay as they are written. */
 function listOf(text: string): string {

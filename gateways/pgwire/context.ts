@@ -19,6 +19,7 @@ import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { BindMemory } from './bound-parameters.js'
+import type { Channels, Inbox, Noted } from './channels.js'
 import type { Inbound } from './inbound.js'
 import type { TransactionStatus } from './messages.js'
 import type { Outbound } from './outbound.js'
@@ -79,6 +80,8 @@ export interface SqlCursor {
   readonly query: ParsedStatement
   readonly bound: BoundParameters
   readonly types: Description['parameters']
+  /** When it was declared. */
+  readonly micros: number
   readonly scroll: boolean
   readonly hold: boolean
   /** Values are binary where FETCH does not say. */
@@ -97,6 +100,10 @@ export interface Prepared {
   readonly name: string
   /** Null: an empty statement. */
   readonly statement: ParsedStatement | null
+  /** As it was sent, and when; `bySql`: by PREPARE. */
+  readonly text: string
+  readonly micros: number
+  readonly bySql: boolean
   /** As the client said, 0 for what it did not say. */
   readonly oids: readonly number[]
   /** Made when it is asked for. */
@@ -169,11 +176,16 @@ export interface PgSession extends PgServices {
   transaction: RowTransaction
   /** What COMMIT carries out before it stores these rows, oldest first. */
   readonly held: HeldChange[]
-  /** Of the transaction, oldest first; `held`: changes that waited. */
-  savepoints: { readonly name: string; readonly mark: TransactionMark; readonly held: number }[]
+  /** Of the transaction, oldest first; `held`: changes that waited, `noted`: notifications. */
+  savepoints: { readonly name: string; readonly mark: TransactionMark; readonly held: number; readonly noted: number }[]
   /** Behind the rows of the last Sync that has not been answered; null: there is none. */
   synced: TransactionMark | null
   readonly unanswered: UnansweredSyncs[]
+  readonly channels: Channels
+  /** LISTEN and NOTIFY that wait for the end of the transaction. */
+  readonly noted: Map<string, Noted>
+  /** Notifications that have come. */
+  readonly inbox: Inbox
   /** Null: no transaction is open. */
   block: BlockSettings | null
   /** Rows of the transaction are stored already. */

@@ -64,6 +64,7 @@ export function describeOwn(pg: PgSession, parsed: ParsedStatement, oids: readon
     case 'set':
     case 'reset':
     case 'no operation':
+    case 'channel':
       return nothing
     default:
       return null
@@ -82,7 +83,7 @@ function declare(pg: PgSession, parsed: ParsedStatement, statement: Of<'declare 
   const own = { ...parsed, statement: query }
   pg.engine.describe(own, pg.session, [])
   const place = { rows: null, passed: 0, at: 0, ended: false }
-  pg.cursors.set(name, { name, query: own, bound, types, scroll, hold, binary, ...place })
+  pg.cursors.set(name, { name, query: own, bound, types, micros: pg.clock.nowMicros(), scroll, hold, binary, ...place })
   return 'DECLARE CURSOR'
 }
 

@@ -6,6 +6,7 @@ import { shapeOf } from './bind-run.js'
 import { BindMemory, readBound } from './bound-parameters.js'
 import type { PgSession, Portal, Prepared } from './context.js'
 import { describeOwn } from './cursors.js'
+import { fail } from './failure.js'
 import {
   bindComplete,
   closeComplete,
@@ -18,12 +19,13 @@ import {
   readyForQuery,
   rowDescription,
 } from './messages.js'
+import { carryOutNoted, checkNoted, sendInbox } from './notifications.js'
 import { closeCursors, closePortals, type Waiting } from './portals.js'
 import type { MessageReader } from './reader.js'
 import type { Rows } from './row-cursor.js'
 import { fieldsOf, type Outcome, runStatement } from './run.js'
 import { PgError } from './sqlstate.js'
-import { answerLater } from './transaction.js'
+import { answerLater, settle } from './transaction.js'
 
 const statementsMax = 10_000
 const portalsMax = 10_000
@@ -47,6 +49,9 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
   pg.statements.set(name, {
     name,
     statement: statement ?? null,
+    text,
+    micros: pg.clock.nowMicros(),
+    bySql: false,
     oids,
     description: null,
     memory: new BindMemory(),
@@ -262,7 +267,25 @@ function closed(pg: PgSession): void {
 export function sync(pg: PgSession): Waiting {
   pg.skipping = false
   const closed = pg.status === 'I' && pg.portals.size > 0 ? closePortals(pg) : null
+  if (pg.status === 'I' && pg.noted.size > 0) return notify(pg, closed)
   if (pg.status === 'I' && pg.transaction.rows > 0) answerLater(pg)
-  else pg.out.put(readyForQuery(pg.status))
+  else {
+    sendInbox(pg)
+    pg.out.put(readyForQuery(pg.status))
+  }
   return closed
+}
+
+/** Rows that came with the notifications are stored before anybody hears of them. */
+async function notify(pg: PgSession, closed: Waiting): Promise<void> {
+  try {
+    await closed
+    checkNoted(pg)
+    await settle(pg)
+    carryOutNoted(pg)
+  } catch (error) {
+    fail(pg, error)
+  }
+  sendInbox(pg)
+  pg.out.put(readyForQuery(pg.status))
 }

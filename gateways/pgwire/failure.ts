@@ -2,12 +2,14 @@
 
 import type { PgSession } from './context.js'
 import { errorResponse } from './messages.js'
+import { forgetNoted } from './notifications.js'
 import { isInternal, noticeOf } from './sqlstate.js'
 
 export function fail(pg: PgSession, thrown: unknown): void {
   // Rows of a transaction stay for a savepoint before them; without BEGIN the failure takes all since the last Sync.
   if (pg.status === 'T') pg.status = 'E'
   else if (pg.status === 'I') {
+    forgetNoted(pg)
     if (pg.synced === null) pg.transaction.clear()
     else pg.transaction.backTo(pg.synced)
   }

@@ -33,7 +33,7 @@ const heldBytesMax = 32 * 1024 * 1024
 /** About the session, or looked at when what they name runs. */
 const unrelated: ReadonlySet<Statement['kind']> = new Set([
   ...(['transaction', 'set', 'reset', 'deallocate', 'discard', 'prepare', 'execute', 'fetch', 'close'] as const),
-  ...(['no operation', 'empty'] as const),
+  ...(['no operation', 'channel', 'empty'] as const),
 ])
 
 /** Carries out what waits and may matter to the statement. Null: there is nothing. */

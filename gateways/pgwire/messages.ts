@@ -57,6 +57,15 @@ export function parameterStatus(name: string, value: string): Buffer {
   return textMessage('S', name, value)
 }
 
+/** NotificationResponse => 'A' length process:int32 channel payload */
+export function notificationResponse(process: number, channel: string, payload: string): Buffer {
+  const texts = Buffer.from(`${channel}\0${payload}\0`, 'utf8')
+  return message('A', 4 + texts.length, (buffer, at) => {
+    buffer.writeInt32BE(process, at)
+    texts.copy(buffer, at + 4)
+  })
+}
+
 /** BackendKeyData => 'K' length process:int32 secret:int32 */
 export function backendKeyData(process: number, secret: number): Buffer {
   return message('K', 8, (buffer, at) => {

@@ -48,7 +48,7 @@ function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promi
   if (isPlainInsert(parsed)) return insertRows(pg, parsed, options)
   const unread = statement.kind === 'declare cursor' && pg.status === 'T' ? settleRows(pg, parsed) : null
   if (unread !== null) return unread.then(() => run(pg, parsed, options))
-  const own = runSessionStatement(pg, statement) ?? runCursorStatement(pg, parsed, options)
+  const own = runSessionStatement(pg, parsed) ?? runCursorStatement(pg, parsed, options)
   if (own !== null) return own
   if (statement.kind === 'execute') return runPrepared(pg, statement, options)
   if (statement.kind === 'copy' && statement.target.kind === 'connection') return copy(pg, parsed, statement)

@@ -11,6 +11,7 @@ import { closeServer, listen, remoteAddress } from '../common/listen.js'
 import type { Principal } from '../common/users.js'
 import { authenticate } from './authentication.js'
 import { followReadOnly } from './block-settings.js'
+import { Channels } from './channels.js'
 import type { PgOptions, PgServices, PgSession } from './context.js'
 import { encrypted } from './encryption.js'
 import { Inbound } from './inbound.js'
@@ -22,6 +23,8 @@ import {
   noticeResponse,
   readyForQuery,
 } from './messages.js'
+import { namedStatements } from './named-statements.js'
+import { noteNotification } from './notifications.js'
 import { Outbound } from './outbound.js'
 import { serveSession } from './session.js'
 import { configure } from './session-statements.js'
@@ -55,6 +58,7 @@ interface Gateway {
   readonly options: PgOptions
   readonly services: PgServices
   readonly sessions: Sessions
+  readonly channels: Channels
   readonly closing: AbortSignal
 }
 
@@ -64,7 +68,7 @@ export async function openPgGateway(bindTo: BindAddress, options: PgOptions, ser
   setMaxListeners(0, closing.signal)
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs })
   const running = new Set<Promise<void>>()
-  const gateway: Gateway = { options, services, sessions: new Map(), closing: closing.signal }
+  const gateway: Gateway = { options, services, sessions: new Map(), channels: new Channels(), closing: closing.signal }
   server.on('connection', (socket) => {
     const served = serve(gateway, socket).finally(() => running.delete(served))
     running.add(served)
@@ -164,14 +168,15 @@ async function converse(
 }
 
 async function converseAs(
-  { options, services, sessions, closing }: Gateway,
+  gateway: Gateway,
   connection: Connection,
   principal: Principal,
   { parameters }: StartUp,
   inbound: Inbound,
   out: Outbound,
 ): Promise<void> {
-  const pg = openSession(options, services, connection, principal, sessions, { inbound, out })
+  const { sessions, closing } = gateway
+  const pg = openSession(gateway, connection, principal, { inbound, out })
   out.put(authentication('ok'))
   for (const [name, value] of [...startUpOptions(parameters.get('options') ?? ''), ...parameters]) {
     if (!startUpOnly.has(name) && !name.startsWith('_pq_.')) applySetting(pg, name, [value])
@@ -206,11 +211,9 @@ async function converseAs(
 const startUpOnly: ReadonlySet<string> = new Set(['user', 'database', 'options', 'replication'])
 
 function openSession(
-  options: PgOptions,
-  services: PgServices,
+  { options, services, sessions, channels }: Gateway,
   connection: Connection,
   principal: Principal,
-  sessions: Sessions,
   streams: { readonly inbound: Inbound; readonly out: Outbound },
 ): PgSession {
   const settings = versionSettings(options)
@@ -232,6 +235,9 @@ function openSession(
       transaction,
       configure: (name, value, local) => configure(pg, name, value, local),
       signal: (process, ends) => signal(sessions, pg, process, ends),
+      notify: (channel, payload) => noteNotification(pg, channel, payload),
+      channels: () => channels.of(pg),
+      named: () => namedStatements(pg),
     },
     started: new Map(),
     transaction,
@@ -239,6 +245,9 @@ function openSession(
     savepoints: [],
     synced: null,
     unanswered: [],
+    channels,
+    noted: new Map(),
+    inbox: { messages: [], bytes: 0 },
     block: null,
     isSplit: false,
     lostSavepoints: false,

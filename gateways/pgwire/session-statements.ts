@@ -4,6 +4,7 @@ import type { ParsedStatement, TransactionModes } from '../../engine/engine.js'
 import { followReadOnly, noteLocal, setBlockModes } from './block-settings.js'
 import type { PgSession } from './context.js'
 import { noticeResponse, parameterStatus } from './messages.js'
+import { noteListening, noteNotification } from './notifications.js'
 import { closeCursors } from './portals.js'
 import { applySetting, checkSetting, reportedSettings, resetSettings, settingName } from './settings.js'
 import { prepareBySql } from './sql-prepare.js'
@@ -14,7 +15,10 @@ type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
 
 /** The tag when it was one; null when the engine has to run it. */
-export function runSessionStatement(pg: PgSession, statement: Statement): Promise<string> | string | null {
+export function runSessionStatement(
+  pg: PgSession,
+  { statement, text }: ParsedStatement,
+): Promise<string> | string | null {
   switch (statement.kind) {
     case 'transaction':
       return runTransaction(pg, statement)
@@ -29,17 +33,16 @@ export function runSessionStatement(pg: PgSession, statement: Statement): Promis
     case 'discard':
       return discard(pg, statement)
     case 'prepare':
-      return prepareBySql(pg, statement)
+      return prepareBySql(pg, statement, text)
+    case 'channel':
+      return runChannel(pg, statement)
     case 'no operation':
       if (statement.command === 'create schema') pg.out.put(schemaNotice)
-      else if (notifying.has(statement.command)) warn(pg, '01000', 'notifications are not delivered')
       return statement.command.toUpperCase()
     default:
       return null
   }
 }
-
-const notifying: ReadonlySet<string> = new Set(['listen', 'notify'])
 
 const schemaNotice = noticeResponse({
   severity: 'NOTICE',
@@ -47,6 +50,12 @@ const schemaNotice = noticeResponse({
   message: 'there is one schema, public: the table t of another one, a, has the name "a.t" in it',
   position: 0,
 })
+
+function runChannel(pg: PgSession, { action, channel, payload }: Of<'channel'>): string {
+  if (action === 'notify') noteNotification(pg, channel ?? '', payload)
+  else noteListening(pg, action, channel)
+  return action.toUpperCase()
+}
 
 /** set_config(). */
 export function configure(pg: PgSession, written: string, value: string, local: boolean): void {
@@ -104,6 +113,7 @@ async function discard(pg: PgSession, { what }: Of<'discard'>): Promise<string> 
   if (word === 'all') {
     if (pg.status !== 'I') throw new PgError('25001', 'DISCARD ALL cannot run inside a transaction block')
     pg.statements.clear()
+    pg.channels.leave(pg, null)
     await closeCursors(pg, () => true)
     resetSettings(pg, 'all')
     followReadOnly(pg)

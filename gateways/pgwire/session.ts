@@ -8,6 +8,7 @@ import type { PgSession } from './context.js'
 import { bind, close, describe, execute, parse, sync } from './extended-query.js'
 import { fail } from './failure.js'
 import type { Inbound, Message } from './inbound.js'
+import { sendInbox } from './notifications.js'
 import { closeCursors, closePortals, type Waiting } from './portals.js'
 import { MessageReader } from './reader.js'
 import { simpleQuery } from './simple-query.js'
@@ -42,6 +43,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       if (message === null) {
         pg.connection.state = quietStates[pg.status]
         if (pg.unanswered.length > 0) void answerSyncs(pg)
+        if (!pg.isUnfinished && !pg.skipping) sendInbox(pg)
         const drained = pg.isUnfinished && !pg.out.full ? null : pg.out.flush()
         if (drained !== null) {
           // What has come meanwhile woke nobody.
@@ -63,6 +65,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       await pg.out.drained()
     }
   } finally {
+    pg.channels.leave(pg, null)
     await answerSyncs(pg)
     forgetRows(pg)
     await closePortals(pg)

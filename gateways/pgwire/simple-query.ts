@@ -7,6 +7,7 @@ import { noParameters } from './bound-parameters.js'
 import type { PgSession } from './context.js'
 import { fail } from './failure.js'
 import { commandComplete, emptyQueryResponse, readyForQuery } from './messages.js'
+import { carryOutNoted, checkNoted, sendInbox } from './notifications.js'
 import type { MessageReader } from './reader.js'
 import { answer, runStatement } from './run.js'
 import { noteInserted } from './run-engine.js'
@@ -28,10 +29,12 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
       await storeInserted(pg, inserted)
       if (pg.options.logQueries) logBytes(pg, source, at, end - 1, begunMs)
     }
+    if (pg.status === 'I') carryOutNoted(pg)
   } catch (error) {
     if (error instanceof NetworkError) throw error
     fail(pg, error)
   }
+  sendInbox(pg)
   pg.out.put(readyForQuery(pg.status))
 }
 
@@ -41,7 +44,10 @@ async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
   const statements = pg.engine.parse(text)
   if (statements.length === 0) pg.out.put(emptyQueryResponse)
   for (const statement of statements) await runOne(pg, statement, statements.length === 1)
-  if (pg.status === 'I') await storeRows(pg)
+  if (pg.status === 'I') {
+    checkNoted(pg)
+    await storeRows(pg)
+  }
 }
 
 /** The rows of a text that is one INSERT of literals; -1 for any other. */

@@ -1,6 +1,6 @@
 // PREPARE and EXECUTE of SQL. They share the names of the extended protocol. Arguments are literals.
 
-import type { BoundParameters, Description, ParsedStatement } from '../../engine/engine.js'
+import { type BoundParameters, type Description, type ParsedStatement, typeOid } from '../../engine/engine.js'
 import { BindMemory } from './bound-parameters.js'
 import type { PgSession } from './context.js'
 import { PgError } from './sqlstate.js'
@@ -10,12 +10,14 @@ export type ExecuteStatement = Extract<Statement, { kind: 'execute' }>
 export type PrepareStatement = Extract<Statement, { kind: 'prepare' }>
 type Argument = ExecuteStatement['args'][number]
 
-export function prepareBySql(pg: PgSession, { name, statementText }: PrepareStatement): string {
+export function prepareBySql(pg: PgSession, { name, types, statementText }: PrepareStatement, text: string): string {
   if (pg.statements.has(name)) throw new PgError('42P05', `prepared statement "${name}" already exists`)
   const [statement] = pg.engine.parse(statementText)
   if (statement === undefined) throw new PgError('42601', 'an empty statement cannot be prepared')
-  const fresh = { oids: [], description: null, memory: new BindMemory(), shape: null, isRepeated: false }
-  pg.statements.set(name, { name, statement, ...fresh })
+  // What is no type of PostgreSQL is found by the statement.
+  const oids = types.map((type) => typeOid(type.name + '[]'.repeat(type.dimensions)) ?? 0)
+  const fresh = { oids, description: null, memory: new BindMemory(), shape: null, isRepeated: false }
+  pg.statements.set(name, { name, statement, text, micros: pg.clock.nowMicros(), bySql: true, ...fresh })
   return 'PREPARE'
 }
 

@@ -15,6 +15,7 @@ import type { PgSession } from './context.js'
 import { failureMessage } from './failure.js'
 import { joinRows } from './join-rows.js'
 import { noticeResponse, readyForQuery } from './messages.js'
+import { carryOutNoted, checkNoted, forgetNoted } from './notifications.js'
 import { closeCursors, closePortals } from './portals.js'
 import { noticeOf, PgError } from './sqlstate.js'
 
@@ -84,6 +85,7 @@ export async function carryOutHeld(pg: PgSession): Promise<void> {
 /** Forgets all rows and changes that have not been stored. */
 export function forgetRows(pg: PgSession): void {
   for (const { rows } of pg.held.splice(0)) rows?.clear()
+  forgetNoted(pg)
   pg.transaction.clear()
   if (pg.session.pending !== undefined) pg.session = { ...pg.session, pending: [] }
 }
@@ -202,9 +204,15 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
       await end(pg, false, statement)
       forgetRows(pg)
       return 'ROLLBACK'
+    case 'prepare':
+      return prepareTransaction(pg, statement)
+    case 'commit prepared':
+    case 'rollback prepared':
+      if (pg.status !== 'I') throw new PgError('25001', `${action.toUpperCase()} cannot run inside a transaction block`)
+      throw new PgError('42704', `prepared transaction with identifier "${name}" does not exist`)
     case 'savepoint':
       demandBlock(pg, 'SAVEPOINT')
-      pg.savepoints.push({ name: name ?? '', mark: pg.transaction.mark(), held: pg.held.length })
+      pg.savepoints.push({ name: name ?? '', mark: pg.transaction.mark(), held: pg.held.length, noted: pg.noted.size })
       return 'SAVEPOINT'
     case 'release':
       demandBlock(pg, 'RELEASE SAVEPOINT')
@@ -221,8 +229,19 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
   }
 }
 
+/** There are none that outlive their session: as in PostgreSQL where their number is 0, which ends the transaction. */
+async function prepareTransaction(pg: PgSession, statement: Transaction): Promise<string> {
+  if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
+  const isOpen = pg.status === 'T'
+  await end(pg, false, statement)
+  forgetRows(pg)
+  if (isOpen) throw new PgError('55000', 'prepared transactions are disabled')
+  return 'ROLLBACK'
+}
+
 /** Rows and changes behind the savepoint are forgotten. */
-function backTo(pg: PgSession, { mark, held }: PgSession['savepoints'][number]): void {
+function backTo(pg: PgSession, { mark, held, noted }: PgSession['savepoints'][number]): void {
+  forgetNoted(pg, noted)
   const [first, ...later] = pg.held.splice(held).flatMap(({ rows }) => (rows === null ? [] : [rows]))
   for (const rows of later) rows.clear()
   if (first !== undefined) {
@@ -238,7 +257,11 @@ async function commit(pg: PgSession, statement: Transaction): Promise<string> {
   const failed = pg.status === 'E'
   await end(pg, !failed, statement)
   try {
-    if (!failed) await storeAll(pg)
+    if (!failed) {
+      checkNoted(pg)
+      await storeAll(pg)
+      carryOutNoted(pg)
+    }
   } finally {
     forgetRows(pg)
   }

@@ -41,6 +41,11 @@ export interface BindContext {
   readonly configure: NonNullable<Session['configure']> | null
   /** Of pg_cancel_backend() and pg_terminate_backend(). */
   readonly signal: NonNullable<Session['signal']> | null
+  /** Of pg_notify() and pg_listening_channels(). */
+  readonly notify: NonNullable<Session['notify']> | null
+  readonly channels: NonNullable<Session['channels']>
+  /** Of pg_prepared_statements and pg_cursors. */
+  readonly named: NonNullable<Session['named']> | null
   /** Throws AccessError unless who asks may change something. */
   readonly demandWrite: () => void
   /** Of nextval() and lastval(); null: the session keeps none. */

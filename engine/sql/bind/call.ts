@@ -16,6 +16,8 @@ import { bindCatalogCall, shownArguments } from './catalog-calls.js'
 import { isMoment } from './comparison.js'
 import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
+import { groupingCall, groupingName } from './grouping-sets.js'
+import { loneSpan } from './interval-shift.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
 import { castTo, commonType, constantOf, convertTo, expressionKey, isNullText, isUntypedNull, unify } from './types.js'
@@ -48,6 +50,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   if (windowFunctionNames.has(name) || isMovingAverage(call)) {
     throw new SqlError('window function called in non-window context, make sure to add OVER clause', call.position)
   }
+  if (name === groupingName) return bindGrouping(call, scope)
   // Some names combine rows with one argument and arguments with several.
   const combines = call.args.length > 1 && scalarsNamed(name).length > 0
   if (aggregatesNamed(name).length > 0 && !combines) return bindAggregate(call, scope)
@@ -65,6 +68,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
 
 function bindScalar(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   if (unifying.has(name) && args.length > 0) return bindUnifying(call, name, args, scope)
+  if (name === 'make_interval') throw loneSpan(call.position)
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
   if (name === 'typeof' && args.length === 1 && args.every(isUntypedNull))
     return constantOf('NULL', dataType('STRING'), call.position)
@@ -226,6 +230,16 @@ function bindAggregate(call: ast.Call, scope: ExpressionScope): Expression {
   if (aggregate.args.some((argument) => hasCall(argument, aggregateMark))) throw aggregateWithin(call)
   const index = placeOf(aggregate, scope.aggregates)
   return marked(aggregateMark, { index, type: aggregate.type, position: call.position })
+}
+
+function bindGrouping({ args, position }: ast.Call, scope: ExpressionScope): Expression {
+  if (scope.aggregates === null) throw new SqlError('grouping() is not possible here', position)
+  const inner = { ...scope, aggregates: null, windows: null }
+  const call = groupingCall(
+    args.map((argument) => bindExpression(argument, inner)),
+    position,
+  )
+  return marked(aggregateMark, { index: placeOf(call, scope.aggregates), type: call.type, position })
 }
 
 /** The alias of an aggregate stands for no column of the rows. */

@@ -21,7 +21,7 @@ import type { Expression } from '../plan/plan.js'
 import { bindTextList } from './array.js'
 import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { shiftsOf } from './interval-shift.js'
+import { loneSpan, shiftsOf } from './interval-shift.js'
 import { isLate, laterOf } from './late-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
 import { castTo, constantOf, isUntypedNull, learnType, listType, typeOfName } from './types.js'
@@ -71,6 +71,9 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
 const otherOids: Partial<Record<string, { readonly oid: number; readonly as: DataType['name'] }>> = {
   timestamptz: { oid: oids.timestamptz, as: 'TIMESTAMP' },
   time: { oid: oids.time, as: 'STRING' },
+  inet: { oid: oids.inet, as: 'STRING' },
+  cidr: { oid: oids.cidr, as: 'STRING' },
+  interval: { oid: oids.interval, as: 'INTERVAL' },
 }
 
 function learnOid(value: Expression, written: string): void {
@@ -229,8 +232,7 @@ function checkTextCast(text: string, value: Expression, type: DataType): void {
   if (type.name === 'IPv4' && parseIpv4(text) === null) throw new SqlError('invalid IPv4 constant', value.position)
   if (type.name === 'GEOHASH' && parseGeohash(text, type.a) === null)
     throw new SqlError(geohashProblem(text, type.a), value.position)
-  if (type.name === 'INTERVAL' && shiftsOf(text) !== null)
-    throw new SqlError('a span of time can only be added to a timestamp or subtracted from one', value.position)
+  if (type.name === 'INTERVAL' && shiftsOf(text) !== null) throw loneSpan(value.position)
   const needsDigit =
     ['BYTE', 'SHORT', 'INT', 'LONG', 'LONG256', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)
   const isConvertible = type.name === 'BOOLEAN' ? /^[01tf]$/i.test(text) : !needsDigit || /^\d$/.test(text)

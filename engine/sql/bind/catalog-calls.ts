@@ -18,7 +18,7 @@ import { type Counters, counterOf, sequenceMissing } from '../statements/counter
 import { type BindContext, isDescribed } from './bind-context.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
-import { constantOf, convertTo, learnType } from './types.js'
+import { constantOf, convertTo, isUntypedNull, learnType } from './types.js'
 
 const textType = dataType('STRING')
 
@@ -230,6 +230,20 @@ const setConfig: CatalogCall = ([name, value, local], call, context, overRows) =
   return constantOf(text, textType, call.position)
 }
 
+/** The session sends it when its transaction ends. */
+const notify: CatalogCall = (args, call, context, overRows) => {
+  for (const argument of args) if (isUntypedNull(argument)) learnType(argument, textType)
+  if (overRows || !args.every(isConstant)) throw new SqlError('pg_notify() takes constants, and no rows', call.position)
+  context.cacheable = false
+  const [channel, payload] = args.map(({ value }) => (value === null ? '' : String(value)))
+  if (!isDescribed(context)) {
+    if (context.notify === null)
+      throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', call.position)
+    context.notify(channel ?? '', payload ?? '')
+  }
+  return constantOf('', textType, call.position)
+}
+
 const longestSleepSeconds = 2 ** 31 / 1000 - 1
 
 /** The query begins so much later. */
@@ -361,6 +375,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   current_setting: { counts: [1, 2], bind: currentSetting },
   version: { counts: [0], bind: version },
   set_config: { counts: [3], bind: setConfig },
+  pg_notify: { counts: [2], bind: notify },
   nextval: { counts: [1], bind: nextValue },
   currval: { counts: [1], bind: currentValue },
   lastval: { counts: [0], bind: lastValue },

@@ -152,7 +152,8 @@ function call(name: string, args: readonly ast.Expression[], position: number): 
 function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | null {
   const { body } = query
   if (scope.rows === undefined || body.kind !== 'select' || body.where === null || body.from === null) return null
-  if (body.groupBy.length > 0 || body.sampleBy !== null || body.latestOn !== null) return null
+  if (body.groupBy.length > 0 || body.groupingSets !== undefined || body.sampleBy !== null || body.latestOn !== null)
+    return null
   const inner = innerScope(body, scope.context)
   const own = conditions(body.where).map((condition) => ({
     condition,

@@ -5,6 +5,7 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, elementType } from '../../types/column-types.js'
 import { isNumber, isText } from '../functions/convert.js'
+import { textArray, textsType } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
@@ -45,6 +46,26 @@ const expanders: Readonly<Record<string, Expander>> = {
     const pair = (place: Expression): Expression =>
       scalarCall('list_pair', [asInt(place), convertTo(list, dataType('STRING'))], 0, context)
     return { count: lengthOf(list, call, context), columns: [{ name: '_pg_expandarray', value: pair }] }
+  },
+  pg_listening_channels: (_args, call, context) => {
+    context.cacheable = false
+    const list = constantOf(textArray(context.channels()), textsType, call.position)
+    const value = (place: Expression): Expression => elementOf(list, place, context)
+    return { count: lengthOf(list, call, context), columns: [{ name: 'pg_listening_channels', value }] }
+  },
+  // Partitions of tables are no relations: no table has a tree of them.
+  pg_partition_tree: ([table], call) => {
+    if (table === undefined) throw noMatch(call.name, [], call.position)
+    const nothing = (type: DataType) => () => constantOf(null, type, call.position)
+    return {
+      count: constantOf(null, intType, call.position),
+      columns: [
+        { name: 'relid', value: nothing(intType) },
+        { name: 'parentrelid', value: nothing(intType) },
+        { name: 'isleaf', value: nothing(dataType('BOOLEAN')) },
+        { name: 'level', value: nothing(intType) },
+      ],
+    }
   },
   // `name=value` in each element.
   pg_options_to_table: ([list], call, context) => {

@@ -6,6 +6,7 @@ import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
+import { groupsOfSets, isGrouping } from './grouping-sets.js'
 import { positionOf } from './order.js'
 import { mapAggregates } from './per-row.js'
 import { scopeOf } from './scope.js'
@@ -14,21 +15,42 @@ import { expressionKey } from './types.js'
 import { hasCall, markIndex, rewriteExpression, visitExpression } from './walk-expression.js'
 
 export function bindGroups(
-  groupBy: readonly ast.Expression[],
+  { groupBy, groupingSets }: Pick<ast.Select, 'groupBy' | 'groupingSets'>,
   list: SelectList,
   scope: ExpressionScope,
   names: readonly string[],
 ): void {
-  const explicit = groupBy.length > 0
-  const keys = explicit ? withDependents(explicitKeys(groupBy, list, scope, names), list, scope) : impliedKeys(list)
+  const written = explicitKeys(groupBy, list, scope, names)
+  const keys = keysOfGroups(written, groupingSets !== undefined, list, scope)
   const { plan } = orderedInput(list.input, list.aggregates)
   const columns = groupColumns(keys, list)
   const aggregates = list.aggregates.map(withoutOrder)
-  const groups: Plan = { kind: 'aggregate', columns, input: plan, keys, aggregates }
+  const sets = groupingSets?.map((set) => placesOf(set, written, keys))
+  const whole = aggregates.some(isGrouping) ? [[...keys.keys()]] : null
+  const groups: Plan =
+    sets === undefined && whole === null
+      ? { kind: 'aggregate', columns, input: plan, keys, aggregates }
+      : groupsOfSets({ input: plan, keys, sets: sets ?? whole ?? [], aggregates, columns })
   const timestampIndex = keys.length === 0 && isPickedTimestamp(list) ? 0 : -1
   list.input = { plan: groups, columns: scopeOf(groups, null), timestampIndex, order: 'none' }
   liftList(list, groupLift(keys, keys.length))
   applyHaving(list)
+}
+
+function keysOfGroups(
+  written: readonly Expression[],
+  inSets: boolean,
+  list: SelectList,
+  scope: ExpressionScope,
+): readonly Expression[] {
+  if (inSets) return distinctKeys(written)
+  return written.length > 0 ? withDependents(distinctKeys(written), list, scope) : impliedKeys(list)
+}
+
+/** Where a set's expressions are among the keys. */
+function placesOf(set: readonly number[], written: readonly Expression[], keys: readonly Expression[]): number[] {
+  const places = new Map(keys.map((key, index) => [expressionKey(key), index]))
+  return [...new Set(set.map((index) => places.get(expressionKey(written[index] as Expression)) ?? -1))]
 }
 
 /** `select max(ts) from t`: one of the designated timestamps is still one. */
@@ -45,7 +67,7 @@ function explicitKeys(
   scope: ExpressionScope,
   names: readonly string[],
 ): Expression[] {
-  const keys = groupBy.map((expression) => {
+  return groupBy.map((expression) => {
     const position = positionOf(expression, list.columns.length, 'GROUP BY')
     const shown = position === null ? namedItem(expression, scope, names) : position
     if (shown === null) refuseAggregates(expression)
@@ -58,7 +80,6 @@ function explicitKeys(
     }
     return bound
   })
-  return distinctKeys(keys)
 }
 
 function refuseAggregates(expression: ast.Expression): void {

@@ -3,6 +3,7 @@
 //
 //   text       [sign]number unit, any number of them; [sign]hh:mm[:ss[.fraction]]; `ago` behind all turns the signs
 
+import { SqlError } from '../../base/errors.js'
 import { oids } from '../../pg/oids.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -10,6 +11,11 @@ import type { Parameter } from '../catalog.js'
 import { isNumber, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { intervalArguments } from '../parse/call.js'
+
+/** There is no type of it. */
+export function loneSpan(position: number): SqlError {
+  return new SqlError('a span of time can only be added to a timestamp or subtracted from one', position)
+}
 
 /** A number of the units of dateadd(). */
 interface Shift {
@@ -110,10 +116,15 @@ function spanOf(expression: ast.Expression, parameters: readonly Parameter[]): r
 
 /** NULL of INTERVAL. */
 function isMissing(expression: ast.Expression, parameters: readonly Parameter[]): boolean {
-  if (expression.kind !== 'cast' || expression.type.name !== 'interval') return false
-  const { operand } = expression
-  if (operand.kind !== 'parameter') return operand.kind === 'null'
-  const parameter = parameters[operand.index - 1]
+  if (expression.kind === 'cast') return expression.type.name === 'interval' && isNull(expression.operand, parameters)
+  const isMade = expression.kind === 'call' && expression.name.toLowerCase() === 'make_interval'
+  return isMade && expression.args.some((argument) => isNull(argument, parameters))
+}
+
+function isNull(expression: ast.Expression, parameters: readonly Parameter[]): boolean {
+  if (expression.kind === 'cast') return isNull(expression.operand, parameters)
+  if (expression.kind !== 'parameter') return expression.kind === 'null'
+  const parameter = parameters[expression.index - 1]
   return parameter !== undefined && parameter.slot === undefined && parameter.value === null
 }
 

@@ -7,6 +7,7 @@ import type * as ast from '../parse/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { isLateralFunction, withFunction } from './expand.js'
 import { bindCondition } from './expression.js'
 import { bindSources } from './from.js'
 import { scalarCall } from './make-call.js'
@@ -59,15 +60,7 @@ function resultsOf(
   context: BindContext,
 ): { readonly plan: Plan; readonly isSingle: boolean } {
   checkBody(body)
-  const width = numbered.plan.columns.length
-  const own = bindSources(body, context)
-  const number = { source: null, name: '$row', type: longType, index: width - 1, hidden: true as const }
-  const rows: Relation = {
-    plan: joinPlan('cross', numbered.plan, own.plan, []),
-    columns: [...outerColumns(numbered.columns), number, ...shiftedColumns(own.columns, width)],
-    timestampIndex: -1,
-    order: 'none',
-  }
+  const rows = multiplied(numbered, body, context)
   const numberItem: ast.SelectItem = { position: body.position, expression: rowNumber(body.position), alias: null }
   const groupBy = body.groupBy.length > 0 ? [...body.groupBy, rowNumber(body.position)] : []
   const distinctOn = body.distinctOn.length > 0 ? [...body.distinctOn, rowNumber(body.position)] : []
@@ -77,9 +70,27 @@ function resultsOf(
   return { plan: cut(plan, query.limit, context), isSingle: isSingle && query.limit === null }
 }
 
+/** The numbered rows, each beside the rows of the sources of the sub-query. */
+function multiplied(numbered: Relation, body: ast.Select, context: BindContext): Relation {
+  const width = numbered.plan.columns.length
+  const number = { source: null, name: '$row', type: longType, index: width - 1, hidden: true as const }
+  const columns = [...outerColumns(numbered.columns), number]
+  const { from } = body
+  if (from !== null && body.joins.length === 0 && isLateralFunction(from))
+    return withFunction({ ...numbered, columns }, from, false, context).relation
+  const own = bindSources(body, context)
+  return {
+    plan: joinPlan('cross', numbered.plan, own.plan, []),
+    columns: [...columns, ...shiftedColumns(own.columns, width)],
+    timestampIndex: -1,
+    order: 'none',
+  }
+}
+
 function checkBody(body: ast.Select): void {
   if (body.sampleBy !== null) throw new SqlError('SAMPLE BY is not possible in LATERAL', body.sampleBy.position)
   if (body.latestOn !== null) throw new SqlError('LATEST ON is not possible in LATERAL', body.latestOn.position)
+  if (body.groupingSets !== undefined) throw new SqlError('GROUPING SETS are not possible in LATERAL', body.position)
   if (body.pivot !== null) throw new SqlError('PIVOT is not possible in LATERAL', body.pivot.position)
   const over = JSON.stringify(body.items).includes('"over":{')
   if (over) throw new SqlError('window functions are not possible in LATERAL', body.position)

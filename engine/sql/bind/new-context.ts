@@ -30,6 +30,9 @@ export interface BindOptions {
   readonly pending?: Session['pending'] | undefined
   readonly configure?: Session['configure'] | undefined
   readonly signal?: Session['signal'] | undefined
+  readonly notify?: Session['notify'] | undefined
+  readonly channels?: Session['channels'] | undefined
+  readonly named?: Session['named'] | undefined
   readonly numbers?: Session['numbers'] | undefined
   readonly describes?: boolean | undefined
   /** Absent: whoever binds has looked. */
@@ -64,6 +67,9 @@ export function bindContext({
     session: settings,
     configure: rest.configure ?? null,
     signal: rest.signal ?? null,
+    notify: rest.notify ?? null,
+    channels: rest.channels ?? (() => []),
+    named: rest.named ?? null,
     numbers: rest.numbers ?? null,
     describes: rest.describes ?? false,
     demandWrite: () => demandWrite(user, rest),

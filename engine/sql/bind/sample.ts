@@ -12,6 +12,7 @@ import type { AggregateCall, Expression, Fill, Plan, SampleInterval } from '../p
 import { bindComparison } from './comparison.js'
 import { aggregateMark, bindExpression, type ExpressionScope } from './expression.js'
 import { applyHaving, distinctKeys, groupLift, keysOf, liftList } from './group.js'
+import { isGrouping } from './grouping-sets.js'
 import { isConstant } from './make-call.js'
 import { noAggregateInSamples } from './sample-errors.js'
 import { type Relation, scopeOf } from './scope.js'
@@ -27,6 +28,8 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
   const { input } = list
   const ordered = list.aggregates.find(({ orderBy = [] }) => orderBy.length > 0)
   if (ordered !== undefined) throw new SqlError('SAMPLE BY has the order of the timestamp', ordered.position)
+  const grouping = list.aggregates.find(isGrouping)
+  if (grouping !== undefined) throw new SqlError('grouping() needs GROUP BY', grouping.position)
   if (list.aggregates.length === 0) throw noAggregateInSamples(sampleBy.interval.position)
   if (input.timestampIndex < 0)
     throw new SqlError('base query does not provide designated TIMESTAMP column', select.from?.position ?? 0)

@@ -12,6 +12,7 @@ import { expandersIn, expandRows } from './expand.js'
 import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { bindSources } from './from.js'
 import { bindGroups, keysOf } from './group.js'
+import { withNulls } from './grouping-sets.js'
 import { bindLatest } from './latest.js'
 import { columnExpression, dropExtra, positionOf, sorted, sortKey } from './order.js'
 import { type NamedItem, type NamingRules, outputNames } from './output-names.js'
@@ -78,7 +79,8 @@ function bindList(
   const expanding = expandersIn(select.items)
   const bare: ExpressionScope = { context, columns: before.columns, aggregates: null, windows: null }
   const expanded = expanding.length === 0 ? null : expandRows(before, expanding, bare)
-  const source = expanded?.relation ?? before
+  const plain = expanded?.relation ?? before
+  const source = select.groupingSets === undefined ? plain : withNulls(plain)
   const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
   const aliases = new Map<string, Expression>()
   const rows = { relation: source }
@@ -94,7 +96,8 @@ function bindList(
   list.input = rows.relation
   if (list.aggregates.length > 0 && select.groupBy.length === 0) demandKeys(order, list, select.sampleBy)
   if (select.sampleBy !== null) bindSample(select.sampleBy, select, list, scope)
-  else if (list.aggregates.length > 0 || select.groupBy.length > 0) bindGroups(select.groupBy, list, scope, names)
+  else if (list.aggregates.length > 0 || select.groupBy.length > 0 || select.groupingSets !== undefined)
+    bindGroups(select, list, scope, names)
   else if (list.having !== null) throw new SqlError('HAVING needs GROUP BY or aggregates', list.having.position)
   applyWindows(list)
   if (distinctOn.length > 0) return firstRows(list, names, order, distinctOn)

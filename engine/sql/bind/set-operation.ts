@@ -11,6 +11,7 @@ import { isConstant } from './make-call.js'
 import { bindBody, plainRelation } from './query.js'
 import type { Relation } from './scope.js'
 import { castTo, constantOf, convertTo, unify, unionType } from './types.js'
+import { unionOf } from './union-tree.js'
 
 export function bindSetOperation(written: ast.SetOperation, context: BindContext): Relation {
   const chain = unionChain(written)
@@ -68,16 +69,8 @@ function bindUnions({ all }: ast.SetOperation, first: ast.QueryBody, more: Branc
     plans.push(castColumns(plan, columns))
     united = { kind: 'values', columns, rows: [] }
   }
-  const tree = unionOf(plans, united.columns, 0, plans.length)
+  const tree = unionOf(plans, united.columns)
   return plainRelation(tree.kind === 'set' ? { ...tree, all } : tree)
-}
-
-/** Rows that come twice are dropped once, at the root. */
-function unionOf(plans: readonly Plan[], columns: readonly PlanColumn[], from: number, to: number): Plan {
-  if (to - from === 1) return plans[from] as Plan
-  const middle = (from + to + 1) >>> 1
-  const [left, right] = [unionOf(plans, columns, from, middle), unionOf(plans, columns, middle, to)]
-  return { kind: 'set', columns, operation: 'union', all: true, left, right }
 }
 
 /** Names of the left side, types of both. Symbols stay symbols where the rows of one side go through as they are. */

@@ -316,6 +316,12 @@ const ofCatalog: ScalarFunction[] = [
     'STRING',
     'Value of an option of the session; with true NULL for unknown ones.',
   ),
+  bound(
+    'pg_notify',
+    ['TEXT', 'TEXT'],
+    'STRING',
+    'Sends a payload to who listens to a channel, when the transaction ends.',
+  ),
   bound('pg_sleep', ['DOUBLE'], 'STRING', 'The query begins so many seconds later.'),
   bound('set_config', ['TEXT', 'TEXT', 'BOOLEAN'], 'STRING', 'Sets an option of the session; answers the value.'),
   row('set_config', ['TEXT', 'TEXT'], 'STRING', 'The same of a name that is not constant, where there is no row.', {

@@ -193,6 +193,17 @@ const parts: ScalarFunction[] = [
       ([a, from, n]) => substring(text(a), int(from), int(n)),
     ),
   ),
+  {
+    ...row(
+      'substring',
+      ['TEXT', 'TEXT'],
+      'STRING',
+      'What a regular expression matches first, or its first group; also written `substring(text from pattern)`.',
+      ["substring('abc12', '[a-z]([0-9]+)')", '12'],
+      ([a, pattern], { position }) => patternOf(() => compileRegex(text(pattern)).first(text(a)), position),
+    ),
+    check: checkRegex,
+  },
   row(
     'lpad',
     ['TEXT', 'INT'],

@@ -11,6 +11,7 @@ import type {
   TableSource,
   TypeName,
 } from './ast.js'
+import type { ChannelStatement } from './ast-channel.js'
 import type { Insert } from './ast-insert.js'
 import type { AlterSequence, CreateSequence, DropSequence } from './ast-sequence.js'
 import type { Checkpoint, CreateIndex, Reindex, Vacuum } from './ast-upkeep.js'
@@ -52,6 +53,7 @@ export type Statement =
   | CancelQuery
   | Copy
   | UserStatement
+  | ChannelStatement
   | NoOperation
   | Empty
 
@@ -369,8 +371,10 @@ export interface ResetOption {
 export interface TransactionStatement {
   readonly kind: 'transaction'
   readonly position: number
-  readonly action: 'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'rollback to'
-  /** Of a savepoint; `start` of START TRANSACTION, whose tag is its own; else null. */
+  readonly action:
+    | ('begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'rollback to')
+    | ('prepare' | 'commit prepared' | 'rollback prepared')
+  /** Of a savepoint, or a prepared transaction; `start` of START TRANSACTION, whose tag is its own; else null. */
   readonly name: string | null
   readonly modes: TransactionModes
   readonly chain: boolean
@@ -482,7 +486,7 @@ export interface CopyOption {
   readonly values: readonly string[]
 }
 
-/** LISTEN, UNLISTEN, NOTIFY, LOCK, COMMENT ON, ANALYZE: accepted, nothing is done. `command` is lower case. */
+/** LOCK, COMMENT ON, ANALYZE: accepted, nothing is done. `command` is lower case. */
 export interface NoOperation {
   readonly kind: 'no operation'
   readonly position: number

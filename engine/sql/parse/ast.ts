@@ -18,6 +18,7 @@ import type {
 } from './ast-expressions.js'
 import type { Show, Statement } from './ast-statements.js'
 
+export type * from './ast-channel.js'
 export type * from './ast-expressions.js'
 export type * from './ast-insert.js'
 export type * from './ast-sequence.js'
@@ -141,6 +142,8 @@ export interface Select {
   readonly latestOn: LatestOn | null
   readonly sampleBy: SampleBy | null
   readonly groupBy: readonly Expression[]
+  /** Of ROLLUP, CUBE and GROUPING SETS: indexes into groupBy. */
+  readonly groupingSets?: readonly (readonly number[])[]
   readonly having: Expression | null
   readonly windows: readonly { readonly name: Name; readonly window: WindowSpecification }[]
   readonly pivot: Pivot | null

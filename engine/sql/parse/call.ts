@@ -262,6 +262,7 @@ function parseFromCall(cursor: Cursor): Expression {
   demandInside(cursor, open)
   const side = isTrim ? trimSide(cursor) : null
   const first = cursor.word === 'from' || cursor.word === ')' ? [] : [parseExpression(cursor, 0, 'argument')]
+  if (cursor.word === 'similar') throw sqlPattern(cursor.start)
   const args = take(cursor, 'from') ? parseFromArguments(cursor, first, isTrim) : first
   if (!isTrim && args.length === 1 && take(cursor, 'for'))
     args.push({ kind: 'integer', position, text: '1', digits: '1', long: false }, parseExpression(cursor))
@@ -284,5 +285,13 @@ function trimSide(cursor: Cursor): string | null {
 function parseFromArguments(cursor: Cursor, first: Expression[], isTrim: boolean): Expression[] {
   const second = parseExpression(cursor, 0, 'argument')
   if (isTrim) return [second, ...first]
-  return take(cursor, 'for') ? [...first, second, parseExpression(cursor)] : [...first, second]
+  if (!take(cursor, 'for')) return [...first, second]
+  // `from '#"a%#"' for '#'`
+  if (second.kind === 'string' && cursor.kind === 'string') throw sqlPattern(second.position)
+  return [...first, second, parseExpression(cursor)]
+}
+
+/** There is one kind of patterns. */
+function sqlPattern(position: number): SqlError {
+  return new SqlError('patterns of SIMILAR are not supported, substring(x from pattern) takes a POSIX one', position)
 }

@@ -20,6 +20,7 @@ import {
   unexpectedToken,
 } from './expect.js'
 import { isConstantToken, isInfix, parseExpression, parseExpression0 } from './expression.js'
+import { parseGrouping } from './grouping.js'
 import { tooFewArguments } from './operand.js'
 import { keywordError } from './reserved.js'
 import { parseJoins, parseQuerySource, parseTableSource } from './source.js'
@@ -111,8 +112,7 @@ function parseItem(cursor: Cursor): SelectItem {
   }
   if (cursor.word === '(') throw new SqlError('not a function call', cursor.start)
   const alias = parseItemAlias(cursor)
-  if (startsOperand(cursor) && !(cursor.kind === 'word' && aliasReserved.has(cursor.word)))
-    throw itemError(cursor, alias)
+  if (startsOperand(cursor) && !endsItems(cursor)) throw itemError(cursor, alias)
   return { position, expression, alias }
 }
 
@@ -124,7 +124,13 @@ function refuseStarAlias(cursor: Cursor): void {
 }
 
 function isAliasWord(cursor: Cursor): boolean {
-  return cursor.kind === 'quoted' || (cursor.kind === 'word' && !aliasReserved.has(cursor.word))
+  return cursor.kind === 'quoted' || (cursor.kind === 'word' && !endsItems(cursor))
+}
+
+/** On the word of a clause; `insert into t select 3 on conflict do nothing` goes on behind the query. */
+function endsItems(cursor: Cursor): boolean {
+  const { kind, word } = cursor
+  return kind === 'word' && (aliasReserved.has(word) || (word === 'on' && peekWord(cursor) === 'conflict'))
 }
 
 /** What stands behind an item is a name, if it is nothing that ends the item. */
@@ -155,8 +161,7 @@ function parseItemAlias(cursor: Cursor): Name | null {
   if (take(cursor, 'as')) return parseWrittenAlias(cursor)
   demandIdentifier(cursor)
   if (constants.has(cursor.word)) throw new SqlError('dangling expression', cursor.start)
-  if (cursor.kind === 'word' ? aliasReserved.has(cursor.word) : cursor.kind !== 'quoted' && cursor.kind !== 'string')
-    return null
+  if (cursor.kind === 'word' ? endsItems(cursor) : cursor.kind !== 'quoted' && cursor.kind !== 'string') return null
   return parseFreeName(cursor, 'alias expected')
 }
 
@@ -237,13 +242,13 @@ function parseClauses(cursor: Cursor, head: SelectHead): Select {
   const where = parseWhere(cursor)
   const latestOn = before === null && cursor.word === 'latest' ? parseLatest(cursor) : before
   const firstSample = cursor.word === 'sample' ? parseSampleBy(cursor) : null
-  const groupBy = cursor.word === 'group' ? parseGroupBy(cursor) : []
-  if (groupBy.length > 0 && cursor.word === 'sample') throw unexpectedToken(cursor)
+  const grouping = cursor.word === 'group' ? parseGrouping(cursor) : { groupBy: [] }
+  if (grouping.groupBy.length > 0 && cursor.word === 'sample') throw unexpectedToken(cursor)
   const sampleBy = firstSample
   const having = cursor.word === 'having' ? parseCondition(cursor) : null
   const windows = cursor.word === 'window' ? parseWindows(cursor) : []
   const pivot = early === null && cursor.word === 'pivot' ? parsePivot(cursor) : early
-  return { kind: 'select', ...head, lackOfFrom, joins, where, latestOn, sampleBy, groupBy, having, windows, pivot }
+  return { kind: 'select', ...head, lackOfFrom, joins, where, latestOn, sampleBy, ...grouping, having, windows, pivot }
 }
 
 /** Clauses whose words are no names; those of the others are read as aliases. */
@@ -298,6 +303,7 @@ function endsInBlank({ previousEnd, text }: Cursor): boolean {
   return previousEnd < text.length
 }
 
+/** Of PIVOT. */
 export function parseGroupBy(cursor: Cursor): Expression[] {
   advance(cursor)
   demand(cursor, 'by')

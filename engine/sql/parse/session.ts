@@ -1,21 +1,30 @@
 // Statements about the session, as clients of PostgreSQL send them: SET, transactions, cursors, LISTEN and their like.
 
 import { SqlError } from '../../base/errors.js'
-import type { DeclareCursor, FetchCursor, SetOption, Statement, TransactionModes, TransactionStatement } from './ast.js'
+import type {
+  ChannelStatement,
+  DeclareCursor,
+  FetchCursor,
+  SetOption,
+  Statement,
+  TransactionModes,
+  TransactionStatement,
+} from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, parseName, parseTableName, parseWholeNumber, take, unexpectedToken } from './expect.js'
+import {
+  atEnd,
+  demand,
+  parseName,
+  parseString,
+  parseTableName,
+  parseWholeNumber,
+  take,
+  unexpectedToken,
+} from './expect.js'
 import { parseQuery } from './query.js'
 import { parseOptionName } from './show.js'
 
-const noOperations: ReadonlySet<string> = new Set([
-  'listen',
-  'unlisten',
-  'notify',
-  'lock',
-  'comment',
-  'analyze',
-  'refresh',
-])
+const noOperations: ReadonlySet<string> = new Set(['lock', 'comment', 'analyze', 'refresh'])
 
 export const sessionWords: ReadonlySet<string> = new Set([
   'set',
@@ -33,6 +42,9 @@ export const sessionWords: ReadonlySet<string> = new Set([
   'fetch',
   'move',
   'close',
+  'listen',
+  'unlisten',
+  'notify',
   ...noOperations,
 ])
 
@@ -55,6 +67,10 @@ export function parseSession(cursor: Cursor): Statement {
       return { kind: 'discard', position, what: parseName(cursor, "'all' expected").name.toLowerCase() }
     case 'declare':
       return parseDeclareCursor(cursor, position)
+    case 'listen':
+    case 'unlisten':
+    case 'notify':
+      return parseChannel(cursor, position, word)
     case 'fetch':
     case 'move':
       return parseFetch(cursor, position, word === 'move')
@@ -63,6 +79,17 @@ export function parseSession(cursor: Cursor): Statement {
         ? parseNoOperation(cursor, position, word)
         : parseTransaction(cursor, position, word)
   }
+}
+
+/** `listen c`, `unlisten *`, `notify c, 'payload'` */
+function parseChannel(cursor: Cursor, position: number, action: ChannelStatement['action']): Statement {
+  const isAll = action === 'unlisten' && take(cursor, '*')
+  const name = isAll ? null : parseName(cursor, 'channel name expected')
+  // As PostgreSQL has names.
+  const channel = name === null || name.quoted ? (name?.name ?? null) : name.name.toLowerCase()
+  const payload =
+    action === 'notify' && take(cursor, ',') ? parseString(cursor, 'text of the payload expected').name : ''
+  return { kind: 'channel', position, action, channel, payload }
 }
 
 /** Every token up to the end is read over. */
@@ -118,7 +145,8 @@ function parseSetName(cursor: Cursor): string {
   return 'transaction'
 }
 
-function parseTransaction(cursor: Cursor, position: number, word: string): TransactionStatement {
+/** The cursor is behind the word. */
+export function parseTransaction(cursor: Cursor, position: number, word: string): TransactionStatement {
   const statement = (action: TransactionStatement['action'], name: string | null = null): TransactionStatement => ({
     kind: 'transaction',
     position,
@@ -132,6 +160,12 @@ function parseTransaction(cursor: Cursor, position: number, word: string): Trans
     take(cursor, 'savepoint')
     return statement('release', parseName(cursor, 'savepoint name expected').name)
   }
+  if (word === 'prepare') {
+    demand(cursor, 'transaction')
+    return statement('prepare', parseString(cursor, 'name of a transaction expected').name)
+  }
+  if ((word === 'commit' || word === 'rollback') && take(cursor, 'prepared'))
+    return statement(`${word} prepared`, parseString(cursor, 'name of a transaction expected').name)
   if (word === 'start') demand(cursor, 'transaction')
   else if (!take(cursor, 'transaction')) take(cursor, 'work')
   if ((word === 'rollback' || word === 'abort') && take(cursor, 'to')) {

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { parseAlter } from './alter-table.js'
-import type { CommonTable, Declaration, Explain, Prepare, Statement } from './ast.js'
+import type { CommonTable, Declaration, Explain, Statement } from './ast.js'
 import { parseCopy } from './copy.js'
 import { parseCreate } from './create-table.js'
 import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
@@ -11,7 +11,7 @@ import { parseExpression0 } from './expression.js'
 import { behindPrologue, parsePrologue, parseQuery, parseQueryBody } from './query.js'
 import { keywordError } from './reserved.js'
 import { parseDelete, parseInsert, parseUpdate } from './rows.js'
-import { parseSession, sessionWords } from './session.js'
+import { parseSession, parseTransaction, sessionWords } from './session.js'
 import {
   parseCancel,
   parseCheckpoint,
@@ -180,9 +180,10 @@ function parseTable(cursor: Cursor): Statement {
   return parseQuery(cursor, 'table name expected')
 }
 
-function parsePrepare(cursor: Cursor): Prepare {
+function parsePrepare(cursor: Cursor): Statement {
   const position = cursor.start
   advance(cursor)
+  if (cursor.word === 'transaction' && peekWord(cursor) === '') return parseTransaction(cursor, position, 'prepare')
   const { name } = parseName(cursor, 'statement name expected')
   const types = take(cursor, '(') ? parseList(cursor, (inner) => parseTypeName(inner)) : []
   if (types.length > 0) demand(cursor, ')')

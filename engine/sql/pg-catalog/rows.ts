@@ -11,6 +11,7 @@ import { type Procedure, procedures } from './procedures.js'
 import { roleRecords, userRecords } from './roles.js'
 import { pgSequence, pgSequences, sequenceClasses } from './sequence-rows.js'
 import { settingRecords } from './session-options.js'
+import { cursorRecords, preparedRecords } from './session-rows.js'
 import { pgRangeRecords, pgTypeRecord, pgTypes } from './types.js'
 
 type Rows = (context: BindContext) => readonly RowRecord[]
@@ -71,6 +72,8 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   pg_sequence: pgSequence,
   pg_sequences: pgSequences,
   pg_stat_activity: activityRecords,
+  pg_prepared_statements: preparedRecords,
+  pg_cursors: cursorRecords,
   pg_stat_database: () => [{ datid: databaseOid, datname: databaseName }],
   pg_stat_all_tables: (context) => [...ownEntries(context), ...systemEntries].flatMap(statisticRecords),
   pg_stat_user_tables: (context) => ownEntries(context).flatMap(statisticRecords),

@@ -63,6 +63,7 @@ const list: readonly SessionOption[] = [
   option('max_function_args', '100', 'Most arguments of a function.', presetNumber),
   option('max_identifier_length', '63', 'Longest name.', presetNumber),
   option('max_index_keys', '32', 'Most columns of an index.', presetNumber),
+  option('max_prepared_transactions', '0', 'Transactions that wait for COMMIT PREPARED: none can.', presetNumber),
   option('password_encryption', 'scram-sha-256', 'Form in which passwords are kept.', { kind: 'enum', ...preset }),
   option('row_security', 'on', 'Whether policies of rows apply; there are none.', flag),
   option('search_path', '"$user", public', 'Schemas whose names need no prefix.'),

@@ -179,6 +179,8 @@ const otherNames: Readonly<Record<string, string>> = {
   int: 'int4',
   decimal: 'numeric',
   float: 'float8',
+  double: 'float8',
+  long: 'int8',
   string: 'text',
   char: 'bpchar',
   'timestamp with time zone': 'timestamptz',

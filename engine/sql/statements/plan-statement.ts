@@ -193,6 +193,7 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
       tableOf(statement.table, context)
       return { kind: 'none', tag: 'REINDEX' }
     case 'transaction':
+      if (twoPhase.has(statement.action)) throw new SqlError('prepared transactions are disabled', statement.position)
       return { kind: 'none', tag: statement.action === 'rollback to' ? 'ROLLBACK' : statement.action.toUpperCase() }
     case 'reset':
       return { kind: 'none', tag: 'RESET' }
@@ -200,12 +201,17 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
       return { kind: 'none', tag: 'DEALLOCATE' }
     case 'discard':
       return { kind: 'none', tag: 'DISCARD' }
+    case 'channel':
+      if (statement.action === 'unlisten') return { kind: 'none', tag: 'UNLISTEN' }
+      throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', statement.position)
     case 'no operation':
       return { kind: 'none', tag: statement.command.toUpperCase() }
     default:
       throw new SqlError(`${statement.kind.toUpperCase()} is not supported yet`, statement.position)
   }
 }
+
+const twoPhase: ReadonlySet<string> = new Set(['prepare', 'commit prepared', 'rollback prepared'])
 
 function userTag({ change }: ast.UserStatement): string {
   switch (change.kind) {

@@ -51,6 +51,7 @@ const rightsOfKind = {
   close: [],
   // The statement that it names was let in when it was prepared, and is asked again when it runs.
   execute: [],
+  channel: [],
   'no operation': [],
   empty: [],
 } as const satisfies Record<Kind, readonly Right[] | null>

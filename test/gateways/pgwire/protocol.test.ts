@@ -82,6 +82,8 @@ function serverLine({ type, body }: ServerMessage): string {
       return `ReadyForQuery ${body.toString()}`
     case 'C':
       return `CommandComplete ${texts[0]}`
+    case 'A':
+      return `NotificationResponse ${body.toString('utf8', 4).split('\0').slice(0, 2).join(' ')}`
     case 'S':
       return `ParameterStatus ${texts[0]} ${texts[1]}`
     case 'E':

@@ -1,0 +1,93 @@
+// GROUP BY: expressions, ROLLUP (..), CUBE (..) and GROUPING SETS (..). Items one beside the other are combined, each set of
+// one with each of the others.
+
+import { SqlError } from '../../base/errors.js'
+import { groupingSetsMax, sqlColumnsMax } from '../../base/limits.js'
+import type { Expression, Select } from './ast.js'
+import { advance, type Cursor, descend, peekWord } from './cursor.js'
+import { demand, parseList, take } from './expect.js'
+import { parseExpression } from './expression.js'
+
+/** Indexes of expressions. */
+type GroupingSet = readonly number[]
+
+/** The cursor is on `group`. */
+export function parseGrouping(cursor: Cursor): Pick<Select, 'groupBy' | 'groupingSets'> {
+  const { start } = cursor
+  advance(cursor)
+  demand(cursor, 'by')
+  const groupBy: Expression[] = []
+  let isPlain = true
+  const parseItem = (inner: Cursor): GroupingSet[] => {
+    const sets = parseSets(inner, groupBy)
+    isPlain &&= sets === null
+    return sets ?? [parseElement(inner, groupBy)]
+  }
+  const items = parseList(cursor, parseItem, sqlColumnsMax)
+  if (isPlain && groupBy.length > 0) return { groupBy }
+  return { groupBy, groupingSets: items.reduce((left, right) => combined(left, right, start)) }
+}
+
+function combined(left: GroupingSet[], right: GroupingSet[], position: number): GroupingSet[] {
+  demandFew(left.length * right.length, position)
+  return left.flatMap((set) => right.map((other) => [...set, ...other]))
+}
+
+function demandFew(count: number, position: number): void {
+  if (count > groupingSetsMax) throw new SqlError(`too many grouping sets [max=${groupingSetsMax}]`, position)
+}
+
+/** Null: an expression stands there. */
+function parseSets(cursor: Cursor, groupBy: Expression[]): GroupingSet[] | null {
+  const { start, word } = cursor
+  const next = peekWord(cursor)
+  if (word === 'grouping' && next === 'sets') {
+    advance(cursor)
+    advance(cursor)
+    return parseSetList(cursor, groupBy, start)
+  }
+  if ((word !== 'rollup' && word !== 'cube') || next !== '(') return null
+  advance(cursor)
+  advance(cursor)
+  const elements = parseList(cursor, (inner) => parseElement(inner, groupBy), sqlColumnsMax)
+  demand(cursor, ')')
+  return word === 'rollup' ? rollup(elements, start) : cube(elements, start)
+}
+
+function parseSetList(cursor: Cursor, groupBy: Expression[], position: number): GroupingSet[] {
+  descend(cursor)
+  demand(cursor, '(')
+  const parseItem = (inner: Cursor) => parseSets(inner, groupBy) ?? [parseElement(inner, groupBy)]
+  const sets = parseList(cursor, parseItem, sqlColumnsMax).flat()
+  demand(cursor, ')')
+  cursor.depth--
+  demandFew(sets.length, position)
+  return sets
+}
+
+/** `a`, `(a, b)` or `()` */
+function parseElement(cursor: Cursor, groupBy: Expression[]): GroupingSet {
+  if (cursor.word === '(' && peekWord(cursor) === ')') {
+    advance(cursor)
+    take(cursor, ')')
+    return []
+  }
+  const written = parseExpression(cursor, 0, 'literal expected')
+  const elements = written.kind === 'list' ? written.elements : [written]
+  return elements.map((element) => groupBy.push(element) - 1)
+}
+
+/** All elements, then one less each time. */
+function rollup(elements: readonly GroupingSet[], position: number): GroupingSet[] {
+  demandFew(elements.length + 1, position)
+  return Array.from({ length: elements.length + 1 }, (_, less) => elements.slice(0, elements.length - less).flat())
+}
+
+/** With and without each element. */
+function cube(elements: readonly GroupingSet[], position: number): GroupingSet[] {
+  demandFew(2 ** elements.length, position)
+  const [first, ...rest] = elements
+  if (first === undefined) return [[]]
+  const others = cube(rest, position)
+  return [...others.map((set) => [...first, ...set]), ...others]
+}

@@ -1,0 +1,28 @@
+// Goal: binary parameters of types that are texts here are the texts that PostgreSQL writes.
+
+import { expect, test } from 'vitest'
+import { decodeParameter } from '../../../engine/pg/decode-value.js'
+import { oids } from '../../../engine/pg/oids.js'
+import { dataType } from '../../../engine/types/column-types.js'
+
+function decoded(oid: number, hex: string): unknown {
+  const bytes = Buffer.from(hex.replaceAll(' ', ''), 'hex')
+  return decodeParameter(bytes, true, { oid, type: dataType('STRING') }, 0).value
+}
+
+test.each([
+  [oids.inet, '02 20 00 04 0a000001', '10.0.0.1'],
+  [oids.inet, '02 08 00 04 0a000000', '10.0.0.0/8'],
+  [oids.cidr, '02 20 01 04 0a000001', '10.0.0.1/32'],
+  [oids.inet, '03 80 00 10 00000000000000000000000000000001', '::1'],
+  [oids.inet, '03 80 00 10 00000000000000000000000000000000', '::'],
+  [oids.inet, '03 80 00 10 20010db8000000000001000000000001', '2001:db8::1:0:0:1'],
+  [oids.inet, '03 80 00 10 00010000000000020000000000000003', '1:0:0:2::3'],
+  [oids.inet, '03 80 00 10 00010000000200030004000500060007', '1:0:2:3:4:5:6:7'],
+  [oids.cidr, '03 0a 01 10 fe800000000000000000000000000000', 'fe80::/10'],
+])('an address, oid %i: %s', (oid, hex, text) => expect(decoded(oid, hex)).toBe(text))
+
+test('an address of another length is refused', () => {
+  expect(() => decoded(oids.inet, '02 20 00 04 0a0000')).toThrow('invalid value of a parameter')
+  expect(() => decoded(oids.inet, '03 20 00 04 0a000001')).toThrow('invalid value of a parameter')
+})
