@@ -115,7 +115,7 @@ function otherNames(kind: NamedKind, names: readonly (readonly [string, string])
     return names.flatMap(([name, oid]) => ['public', `${databaseName}.public`].map((head) => [`${head}.${name}`, oid]))
   if (kind !== 'regtype') return []
   return pgTypes.flatMap(({ oid, name }) =>
-    [name, `pg_catalog.${name}`, `"pg_catalog"."${name}"`].map((written) => [written, String(oid)] as const),
+    [name, `pg_catalog.${name}`].map((written) => [written, String(oid)] as const),
   )
 }
 

@@ -40,17 +40,18 @@ interface Correlation {
 }
 
 export function bindScalarQuery(query: ast.Query, scope: ExpressionScope): Expression {
-  const alone = existsAlone(query)
+  const alone = expressionAlone(query, scope)
   if (alone !== null) return bindExpression(alone, scope)
   return withTables(withKeyColumns(query, scope), scope.context, (inner) => bindScalar(inner, scope))
 }
 
-/** `(select exists (..))`: the question itself, which may name the query around it. */
-function existsAlone({ body, commonTables, limit }: ast.Query): ast.Expression | null {
+/** `(select exists (..))`, `(select f(t.id))`: the expression itself, which may name the query around it. */
+function expressionAlone({ body, commonTables, limit }: ast.Query, scope: ExpressionScope): ast.Expression | null {
   if (body.kind !== 'select' || body.from !== null || body.where !== null) return null
   const [item, ...others] = body.items
-  if (item?.expression.kind !== 'exists' || others.length > 0) return null
-  return commonTables.length === 0 && limit === null ? item.expression : null
+  if (item === undefined || others.length > 0 || commonTables.length > 0 || limit !== null) return null
+  const { expression } = item
+  return expression.kind === 'exists' || isForeign(expression, [], scope) ? expression : null
 }
 
 /** Binds with the WITH tables of the query in scope, so that its parts may be bound one by one. */

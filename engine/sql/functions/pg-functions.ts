@@ -5,6 +5,7 @@ import { AssertionError, SqlError } from '../../base/errors.js'
 import type { ColumnType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { pgRelations } from '../pg-catalog/catalog.js'
+import { nameParts, quoteIdent } from '../pg-catalog/names.js'
 import { procedureOfOid } from '../pg-catalog/procedures.js'
 import { optionKey } from '../pg-catalog/session-options.js'
 import { formatType } from '../pg-catalog/types.js'
@@ -179,7 +180,7 @@ const lookUps: ScalarFunction[] = [
   row('catalog_number', ['TEXT', 'STRING'], 'INT', 'Number of a name of the catalog: what `name::regclass` means.', {
     example: ['catalog_number(\'t\', \'{"t":"7"}\')', '7'],
     eval: ([name, list], site) => {
-      const found = listed(name, site, list)
+      const found = listed(name, site, list) ?? listed(nameParts(String(name)).map(quoteIdent).join('.'), site, list)
       if (found === undefined) throw new SqlError(`unknown name [name=${String(name)}]`, site.position)
       return Number(found)
     },
