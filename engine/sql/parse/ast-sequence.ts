@@ -25,13 +25,14 @@ export interface SequenceOptions {
   readonly owned: boolean
 }
 
-/** `alter sequence s restart with 5`; null: with its first number; undefined: it is about its owner. */
+/** `alter sequence s restart with 5`; null: with its first number; neither this nor a name: it is about its owner. */
 export interface AlterSequence {
   readonly kind: 'alter sequence'
   readonly position: number
   readonly ifExists: boolean
   readonly sequence: TableName
   readonly restart?: bigint | null
+  readonly newName?: TableName
 }
 
 export interface DropSequence {

@@ -29,8 +29,10 @@ export function parseAlterSequence(cursor: Cursor, position: number): AlterSeque
   const ifExists = takeIfExists(cursor)
   const sequence = parseTableName(cursor, nameExpected)
   if (takeOwner(cursor)) return { kind: 'alter sequence', position, ifExists, sequence }
+  if (takeTwo(cursor, 'rename', 'to'))
+    return { kind: 'alter sequence', position, ifExists, sequence, newName: parseTableName(cursor, nameExpected) }
   if (!take(cursor, 'restart'))
-    throw new SqlError("'restart' expected: what else a sequence is stays as it was made", cursor.start)
+    throw new SqlError("'restart' or 'rename to' expected: what else a sequence is stays as it was made", cursor.start)
   const isGiven = take(cursor, 'with') || cursor.kind === 'number' || cursor.word === '-'
   return { kind: 'alter sequence', position, ifExists, sequence, restart: isGiven ? parseInteger(cursor) : null }
 }

@@ -1,11 +1,11 @@
 // CREATE, ALTER and DROP SEQUENCE. A sequence is an entry of the catalog, as a view is one; counters.ts gives its numbers.
 
 import { SqlError } from '../../base/errors.js'
-import type { SequenceSchema } from '../../storage/schema.js'
+import type { SequenceSchema, StoredSequence } from '../../storage/schema.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { isDescribed } from '../bind/bind-context.js'
 import type * as ast from '../parse/ast.js'
-import { counterOf, sequenceMissing } from './counters.js'
+import { counterOf, nextText, sequenceMissing } from './counters.js'
 import { checkTableName } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
 import { entrySchema } from './view-table.js'
@@ -25,11 +25,8 @@ export function planCreateSequence(statement: ast.CreateSequence, context: BindC
   const { catalog, evaluation } = context
   checkTableName(name, position)
   const numbers = numbersOf(options, position)
-  const isTaken = catalog.table(name) !== undefined || catalog.view(name) !== undefined
-  if (isTaken || catalog.counters?.last(name) !== undefined) {
-    if (ifNotExists) return changed([], 'CREATE SEQUENCE')
-    throw new SqlError(`table, view or sequence already exists [name=${name}]`, position)
-  }
+  if (ifNotExists && isTaken(name, catalog)) return changed([], 'CREATE SEQUENCE')
+  checkFree(sequence, context)
   const schema = { ...entrySchema(name, Number(evaluation.nowMicros)), sequence: numbers }
   return changed([{ kind: 'createTable', ifNotExists, schema }], 'CREATE SEQUENCE')
 }
@@ -55,16 +52,50 @@ function numbersOf(options: ast.SequenceOptions, position: number): SequenceSche
   }
 }
 
-/** RESTART takes effect at once, as setval() does. */
+/** Of a counter that numbers a column as well. RESTART takes effect at once, as setval() does. */
 export function planAlterSequence(statement: ast.AlterSequence, context: BindContext): PlannedStatement {
-  const { sequence, ifExists, restart } = statement
-  const found = context.catalog.sequence?.(sequence.name)
-  if (found === undefined && ifExists) return changed([], 'ALTER SEQUENCE')
-  if (found === undefined) throw sequenceMissing(sequence.name, sequence.position)
+  const { sequence, ifExists, restart, newName } = statement
+  const { catalog } = context
+  const found = catalog.sequence?.(sequence.name)
+  if (found === undefined && catalog.counters?.last(sequence.name) === undefined) {
+    if (ifExists) return changed([], 'ALTER SEQUENCE')
+    throw sequenceMissing(sequence.name, sequence.position)
+  }
+  if (newName !== undefined) return changed(renamed(sequence.name, found, newName, context), 'ALTER SEQUENCE')
   if (restart === undefined) return changed([], 'ALTER SEQUENCE')
-  const first = restart ?? BigInt(found.sequence.start)
-  if (!isDescribed(context)) context.catalog.counters?.set(sequence.name, first, false)
+  const first = restart ?? BigInt(found?.sequence.start ?? 1)
+  if (!isDescribed(context)) catalog.counters?.set(sequence.name, first, false)
   return changed([], 'ALTER SEQUENCE')
+}
+
+/** The defaults of the columns that it numbers follow. */
+function renamed(
+  name: string,
+  found: StoredSequence | undefined,
+  newName: ast.TableName,
+  context: BindContext,
+): Change['changes'] {
+  checkTableName(newName.name, newName.position)
+  checkFree(newName, context)
+  const columns = context.catalog.tables().flatMap(({ schema }) =>
+    schema.columns
+      .filter((column) => !column.dropped && isNumbered(column, name))
+      .map(({ id }) => {
+        const names = { tableId: schema.id, columnId: id, default: nextText(newName.name) }
+        return { kind: 'alterColumn', ...names } as const
+      }),
+  )
+  if (found === undefined) return columns
+  return [...columns, { kind: 'renameTable', tableId: found.id, name: newName.name }]
+}
+
+function isTaken(name: string, catalog: BindContext['catalog']): boolean {
+  const isEntry = catalog.table(name) !== undefined || catalog.view(name) !== undefined
+  return isEntry || catalog.counters?.last(name) !== undefined
+}
+
+function checkFree({ name, position }: ast.TableName, { catalog }: BindContext): void {
+  if (isTaken(name, catalog)) throw new SqlError(`table, view or sequence already exists [name=${name}]`, position)
 }
 
 export function planDropSequence(statement: ast.DropSequence, { catalog }: BindContext): PlannedStatement {
