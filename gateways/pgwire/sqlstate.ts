@@ -50,6 +50,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^Ambiguous column/, '42702'],
   [/^column '.*' already exists|^Duplicate column/, '42701'],
   [/^invalid (table|column) name|^ ?new column name contains/, '42602'],
+  [/^(aggregate|function|procedure|routine) does not exist/, '42883'],
   [/^unknown function name|^there is no matching (function|operator)/, '42883'],
   [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],
   [/^inconvertible value|^invalid value of a parameter|^invalid .* value \[/, '22P02'],
@@ -60,12 +61,13 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/cannot be NULL|must populate timestamp|designated timestamp is missing/, '23502'],
   [/designated timestamp before 1970/, '22008'],
   [/^there is no unique or exclusion constraint|^ON CONFLICT DO UPDATE requires/, '42P10'],
-  [/(is|are) not supported|^ON CONFLICT|^a span of time can only/, '0A000'],
+  [/(is|are) not supported|cannot be made with SQL|^ON CONFLICT|^a span of time can only/, '0A000'],
   [/bind variable/, '42P02'],
   [/must appear in GROUP BY|must be keys of GROUP BY|HAVING needs/, '42803'],
   [/^row value count does not match|^(not enough|too many) columns selected/, '42601'],
   [/^(statement|expression|query|list|array) is (too long|nested too deeply)|^too many/, '54000'],
-  [/^query to cancel not found|^type does not exist|^unrecognized configuration parameter|^expected 'TABLES'/, '42704'],
+  [/^(collation|domain|extension|policy|publication|rule|trigger|type) does not exist/, '42704'],
+  [/^query to cancel not found|^unrecognized configuration parameter|^expected 'TABLES'/, '42704'],
   [/^the table (was dropped|has changed)/, '40001'],
 ]
 

@@ -247,6 +247,9 @@ const others: ScalarFunction[] = [
     skips(random, rate) ? null : randomUuid(random),
   ),
   row('gen_random_uuid', [], 'UUID', "A random UUID, by PostgreSQL's name.", (random) => randomUuid(random)),
+  row('uuid_generate_v4', [], 'UUID', "A random UUID, by the name of PostgreSQL's extension.", (random) =>
+    randomUuid(random),
+  ),
   row('rnd_ipv4', [], 'IPv4', 'An address.', (random) => random.nextInt() >>> 0 || 1),
   {
     ...row(

@@ -21,6 +21,7 @@ import {
   parseNewName,
 } from './column.js'
 import { parseTableConstraint } from './constraint.js'
+import { parseAlterIndex } from './create-index.js'
 import { parseDedup, parseViewQuery } from './create-table.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
@@ -57,6 +58,7 @@ export function parseAlter(cursor: Cursor): Statement {
     throw new SqlError(`materialized view does not exist [view=${name}]`, at)
   }
   if (take(cursor, 'sequence')) return parseAlterSequence(cursor, position)
+  if (take(cursor, 'index')) return parseAlterIndex(cursor, position)
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)

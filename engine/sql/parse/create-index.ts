@@ -1,11 +1,11 @@
-// CREATE INDEX as migrations of other databases write it. There is nothing to make: pages of parts keep their bounds. What
+// CREATE and ALTER INDEX as migrations of other databases write it. There is nothing to make: pages of parts keep their bounds. What
 // stands behind the table's name is read over.
 
 import { SqlError } from '../../base/errors.js'
-import type { CreateIndex } from './ast.js'
+import type { CreateIndex, NoOperation } from './ast.js'
 import { advance, at, type Cursor } from './cursor.js'
 import { atEnd, demand, parseName, parseTableName, take } from './expect.js'
-import { takeIfNotExists } from './tables.js'
+import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** The cursor is behind `create`. */
 export function parseCreateIndex(cursor: Cursor, position: number): CreateIndex {
@@ -21,4 +21,12 @@ export function parseCreateIndex(cursor: Cursor, position: number): CreateIndex 
   if (!at(cursor, '(')) throw new SqlError("'(' expected", cursor.start)
   while (!atEnd(cursor)) advance(cursor)
   return { kind: 'create index', position, unique, table }
+}
+
+/** Behind `alter index`. There is none, so every name is as good. */
+export function parseAlterIndex(cursor: Cursor, position: number): NoOperation {
+  takeIfExists(cursor)
+  parseTableName(cursor, 'index name expected')
+  while (!atEnd(cursor)) advance(cursor)
+  return { kind: 'no operation', position, command: 'alter index' }
 }

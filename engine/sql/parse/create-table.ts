@@ -33,6 +33,7 @@ import {
   take,
   unexpectedToken,
 } from './expect.js'
+import { parseCreateExtension, refuseOther } from './other-objects.js'
 import { parseQuery, parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
 import { parseBatch } from './rows.js'
@@ -59,6 +60,8 @@ export function parseCreate(cursor: Cursor): Statement {
   }
   if (!orReplace && (cursor.word === 'index' || cursor.word === 'unique')) return parseCreateIndex(cursor, position)
   if (!orReplace && take(cursor, 'schema')) return parseCreateSchema(cursor, position)
+  const extension = orReplace ? null : parseCreateExtension(cursor, position)
+  if (extension !== null) return extension
   refuseOther(cursor)
   if (orReplace) throw new SqlError("'view' expected", cursor.start)
   const more = cursor.kind === 'end' ? " or 'materialized' or 'view' or 'or replace'" : ''
@@ -74,22 +77,6 @@ function parseCreateSchema(cursor: Cursor, position: number): Statement {
   if (name?.name.toLowerCase() === 'public' && !ifNotExists)
     throw new SqlError('schema already exists [schema=public]', name.position)
   return { kind: 'no operation', position, command: 'create schema' }
-}
-
-const others: Readonly<Record<string, string>> = {
-  database: 'there is one database, others cannot be made',
-  extension: 'extensions are not supported',
-  function: 'functions cannot be made with SQL',
-  procedure: 'procedures cannot be made with SQL',
-  trigger: 'triggers are not supported',
-  type: 'types cannot be made with SQL',
-  domain: 'types cannot be made with SQL',
-}
-
-/** What PostgreSQL makes and this server does not. */
-function refuseOther({ word, start }: Cursor): void {
-  const message = others[word]
-  if (message !== undefined) throw new SqlError(message, start)
 }
 
 /** How rows of CREATE .. AS go in. */

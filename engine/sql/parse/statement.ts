@@ -8,6 +8,7 @@ import { parseCreate } from './create-table.js'
 import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
 import { atEnd, demand, parseList, parseName, take } from './expect.js'
 import { parseExpression0 } from './expression.js'
+import { isOtherDropped, parseDo, parseDropOther } from './other-objects.js'
 import { behindPrologue, parsePrologue, parseQuery, parseQueryBody } from './query.js'
 import { keywordError } from './reserved.js'
 import { parseDelete, parseInsert, parseUpdate } from './rows.js'
@@ -35,7 +36,8 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
   ['delete', parseDelete],
   ['create', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseCreate(cursor))],
   ['alter', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseAlter(cursor))],
-  ['drop', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseDrop(cursor))],
+  ['drop', parseDropOfAny],
+  ['do', parseDo],
   ['rename', parseRename],
   ['truncate', parseTruncate],
   ['vacuum', parseVacuum],
@@ -80,6 +82,11 @@ const foreignWords: ReadonlySet<string> = new Set(['delete', 'prepare', 'execute
 function isTableOnly(cursor: Cursor): boolean {
   if (foreignWords.has(cursor.word) && cursor.text.slice(cursor.end).trim() === '') return true
   return cursor.word !== 'with' && cursor.word !== 'explain' && queryTails.has(peekWord(cursor))
+}
+
+function parseDropOfAny(cursor: Cursor): Statement {
+  if (isAboutUser(cursor)) return parseUser(cursor)
+  return isOtherDropped(cursor) ? parseDropOther(cursor) : parseDrop(cursor)
 }
 
 function parseWithPrologue(cursor: Cursor): Statement {

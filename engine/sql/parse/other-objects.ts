@@ -1,0 +1,68 @@
+// What other databases have and this server has not: functions, types, triggers, blocks of code. They cannot be made, so
+// DROP .. IF EXISTS of any of them, as clean-up scripts and mappers write it, has nothing to do.
+
+import { SqlError } from '../../base/errors.js'
+import type { NoOperation, Statement } from './ast.js'
+import { advance, type Cursor, moveTo, peekWord } from './cursor.js'
+import { atEnd, parseName, take } from './expect.js'
+import { parseQuery } from './query.js'
+import { takeIfExists, takeIfNotExists } from './tables.js'
+
+const refusals: Readonly<Record<string, string>> = {
+  database: 'there is one database, others cannot be made',
+  function: 'functions cannot be made with SQL',
+  procedure: 'procedures cannot be made with SQL',
+  trigger: 'triggers are not supported',
+  type: 'types cannot be made with SQL',
+  domain: 'types cannot be made with SQL',
+}
+
+/** What these are asked for is built in. */
+const builtIn: ReadonlySet<string> = new Set(['uuid-ossp', 'pgcrypto', 'plpgsql'])
+
+/** `create extension if not exists "uuid-ossp"` behind `create`; null: anything else. */
+export function parseCreateExtension(cursor: Cursor, position: number): NoOperation | null {
+  if (!take(cursor, 'extension')) return null
+  takeIfNotExists(cursor)
+  const { name, position: at } = parseName(cursor, 'extension name expected')
+  if (!builtIn.has(name.toLowerCase())) throw new SqlError(`extensions are not supported [extension=${name}]`, at)
+  while (!atEnd(cursor)) advance(cursor)
+  return { kind: 'no operation', position, command: 'create extension' }
+}
+
+/** The cursor is behind `create`. */
+export function refuseOther({ word, start }: Cursor): void {
+  const message = refusals[word]
+  if (message !== undefined) throw new SqlError(message, start)
+}
+
+const dropped: ReadonlySet<string> = new Set(
+  'aggregate collation domain extension function policy procedure publication routine rule trigger type'.split(' '),
+)
+
+/** The cursor is on `drop`. */
+export function isOtherDropped(cursor: Cursor): boolean {
+  return dropped.has(peekWord(cursor))
+}
+
+export function parseDropOther(cursor: Cursor): NoOperation {
+  const position = cursor.start
+  advance(cursor)
+  const { word } = cursor
+  advance(cursor)
+  const ifExists = takeIfExists(cursor)
+  const { name, position: at } = parseName(cursor, `${word} name expected`)
+  if (!ifExists) throw new SqlError(`${word} does not exist [${word}=${name}]`, at)
+  while (!atEnd(cursor)) advance(cursor)
+  return { kind: 'no operation', position, command: `drop ${word}` }
+}
+
+/** `do $$ .. $$`, `do language plpgsql '..'`; `do` alone is a table. */
+export function parseDo(cursor: Cursor): Statement {
+  const { start } = cursor
+  advance(cursor)
+  if (cursor.kind === 'string' || cursor.word === 'language')
+    throw new SqlError('blocks of code are not supported', start)
+  moveTo(cursor, start)
+  return parseQuery(cursor)
+}
