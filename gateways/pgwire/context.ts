@@ -194,8 +194,10 @@ export interface PgSession extends PgServices {
   lostSavepoints: boolean
   /** A statement of the transaction has taken effect at once. */
   tookEffect: boolean
-  /** Messages of the extended protocol came whose client waits for nothing before it has sent Flush or Sync. */
-  isUnfinished: boolean
+  /** Answers wait to be sent that the client waits for: to Sync or a text, or an error. The rest waits for Flush or Sync. */
+  isAwaited: boolean
+  /** No message of the extended protocol has come since the last Sync. */
+  isResting: boolean
   /** After an error of the extended protocol: everything up to Sync is passed over. */
   skipping: boolean
   /** Of the statement that runs: a cancel request or the end of the connection aborts it. */

@@ -5,7 +5,9 @@ import { errorResponse } from './messages.js'
 import { forgetNoted } from './notifications.js'
 import { isInternal, noticeOf } from './sqlstate.js'
 
+/** Throws what it is given when the session was ended from outside: that is what the client is told. */
 export function fail(pg: PgSession, thrown: unknown): void {
+  if (pg.inbound.closed) throw thrown
   // Rows of a transaction stay for a savepoint before them; without BEGIN the failure takes all since the last Sync.
   if (pg.status === 'T') pg.status = 'E'
   else if (pg.status === 'I') {

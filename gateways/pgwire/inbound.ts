@@ -39,6 +39,7 @@ export class Inbound {
   /** Bytes that the message under way needs. */
   #needed = 5
   #ended = false
+  #closed = false
   #release: (() => void) | null = null
   #wake: (() => void) | null = null
   readonly #message: Message = { type: 0, bytes: Buffer.alloc(0), start: 0, end: 0 }
@@ -48,6 +49,7 @@ export class Inbound {
     this.stage = new Writable({
       highWaterMark: heldBytesMax,
       write: (chunk: Buffer, _encoding, callback) => {
+        if (this.#closed) return callback()
         this.#chunks.push(chunk)
         this.#held += chunk.length
         if (this.#held < Math.max(heldBytesMax, this.#needed)) callback()
@@ -70,6 +72,19 @@ export class Inbound {
     this.#ended = true
     this.onEnd()
     this.#news()
+  }
+
+  /** Nothing more is read, not even what has come. The connection stays, so that the client can be told why. */
+  close(): void {
+    this.#closed = true
+    this.#chunks.length = 0
+    this.#at = 0
+    this.#held = 0
+    this.#end()
+  }
+
+  get closed(): boolean {
+    return this.#closed
   }
 
   /** The client sends nothing more; what it sent may still be read. */

@@ -94,9 +94,10 @@ export function carryOutNoted(pg: PgSession): void {
   for (const listener of told) if (listener !== pg) listener.inbound.nudge()
 }
 
-/** Sends what has come for a session that is in no transaction. */
-export function sendInbox({ inbox, out, status }: PgSession): void {
-  if (inbox.messages.length === 0 || status !== 'I') return
+/** Sends what has come for a session that is in no transaction; whether there was anything. */
+export function sendInbox({ inbox, out, status }: PgSession): boolean {
+  if (inbox.messages.length === 0 || status !== 'I') return false
   for (const message of inbox.messages.splice(0)) out.put(message)
   inbox.bytes = 0
+  return true
 }

@@ -11,6 +11,8 @@ const chunkBytes = 16 * 1024
 const gatheredBytesMax = 64 * 1024
 /** Unsent bytes of a client above which its session waits. */
 const waitingBytesMax = 256 * 1024
+/** Time to take what a session that is ended from outside has left to say. */
+const farewellMs = 1000
 /** Answers that are not known yet. */
 const placesMax = 4096
 
@@ -70,6 +72,13 @@ export class Outbound {
     this.#write()
     if (this.#queue.length > 0) this.#advance()
     return this.full ? this.drained() : null
+  }
+
+  /** The session ends: a client that takes nothing is not waited for. */
+  hurry(): void {
+    const socket = this.#socket
+    if (socket.writableLength > 0) socket.destroy()
+    else setTimeout(() => socket.destroy(), farewellMs).unref()
   }
 
   get full(): boolean {

@@ -109,17 +109,26 @@ async function serve(gateway: Gateway, accepted: Socket): Promise<void> {
   const isFull = registry.active('pg') >= gateway.options.connectionsMax
   if (isFull) registry.reject(description, 'pg.net.connection.limit')
   const connection = isFull ? null : registry.open(description)
-  const received = pipeline(socket, inbound.stage, { signal: gateway.closing, end: true }).catch(() => {})
+  const received = pipeline(socket, inbound.stage, { end: true }).catch(() => {})
+  const stop = (): void => {
+    inbound.close()
+    out.hurry()
+  }
+  gateway.closing.addEventListener('abort', stop)
   let reason: string | null = null
   try {
+    if (gateway.closing.aborted) stop()
     await converse(gateway, connection, inbound, out, isEncrypted)
   } catch (error) {
     reason = error instanceof Error ? error.message : String(error)
-    out.put(errorResponse({ ...noticeOf(error), severity: 'FATAL' }))
-    log('W', 'pg', `connection closed: ${reason} [id=${connection?.id ?? 0}, from=${description.remoteAddress}]`)
+    if (!inbound.closed) {
+      out.put(errorResponse({ ...noticeOf(error), severity: 'FATAL' }))
+      log('W', 'pg', `connection closed: ${reason} [id=${connection?.id ?? 0}, from=${description.remoteAddress}]`)
+    }
   }
-  if (gateway.closing.aborted) {
-    reason = 'shutdown'
+  gateway.closing.removeEventListener('abort', stop)
+  if (inbound.closed) {
+    reason = gateway.closing.aborted ? 'shutdown' : shutdown.message
     out.put(errorResponse(shutdown))
   }
   await out.flush()
@@ -175,7 +184,7 @@ async function converseAs(
   inbound: Inbound,
   out: Outbound,
 ): Promise<void> {
-  const { sessions, closing } = gateway
+  const { sessions } = gateway
   const pg = openSession(gateway, connection, principal, { inbound, out })
   out.put(authentication('ok'))
   for (const [name, value] of [...startUpOptions(parameters.get('options') ?? ''), ...parameters]) {
@@ -187,24 +196,16 @@ async function converseAs(
   const secret = randomInt(2 ** 31)
   out.put(backendKeyData(connection.id, secret))
   out.put(readyForQuery('I'))
-  let isEnded = false
-  const stop = (): void => {
-    pg.running?.abort()
-    inbound.stage.destroy()
-  }
   const end = (): void => {
-    isEnded = true
-    stop()
+    inbound.close()
+    out.hurry()
   }
   sessions.set(connection.id, { secret, pg, principal, end })
-  closing.addEventListener('abort', stop)
   inbound.onEnd = () => pg.running?.abort()
   try {
     await serveSession(pg, inbound)
   } finally {
-    closing.removeEventListener('abort', stop)
     sessions.delete(connection.id)
-    if (isEnded && !closing.aborted) out.put(errorResponse(shutdown))
   }
 }
 
@@ -257,7 +258,8 @@ function openSession(
     portals: new Map(),
     cursors: new Map(),
     status: 'I',
-    isUnfinished: false,
+    isAwaited: true,
+    isResting: true,
     skipping: false,
     running: null,
   }

@@ -1,6 +1,6 @@
 // One client from its start-up to its end: messages are handled in their order, one at a time. Answers are gathered
-// while further messages wait and sent when none does, those of the extended protocol with the answer to Flush or Sync. After an error of the extended protocol everything up to the next
-// Sync is passed over.
+// while further messages wait and sent when none does, those of the extended protocol with the answer to Flush or Sync,
+// whatever has come behind it. After an error of the extended protocol everything up to the next Sync is passed over.
 
 import { NetworkError } from '../../engine/base/errors.js'
 import { takeBinds } from './bind-run.js'
@@ -43,8 +43,9 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       if (message === null) {
         pg.connection.state = quietStates[pg.status]
         if (pg.unanswered.length > 0) void answerSyncs(pg)
-        if (!pg.isUnfinished && !pg.skipping) sendInbox(pg)
-        const drained = pg.isUnfinished && !pg.out.full ? null : pg.out.flush()
+        if (pg.isResting && !pg.skipping && sendInbox(pg)) pg.isAwaited = true
+        const drained = pg.isAwaited || pg.out.full ? pg.out.flush() : null
+        pg.isAwaited = false
         if (drained !== null) {
           // What has come meanwhile woke nobody.
           await drained
@@ -75,12 +76,12 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
 
 function handle(pg: PgSession, message: Message): Waiting {
   const { type } = message
-  pg.isUnfinished = false
+  pg.isResting = type === types.sync || type === types.query
+  if (pg.isResting) pg.isAwaited = true
   if (type === types.sync) return sync(pg)
   if (pg.skipping) return null
   if (type === types.query) return simpleQuery(pg, new MessageReader(message))
   try {
-    pg.isUnfinished = type !== types.flush
     const waiting = extended(pg, message)
     return waiting === null ? null : waiting.then(null, (error) => failExtended(pg, error)).finally(() => ended(pg))
   } catch (error) {
@@ -96,7 +97,7 @@ function ended(pg: PgSession): void {
 function failExtended(pg: PgSession, error: unknown): void {
   if (error instanceof NetworkError) throw error
   pg.skipping = true
-  pg.isUnfinished = false
+  pg.isAwaited = true
   fail(pg, error)
 }
 

@@ -268,6 +268,35 @@ test('a session is cancelled or ended by its number, by its user or an administr
   expect(await signal('pg_terminate_backend', 1_000_000)).toBe(false)
 })
 
+test('who is sent away while a statement runs is told so', async () => {
+  const other = new pg.Client(address())
+  other.on('error', () => {})
+  await other.connect()
+  const { pid } = (await other.query('select pg_backend_pid() pid')).rows[0]
+  const told = expect(other.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57P01' })
+  while (!(await client.query("select 1 from pg_stat_activity where pid = $1 and state = 'active'", [pid])).rowCount);
+  await client.query('select pg_terminate_backend($1)', [pid])
+  await told
+})
+
+test('who is there when the server ends is told so', async () => {
+  const ending = new TestServer(['query.threads=1'])
+  try {
+    await ending.start()
+    const [host = '', port = ''] = ending.address('postgres').split(':')
+    const other = new pg.Client({ ...address(), host, port: Number(port) })
+    const ended = new Promise<string | undefined>((resolve) =>
+      other.on('error', (error) => resolve((error as pg.DatabaseError).code)),
+    )
+    await other.connect()
+    await other.query('select 1')
+    await ending.end()
+    expect(await ended).toBe('57P01')
+  } finally {
+    await ending.remove()
+  }
+})
+
 test('each part of a cursor has the time of a statement, and what passes in between does not count', async () => {
   const other = new pg.Client(address())
   await other.connect()

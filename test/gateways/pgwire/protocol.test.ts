@@ -147,6 +147,19 @@ test('transcript: basics', async () => {
   client.send('X')
 })
 
+// pg-cursor closes its portal behind the Sync that follows an error, and waits for ReadyForQuery.
+test('the answer to Sync leaves whatever has come behind it; so does an error', async () => {
+  const client = new RawClient(port)
+  await client.logIn()
+  client.socket.write(Buffer.concat([message('P', '\0select * from nowhere\0', int16(0)), message('D', 'S\0')]))
+  await client.until('E')
+  client.socket.write(Buffer.concat([message('S'), message('C', 'P\0')]))
+  await client.until('Z')
+  client.socket.write(Buffer.concat([message('S'), message('P', '\0select 1\0', int16(0))]))
+  await client.until('Z')
+  client.send('X')
+})
+
 // NONSENSE ----------------------------------------------------------------------------------------------------------
 
 const conversation = [
