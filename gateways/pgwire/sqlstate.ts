@@ -40,7 +40,7 @@ export function stalePlan(): PgError {
 /** The first that matches; else a syntax error. */
 const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(table|view|materialized view) does not exist/, '42P01'],
-  [/^(table|view) already exists/, '42P07'],
+  [/^(table|view) already exists|^Rename target exists|new name is already in use/, '42P07'],
   [/^schema already exists/, '42P06'],
   [/column already exists/, '42701'],
   [/^Duplicate column|^duplicate name/, '42701'],

@@ -85,16 +85,29 @@ function aliasStart(position: number, sql: string): number {
 /** Of an expression without alias. */
 const shownCharactersMax = 64
 
-function writtenName(expression: Expression, { sql, forDrivers, outermost, respelt }: Spelling): string {
+function writtenName(expression: Expression, rules: Spelling): string {
+  const { sql, respelt } = rules
   if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
-  if (forDrivers && expression.kind === 'call' && isOfDrivers(expression, outermost))
-    return expression.name.toLowerCase()
+  if (rules.forDrivers) {
+    const name = driversName(expression, rules)
+    if (name !== null) return name
+  }
   return shownName(expressionText(respelt ? asWritten(expression, sql) : expression))
 }
 
 /** The text of an expression as a name. */
 export function shownName(text: string): string {
   return text.includes('.') ? `"${text.slice(0, shownCharactersMax - 3)}"` : text.slice(0, shownCharactersMax).trimEnd()
+}
+
+/** As PostgreSQL names what only its clients ask: a sub-query by its column. */
+function driversName(expression: Expression, rules: Spelling): string | null {
+  if (expression.kind === 'exists') return 'exists'
+  if (expression.kind === 'call') return isOfDrivers(expression, rules.outermost) ? expression.name.toLowerCase() : null
+  if (expression.kind !== 'subquery' || expression.query.body.kind !== 'select') return null
+  const [item] = expression.query.body.items
+  if (item === undefined || item.expression.kind === 'star') return null
+  return item.alias?.name ?? writtenName(item.expression, rules)
 }
 
 /** `version()`, `pg_backend_pid()`, `count(*)`: drivers read the column by the function's name. */

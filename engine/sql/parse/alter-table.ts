@@ -288,7 +288,7 @@ const alterColumnFound = "'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' e
 
 function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   // PostgreSQL needs no COLUMN.
-  if (!namesAltered(cursor))
+  if (!isAlteredColumn(cursor))
     demand(cursor, 'column', cursor.kind === 'end' ? undefined : "'column' or 'partition' expected")
   const column = mention(cursor, 'altered column', parseColumnName(cursor))
   const { start, word } = cursor
@@ -328,10 +328,9 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   }
 }
 
-/** On the column of `alter a type long`. */
-function namesAltered(cursor: Cursor): boolean {
-  const isName = cursor.kind === 'quoted' || (cursor.kind === 'word' && cursor.word !== 'column')
-  return isName && ['type', 'set', 'drop'].includes(peekWord(cursor))
+function isAlteredColumn(cursor: Cursor): boolean {
+  if (cursor.kind === 'quoted') return true
+  return cursor.kind === 'word' && cursor.word !== 'column' && ['set', 'drop', 'type'].includes(peekWord(cursor))
 }
 
 function parseNullable(cursor: Cursor, position: number, column: Name, notNull: boolean): AlterAction {

@@ -199,6 +199,8 @@ export interface CreateView {
   readonly orReplace: boolean
   readonly ifNotExists: boolean
   readonly view: TableName
+  /** Names of its columns; none: those of the query. */
+  readonly columns: readonly Name[]
   readonly query: Query
   /** The query's text as written. */
   readonly queryText: string

@@ -345,8 +345,10 @@ function parseCreateView(cursor: Cursor, position: number, orReplace: boolean): 
   advance(cursor)
   const ifNotExists = takeIfNotExists(cursor)
   const view = parseTableName(cursor, atEnd(cursor) ? "view name or 'if' expected" : 'view name expected')
+  const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
+  demandDistinct(columns)
   demand(cursor, 'as')
-  return { kind: 'create view', position, orReplace, ifNotExists, view, ...parseViewQuery(cursor) }
+  return { kind: 'create view', position, orReplace, ifNotExists, view, columns, ...parseViewQuery(cursor) }
 }
 
 /** The query of a view, in parentheses or bare, and its text without them. */

@@ -14,7 +14,7 @@ import { materializedMissing } from './show.js'
 import { viewSchema } from './view-table.js'
 
 export function planCreateView(statement: ast.CreateView, context: BindContext): PlannedStatement {
-  const { view, orReplace, ifNotExists, query, queryText } = statement
+  const { view, orReplace, ifNotExists, query } = statement
   const { catalog } = context
   checkTableName(view.name, view.position)
   if (catalog.table(view.name) !== undefined)
@@ -22,10 +22,23 @@ export function planCreateView(statement: ast.CreateView, context: BindContext):
   const known = catalog.view(view.name)
   if (known !== undefined && ifNotExists) return changed([], 'CREATE VIEW')
   if (known !== undefined && !orReplace) throw new SqlError('view already exists', view.position)
-  bindQuery(query, context)
+  const queryText = textOf(statement, bindQuery(query, context).plan.columns.length)
   checkSelf(view.name, queryText, context)
   const drop: SchemaChange[] = known === undefined ? [] : [{ kind: 'dropTable', tableId: known.id }]
   return changed([...drop, creation(view.name, queryText, context)], 'CREATE VIEW')
+}
+
+/** `create view v (a, b) as ..`: the names stand around the query. */
+function textOf({ view, columns, queryText }: ast.CreateView, columnCount: number): string {
+  const unnamed = columns[columnCount]
+  if (unnamed !== undefined)
+    throw new SqlError('CREATE VIEW specifies more column names than columns', unnamed.position)
+  if (columns.length === 0) return queryText
+  return `select * from (${queryText}) ${quoted(view.name)}(${columns.map(({ name }) => quoted(name)).join(', ')})`
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
 }
 
 export function planAlterView({ view, query, queryText }: ast.AlterView, context: BindContext): PlannedStatement {

@@ -77,6 +77,9 @@ test('what drivers ask is named by its function within sub-queries, too', async 
     'nspname',
   ])
   expect(await namesOf('with v as (select version()) select v.version from v')).toEqual(['version'])
+  expect(await namesOf('select exists (select 1), (select count(*) from long_sequence(2)), (select 1 as one)')).toEqual(
+    ['exists', 'count', 'one'],
+  )
   // A count within has the name that clients of this dialect write.
   expect(await namesOf('select "count()" from (select count(*) from long_sequence(2))')).toEqual(['count()'])
 })
