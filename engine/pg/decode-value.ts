@@ -2,6 +2,7 @@
 // are text.
 
 import { SqlError } from '../base/errors.js'
+import { utf8Text } from '../base/utf8-text.js'
 import { convertValue } from '../sql/functions/convert.js'
 import { textArray, textElements } from '../sql/functions/text-lists.js'
 import { type DataType, dataType } from '../types/column-types.js'
@@ -25,7 +26,7 @@ export function decodeParameter(
   index: number,
 ): TypedValue {
   if (bytes === null) return { value: null, type }
-  const decoded = binary ? decodeBinary(bytes, oid, type) : decodeText(bytes.toString('utf8'), type, oid)
+  const decoded = binary ? decodeBinary(bytes, oid, type) : decodeText(utf8Text(bytes), type, oid)
   if (decoded === null) {
     const shown = binary ? `${bytes.length} bytes` : bytes.toString('utf8').slice(0, 100)
     throw new SqlError(`invalid value of a parameter [parameter=$${index + 1}, type=${type.name}, value=${shown}]`, 0)
@@ -153,7 +154,7 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     case oids.cidr:
       return inetOf(bytes)
     case oids.jsonb:
-      return { value: bytes.toString('utf8', 1), type: textType }
+      return { value: utf8Text(bytes, 1), type: textType }
     case oids.int2Array:
     case oids.int4Array:
     case oids.int8Array:
@@ -172,7 +173,7 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     case oids.varcharArray:
       return arrayOf(bytes, type)
     default:
-      return { value: bytes.toString('utf8'), type: textType }
+      return { value: utf8Text(bytes), type: textType }
   }
 }
 

@@ -1,6 +1,7 @@
 // Fields of a client's message, in their order. Whoever reads beyond the end gets a NetworkError.
 
 import { NetworkError } from '../../engine/base/errors.js'
+import { utf8Text } from '../../engine/base/utf8-text.js'
 import type { Message } from './inbound.js'
 
 export class MessageReader {
@@ -41,7 +42,7 @@ export class MessageReader {
     return this.source.readInt32BE(this.at - 4)
   }
 
-  /** Up to the zero byte. */
+  /** Up to the zero byte. Throws SqlError for bytes that are no UTF-8. */
   text(): string {
     if (this.at < this.end && this.source[this.at] === 0) {
       this.at++
@@ -49,7 +50,7 @@ export class MessageReader {
     }
     const zero = this.source.indexOf(0, this.at)
     if (zero < 0 || zero >= this.end) throw new NetworkError('a text of the message is not terminated')
-    const text = this.source.toString('utf8', this.at, zero)
+    const text = utf8Text(this.source, this.at, zero)
     this.at = zero + 1
     return text
   }

@@ -55,6 +55,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],
   [/^inconvertible value|^invalid value of a parameter|^invalid .* value \[/, '22P02'],
   [/^invalid UUID constant/, '22P02'],
+  [/^invalid byte sequence/, '22021'],
   [/^invalid timestamp|^Invalid date|^not a TIMESTAMP/, '22007'],
   [/^inconvertible types|^expression type mismatch|^argument type mismatch|^boolean expression expected/, '42804'],
   [/^invalid constant/, '22P02'],

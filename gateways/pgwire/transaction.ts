@@ -155,7 +155,7 @@ async function outgrown(pg: PgSession): Promise<void> {
 /** Before a statement that is no INSERT. Null when there is nothing to wait for. */
 export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void> | null {
   const { statement } = parsed
-  if (pg.status === 'I') return settle(pg)
+  if (pg.status === 'I') return statement.kind === 'query' && isOwn(pg) ? null : settle(pg)
   if (pg.held.length > 0 && changesTables.has(statement.kind)) {
     return carryOutHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
   }
@@ -167,6 +167,11 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
   pg.isSplit = true
   pg.savepoints = []
   return storeHeld(pg).then(() => storeRows(pg))
+}
+
+/** All rows came since the last Sync: a query among them reads them as within BEGIN, and an error behind it takes them back. */
+function isOwn({ unanswered, transaction: { rows, adopted } }: PgSession): boolean {
+  return unanswered.length === 0 && rows > 0 && adopted === 0 && rows <= ownRowsMax
 }
 
 /** Outside of a transaction everything that came before is stored and answered. Null when it is. */

@@ -100,9 +100,10 @@ export function shownName(text: string): string {
   return text.includes('.') ? `"${text.slice(0, shownCharactersMax - 3)}"` : text.slice(0, shownCharactersMax).trimEnd()
 }
 
-/** As PostgreSQL names what only its clients ask: a sub-query by its column. */
+/** As PostgreSQL names what only its clients ask: a sub-query by its column, a cast by what is cast. */
 function driversName(expression: Expression, rules: Spelling): string | null {
   if (expression.kind === 'exists') return 'exists'
+  if (expression.kind === 'cast') return driversName(expression.operand, rules)
   if (expression.kind === 'call') return isOfDrivers(expression, rules.outermost) ? expression.name.toLowerCase() : null
   if (expression.kind !== 'subquery' || expression.query.body.kind !== 'select') return null
   const [item] = expression.query.body.items

@@ -199,10 +199,9 @@ export interface CreateView {
   readonly orReplace: boolean
   readonly ifNotExists: boolean
   readonly view: TableName
-  /** Names of its columns; none: those of the query. */
+  /** Their names; none: those of the query, whose text is as written. */
   readonly columns: readonly Name[]
   readonly query: Query
-  /** The query's text as written. */
   readonly queryText: string
 }
 

@@ -157,6 +157,17 @@ test('a text of several statements answers each; the first error ends it', async
   expect((await client.query('')).rows).toEqual([])
 })
 
+test('a query among the INSERTs of a text reads their rows; an error behind it takes them back', async () => {
+  await client.query('create table among (n int)')
+  const counted = 'select count(*)::int from among'
+  const text = `insert into among values (1); ${counted}; insert into among values (2); ${counted}`
+  const results = (await client.query(text)) as unknown as pg.QueryResult[]
+  expect(results.map(({ rows }) => rows)).toEqual([[], [{ count: 1 }], [], [{ count: 2 }]])
+  await expect(client.query(`${text}; select * from nope`)).rejects.toMatchObject({ code: '42P01' })
+  expect((await client.query(`${counted} where n > 0`)).rows).toEqual([{ count: 2 }])
+  await client.query('drop table among')
+})
+
 test('a failed transaction takes nothing until it ends', async () => {
   await client.query('begin')
   await expect(client.query('select nope from every')).rejects.toMatchObject({ code: '42703', position: '8' })

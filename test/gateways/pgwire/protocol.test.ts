@@ -160,6 +160,27 @@ test('the answer to Sync leaves whatever has come behind it; so does an error', 
   client.send('X')
 })
 
+test('texts that are no UTF-8 are refused, not stored with replacements', async () => {
+  const client = new RawClient(port)
+  await client.logIn()
+  const codeOf = async (): Promise<string | undefined> => {
+    const error = await client.until('E')
+    await client.until('Z')
+    return /\0C(\w+)/.exec(error?.body.toString('latin1') ?? '')?.[1]
+  }
+  const bad = Buffer.from('caf\xe9', 'latin1')
+  client.send('Q', Buffer.concat([Buffer.from("select '"), bad, Buffer.from("'\0")]))
+  expect(await codeOf()).toBe('22021')
+  client.send('P', '\0select $1::text\0', int16(0))
+  client.send('B', '\0\0', int16(0), int16(1), int32(bad.length), bad, int16(0))
+  client.send('E', '\0', int32(0))
+  client.send('S')
+  expect(await codeOf()).toBe('22021')
+  client.send('Q', "select '\ufffd'\0")
+  await client.until('Z')
+  client.send('X')
+})
+
 // NONSENSE ----------------------------------------------------------------------------------------------------------
 
 const conversation = [

@@ -1,0 +1,11 @@
+// Bytes of a client as a text. A replacement character would be stored for what is no UTF-8: it is refused instead.
+
+import { isUtf8 } from 'node:buffer'
+import { SqlError } from './errors.js'
+
+export function utf8Text(bytes: Buffer, start = 0, end = bytes.length): string {
+  const text = bytes.toString('utf8', start, end)
+  if (text.includes('\ufffd') && !isUtf8(bytes.subarray(start, end)))
+    throw new SqlError('invalid byte sequence for encoding "UTF8"', 0)
+  return text
+}
