@@ -10,7 +10,15 @@ import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
 import type { BindContext } from './bind-context.js'
-import { conditions, conditionsOf, innerScope, isForeign, pairOf, withOuterInWhere } from './correlated-conditions.js'
+import {
+  columnsIn,
+  conditions,
+  conditionsOf,
+  innerScope,
+  isForeign,
+  pairOf,
+  withOuterInWhere,
+} from './correlated-conditions.js'
 import { withKeyColumns } from './correlated-tables.js'
 import { isLateralFunction, onlyIf, withFunction } from './expand.js'
 import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } from './expression.js'
@@ -18,6 +26,7 @@ import { bindSource, bindSources } from './from.js'
 import { joinOn, leftJoin } from './join.js'
 import { scalarCall } from './make-call.js'
 import { columnExpression, withExtra } from './order.js'
+import { isCount, mapAggregates } from './per-row.js'
 import { bindQuery } from './query.js'
 import type { Relation } from './scope.js'
 import { bindSubquery } from './subquery.js'
@@ -77,11 +86,7 @@ function bindScalar(written: ast.Query, scope: ExpressionScope): Expression {
   checkLimit(query)
   if (correlation.mixed.length > 0 || namesOuter(query, item.expression, scope))
     return matched(query, correlation, item.expression, scope)
-  const found = joined(query, correlation, firstOf(item.expression, query), scope)
-  if (!isCount(item.expression)) return found
-  // No group, no row: nothing was counted.
-  const none = constantOf(0n, dataType('LONG'), query.position)
-  return scalarCall('coalesce', [found, none], query.position, scope.context)
+  return joined(query, correlation, firstOf(item.expression, query), scope)
 }
 
 /** It gives one value: the first. */
@@ -115,10 +120,6 @@ function bindExisting(written: ast.Query, position: number, scope: ExpressionSco
 
 function select(query: ast.Query): ast.Select {
   return query.body as ast.Select
-}
-
-function isCount(expression: ast.Expression): boolean {
-  return expression.kind === 'call' && /^(approx_)?count(_distinct)?$/i.test(expression.name)
 }
 
 /** Sub-queries without aggregate give their first row's value: more than one is the author's mistake. */
@@ -191,7 +192,8 @@ function joined(
 ): Expression {
   const { context, rows } = scope
   if (rows === undefined) throw new SqlError('a sub-query is not allowed here', query.position)
-  const items = [...inner, value].map((expression, index) => ({
+  const { calls, over } = apart(value)
+  const items = [...inner, ...calls].map((expression, index) => ({
     position: expression.position,
     expression,
     alias: { name: `$${index}`, position: expression.position, quoted: true },
@@ -206,12 +208,28 @@ function joined(
     keys,
     inner.map((_, index) => index),
   )
-  const index = rows.relation.plan.columns.length - 1
-  return { kind: 'column', index, type: lastType(grouped.plan), position: query.position }
+  const found = rows.relation.plan.columns.slice(-calls.length)
+  const width = rows.relation.plan.columns.length - calls.length
+  const columns = found.map(({ type }, index) => ({ source: null, name: partName(index), type, index: width + index }))
+  return bindExpression(over, { context, columns, aggregates: null, windows: null })
 }
 
-function lastType({ columns }: Plan): Expression['type'] {
-  return columns[columns.length - 1]?.type ?? dataType('STRING')
+const partName = (index: number): string => `$part${index}`
+
+/** The aggregates of an expression, and the expression over them: without a group it is computed of no rows. */
+function apart(value: ast.Expression): { readonly calls: readonly ast.Expression[]; readonly over: ast.Expression } {
+  const calls: ast.Call[] = []
+  const over = mapAggregates(value, (aggregate) => partOf(aggregate, calls.push(aggregate) - 1))
+  const isApart = columnsIn(over, null).every(({ path }) => path[0]?.startsWith('$part') === true)
+  return isApart && calls.length > 0 ? { calls, over } : { calls: [value], over: partOf(value, 0) }
+}
+
+/** No group, no row: nothing was counted. */
+function partOf(value: ast.Expression, index: number): ast.Expression {
+  const { position } = value
+  const column: ast.Expression = { kind: 'column', position, path: [partName(index)], quoted: true }
+  if (!isCount(value)) return column
+  return call('coalesce', [column, { kind: 'integer', position, text: '0', digits: '0', long: false }], position)
 }
 
 // FROM over outer rows ----------------------------------------------------------------------------------------------
