@@ -10,23 +10,16 @@ import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
 import type { BindContext } from './bind-context.js'
-import {
-  columnsIn,
-  conditions,
-  conditionsOf,
-  innerScope,
-  isForeign,
-  pairOf,
-  withOuterInWhere,
-} from './correlated-conditions.js'
+import { conditions, conditionsOf, innerScope, isForeign, pairOf, withOuterInWhere } from './correlated-conditions.js'
 import { withKeyColumns } from './correlated-tables.js'
 import { isLateralFunction, onlyIf, withFunction } from './expand.js'
 import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } from './expression.js'
 import { bindSource, bindSources } from './from.js'
 import { joinOn, leftJoin } from './join.js'
+import { bindLateral, readsOuter } from './lateral.js'
 import { scalarCall } from './make-call.js'
 import { columnExpression, withExtra } from './order.js'
-import { isCount, mapAggregates } from './per-row.js'
+import { apart, partName } from './per-row.js'
 import { bindQuery } from './query.js'
 import type { Relation } from './scope.js'
 import { bindSubquery } from './subquery.js'
@@ -76,6 +69,7 @@ function withTables(written: ast.Query, context: BindContext, bind: (query: ast.
 }
 
 function bindScalar(written: ast.Query, scope: ExpressionScope): Expression {
+  if (isOverOuterRows(written, scope)) return besideRows(written, scope)
   if (readsOuterRows(written, scope)) return collectedRows(written, scope)
   const query = withOuterInWhere(written, scope)
   const correlation = correlationOf(query, scope)
@@ -214,24 +208,6 @@ function joined(
   return bindExpression(over, { context, columns, aggregates: null, windows: null })
 }
 
-const partName = (index: number): string => `$part${index}`
-
-/** The aggregates of an expression, and the expression over them: without a group it is computed of no rows. */
-function apart(value: ast.Expression): { readonly calls: readonly ast.Expression[]; readonly over: ast.Expression } {
-  const calls: ast.Call[] = []
-  const over = mapAggregates(value, (aggregate) => partOf(aggregate, calls.push(aggregate) - 1))
-  const isApart = columnsIn(over, null).every(({ path }) => path[0]?.startsWith('$part') === true)
-  return isApart && calls.length > 0 ? { calls, over } : { calls: [value], over: partOf(value, 0) }
-}
-
-/** No group, no row: nothing was counted. */
-function partOf(value: ast.Expression, index: number): ast.Expression {
-  const { position } = value
-  const column: ast.Expression = { kind: 'column', position, path: [partName(index)], quoted: true }
-  if (!isCount(value)) return column
-  return call('coalesce', [column, { kind: 'integer', position, text: '0', digits: '0', long: false }], position)
-}
-
 // FROM over outer rows ----------------------------------------------------------------------------------------------
 
 /** A function in the sub-query's FROM reads columns: only those of the query around it can be meant. */
@@ -280,6 +256,31 @@ function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
 
 function isPresent(marker: Expression, context: BindContext): Expression {
   return scalarCall('<>', [marker, constantOf(null, marker.type, marker.position)], marker.position, context)
+}
+
+/** `(select json_agg(x) from (select .. where s.id = t.id) x)` */
+function isOverOuterRows({ body }: ast.Query, { context, columns, rows }: ExpressionScope): boolean {
+  return rows !== undefined && body.kind === 'select' && readsOuter(body, columns, context)
+}
+
+/** What LATERAL gives for each row: the first one that there is. */
+function besideRows(query: ast.Query, scope: ExpressionScope): Expression {
+  const { context, rows, columns } = scope
+  const { items, position } = select(query)
+  const [item, ...more] = items
+  if (rows === undefined || item === undefined || more.length > 0 || item.expression.kind === 'star')
+    throw new SqlError('sub-query must return exactly one column', query.position)
+  const one: ast.Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
+  const limit = isAggregate(item.expression)
+    ? query.limit
+    : (query.limit ?? { position, low: one, high: null, offset: null })
+  const source = { query: { ...query, limit }, alias: null }
+  const join = { kind: 'left', on: null, position } as const
+  // Behind the rows and their numbers.
+  const index = rows.relation.plan.columns.length + 1
+  rows.relation = { ...rows.relation, plan: bindLateral({ ...rows.relation, columns }, join, source, context).plan }
+  const found = rows.relation.plan.columns
+  return { kind: 'column', index, type: (found[index] as PlanColumn).type, position: query.position }
 }
 
 // Numbered rows -----------------------------------------------------------------------------------------------------

@@ -33,7 +33,11 @@ export function bindSources({ from, joins }: ast.Select, context: BindContext): 
   if (from === null) {
     return { plan: { kind: 'values', columns: [], rows: [[]] }, columns: [], timestampIndex: -1, order: 'none' }
   }
-  return joins.reduce((left, join) => bindJoined(left, join, context), bindSource(from, context))
+  return withJoins(bindSource(from, context), joins, context)
+}
+
+export function withJoins(relation: Relation, joins: readonly ast.Join[], context: BindContext): Relation {
+  return joins.reduce((left, join) => bindJoined(left, join, context), relation)
 }
 
 function bindJoined(left: Relation, join: ast.Join, context: BindContext): Relation {

@@ -7,23 +7,25 @@ import type * as ast from '../parse/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { isForeign } from './correlated-conditions.js'
 import { isLateralFunction, withFunction } from './expand.js'
-import { bindCondition } from './expression.js'
-import { bindSources } from './from.js'
+import { bindCondition, bindExpression } from './expression.js'
+import { bindSources, withJoins } from './from.js'
 import { scalarCall } from './make-call.js'
 import { columnExpression } from './order.js'
 import {
+  apart,
   hasAggregate,
-  isCount,
   longType,
   numberedPlan,
   outerColumns,
+  partName,
   shiftedColumns,
   withNumbers,
   withResults,
 } from './per-row.js'
 import { limitRange, withNames } from './query.js'
-import type { Relation } from './scope.js'
+import { type Relation, type Scope, scopeOf } from './scope.js'
 import { bindSelect } from './select.js'
 import { constantOf } from './types.js'
 import { conjuncts } from './walk-expression.js'
@@ -34,8 +36,8 @@ export function isLateral(source: ast.TableSource): source is ast.QuerySource & 
 
 export function bindLateral(
   left: Relation,
-  { kind, on, position }: ast.Join,
-  { query, alias }: ast.QuerySource,
+  { kind, on, position }: Pick<ast.Join, 'kind' | 'on' | 'position'>,
+  { query, alias }: Pick<ast.QuerySource, 'query' | 'alias'>,
   context: BindContext,
 ): Relation {
   if (kind !== 'inner' && kind !== 'cross' && kind !== 'left')
@@ -44,44 +46,96 @@ export function bindLateral(
   return withNames(query, context, (inner) => {
     const { body } = inner
     if (body.kind !== 'select') throw new SqlError('LATERAL takes a SELECT', inner.position)
-    const { plan, isSingle } = resultsOf(numbered, inner, body, context)
-    const counts = isSingle ? body.items.flatMap(({ expression }, index) => (isCount(expression) ? [index] : [])) : []
-    const outer = kind === 'left' || isSingle
-    const joined = withResults(numbered, { plan, outer, counts, alias: alias?.name ?? null }, context)
+    const name = alias?.name ?? null
+    const joined = isSingle(inner, body)
+      ? singleResults(numbered, inner, body, name, context)
+      : withResults(
+          numbered,
+          { plan: resultsOf(numbered, inner, body, context), outer: kind === 'left', counts: [], alias: name },
+          context,
+        )
     return on === null ? joined : conditioned(joined, on, kind === 'left', context)
   })
 }
 
-/** The select with the row's number as its last column. `isSingle`: exactly one row for each, whatever there is. */
-function resultsOf(
+/** Exactly one row for each, whatever there is. */
+function isSingle({ limit }: ast.Query, { groupBy, having, items }: ast.Select): boolean {
+  return (
+    groupBy.length === 0 &&
+    having === null &&
+    limit === null &&
+    items.some(({ expression }) => hasAggregate(expression))
+  )
+}
+
+/** Its aggregates are joined; what is computed over them stands behind the join, for rows without a group, too. */
+function singleResults(
   numbered: Relation,
   query: ast.Query,
   body: ast.Select,
+  alias: string | null,
   context: BindContext,
-): { readonly plan: Plan; readonly isSingle: boolean } {
+): Relation {
+  const trial: BindContext = { ...context, tables: [], subqueries: [], commonTables: [...context.commonTables] }
+  const { columns: named } = resultsOf(numbered, query, body, trial)
+  const calls: ast.Expression[] = []
+  const parts = body.items.map(({ expression }) => {
+    const part = apart(expression, calls.length)
+    calls.push(...part.calls)
+    return part.over
+  })
+  const items = calls.map((expression, index): ast.SelectItem => {
+    const { position } = expression
+    return { position, expression, alias: { name: partName(index), position, quoted: true } }
+  })
+  const plan = resultsOf(numbered, { ...query, orderBy: [] }, { ...body, items }, context)
+  const joined = withResults(numbered, { plan, outer: true, counts: [], alias: null }, context)
+  const scope = { context, columns: joined.columns, aggregates: null, windows: null }
+  const values = parts.map((part) => bindExpression(part, scope))
+  const kept = numbered.plan.columns
+  const columns = [...kept, ...values.map(({ type }, index) => ({ name: named[index]?.name ?? '', type }))]
+  const expressions = [...kept.map(columnExpression), ...values]
+  const project: Plan = { kind: 'project', columns, input: joined.plan, expressions }
+  return { ...numbered, plan: project, columns: [...numbered.columns, ...scopeOf(project, alias).slice(kept.length)] }
+}
+
+/** FROM is a sub-query that names columns of the query around. */
+export function readsOuter({ from, joins }: ast.Select, columns: Scope, context: BindContext): boolean {
+  if (from?.kind !== 'query source' || from.columnAliases.length > 0) return false
+  // Rows that a join adds would belong to none.
+  if (!joins.every(({ kind }) => kind === 'inner' || kind === 'left' || kind === 'cross')) return false
+  return isForeign(from.query, [], { context, columns })
+}
+
+/** The select with the row's number as its last column. */
+function resultsOf(numbered: Relation, query: ast.Query, body: ast.Select, context: BindContext): Plan {
   checkBody(body)
-  const rows = multiplied(numbered, body, context)
+  const rows = rowsBeside(numbered, body, context)
   const numberItem: ast.SelectItem = { position: body.position, expression: rowNumber(body.position), alias: null }
   const groupBy = body.groupBy.length > 0 ? [...body.groupBy, rowNumber(body.position)] : []
   const distinctOn = body.distinctOn.length > 0 ? [...body.distinctOn, rowNumber(body.position)] : []
   const select: ast.Select = { ...body, items: [...body.items, numberItem], groupBy, distinctOn }
   const { plan } = bindSelect(select, query.orderBy, context, rows)
-  const isSingle = body.groupBy.length === 0 && body.having === null && body.items.some(hasAggregate)
-  return { plan: cut(plan, query.limit, context), isSingle: isSingle && query.limit === null }
+  return cut(plan, query.limit, context)
 }
 
-/** The numbered rows, each beside the rows of the sources of the sub-query. */
-function multiplied(numbered: Relation, body: ast.Select, context: BindContext): Relation {
-  const width = numbered.plan.columns.length
+/** The numbered rows, multiplied with the sources; a source that names the rows gives its own for each of them. */
+function rowsBeside(numbered: Relation, body: ast.Select, context: BindContext): Relation {
+  const { plan } = numbered
+  const width = plan.columns.length
   const number = { source: null, name: '$row', type: longType, index: width - 1, hidden: true as const }
-  const columns = [...outerColumns(numbered.columns), number]
-  const { from } = body
+  const outer = [...outerColumns(numbered.columns), number]
+  const { from, position } = body
+  if (from?.kind === 'query source' && readsOuter(body, numbered.columns, context)) {
+    const left: Relation = { plan, columns: outer, timestampIndex: -1, order: 'none' }
+    return withJoins(bindLateral(left, { kind: 'inner', on: null, position }, from, context), body.joins, context)
+  }
   if (from !== null && body.joins.length === 0 && isLateralFunction(from))
-    return withFunction({ ...numbered, columns }, from, false, context).relation
+    return withFunction({ ...numbered, columns: outer }, from, false, context).relation
   const own = bindSources(body, context)
   return {
-    plan: joinPlan('cross', numbered.plan, own.plan, []),
-    columns: [...columns, ...shiftedColumns(own.columns, width)],
+    plan: joinPlan('cross', plan, own.plan, []),
+    columns: [...outer, ...shiftedColumns(own.columns, width)],
     timestampIndex: -1,
     order: 'none',
   }

@@ -7,6 +7,7 @@ import type * as ast from '../parse/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
+import { columnsIn } from './correlated-conditions.js'
 import { scalarCall } from './make-call.js'
 import { columnExpression } from './order.js'
 import { type Relation, type ScopeColumn, scopeOf } from './scope.js'
@@ -104,4 +105,31 @@ function isAggregateCall(node: object): node is ast.Call {
 /** Of an expression that counts rows and nothing else. */
 export function isCount(expression: ast.Expression): boolean {
   return expression.kind === 'call' && /^(approx_)?count(_distinct)?$/i.test(expression.name)
+}
+
+// Expressions over aggregates ---------------------------------------------------------------------------------------
+
+export const partName = (index: number): string => `$part${index}`
+
+export interface Apart {
+  readonly calls: readonly ast.Expression[]
+  /** Over columns that have the names of the parts, from `start` on. */
+  readonly over: ast.Expression
+}
+
+/** The aggregates of an expression, and the expression over them: without a group it is computed of no rows. */
+export function apart(value: ast.Expression, start = 0): Apart {
+  const calls: ast.Call[] = []
+  const over = mapAggregates(value, (aggregate) => partOf(aggregate, start + calls.push(aggregate) - 1))
+  const isApart = columnsIn(over, null).every(({ path }) => path[0]?.startsWith('$part') === true)
+  return isApart && calls.length > 0 ? { calls, over } : { calls: [value], over: partOf(value, start) }
+}
+
+/** No group, no row: nothing was counted. */
+function partOf(value: ast.Expression, index: number): ast.Expression {
+  const { position } = value
+  const column: ast.Expression = { kind: 'column', position, path: [partName(index)], quoted: true }
+  if (!isCount(value)) return column
+  const zero: ast.Expression = { kind: 'integer', position, text: '0', digits: '0', long: false }
+  return { ...(value as ast.Call), name: 'coalesce', args: [column, zero], distinct: false, orderBy: [], filter: null }
 }

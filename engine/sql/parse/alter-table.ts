@@ -108,7 +108,7 @@ function isBeforeAction(cursor: Cursor, inAdded = false): boolean {
 function beginsAction(cursor: Cursor, inAdded: boolean): boolean {
   const { word } = cursor
   advance(cursor)
-  if (word === 'alter') return cursor.word === 'column' || namesAltered(cursor)
+  if (word === 'alter') return cursor.word === 'column' || isAlteredColumn(cursor)
   if (word !== 'drop') return word === 'add'
   if (cursor.word === 'column' || cursor.word === 'constraint') return true
   // `add a int, drop int` adds two columns.
