@@ -118,7 +118,8 @@ const words = [
   .flatMap((word) => [word, word.toLowerCase(), ...(/^(?:MONTH|MON|DAY|DY)$/.test(word) ? [capital(word)] : [])])
   .sort((left, right) => right.length - left.length)
   .map((word) => word.replaceAll('.', '\\.'))
-const element = new RegExp(
+/** Groups: text in quotes; FM or the like, a word, its ordinal ending. Else a prefix alone, or one character. */
+export const pgPatternElement = new RegExp(
   `"((?:[^"\\\\]|\\\\.)*)"?|(FM|fm|TM|tm|FX|fx)?(?:(${words.join('|')})(TH|th)?)|FM|fm|TM|tm|FX|fx|[\\s\\S]`,
   'gu',
 )
@@ -133,7 +134,7 @@ const compiledMax = 1000
 function compile(pattern: string): readonly Element[] {
   const known = compiled.get(pattern)
   if (known !== undefined) return known
-  const elements = [...pattern.matchAll(element)].flatMap(elementOf)
+  const elements = [...pattern.matchAll(pgPatternElement)].flatMap(elementOf)
   if (compiled.size < compiledMax) compiled.set(pattern, elements)
   return elements
 }

@@ -21,7 +21,7 @@ import type { Expression } from '../plan/plan.js'
 import { bindTextList } from './array.js'
 import { asShown, castToNamed, namedKind } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { loneSpan, shiftsOf } from './interval-shift.js'
+import { loneSpan, shiftsOf, spokenTime } from './interval-shift.js'
 import { isLate, laterOf } from './late-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
 import { castTo, constantOf, isUntypedNull, learnType, listType, typeOfName } from './types.js'
@@ -30,7 +30,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   const kind = namedKind(expression.type.name)
   const elements = writtenList(expression, scope)
   if (elements !== null) return elements
-  const operand = bindExpression(expression.operand, scope)
+  const operand = bindExpression(operandOf(expression), scope)
   if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
   const list = castToList(expression, operand)
   if (list !== null) return list
@@ -65,6 +65,13 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
     return constantOf(castConstant(value, type), type, position)
   }
   return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
+}
+
+const timeNames: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'timestamp_ns', 'date'])
+
+function operandOf({ operand, type }: ast.CastExpression): ast.Expression {
+  if (operand.kind !== 'string' || type.dimensions > 0 || !timeNames.has(type.name)) return operand
+  return spokenTime(operand.value, operand.position) ?? operand
 }
 
 /** Types that are ours under another name: a client that is asked for one sends it. */

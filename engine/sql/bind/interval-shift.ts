@@ -229,6 +229,24 @@ export function currentDate(position: number): ast.Expression {
   return { ...call('date_trunc', position), args: [{ kind: 'string', position, value: 'day' }, call('now', position)] }
 }
 
+/** Words that PostgreSQL takes for times: `'epoch'::timestamp`. */
+export function spokenTime(text: string, position: number): ast.Expression | null {
+  switch (text.trim().toLowerCase()) {
+    case 'epoch':
+      return integer(0, position)
+    case 'now':
+      return call('now', position)
+    case 'today':
+      return currentDate(position)
+    case 'tomorrow':
+      return dateadd('d', integer(1, position), currentDate(position))
+    case 'yesterday':
+      return dateadd('d', integer(-1, position), currentDate(position))
+    default:
+      return null
+  }
+}
+
 /** The time of day, which is a text here: there is no such type. */
 export function currentTime(position: number): ast.Expression {
   const pattern: ast.Expression = { kind: 'string', position, value: 'HH:mm:ss.SSSUUU' }

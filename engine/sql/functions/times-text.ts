@@ -3,6 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { dataType, isZoned } from '../../types/column-types.js'
 import { formatByPgPattern } from '../../types/pg-time-pattern.js'
+import { parseByEitherPattern } from '../../types/pg-time-reading.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { floorDivide, microsPerDay, type TimestampUnit, ticksPerDay } from '../../types/timestamp-calendar.js'
 import { formatByPattern, parseByPattern } from '../../types/timestamp-pattern.js'
@@ -24,12 +25,12 @@ function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
       name,
       takes: ['TEXT', 'TEXT'],
       gives: unit,
-      says: 'Reads text by a pattern; NULL for text that does not fit.',
+      says: "Reads text by a pattern, or by PostgreSQL's ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not fit.",
       example:
         unit === 'TIMESTAMP'
           ? ["to_timestamp('02/01/2024 13:14', 'dd/MM/yyyy HH:mm')", '2024-01-02T13:14:00.000000Z']
           : null,
-      eval: ([text, pattern]) => parseByPattern(String(text), unit, String(pattern)),
+      eval: ([text, pattern]) => parseByEitherPattern(String(text), unit, String(pattern)),
     },
   ]
 }
@@ -52,10 +53,10 @@ const reading: ScalarFunction[] = [
     name: 'to_date',
     takes: ['TEXT', 'TEXT'],
     gives: 'DATE',
-    says: 'Reads text by a pattern; NULL for text that does not fit.',
+    says: "Reads text by a pattern, or by PostgreSQL's ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not fit.",
     example: ["to_date('2024-01-02', 'yyyy-MM-dd')", '2024-01-02T00:00:00.000Z'],
     eval: ([text, pattern]) => {
-      const micros = parseByPattern(String(text), 'TIMESTAMP', String(pattern))
+      const micros = parseByEitherPattern(String(text), 'TIMESTAMP', String(pattern))
       return micros === null ? null : floorDivide(micros, 1000n)
     },
   },
