@@ -24,7 +24,7 @@ import { bindExpression, type ExpressionScope } from './expression.js'
 import { loneSpan, shiftsOf, spokenTime } from './interval-shift.js'
 import { isLate, laterOf } from './late-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
-import { castTo, constantOf, isUntypedNull, learnType, listType, typeOfName } from './types.js'
+import { castTo, constantOf, isUntypedNull, learnType, listType, nullAs, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const kind = namedKind(expression.type.name)
@@ -62,7 +62,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
     const { position } = expression
     if (value.value === null && type.name === 'STRING' && value.parameter === undefined)
       return { kind: 'constant', value: null, type, position, isText: true }
-    return constantOf(castConstant(value, type), type, position)
+    return { ...nullAs(value, type, castConstant(value, type)), position }
   }
   return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
 }

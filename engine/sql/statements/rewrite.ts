@@ -183,10 +183,15 @@ export function withAssigned(
   const expressions = liveColumns(schema).map(({ id }, index): Expression => {
     const old = columnAt(index, (input.columns[index] as Plan['columns'][number]).type)
     const value = values[targets.findIndex(({ columnId }) => columnId === id)]
-    return value === undefined ? old : choose(value, old)
+    return value === undefined ? old : typedAs(choose(value, old), old.type)
   })
   const columns = input.columns.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
   return { kind: 'project', columns, input, expressions }
+}
+
+/** What results tell of a column (that it is a list, JSON or has a zone) is told of its new values, too. */
+function typedAs(value: Expression, type: DataType): Expression {
+  return sameType(value.type, type) ? { ...value, type } : value
 }
 
 function assignedColumn(

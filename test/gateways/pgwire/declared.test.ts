@@ -236,3 +236,16 @@ test('columns of oid are shown as such', async () => {
 
 /** Texts as they come. */
 const types = { getTypeParser: () => (value: string) => value }
+
+test('what an UPDATE of the transaction has set is described as before', async () => {
+  await client.query('create table held (id int, a text[], n int[], j jsonb, z timestamptz, t time)')
+  await client.query(`insert into held values (1, '{a}', '{1}', '{"a":1}', '2024-01-01', '10:00:00')`)
+  const oids = await oidsOf('select * from held')
+  await client.query('begin')
+  await client.query(`update held set a = '{b}', n = '{2}', j = '[2]', z = '2025-01-01', t = '11:00:00' where id = 1`)
+  expect(await oidsOf('select * from held')).toEqual(oids)
+  const rows = [{ id: 1, a: ['b'], n: [2], j: [2], z: new Date('2025-01-01T00:00:00Z'), t: '11:00:00' }]
+  expect((await client.query('select * from held')).rows).toEqual(rows)
+  await client.query('commit')
+  expect((await client.query('select * from held')).rows).toEqual(rows)
+})

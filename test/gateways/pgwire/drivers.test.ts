@@ -439,3 +439,17 @@ test('a prepared query answers with what has been written and changed since its 
   await client.query("insert into prepared values ('2024-01-01', 'new', 7)")
   expect(await ask('new')).toEqual([7])
 })
+
+test('a parameter that is cast is unknown still while its statement is described', async () => {
+  const time = "'2024-03-05T06:07:08Z'::timestamp"
+  const calls: readonly (readonly [call: string, unit: string, text: string])[] = [
+    [`date_trunc($1::varchar, ${time})`, 'month', '2024-03-01T00:00:00.000000Z'],
+    [`timestamp_floor($1::text, ${time})`, 'h', '2024-03-05T06:00:00.000000Z'],
+    [`dateadd($1::varchar, 1, ${time})`, 'd', '2024-03-06T06:07:08.000000Z'],
+    [`datediff($1::varchar, ${time}, '2024-03-07')`, 'd', '1'],
+  ]
+  for (const [call, unit, text] of calls) {
+    const { rows } = await client.query(`select (${call})::varchar v`, [unit])
+    expect(rows, call).toEqual([{ v: text }])
+  }
+})
