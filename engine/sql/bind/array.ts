@@ -102,6 +102,10 @@ function bindListElement(
   scope: ExpressionScope,
 ): Expression {
   const [index, ...more] = indexes
+  if (index?.kind === 'slice' && more.length === 0 && isText(value.type)) {
+    const bounds = sliceBounds(index, position, scope)
+    return scalarCall('list_slice', [value, ...bounds], position, scope.context)
+  }
   if (index === undefined || index.kind === 'slice' || more.length > 0)
     throw new SqlError('there is no matching function `[]` with the argument types: not an array', position)
   const bound = convertTo(bindExpression(index, scope), indexType)
@@ -119,16 +123,20 @@ function bindSlice(
   position: number,
   scope: ExpressionScope,
 ): Expression {
+  const bounds = indexes.flatMap((index) =>
+    index.kind === 'slice'
+      ? sliceBounds(index, position, scope)
+      : [convertTo(bindExpression(index, scope), indexType), constantOf(sliceIndexMark, indexType, index.position)],
+  )
+  return scalarCall('array_slice', [value, ...bounds], position, scope.context)
+}
+
+function sliceBounds({ low, high }: ast.Slice, position: number, scope: ExpressionScope): [Expression, Expression] {
   const bound = (expression: ast.Expression | null, otherwise: number): Expression =>
     expression === null
       ? constantOf(otherwise, indexType, position)
       : convertTo(bindExpression(expression, scope), indexType)
-  const bounds = indexes.flatMap((index) =>
-    index.kind === 'slice'
-      ? [bound(index.low, 1), bound(index.high, sliceOpenEnd)]
-      : [bound(index, 1), constantOf(sliceIndexMark, indexType, index.position)],
-  )
-  return scalarCall('array_slice', [value, ...bounds], position, scope.context)
+  return [bound(low, 1), bound(high, sliceOpenEnd)]
 }
 
 /** `(_pg_expandarray(i.indkey)).n`: the parts of a pair of an element and its place. */

@@ -17,7 +17,7 @@ import { isMoment } from './comparison.js'
 import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupingCall, groupingName } from './grouping-sets.js'
-import { loneSpan } from './interval-shift.js'
+import { loneSpan, withStride } from './interval-shift.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
 import { castTo, commonType, constantOf, convertTo, expressionKey, isNullText, isUntypedNull, unify } from './types.js'
@@ -62,7 +62,8 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   if (ofCatalog !== undefined) return ofCatalog
   if (call.distinct || call.filter !== null || call.orderBy.length > 0)
     throw new SqlError('an aggregate function is expected', call.position)
-  const args = call.args.map((argument) => bindExpression(argument, scope))
+  const { args: operands } = name === 'date_bin' ? withStride(call, scope.context.parameters) : call
+  const args = operands.map((argument) => bindExpression(argument, scope))
   return bindScalar(call, name, args, scope)
 }
 

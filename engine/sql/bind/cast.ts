@@ -38,6 +38,8 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   const type = isUnbounded(expression.type) ? (digitsOf(operand) ?? written) : written
   const number = isJson(expression.operand) ? castJson(operand, type, scope) : null
   if (number !== null) return { ...number, position: expression.position }
+  if (expression.type.name === 'time' && (isTime(operand.type) || operand.type.name === 'DATE'))
+    return scalarCall('time', [operand], expression.position, scope.context)
   const value = isText(type) ? asShown(operand, scope.context) : operand
   checkSource(value, type, expression, scope.context.sql)
   const text = textOf(value)

@@ -18,7 +18,7 @@ import { bindSource, bindSources } from './from.js'
 import { joinOn, leftJoin } from './join.js'
 import { bindLateral, readsOuter } from './lateral.js'
 import { scalarCall } from './make-call.js'
-import { columnExpression, withExtra } from './order.js'
+import { columnExpression, positionOf, withExtra } from './order.js'
 import { apart, partName } from './per-row.js'
 import { bindQuery } from './query.js'
 import type { Relation } from './scope.js'
@@ -79,8 +79,8 @@ function bindScalar(written: ast.Query, scope: ExpressionScope): Expression {
     throw new SqlError('sub-query must return exactly one column', query.position)
   checkLimit(query)
   if (correlation.mixed.length > 0 || namesOuter(query, item.expression, scope))
-    return matched(query, correlation, item.expression, scope)
-  return joined(query, correlation, firstOf(item.expression, query), scope)
+    return matched({ ...query, orderBy: orderOf(query, item) }, correlation, item.expression, scope)
+  return joined(query, correlation, firstOf(item.expression, orderOf(query, item)), scope)
 }
 
 /** It gives one value: the first. */
@@ -116,8 +116,17 @@ function select(query: ast.Query): ast.Select {
   return query.body as ast.Select
 }
 
+/** `(select f(x) y .. order by 1)` and `order by y` name the value. */
+function orderOf({ orderBy }: ast.Query, { expression, alias }: ast.SelectItem): ast.OrderItem[] {
+  return orderBy.map((item) => {
+    const [named, ...more] = item.expression.kind === 'column' ? item.expression.path : []
+    const isAlias = more.length === 0 && named !== undefined && named.toLowerCase() === alias?.name.toLowerCase()
+    return isAlias || positionOf(item.expression, 1) !== null ? { ...item, expression } : item
+  })
+}
+
 /** Sub-queries without aggregate give their first row's value: more than one is the author's mistake. */
-function firstOf(expression: ast.Expression, { orderBy }: ast.Query): ast.Expression {
+function firstOf(expression: ast.Expression, orderBy: readonly ast.OrderItem[]): ast.Expression {
   return isAggregate(expression) ? expression : { ...call('first', [expression], expression.position), orderBy }
 }
 
@@ -321,7 +330,7 @@ function matched(
   }
   const count: AggregateCall = { name: 'count', args: [counted], type: dataType('LONG'), position: query.position }
   const aggregates: AggregateCall[] = []
-  const written = value === null ? null : isAggregate(value) ? value : firstOf(value, query)
+  const written = value === null ? null : isAggregate(value) ? value : firstOf(value, query.orderBy)
   const found =
     written === null
       ? marked(aggregates.push(count) - 1, count)

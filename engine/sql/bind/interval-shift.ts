@@ -92,6 +92,25 @@ export function shiftedTime(
   )
 }
 
+/** `date_bin(interval '15 minutes', ..)`: its microseconds are the time so much behind 1970. */
+export function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
+  const [written, ...others] = call.args
+  if (written === undefined || written.kind === 'integer') return call
+  const { position } = written
+  const cast = (operand: ast.Expression, type: string): ast.Expression => ({
+    kind: 'cast',
+    position,
+    operand,
+    type: typeNamed(type, position),
+  })
+  const stride = written.kind === 'string' ? cast(written, 'interval') : written
+  if (spanOf(stride, parameters)?.some(({ unit }) => unit === 'M' || unit === 'y'))
+    throw new SqlError('timestamps cannot be binned into intervals containing months or years', position)
+  const left = cast(integer(0, position), 'timestamp')
+  const behind: ast.Expression = { kind: 'binary', operator: '+', left, right: stride, position }
+  return { ...call, args: [cast(behind, 'long'), ...others] }
+}
+
 /** So many units, times a number that the statement has. */
 interface Part extends Shift {
   readonly times: ast.Expression | null

@@ -245,6 +245,22 @@ const lookups: ScalarFunction[] = [
     },
   },
   {
+    name: 'array_length',
+    takes: ['ARRAY', 'INT'],
+    gives: 'INT',
+    says: 'Length of a dimension; NULL where there is none.',
+    example: ['array_length(ARRAY[[1.0, 2.0]], 2)', '2'],
+    eval: ([a, dimension]) => array(a).shape[(dimension as number) - 1] || null,
+  },
+  {
+    name: 'cardinality',
+    takes: ['ARRAY'],
+    gives: 'INT',
+    says: 'Number of elements in all dimensions.',
+    example: ['cardinality(ARRAY[[1.0, 2.0], [3.0, 4.0]])', '4'],
+    eval: ([a]) => array(a).data.length,
+  },
+  {
     name: 'array_element',
     takes: ['ARRAY', 'INT'],
     more: 'INT',

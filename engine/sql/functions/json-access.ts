@@ -5,7 +5,7 @@ import { type DataType, dataType, isList, textKinds } from '../../types/column-t
 import type { Value } from '../../types/value.js'
 import type { CallSite, ScalarFunction } from './function-types.js'
 import { findValue, type Step, textOfJson } from './json-extract.js'
-import { elementsOf } from './text-lists.js'
+import { elementsOf, textArray } from './text-lists.js'
 
 const jsonType = (): DataType => dataType('STRING', textKinds.jsonb)
 
@@ -174,9 +174,58 @@ const ofJson: readonly ScalarFunction[] = [
   ),
 ]
 
-/** Operators of JSON and lists. */
+function typeNameOf(json: Json): string {
+  return json === null ? 'null' : Array.isArray(json) ? 'array' : typeof json
+}
+
+/** Functions that PostgreSQL has for json and jsonb. */
+const namedOfJson = ['json', 'jsonb'].flatMap((kind): ScalarFunction[] => [
+  {
+    name: `${kind}_array_length`,
+    takes: ['TEXT'],
+    gives: 'INT',
+    says: 'Number of elements of a JSON array; NULL for other JSON.',
+    example: [`${kind}_array_length('[1,[2,3]]')`, '2'],
+    eval: ([text], site) => {
+      const json = parsed(text, site, 'whole')
+      return Array.isArray(json) ? json.length : null
+    },
+  },
+  {
+    name: `${kind}_typeof`,
+    takes: ['TEXT'],
+    gives: 'STRING',
+    says: 'What a JSON value is: object, array, string, number, boolean or null.',
+    example: [`${kind}_typeof('[1]')`, 'array'],
+    eval: ([text], site) => {
+      const json = parsed(text, site, 'whole')
+      return json === undefined ? null : typeNameOf(json)
+    },
+  },
+  {
+    name: `${kind}_extract_path`,
+    takes: ['TEXT', 'TEXT'],
+    more: 'TEXT',
+    gives: jsonType,
+    says: 'What names and indexes lead to, as JSON.',
+    example: [`${kind}_extract_path('{"a":[{"b":1}]}', 'a', '0')`, '{"b":1}'],
+    eval: ([text, ...path]) => atPath(text, textArray(path.map(String))),
+  },
+  {
+    name: `${kind}_extract_path_text`,
+    takes: ['TEXT', 'TEXT'],
+    more: 'TEXT',
+    gives: 'STRING',
+    says: 'The same as text.',
+    example: [`${kind}_extract_path_text('{"a":["b"]}', 'a', '0')`, 'b'],
+    eval: ([text, ...path]) => textOfJson(atPath(text, textArray(path.map(String)))),
+  },
+])
+
+/** Operators and functions of JSON and lists. */
 export const jsonAccess: readonly ScalarFunction[] = [
   ...ofJson,
+  ...namedOfJson,
   {
     name: 'contains',
     takes: ['TEXT', 'TEXT'],

@@ -29,7 +29,10 @@ function members(values: readonly Value[], { argTypes, position }: CallSite, col
   return found
 }
 
-const gives = (): DataType => dataType('STRING', textKinds.json)
+const jsonType = (name: string): (() => DataType) => {
+  const type = dataType('STRING', name.includes('jsonb') ? textKinds.jsonb : textKinds.json)
+  return () => type
+}
 
 /** The name, and its twin of the type jsonb. */
 const twins = (name: string): string[] => [name, name.replace('json', 'jsonb')]
@@ -40,7 +43,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
       name,
       takes: ['ANY', 'ANY'],
       more: 'ANY',
-      gives,
+      gives: jsonType(name),
       says: 'A JSON object of names and values.',
       example: [`${name}('a', 1, 'b', 'x')`, '{"a" : 1, "b" : "x"}'],
       seesNull: true,
@@ -51,7 +54,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
     (name): ScalarFunction => ({
       name,
       takes: [],
-      gives,
+      gives: jsonType(name),
       says: 'An empty JSON array.',
       example: [`${name}()`, '[]'],
       eval: () => '[]',
@@ -62,7 +65,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
       name,
       takes: ['ANY'],
       more: 'ANY',
-      gives,
+      gives: jsonType(name),
       says: 'A JSON array of values.',
       example: [`${name}(1, 'x')`, '[1, "x"]'],
       seesNull: true,
@@ -73,7 +76,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
     (name): ScalarFunction => ({
       name,
       takes: ['ANY'],
-      gives,
+      gives: jsonType(name),
       says: 'A value as JSON; a whole row as an object.',
       example: [`${name}('a')`, '"a"'],
       eval: ([value], { argTypes }) => json(value ?? null, argTypes[0]),
@@ -83,7 +86,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
     name: 'row_to_json',
     takes: ['ANY', 'ANY'],
     more: 'ANY',
-    gives,
+    gives: jsonType('json'),
     says: 'A row as a JSON object: `row_to_json(t)` of a table or sub-query t.',
     example: null,
     seesNull: true,
@@ -122,7 +125,7 @@ export const jsonAggregates: readonly AggregateFunction[] = [
     (name): AggregateFunction => ({
       name,
       takes: ['ANY'],
-      gives,
+      gives: jsonType(name),
       says: 'All values as a JSON array, NULL included; whole rows as objects.',
       example: [`${name}(x)`, '[1, 2, 3, 4, 5]'],
       accumulator: collecting(['[', ']'], ([value = null], { argTypes }) => json(value, argTypes[0])),
@@ -132,7 +135,7 @@ export const jsonAggregates: readonly AggregateFunction[] = [
     (name): AggregateFunction => ({
       name,
       takes: ['ANY', 'ANY'],
-      gives,
+      gives: jsonType(name),
       says: 'All names and values as a JSON object.',
       example: [`${name}(x, x * x)`, '{ "1" : 1, "2" : 4, "3" : 9, "4" : 16, "5" : 25 }'],
       accumulator: collecting(['{ ', ' }'], (args, site) => members(args, site, ' : ').join()),

@@ -4,6 +4,8 @@ import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
 import { formatDouble } from '../../types/number.js'
 import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
+import type { Value } from '../../types/value.js'
+import { displayText } from './convert.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 
 export const earthRadiusMeters = 6_371_000.8
@@ -64,6 +66,17 @@ export const placeFunctions: readonly ScalarFunction[] = [
       })
     },
   },
+  ...(['TEXT', 'IPv4'] as const).map(
+    (type): ScalarFunction => ({
+      name: 'host',
+      takes: [type],
+      gives: 'STRING',
+      says: 'The address as a text, without the size of its network.',
+      example: type === 'TEXT' ? ["host('10.0.0.1/24')", '10.0.0.1'] : null,
+      eval: ([address], { argTypes: [from = dataType('STRING')] }) =>
+        displayText(address as Exclude<Value, null>, from).replace(/\/.*/, ''),
+    }),
+  ),
   {
     name: 'netmask',
     takes: ['TEXT'],

@@ -237,6 +237,7 @@ function timeRow(name: string, type: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE'): Sca
 }
 
 const others: ScalarFunction[] = [
+  row('random', [], 'DOUBLE', 'A number from 0 to below 1.', (random) => random.nextDouble()),
   row('rnd_boolean', [], 'BOOLEAN', 'true or false.', (random) => random.nextBoolean()),
   timeRow('rnd_timestamp', 'TIMESTAMP'),
   timeRow('rnd_timestamp_ns', 'TIMESTAMP_NS'),

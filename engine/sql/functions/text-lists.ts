@@ -113,6 +113,17 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["list_element('{a,b}', 2)", 'b'],
     eval: ([list, index]) => elementsOf(list)[Number(index) - 1] ?? null,
   }),
+  row(
+    'list_slice',
+    ['TEXT', 'INT', 'INT'],
+    sameList,
+    'Elements of a list, both bounds within: what `list[2:3]` means.',
+    {
+      example: ["list_slice('{a,b,c}', 2, 3)", '{b,c}'],
+      eval: ([list, low, high]) =>
+        textArray(elementsOf(list).slice(Math.max(Number(low), 1) - 1, Math.max(Number(high), 0))),
+    },
+  ),
   row('list_has', ['TEXT', 'TEXT'], 'BOOLEAN', 'Whether a list has an element: what `= any(list)` means.', {
     example: ["list_has('{a,b}', 'b')", 'true'],
     eval: ([list, element]) => elementsOf(list).includes(String(element)),

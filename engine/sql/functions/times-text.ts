@@ -1,7 +1,7 @@
 // Points in time from text and to text, the clock, intervals, and sequences of timestamps.
 
 import { SqlError } from '../../base/errors.js'
-import { dataType, isZoned } from '../../types/column-types.js'
+import { dataType, isZoned, textKinds } from '../../types/column-types.js'
 import { formatByPgPattern } from '../../types/pg-time-pattern.js'
 import { parseByEitherPattern } from '../../types/pg-time-reading.js'
 import { parseTimestamp } from '../../types/timestamp.js'
@@ -114,6 +114,21 @@ const pgPrinting = (['TIME', 'DATE'] as const).map(
       const ticks = timed?.name === 'DATE' ? (ts as bigint) * 1000n : (ts as bigint)
       const unit = timed?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
       return formatByPgPattern(ticks, unit, String(pattern), timed !== undefined && isZoned(timed))
+    },
+  }),
+)
+
+const dayTimes = (['TIME', 'DATE'] as const).map(
+  (type): ScalarFunction => ({
+    name: 'time',
+    takes: [type],
+    gives: () => dataType('STRING', textKinds.time),
+    says: "The time of day, as PostgreSQL's type time has it.",
+    example: type === 'TIME' ? ["time('2024-03-01T13:45:30.250Z'::timestamp)", '13:45:30.25'] : null,
+    eval: ([ts], { argTypes }) => {
+      const ticks = type === 'DATE' ? (ts as bigint) * 1000n : (ts as bigint)
+      const unit = argTypes[0]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+      return formatByPattern(ticks, unit, 'HH:mm:ss.SSSUUU').replace(/\.?0+$/, '')
     },
   }),
 )
@@ -235,6 +250,7 @@ export const timeTextFunctions: readonly ScalarFunction[] = [
   ...reading,
   ...printing,
   ...pgPrinting,
+  ...dayTimes,
   ...clock,
   ...intervals,
   sequenceRow('timestamp_sequence', 'TIMESTAMP'),

@@ -182,6 +182,20 @@ const rounding: ScalarFunction[] = [
   floorRow(['TEXT', 'TIME', 'TIME'], (text, ts, [origin], unit) => floorBy(text, ts, unit, origin as bigint | null)),
   floorRow(['TEXT', 'TIME', 'TIME', 'TEXT', 'TEXT'], (text, ts, rest, unit) => floorInZone(text, ts, rest, unit)),
   {
+    name: 'date_bin',
+    takes: ['LONG', 'TIME', 'TIME'],
+    gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
+    says: "Start of the bucket that holds the point in time, of an interval (`date_bin('5 minutes', ts, origin)`) or of microseconds.",
+    example: [`date_bin('15 minutes', ${sample}, '2001-01-01T00:05:00Z')`, '2024-03-31T13:35:00.000000Z'],
+    eval: ([stride, ts, origin], site) => {
+      const unit = unitOf(site, 1)
+      const length = (stride as bigint) * ticksPerMicro(unit)
+      if (length <= 0n) throw new SqlError('stride must be greater than zero', site.position)
+      const from = castValue(origin as bigint, site.argTypes[2] ?? dataType(unit), dataType(unit)) as bigint
+      return (ts as bigint) - floorModulo((ts as bigint) - from, length)
+    },
+  },
+  {
     name: 'timestamp_ceil',
     takes: ['TEXT', 'TIME'],
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),

@@ -249,3 +249,12 @@ test('what an UPDATE of the transaction has set is described as before', async (
   await client.query('commit')
   expect((await client.query('select * from held')).rows).toEqual(rows)
 })
+
+test('what jsonb functions make is jsonb, and times of day are times', async () => {
+  const made = ["jsonb_build_object('a', 1)", 'jsonb_build_array(1)', 'to_jsonb(1)', 'jsonb_agg(1)']
+  for (const call of made) {
+    expect(await oidsOf(`select ${call}`), call).toEqual([3802])
+    expect(await oidsOf(`select ${call.replace('jsonb', 'json')}`), call).toEqual([114])
+  }
+  expect(await oidsOf("select '2024-01-01T10:11:12Z'::timestamp::time")).toEqual([1083])
+})
