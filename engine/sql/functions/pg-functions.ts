@@ -2,6 +2,7 @@
 // asked of the catalog itself is here: query threads know none.
 
 import { AssertionError, SqlError } from '../../base/errors.js'
+import { oids } from '../../pg/oids.js'
 import type { ColumnType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { pgRelations } from '../pg-catalog/catalog.js'
@@ -105,6 +106,83 @@ const visible: ScalarFunction[] = [
     eval: () => true,
   }),
 )
+
+const numberDigits: Readonly<Record<number, readonly [precision: number, scale: number | null, radix: number]>> = {
+  [oids.int2]: [16, 0, 2],
+  [oids.int4]: [32, 0, 2],
+  [oids.int8]: [64, 0, 2],
+  [oids.float4]: [24, null, 2],
+  [oids.float8]: [53, null, 2],
+}
+
+/** Of a NUMERIC's modifier, which has both numbers, and 4 more. */
+function numericPart(modifier: number, shift: number): number | null {
+  return modifier < 0 ? null : ((modifier - 4) >> shift) & 0xffff
+}
+
+function typePart(
+  name: string,
+  says: string,
+  [modifier, shown]: readonly [modifier: number, shown: string],
+  part: (oid: number, modifier: number) => number | null | undefined,
+  type: number,
+): ScalarFunction {
+  return row(name, ['INT', 'INT'], 'INT', says, {
+    example: [`${name}(${type}, ${modifier})`, shown],
+    eval: ([oid, written]) => part(Number(oid), Number(written)) ?? null,
+  })
+}
+
+const nameWithOid = row('nameconcatoid', ['TEXT', 'INT'], 'STRING', "A routine's specific name: its name and number.", {
+  example: ["nameconcatoid('now', 1299)", 'now_1299'],
+  eval: ([name, oid]) => {
+    const number = `_${String(oid)}`
+    return String(name).slice(0, nameCharactersMax - number.length) + number
+  },
+})
+
+const nameCharactersMax = 63
+const isTimeOid = (oid: number): boolean => ([oids.time, oids.timestamp, oids.timestamptz] as number[]).includes(oid)
+const isCharOid = (oid: number): boolean => ([oids.bpchar, oids.varchar] as number[]).includes(oid)
+
+/** What information_schema computes of a type and its modifier, in PostgreSQL's own words: code generators ask for it. */
+const typeParts: ScalarFunction[] = [
+  typePart(
+    '_pg_char_max_length',
+    'Length of a type with one.',
+    [14, '10'],
+    (oid, modifier) => (isCharOid(oid) && modifier >= 0 ? modifier - 4 : null),
+    oids.varchar,
+  ),
+  typePart(
+    '_pg_numeric_precision',
+    'Digits of a type of numbers.',
+    [655_366, '10'],
+    (oid, modifier) => (oid === oids.numeric ? numericPart(modifier, 16) : numberDigits[oid]?.[0]),
+    oids.numeric,
+  ),
+  typePart(
+    '_pg_numeric_scale',
+    'Digits behind the point of a type of numbers.',
+    [655_366, '2'],
+    (oid, modifier) => (oid === oids.numeric ? numericPart(modifier, 0) : numberDigits[oid]?.[1]),
+    oids.numeric,
+  ),
+  typePart(
+    '_pg_numeric_precision_radix',
+    'Base of the digits of a type of numbers.',
+    [-1, '10'],
+    (oid) => (oid === oids.numeric ? 10 : numberDigits[oid]?.[2]),
+    oids.numeric,
+  ),
+  typePart(
+    '_pg_datetime_precision',
+    'Digits of the seconds of a type of times.',
+    [3, '3'],
+    (oid, modifier) => (isTimeOid(oid) ? (modifier < 0 ? 6 : modifier) : oid === oids.date ? 0 : null),
+    oids.timestamp,
+  ),
+]
 
 const definitions: ScalarFunction[] = [
   ...fixed('acldefault', [['ANY', 'INT']], 'STRING', 'Rights are not kept as lists: an empty one.', '{}'),
@@ -341,6 +419,8 @@ export const pgFunctions: readonly ScalarFunction[] = [
   tableIsVisible,
   ...visible,
   ...definitions,
+  ...typeParts,
+  nameWithOid,
   ...aboutFunctions,
   ...lookUps,
   ...ofCatalog,

@@ -220,7 +220,7 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
   learnType(bound, target.wanted ?? type)
   if (isUntypedNull(bound)) return nullAs(bound, type, nullOf(type))
   if (isConstant(bound)) {
-    const isParameter = bound.parameter !== undefined
+    const isParameter = written.kind === 'parameter'
     const known = { value: bound.value, type: bound.type, shown: '', position, isParameter }
     return constantOf(columnValue(known, target, 0), type, position)
   }

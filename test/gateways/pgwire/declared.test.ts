@@ -258,3 +258,17 @@ test('what jsonb functions make is jsonb, and times of day are times', async () 
   }
   expect(await oidsOf("select '2024-01-01T10:11:12Z'::timestamp::time")).toEqual([1083])
 })
+
+test('UPDATE takes a parameter that its client declares as numeric for any number', async () => {
+  await client.query('create table counts (a bigint, i int, s smallint, d double, r float)')
+  await client.query('insert into counts values (1, 1, 1, 1, 1)')
+  const [host = '', port = ''] = server.address('postgres').split(':')
+  const sql = postgres({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb', max: 1 })
+  const numeric = (text: string) => sql.typed(text, 1700)
+  await sql`update counts set a = ${numeric('1795630667255')}, i = ${numeric('12')}, s = ${numeric('-3')}`
+  await sql`update counts set d = ${numeric('1.5')}, r = ${numeric('2.5')}`
+  expect((await client.query('select * from counts')).rows).toEqual([
+    { a: '1795630667255', i: 12, s: -3, d: 1.5, r: 2.5 },
+  ])
+  await sql.end()
+})
