@@ -23,6 +23,29 @@ export function matchingRow({ operand, set, position }: ast.InExpression, scope:
   return { kind: 'exists', position, query: { ...set, orderBy: [], body: { ...body, where } } }
 }
 
+/** `(a, b) in (select c, d ..)`: whether there is a row of both; null for anything else. */
+export function rowOfPairs({ operand, set, position }: ast.InExpression): ast.Exists | null {
+  if (operand.kind !== 'list' || !('kind' in set)) return null
+  const names = operand.elements.map((_, index) => `$${index + 1}`)
+  const named = (name: string): ast.Name => ({ name, position, quoted: true })
+  const same = operand.elements.map((left, index): ast.Expression => {
+    const right: ast.Expression = { kind: 'column', position, path: ['$row', names[index] as string], quoted: true }
+    return { kind: 'binary', operator: '=', left, right, position }
+  })
+  const common = { position, alias: named('$row'), columnAliases: names.map(named), timestamp: null }
+  const from: ast.QuerySource = { kind: 'query source', ...common, query: set, lateral: false }
+  const items: ast.SelectItem[] = [
+    { position, expression: { kind: 'star', position, table: null, exclude: [] }, alias: null },
+  ]
+  const body: ast.Select = {
+    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, lackOfFrom: null },
+    ...{ joins: [], where: conditionsOf(same), latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [] },
+    pivot: null,
+  }
+  const plain = { declarations: [], commonTables: [], orderBy: [], limit: null } as const
+  return { kind: 'exists', position, query: { kind: 'query', position, end: set.end, ...plain, body } }
+}
+
 type PlainQuery = ast.Query & { readonly body: ast.Select }
 
 /** Rows of tables under conditions, all of them. */

@@ -16,14 +16,14 @@ import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { alignSides, isForeignText, isMoment, isNoLiteral, memberName, noMember, typedNull } from './comparison.js'
 import { bindExists } from './correlated.js'
-import { matchingRow } from './correlated-members.js'
+import { matchingRow, rowOfPairs } from './correlated-members.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
 import { bindSubquery } from './subquery.js'
 import { commonType, constantOf, convertTo, isUntypedNull } from './types.js'
 
 export function bindIn(expression: ast.InExpression, scope: ExpressionScope): Expression {
-  const matching = matchingRow(expression, scope)
+  const matching = rowOfPairs(expression) ?? matchingRow(expression, scope)
   const result = matching === null ? bindSet(expression, scope) : bindExists(matching, scope)
   return expression.negated ? scalarCall('not', [result], expression.position, scope.context) : result
 }
