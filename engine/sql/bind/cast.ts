@@ -8,12 +8,14 @@ import {
   type DataType,
   dataType,
   intKinds,
+  isList,
   sameType,
   textKinds,
   typeText,
 } from '../../types/column-types.js'
 import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
+import { sliceOpenEnd } from '../functions/array-slice.js'
 import { typeName } from '../functions/compare.js'
 import { castValue, displayText, isText, isTime, valueText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
@@ -32,7 +34,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   if (elements !== null) return elements
   const operand = bindExpression(operandOf(expression), scope)
   if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
-  const list = castToList(expression, operand)
+  const list = castToList(expression, operand, scope)
   if (list !== null) return list
   const written = castType(expression, scope.context.sql)
   const type = isUnbounded(expression.type) ? (digitsOf(operand) ?? written) : written
@@ -154,7 +156,11 @@ function writtenList({ type, operand, position }: ast.CastExpression, scope: Exp
 }
 
 /** `'{a,b}'::text[]`, `array[1]::int[]`: a list of texts stays one, and numbers stay what they are. */
-function castToList({ type, operand, position }: ast.CastExpression, value: Expression): Expression | null {
+function castToList(
+  { type, operand, position }: ast.CastExpression,
+  value: Expression,
+  scope: ExpressionScope,
+): Expression | null {
   const element = typeOfName({ ...type, dimensions: 0 })
   if (type.dimensions === 0 || element?.name === 'DOUBLE' || element?.name === 'FLOAT') return null
   if (operand.kind === 'array' && operand.elements.length === 0)
@@ -166,7 +172,11 @@ function castToList({ type, operand, position }: ast.CastExpression, value: Expr
     learnType(value, type.name === 'oid' ? dataType('INT', intKinds.oid) : element)
   }
   const isNamed = type.name === 'oid' || element === undefined
-  return { ...value, type: isNamed ? dataType('STRING', textKinds.numbers) : listType(element.name) }
+  if (isNamed) return { ...value, type: dataType('STRING', textKinds.numbers) }
+  if (isConstant(value) || isList(value.type)) return { ...value, type: listType(element.name) }
+  // The catalog has lists of another form: `1 2`.
+  const all = [1, sliceOpenEnd].map((bound) => constantOf(bound, dataType('INT'), position))
+  return { ...scalarCall('list_slice', [value, ...all], position, scope.context), type: listType(element.name) }
 }
 
 /** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */
