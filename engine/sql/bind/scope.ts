@@ -56,11 +56,12 @@ export function findInScope(scope: Scope, { path, position }: ColumnName): Scope
   const source = path[path.length - 2] ?? ''
   const ofSource = scope.filter((column) => column.source !== null && same(column.source, source))
   if (ofSource.length === 0) throw new SqlError('Invalid table name or alias', position)
-  return unique(
+  const found = unique(
     ofSource.filter((column) => same(column.name, name)),
     name,
     position,
   )
+  return found ?? (same(name, source) ? onlyColumnOf(scope, source) : undefined)
 }
 
 /** `from generate_series(1, 9) as i`: a function's alias names its one column as well. */
