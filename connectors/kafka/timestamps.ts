@@ -1,6 +1,6 @@
 // Timestamps of records: numbers in a unit, told or guessed, and texts by a pattern.
 
-import { parseTimestamp } from '../../engine/types/timestamp.js'
+import { parseFileTimestamp } from '../../engine/types/timestamp.js'
 import { parseByPattern } from '../../engine/types/timestamp-pattern.js'
 import { BadRecordError } from './bad-record.js'
 import type { TimestampUnits } from './options.js'
@@ -40,7 +40,7 @@ function exponential(text: string): RegExpExecArray | null {
 
 /** A text as microseconds. Without a pattern: ISO 8601. */
 export function timestampOfText(text: string, pattern: string): bigint {
-  const micros = pattern === '' ? parseTimestamp(text, 'TIMESTAMP') : parseByPattern(text, 'TIMESTAMP', pattern)
+  const micros = pattern === '' ? parseFileTimestamp(text, 'TIMESTAMP') : parseByPattern(text, 'TIMESTAMP', pattern)
   if (micros !== null) return micros
   throw new BadRecordError(`no timestamp: '${text}' [format=${pattern === '' ? 'ISO 8601' : pattern}]`)
 }

@@ -4,7 +4,7 @@ import { byteaOf } from '../pg/bytea.js'
 import type { DataType } from '../types/column-types.js'
 import { parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
 import { parseArray, parseGeohash, parseGeohashBits, parseIpv4, parseLong256, readUuid } from '../types/text.js'
-import { parseDate, parseTimestamp } from '../types/timestamp.js'
+import { parseFileDate, parseFileTimestamp } from '../types/timestamp.js'
 import type { TimestampUnit } from '../types/timestamp-calendar.js'
 import { parseByPattern } from '../types/timestamp-pattern.js'
 import type { Value } from '../types/value.js'
@@ -73,7 +73,7 @@ function parseTime(text: string, type: 'DATE' | TimestampUnit, pattern: string |
     return ticks === null || type !== 'DATE' ? ticks : ticks / 1000n
   }
   if (/^-?[0-9]{5,19}$/.test(text)) return BigInt(text)
-  return type === 'DATE' ? parseDate(text) : parseTimestamp(text, type)
+  return type === 'DATE' ? parseFileDate(text) : parseFileTimestamp(text, type)
 }
 
 /** A size that is no number of characters is written in bits, which are characters of other geohashes, too. */

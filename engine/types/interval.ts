@@ -89,9 +89,9 @@ interface Duration {
   readonly unit: TimeUnit
 }
 
-/** `1h`, `6h30m` */
+/** `1h`, `6h30m`; nothing of both is no time at all. */
 function parseDurations(text: string): { readonly parts: readonly Duration[] } | { readonly error: string } {
-  const pieces = /^(?:\d+[A-Za-z])+$/.test(text) ? (text.match(/\d+[A-Za-z]/g) ?? []) : [text]
+  const pieces = /^(?:\d+[A-Za-z])*$/.test(text) ? (text.match(/\d+[A-Za-z]/g) ?? []) : [text]
   const parts: Duration[] = []
   for (const piece of pieces) {
     const part = parseDuration(piece)

@@ -334,9 +334,11 @@ function readFraction(cursor: Cursor, draft: Draft, digits: number): boolean {
 function readYear(cursor: Cursor, length: number, touches: boolean, draft: Draft): boolean {
   const sign = cursor.text[cursor.at] === '-' && length !== 2 ? -1 : 1
   if (sign < 0) cursor.at++
+  const { at } = cursor
   const value = readNumber(cursor, length === 1 && touches ? 4 : length, touches, 0, 9999)
   if (value < 0) return false
-  draft.year = length === 2 ? 2000 + value : sign * value
+  const isShort = length === 2 || (length === 1 && sign > 0 && cursor.at - at === 2)
+  draft.year = isShort ? 2000 + value : sign * value
   return true
 }
 

@@ -1,9 +1,11 @@
 // Text of timestamps and dates. Forms read: a year and any further part of
 //
-//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]]]]][ ][Z | (+|-)HH[:mm] | (+|-)HHmm]
+//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{0,9}][Z | (+|-)HH[:mm] | (+|-)HHmm]]]]]]
 //
-// A year of more than four digits needs a month. A form that stops early stands for its first instant (`parseTimestamp`) or
-// for the whole span (`parseSpan`). Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
+// A year of more than four digits needs a month. A zone stands behind seconds alone; ` UTC` and ` GMT`, which clients of
+// PostgreSQL write, behind every part. Files and topics (`parseFileTimestamp`) may have blanks around it, a zone behind every
+// part, a comma before the fraction and 24:00. A form that stops early stands for its first instant (`parseTimestamp`) or for
+// the whole span (`parseSpan`). Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
 
 import { longMax, longMin } from './number.js'
 import {
@@ -26,14 +28,28 @@ export interface TimeSpan {
 }
 
 const pattern =
+  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?)?)?)?))?(Z| ?(?:UTC|GMT)|[+-]\d{2}(?::?\d{2}){0,2})?$/
+
+const filePattern =
   /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2}){0,2})?$/
 
 /** The instant at which the named span begins; null when the text is no timestamp, or one that 64 bits do not reach. */
 export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null {
   const plain = plainInstant(text, unit)
   if (plain !== null) return plain
-  const first = parseSpan(text, unit)?.lo
-  return first === undefined || first <= longMin || first > longMax ? null : first
+  return firstOf(parseSpan(text, unit))
+}
+
+/** As `parseTimestamp`, of texts that other programs wrote. */
+export function parseFileTimestamp(text: string, unit: TimestampUnit): bigint | null {
+  const plain = plainInstant(text, unit)
+  if (plain !== null) return plain
+  const match = filePattern.exec(text.trim())
+  return match === null ? null : firstOf(spanOf(match, unit))
+}
+
+function firstOf(span: TimeSpan | null): bigint | null {
+  return span === null || span.lo <= longMin || span.lo > longMax ? null : span.lo
 }
 
 /**
@@ -76,8 +92,15 @@ function digitsAt(text: string, at: number): number {
 }
 
 export function parseSpan(text: string, unit: TimestampUnit): TimeSpan | null {
-  const match = pattern.exec(text.trim())
+  const match = pattern.exec(text)
   if (match === null) return null
+  const [hour, second, weekHour, weekSecond, zone] = [match[4], match[6], match[10], match[12], match[14]]
+  if (hour === '24' || weekHour === '24') return null
+  const isEarly = zone !== undefined && second === undefined && weekSecond === undefined && !/[CT]$/.test(zone)
+  return isEarly ? null : spanOf(match, unit)
+}
+
+function spanOf(match: RegExpExecArray, unit: TimestampUnit): TimeSpan | null {
   const [, year, month, day, hour, minute, second, fraction, week, weekDay, ...more] = match
   const [weekHour, weekMinute, weekSecond, weekFraction, zone] = more
   if (year === undefined || (month === undefined && week === undefined && year.length !== 4)) return null
@@ -168,7 +191,14 @@ function zoneOffsetMicros(zone: string | undefined): bigint | null {
 
 /** DATE: milliseconds. */
 export function parseDate(text: string): bigint | null {
-  const micros = parseTimestamp(text, 'TIMESTAMP')
+  return millisOf(parseTimestamp(text, 'TIMESTAMP'))
+}
+
+export function parseFileDate(text: string): bigint | null {
+  return millisOf(parseFileTimestamp(text, 'TIMESTAMP'))
+}
+
+function millisOf(micros: bigint | null): bigint | null {
   return micros === null ? null : floorDivide(micros, 1000n)
 }
 

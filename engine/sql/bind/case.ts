@@ -7,7 +7,7 @@ import { isNumber, isPlainText, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { switchText } from '../parse/text.js'
 import type { Expression } from '../plan/plan.js'
-import { bindComparison } from './comparison.js'
+import { bindSame } from './comparison.js'
 import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
 import { scalarCall } from './make-call.js'
 import { convertTo, isUntypedNull, unify } from './types.js'
@@ -27,7 +27,7 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
       const types = `[expected=${typeName(subject.type)}, actual=${typeName(condition.type)}]`
       throw new SqlError(`type mismatch ${types}`, when.position)
     }
-    if (subject !== null) return bindComparison('=', subject, condition, when.position, scope.context)
+    if (subject !== null) return bindSame(subject, condition, when.position, scope.context)
     if (isUntypedNull(condition) && when.kind === 'null')
       throw new SqlError('BOOLEAN expected, found NULL', when.position)
     if (condition.type.name !== 'BOOLEAN' && !isUntypedNull(condition))

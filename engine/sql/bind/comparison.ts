@@ -21,6 +21,7 @@ import { bindExpression, type ExpressionScope } from './expression.js'
 import { isGivenLate, laterOf } from './late-values.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
 import { bindIn } from './members.js'
+import { compareNear } from './near.js'
 import { castTo, commonType, constantOf, convertTo, isNullText, isUntypedNull, learnType, nullAs } from './types.js'
 
 export function bindComparison(
@@ -30,17 +31,35 @@ export function bindComparison(
   position: number,
   context: BindContext,
 ): Expression {
+  const [known, sides] = bindSides(operator, left, right, position)
+  return known ?? compareNear(operator, ...sides, position, context) ?? scalarCall(operator, sides, position, context)
+}
+
+/** `case a when b`: doubles that are close to each other differ. */
+export function bindSame(left: Expression, right: Expression, position: number, context: BindContext): Expression {
+  const [known, sides] = bindSides('=', left, right, position)
+  return known ?? scalarCall('=', sides, position, context)
+}
+
+type Sides = readonly [Expression, Expression]
+
+/** The answer where it is known, and both sides in one type. */
+function bindSides(
+  operator: ast.ComparisonOperator,
+  left: Expression,
+  right: Expression,
+  position: number,
+): readonly [Expression | null, Sides] {
+  const known = (value: boolean) => [constantOf(value, dataType('BOOLEAN'), position), [left, right]] as const
   const missing = isUntypedNull(left) ? right : isUntypedNull(right) ? left : null
   if (missing !== null && neverNull.has(missing.type.name)) {
     learnType(missing === right ? left : right, missing.type)
-    return constantOf(operator === '<>', dataType('BOOLEAN'), position)
+    return known(operator === '<>')
   }
   if ((operator === '=' || operator === '<>') && (isNoValueOf(left, right.type) || isNoValueOf(right, left.type)))
-    return constantOf(operator === '<>', dataType('BOOLEAN'), position)
-  if (missing !== null && missing.type.name === 'CHAR' && (operator === '<' || operator === '>'))
-    return constantOf(false, dataType('BOOLEAN'), position)
-  const [a, b] = alignSides(operator, left, right, position)
-  return scalarCall(operator, [a, b], position, context)
+    return known(operator === '<>')
+  if (missing !== null && missing.type.name === 'CHAR' && (operator === '<' || operator === '>')) return known(false)
+  return [null, alignSides(operator, left, right, position)]
 }
 
 /** `id = 'x'` holds for no row: clients of this dialect are told so for these types, and get an error for others. */

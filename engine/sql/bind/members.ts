@@ -19,6 +19,7 @@ import { bindExists } from './correlated.js'
 import { matchingRow, rowOfPairs } from './correlated-members.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
+import { compareNear } from './near.js'
 import { bindSubquery } from './subquery.js'
 import { commonType, constantOf, convertTo, isUntypedNull } from './types.js'
 
@@ -79,10 +80,29 @@ function bindInList(
   )
   const subject = type === undefined ? operand : convertTo(operand, type)
   const same = type === undefined ? aligned : aligned.map((member) => convertTo(member, type))
+  const near = nearMembers(subject, same, position, scope.context)
+  if (near !== undefined) return near
   const list = listOf(subject, same)
   if (list !== undefined)
     return { kind: 'call', name: 'in_list', args: [subject, list], type: dataType('BOOLEAN'), position }
   return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)
+}
+
+/** Longer lists of doubles tell all of them apart. */
+const nearMax = 32
+
+function nearMembers(
+  subject: Expression,
+  members: readonly Expression[],
+  position: number,
+  context: BindContext,
+): Expression | undefined {
+  if (subject.type.name !== 'DOUBLE' || members.length > nearMax) return undefined
+  const each = members.map((member) => compareNear('=', subject, member, position, context))
+  if (each.every((found) => found === undefined)) return undefined
+  return members
+    .map((member, index) => each[index] ?? scalarCall('=', [subject, member], position, context))
+    .reduce((sum, found) => scalarCall('or', [sum, found], position, context))
 }
 
 /** More members than these are one piece of a plan. */

@@ -104,8 +104,13 @@ function testOf(operand: ast.Expression, value: ast.Expression): ast.Expression 
 }
 
 function nameOf({ alias, expression }: ast.SelectItem): string {
-  if (alias !== null) return alias.name
-  return expression.kind === 'string' ? expression.value : expressionText(expression)
+  if (alias !== null) return namePart(alias.name)
+  return namePart(expression.kind === 'string' ? expression.value : expressionText(expression))
+}
+
+/** An empty part of a name, and one with a dot, stand in quotes. */
+function namePart(name: string): string {
+  return name === '' || name.includes('.') ? `"${name}"` : name
 }
 
 /** The first and the last value of a cell are those that are there. */
@@ -116,7 +121,7 @@ function valueItem({ condition, names }: Cell, aggregate: ast.SelectItem, severa
   const { expression, alias, position } = aggregate
   if (expression.kind !== 'call')
     throw new SqlError(`expected aggregate function [col=${expressionText(expression)}]`, position)
-  const suffix = several || alias !== null ? [alias?.name ?? expressionText(expression)] : []
+  const suffix = several || alias !== null ? [namePart(alias?.name ?? expressionText(expression))] : []
   const name = [...names, ...suffix].join('_')
   const call = { ...expression, name: ofValues[expression.name.toLowerCase()] ?? expression.name, filter: condition }
   return { position, expression: call, alias: { position, name, quoted: true } }

@@ -1,5 +1,6 @@
 // Window calls: the function, its partition, its order and its frame.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
@@ -196,6 +197,6 @@ function boundValue(
     unit,
     order !== undefined && isTime(order.type) && order.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP',
   )
-  if (ticks === null) throw new SqlError('months and years are no distance in time', position)
+  assert(ticks !== null, 'the parser takes no months and years')
   return number * ticks
 }

@@ -63,14 +63,22 @@ export function atEnd(cursor: Cursor): boolean {
   return cursor.kind === 'end' || cursor.word === ';'
 }
 
-/** A word or a name in double quotes. Keywords are names here; the caller decides which are not. */
+/**
+ * A word, also one that begins with digits, or a name in double quotes. Keywords are names here; the caller decides which are
+ * not.
+ */
 export function parseName(cursor: Cursor, message: string): Name {
-  if (cursor.kind === 'word') {
+  if (cursor.kind === 'word' || isNumberName(cursor)) {
     const name = { position: cursor.start, name: tokenText(cursor), quoted: false }
     advance(cursor)
     return name
   }
   return parseQuotedName(cursor, message, cursor.kind === 'quoted')
+}
+
+/** `1`, `12x`: a number is a name where nothing else can stand, unless it has a dot or a sign. */
+export function isNumberName(cursor: Cursor): boolean {
+  return cursor.kind === 'number' && /^\w+$/.test(tokenText(cursor))
 }
 
 /** Also takes a name in single quotes, as aliases and table names may be. */

@@ -23,6 +23,7 @@ import {
   atEnd,
   demand,
   demandDistinct,
+  isNumberName,
   parseFreeName,
   parseList,
   parseNameOrString,
@@ -95,7 +96,7 @@ function parseFreeNames(cursor: Cursor): Name[] {
   if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column name')
   const names = parseList(cursor, (inner) => {
     if (at(inner, ')')) throw shownTokenError(inner, 'missing column name')
-    if (inner.kind === 'number') throw SqlError.columnMissing(shownToken(inner), inner.start)
+    if (inner.kind === 'number' && !isNumberName(inner)) throw SqlError.columnMissing(shownToken(inner), inner.start)
     return parseFreeName(inner, 'column expected')
   })
   demand(cursor, ')', cursor.kind === 'end' ? "',' expected" : undefined)

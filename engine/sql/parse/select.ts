@@ -112,7 +112,8 @@ function parseItem(cursor: Cursor): SelectItem {
   }
   if (cursor.word === '(') throw new SqlError('not a function call', cursor.start)
   const alias = parseItemAlias(cursor)
-  if (startsOperand(cursor) && !endsItems(cursor)) throw itemError(cursor, alias)
+  if ((startsOperand(cursor) && !endsItems(cursor)) || (alias !== null && goesOn(cursor)))
+    throw itemError(cursor, alias)
   return { position, expression, alias }
 }
 
@@ -185,6 +186,11 @@ function startsOperand(cursor: Cursor): boolean {
   return kind !== 'end' && kind !== 'symbol' && !isInfix(cursor.word)
 }
 
+/** An operator, or a bracket that opens: no expression goes on behind its alias. */
+function goesOn({ kind, word }: Cursor): boolean {
+  return isInfix(word) || (kind === 'symbol' && word !== ',' && word !== ')' && word !== ';')
+}
+
 function itemError(cursor: Cursor, alias: Name | null): SqlError {
   if (alias === null) return new SqlError("',' or 'from' expected", cursor.start)
   const token = shownToken(cursor)
@@ -205,9 +211,6 @@ export function parseImplicitSelect(
   if (source === undefined && !take(cursor, 'from')) demandTable(cursor, missing)
   const from =
     source === undefined ? parseTableSource(cursor, missing) : parseQuerySource(cursor, source.position, source.query)
-  if (cursor.kind === 'number' && from.kind === 'table' && from.alias === null) {
-    throw SqlError.tableMissing(from.table.name, from.position)
-  }
   // `a, b from t` lacks its SELECT rather than being two tables.
   if (from.alias === null && take(cursor, ',') && !atEnd(cursor)) throw unexpectedToken(cursor)
   const items: SelectItem[] = [

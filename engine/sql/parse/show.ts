@@ -1,9 +1,9 @@
 // SHOW. Words that are not the dialect's own are names of options, as clients of PostgreSQL ask for them.
 
 import { SqlError } from '../../base/errors.js'
-import type { Show } from './ast.js'
+import type { Show, TableName } from './ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
-import { atEnd, demand, lastTokenStart, parseAnyTableName, parseNameOrString, take } from './expect.js'
+import { atEnd, demand, lastTokenStart, parseAnyTableName, parseNameOrString, take, unexpectedToken } from './expect.js'
 import { parseUserName } from './users.js'
 
 const showExpected =
@@ -31,7 +31,7 @@ export function parseShow(cursor: Cursor): Show {
       advance(cursor)
       if (!take(cursor, 'from') && !take(cursor, 'in'))
         throw new SqlError("expected 'from'", cursor.kind === 'end' ? cursor.previousEnd - word.length : cursor.start)
-      return { kind: 'show', position, what: word, table: parseAnyTableName(cursor, 'expected a table name expected') }
+      return { kind: 'show', position, what: word, table: parseShownTable(cursor) }
     case 'create':
       return parseShowCreate(cursor, position)
     default:
@@ -74,17 +74,23 @@ function endsShow(cursor: Cursor): boolean {
 function parseShowCreate(cursor: Cursor, position: number): Show {
   const createPosition = cursor.start
   advance(cursor)
-  const missing = 'expected a table name expected'
-  if (take(cursor, 'table'))
-    return { kind: 'show', position, what: 'create table', table: parseAnyTableName(cursor, missing) }
-  if (take(cursor, 'view'))
-    return { kind: 'show', position, what: 'create view', table: parseAnyTableName(cursor, missing) }
+  if (take(cursor, 'table')) return { kind: 'show', position, what: 'create table', table: parseShownTable(cursor) }
+  if (take(cursor, 'view')) return { kind: 'show', position, what: 'create view', table: parseShownTable(cursor) }
   if (take(cursor, 'materialized')) {
     demand(cursor, 'view')
-    return { kind: 'show', position, what: 'create materialized view', table: parseAnyTableName(cursor, missing) }
+    return { kind: 'show', position, what: 'create materialized view', table: parseShownTable(cursor) }
   }
   const position2 = cursor.kind === 'end' ? createPosition : cursor.start
   throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", position2)
+}
+
+/** Symbols are names of no table; behind a parenthesis a name is what nobody expects. */
+function parseShownTable(cursor: Cursor): TableName {
+  const { kind, start } = cursor
+  if (kind !== 'symbol') return parseAnyTableName(cursor, 'expected a table name expected')
+  const symbol = tokenText(cursor)
+  advance(cursor)
+  throw symbol === '(' && cursor.kind !== 'end' ? unexpectedToken(cursor) : SqlError.tableMissing(symbol, start)
 }
 
 /** Words up to the end of the statement: `time zone`, `query.trace`. Lower case, joined by one blank. */

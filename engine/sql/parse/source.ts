@@ -18,6 +18,7 @@ import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.
 import {
   atEnd,
   demand,
+  isNumberName,
   lastTokenStart,
   parseFreeName,
   parseList,
@@ -97,11 +98,11 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
     advance(cursor)
     return { kind: 'variable source', position, name, ...parseSourceTail(cursor) }
   }
-  const { kind } = cursor
-  if (kind === 'symbol' && missing === sourceExpected) missing = 'table name expected'
-  const table = kind === 'number' ? numberAsTable(cursor) : parseTableName(cursor, missing)
+  if (cursor.kind === 'symbol' && missing === sourceExpected) missing = 'table name expected'
+  const isNumber = cursor.kind === 'number' && !isNumberName(cursor)
+  const table = isNumber ? numberAsTable(cursor) : parseTableName(cursor, missing)
   if (isInfix(cursor.word) || cursor.word === 'not') throw expressionError(cursor, position)
-  if (kind === 'number') throw SqlError.tableMissing(table.name, position)
+  if (isNumber) throw SqlError.tableMissing(table.name, position)
   if (table.name === '') throw new SqlError('come on, where is the table name?', position)
   if (cursor.word !== '(') return { kind: 'table', position, table, ...parseSourceTail(cursor) }
   const call = parseCall(cursor, [table.name], position)
@@ -164,6 +165,7 @@ export function parseTableAlias(cursor: Cursor): Name | null {
   if (cursor.kind === 'quoted' || cursor.kind === 'string') return parseNameOrString(cursor, 'alias expected')
   const { word } = cursor
   if (word === 'horizon' && peekWord(cursor) === 'join') return null
+  if (isNumberName(cursor)) return parseName(cursor, 'alias expected')
   if (cursor.kind !== 'word' || aliasReserved.has(word) || isInfix(word) || startsLocking(cursor)) return null
   return parseFreeName(cursor, 'alias expected')
 }

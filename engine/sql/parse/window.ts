@@ -12,7 +12,7 @@ import type {
   WindowSpecification,
 } from './ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
-import { demand, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
+import { atEnd, demand, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
 import { parseExpression } from './expression.js'
 import { intervalOfText, timeUnitOf, wholeNumber } from './literal.js'
 import { signPower } from './powers.js'
@@ -178,6 +178,7 @@ export function parseFrameBound(cursor: Cursor): FrameBound {
 function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | null } {
   const single = cursor.kind === 'number' ? intervalOfText(tokenText(cursor)) : null
   if (single !== null) {
+    if (isNoDistance(single.unit)) throw new SqlError('integer expression expected', cursor.start)
     const value = wholeNumber(cursor.start, single.digits)
     advance(cursor)
     return { value, unit: single.unit }
@@ -185,8 +186,14 @@ function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | nu
   if (cursor.word === ')') throw new SqlError("'preceding' or 'following' expected", cursor.start)
   const value = parseInWindow(cursor, boundExpected)
   const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
-  if (unit !== undefined) advance(cursor)
-  return { value, unit: unit ?? null }
+  if (unit === undefined || isNoDistance(unit)) return { value, unit: null }
+  advance(cursor)
+  return { value, unit }
+}
+
+/** Months and years are as long as the calendar has them. */
+function isNoDistance(unit: TimeUnit): boolean {
+  return unit === 'M' || unit === 'y'
 }
 
 /** `5m`, `h` (one hour), `10 minutes`, `:n m`, `(a + b) m`, `@x`. */
@@ -198,13 +205,20 @@ export function parseInterval(cursor: Cursor): Interval {
     advance(cursor)
     return { position, count: wholeNumber(position, '1'), unit: single }
   }
-  if (cursor.kind === 'string') throw new SqlError(`Invalid unit: ${tokenText(cursor)}`, position)
+  if (cursor.kind === 'string' || wordConstants.has(cursor.word))
+    throw new SqlError(`Invalid unit: ${tokenText(cursor)}`, position)
   const variable = cursor.kind === 'variable'
   const count = parseExpression(cursor, signPower, 'time interval expected')
   const unit = cursor.kind === 'word' ? timeUnitOf(tokenText(cursor)) : undefined
   if (unit !== undefined) advance(cursor)
-  else if (!variable) throw new SqlError('time interval unit expected', cursor.start)
+  else if (!variable) throw new SqlError(unitExpected(cursor), cursor.start)
   return { position, count, unit: unit ?? null }
+}
+
+const wordConstants: ReadonlySet<string> = new Set(['null', 'true', 'false'])
+
+function unitExpected(cursor: Cursor): string {
+  return atEnd(cursor) ? 'time interval unit expected' : 'one letter sample by period unit expected'
 }
 
 function parseNumberInterval(cursor: Cursor): Interval {

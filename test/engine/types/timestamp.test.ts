@@ -3,7 +3,14 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatDate, formatTimestamp, parseDate, parseSpan, parseTimestamp } from '../../../engine/types/timestamp.js'
+import {
+  formatDate,
+  formatTimestamp,
+  parseDate,
+  parseFileTimestamp,
+  parseSpan,
+  parseTimestamp,
+} from '../../../engine/types/timestamp.js'
 import { civilFromDays, daysFromCivil } from '../../../engine/types/timestamp-calendar.js'
 import { floorTimestamp, nextBucket, parseSampleInterval } from '../../../engine/types/timestamp-floor.js'
 import { formatByPattern, parseByPattern } from '../../../engine/types/timestamp-pattern.js'
@@ -58,7 +65,7 @@ describe('text', () => {
     ['2024-02-03 04:05:06.5', '2024-02-03T04:05:06.500000Z', '2024-02-03T04:05:06.599999Z'],
     ['2024-W01', '2024-01-01T00:00:00.000000Z', '2024-01-07T23:59:59.999999Z'],
     ['2024-01-01T10:00:00+02:00', '2024-01-01T08:00:00.000000Z', '2024-01-01T08:00:00.999999Z'],
-    ['2024-02-03 +02', '2024-02-02T22:00:00.000000Z', '2024-02-03T21:59:59.999999Z'],
+    ['2024-02-03T04:05:06.+02', '2024-02-03T02:05:06.000000Z', '2024-02-03T02:05:06.999999Z'],
   ])('the span of %s', (text, lo, hi) => {
     const span = parseSpan(text, 'TIMESTAMP')
     expect([formatTimestamp(span?.lo ?? 0n, 'TIMESTAMP'), formatTimestamp(span?.hi ?? 0n, 'TIMESTAMP')]).toEqual([
@@ -66,6 +73,14 @@ describe('text', () => {
       hi,
     ])
   })
+
+  test.each(['2024-01-01Z', '2024-01-01 ', ' 2024-01-01', '2024-01-01T10+02', '2024-01-01T10:00Z', '2024-01-01T24:00'])(
+    '%s is a timestamp of files alone',
+    (text) => {
+      expect(parseTimestamp(text, 'TIMESTAMP')).toBeNull()
+      expect(parseFileTimestamp(text, 'TIMESTAMP')).not.toBeNull()
+    },
+  )
 
   test.each(['2024-13-01', '2024-02-30', '2024-1-1', '2024-01-01T25', '2024-01-01T10:0', 'x', ''])(
     '%s is no timestamp',
