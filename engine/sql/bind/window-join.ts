@@ -124,18 +124,17 @@ export function bindWindowJoin(left: Relation, join: ast.Join, context: BindCont
   const { pairs, rest } = joinCondition(left, right, join, width, context)
   if (window.aggregates.length === 0) return left
   const [own, others] = partitioned(rest, (condition) => [...columnsOf(condition)].every((index) => index >= width))
-  const mixed = others.find(
-    (condition) => window.prevailing && [...columnsOf(condition)].some((index) => index >= width),
-  )
-  if (mixed !== undefined)
-    throw new SqlError('conditions of both sides need EXCLUDE PREVAILING in WINDOW joins', mixed.position)
   const numbered = withNumbers(left)
   const fitting = { ...right, plan: filtered(right.plan, own, (index) => index - width) }
   const sides = sidesOf(numbered, fitting, pairs, unit)
   const within = inSpan(sides, span, context)
-  const all = window.prevailing ? unionOf(prevailing(sides, span, context), within) : within
   const added = sides.left.plan.columns.length - width
-  const rows = filtered(all, others, (index) => (index < width ? index : index + added))
+  const placeOf = (index: number): number => (index < width ? index : index + added)
+  const isMixed = others.some((condition) => [...columnsOf(condition)].some((index) => index >= width))
+  const before = isMixed
+    ? lastFitting(sides, span, (pairs) => filtered(pairs, others, placeOf), width, context)
+    : prevailing(sides, span, context)
+  const rows = filtered(window.prevailing ? unionOf(before, within) : within, others, placeOf)
   const results = grouped(rows, sides, window.aggregates, context, left, right)
   const counts = window.aggregates.flatMap(({ call }, index) => (isCount(call) ? [index] : []))
   const joined = withResults(numbered, { plan: results, outer: true, counts, alias: null }, context)
@@ -251,6 +250,32 @@ function prevailing({ left, right, leftKeys, rightKeys, unit }: Sides, { lo }: S
   const predicate = scalarCall('<', [found, at(joined, width + 1)], 0, context)
   const before: Plan = { kind: 'filter', columns: joined.columns, input: joined, predicate }
   return picked(before, width, leftSide.columns.length, rightWidth)
+}
+
+/** The same where a condition names both sides: of all rows before the span the last one that fits. */
+function lastFitting(
+  { left, right, leftKeys, rightKeys, unit }: Sides,
+  { lo }: Span,
+  fitting: (rows: Plan) => Plan,
+  numberIndex: number,
+  context: BindContext,
+): Plan {
+  const width = left.plan.columns.length
+  const leftSide = withExtra(left, [ticks(left, unit, lo, context)]).plan
+  const rightSide = withExtra(right, [ticks(right, unit, 0n, context)]).plan
+  const rightWidth = right.plan.columns.length
+  const pairs = leftKeys.map((key, index) => [key, rightKeys[index] as number] as const)
+  const joined = joinPlan(pairs.length === 0 ? 'cross' : 'inner', leftSide, rightSide, pairs)
+  const found = at(joined, leftSide.columns.length + rightWidth)
+  const reached = scalarCall('<=', [found, at(joined, width)], 0, context)
+  const upTo: Plan = { kind: 'filter', columns: joined.columns, input: joined, predicate: reached }
+  const input = fitting(picked(upTo, width, leftSide.columns.length, rightWidth))
+  const { columns } = input
+  const timestampIndex = width + right.timestampIndex
+  const last: Plan = { kind: 'latest', columns, input, timestampIndex, keys: [numberIndex] }
+  const time = ticks({ ...right, plan: last, timestampIndex }, unit, 0n, context)
+  const begin = ticks({ ...left, plan: last }, unit, lo, context)
+  return { kind: 'filter', columns, input: last, predicate: scalarCall('<', [time, begin], 0, context) }
 }
 
 function unionOf(left: Plan, right: Plan): Plan {
