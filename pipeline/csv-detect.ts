@@ -6,6 +6,7 @@
 
 import type { CsvColumn } from '../engine/engine.js'
 import { type ColumnType, dataType } from '../engine/types/column-types.js'
+import { ImportError } from './import-schema.js'
 
 interface Probe {
   readonly type: ColumnType
@@ -82,7 +83,7 @@ export function detectColumns(records: readonly (readonly string[])[], said: 'ye
   const found = looksBelow && !choose(types, rest ?? all, regular.length - 1, said === 'yes' && rest !== null)
   const header = said !== 'no' && (found || said === 'yes')
   if (said === 'no' && found) choose(types, all, regular.length, true)
-  const names = uniqueNames(width, header ? (regular[0] ?? []) : [])
+  const names = columnNames(width, header ? (regular[0] ?? []) : [])
   const columns = types.map((probe, index) => ({
     name: names[index] as string,
     type: dataType(probe?.type ?? 'VARCHAR'),
@@ -137,24 +138,28 @@ function choose(types: (Probe | null)[], { counts, blanks }: Histogram, rows: nu
   return onlyTexts
 }
 
-/** Names that a column may have: `a b` becomes `aB`, nothing becomes `f` and the index. */
-function uniqueNames(width: number, texts: readonly string[]): string[] {
+/**
+ * Names that a column may have: `a b` becomes `aB`, ` a` becomes `A`. Nothing becomes `f` and the index, and an underscore
+ * for each name like it. Two columns of one name are a mistake.
+ */
+function columnNames(width: number, texts: readonly string[]): string[] {
+  const written = Array.from({ length: width }, (_, index) => columnName(texts[index] ?? ''))
   const used = new Set<string>()
-  return Array.from({ length: width }, (_, index) => {
-    const made = columnName(texts[index] ?? '')
-    const base = made === '' ? `f${index}` : made
-    let name = base
-    for (let next = 1; used.has(name.toLowerCase()); next++) name = `${base}${next}`
+  for (const [index, name] of written.entries()) {
+    if (name !== '' && used.has(name.toLowerCase()))
+      throw new ImportError(`duplicate column name found [no=${index},name=${name}]`)
     used.add(name.toLowerCase())
-    return name
+  }
+  return written.map((name, index) => {
+    if (name !== '') return name
+    let free = `f${index}`
+    while (used.has(free)) free += '_'
+    return free
   })
 }
 
 function columnName(text: string): string {
-  const words = text
-    .trim()
-    .split(/[^\p{L}\p{N}_]+/u)
-    .filter((word) => word !== '')
+  const words = text.replace(/^\ufeff/, '').split(/[^\p{L}\p{N}_]+/u)
   const name = words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join('')
   return /^[0-9]/.test(name) ? `_${name}` : name
 }

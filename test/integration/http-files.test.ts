@@ -327,6 +327,13 @@ describe('imports', () => {
     expect(texts.body).toMatchObject({ header: false, rowsImported: 3 })
   })
 
+  test('names of a header are made names of columns, and two of one name are refused', async () => {
+    const { body } = await imported('\ufeffa b, c,,f2\n1,2,3,4\n5,6,7,8\n', { name: 'headnames', forceHeader: 'true' })
+    expect((body.columns as { name: string }[]).map(({ name }) => name)).toEqual(['aB', 'C', 'f2_', 'f2'])
+    const twice = await imported('a,A\n1,2\n3,4\n', { name: 'twice' })
+    expect([twice.status, twice.body.status]).toEqual([400, 'duplicate column name found [no=1,name=A]'])
+  })
+
   test('skipLev forgives too many values only', async () => {
     const long = await imported('a,b\n1,x1\n2,x2,more\n', { name: 'lev', skipLev: 'true', forceHeader: 'true' })
     expect(long.body).toMatchObject({ rowsImported: 1, rowsRejected: 1 })

@@ -102,7 +102,7 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
   if (common !== undefined) return named(common, alias)
   if (table.schema === null) {
     const version = context.catalog.table(table.name)
-    if (version !== undefined) return ownTable(version, alias, context)
+    if (version !== undefined) return { ...ownTable(version, alias, context), ofTable: true }
     const view = context.catalog.view(table.name)
     if (view !== undefined) return named(inView(view, table.position, context), alias)
     const counter = counterRelation(table.name, context)

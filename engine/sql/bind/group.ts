@@ -53,8 +53,9 @@ function placesOf(set: readonly number[], written: readonly Expression[], keys: 
   return [...new Set(set.map((index) => places.get(expressionKey(written[index] as Expression)) ?? -1))]
 }
 
-/** `select max(ts) from t`: one of the designated timestamps is still one. */
+/** `select max(ts) from t`: one of a table's designated timestamps is still one. */
 function isPickedTimestamp({ aggregates, input }: SelectList): boolean {
+  if (input.ofTable !== true) return false
   const [only] = aggregates
   const [argument] = only?.args ?? []
   if (aggregates.length !== 1 || argument?.kind !== 'column' || argument.index !== input.timestampIndex) return false

@@ -34,6 +34,8 @@ export interface Relation {
   readonly timestampIndex: number
   /** How the rows lie by that timestamp. */
   readonly order: 'ascending' | 'descending' | 'none'
+  /** The rows of a table, or some of them: no query gave them. */
+  readonly ofTable?: true
 }
 
 export type Scope = readonly ScopeColumn[]
