@@ -57,7 +57,7 @@ export function parseInsert(
     if (!take(cursor, 'system')) demand(cursor, 'user')
     demand(cursor, 'value')
   }
-  const source = parseInsertSource(cursor, columns.length > 0)
+  const source = parseInsertSource(cursor, columns.length)
   if (atomic && source.kind === 'rows')
     throw new SqlError("'atomic' keyword can only be used in INSERT INTO SELECT statements.", source.position)
   const conflict = parseConflict(cursor)
@@ -143,14 +143,16 @@ function parseConflict(cursor: Cursor): Conflict | null {
   return { position, columns, assignments }
 }
 
-function parseInsertSource(cursor: Cursor, named: boolean): Insert['source'] {
+/** `width`: how many columns are named. */
+function parseInsertSource(cursor: Cursor, width: number): Insert['source'] {
   const { word, start } = cursor
+  const named = width > 0
   if (!named && word === 'default' && peekWord(cursor) === 'values') {
     advance(cursor)
     advance(cursor)
     return { kind: 'rows', position: start, rows: [{ position: start, values: [] }], allDefault: true }
   }
-  if (word === 'values') return parseInsertRows(cursor)
+  if (word === 'values') return parseInsertRows(cursor, width)
   if (take(cursor, 'table') || ['select', '(', 'declare'].includes(word)) return parseQuery(cursor)
   if (cursor.kind === 'end')
     throw new SqlError(named ? "'select' or 'values' expected" : "'(' or 'select' expected", start)
@@ -160,22 +162,30 @@ function parseInsertSource(cursor: Cursor, named: boolean): Insert['source'] {
   )
 }
 
-function parseInsertRows(cursor: Cursor): InsertRows {
+function parseInsertRows(cursor: Cursor, width: number): InsertRows {
   const position = cursor.start
   advance(cursor)
-  const rows = parseList(cursor, parseInsertRow)
+  let tuple = 0
+  const rows = parseList(cursor, (inner) => parseInsertRow(inner, width, tuple++))
   if (cursor.kind !== 'end' && cursor.word !== ';' && cursor.word !== 'returning' && cursor.word !== 'on')
     throw new SqlError("',' expected", cursor.start)
   return { kind: 'rows', position, rows }
 }
 
-function parseInsertRow(cursor: Cursor): ValueRow {
+function parseInsertRow(cursor: Cursor, width: number, tuple: number): ValueRow {
   const position = cursor.start
   demand(cursor, '(')
   const values = parseList(cursor, parseValue)
   if (cursor.word !== ')') throw new SqlError(atEnd(cursor) ? "',' expected" : "')' expected", cursor.start)
+  if (width > 0 && values.length !== width) throw rowWidthError(values.length, width, tuple, cursor.start)
   advance(cursor)
   return { position, values }
+}
+
+/** At the parenthesis that ends the row; `tuple` counts from 0. */
+export function rowWidthError(actual: number, expected: number, tuple: number, position: number): SqlError {
+  const counts = `[expected=${expected}, actual=${actual}, tuple=${tuple + 1}]`
+  return new SqlError(`row value count does not match column count ${counts}`, position)
 }
 
 function parseValue(cursor: Cursor): Expression {

@@ -14,6 +14,7 @@ import type { Relation } from '../bind/scope.js'
 import { substituteDeclarations } from '../bind/substitute.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { rowWidthError } from '../parse/rows.js'
 import { checkConflict, keepsRows } from './conflict.js'
 import {
   type FilledColumns,
@@ -108,10 +109,7 @@ function isDescribed({ parameters }: BindContext): boolean {
 
 export function checkWidth({ values, position }: ast.ValueRow, expected: number, tuple: number, sql: string): void {
   if (values.length === expected) return
-  throw new SqlError(
-    `row value count does not match column count [expected=${expected}, actual=${values.length}, tuple=${tuple + 1}]`,
-    closingParenthesis(sql, position),
-  )
+  throw rowWidthError(values.length, expected, tuple, closingParenthesis(sql, position))
 }
 
 /** Place of the parenthesis that closes the one at `open`; texts in quotes are passed over. */
