@@ -37,12 +37,29 @@ export function planUpdate(statement: ast.Update, context: BindContext): Planned
   const sources = from === null ? [] : [joinOf(from, inJoin ? where : null), ...joins]
   const relation = sources.reduce((left, join) => bindJoin(left, join, context), target)
   const scope = scopeOf(relation, context)
-  const { targets, values } = boundAssignments(statement, version, scope)
+  const { targets, values } = assignmentsOf(statement, version, inJoin ? null : where, scope)
   const assigns = targets.map(({ columnId }) => columnId)
   const returns = statement.returning === null ? null : changedColumns(version, assigns)
   const program = programOf('update', relation, inJoin ? null : where, values, scope, returns)
   const returning = statement.returning === null ? null : returningOf(table, statement.returning, version, context)
   return { ...planned(version, { ...program, assigned: assigns }, 'UPDATE'), returning }
+}
+
+/** What is wrong with the new values and the condition is told before what is wrong with the columns they are for. */
+function assignmentsOf(
+  statement: ast.Update,
+  version: TableVersion,
+  where: ast.Expression | null,
+  scope: ExpressionScope,
+): ReturnType<typeof boundAssignments> {
+  try {
+    return boundAssignments(statement, version, scope)
+  } catch (mistake) {
+    if (!(mistake instanceof SqlError)) throw mistake
+    for (const { value } of statement.assignments) bindExpression(value, scope)
+    if (where !== null) bindCondition(where, scope)
+    throw mistake
+  }
 }
 
 export function planDelete({ table, alias, where, returning }: ast.Delete, context: BindContext): Planned {
