@@ -37,8 +37,12 @@ export function bindComparison(
 
 /** `case a when b`: doubles that are close to each other differ. */
 export function bindSame(left: Expression, right: Expression, position: number, context: BindContext): Expression {
-  const [known, sides] = bindSides('=', left, right, position)
+  const [known, sides] = bindSides('=', left, right, position, noBranch)
   return known ?? scalarCall('=', sides, position, context)
+}
+
+function noBranch(_operator: string, { type }: Expression, branch: Expression, position: number): SqlError {
+  return new SqlError(`type mismatch [expected=${typeName(type)}, actual=${typeName(branch.type)}]`, position)
 }
 
 type Sides = readonly [Expression, Expression]
@@ -49,6 +53,7 @@ function bindSides(
   left: Expression,
   right: Expression,
   position: number,
+  refused = noComparison,
 ): readonly [Expression | null, Sides] {
   const known = (value: boolean) => [constantOf(value, dataType('BOOLEAN'), position), [left, right]] as const
   const missing = isUntypedNull(left) ? right : isUntypedNull(right) ? left : null
@@ -59,7 +64,7 @@ function bindSides(
   if ((operator === '=' || operator === '<>') && (isNoValueOf(left, right.type) || isNoValueOf(right, left.type)))
     return known(operator === '<>')
   if (missing !== null && missing.type.name === 'CHAR' && (operator === '<' || operator === '>')) return known(false)
-  return [null, alignSides(operator, left, right, position)]
+  return [null, alignSides(operator, left, right, position, refused)]
 }
 
 /** `id = 'x'` holds for no row: clients of this dialect are told so for these types, and get an error for others. */
@@ -73,18 +78,21 @@ function isNoValueOf(literal: Expression, type: DataType): boolean {
 const withoutValue: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'UUID', 'LONG256'])
 const neverNull: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT'])
 
+/** `refused` makes the error for types that cannot be compared. */
 export function alignSides(
   operator: string,
   left: Expression,
   right: Expression,
   position: number,
+  refused = noComparison,
 ): readonly [Expression, Expression] {
   if (isUntypedNull(left)) return [isUntypedNull(right) ? left : typedNull(left, right.type), right]
   if (isUntypedNull(right)) return [left, typedNull(right, left.type)]
   if (comparableAsIs(left.type, right.type)) return [asText(left, right.type), asText(right, left.type)]
   if (left.type.name === 'LONG' && isEmptyText(right)) return [left, typedNull(right, left.type)]
   if (right.type.name === 'LONG' && isEmptyText(left)) return [typedNull(left, right.type), right]
-  if (left.type.name === 'GEOHASH' || right.type.name === 'GEOHASH') return withGeohash(operator, left, right, position)
+  if (left.type.name === 'GEOHASH' || right.type.name === 'GEOHASH')
+    return withGeohash(operator, left, right, position, refused)
   if (isTime(left.type) || left.type.name === 'DATE') {
     if (operator === '=' && isTime(left.type) && isNoTime(right))
       throw new SqlError('invalid timestamp', right.position)
@@ -105,7 +113,7 @@ export function alignSides(
   }
   const type = comparisonType(left, right)
   if (type === null || isNoLiteral(left, type) || isNoLiteral(right, type))
-    throw noComparison(operator, left, right, position)
+    throw refused(operator, left, right, position)
   return [convertTo(left, type), convertTo(right, type)]
 }
 
@@ -127,11 +135,12 @@ function withGeohash(
   left: Expression,
   right: Expression,
   position: number,
+  refused: typeof noComparison,
 ): readonly [Expression, Expression] {
   const other = left.type.name === 'GEOHASH' ? right : left
   const takesText = operator === '=' || operator === '<>' || operator === 'in'
   const fits = other.type.name === 'GEOHASH' || (isText(other.type) && takesText)
-  if (!fits && operator !== 'in') throw noComparison(operator, left, right, position)
+  if (!fits && operator !== 'in') throw refused(operator, left, right, position)
   return left.type.name === 'GEOHASH'
     ? [left, geohashLiteral(right, left.type, position)]
     : [geohashLiteral(left, right.type, position), right]
