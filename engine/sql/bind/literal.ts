@@ -33,6 +33,8 @@ export function bindLiteral(literal: Literal): Expression {
     case 'geohash':
       return bindGeohash(literal)
     case 'interval':
+      // What is a month to SAMPLE BY is a number with the suffix of decimals elsewhere.
+      if (literal.text.endsWith('M')) return bindDecimal(literal.text.slice(0, -1).replaceAll('_', ''), position)
       throw new SqlError(`invalid constant: ${literal.text}`, position)
   }
 }
