@@ -56,7 +56,8 @@ export function insertHead(text: string): InsertHead {
 
 function parsedHead(text: string): Insert | null {
   try {
-    const statement = parseStatement(`${text}(null)`)
+    // As many as columns are named.
+    const statement = parseStatement(`${text}(${text.replace(/[^,]/g, '').replaceAll(',', 'null,')}null)`)
     if (statement.kind !== 'insert' || statement.source.kind !== 'rows' || statement.batch !== null) return null
     const [row, second] = statement.source.rows
     return row?.position === text.length && second === undefined ? statement : null

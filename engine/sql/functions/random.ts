@@ -247,10 +247,8 @@ const others: ScalarFunction[] = [
   row('rnd_uuid4', ['INT'], 'UUID', 'A random UUID, or NULL.', (random, [rate]) =>
     skips(random, rate) ? null : randomUuid(random),
   ),
-  row('gen_random_uuid', [], 'UUID', "A random UUID, by PostgreSQL's name.", (random) => randomUuid(random)),
-  row('uuid_generate_v4', [], 'UUID', "A random UUID, by the name of PostgreSQL's extension.", (random) =>
-    randomUuid(random),
-  ),
+  row('gen_random_uuid', [], 'UUID', "A random UUID, by PostgreSQL's name.", randomUuid),
+  row('uuid_generate_v4', [], 'UUID', "A random UUID, by the name of PostgreSQL's extension.", randomUuid),
   row('rnd_ipv4', [], 'IPv4', 'An address.', (random) => random.nextInt() >>> 0 || 1),
   {
     ...row(

@@ -14,7 +14,7 @@ import type {
 import type { ChannelStatement } from './ast-channel.js'
 import type { Insert } from './ast-insert.js'
 import type { AlterSequence, CreateSequence, DropSequence } from './ast-sequence.js'
-import type { Checkpoint, CreateIndex, Reindex, Vacuum } from './ast-upkeep.js'
+import type { Checkpoint, CreateIndex, NoOperation, Reindex, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
 export type Statement =
@@ -485,13 +485,6 @@ export interface CopyOption {
   readonly name: string
   readonly value: string
   readonly values: readonly string[]
-}
-
-/** LOCK, COMMENT ON, ANALYZE: accepted, nothing is done. `command` is lower case. */
-export interface NoOperation {
-  readonly kind: 'no operation'
-  readonly position: number
-  readonly command: string
 }
 
 /** No statement at all: blanks, comments. SHOW is a query (its body), so that it streams like one. */

@@ -31,3 +31,10 @@ export interface Checkpoint {
   readonly position: number
   readonly action: 'flush' | 'create' | 'release'
 }
+
+/** LOCK, COMMENT ON, ANALYZE: accepted, nothing is done. `command` is lower case. */
+export interface NoOperation {
+  readonly kind: 'no operation'
+  readonly position: number
+  readonly command: string
+}
