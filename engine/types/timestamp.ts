@@ -1,10 +1,10 @@
 // Text of timestamps and dates. Forms read: a year and any further part of
 //
-//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{0,9}][Z | (+|-)HH[:mm] | (+|-)HHmm]]]]]]
+//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{0,9}][Z]]]]]][ ][UTC | GMT | (+|-)HH[:mm] | (+|-)HHmm]
 //
-// A year of more than four digits needs a month. A zone stands behind seconds alone; ` UTC` and ` GMT`, which clients of
-// PostgreSQL write, behind every part. Files and topics (`parseFileTimestamp`) may have blanks around it, a zone behind every
-// part, a comma before the fraction and 24:00. A form that stops early stands for its first instant (`parseTimestamp`) or for
+// A year of more than four digits needs a month. Z stands behind seconds alone; ` UTC`, ` GMT` and offsets, which clients
+// of PostgreSQL write (`2024-01-01 +00`), behind every part. Files and topics (`parseFileTimestamp`) may have blanks
+// around it, Z behind every part, a comma before the fraction and 24:00. A form that stops early stands for its first instant (`parseTimestamp`) or for
 // the whole span (`parseSpan`). Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
 
 import { longMax, longMin } from './number.js'
@@ -28,7 +28,7 @@ export interface TimeSpan {
 }
 
 const pattern =
-  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?)?)?)?))?(Z| ?(?:UTC|GMT)|[+-]\d{2}(?::?\d{2}){0,2})?$/
+  /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?)?)?)?))?(Z| ?(?:UTC|GMT|[+-]\d{2}(?::?\d{2}){0,2}))?$/
 
 const filePattern =
   /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2}){0,2})?$/
@@ -96,7 +96,7 @@ export function parseSpan(text: string, unit: TimestampUnit): TimeSpan | null {
   if (match === null) return null
   const [hour, second, weekHour, weekSecond, zone] = [match[4], match[6], match[10], match[12], match[14]]
   if (hour === '24' || weekHour === '24') return null
-  const isEarly = zone !== undefined && second === undefined && weekSecond === undefined && !/[CT]$/.test(zone)
+  const isEarly = zone === 'Z' && second === undefined && weekSecond === undefined
   return isEarly ? null : spanOf(match, unit)
 }
 
@@ -104,7 +104,7 @@ function spanOf(match: RegExpExecArray, unit: TimestampUnit): TimeSpan | null {
   const [, year, month, day, hour, minute, second, fraction, week, weekDay, ...more] = match
   const [weekHour, weekMinute, weekSecond, weekFraction, zone] = more
   if (year === undefined || (month === undefined && week === undefined && year.length !== 4)) return null
-  const offset = zoneOffsetMicros(zone)
+  const offset = zoneOffsetMicros(zone?.trimStart())
   if (offset === null) return null
   const span =
     week === undefined
