@@ -56,7 +56,7 @@ const lookMaxMs = 20_000
 /** So many rows are asked for; a table of fewer is answered in no time. */
 const rowsWanted = 20_000
 /** Of more rows than the main thread looks at, of fewer than take long. */
-const sharedRowsWanted = 300_000
+const sharedRowsWanted = 800_000
 /** Statements about whole pages ask for so many: two dozen pages, which stay in the cache if it has room. */
 const pageRowsWanted = 24 * 65_536
 const tablesLookedAt = 20
