@@ -9,8 +9,7 @@ import { intervalOfText, wholeNumber } from '../parse/literal.js'
 export function substituteDeclarations(query: Query): Query {
   if (query.declarations.length === 0) return query
   extentOf({ ...query, declarations: [] }, declaredExtents(query.declarations), query.position)
-  const values = declaredValues(query.declarations)
-  return replaceVariables({ ...query, declarations: [] }, values)
+  return replaceVariables({ ...query, declarations: [] }, writtenOut(query.declarations))
 }
 
 /** Of a tree with its variables written out: each may hold the one before it, and twice. */
@@ -45,10 +44,14 @@ function extentOf(node: unknown, extents: ReadonlyMap<string, Extent>, position:
   return { parts, levels }
 }
 
-/** Later declarations may use earlier ones. */
 export function declaredValues(declarations: readonly Declaration[]): Map<string, Expression> {
-  const values = new Map<string, Expression>()
   declaredExtents(declarations)
+  return writtenOut(declarations)
+}
+
+/** Later declarations may use earlier ones. */
+function writtenOut(declarations: readonly Declaration[]): Map<string, Expression> {
+  const values = new Map<string, Expression>()
   for (const { name, value } of declarations) values.set(name.toLowerCase(), replaceVariables(value, values))
   return values
 }
