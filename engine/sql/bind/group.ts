@@ -161,15 +161,14 @@ export function groupLift(keys: readonly Expression[], aggregateStart: number, k
     rewriteExpression(expression, (part) => {
       if (part.kind === 'constant') return part
       const { type, position } = part
+      // No key has an aggregate in it, and the text of one is long.
+      if (part.kind === 'call' && part.name === aggregateMark)
+        return { kind: 'column', index: aggregateStart + markIndex(part), type, position }
       const index = byKey.get(expressionKey(part))
       if (index !== undefined) return { kind: 'column', index: keyStart + index, type, position }
       if (part.kind === 'column')
         throw new SqlError('column must appear in GROUP BY clause or aggregate function', position)
-      if (part.kind !== 'call') return undefined
-      if (part.name === windowMark) return part
-      return part.name === aggregateMark
-        ? { kind: 'column', index: aggregateStart + markIndex(part), type, position }
-        : undefined
+      return part.kind === 'call' && part.name === windowMark ? part : undefined
     })
 }
 

@@ -244,6 +244,7 @@ function namedColumn(
 
 /** Groups have the columns of the list alone; samples have their time as well. */
 function demandKeys(order: readonly OrderKey[], list: SelectList, sampleBy: ast.SampleBy | null): void {
+  if (order.length === 0) return
   const keys = new Set(list.columns.flatMap(({ bound }) => keysOf(bound)).map(expressionKey))
   const timeIndex = sampleBy === null ? -1 : list.input.timestampIndex
   for (const { item, index } of order) {

@@ -18,8 +18,8 @@ export interface Grouping {
 
 export interface DenseFragment extends Grouping {
   readonly fragment: AggregateFragment
-  /** Finds first rows. */
-  readonly firsts: AggregateFragment
+  /** Finds the first rows of groups; null: there are no keys, and one group. */
+  readonly firsts: AggregateFragment | null
   readonly inputs: FragmentInputs
   readonly scan: ScanShape
   readonly aggregates: number

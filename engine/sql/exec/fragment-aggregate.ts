@@ -104,7 +104,7 @@ export function fragmentWorker(
 /** What a fragment is made of. */
 interface DenseParts {
   readonly grouping: Grouping
-  readonly firsts: AggregateFragment
+  readonly firsts: AggregateFragment | null
   readonly shape: Omit<AggregateShape, 'aggregates'>
   readonly aggregates: readonly FragmentAggregate[]
   readonly inputs: FragmentInputs
@@ -131,8 +131,9 @@ function denseParts(
   const grouping = groupingOf(context, query, scan, inputs, counts)
   if (aggregates === undefined || grouping === undefined) return undefined
   const shape = { columns: inputs.types, predicate, keys: grouping.keys.map(({ key }) => key) }
-  const firsts = jit.aggregate({ ...shape, aggregates: firstRow })
-  return firsts === null ? undefined : { grouping, firsts, shape, aggregates, inputs, scan }
+  const keyed = shape.keys.length > 0
+  const firsts = keyed ? jit.aggregate({ ...shape, aggregates: firstRow }) : null
+  return keyed && firsts === null ? undefined : { grouping, firsts, shape, aggregates, inputs, scan }
 }
 
 const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]

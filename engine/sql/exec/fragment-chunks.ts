@@ -11,6 +11,7 @@
 // all first rows of a group is the right one. A chunk that is done again, out of order, calls all of its groups fresh.
 
 import { pageRowsMax } from '../../base/limits.js'
+import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { Bucket, Buckets } from './buckets.js'
@@ -90,18 +91,22 @@ export class DenseChunks implements ChunkWorker {
       query.pieces.length >= longScanPieces ? 'long' : 'kept',
     )
     this.#block = context.space.keep(fragment.blockBytes)
-    this.#firstBlock = context.space.keep(firsts.blockBytes)
-    this.#firstState = keys.length === 0 ? 0 : context.space.keep(firsts.stateBytes(groups))
+    this.#firstBlock = firsts === null ? 0 : context.space.keep(firsts.blockBytes)
+    this.#firstState = firsts === null ? 0 : context.space.keep(firsts.stateBytes(groups))
     this.#unseen = this.#allGroups()
     this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null)
     this.#known = knownPieces(context.memory, fragment, inputs, scan, keys.length)
     const { columns } = scan.snapshot.version.schema
     this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
-    for (const [code, block] of [[fragment, this.#block] as const, [firsts, this.#firstBlock] as const]) {
-      code.writeConstants(block)
-      inputs.bindLookups(code, block)
-      keys.forEach(({ count }, index) => code.setCount(block, index, count))
-    }
+    this.#prepare(fragment, this.#block)
+    if (firsts !== null) this.#prepare(firsts, this.#firstBlock)
+  }
+
+  #prepare(code: AggregateFragment, block: number): void {
+    const { inputs, keys } = this.#query
+    code.writeConstants(block)
+    inputs.bindLookups(code, block)
+    keys.forEach(({ count }, index) => code.setCount(block, index, count))
   }
 
   begin(chunk: number, again: boolean): void {
@@ -283,6 +288,7 @@ export class DenseChunks implements ChunkWorker {
     found: { readonly group: number; readonly row: number }[],
   ): number[] {
     const { firsts, inputs, groups } = this.#query
+    if (firsts === null) return []
     firsts.init(this.#firstState, groups)
     inputs.bind(firsts, this.#firstBlock, vectors, 0)
     firsts.run(this.#firstBlock, rows, this.#firstState, groups, firstRow)

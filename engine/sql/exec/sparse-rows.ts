@@ -25,7 +25,7 @@ export interface FewRows {
 }
 
 /**
- * null: there is no filter, it cannot be generated, or nothing but its own columns is read. Symbols among these are read
+ * null: there is no filter, or nothing but its own columns is read. Symbols among these are read
  * where rows are listed: a count has the same bits then.
  */
 export function sparseRows(
@@ -42,25 +42,40 @@ export function sparseRows(
   const listed = listedRows(context, scan)
   const areSymbols = inputs.columns.every((column) => scan.types[column % scanned]?.name === 'SYMBOL')
   if (isOwn && (listed === null || !areSymbols)) return null
+  return new SparseRows(context, scan, inputs, listed, isOwn)
+}
+
+/** The filter over all rows. */
+interface RowsFilter {
+  readonly asked: FragmentInputs
+  readonly fragment: SelectFragment
+  readonly block: number
+}
+
+/** null: it cannot be generated, or reads no column. */
+function rowsFilter(context: ExecContext, scan: ScanShape, narrowFrom: number): RowsFilter | null {
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
-  const asked = new FragmentInputs(context, dictionaryOf, inputs.narrowFrom)
-  const predicate = asked.expression(filter)
+  const asked = new FragmentInputs(context, dictionaryOf, narrowFrom)
+  const predicate = scan.filter === null ? null : asked.expression(scan.filter)
   if (predicate === null || asked.columns.length === 0) return null
-  const fragment = context.jit.select({ columns: asked.types, predicate, output: 'rows' })
-  return fragment === null ? null : new SparseRows(context, scan, inputs.columns, asked, fragment, listed, isOwn)
+  const fragment = context.jit?.select({ columns: asked.types, predicate, output: 'rows' }) ?? null
+  if (fragment === null) return null
+  const block = context.space.keep(fragment.blockBytes)
+  fragment.writeConstants(block)
+  asked.bindLookups(fragment, block)
+  return { asked, fragment, block }
 }
 
 export class SparseRows {
   readonly #context: ExecContext
   readonly #scan: ScanShape
-  readonly #columns: readonly number[]
-  readonly #asked: FragmentInputs
-  readonly #fragment: SelectFragment
+  readonly #inputs: FragmentInputs
   readonly #listed: ListedRows | null
   readonly #listedOnly: boolean
-  readonly #block: number
   readonly #index: number
+  /** undefined: nobody has asked for it, since rows were listed. */
+  #filter: RowsFilter | null | undefined
   /** Where the picked values of each column go; minus the number of a column of bytes. */
   readonly #areas = new Map<number, number>()
   #dense = false
@@ -68,23 +83,16 @@ export class SparseRows {
   constructor(
     context: ExecContext,
     scan: ScanShape,
-    columns: readonly number[],
-    asked: FragmentInputs,
-    fragment: SelectFragment,
+    inputs: FragmentInputs,
     listed: ListedRows | null,
     listedOnly: boolean,
   ) {
     this.#context = context
     this.#scan = scan
-    this.#columns = columns
-    this.#asked = asked
-    this.#fragment = fragment
+    this.#inputs = inputs
     this.#listed = listed
     this.#listedOnly = listedOnly
-    this.#block = context.space.keep(fragment.blockBytes)
     this.#index = context.space.keep((pageRowsMax + 16) * 4)
-    fragment.writeConstants(this.#block)
-    asked.bindLookups(fragment, this.#block)
   }
 
   /** A chunk begins. */
@@ -99,19 +107,23 @@ export class SparseRows {
     const listed = this.#listed?.select(piece, from, rows, this.#index, values) ?? -1
     if (listed < 0 && this.#listedOnly) return null
     const count = listed < 0 ? this.#lookedAt(reader, piece, from, rows) : listed
+    if (count < 0) return null
     this.#dense = count * sparseShare > rows
     if (this.#dense) return null
     const vectors: Vector[] = []
     if (count > 0)
-      for (const column of this.#columns) vectors[column] = this.#column(reader, piece, from, column, count)
+      for (const column of this.#inputs.columns) vectors[column] = this.#column(reader, piece, from, column, count)
     const times = (timestampId: number): number => this.#pick(piece, from, timestampId, timestampType, count)
     return { rows: count, vectors, times }
   }
 
-  /** All rows are looked at. */
+  /** All rows are looked at; -1: they cannot be. */
   #lookedAt(reader: SliceReader, piece: Piece, from: number, rows: number): number {
-    this.#asked.bind(this.#fragment, this.#block, reader.vectors(piece, from, this.#asked.columns, true))
-    return this.#fragment.run(this.#block, rows, this.#index, 0)
+    if (this.#filter === undefined) this.#filter = rowsFilter(this.#context, this.#scan, this.#inputs.narrowFrom)
+    if (this.#filter === null) return -1
+    const { asked, fragment, block } = this.#filter
+    asked.bind(fragment, block, reader.vectors(piece, from, asked.columns, true))
+    return fragment.run(block, rows, this.#index, 0)
   }
 
   #column(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
