@@ -3,7 +3,7 @@
 
 import { assert } from '../../base/assert.js'
 import { type TimestampUnit, ticksPerMicro } from '../../types/timestamp-calendar.js'
-import { floorTimestamp, nextBucket } from '../../types/timestamp-floor.js'
+import { floorTimestamp, intervalTicks, nextBucket } from '../../types/timestamp-floor.js'
 import { fromZone, type TimeZone, timeZone } from '../../types/timestamp-zone.js'
 import type { Plan, SampleInterval } from '../plan/plan.js'
 
@@ -16,9 +16,18 @@ export interface Bucket {
 }
 
 export interface Buckets {
+  /** Ticks of each bucket where all are as long and leave no gaps; null: they follow the calendar, a zone, or the first row. */
+  readonly step: bigint | null
   /** The bucket that holds the timestamp. With alignment 'first' the first call fixes the grid. */
   of(ts: bigint): Bucket
   next(bucket: Bucket): Bucket
+}
+
+/** Buckets as groups: the n-th begins n steps behind the origin. */
+export interface BucketGrid {
+  readonly origin: bigint
+  readonly step: bigint
+  readonly count: number
 }
 
 export function createBuckets(plan: SamplePlan, unit: TimestampUnit): Buckets {
@@ -46,13 +55,17 @@ function anchoredBuckets(anchor: bigint | null, interval: SampleInterval, unit: 
     origin ??= ts
     return from(floorTimestamp(ts, interval, unit, origin))
   }
-  return { of, next: ({ end }) => from(end) }
+  return { step: anchor === null ? null : intervalTicks(interval, unit), of, next: ({ end }) => from(end) }
 }
 
 /** The calendar's own grid, moved by an offset. */
 function shiftedBuckets(interval: SampleInterval, unit: TimestampUnit, offset: bigint): Buckets {
   const from = (start: bigint): Bucket => ({ start, end: nextBucket(start - offset, interval, unit) + offset })
-  return { of: (ts) => from(floorTimestamp(ts - offset, interval, unit) + offset), next: ({ end }) => from(end) }
+  return {
+    step: intervalTicks(interval, unit),
+    of: (ts) => from(floorTimestamp(ts - offset, interval, unit) + offset),
+    next: ({ end }) => from(end),
+  }
 }
 
 /** Local buckets seen from UTC. Where local time is turned back, the repeated hour belongs to the bucket of its name. */
@@ -65,6 +78,7 @@ function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buck
   }
   const utc = ({ start, end }: Bucket): Bucket => ({ start: toUtc(start), end: toUtc(end) })
   return {
+    step: null,
     of: (ts) => {
       const bucket = utc(local.of(toLocal(ts)))
       return ts >= bucket.start && ts < bucket.end ? bucket : { start: bucket.start, end: ts + 1n }

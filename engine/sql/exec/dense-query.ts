@@ -1,7 +1,7 @@
 // An aggregation whose groups have places of their own: what its lead and its helpers share.
 
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
-import type { Buckets } from './buckets.js'
+import type { BucketGrid, Buckets } from './buckets.js'
 import type { BucketKey, DenseKey } from './fragment-keys.js'
 import type { FragmentInputs } from './fragments.js'
 import type { Piece } from './pieces.js'
@@ -10,7 +10,10 @@ import type { ScanShape } from './scan-shape.js'
 export interface Grouping {
   readonly keys: readonly DenseKey[]
   readonly groups: number
+  /** Null: there are none, or they are the groups. */
   readonly buckets: Buckets | null
+  /** Buckets that are the groups, where there are no other keys. */
+  readonly grid: BucketGrid | null
   /** Where a key that goes by bucket stands among the keys; -1 when none does. */
   readonly bucketPlace: number
   readonly keyOf: BucketKey['keyOf']

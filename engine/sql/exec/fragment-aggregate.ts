@@ -1,25 +1,27 @@
 // Filter, keys and aggregates over a table in one generated loop. Groups are dense numbers, so that a state is an array;
 // it works where the kernels know every aggregate, the filter and the keys.
 //
-// Buckets of time are no part of the group's number: rows of a piece are in time order, so each bucket is a stretch of
-// rows, and has a state of its own (a slot). Without buckets there is one slot.
+// Buckets of many rows are no part of the group's number: rows of a piece are in time order, so each bucket is a stretch of
+// rows, and has a state of its own (a slot). Without buckets there is one slot. Buckets of few rows, all as long and without
+// other keys, are the groups: finding a bucket's end, and a state for each, takes as long as some hundred rows.
 //
 // Pieces are cut into chunks by their order alone; threads share the chunks (share.ts), and what they give is added up in
 // the order of the chunks: the same rows give the same bits, whoever computed a chunk.
 
 import { pageRowsMax } from '../../base/limits.js'
-import type { AggregateShape, FragmentAggregate, FragmentExpression } from '../../kernels/jit/fragment.js'
-import type { AggregateFragment } from '../../kernels/jit/jit.js'
+import type { FragmentAggregate, FragmentExpression, GroupKey } from '../../kernels/jit/fragment.js'
+import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan/plan.js'
-import type { Bucket, Buckets } from './buckets.js'
+import type { Bucket, BucketGrid, Buckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import type { DenseFragment, DenseQuery, Grouping } from './dense-query.js'
 import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
 import { type FillStretches, FragmentColumns, type GroupStretch } from './fragment-columns.js'
-import { type BucketKey, bucketCount, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
+import { type BucketKey, bucketCount, bucketGrid, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
 import { FragmentInputs } from './fragments.js'
-import type { Piece, Run } from './pieces.js'
+import { askedShare } from './listed-rows.js'
+import { type Piece, type Run, rowCount } from './pieces.js'
 import type { ScanShape } from './scan-shape.js'
 import { longScanPieces } from './scan-slices.js'
 import { type ChunkWorker, chunksMax, LeadRun, piecesPerChunk, type ShareDetails } from './share.js'
@@ -34,6 +36,10 @@ const stateBytesMax = 64 * 1024 * 1024
 const resultBytesMax = 128 * 1024 * 1024
 /** With fewer rows a bucket, looking for its end costs more than computing its number. */
 const bucketRowsMin = 64
+/** The same where buckets may be the groups: numbers are computed by the generated code itself. */
+const gridRowsMax = 256
+/** Each chunk has a state of all buckets. */
+const gridChunksMax = 16
 
 export interface FragmentQuery {
   /** Of which the fragment is made. */
@@ -77,7 +83,7 @@ export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: Sc
   if (parts === undefined) return undefined
   const runs = scanRuns(context, scan)
   const pieces = runs.flatMap((run) => run.pieces)
-  const fragment = denseFragment(context, parts, pieces)
+  const fragment = denseFragment(context, parts, gridOf(context, parts, runs), pieces)
   if (fragment === undefined || !isWorthIt(fragment, scan, runs)) return undefined
   const sharing = context.sharing ?? soloSharing(context.space)
   const chunkPieces = piecesPerChunk(sharing, pieces, chunkCount(fragment))
@@ -95,7 +101,7 @@ export function fragmentWorker(
   if (parts === undefined) return undefined
   const candidates = scanRuns(context, scan).flatMap((run) => run.pieces)
   const pieces = pickPieces(candidates, details.pieces)
-  const fragment = pieces === undefined ? undefined : denseFragment(context, parts, pieces)
+  const fragment = pieces === undefined ? undefined : denseFragment(context, parts, details.grid ?? null, pieces)
   return pieces === undefined || fragment === undefined
     ? undefined
     : new DenseChunks(context, denseQuery(fragment, pieces, details.chunkPieces))
@@ -103,9 +109,8 @@ export function fragmentWorker(
 
 /** What a fragment is made of. */
 interface DenseParts {
-  readonly grouping: Grouping
-  readonly firsts: AggregateFragment | null
-  readonly shape: Omit<AggregateShape, 'aggregates'>
+  readonly grouping: Omit<Grouping, 'grid'> & Pick<BucketKey, 'apart'>
+  readonly predicate: FragmentExpression | null
   readonly aggregates: readonly FragmentAggregate[]
   readonly inputs: FragmentInputs
   readonly scan: ScanShape
@@ -130,10 +135,27 @@ function denseParts(
   const aggregates = fragmentAggregates(query.aggregates, inputs)
   const grouping = groupingOf(context, query, scan, inputs, counts)
   if (aggregates === undefined || grouping === undefined) return undefined
-  const shape = { columns: inputs.types, predicate, keys: grouping.keys.map(({ key }) => key) }
-  const keyed = shape.keys.length > 0
-  const firsts = keyed ? jit.aggregate({ ...shape, aggregates: firstRow }) : null
-  return keyed && firsts === null ? undefined : { grouping, firsts, shape, aggregates, inputs, scan }
+  return { grouping, predicate, aggregates, inputs, scan }
+}
+
+/** null: buckets are no groups. */
+function gridOf(context: ExecContext, { grouping, scan }: DenseParts, runs: readonly Run[]): BucketGrid | null {
+  const { keys, buckets, apart } = grouping
+  if (keys.length > 0 || buckets === null || !apart || timeColumn(scan) < 0) return null
+  const grid = bucketGrid(scan, runs, buckets)
+  if (grid === null || grid.count > groupsMax) return null
+  return (rowCount(runs) * askedShare(context, scan)) / grid.count < gridRowsMax ? grid : null
+}
+
+function timeColumn({ columnIds, snapshot }: ScanShape): number {
+  const { timestampId } = snapshot.version.schema
+  return timestampId < 0 ? -1 : columnIds.indexOf(timestampId)
+}
+
+function gridKey({ inputs, scan }: DenseParts, { origin, step }: BucketGrid): GroupKey | undefined {
+  const index = timeColumn(scan)
+  const expression = inputs.expression({ kind: 'column', index, type: scan.types[index] as DataType, position: 0 })
+  return expression === null ? undefined : { kind: 'bucket', expression, origin, step }
 }
 
 const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]
@@ -141,17 +163,28 @@ const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]
 /** Rows are counted with the values of a sum where they are as many: each cell of a record takes its time. */
 function denseFragment(
   { jit }: ExecContext,
-  { grouping, firsts, shape, aggregates, inputs, scan }: DenseParts,
+  parts: DenseParts,
+  grid: BucketGrid | null,
   pieces: readonly Piece[],
 ): DenseFragment | undefined {
+  const { grouping, predicate, aggregates, inputs, scan } = parts
+  const bucket = grid === null ? undefined : gridKey(parts, grid)
+  if (grid !== null && bucket === undefined) return undefined
+  const shape = { columns: inputs.types, predicate, keys: bucket ? [bucket] : grouping.keys.map(({ key }) => key) }
+  const keyed = grouping.keys.length > 0
+  const firsts = keyed ? (jit?.aggregate({ ...shape, aggregates: firstRow }) ?? null) : null
+  if (keyed && firsts === null) return undefined
   const arg = aggregates.find((aggregate) => countsRows(aggregate, { inputs, scan }, pieces))?.arg ?? null
   const rows: FragmentAggregate = { name: 'count', arg }
   const asked = aggregates.map((aggregate) => (aggregate.name === 'count' && aggregate.arg === null ? rows : aggregate))
   // The last one tells which groups have rows.
   const fragment = jit?.aggregate({ ...shape, aggregates: [...asked, rows] }) ?? null
   if (fragment === null) return undefined
-  const { keys, groups, buckets, bucketPlace, keyOf } = grouping
-  return { keys, groups, buckets, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates: aggregates.length }
+  const { keys, bucketPlace, keyOf } = grouping
+  const groups = grid?.count ?? grouping.groups
+  const buckets = grid === null ? grouping.buckets : null
+  const count = aggregates.length
+  return { keys, groups, buckets, grid, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates: count }
 }
 
 /** Whether the values that are summed are as many as the rows. */
@@ -172,11 +205,12 @@ function denseQuery(dense: DenseFragment, pieces: readonly Piece[], chunkPieces:
     row += rows
     return row - rows
   })
-  const { keys, groups, buckets, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates } = dense
+  const { keys, groups, buckets, grid, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates } = dense
   return {
     keys,
     groups,
     buckets,
+    grid,
     bucketPlace,
     keyOf,
     fragment,
@@ -192,13 +226,14 @@ function denseQuery(dense: DenseFragment, pieces: readonly Piece[], chunkPieces:
 
 function isWorthIt({ fragment, groups, buckets }: DenseFragment, scan: ScanShape, runs: readonly Run[]): boolean {
   const slots = buckets === null ? 1 : bucketCount(scan, runs, buckets)
-  const rows = runs.reduce((sum, run) => sum + run.rows, 0)
+  const rows = rowCount(runs)
   if (buckets !== null && slots > 16 && rows / slots < bucketRowsMin) return false
   return groups <= groupsMax && fragment.stateBytes(groups) * slots * 2 <= stateBytesMax
 }
 
 /** Slots of buckets are spread over the chunks; without buckets every chunk has all groups. */
-function chunkCount({ fragment, groups, buckets }: DenseFragment): number | undefined {
+function chunkCount({ fragment, groups, buckets, grid }: DenseFragment): number | undefined {
+  if (grid !== null) return gridChunksMax
   if (buckets !== null) return undefined
   return Math.min(chunksMax, Math.max(4, Math.floor(resultBytesMax / fragment.stateBytes(groups))))
 }
@@ -220,10 +255,11 @@ function groupingOf(
   shape: ScanShape,
   inputs: FragmentInputs,
   counts: readonly number[] | null,
-): Grouping | undefined {
+): DenseParts['grouping'] | undefined {
   const keys: DenseKey[] = []
   let { buckets } = query
   let bucketPlace = -1
+  let apart = true
   let keyOf: BucketKey['keyOf'] = (start) => start
   for (const [place, key] of query.keys.entries()) {
     const dense = denseKey({ context, shape, inputs }, key)
@@ -233,11 +269,15 @@ function groupingOf(
     else {
       buckets = timed.buckets
       keyOf = timed.keyOf
+      apart = timed.apart
       bucketPlace = place
     }
   }
-  return { keys, groups: keys.reduce((product, { count }) => product * count, 1), buckets, bucketPlace, keyOf }
+  const groups = keys.reduce((product, { count }) => product * count, 1)
+  return { keys, groups, buckets, bucketPlace, keyOf, apart }
 }
+
+const onlyGroup: readonly number[] = [0]
 
 interface Slot {
   /** The first one of those that share the slot. */
@@ -262,7 +302,12 @@ class DenseAggregation implements FragmentRun {
       plan,
       worker: new DenseChunks(context, query),
       chunks: Math.ceil(pieces.length / chunkPieces),
-      details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: keys.map(({ count }) => count) }),
+      details: () => ({
+        pieces: listPieces(pieces),
+        chunkPieces,
+        counts: keys.map(({ count }) => count),
+        grid: query.grid,
+      }),
       merge: (result) => this.#merge(result),
     })
   }
@@ -290,6 +335,11 @@ class DenseAggregation implements FragmentRun {
   }
 
   *#stretches(): Generator<GroupStretch> {
+    const { grid } = this.#query
+    if (grid !== null) {
+      yield* this.#gridStretches(grid)
+      return
+    }
     const ordered = [...this.#slots.values()].sort((a, b) =>
       (a.bucket?.start ?? 0n) < (b.bucket?.start ?? 0n) ? -1 : 1,
     )
@@ -301,6 +351,19 @@ class DenseAggregation implements FragmentRun {
       const hasRows = (group: number): boolean => u32[(total >>> 2) + group * recordWords + countWord] !== 0
       const present = all || groups.every(hasRows) ? groups : groups.filter(hasRows)
       if (present.length > 0) yield { bucket, total, groups: present }
+    }
+  }
+
+  /** Each group of the only slot is a bucket. */
+  *#gridStretches({ origin, step, count }: BucketGrid): Generator<GroupStretch> {
+    const { total } = this.#slotOf(null)
+    const { countWord, recordWords } = countsOf(this.#query)
+    const { u32 } = this.#context.memory
+    for (let group = 0; group < count; group++) {
+      const record = total + group * recordWords * 4
+      if (u32[(record >>> 2) + countWord] === 0) continue
+      const start = origin + BigInt(group) * step
+      yield { bucket: { start, end: start + step }, total: record, groups: onlyGroup }
     }
   }
 

@@ -94,8 +94,8 @@ export class DenseChunks implements ChunkWorker {
     this.#firstBlock = firsts === null ? 0 : context.space.keep(firsts.blockBytes)
     this.#firstState = firsts === null ? 0 : context.space.keep(firsts.stateBytes(groups))
     this.#unseen = this.#allGroups()
-    this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null)
-    this.#known = knownPieces(context.memory, fragment, inputs, scan, keys.length)
+    this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null || query.grid !== null)
+    this.#known = knownPieces(context.memory, fragment, inputs, scan, query.grid === null ? keys.length : 1)
     const { columns } = scan.snapshot.version.schema
     this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
     this.#prepare(fragment, this.#block)
@@ -103,10 +103,11 @@ export class DenseChunks implements ChunkWorker {
   }
 
   #prepare(code: AggregateFragment, block: number): void {
-    const { inputs, keys } = this.#query
+    const { inputs, keys, grid } = this.#query
     code.writeConstants(block)
     inputs.bindLookups(code, block)
     keys.forEach(({ count }, index) => code.setCount(block, index, count))
+    if (grid !== null) code.setCount(block, 0, grid.count)
   }
 
   begin(chunk: number, again: boolean): void {

@@ -6,7 +6,7 @@ import { dictionaryCount } from '../../storage/layout.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
 import type { Expression } from '../plan/plan.js'
-import { type Buckets, calendarBuckets } from './buckets.js'
+import { type BucketGrid, type Buckets, calendarBuckets } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { constantInterval } from './expression-floor.js'
 import { partEvaluator, timePart } from './expression-times.js'
@@ -69,6 +69,8 @@ export interface BucketKey {
   readonly buckets: Buckets
   /** The key's value; several buckets may have the same. */
   readonly keyOf: (start: bigint) => Value
+  /** Whether each bucket has a value of its own. */
+  readonly apart: boolean
 }
 
 /** timestamp_floor('1h', ts), hour(ts) and their like over the designated timestamp. */
@@ -81,14 +83,15 @@ function floorKey({ shape }: KeySource, { name, args }: Call): BucketKey | undef
   const [unit, time, ...more] = args
   const interval = more.length === 0 && time !== undefined ? constantInterval(name, unit) : null
   if (interval === null || !isOwnTime(shape, time)) return undefined
-  return { buckets: calendarBuckets(interval, time.type.name as TimestampUnit), keyOf: (start) => start }
+  return { buckets: calendarBuckets(interval, time.type.name as TimestampUnit), keyOf: (start) => start, apart: true }
 }
 
 function partKey({ context, shape }: KeySource, call: Call): BucketKey | undefined {
   const part = call.type.name === 'INT' ? timePart(call) : undefined
   if (part === undefined || !isOwnTime(shape, part.time)) return undefined
   const unit = part.time.type.name as TimestampUnit
-  return { buckets: calendarBuckets({ count: 1, unit: part.unit }, unit), keyOf: partEvaluator(part, context) }
+  const buckets = calendarBuckets({ count: 1, unit: part.unit }, unit)
+  return { buckets, keyOf: partEvaluator(part, context), apart: false }
 }
 
 function isOwnTime({ columnIds, snapshot }: ScanShape, time: Expression | undefined): time is Expression {
@@ -97,9 +100,25 @@ function isOwnTime({ columnIds, snapshot }: ScanShape, time: Expression | undefi
 }
 
 /** About how many buckets the rows of the runs can have. */
-export function bucketCount({ ranges }: ScanShape, runs: readonly Run[], buckets: Buckets): number {
+export function bucketCount(scan: ScanShape, runs: readonly Run[], buckets: Buckets): number {
+  const span = timeSpan(scan, runs)
+  if (span === null) return 0
+  const { start, end } = buckets.of(span.min)
+  return Number(span.max - start) / Number(end - start) + 1
+}
+
+/** null: there is no row, or the buckets are not all alike. */
+export function bucketGrid(scan: ScanShape, runs: readonly Run[], buckets: Buckets): BucketGrid | null {
+  const span = timeSpan(scan, runs)
+  if (span === null || buckets.step === null) return null
+  const origin = buckets.of(span.min).start
+  return { origin, step: buckets.step, count: Number((span.max - origin) / buckets.step) + 1 }
+}
+
+/** The times that rows of the runs can have; null: there is none. */
+function timeSpan({ ranges }: ScanShape, runs: readonly Run[]): { readonly min: bigint; readonly max: bigint } | null {
   const [first] = runs
-  if (first === undefined) return 0
+  if (first === undefined) return null
   let [min, max] = [first.minTs, first.maxTs]
   for (const run of runs) {
     if (run.minTs < min) min = run.minTs
@@ -109,7 +128,5 @@ export function bucketCount({ ranges }: ScanShape, runs: readonly Run[], buckets
   const highest = ranges?.[ranges.length - 1]?.hi
   if (lowest !== undefined && lowest > min) min = lowest
   if (highest !== undefined && highest < max) max = highest
-  if (min > max) return 0
-  const { start, end } = buckets.of(min)
-  return Number(max - start) / Number(end - start) + 1
+  return min > max ? null : { min, max }
 }

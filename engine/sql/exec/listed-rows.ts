@@ -51,9 +51,21 @@ export function symbolsOf(context: ExecContext, scan: ScanShape, columnId: numbe
   return null
 }
 
+/** The part of the rows that the filter's symbols leave, if all of them are as frequent; 1: it asks for none. */
+export function askedShare(context: ExecContext, scan: ScanShape): number {
+  const parts = scan.filter === null ? [] : conjuncts(scan.filter)
+  for (const part of parts) {
+    const asked = askedSymbols(context, scan, part)
+    if (asked !== null) return Math.min(1, asked.ids.length / Math.max(1, asked.count))
+  }
+  return 1
+}
+
 interface AskedSymbols {
   readonly columnId: number
   readonly ids: readonly number[]
+  /** Symbols of the column. */
+  readonly count: number
 }
 
 function askedSymbols(context: ExecContext, scan: ScanShape, condition: Expression): AskedSymbols | null {
@@ -61,7 +73,8 @@ function askedSymbols(context: ExecContext, scan: ScanShape, condition: Expressi
   const columnId = wanted === undefined ? undefined : scan.columnIds[wanted.column]
   const [, dictionary] = scan.snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []
   if (wanted === undefined || columnId === undefined || dictionary === undefined) return null
-  return { columnId, ids: wanted.idsIn(dictionary, dictionaryCount(context.memory, dictionary)) }
+  const count = dictionaryCount(context.memory, dictionary)
+  return { columnId, ids: wanted.idsIn(dictionary, count), count }
 }
 
 function filterOf(context: ExecContext, { types, columnIds, snapshot }: ScanShape, rest: Expression): RowFilter {

@@ -7,6 +7,7 @@
 import { isShortage } from '../../base/errors.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, Query } from '../plan/plan.js'
+import type { BucketGrid } from './buckets.js'
 import type { BuiltJoin } from './join-built.js'
 import { rowCount } from './pieces.js'
 import { boardBytes, initBoard, ShareBoard } from './share-board.js'
@@ -19,6 +20,8 @@ export interface ShareDetails {
   readonly chunkPieces: number
   /** Values that each key can have, of dense groups; null: rows, whatever the operator makes of them. */
   readonly counts: readonly number[] | null
+  /** Buckets of time that are dense groups. */
+  readonly grid?: BucketGrid | null
   /** Rows of a table in its order that are cut into chunks; the table has `all`. */
   readonly range?: { readonly first: number; readonly end: number; readonly all: number }
   /** Where chunks begin in time, and the last time of the last one. */
