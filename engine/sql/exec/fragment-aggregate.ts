@@ -36,8 +36,8 @@ const stateBytesMax = 64 * 1024 * 1024
 const resultBytesMax = 128 * 1024 * 1024
 /** With fewer rows a bucket, looking for its end costs more than computing its number. */
 const bucketRowsMin = 64
-/** The same where buckets may be the groups: numbers are computed by the generated code itself. */
-const gridRowsMax = 256
+/** Divided by the aggregates and one: with fewer rows a bucket, buckets are the groups. Cells of a group are apart in memory. */
+const gridRowsMax = 1024
 /** Each chunk has a state of all buckets. */
 const gridChunksMax = 16
 
@@ -139,12 +139,17 @@ function denseParts(
 }
 
 /** null: buckets are no groups. */
-function gridOf(context: ExecContext, { grouping, scan }: DenseParts, runs: readonly Run[]): BucketGrid | null {
+function gridOf(
+  context: ExecContext,
+  { grouping, aggregates, scan }: DenseParts,
+  runs: readonly Run[],
+): BucketGrid | null {
   const { keys, buckets, apart } = grouping
   if (keys.length > 0 || buckets === null || !apart || timeColumn(scan) < 0) return null
   const grid = bucketGrid(scan, runs, buckets)
   if (grid === null || grid.count > groupsMax) return null
-  return (rowCount(runs) * askedShare(context, scan)) / grid.count < gridRowsMax ? grid : null
+  const rows = (rowCount(runs) * askedShare(context, scan)) / grid.count
+  return rows < gridRowsMax / (1 + aggregates.length) ? grid : null
 }
 
 function timeColumn({ columnIds, snapshot }: ScanShape): number {
