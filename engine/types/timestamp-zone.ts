@@ -36,13 +36,25 @@ const abbreviations: Record<string, string> = {
 }
 
 function fixedZone(name: string): TimeZone | null {
-  const match = /^(?:UTC|GMT|Z)?(?:([+-]?)(\d{1,2})(?::?(\d{2}))?)?$/i.exec(name)
+  const match = /^(?:UTC|GMT|Z)?(?:([+-]?)(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?)?$/i.exec(name)
   if (match === null || name === '') return null
-  const [, sign, hours, minutes] = match
-  const total = (sign === '-' ? -1 : 1) * (Number(hours ?? '0') * 60 + Number(minutes ?? '0'))
-  if (Math.abs(total) > 18 * 60) return null
-  const offset = BigInt(total) * 60_000_000n
-  return { name, offsetAt: () => offset }
+  const [, sign, hours, minutes, seconds] = match
+  const offset = offsetOf(sign, hours, minutes, seconds)
+  return offset === null ? null : { name, offsetAt: () => offset }
+}
+
+/** Microseconds of `+02:00`, `-0130`, `10`, `GMT+02:00`, `Z`: hours have two digits; null for any other text. */
+export function parseOffset(text: string): bigint | null {
+  if (text === 'Z') return 0n
+  const match = /^(?:UTC|GMT)?([+-]?)(\d{2})(?::?(\d{2})(?::?(\d{2}))?)?$/i.exec(text)
+  return match === null ? null : offsetOf(match[1], match[2], match[3], match[4])
+}
+
+function offsetOf(sign: string | undefined, ...parts: (string | undefined)[]): bigint | null {
+  const [hours = 0, minutes = 0, seconds = 0] = parts.map((part) => Number(part ?? '0'))
+  if (hours > 23 || minutes > 59 || seconds > 59) return null
+  const total = BigInt((hours * 60 + minutes) * 60 + seconds) * 1_000_000n
+  return sign === '-' ? -total : total
 }
 
 function namedZone(name: string): TimeZone | null {

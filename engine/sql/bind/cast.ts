@@ -52,6 +52,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
       expression.position,
     )
   }
+  checkDimensions(value.type, type, expression.position)
   if (type.name === 'DECIMAL' && isConstant(value) && value.value !== null)
     checkDecimal(value, value.value, type, expression)
   if (isConstant(value) && value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a)
@@ -94,17 +95,54 @@ function learnOid(value: Expression, written: string): void {
 }
 
 const madeOfTexts: ReadonlySet<ColumnType> = new Set(['BINARY', 'INTERVAL'])
-const notCounted: ReadonlySet<ColumnType> = new Set(['BOOLEAN', 'GEOHASH', 'ARRAY'])
 
-/** BINARY and INTERVAL are made of themselves and of texts, DECIMAL of what has digits. */
+type Types = ReadonlySet<ColumnType>
+const types = (...names: ColumnType[]): Types => new Set(names)
+
+/** What a type is not made of, and what it does not become: the values mean nothing to each other. Texts are left out. */
+const notMadeOf: Partial<Record<ColumnType, Types>> = {
+  DECIMAL: types('BOOLEAN', 'GEOHASH', 'ARRAY'),
+  UUID: types(
+    'BOOLEAN',
+    'BYTE',
+    'SHORT',
+    'INT',
+    'LONG',
+    'FLOAT',
+    'DOUBLE',
+    'DATE',
+    'TIMESTAMP',
+    'TIMESTAMP_NS',
+    'LONG256',
+  ),
+  IPv4: types('BOOLEAN', 'FLOAT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'LONG256'),
+  GEOHASH: types('BOOLEAN', 'FLOAT', 'DOUBLE'),
+  ARRAY: types('BOOLEAN', 'LONG256'),
+}
+const becomesOnly: Partial<Record<ColumnType, Types>> = {
+  GEOHASH: types('GEOHASH', 'STRING', 'VARCHAR'),
+  BINARY: types('BINARY', 'STRING', 'VARCHAR', 'SYMBOL'),
+  ARRAY: types('ARRAY', 'STRING', 'VARCHAR'),
+  DECIMAL: types('DECIMAL', 'BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'STRING', 'VARCHAR'),
+}
+
+/** BINARY and INTERVAL are made of themselves and of texts, other types not of each other whatever they are. */
 function checkSource(value: Expression, type: DataType, { position, type: written }: ast.CastExpression, sql: string) {
-  const isRefused = type.name === 'DECIMAL' ? notCounted.has(value.type.name) : madeOfTexts.has(type.name)
+  const from = value.type.name
+  if (from === type.name || isText(value.type) || isUntypedNull(value) || isParameter(value)) return
+  const isOfTexts = madeOfTexts.has(type.name)
+  if (isOfTexts && !sql.startsWith('::', position)) throw new SqlError('unsupported cast', written.position)
+  const isRefused = isOfTexts || notMadeOf[type.name]?.has(from) || becomesOnly[from]?.has(type.name) === false
   if (!isRefused) return
-  if (value.type.name === type.name || isText(value.type) || isUntypedNull(value) || isParameter(value)) return
-  if (type.name !== 'DECIMAL' && !sql.startsWith('::', position))
-    throw new SqlError('unsupported cast', written.position)
-  const types = `${typeName(value.type)}, ${typeName(type)}`
-  throw new SqlError(`there is no matching function \`cast\` with the argument types: (${types})`, position)
+  const pair = `${typeName(value.type)}, ${typeName(type)}`
+  throw new SqlError(`there is no matching function \`cast\` with the argument types: (${pair})`, position)
+}
+
+function checkDimensions(from: DataType, to: DataType, position: number): void {
+  if (from.name !== 'ARRAY' || to.name !== 'ARRAY' || from.a <= to.a) return
+  const sides = `[from=${typeName(from)} (${from.a}D), to=${typeName(to)} (${to.a}D)]`
+  const hint = "Use array flattening operation (e.g. 'flatten(arr)') instead"
+  throw new SqlError(`cannot cast array to lower dimension ${sides}. ${hint}`, position)
 }
 
 /** The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date. A digit is a number, too. */

@@ -6,6 +6,7 @@ import { dataType } from '../../types/column-types.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import type * as ast from '../parse/ast.js'
+import { expressionText } from '../parse/text.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { isForeign } from './correlated-conditions.js'
@@ -38,7 +39,27 @@ export function bindJoin(before: Relation, join: ast.Join, context: BindContext)
     throw new SqlError('right side of time series join has no timestamp', join.position)
   const width = left.plan.columns.length
   const { pairs, rest } = joinCondition(left, right, join, width, context, known)
-  return assemble(left, right, join, pairs, rest, timed ? toleranceOf(join, left, context) : null)
+  if (!timed) return assemble(left, right, join, pairs, rest, null)
+  return assemble(left, right, join, keysBesideTime(left, right, join, pairs), rest, toleranceOf(join, left, context))
+}
+
+/** `on a.ts = b.ts` of ASOF and LT JOIN says once more what they compare, and is no key. */
+function keysBesideTime(left: Relation, right: Relation, join: ast.Join, pairs: KeyPair[]): KeyPair[] {
+  const isTime = (side: Expression, { timestampIndex }: Relation): boolean =>
+    side.kind === 'column' && side.index === timestampIndex
+  if (join.kind === 'splice' || !pairs.some((pair) => isTime(pair.left, left) && isTime(pair.right, right)))
+    return pairs
+  if (pairs.length > 1) throw new SqlError('ASOF/LT JOIN cannot use designated timestamp as a join key', join.position)
+  return []
+}
+
+/** Joins by time match by equal keys; nothing else can be asked of the one row that they find. */
+function refuseInTimedJoin({ kind }: ast.Join, part: ast.Expression): void {
+  if (kind !== 'asof' && kind !== 'lt' && kind !== 'splice') return
+  throw new SqlError(
+    `unsupported ${kind.toUpperCase()} join expression [expr='${expressionText(part)}']`,
+    part.position,
+  )
 }
 
 export function checkAlias(left: Relation, right: Relation, { source }: ast.Join): void {
@@ -85,8 +106,11 @@ export function joinCondition(
   const scope: ExpressionScope = { context, columns: bothScopes(left, right, width), aggregates: null, windows: null }
   for (const part of writtenConjuncts(join.on)) {
     const pair = equalityPair(part, scope, width, known)
-    if (pair === null) rest.push(...conjuncts(bindCondition(part, scope)))
-    else pairs.push(pair)
+    if (pair !== null) pairs.push(pair)
+    else {
+      rest.push(...conjuncts(bindCondition(part, scope)))
+      refuseInTimedJoin(join, part)
+    }
   }
   return { pairs, rest }
 }
@@ -176,7 +200,7 @@ function toleranceOf({ tolerance, position }: ast.Join, left: Relation, context:
   const count = convertTo(bindExpression(tolerance.count, rowlessScope(context)), dataType('LONG'))
   const ticks = tolerance.unit === null ? null : ticksPerUnit(tolerance.unit, unit)
   if (ticks === null || !isConstant(count) || typeof count.value !== 'bigint' || count.value < 0n) {
-    throw new SqlError('unsupported TOLERANCE unit', tolerance.position ?? position)
+    throw new SqlError(`unsupported TOLERANCE unit [unit=${tolerance.unit}]`, tolerance.position ?? position)
   }
   return count.value * ticks
 }

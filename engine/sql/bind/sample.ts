@@ -1,14 +1,14 @@
 // SAMPLE BY: groups of time buckets. The designated timestamp, outside of aggregates, stands for the bucket's start.
 
 import { SqlError } from '../../base/errors.js'
-import { dataType } from '../../types/column-types.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { parseTimestamp } from '../../types/timestamp.js'
 import { parseSampleInterval } from '../../types/timestamp-floor.js'
-import { timeZone } from '../../types/timestamp-zone.js'
-import { isText } from '../functions/convert.js'
-import { parseOffset } from '../functions/times.js'
+import { parseOffset, timeZone } from '../../types/timestamp-zone.js'
+import { castValue, isText, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { expressionText } from '../parse/text.js'
-import type { AggregateCall, Expression, Fill, Plan, SampleInterval } from '../plan/plan.js'
+import type { Expression, Fill, Plan, SampleInterval } from '../plan/plan.js'
 import { bindComparison } from './comparison.js'
 import { aggregateMark, bindExpression, type ExpressionScope } from './expression.js'
 import { applyHaving, distinctKeys, groupLift, keysOf, liftList } from './group.js'
@@ -18,7 +18,7 @@ import { noAggregateInSamples } from './sample-errors.js'
 import { type Relation, scopeOf } from './scope.js'
 import type { SelectList } from './select.js'
 import { convertTo, isUntypedNull } from './types.js'
-import { columnsOf, markIndex, visitExpression } from './walk-expression.js'
+import { columnsOf, visitExpression } from './walk-expression.js'
 
 type Sample = Extract<Plan, { kind: 'sample' }>
 
@@ -76,7 +76,11 @@ function sampleKeys(list: SelectList, timestampIndex: number): Expression[] {
 
 function bound(expression: ast.Expression | null, time: Expression, scope: ExpressionScope): bigint | null {
   if (expression === null) return null
-  const value = convertTo(bindExpression(expression, { ...scope, columns: [] }), time.type)
+  const written = bindExpression(expression, { ...scope, columns: [] })
+  if (isUntypedNull(written)) return null
+  if (isConstant(written) && typeof written.value === 'string' && parseTimestamp(written.value, 'TIMESTAMP') === null)
+    throw new SqlError(`Invalid date [str='${written.value}']`, expression.position)
+  const value = convertTo(written, time.type)
   if (!isConstant(value) || typeof value.value !== 'bigint')
     throw new SqlError('a constant timestamp is expected', expression.position)
   return value.value
@@ -139,36 +143,40 @@ function constantText(expression: ast.Expression | null, scope: ExpressionScope)
 
 // FILL --------------------------------------------------------------------------------------------------------------
 
-/** One fill per aggregate. Written are: one for all, or one per select item that has aggregates, in their order. */
+/** One fill per aggregate. Written are: one for all, or one for each in the order of the select list. */
 function bindFills(
   { fill, align }: ast.SampleBy,
-  list: SelectList,
+  { aggregates, columns }: SelectList,
   isKeyless: boolean,
   scope: ExpressionScope,
 ): Fill[] {
-  const { aggregates } = list
-  const [first, last] = [fill[0], fill.at(-1)]
-  if (first === undefined || last === undefined) return aggregates.map(() => ({ kind: 'none' }))
-  const items = aggregateItems(list)
-  const single = fill.length === 1 && (first.kind !== 'value' || items.length === 1)
-  const none = single ? undefined : fill.find(({ kind }) => kind === 'none')
-  if (none !== undefined) throw invalidFill('none', none)
-  const named = fill.find((item) => item.kind === 'value' && item.value.kind === 'column')
+  const first = fill[0]
+  if (first === undefined) return aggregates.map(() => ({ kind: 'none' }))
   // One value for buckets of plain UTC is looked at by another rule in this dialect, with other words and no place.
-  const isPlain = fill.length === 1 && isKeyless && isUtcCalendar(align)
-  if (named?.kind === 'value') {
-    const name = expressionText(named.value)
-    throw isPlain ? SqlError.columnMissing(name, named.position) : invalidFill(name, named)
-  }
-  if (!single && fill.length < items.length) {
-    if (isPlain) throw new SqlError('not enough fill values', -1)
-    const counts = `expected ${items.length} values but only ${fill.length} provided`
-    throw new SqlError(`insufficient fill values for SAMPLE BY FILL: ${counts}`, last.position)
-  }
-  return aggregates.map((aggregate, index) => {
-    const item = items.findIndex((marks) => marks.includes(index))
-    return bindFill(single ? first : (fill[Math.max(0, item)] ?? first), aggregate, scope)
+  const isPlain = fill.length === 1 && isKeyless && isUtcCalendar(align) && columns.every(isWholeOrBare)
+  if (fill.length === 1 && first.kind !== 'value') return aggregates.map(() => ({ kind: first.kind }))
+  if (isPlain && aggregates.length > 1 && !isName(first)) throw new SqlError('not enough fill values', -1)
+  return aggregates.map(({ type }, index) => bindFill(fillAt(fill, index, aggregates.length), type, isPlain, scope))
+}
+
+/** The column is an aggregate by itself, or has none. */
+function isWholeOrBare({ bound: expression }: SelectList['columns'][number]): boolean {
+  let marks = 0
+  visitExpression(expression, (part) => {
+    if (part.kind === 'call' && part.name === aggregateMark) marks++
   })
+  return marks === 0 || (expression.kind === 'call' && expression.name === aggregateMark)
+}
+
+function isName(fill: ast.FillItem): boolean {
+  return fill.kind === 'value' && fill.value.kind === 'column'
+}
+
+function fillAt(fill: readonly ast.FillItem[], index: number, count: number): ast.FillItem {
+  const item = fill[index]
+  if (item !== undefined) return item
+  const counts = `expected ${count} values but only ${fill.length} provided`
+  throw new SqlError(`insufficient fill values for SAMPLE BY FILL: ${counts}`, fill.at(-1)?.position ?? 0)
 }
 
 function isUtcCalendar(align: ast.SampleAlign | null): boolean {
@@ -184,27 +192,36 @@ function invalidFill(text: string, { position }: ast.FillItem): SqlError {
   return new SqlError(`invalid fill value: ${text}`, position)
 }
 
-/** Aggregates of each select item that has any. */
-function aggregateItems(list: SelectList): number[][] {
-  return list.columns
-    .map(({ bound: expression }) => {
-      const marks: number[] = []
-      visitExpression(expression, (part) => {
-        if (part.kind === 'call' && part.name === aggregateMark) marks.push(markIndex(part))
-      })
-      return marks
-    })
-    .filter((marks) => marks.length > 0)
-}
-
-function bindFill(fill: ast.FillItem, { type }: AggregateCall, scope: ExpressionScope): Fill {
+function bindFill(fill: ast.FillItem, type: DataType, isPlain: boolean, scope: ExpressionScope): Fill {
+  if (fill.kind === 'none') throw invalidFill('none', fill)
   if (fill.kind !== 'value') return { kind: fill.kind }
+  if (fill.value.kind === 'column') {
+    const name = expressionText(fill.value)
+    throw isPlain ? SqlError.columnMissing(name, fill.position) : invalidFill(name, fill)
+  }
   const value = bindExpression(fill.value, { ...scope, columns: [], aggregates: null, windows: null })
   if (isUntypedNull(value)) return { kind: 'null' }
+  if (!isPlain) checkFill(fill, fill.value, type)
+  const isQuoted = fill.value.kind === 'string' && !isText(type)
+  if (isQuoted && isConstant(value) && castValue(value.value, value.type, type) === null)
+    throw invalidFill(`'${value.value}'`, fill)
   const isFraction = isConstant(value) && typeof value.value === 'number' && !Number.isInteger(value.value)
-  if (fill.value.kind === 'string' && !isText(type)) throw invalidFill(`'${fill.value.value}'`, fill)
-  if (isFraction && (type.name === 'LONG' || type.name === 'INT')) throw invalidFill(String(value.value), fill)
+  if (isFraction && isWhole(type)) throw invalidFill(String(value.value), fill)
   const converted = convertTo(value, type)
   if (!isConstant(converted)) throw new SqlError('a constant fill value is expected', fill.position)
   return { kind: 'constant', value: converted.value }
+}
+
+/** Times are written as texts, numbers as numbers. */
+function checkFill(fill: ast.FillItem, written: ast.Expression, type: DataType): void {
+  const isQuoted = written.kind === 'string'
+  if (isTime(type) && !isQuoted) {
+    const example = "Timestamp fill value must be in quotes. Example: '2019-01-01T00:00:00.000Z'"
+    throw new SqlError(`Invalid fill value: '${expressionText(written)}'. ${example}`, fill.position)
+  }
+  if (isQuoted && !isTime(type) && !isText(type)) throw invalidFill(`'${written.value}'`, fill)
+}
+
+function isWhole({ name }: DataType): boolean {
+  return name === 'INT' || name === 'LONG'
 }

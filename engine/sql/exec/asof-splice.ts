@@ -2,10 +2,11 @@
 // timestamp; at one timestamp the left side's rows come first, and a right row that stands beside one of them is no row
 // of its own. Both sides are kept as a whole.
 
+import { assert } from '../../base/assert.js'
 import { spliceStateBytes } from '../../kernels/join.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Plan } from '../plan/plan.js'
-import { inTimeOrder, LastRows, refuseResidual, timeReader, timeScales } from './asof-times.js'
+import { inTimeOrder, LastRows, timeReader, timeScales } from './asof-times.js'
 import type { ExecContext } from './context.js'
 import { operatorOf, type Steps } from './join-build.js'
 import { codeType, JoinKeys } from './join-keys.js'
@@ -24,7 +25,7 @@ interface Side {
 }
 
 export function spliceJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Operator {
-  refuseResidual(plan)
+  assert(plan.residual === null, 'the binder takes equal keys alone')
   const scales = timeScales(plan)
   const side = (input: Operator, source: Plan, keys: readonly number[], timestamp: number, scaled: boolean): Side => ({
     input: inTimeOrder(context, input, source, timestamp),

@@ -1,6 +1,5 @@
 // What joins by time share: both inputs ascending by their timestamps, in one unit, and tables of the latest row by key.
 
-import { SqlError } from '../../base/errors.js'
 import { noRow } from '../../kernels/join.js'
 import type { DataType } from '../../types/column-types.js'
 import { longMin } from '../../types/number.js'
@@ -19,12 +18,6 @@ export function inTimeOrder(context: ExecContext, input: Operator, plan: Plan, t
   if (isAscending(context, plan, timestamp)) return input
   const keys = [{ index: timestamp, descending: false, nullsFirst: true }]
   return sortOperator(context, input, { columns: plan.columns, keys, limit: null })
-}
-
-/** Joins by time match by equal keys; nothing else can be asked of the one row that they find. */
-export function refuseResidual({ join, residual }: JoinPlan): void {
-  if (residual === null) return
-  throw new SqlError(`${join.toUpperCase()} JOIN takes equalities of columns only`, residual.position)
 }
 
 export interface TimeScales {

@@ -5,10 +5,11 @@
 // Right rows are kept only while a key's table entry or the present batch names them; the others are dropped now and
 // then, so memory follows the number of keys.
 
+import { assert } from '../../base/assert.js'
 import { asofStateBytes } from '../../kernels/join.js'
 import type { Plan } from '../plan/plan.js'
 import { lateSide } from './asof-late.js'
-import { inTimeOrder, LastRows, refuseResidual, type TimeScales, timeReader, timeScales } from './asof-times.js'
+import { inTimeOrder, LastRows, type TimeScales, timeReader, timeScales } from './asof-times.js'
 import type { ExecContext } from './context.js'
 import { operatorOf, type Steps } from './join-build.js'
 import { JoinKeys } from './join-keys.js'
@@ -22,7 +23,7 @@ type JoinPlan = Extract<Plan, { kind: 'join' }>
 const pruneRowsMin = 262_144
 
 export function asofJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Operator {
-  refuseResidual(plan)
+  assert(plan.residual === null, 'the binder takes equal keys alone')
   const ordered = {
     left: inTimeOrder(context, left, plan.left, plan.leftTimestamp),
     right: inTimeOrder(context, right, plan.right, plan.rightTimestamp),

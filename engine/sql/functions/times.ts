@@ -23,7 +23,7 @@ import {
   parseSampleInterval,
   unitsBetween,
 } from '../../types/timestamp-floor.js'
-import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
+import { fromZone, parseOffset, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
 import { castValue } from './convert.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
@@ -262,16 +262,6 @@ function floorInZone(
   const local = (toZone((ts - sub) / scale, zone) - shift) * scale + sub
   const start = floorBy(text, local, unit, origin as bigint | null)
   return start === null ? null : start + shift * scale
-}
-
-/** `+01:30`, `-00:45`, `06:00` in microseconds. */
-export function parseOffset(text: string): bigint | null {
-  const match = /^([+-]?)(\d{1,2}):(\d{2})$/.exec(text.trim())
-  if (match === null) return null
-  const minutes = Number(match[2]) * 60 + Number(match[3])
-  return Number(match[2]) > 23 || Number(match[3]) > 59
-    ? null
-    : BigInt(match[1] === '-' ? -minutes : minutes) * 60_000_000n
 }
 
 // Arithmetic --------------------------------------------------------------------------------------------------------

@@ -273,22 +273,33 @@ function behindValue(cursor: Cursor, message: string): SqlError {
   return new SqlError(message, atEnd(cursor) ? start : cursor.start)
 }
 
+const toleranceMax = 2_147_483_647
+
+function checkTolerance(cursor: Cursor): void {
+  const { start } = cursor
+  const text = tokenText(cursor)
+  const [, digits = '', unit] = /^(\d+)([a-z]*)$/i.exec(text) ?? []
+  if (unit === '' && timeUnitOf(peekWord(cursor)) === undefined)
+    throw new SqlError('expected interval qualifier', cursor.end)
+  if (unit === undefined || unit.length > 1)
+    throw new SqlError('expected single letter qualifier', start + text.search(/\D|$/))
+  if (/^0+[a-z]$/i.test(text)) throw new SqlError('zero is not a valid tolerance value', start)
+  if (unit !== '' && timeUnitOf(unit) === undefined)
+    throw new SqlError(`unsupported TOLERANCE unit [unit=${unit}]`, start)
+  if (Number(digits) > toleranceMax)
+    throw new SqlError(`invalid tolerance value [value=${text}, maximum=${toleranceMax}${unit}]`, start)
+}
+
 function parseTolerance(cursor: Cursor, kind: JoinKind): Interval {
   const { start: word } = cursor
   if (kind !== 'asof' && kind !== 'lt') throw new SqlError('TOLERANCE is only supported for ASOF and LT joins', word)
   const join = `${kind.toUpperCase()} JOIN TOLERANCE`
   advance(cursor)
-  const { start } = cursor
   if (cursor.kind === 'end') throw new SqlError(`${join} period expected`, word)
   refuseReserved(cursor)
-  if (take(cursor, '-')) throw behindValue(cursor, `${join} must be positive`)
+  if (take(cursor, '-')) throw behindValue(cursor, 'ASOF JOIN TOLERANCE must be positive')
   if (cursor.kind === 'word' || cursor.kind === 'string') throw behindValue(cursor, `${join} must be a constant`)
-  const text = tokenText(cursor)
-  if (/^\d+$/.test(text) && peekWord(cursor) === '') throw new SqlError('expected interval qualifier', cursor.end)
-  if (/^0+[a-z]$/i.test(text)) throw new SqlError('zero is not a valid tolerance value', start)
-  const unit = /^\d+([a-z]+)$/i.exec(text)?.[1]
-  if (unit !== undefined && timeUnitOf(unit) === undefined)
-    throw new SqlError(`unsupported TOLERANCE unit [unit=${unit}]`, start)
+  if (cursor.kind === 'number') checkTolerance(cursor)
   return parseInterval(cursor)
 }
 
