@@ -160,6 +160,8 @@ export interface TableVersion {
   readonly generations: readonly GenerationRef[]
   /** Dictionary address by column id of each SYMBOL column: pairs [columnId, address]. */
   readonly dictionaries: readonly (readonly [number, number])[]
+  /** Transactions up to this one are in parts, or their rows are gone. */
+  readonly flushedTxn?: number
   /** Statements since the start that changed or removed rows: transactions that no row tells of. */
   readonly rewrites?: number
   /** Rows of parts and flushed generations that rows with equal keys replaced, since the start. */

@@ -208,6 +208,7 @@ export class WriterTable {
       version: this.version,
       schema,
       parts: this.parts,
+      flushedTxn: this.flushedTxn,
       rewrites: this.rewrites,
       repeats: this.repeats,
       generations: this.generations.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),

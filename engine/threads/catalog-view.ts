@@ -86,9 +86,9 @@ export class CatalogView {
   }
 
   /** The last transaction of rows that a reader would see now. */
-  visibleTransaction({ generations, parts }: TableVersion): number {
+  visibleTransaction({ generations, parts, flushedTxn = 0 }: TableVersion): number {
     const inMemory = generations.map(({ address }) => visibleTransaction(this.#memory, address))
-    return Math.max(0, ...inMemory, ...parts.map(({ maxTxn }) => maxTxn))
+    return Math.max(flushedTxn, ...inMemory, ...parts.map(({ maxTxn }) => maxTxn))
   }
 
   schemaChanges(tableId: number): readonly SchemaChange[] {

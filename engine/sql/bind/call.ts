@@ -12,6 +12,7 @@ import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import { aggregateName, bindAggregateOrder } from './aggregate-order.js'
 import type { BindContext } from './bind-context.js'
+import { bindCase, switched } from './case.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
 import { isMoment } from './comparison.js'
 import { expansionOf, isExpander } from './expand.js'
@@ -51,6 +52,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
     throw new SqlError('window function called in non-window context, make sure to add OVER clause', call.position)
   }
   if (name === groupingName) return bindGrouping(call, scope)
+  if (name === 'switch' && call.args.length > 2) return bindCase(switched(call), scope)
   // Some names combine rows with one argument and arguments with several.
   const combines = call.args.length > 1 && scalarsNamed(name).length > 0
   if (aggregatesNamed(name).length > 0 && !combines) return bindAggregate(call, scope)

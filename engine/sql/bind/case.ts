@@ -45,6 +45,16 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
   return scalarCall('case', args, position, scope.context)
 }
 
+/** `switch(x, 1, 'a', 2, 'b', 'c')` is `case x when 1 then 'a' when 2 then 'b' else 'c' end`. */
+export function switched({ args, position }: ast.Call): ast.CaseExpression {
+  const [operand = null, ...pairs] = args
+  const branches: ast.CaseExpression['branches'][number][] = []
+  for (let index = 0; index + 1 < pairs.length; index += 2)
+    branches.push({ when: pairs[index] as ast.Expression, result: pairs[index + 1] as ast.Expression })
+  const otherwise = pairs.length % 2 === 1 ? (pairs.at(-1) ?? null) : null
+  return { kind: 'case', position, operand, branches, otherwise }
+}
+
 /** Each branch has the subject: one within the other, there would soon be more of them than can be planned. */
 function refuseRepeated(subject: Expression, times: number): void {
   let parts = 0

@@ -69,7 +69,8 @@ function bindSides(
 
 /** `id = 'x'` holds for no row: clients of this dialect are told so for these types, and get an error for others. */
 function isNoValueOf(literal: Expression, type: DataType): boolean {
-  const silent = withoutValue.has(type.name) || (type.name === 'LONG' && literal.type.name === 'CHAR')
+  const isLetter = literal.type.name === 'CHAR'
+  const silent = withoutValue.has(type.name) || (isLetter && (type.name === 'LONG' || type.name === 'DATE'))
   const text = silent && isText(literal.type) ? textOf(literal) : undefined
   if (text === undefined) return false
   return (text === '' && type.name === 'UUID') || convertValue(text, literal.type, type) === undefined
@@ -204,8 +205,10 @@ export function typedNull(missing: Expression, type: DataType): Expression {
 
 function comparisonType(left: Expression, right: Expression): DataType | null {
   const [a, b] = [left.type, right.type]
-  if (a.name === 'FLOAT' && b.name === 'DOUBLE' && isConstant(right)) return a
-  if (b.name === 'FLOAT' && a.name === 'DOUBLE' && isConstant(left)) return b
+  if (a.name === 'FLOAT' && b.name === 'DOUBLE' && fitsFloat(right)) return a
+  if (b.name === 'FLOAT' && a.name === 'DOUBLE' && fitsFloat(left)) return b
+  if (isMoment(a) && smallIntegers.has(b.name)) return a
+  if (isMoment(b) && smallIntegers.has(a.name)) return b
   const common = commonType(a, b)
   if (common !== null) return common
   if ((isMoment(a) && isFraction(b)) || (isMoment(b) && isFraction(a))) return dataType('DOUBLE')
@@ -216,6 +219,15 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
   if (isText(a) && (b.name === 'UUID' || b.name === 'IPv4')) return dataType('STRING')
   if (isText(b) && (a.name === 'UUID' || a.name === 'IPv4')) return dataType('STRING')
   return null
+}
+
+const smallIntegers: ReadonlySet<string> = new Set(['BYTE', 'SHORT'])
+
+/** A constant that is finite as a FLOAT, too. */
+function fitsFloat(literal: Expression): boolean {
+  if (!isConstant(literal)) return false
+  const { value } = literal
+  return typeof value !== 'number' || !Number.isFinite(value) || Number.isFinite(Math.fround(value))
 }
 
 export function isMoment(type: DataType): boolean {

@@ -346,9 +346,10 @@ function joined(chain: ast.BinaryExpression, values: readonly Expression[], scop
   return join(joined(chain, values.slice(0, middle), scope), joined(chain, values.slice(middle), scope))
 }
 
-/** NULL literals among constants that do not decide: `true and null`. */
+/** NULL literals among constants that do not decide: `true and null`. Two of them make AND a condition that does not hold. */
 function isUnknown(operator: ast.BinaryOperator, values: readonly Expression[]): boolean {
-  if (!values.some(isUntypedNull)) return false
+  const missing = values.filter(isUntypedNull).length
+  if (missing === 0 || (missing > 1 && operator === 'and')) return false
   return values.every(
     (value) => isUntypedNull(value) || (value.kind === 'constant' && value.value === (operator === 'and')),
   )

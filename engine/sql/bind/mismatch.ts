@@ -145,7 +145,7 @@ function formProblem(
     (argument, index) => distance(resolved(argument), (form[index] as Parameter).type) === null,
   )
   if (wrong < 0) return null
-  return form.length === 2 ? wrongOfTwo(args, form) : wrongOfSome(name, args, form)
+  return form.length === 2 ? wrongOfTwo(args, form) : wrongOfSome(name, args, form, position)
 }
 
 /** The first that is not exactly what is taken is named, even where another one is what does not convert. */
@@ -160,9 +160,15 @@ function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[]): Sq
   return new SqlError(`expression type mismatch, expected: ${expected}, actual: ${actual}`, argument.position)
 }
 
-/** All that are not exactly what is taken, at the last of them. Arrays are named by their elements here. */
-function wrongOfSome(name: string, args: readonly Expression[], form: readonly Parameter[]): SqlError {
-  const isOther = (argument: Expression, index: number): boolean => shownType(argument) !== form[index]?.name
+/** All that are not exactly what is taken, at the last of them. Arrays are named by their elements here: a number is none. */
+function wrongOfSome(
+  name: string,
+  args: readonly Expression[],
+  form: readonly Parameter[],
+  position: number,
+): SqlError {
+  const isOther = (argument: Expression, index: number): boolean =>
+    shownType(argument) !== form[index]?.name.replace('[]', '')
   const places = args.flatMap((argument, index) => {
     const { name: type, isConstant } = form[index] as Parameter
     const isMoving = isConstant && argument.kind !== 'constant'
@@ -171,7 +177,8 @@ function wrongOfSome(name: string, args: readonly Expression[], form: readonly P
     return isOther(argument, index) ? [`at #${index + 1} expected: ${expected}, actual: ${actual}`] : []
   })
   const last = args.findLast(isOther)
-  return new SqlError(`argument type mismatch for function \`${name}\` ${places.join(' ')}`, last?.position ?? 0)
+  const told = [`argument type mismatch for function \`${name}\``, ...places].join(' ')
+  return new SqlError(told, last?.position ?? position)
 }
 
 function resolved(argument: Expression): ResolvedArgument {

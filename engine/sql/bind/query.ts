@@ -82,6 +82,8 @@ export function limitRange(limit: ast.Limit, context: BindContext): readonly [nu
 function limitBounds(low: number | null, high: number | null, offset: number | null): readonly [number, number | null] {
   // Numbers from the same end may stand in either order.
   if (high !== null && low !== null && low > high && low < 0 === high < 0) return [high, low]
+  // From the end, 0 is behind the last row.
+  if (high === 0 && low !== null && low < 0) return [low, null]
   if (high !== null) return [low ?? 0, high]
   if (offset !== null) return [offset, low === null ? null : offset + low]
   if (low === null) return [0, null]

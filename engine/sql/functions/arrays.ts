@@ -133,9 +133,9 @@ const maps: ScalarFunction[] = [
       name: 'array_sort',
       takes: ['ARRAY', ...flags],
       gives: 'FIRST',
-      says: 'Elements in order: descending when the first flag is true, NULL first when the second is.',
+      says: 'Elements in order: descending when the first flag is true; NULL first when the second is, or else in descending order.',
       example: ['array_sort(ARRAY[2.0, 1.0, 3.0], true)', '[3.0,2.0,1.0]'],
-      eval: ([a, descending, nullsFirst]) =>
+      eval: ([a, descending, nullsFirst = descending]) =>
         mapLast(array(a), (data) => orderedElements(data, descending === true, nullsFirst === true)),
     }),
   ),

@@ -377,11 +377,13 @@ const matches: ScalarFunction[] = [
   matchRow('ilike', 'As like, without case.', ["'abc' ilike 'A%'", 'true'], (pattern) => compileLike(pattern, true)),
 ]
 
+const printedNulls: ReadonlySet<string> = new Set(['INT', 'LONG', 'DATE', 'DECIMAL'])
+
 /** Text of any value for joining: NULL is the empty text, but the NULL of numbers prints as they do. */
 function joinText(value: Value, type: DataType): string {
   if (value !== null) return valueText(value, type)
   if (type.name === 'DOUBLE' || type.name === 'FLOAT') return 'NaN'
-  return type.name === 'INT' || type.name === 'LONG' ? 'null' : ''
+  return printedNulls.has(type.name) ? 'null' : ''
 }
 
 const joins: ScalarFunction[] = [

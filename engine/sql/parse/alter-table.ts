@@ -317,7 +317,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   demand(cursor, 'symbol', isMissing ? alterColumnExpected : `${alterColumnFound} found '${shownToken(cursor)}'`)
   mention(cursor, 'symbol column', column)
   demand(cursor, 'capacity')
-  if (atEnd(cursor)) throw new SqlError('numeric capacity expected', cursor.start + 1)
+  if (atEnd(cursor)) throw new SqlError('numeric capacity expected', cursor.start)
   const capacity = parseCapacity(cursor, 'alter')
   return {
     kind: 'set symbol capacity',

@@ -82,8 +82,11 @@ export function parseTableOption(cursor: Cursor, missing = 'parameter name expec
   demand(cursor, '=')
   if (atEnd(cursor) && (inWith || position + name.length === start)) throw tooFew('=', 1, 2, start)
   const value = atEnd(cursor) ? '' : cursor.kind === 'string' ? quotedValue(cursor) : tokenText(cursor)
-  const { end } = cursor
+  let { end } = cursor
   if (value !== '') advance(cursor)
-  if (value === '-' && cursor.kind === 'number') advance(cursor)
+  if (value === '-' && cursor.kind === 'number') {
+    end = cursor.end
+    advance(cursor)
+  }
   return { position, name, value, end }
 }

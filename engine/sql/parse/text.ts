@@ -172,12 +172,14 @@ function inText(expression: Extract<Expression, { kind: 'in' }>): string {
   return `${operand} in (${listText(expression.set)})`
 }
 
+const distinctNames: Readonly<Record<string, string>> = { count: 'count_distinct', string_agg: 'string_distinct_agg' }
+
 /** OVER, FILTER and ORDER BY are no part of the name. */
 function callText(call: Extract<Expression, { kind: 'call' }>): string {
   const [first] = call.args
   const schema = call.schema === null ? '' : `${call.schema}.`
   if (call.args.length === 1 && first?.kind === 'star') return `${schema}${call.name}()`
-  const name = call.distinct && call.name.toLowerCase() === 'count' ? 'count_distinct' : schema + call.name
+  const name = (call.distinct ? distinctNames[call.name.toLowerCase()] : undefined) ?? schema + call.name
   if (first?.kind === 'string' && first.word === true)
     return `${name}(${[first.value, ...call.args.slice(1).map(expressionText)].join(', ')})`
   return `${name}(${listText(call.args)})`

@@ -204,6 +204,10 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
     case 'channel':
       if (statement.action === 'unlisten') return { kind: 'none', tag: 'UNLISTEN' }
       throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', statement.position)
+    case 'close':
+      // Whoever resets a connection closes all cursors: over HTTP there are none.
+      if (statement.name !== null) throw new SqlError(`cursor "${statement.name}" does not exist`, statement.position)
+      return { kind: 'none', tag: 'CLOSE CURSOR ALL' }
     case 'no operation':
       return { kind: 'none', tag: statement.command.toUpperCase() }
     default:

@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { isBytesText } from '../../pg/bytea.js'
 import { type ColumnSchema, findColumn, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
 import { type DataType, isList, sameType, typeText } from '../../types/column-types.js'
-import type { Value } from '../../types/value.js'
+import type { ArrayValue, Value } from '../../types/value.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
@@ -138,6 +138,8 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   const list = target.wanted === undefined ? null : listValue(value, target.wanted, position)
   if (list !== null) return list
   if (sameType(from, target.type)) return value
+  const empty = emptyArray(value, target.type)
+  if (empty !== null) return empty
   const fits = written.isParameter ? isAssignable : isInsertable
   if (!fits(from, target.type) && !(target.type.name === 'BINARY' && isBytesText(value)))
     throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
@@ -145,6 +147,12 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   if (converted !== undefined) return converted
   const suffix = target.type.name === 'TIMESTAMP' || target.type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''
   throw new SqlError(inconvertibleText(value, from, target.type) + suffix, position)
+}
+
+/** An array without elements has as many dimensions as are wanted. */
+function emptyArray(value: Exclude<Value, null>, wanted: DataType): ArrayValue | null {
+  if (wanted.name !== 'ARRAY' || typeof value !== 'object' || !('shape' in value) || value.data.length > 0) return null
+  return { shape: new Array<number>(wanted.a).fill(0), data: value.data }
 }
 
 /** A text or an array as the text of a list; null where none is wanted, or the value is neither. */
