@@ -8,6 +8,7 @@
 import { SqlError } from '../../base/errors.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
+import { isBareCount } from './bare-count.js'
 import type { BindContext } from './bind-context.js'
 import { innerScope } from './correlated-conditions.js'
 import { clockWord, wordCall } from './expression.js'
@@ -60,7 +61,7 @@ function earlierName(select: ast.Select, columns: Scope | undefined): SqlError |
   if (columns === undefined || columns.some(({ outer }) => outer === true)) return undefined
   const aliases = new Set(select.items.flatMap(({ alias }) => (alias === null ? [] : [alias.name.toLowerCase()])))
   const windows: ast.Call[] = []
-  const items = select.items.flatMap(({ expression }) => namesIn(expression, windows))
+  const items = select.items.flatMap(({ expression }) => (isBareCount(expression) ? [] : namesIn(expression, windows)))
   const grouped = select.groupBy.flatMap((expression) => namesIn(expression, []))
   const hasTime = columns.some(({ type }) => isTime(type))
   const unfit = select.sampleBy !== null && hasTime ? unfitForSamples(select, select.sampleBy) : undefined
@@ -74,7 +75,8 @@ function earlierName(select: ast.Select, columns: Scope | undefined): SqlError |
 function unfitForSamples({ items }: ast.Select, { interval }: ast.SampleBy): SqlError | undefined {
   const star = items.find(({ expression }) => expression.kind === 'star')
   if (star !== undefined) return wildcardInSamples(star.position)
-  return hasAggregate(items) ? undefined : noAggregateInSamples(interval.position)
+  const counts = items.some(({ expression }) => isBareCount(expression))
+  return counts || hasAggregate(items) ? undefined : noAggregateInSamples(interval.position)
 }
 
 /** A name with another table's alias is no column of this select: it may be the query's around it. */

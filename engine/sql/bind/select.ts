@@ -5,6 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import { expressionText } from '../parse/text.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
+import { countedItem } from './bare-count.js'
 import type { BindContext } from './bind-context.js'
 import type { CorrelatedRows } from './correlated.js'
 import { namesFirst } from './earlier-name.js'
@@ -156,7 +157,8 @@ function bindItems(
   scope: ExpressionScope,
   aliases: Map<string, Expression>,
 ): void {
-  for (const item of select.items) {
+  for (const written of select.items) {
+    const item = countedItem(written, scope.columns, aliases)
     if (item.expression.kind === 'star') {
       if (select.sampleBy !== null) throw wildcardInSamples(item.expression.position)
       list.columns.push(...starColumns(item.expression, scope))
