@@ -192,7 +192,7 @@ function memberOf(operand: Expression, member: Expression): Expression {
     if (value === undefined) throw memberError(operand, member, text)
     return constantOf(value, operand.type, member.position)
   }
-  if (isText(operand.type) && !isText(member.type) && isNoText(member)) throw noMember(operand, member, member.position)
+  if (isStrange(operand, member)) throw noMember(operand, member, member.position)
   const [, aligned] = alignSides('in', operand, member, member.position)
   return aligned
 }
@@ -202,9 +202,15 @@ function isLetterBeside(operand: Expression, member: Expression): boolean {
   return isTime(operand.type) && operand.kind !== 'column' && isConstant(member) && member.type.name === 'CHAR'
 }
 
+/** A place is a member among places only. */
+function isStrange(operand: Expression, member: Expression): boolean {
+  if (member.type.name === 'GEOHASH') return operand.type.name !== 'GEOHASH'
+  return isText(operand.type) && isNoText(member)
+}
+
 /** What a column of texts is never made to be. */
 function isNoText({ kind, type }: Expression): boolean {
-  return (kind === 'constant' && isNumber(type)) || isMoment(type) || type.name === 'GEOHASH'
+  return (kind === 'constant' && isNumber(type)) || isMoment(type)
 }
 
 function memberError(operand: Expression, member: Expression, text: string): SqlError {
