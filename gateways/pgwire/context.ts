@@ -86,6 +86,8 @@ export interface SqlCursor {
   readonly hold: boolean
   /** Values are binary where FETCH does not say. */
   readonly binary: boolean
+  /** Its transaction is open: ROLLBACK takes it back. */
+  isNew: boolean
   rows: RowCursor | null
   /** Of those rows. */
   passed: number
@@ -93,6 +95,16 @@ export interface SqlCursor {
   at: number
   /** It stands behind the last row, which is `at`. */
   ended: boolean
+}
+
+export interface Savepoint {
+  readonly name: string
+  readonly mark: TransactionMark
+  /** So many changes waited, and so many notifications. */
+  readonly held: number
+  readonly noted: number
+  /** Those that were declared before it. */
+  readonly cursors: ReadonlySet<SqlCursor>
 }
 
 /** What Parse leaves behind. */
@@ -177,7 +189,7 @@ export interface PgSession extends PgServices {
   /** What COMMIT carries out before it stores these rows, oldest first. */
   readonly held: HeldChange[]
   /** Of the transaction, oldest first; `held`: changes that waited, `noted`: notifications. */
-  savepoints: { readonly name: string; readonly mark: TransactionMark; readonly held: number; readonly noted: number }[]
+  savepoints: Savepoint[]
   /** Behind the rows of the last Sync that has not been answered; null: there is none. */
   synced: TransactionMark | null
   readonly unanswered: UnansweredSyncs[]

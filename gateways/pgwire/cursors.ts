@@ -82,7 +82,8 @@ function declare(pg: PgSession, parsed: ParsedStatement, statement: Of<'declare 
   const { bound, types } = options
   const own = { ...parsed, statement: query }
   pg.engine.describe(own, pg.session, [])
-  const place = { rows: null, passed: 0, at: 0, ended: false }
+  const isNew = pg.status !== 'I'
+  const place = { isNew, rows: null, passed: 0, at: 0, ended: false }
   pg.cursors.set(name, { name, query: own, bound, types, micros: pg.clock.nowMicros(), scroll, hold, binary, ...place })
   return 'DECLARE CURSOR'
 }

@@ -11,7 +11,7 @@
 import { ResourceError } from '../../engine/base/errors.js'
 import type { ParsedStatement } from '../../engine/engine.js'
 import { beginBlock, blockModes, endBlock } from './block-settings.js'
-import type { PgSession } from './context.js'
+import type { PgSession, Savepoint } from './context.js'
 import { failureMessage } from './failure.js'
 import { joinRows } from './join-rows.js'
 import { noticeResponse, readyForQuery } from './messages.js'
@@ -217,7 +217,7 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
       throw new PgError('42704', `prepared transaction with identifier "${name}" does not exist`)
     case 'savepoint':
       demandBlock(pg, 'SAVEPOINT')
-      pg.savepoints.push({ name: name ?? '', mark: pg.transaction.mark(), held: pg.held.length, noted: pg.noted.size })
+      pg.savepoints.push(savepointOf(pg, name ?? ''))
       return 'SAVEPOINT'
     case 'release':
       demandBlock(pg, 'RELEASE SAVEPOINT')
@@ -227,7 +227,7 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
       demandBlock(pg, 'ROLLBACK TO SAVEPOINT')
       const index = savepointIndex(pg, name ?? '')
       pg.savepoints = pg.savepoints.slice(0, index + 1)
-      backTo(pg, pg.savepoints[index] as PgSession['savepoints'][number])
+      await backTo(pg, pg.savepoints[index] as Savepoint)
       pg.status = 'T'
       return 'ROLLBACK'
     }
@@ -244,8 +244,13 @@ async function prepareTransaction(pg: PgSession, statement: Transaction): Promis
   return 'ROLLBACK'
 }
 
-/** Rows and changes behind the savepoint are forgotten. */
-function backTo(pg: PgSession, { mark, held, noted }: PgSession['savepoints'][number]): void {
+function savepointOf({ transaction, held, noted, cursors }: PgSession, name: string): Savepoint {
+  return { name, mark: transaction.mark(), held: held.length, noted: noted.size, cursors: new Set(cursors.values()) }
+}
+
+/** Rows, changes and cursors behind the savepoint are forgotten. */
+async function backTo(pg: PgSession, { mark, held, noted, cursors }: Savepoint): Promise<void> {
+  await closeCursors(pg, (cursor) => !cursors.has(cursor))
   forgetNoted(pg, noted)
   const [first, ...later] = pg.held.splice(held).flatMap(({ rows }) => (rows === null ? [] : [rows]))
   for (const rows of later) rows.clear()
@@ -305,7 +310,8 @@ async function end(pg: PgSession, kept: boolean, { chain }: Transaction): Promis
   pg.isSplit = false
   pg.lostSavepoints = false
   pg.tookEffect = false
-  await closeCursors(pg, ({ hold }) => !hold)
+  await closeCursors(pg, ({ hold, isNew }) => !hold || (isNew && !kept))
+  for (const cursor of pg.cursors.values()) cursor.isNew = false
   await closePortals(pg)
 }
 

@@ -92,6 +92,27 @@ test('cursors, until they end', async () => {
   expect(await rows(shown)).toEqual([])
 })
 
+test('ROLLBACK takes back the cursors of its transaction, also those that are held, as psqlODBC expects', async () => {
+  const names = async () => (await rows('select name from pg_cursors order by name')).flat()
+  await client.query('declare before cursor with hold for select 1')
+  await client.query('begin; declare held cursor with hold for select 1; fetch 7 in held')
+  await client.query('rollback')
+  expect(await names()).toEqual(['before'])
+  await client.query('begin; declare held cursor with hold for select 2; savepoint s')
+  await client.query('declare inner cursor for select 3; close before; declare before cursor with hold for select 4')
+  await client.query('rollback to s')
+  expect(await names()).toEqual(['held'])
+  await client.query('commit')
+  await client.query('begin; rollback')
+  expect(await rows('fetch held')).toEqual([[2]])
+  await client.query('begin')
+  await client.query('declare failed cursor with hold for select 1')
+  expect(await codeOf('select nope')).toBe('42703')
+  await client.query('commit')
+  expect(await names()).toEqual(['held'])
+  await client.query('close all')
+})
+
 test('there are no prepared transactions', async () => {
   expect(await rows('show max_prepared_transactions')).toEqual([['0']])
   expect(await rows('select * from pg_prepared_xacts')).toEqual([])
