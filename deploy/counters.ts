@@ -19,8 +19,8 @@ export async function resumeCounters(engine: Pick<Engine, 'execute' | 'table' | 
     }
   }
   // Sequences know their numbers themselves.
-  for (const [name] of largest.size === 0 ? [] : await ask(engine, 'select sequencename from pg_sequences', asking))
-    largest.delete(String(name))
+  const made = "select relname from pg_class where relkind = 'S' and oid not in (select objid from pg_depend)"
+  for (const [name] of largest.size === 0 ? [] : await ask(engine, made, asking)) largest.delete(String(name))
   for (const [counter, number] of largest)
     await ask(engine, `select setval('${counter.replaceAll("'", "''")}', ${number})`, asking)
 }

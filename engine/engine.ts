@@ -47,6 +47,7 @@ export {
 } from './sql/exec/parquet-encoding.js'
 export type { TransactionModes } from './sql/parse/ast-statements.js'
 export { typeOid } from './sql/pg-catalog/types.js'
+export { isOwnCounter } from './sql/statements/counters.js'
 export { type CopyResult, copyDatabase } from './storage/backup.js'
 export { type CheckFinding, type CheckResult, checkDatabase } from './storage/check.js'
 export type { LineReject, PackedColumn, PackedPiece, PackedRows, Receipt } from './storage/messages.js'

@@ -2,7 +2,7 @@
 // by setting, the first TIMESTAMP column that is NOT NULL becomes the designated timestamp of a table that names none.
 
 import { SqlError } from '../../engine/base/errors.js'
-import type { ParsedStatement } from '../../engine/engine.js'
+import { isOwnCounter, type ParsedStatement } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
 import { noticeResponse } from './messages.js'
 
@@ -31,24 +31,24 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   else if (statement.kind === 'alter sequence' && statement.restart === undefined) notice(pg, sequencesFree)
   else if (statement.kind === 'create sequence' && statement.options.owned) notice(pg, sequencesFree)
   if (statement.kind === 'alter table') {
-    const actions = statement.actions.map((action) => adaptedAction(pg, action))
+    const actions = statement.actions.map((action) => adaptedAction(pg, action, statement.table.name))
     return { ...parsed, statement: { ...statement, actions } }
   }
   if (statement.kind !== 'create table' || statement.source.kind !== 'columns') return parsed
   const { source } = statement
   noticeConstraints(pg, source.columns, source.constraints)
-  const columns = knownDefaults(pg, source.columns)
+  const columns = knownDefaults(pg, source.columns, statement.table.name)
   const adapted = { ...statement, source: { ...source, columns }, options: knownOptions(pg, statement.options) }
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
 }
 
-function adaptedAction(pg: PgSession, action: AlterAction): AlterAction {
+function adaptedAction(pg: PgSession, action: AlterAction, table: string): AlterAction {
   if (action.kind === 'add constraint') notice(pg, ignored[action.constraint])
   else if (action.kind === 'drop constraint') notice(pg, nothingToDrop)
   else if (action.kind === 'set owner') notice(pg, ownersIgnored)
   if (action.kind !== 'add columns') return action
   noticeConstraints(pg, action.columns, [])
-  return { ...action, columns: knownDefaults(pg, action.columns) }
+  return { ...action, columns: knownDefaults(pg, action.columns, table) }
 }
 
 /** Each kind once. */
@@ -61,12 +61,13 @@ function noticeConstraints(pg: PgSession, columns: readonly Column[], ofTable: C
 }
 
 /** Sequences and the like are not known here: migrations go on without them. */
-function knownDefaults<Defined extends Column>(pg: PgSession, columns: readonly Defined[]): Defined[] {
+function knownDefaults<Defined extends Column>(pg: PgSession, columns: readonly Defined[], table: string): Defined[] {
   return columns.map((column) => {
-    const { name, defaultValue, counted } = column
+    const { name, defaultValue } = column
+    const counted = column.counted || (defaultValue !== null && isOwnCounter(defaultValue.text, table, name))
     if (counted)
       notice(pg, `"${name}" is numbered by INSERT and COPY; lines and files leave it NULL, and no key keeps it unique`)
-    if (defaultValue === null) return column
+    if (counted || defaultValue === null) return column
     try {
       pg.engine.validate(`select ${defaultValue.text}`, pg.session)
       return column

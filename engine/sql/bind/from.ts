@@ -289,9 +289,9 @@ function scalarSource(call: ast.Call, args: readonly Expression[], alias: string
   return ofFunction({ plan, columns: scopeOf(plan, alias), timestampIndex: -1, order: 'none' })
 }
 
-/** Of most functions it is a mistake, but JDBC calls any of them so: `select * from upper($1) as result`. */
-function isScalarSource({ call, alias }: ast.TableFunction, { protocol }: BindContext): boolean {
-  const isCalled = sourceFunctions.has(call.name.toLowerCase()) || (protocol === 'pg' && alias !== null)
+/** Of most functions it is a mistake, but drivers of PostgreSQL call any of them so: `select * from upper($1) as result`. */
+function isScalarSource({ call }: ast.TableFunction, { protocol }: BindContext): boolean {
+  const isCalled = sourceFunctions.has(call.name.toLowerCase()) || protocol === 'pg'
   return isCalled && scalarsNamed(call.name).length > 0
 }
 
@@ -300,7 +300,7 @@ function notSource(call: ast.Call, args: readonly Expression[]): SqlError {
   return hasForm(call.name) ? noMatch(call.name, args, call.position) : unknownFunction(call, args)
 }
 
-/** Those that clients ask so without an alias. */
+/** Those that clients ask so by any protocol. */
 const sourceFunctions: ReadonlySet<string> = new Set([
   ...['string_to_array', 'current_schemas', 'current_schema', 'current_database', 'version'],
 ])

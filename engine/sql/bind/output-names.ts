@@ -17,6 +17,8 @@ export interface NamingRules {
   readonly sql: string
   /** The wire protocol: what only PostgreSQL's clients ask is named as PostgreSQL names it. */
   readonly forDrivers: boolean
+  /** Rows of PostgreSQL's catalog, which its clients alone ask for: casts and calls have its names as well. */
+  readonly ofCatalog: boolean
   /** Within a sub-query counts have the names that this dialect knows. */
   readonly outermost: boolean
 }
@@ -34,8 +36,7 @@ export function outputNames(items: readonly NamedItem[], rules: NamingRules): st
   const explicit = explicitNames(items, rules.sql)
   const taken = starred ? new Set<string>() : explicit
   const counts = new Map<string, number>()
-  const { sql, forDrivers, outermost } = rules
-  const spelling: Spelling = { sql, forDrivers, outermost, respelt, starred }
+  const spelling: Spelling = { ...rules, respelt, starred }
   return items.map((item) => {
     const name = uniqueName(item, taken, counts, spelling)
     taken.add(name.toLowerCase())
@@ -103,8 +104,13 @@ export function shownName(text: string): string {
 /** As PostgreSQL names what only its clients ask: a sub-query by its column, a cast by what is cast. */
 function driversName(expression: Expression, rules: Spelling): string | null {
   if (expression.kind === 'exists') return 'exists'
-  if (expression.kind === 'cast') return driversName(expression.operand, rules)
-  if (expression.kind === 'call') return isOfDrivers(expression, rules.outermost) ? expression.name.toLowerCase() : null
+  if (expression.kind === 'cast') {
+    const { operand } = expression
+    return rules.ofCatalog && operand.kind === 'column' ? writtenName(operand, rules) : driversName(operand, rules)
+  }
+  if (expression.kind === 'call') {
+    return rules.ofCatalog || isOfDrivers(expression, rules.outermost) ? expression.name.toLowerCase() : null
+  }
   if (expression.kind !== 'subquery' || expression.query.body.kind !== 'select') return null
   const [item] = expression.query.body.items
   if (item === undefined || item.expression.kind === 'star') return null

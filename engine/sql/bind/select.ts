@@ -4,6 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import { expressionText } from '../parse/text.js'
+import { pgRelation } from '../pg-catalog/catalog.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { countedItem } from './bare-count.js'
 import type { BindContext } from './bind-context.js'
@@ -87,7 +88,7 @@ function bindList(
   const rows = { relation: source }
   const scope = selectScope(select, list, aliases, context, rows, expanded?.place)
   bindItems(select, list, scope, aliases)
-  const names = outputNames(list.columns, namingRules(context))
+  const names = outputNames(list.columns, namingRules(select, context))
   const order = orderBy.map((item) => bindOrderItem(item, names, list, scope))
   const distinctOn = select.distinctOn.map((expression) => {
     const item: ast.OrderItem = { position: expression.position, expression, descending: false, nulls: null }
@@ -106,8 +107,20 @@ function bindList(
 }
 
 /** Names inside of a statement are the dialect's: queries around sub-queries write them. */
-function namingRules({ sql, protocol, depth }: BindContext): NamingRules {
-  return { sql, forDrivers: protocol === 'pg', outermost: depth === 0 }
+function namingRules({ from, joins }: ast.Select, context: BindContext): NamingRules {
+  const { sql, protocol, depth } = context
+  const forDrivers = protocol === 'pg'
+  const ofCatalog = forDrivers && [from, ...joins.map(({ source }) => source)].some((one) => isOfCatalog(one, context))
+  return { sql, forDrivers, outermost: depth === 0, ofCatalog }
+}
+
+function isOfCatalog(source: ast.TableSource | null, { catalog }: BindContext): boolean {
+  if (source?.kind !== 'table') return false
+  const { schema, name } = source.table
+  const known = schema?.toLowerCase() ?? 'pg_catalog'
+  if (known !== 'pg_catalog' && known !== 'information_schema') return false
+  if (pgRelation(known, name.toLowerCase()) === undefined) return false
+  return schema !== null || (catalog.table(name) === undefined && catalog.view(name) === undefined)
 }
 
 function selectScope(

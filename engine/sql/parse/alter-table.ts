@@ -36,6 +36,7 @@ import {
   parseTableName,
   shownToken,
   take,
+  takeTwo,
 } from './expect.js'
 import { parseExpression } from './expression.js'
 import { mention } from './mention.js'
@@ -49,6 +50,7 @@ export function parseAlter(cursor: Cursor): Statement {
   advance(cursor)
   if (take(cursor, 'view')) {
     const view = mention(cursor, 'view', parseTableName(cursor, 'view name expected'))
+    if (takeOwner(cursor)) return { kind: 'no operation', position, command: 'alter view' }
     demand(cursor, 'as')
     return { kind: 'alter view', position, view, ...parseViewQuery(cursor) }
   }
@@ -58,6 +60,7 @@ export function parseAlter(cursor: Cursor): Statement {
     throw new SqlError(`materialized view does not exist [view=${name}]`, at)
   }
   if (take(cursor, 'sequence')) return parseAlterSequence(cursor, position)
+  if (take(cursor, 'schema')) return parseAlterSchema(cursor, position)
   if (take(cursor, 'index')) return parseAlterIndex(cursor, position)
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
@@ -114,6 +117,20 @@ function beginsAction(cursor: Cursor, inAdded: boolean): boolean {
   // `add a int, drop int` adds two columns.
   const isName = cursor.kind === 'word' || cursor.kind === 'quoted'
   return !inAdded && isName && !['partition', 'cascade', 'restrict'].includes(cursor.word)
+}
+
+/** `alter schema a owner to b`, as dumps of PostgreSQL have it. */
+function parseAlterSchema(cursor: Cursor, position: number): Statement {
+  parseName(cursor, 'schema name expected')
+  if (!takeOwner(cursor)) throw new SqlError("'owner to' expected: there is one schema", cursor.start)
+  return { kind: 'no operation', position, command: 'alter schema' }
+}
+
+/** Nothing has an owner. */
+function takeOwner(cursor: Cursor): boolean {
+  if (!takeTwo(cursor, 'owner', 'to')) return false
+  parseName(cursor, 'name of a user expected')
+  return true
 }
 
 function parseAlterConnector(cursor: Cursor, position: number): AlterConnector {

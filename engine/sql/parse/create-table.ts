@@ -170,9 +170,24 @@ function parseLike(cursor: Cursor): CreateLike {
   advance(cursor)
   if (at(cursor, ')')) throw new SqlError(') expected', cursor.end)
   const table = parseTableName(cursor)
+  takeLikeOptions(cursor)
   if (!take(cursor, ')')) throw atEnd(cursor) ? new SqlError(') expected', cursor.start) : unexpectedToken(cursor)
   return { kind: 'like', table }
 }
+
+/** `including all excluding indexes`: what there is of it is taken. */
+function takeLikeOptions(cursor: Cursor): void {
+  while (cursor.word === 'including' || cursor.word === 'excluding') {
+    const option = peekWord(cursor)
+    advance(cursor)
+    if (!likeOptions.has(option)) throw unexpectedToken(cursor)
+    advance(cursor)
+  }
+}
+
+const likeOptions: ReadonlySet<string> = new Set(
+  'all comments compression constraints defaults generated identity indexes statistics storage'.split(' '),
+)
 
 function parseAs(cursor: Cursor, batch: Expression | null): CreateAs {
   advance(cursor)

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { CancelQuery, Checkpoint, Reindex, RenameTable, Statement, TruncateTable, Vacuum } from './ast.js'
-import { advance, type Cursor, peekWord } from './cursor.js'
+import { advance, at, type Cursor, peekWord } from './cursor.js'
 import {
   atEnd,
   demand,
@@ -156,12 +156,19 @@ function takeTruncateMode(cursor: Cursor): boolean {
 export function parseVacuum(cursor: Cursor): Vacuum {
   const position = cursor.start
   advance(cursor)
+  if (take(cursor, '(')) skipOptions(cursor)
   for (const word of ['full', 'freeze', 'verbose', 'analyze']) take(cursor, word)
   if ((take(cursor, 'table') || take(cursor, 'partitions')) && atEnd(cursor))
     throw new SqlError('table name expected', cursor.start)
   const table = atEnd(cursor) ? null : parseTableName(cursor)
   if (!atEnd(cursor)) throw new SqlError("end of line or ';' expected", cursor.start)
   return { kind: 'vacuum', position, table }
+}
+
+/** `full, parallel 2, verbose false)` */
+function skipOptions(cursor: Cursor): void {
+  while (!atEnd(cursor) && !at(cursor, ')')) advance(cursor)
+  demand(cursor, ')')
 }
 
 /** `reindex table t column a, b partition '2024' lock exclusive` */

@@ -7,6 +7,7 @@ import type { BindContext } from '../bind/bind-context.js'
 import { counterOf } from '../statements/counters.js'
 import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
+import { shownDefault } from './shown-default.js'
 import { type PgType, pgTypeNamed, pgTypeOf, typeModifier } from './types.js'
 
 /** Oids of tables, views and sequences: their ids behind this. */
@@ -43,6 +44,16 @@ export interface EntryColumn {
   readonly notNull: boolean
   /** Text of the default. */
   readonly default: string | null
+}
+
+/** Number of a default in pg_attrdef: beyond those of tables, functions and counters. */
+export function defaultOid(table: number, index: number): number {
+  return 2 ** 30 + ((table * tableColumnsMax + index) % 2 ** 30)
+}
+
+/** Number of the type of a table's rows in pg_type. */
+export function rowTypeOid(table: number): number {
+  return 2 ** 28 + (table % 2 ** 28)
 }
 
 /** Tables and views of the database. */
@@ -93,20 +104,16 @@ interface OwnColumn {
 }
 
 function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryColumn {
+  const pgType = declared?.type === undefined ? pgTypeOf(type) : pgTypeNamed(declared.type)
   return {
     name,
-    pgType: declared?.type === undefined ? pgTypeOf(type) : pgTypeNamed(declared.type),
+    pgType,
     modifier: declared?.modifier ?? (declared?.type === undefined ? typeModifier(type) : -1),
     type,
     notNull: declared?.notNull === true,
     dimensions: type.name === 'ARRAY' ? type.a : declared?.type?.startsWith('_') === true ? 1 : 0,
-    default: value === undefined ? null : shownDefault(value),
+    default: value === undefined ? null : shownDefault(value, pgType),
   }
-}
-
-/** Mappers know a counted column by the words that PostgreSQL has for it. */
-function shownDefault(text: string): string {
-  return text.replace(/^nextval\('((?:[^']|'')*)'\)$/, (_, name: string) => `nextval('${quoteIdent(name)}'::regclass)`)
 }
 
 /** The relations of the catalog itself. */
@@ -141,7 +148,7 @@ export function relationOid(written: string, { catalog }: BindContext): number |
   const own = schema === undefined || schema === 'public' ? name : `${schema}.${name}`
   const id = catalog.table(own)?.schema.id ?? catalog.view(own)?.id ?? catalog.sequence?.(own)?.id
   if (id !== undefined) return firstOid + id
-  const counter = counters({ catalog }).find((found) => found.name.toLowerCase() === own.toLowerCase())
+  const counter = ownCounters({ catalog }).find((found) => found.name.toLowerCase() === own.toLowerCase())
   if (counter !== undefined) return counter.oid
   return systemOids.get(`${schema ?? 'pg_catalog'}.${name}`)
 }
@@ -151,22 +158,32 @@ export interface ColumnCounter {
   readonly name: string
   readonly table: string
   readonly column: string
+  /** Of the column, in pg_attribute and pg_attrdef. */
+  readonly tableOid: number
+  readonly attribute: number
+  readonly type: DataType
 }
 
-/** Counters of columns are no relations, but names of some. Sequences that a default names are theirs as well. */
+/** Counters of columns are no entries of the catalog, but relations as PostgreSQL's tools see them. Sequences that a default names are theirs as well. */
 export function columnCounters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCounter[] {
   return catalog.tables().flatMap(({ schema }) =>
-    liveColumns(schema).flatMap((column): ColumnCounter[] => {
+    liveColumns(schema).flatMap((column, index): ColumnCounter[] => {
       const name = counterOf(column)
       const oid = firstCounterOid + ((schema.id * tableColumnsMax + column.id) % firstCounterOid)
-      return name === null ? [] : [{ oid, name, table: schema.name, column: column.name }]
+      const place = { tableOid: firstOid + schema.id, attribute: index + 1, type: column.type }
+      return name === null ? [] : [{ oid, name, table: schema.name, column: column.name, ...place }]
     }),
   )
 }
 
-/** Those that are no sequence. */
-function counters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCounter[] {
-  return columnCounters({ catalog }).filter(({ name }) => catalog.sequence?.(name) === undefined)
+/** Those that are no sequence. A table that was renamed may share its counter with one that took its name: it is the first's. */
+export function ownCounters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCounter[] {
+  const found = new Map<string, ColumnCounter>()
+  for (const counter of columnCounters({ catalog })) {
+    const key = counter.name.toLowerCase()
+    if (!found.has(key) && catalog.sequence?.(counter.name) === undefined) found.set(key, counter)
+  }
+  return [...found.values()]
 }
 
 /** Names of relations by oid, as `oid::regclass` shows them. */
@@ -175,7 +192,7 @@ export function relationNames({ catalog }: BindContext): ReadonlyMap<number, str
   for (const { oid, schema, name } of systemEntries)
     names.set(oid, schema === 'pg_catalog' ? name : `${schema}.${quoteIdent(name)}`)
   for (const { schema } of catalog.tables()) names.set(firstOid + schema.id, quoteIdent(schema.name))
-  for (const { oid, name } of counters({ catalog })) names.set(oid, quoteIdent(name))
+  for (const { oid, name } of ownCounters({ catalog })) names.set(oid, quoteIdent(name))
   for (const { id, name } of [...catalog.views(), ...(catalog.sequences?.() ?? [])])
     names.set(firstOid + id, quoteIdent(name))
   return names

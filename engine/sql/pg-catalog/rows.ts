@@ -1,18 +1,25 @@
 // Rows of pg_catalog: what the catalog holds, as tools of the PostgreSQL world read it. Columns are in catalog.ts.
 
-import { tableColumnsMax } from '../../base/limits.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { activityRecords } from './activity-rows.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName, databaseOid, ownerOid } from './database.js'
-import { type CatalogEntry, type EntryColumn, namespaces, ownEntries, systemEntries } from './entries.js'
+import {
+  type CatalogEntry,
+  defaultOid,
+  type EntryColumn,
+  namespaces,
+  ownEntries,
+  rowTypeOid,
+  systemEntries,
+} from './entries.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import { roleRecords, userRecords } from './roles.js'
-import { pgSequence, pgSequences, sequenceClasses } from './sequence-rows.js'
+import { pgSequence, pgSequences, sequenceClasses, sequenceOwners } from './sequence-rows.js'
 import { settingRecords } from './session-options.js'
 import { cursorRecords, preparedRecords } from './session-rows.js'
-import { pgRangeRecords, pgTypeRecord, pgTypes } from './types.js'
+import { pgRangeRecords, pgTypeNamed, pgTypeRecord, pgTypes } from './types.js'
 
 type Rows = (context: BindContext) => readonly RowRecord[]
 
@@ -32,7 +39,7 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   pg_attribute: (context) => [...ownEntries(context).flatMap(attributeRecords), ...systemAttributes()],
   pg_attrdef: (context) => ownEntries(context).flatMap(defaultRecords),
   pg_namespace: () => Object.entries(namespaces).map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
-  pg_type: typeRecords,
+  pg_type: (context) => [...typeRecords(), ...ownEntries(context).map(rowTypeRecord)],
   pg_range: pgRangeRecords,
   pg_proc: procedureRecords,
   pg_aggregate: () => procedures().flatMap(({ oid, kind }) => (kind === 'a' ? [{ aggfnoid: oid, aggkind: 'n' }] : [])),
@@ -71,6 +78,7 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   pg_collation: () => [collation(100, 'default', 'd', -1), collation(950, 'C', 'c', -1)],
   pg_sequence: pgSequence,
   pg_sequences: pgSequences,
+  pg_depend: sequenceOwners,
   pg_stat_activity: activityRecords,
   pg_prepared_statements: preparedRecords,
   pg_cursors: cursorRecords,
@@ -92,6 +100,7 @@ function classRecord({ oid, schema, name, kind, columns, rows, bytes }: CatalogE
     oid,
     relname: name,
     relnamespace: namespaces[schema],
+    reltype: schema === 'public' ? rowTypeOid(oid) : 0,
     relowner: ownerOid,
     relam: kind === 'table' ? heap : 0,
     relfilenode: kind === 'table' ? oid : 0,
@@ -106,6 +115,17 @@ function classRecord({ oid, schema, name, kind, columns, rows, bytes }: CatalogE
   }
 }
 
+/** The type of a table's rows, as PostgreSQL has one for each. */
+function rowTypeRecord({ oid, name }: CatalogEntry): RowRecord {
+  return {
+    ...recordType,
+    ...{ oid: rowTypeOid(oid), typname: name, typnamespace: namespaces.public, typrelid: oid },
+    ...{ typtype: 'c', typcategory: 'C', typarray: 0 },
+  }
+}
+
+const recordType = pgTypeRecord(pgTypeNamed('record'))
+
 function attributeRecords({ oid, columns }: CatalogEntry): RowRecord[] {
   return columns.map((column, index) => attributeRecord(oid, column, index))
 }
@@ -114,11 +134,6 @@ function defaultRecords({ oid, columns }: CatalogEntry): RowRecord[] {
   return columns.flatMap(({ default: adbin }, index) =>
     adbin === null ? [] : [{ oid: defaultOid(oid, index), adrelid: oid, adnum: index + 1, adbin, adsrc: adbin }],
   )
-}
-
-/** Beyond those of tables and functions. */
-function defaultOid(table: number, index: number): number {
-  return 2 ** 30 + ((table * tableColumnsMax + index) % 2 ** 30)
 }
 
 function attributeRecord(oid: number, column: EntryColumn, index: number): RowRecord {

@@ -1,25 +1,63 @@
-// Sequences as the catalogs show them. Counters of columns are none: they belong to their column.
+// Sequences as the catalogs show them: those of CREATE SEQUENCE, and the counters of columns, which belong to their column.
 
-import type { StoredSequence } from '../../storage/schema.js'
+import type { SequenceSchema } from '../../storage/schema.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName, ownerOid } from './database.js'
-import { firstOid, namespaces } from './entries.js'
+import { type ColumnCounter, defaultOid, firstOid, namespaces, ownCounters } from './entries.js'
 
 const typeOids = { smallint: 21, integer: 23, bigint: 20 } as const
 const digits = { smallint: 16, integer: 32, bigint: 64 } as const
+const bits = { smallint: 15n, integer: 31n, bigint: 63n } as const
 
-function sequencesOf({ catalog }: BindContext): readonly StoredSequence[] {
-  return catalog.sequences?.() ?? []
+interface ShownSequence {
+  readonly oid: number
+  readonly name: string
+  readonly sequence: SequenceSchema
+}
+
+function sequencesOf({ catalog }: BindContext): ShownSequence[] {
+  const made = catalog.sequences?.() ?? []
+  return [
+    ...made.map(({ id, name, sequence }) => ({ oid: firstOid + id, name, sequence })),
+    ...ownCounters({ catalog }).map((counter) => {
+      const last = catalog.counters?.last(counter.name) ?? 0n
+      return { oid: counter.oid, name: counter.name, sequence: counterNumbers(counter, last) }
+    }),
+  ]
+}
+
+/** From 1 on, as far as the column's type goes. */
+function counterNumbers({ type: { name } }: ColumnCounter, last: bigint): SequenceSchema {
+  const type = name === 'SHORT' ? 'smallint' : name === 'INT' ? 'integer' : 'bigint'
+  const maximum = String(2n ** bits[type] - 1n)
+  const given = last === 0n ? null : String(last)
+  return { type, start: '1', increment: '1', minimum: '1', maximum, cycle: false, cache: 1, given }
 }
 
 /** Rows of pg_class. */
 export function sequenceClasses(context: BindContext): RowRecord[] {
-  return sequencesOf(context).map(({ id, name }) => ({
-    ...{ oid: firstOid + id, relname: name, relnamespace: namespaces.public, relowner: ownerOid },
-    ...{ relfilenode: firstOid + id, relpages: 1, reltuples: 1, relpersistence: 'p', relkind: 'S', relnatts: 3 },
+  return sequencesOf(context).map(({ oid, name }) => ({
+    ...{ oid, relname: name, relnamespace: namespaces.public, relowner: ownerOid },
+    ...{ relfilenode: oid, relpages: 1, reltuples: 1, relpersistence: 'p', relkind: 'S', relnatts: 3 },
     ...{ relispopulated: true, relreplident: 'n' },
   }))
+}
+
+const classes = { pg_class: 1259, pg_attrdef: 2604 } as const
+
+/** Rows of pg_depend: a counter goes with its column, and the default of the column asks it. */
+export function sequenceOwners({ catalog }: BindContext): RowRecord[] {
+  return ownCounters({ catalog }).flatMap(({ oid, tableOid, attribute }) => {
+    const counter = { classid: classes.pg_class, objid: oid, objsubid: 0 }
+    const column = { refclassid: classes.pg_class, refobjid: tableOid, refobjsubid: attribute }
+    const asks = { classid: classes.pg_attrdef, objid: defaultOid(tableOid, attribute - 1), objsubid: 0 }
+    return [
+      { ...counter, ...column, deptype: 'a' },
+      { ...asks, ...column, deptype: 'a' },
+      { ...asks, refclassid: classes.pg_class, refobjid: oid, refobjsubid: 0, deptype: 'n' },
+    ]
+  })
 }
 
 export function pgSequences(context: BindContext): RowRecord[] {
@@ -36,8 +74,8 @@ export function pgSequences(context: BindContext): RowRecord[] {
 }
 
 export function pgSequence(context: BindContext): RowRecord[] {
-  return sequencesOf(context).map(({ id, sequence }) => ({
-    ...{ seqrelid: firstOid + id, seqtypid: typeOids[sequence.type], seqstart: BigInt(sequence.start) },
+  return sequencesOf(context).map(({ oid, sequence }) => ({
+    ...{ seqrelid: oid, seqtypid: typeOids[sequence.type], seqstart: BigInt(sequence.start) },
     ...{ seqincrement: BigInt(sequence.increment), seqmax: BigInt(sequence.maximum) },
     ...{ seqmin: BigInt(sequence.minimum), seqcache: BigInt(sequence.cache), seqcycle: sequence.cycle },
   }))

@@ -54,10 +54,17 @@ export function planAlterTable(statement: ast.AlterTable, context: BindContext):
   const [action] = actions
   if (view !== undefined && action?.kind === 'rename')
     return changed(renameTable(viewAsTable(view, context), action.newName, context))
+  // Dumps of PostgreSQL say so of views and sequences, too.
+  if (view !== undefined && action?.kind === 'set owner') return changed([])
+  if (action?.kind === 'set owner' && isCounter(table, context)) return changed([])
   if (statement.ifExists && context.catalog.table(table.name) === undefined) return changed([])
   const version = tableOf(table, context)
   const changesFor = (one: ast.AlterAction, now: TableVersion) => changesOf(one, now, context, table.position)
   return changed(together(actions, version, changesFor, (types) => castProgram(version, types, context)))
+}
+
+function isCounter({ schema, name }: ast.TableName, { catalog }: BindContext): boolean {
+  return schema === null && catalog.table(name) === undefined && catalog.counters?.last(name) !== undefined
 }
 
 function changed(changes: readonly SchemaChange[]): PlannedStatement {

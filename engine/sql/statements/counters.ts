@@ -10,6 +10,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnSchema, SequenceSchema, StoredSequence } from '../../storage/schema.js'
+import { nameParts } from '../pg-catalog/names.js'
 
 const callPattern = /^nextval\('((?:[^']|'')*)'\)$/
 
@@ -19,6 +20,14 @@ const notedAhead = 32
 /** The default of a counted column. */
 export function counterText(table: string, column: string): string {
   return nextText(`${table}_${column}_seq`)
+}
+
+/** Whether the default of a column asks its own counter: in the words above, or in those of PostgreSQL's dumps. */
+export function isOwnCounter(text: string, table: string, column: string): boolean {
+  const name = /^\s*nextval\('((?:[^']|'')*)'(?:\s*::\s*(?:pg_catalog\.)?regclass)?\)\s*$/i.exec(text)?.[1]
+  if (name === undefined) return false
+  const asked = nameParts(name.replaceAll("''", "'")).at(-1) ?? ''
+  return nextText(asked).toLowerCase() === counterText(table, column).toLowerCase()
 }
 
 /** The default of a column that a counter of the name numbers. */

@@ -28,7 +28,7 @@ import { typeName } from '../functions/compare.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { pgTypeOf } from '../pg-catalog/types.js'
-import { counterText } from './counters.js'
+import { counterText, isOwnCounter } from './counters.js'
 import { declaredOf } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { batchRowsOf } from './insert.js'
@@ -110,8 +110,8 @@ export function columnOf(
   context: BindContext,
 ): Omit<ColumnSchema, 'id' | 'dropped'> {
   const column = typedColumn(definition, context)
-  // SHOW CREATE TABLE writes it so.
-  const isWritten = definition.defaultValue?.text === counterText(table, column.name)
+  // SHOW CREATE TABLE and dumps write it so.
+  const isWritten = definition.defaultValue !== null && isOwnCounter(definition.defaultValue.text, table, column.name)
   if (definition.counted || isWritten) {
     if (!['SHORT', 'INT', 'LONG'].includes(column.type.name))
       throw new SqlError(`identity column type must be SHORT, INT or LONG [column=${column.name}]`, definition.position)

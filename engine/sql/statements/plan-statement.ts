@@ -15,6 +15,7 @@ import { convertTo } from '../bind/types.js'
 import type { Catalog } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
+import { pgRelation } from '../pg-catalog/catalog.js'
 import { planAlterTable, renameTable } from './alter-table.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
@@ -184,7 +185,7 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
     case 'user':
       return { kind: 'user', users: statement.users, change: statement.change, tag: userTag(statement) }
     case 'vacuum':
-      if (statement.table !== null) tableOf(statement.table, context)
+      if (statement.table !== null && !isOfCatalog(statement.table)) tableOf(statement.table, context)
       return { kind: 'none', tag: 'VACUUM' }
     case 'create index':
       tableOf(statement.table, context)
@@ -258,6 +259,11 @@ function planDrop({ tables, ifExists, listAt }: ast.DropTable, context: BindCont
     return isMissing ? [] : [tableOf(table, context).schema.id]
   })
   return dropped([...new Set(ids)])
+}
+
+/** Who cleans up everything names these, too. */
+function isOfCatalog({ schema, name }: ast.TableName): boolean {
+  return (schema === 'pg_catalog' || schema === 'information_schema') && pgRelation(schema, name) !== undefined
 }
 
 function planRename({ table, newName }: ast.RenameTable, context: BindContext): PlannedStatement {

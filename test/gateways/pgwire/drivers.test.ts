@@ -134,7 +134,9 @@ test('nulls are nulls; types of parameters are found', async () => {
   expect(texts.rows).toEqual([{ s: 'sym' }])
 })
 
-test('functions are called as tables with an alias, as JDBC does; over HTTP that is a mistake', async () => {
+test('functions are called as tables, as drivers do; over HTTP that is a mistake', async () => {
+  // psycopg2's callproc() and the {call ..} of ODBC name no alias.
+  expect((await client.query('select * from abs(-5)')).rows).toEqual([{ abs: 5 }])
   expect((await client.query('select * from abs($1::int) as a', [-5])).rows).toEqual([{ a: 5 }])
   expect((await client.query("select * from upper('x') as result")).rows).toEqual([{ result: 'X' }])
   expect((await client.query('select * from pg_sleep(0) as result')).rowCount).toBe(1)

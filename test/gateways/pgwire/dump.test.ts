@@ -72,6 +72,63 @@ test('options of foreign tables are pairs, the text of a view ends as a statemen
   expect((await client.query("select pg_get_viewdef('seven'::regclass) text")).rows).toEqual([{ text: 'select 7 n;' }])
 })
 
+test('owners of views, sequences and schemas, options of VACUUM and of LIKE are read over', async () => {
+  await client.query('create table owned (id serial, n int default 5)')
+  await client.query('create view owned_view as (select n from owned)')
+  await client.query('create sequence owned_seq')
+  for (const relation of ['owned', 'owned_view', 'owned_seq', 'owned_id_seq'])
+    expect((await client.query(`alter table public.${relation} owner to admin`)).command).toBe('ALTER')
+  expect((await client.query('alter view owned_view owner to admin')).command).toBe('ALTER')
+  await client.query('alter schema public owner to admin')
+  await expect(client.query('alter table owned_none owner to admin')).rejects.toThrow('owned_none')
+  await client.query('vacuum (full, parallel 2, analyze false) public.owned')
+  await client.query('vacuum pg_catalog.pg_class')
+  await expect(client.query('vacuum pg_catalog.owned')).rejects.toThrow('owned')
+  await client.query('create table owned_like (like owned including all excluding indexes)')
+  expect((await client.query('insert into owned_like (id) values (1) returning n')).rows).toEqual([{ n: 5 }])
+  await expect(client.query('create table other (like owned including nothing)')).rejects.toThrow('nothing')
+})
+
+test('a counted column comes back with its numbers', async () => {
+  await client.query('create table counted (id serial, n int)')
+  await client.query('insert into counted (n) values (1), (2)')
+  const owned = `select d.refobjid::regclass::text t, d.refobjsubid::int place, s.seqtypid::regtype::text type
+    from pg_class c join pg_depend d on d.objid = c.oid and d.deptype = 'a' join pg_sequence s on s.seqrelid = c.oid
+    where c.relkind = 'S' and c.relname = 'counted_id_seq'`
+  expect((await client.query(owned)).rows).toEqual([{ t: 'counted', place: 1, type: 'integer' }])
+  const asks = `select d.refobjid::regclass::text s from pg_attrdef a join pg_depend d on d.objid = a.oid
+    where a.adrelid = 'counted'::regclass and d.deptype = 'n'`
+  expect((await client.query(asks)).rows).toEqual([{ s: 'counted_id_seq' }])
+  await client.query('drop table counted')
+  // As pg_dump writes it.
+  await client.query('create table public.counted (id integer not null, n integer)')
+  await client.query('create sequence public.counted_id_seq as integer start with 1')
+  const asked = "set default nextval('public.counted_id_seq'::regclass)"
+  await client.query(`alter table only public.counted alter column id ${asked}`)
+  await client.query("select pg_catalog.setval('public.counted_id_seq', 2, true)")
+  expect((await client.query('insert into counted (n) values (3) returning id')).rows).toEqual([{ id: 3 }])
+  await client.query("create table again (id integer default nextval('public.again_id_seq'::regclass) not null, n int)")
+  expect((await client.query('insert into again (n) values (3) returning id')).rows).toEqual([{ id: 1 }])
+})
+
+test('defaults are shown as PostgreSQL shows them', async () => {
+  await client.query(`create table shown_defaults (a int default '5', b boolean default '1', c varchar(9) default 'x',
+    d uuid default (gen_random_uuid()), e timestamp default ((now())), f jsonb default '{}', g int default (1) + (2))`)
+  const { rows } = await client.query(
+    "select pg_get_expr(adbin, adrelid) d from pg_attrdef where adrelid = 'shown_defaults'::regclass order by adnum",
+  )
+  expect(rows.map(({ d }) => d)).toEqual([
+    ...['5', 'true', "'x'::character varying", 'gen_random_uuid()', 'now()', "'{}'::jsonb", '(1) + (2)'],
+  ])
+})
+
+test('a table has a type of its rows', async () => {
+  await client.query('create table typed (a int, b varchar)')
+  const attributes = `select attname from pg_type t join pg_attribute on attrelid = typrelid
+    where typname = 'typed' and typtype = 'c' and t.oid = (select reltype from pg_class where relname = 'typed')`
+  expect((await client.query(attributes)).rows).toEqual([{ attname: 'a' }, { attname: 'b' }])
+})
+
 test('a column is renamed without the word COLUMN, as query builders do it', async () => {
   await client.query('create table renamed (a int, "to" int)')
   await client.query('alter table "renamed" rename "a" to "b"')

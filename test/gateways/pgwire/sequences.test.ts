@@ -177,10 +177,12 @@ test('mappers find the counter of a column', async () => {
     "select column_default from information_schema.columns where table_name = 'mapped' and column_name = 'id'",
   )
   expect(rows).toEqual([{ column_default: "nextval('mapped_id_seq'::regclass)" }])
-  // Alembic: none that belongs to a column, which keeps its default.
-  const owned = `select c.relname from pg_class c join pg_depend d on d.objid = c.oid
+  // Alembic: a sequence that belongs to the column.
+  const owned = `select c.relname, a.attname from pg_class c
+    join pg_depend d on d.objid = c.oid and d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass
+    join pg_class t on t.oid = d.refobjid join pg_attribute a on a.attrelid = t.oid and a.attnum = d.refobjsubid
     where c.relkind = 'S' and c.oid = cast('mapped_id_seq' as regclass)`
-  expect((await client.query(owned)).rows).toEqual([])
+  expect((await client.query(owned)).rows).toEqual([{ relname: 'mapped_id_seq', attname: 'id' }])
 })
 
 test('the schema of a migration is a part of names', async () => {
