@@ -187,7 +187,7 @@ export function demandDistinct(names: readonly { position: number; name: string 
   }
 }
 
-const lockWords: ReadonlySet<string> = new Set(['update', 'share', 'no', 'key'])
+const lockWords: ReadonlySet<string> = new Set(['update', 'share', 'no', 'key', 'read'])
 
 /** `for update` and its like, which end a query. */
 export function startsLocking(cursor: Cursor): boolean {

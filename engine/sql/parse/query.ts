@@ -25,6 +25,7 @@ import {
   startsLocking,
   take,
   takeCommas,
+  takeTwo,
   tooFew,
 } from './expect.js'
 import { closingError, isConstantToken, parseExpression, parseExpression0 } from './expression.js'
@@ -201,6 +202,8 @@ export function continueQuery(
 function skipLocking(cursor: Cursor): void {
   while (startsLocking(cursor)) {
     advance(cursor)
+    // `for read only`, as cursors of the standard have it.
+    if (takeTwo(cursor, 'read', 'only')) continue
     if (take(cursor, 'no')) demand(cursor, 'key')
     else take(cursor, 'key')
     if (!take(cursor, 'share')) demand(cursor, 'update')

@@ -9,11 +9,17 @@ export function shownDefault(written: string, { category, sqlName }: PgType): st
   const counter = /^nextval\('((?:[^']|'')*)'\)$/.exec(text)?.[1]
   if (counter !== undefined) return `nextval('${quoteIdent(counter)}'::regclass)`
   const literal = /^'((?:[^']|'')*)'$/.exec(text)?.[1]
-  if (literal === undefined) return text
+  if (literal === undefined) return inItsCase(text)
   if (category === 'N' && /^(\d+\.?\d*|\.\d+)$/.test(literal)) return literal
   if (category === 'B' && /^(t|true|y|yes|on|1)$/i.test(literal)) return 'true'
   if (category === 'B' && /^(f|false|n|no|off|0)$/i.test(literal)) return 'false'
   return `${text}::${sqlName}`
+}
+
+/** Words and calls without arguments: letters are as PostgreSQL has them, whoever wrote them. */
+function inItsCase(text: string): string {
+  if (/^(true|false|\w+\(\))$/i.test(text)) return text.toLowerCase()
+  return /^(current_(date|time|timestamp|user)|localtime(stamp)?)$/i.test(text) ? text.toUpperCase() : text
 }
 
 function withoutParentheses(text: string): string {

@@ -113,12 +113,14 @@ test('a counted column comes back with its numbers', async () => {
 
 test('defaults are shown as PostgreSQL shows them', async () => {
   await client.query(`create table shown_defaults (a int default '5', b boolean default '1', c varchar(9) default 'x',
-    d uuid default (gen_random_uuid()), e timestamp default ((now())), f jsonb default '{}', g int default (1) + (2))`)
+    d uuid default (gen_random_uuid()), e timestamp default ((now())), f jsonb default '{}', g int default (1) + (2),
+    h boolean default TRUE, i timestamp default current_timestamp, j timestamp default NOW())`)
   const { rows } = await client.query(
     "select pg_get_expr(adbin, adrelid) d from pg_attrdef where adrelid = 'shown_defaults'::regclass order by adnum",
   )
   expect(rows.map(({ d }) => d)).toEqual([
     ...['5', 'true', "'x'::character varying", 'gen_random_uuid()', 'now()', "'{}'::jsonb", '(1) + (2)'],
+    ...['true', 'CURRENT_TIMESTAMP', 'now()'],
   ])
 })
 
