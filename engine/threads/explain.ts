@@ -24,8 +24,17 @@ export function explainedOf({ query, tableNames }: Extract<PlannedStatement, { k
   return { query, tableNames, analyze: false, asJson: false, heading: [] }
 }
 
-export async function explainLines(explained: Explained, { figures, run, signal }: ExplainSources): Promise<string[]> {
-  const { query, tableNames, analyze, asJson, heading } = explained
+export async function explainLines(explained: Explained, sources: ExplainSources): Promise<string[]> {
+  const { query, heading, asJson } = explained
+  const lines = query === null ? [...heading] : await queryLines(explained, query, sources)
+  return asJson ? [JSON.stringify([{ Plan: lines }])] : lines
+}
+
+async function queryLines(
+  { tableNames, analyze, heading }: Explained,
+  query: Query,
+  { figures, run, signal }: ExplainSources,
+): Promise<string[]> {
   const running = run(query, analyze ? 'run' : 'built')
   cancelAtAbort(signal, running)
   for await (const _ of running.blocks);
@@ -37,7 +46,7 @@ export async function explainLines(explained: Explained, { figures, run, signal 
   const words = printQuery(query, (table) => tableNames[table] ?? '', details)
   const lines = [...heading, ...words.map((line) => (heading.length > 0 ? `    ${line}` : line))]
   if (analyze) lines.push(`Execution time: ${executeMs.toFixed(3)} ms`)
-  return asJson ? [JSON.stringify([{ Plan: lines }])] : lines
+  return lines
 }
 
 function nodeDetails(plan: Plan, estimates: Estimates, profile: NodeProfile | undefined, analyze: boolean): string {

@@ -27,7 +27,7 @@ import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
 import type { ProfileMode } from '../sql/exec/profile.js'
 import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
-import { explainColumns } from '../sql/statements/explain.js'
+import { explainColumns, explanationOf } from '../sql/statements/explain.js'
 import {
   type PlanOptions,
   planParsed,
@@ -58,6 +58,7 @@ import type { LocalEngineOptions } from './local-options.js'
 import {
   allRows,
   asDescribed,
+  asExplained,
   bindsAlone,
   cancelAtAbort,
   cancelQuery,
@@ -201,7 +202,7 @@ export class LocalEngine implements Engine {
     const literals = insertLiterals(sql, options, this, () => this.#ended(options.session, sql, start))
     const inserted = literals === null ? null : await literals
     if (inserted !== null) return inserted
-    const { planned, cached } = this.#plan(sql, options)
+    const { planned, cached } = this.#plan(sql, options.explain ? asExplained(options) : options)
     const compilerMs = performance.now() - start
     await this.#catalog.counters?.settled()
     if (planned.kind === 'query') {
@@ -272,7 +273,8 @@ export class LocalEngine implements Engine {
 
   #plan(
     sql: string,
-    options: Pick<ExecuteOptions, 'session' | 'parsed'> & { readonly parameters: readonly Parameter[] },
+    options: Pick<ExecuteOptions, 'session' | 'parsed'> &
+      Partial<Pick<ExecuteOptions, 'explain'>> & { readonly parameters: readonly Parameter[] },
   ): { planned: PlannedStatement; cached: boolean } {
     const { view, queries } = this.#options
     this.#hidden.seenBy(options.session)
@@ -289,7 +291,8 @@ export class LocalEngine implements Engine {
     if (bound !== null) return { planned: bound, cached: true }
     this.#planned = figuresOf(queries.nextQueryId, sql, options.session, this.#options.clock)
     this.#asking = options.session
-    const statement = parsed?.statement ?? readStatement(sql, this.#catalog)
+    const written = parsed?.statement ?? readStatement(sql, this.#catalog)
+    const statement = options.explain && written.kind !== 'query' ? explanationOf(written) : written
     demandStatementRights(statement, options.session)
     const plan = (late?: LateValues): PlannedStatement =>
       planParsed(statement, sql, { ...this.#planOptions(options), late })

@@ -242,6 +242,11 @@ export function bindsAlone({
   return pending.length === 0 && (transaction === undefined || transaction.rows === 0)
 }
 
+/** Who asks for the plan asks for nothing else. */
+export function asExplained(options: ExecuteOptions): ExecuteOptions {
+  return { ...options, session: { ...options.session, describes: true } }
+}
+
 /** What a statement is does not depend on the rows of the session's transaction, nor on its changes; by looking nobody is cancelled, and nothing counted. */
 export function asDescribed({ signal: _, ...rest }: Session): Session {
   const session = { ...rest, describes: true, pending: [] }

@@ -337,6 +337,18 @@ describe('what clients ask besides', () => {
     expect(await server.rows('select count() from t')).toEqual(before)
   })
 
+  test.each([
+    ["insert into t values ('2024-01-01', 1)", 'Insert into table rows: 1'],
+    ['delete from t', 'Delete table: t'],
+    ['create table planned (a int)', 'Create table: planned'],
+  ])('explain=true of %s does nothing', async (query, line) => {
+    const before = await server.rows('select count() from t')
+    const answer = await (await fetch(url('/exec', { query, explain: 'true' }))).json()
+    expect(answer).toMatchObject({ query, explain: { plan: [line] } })
+    expect((await fetch(url('/exec', { query: 'drop table t', explain: 'true' }))).status).toBe(400)
+    expect(await server.rows('select count() from t')).toEqual(before)
+  })
+
   test.each([['/chk', { j: 't', f: 'json' }, '{"status":"Exists"}'] as const, ['/warnings', {}, '['] as const])(
     '%s answers plain JSON',
     async (path, parameters, begin) => {

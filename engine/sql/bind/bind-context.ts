@@ -108,6 +108,17 @@ export function tableIndex(context: BindContext, version: TableVersion): number 
   return context.tables.length - 1
 }
 
+/** Of a statement that is planned and does not run: its calls do nothing. */
+export function describing(context: BindContext): BindContext {
+  const { reload: _, ...evaluation } = context.evaluation
+  return { ...context, evaluation, describes: true }
+}
+
+/** For what is bound to see its columns, and bound again with the rest. */
+export function trialOf(context: BindContext): BindContext {
+  return { ...describing(context), tables: [], subqueries: [], commonTables: [...context.commonTables] }
+}
+
 /** The statement is looked at, and not carried out. */
 export function isDescribed({ describes, parameters }: Pick<BindContext, 'describes' | 'parameters'>): boolean {
   return describes || parameters.some((parameter) => parameter?.slot !== undefined)

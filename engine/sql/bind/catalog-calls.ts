@@ -223,7 +223,7 @@ const setConfig: CatalogCall = ([name, value, local], call, context, overRows) =
   const text = constantText(value, call)
   context.cacheable = false
   const isLocal = local !== undefined && isConstant(local) && local.value === true
-  if (key !== null && text !== null) {
+  if (key !== null && text !== null && !isDescribed(context)) {
     if (context.configure === null) context.session?.set(optionKey(key), text)
     else context.configure(optionKey(key), text, isLocal)
   }
@@ -262,7 +262,8 @@ function signal(ends: boolean): CatalogCall {
     if (process === undefined || !isConstant(process) || !['INT', 'LONG'].includes(process.type.name))
       throw new SqlError(`${call.name} takes the number of one session`, process?.position ?? call.position)
     context.cacheable = false
-    const done = process.value === null ? null : (context.signal?.(Number(process.value), ends) ?? false)
+    const send = isDescribed(context) ? null : context.signal
+    const done = process.value === null ? null : (send?.(Number(process.value), ends) ?? false)
     return constantOf(done, dataType('BOOLEAN'), call.position)
   }
 }

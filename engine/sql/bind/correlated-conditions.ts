@@ -2,15 +2,14 @@
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
-import { type BindContext, nested } from './bind-context.js'
+import { type BindContext, nested, trialOf } from './bind-context.js'
 import type { ExpressionScope } from './expression.js'
 import { bindSources } from './from.js'
 import { findInScope, type Scope } from './scope.js'
 
 /** The sub-query's own columns; its sources are bound again with the rest of it. */
 export function innerScope(body: ast.Select, context: BindContext): Scope {
-  const trial: BindContext = { ...context, tables: [], subqueries: [], commonTables: [...context.commonTables] }
-  return nested(context, body.position, () => bindSources(body, trial)).columns
+  return nested(context, body.position, () => bindSources(body, trialOf(context))).columns
 }
 
 /** Conditions of inner joins that name the query around it mean the same in WHERE. */

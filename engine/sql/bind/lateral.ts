@@ -6,7 +6,7 @@ import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Plan } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
+import { type BindContext, trialOf } from './bind-context.js'
 import { isForeign } from './correlated-conditions.js'
 import { isLateralFunction, withFunction } from './expand.js'
 import { bindCondition, bindExpression } from './expression.js'
@@ -76,8 +76,7 @@ function singleResults(
   alias: string | null,
   context: BindContext,
 ): Relation {
-  const trial: BindContext = { ...context, tables: [], subqueries: [], commonTables: [...context.commonTables] }
-  const { columns: named } = resultsOf(numbered, query, body, trial)
+  const { columns: named } = resultsOf(numbered, query, body, trialOf(context))
   const calls: ast.Expression[] = []
   const parts = body.items.map(({ expression }) => {
     const part = apart(expression, calls.length)

@@ -60,7 +60,7 @@ export function bindContext({
     late: rest.late ?? null,
     evaluation: {
       ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },
-      ...(reload === undefined ? {} : { reload }),
+      ...(reload === undefined || rest.describes ? {} : { reload }),
     },
     protocol: rest.protocol ?? 'http',
     processId: rest.processId ?? 0,
@@ -97,7 +97,10 @@ function demandWrite(
 
 function viewShape({ sql }: StoredView, options: Pick<BindOptions, 'catalog' | 'nowMicros' | 'user'>): ViewShape {
   try {
-    const { plan, timestampIndex } = viewRelation(sql, bindContext({ sql, parameters: [], ...options }))
+    const { plan, timestampIndex } = viewRelation(
+      sql,
+      bindContext({ sql, parameters: [], describes: true, ...options }),
+    )
     return { columns: plan.columns, timestampIndex }
   } catch (thrown) {
     if (thrown instanceof SqlError) return { columns: [], timestampIndex: -1 }

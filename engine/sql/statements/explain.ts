@@ -1,9 +1,9 @@
-// EXPLAIN: the statement is planned. Of a query the words are found when the statement runs (threads/explain.ts), since
+// EXPLAIN: the statement is planned, and nothing in it takes effect unless ANALYZE runs it. Of a query the words are found when the statement runs (threads/explain.ts), since
 // they tell what the figures of the tables, and with ANALYZE the operators, say at that moment.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import type { BindContext } from '../bind/bind-context.js'
+import { type BindContext, describing, trialOf } from '../bind/bind-context.js'
 import { plainRelation } from '../bind/query.js'
 import type * as ast from '../parse/ast.js'
 import type { Query } from '../plan/plan.js'
@@ -22,16 +22,30 @@ export function planExplain(
 ): PlannedStatement {
   if (format !== null && !formats.has(format))
     throw new SqlError(`unknown format of EXPLAIN [format=${format}]`, position)
-  const { lines, query } = partsOf(statement, context, plan)
+  const { lines, query } = partsOf(statement, analyze ? context : describing(context), plan)
   if (analyze && (query === null || lines.length > 0))
     throw new SqlError('EXPLAIN ANALYZE takes a query', statement.position)
   const tableNames = context.tables.map(({ schema }) => schema.name)
-  const explained: Explained | undefined =
-    query === null ? undefined : { query, tableNames, analyze, asJson: format === 'json', heading: lines }
+  const explained: Explained = { query, tableNames, analyze, asJson: format === 'json', heading: lines }
   context.cacheable = false
-  const rows =
-    explained === undefined && format === 'json' ? [[JSON.stringify([{ Plan: lines }])]] : lines.map((line) => [line])
-  return planRelation(plainRelation({ kind: 'values', columns: explainColumns, rows }), context, explained)
+  return planRelation(plainRelation({ kind: 'values', columns: explainColumns, rows: [] }), context, explained)
+}
+
+/** Of a statement whose plan is asked for without the word. */
+export function explanationOf(statement: ast.Statement): ast.Statement {
+  const { position } = statement
+  switch (statement.kind) {
+    case 'query':
+    case 'insert':
+    case 'update':
+    case 'delete':
+    case 'create table':
+      return { kind: 'explain', position, analyze: false, format: null, statement }
+    case 'explain':
+      return statement
+    default:
+      throw new SqlError('only queries and changes of rows have a plan', position)
+  }
 }
 
 function partsOf(
@@ -42,7 +56,7 @@ function partsOf(
   if (statement.kind === 'update' || statement.kind === 'delete') {
     const { schema } = tableOf(statement.table, context)
     // Its own tables are no tables of the answer.
-    plan(statement, { ...context, tables: [], subqueries: [] })
+    plan(statement, trialOf(context))
     return { lines: [`${statement.kind === 'update' ? 'Update' : 'Delete'} table: ${schema.name}`], query: null }
   }
   const whole = plan(statement, context)

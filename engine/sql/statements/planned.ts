@@ -22,7 +22,8 @@ export interface ColumnDefault {
 }
 
 export interface Explained {
-  readonly query: Query
+  /** Null: the heading says it all. */
+  readonly query: Query | null
   readonly tableNames: readonly string[]
   readonly analyze: boolean
   readonly asJson: boolean

@@ -6,7 +6,7 @@ import { liveColumns, type TableVersion } from '../../storage/schema.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
-import type { BindContext } from '../bind/bind-context.js'
+import { type BindContext, trialOf } from '../bind/bind-context.js'
 import { bindQuery } from '../bind/query.js'
 import type { Query, TableName } from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
@@ -30,7 +30,7 @@ export function planReturned(
 
 /** The list of a statement of the table, before there are rows. */
 export function returningOf(name: TableName, returning: Query, version: TableVersion, context: BindContext): Returning {
-  const { columns } = planReturned({ name, returning }, version, [], { ...context, tables: [], subqueries: [] })
+  const { columns } = planReturned({ name, returning }, version, [], trialOf(context))
   return { name, returning, columns }
 }
 

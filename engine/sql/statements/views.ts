@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/messages.js'
-import type { BindContext } from '../bind/bind-context.js'
+import { type BindContext, describing } from '../bind/bind-context.js'
 import { bindContext } from '../bind/new-context.js'
 import { bindQuery } from '../bind/query.js'
 import type * as ast from '../parse/ast.js'
@@ -22,7 +22,7 @@ export function planCreateView(statement: ast.CreateView, context: BindContext):
   const known = catalog.view(view.name)
   if (known !== undefined && ifNotExists) return changed([], 'CREATE VIEW')
   if (known !== undefined && !orReplace) throw new SqlError('view already exists', view.position)
-  const queryText = textOf(statement, bindQuery(query, context).plan.columns.length)
+  const queryText = textOf(statement, bindQuery(query, describing(context)).plan.columns.length)
   checkSelf(view.name, queryText, context)
   const drop: SchemaChange[] = known === undefined ? [] : [{ kind: 'dropTable', tableId: known.id }]
   return changed([...drop, creation(view.name, queryText, context)], 'CREATE VIEW')
@@ -43,7 +43,7 @@ function quoted(name: string): string {
 
 export function planAlterView({ view, query, queryText }: ast.AlterView, context: BindContext): PlannedStatement {
   const known = existing(view, context, 'view name expected')
-  bindQuery(query, context)
+  bindQuery(query, describing(context))
   checkSelf(view.name, queryText, context)
   const changes: SchemaChange[] = [{ kind: 'dropTable', tableId: known }, creation(view.name, queryText, context)]
   return changed(changes, 'ALTER VIEW')
@@ -97,7 +97,8 @@ function checkSelf(name: string, sql: string, { catalog, evaluation }: BindConte
   }
   const { nowMicros, user } = evaluation
   const text = `select * from "${name.replaceAll('"', '""')}"`
-  bindText(text, bindContext({ sql: text, catalog: changed, parameters: [], nowMicros: Number(nowMicros), user }))
+  const session = { nowMicros: Number(nowMicros), user, describes: true }
+  bindText(text, bindContext({ sql: text, catalog: changed, parameters: [], ...session }))
 }
 
 function bindText(text: string, context: BindContext): void {

@@ -80,6 +80,21 @@ test('pg_notify() takes values, also of a prepared statement again and again', a
   expect(await heardBy()).toEqual(['c:1', 'c:2', 'c:2', 'c:xy', 'c:xy'])
 })
 
+test('EXPLAIN, PREPARE and CREATE VIEW tell nobody, set nothing and end no session', async () => {
+  await listener.query('listen c')
+  const acts = ["pg_notify('c', 'told')", "set_config('a.b', 'set', false)", 'pg_terminate_backend(pg_backend_pid())']
+  for (const [index, call] of acts.entries()) {
+    await sender.query(`explain select ${call}`)
+    await sender.query(`prepare p${index} as select ${call}`)
+    await sender.query(`create view v${index} as select ${call} x`)
+    await sender.query(`drop view v${index}`)
+  }
+  const { rows } = await sender.query("select current_setting('a.b', true) b")
+  expect(rows).toEqual([{ b: null }])
+  await sender.query("explain analyze select pg_notify('c', 'analyzed')")
+  expect(await heardBy()).toEqual(['c:analyzed'])
+})
+
 test('within a transaction it waits for COMMIT, once each, and ROLLBACK forgets it', async () => {
   await listener.query('listen c')
   await sender.query("begin; notify c, '1'; notify c, '2'; notify c, '1'")
