@@ -6,7 +6,7 @@
 //
 // Queries of the transaction see what waits laid over the tables (engine/sql/statements/pending.ts). A statement that takes
 // effect at once and may be about it has it carried out before, with a warning: ROLLBACK cannot take it back then. Whether
-// it may is told by the names in its syntax tree. UPDATE with FROM and all other changes of tables take effect at once.
+// it may is told by the names in its syntax tree. UPDATE with FROM, DELETE with USING and all other changes of tables take effect at once.
 
 import { demandRight } from '../../engine/base/rights.js'
 import type { ChangePreview, ParsedStatement, Session } from '../../engine/engine.js'
@@ -50,12 +50,12 @@ function seesPending(statement: Statement): boolean {
     case 'query':
     case 'explain':
     case 'declare cursor':
-    case 'delete':
     case 'truncate':
     case 'drop table':
       return true
     case 'update':
-      return isPlainUpdate(statement)
+    case 'delete':
+      return isPlainChange(statement)
     case 'copy':
       return statement.direction === 'to'
     case 'insert':
@@ -81,8 +81,8 @@ function isTouched(held: readonly HeldChange[], statement: Statement): boolean {
   })
 }
 
-function isPlainUpdate(statement: Statement): statement is Of<'update'> {
-  if (statement.kind !== 'update') return false
+function isPlainChange(statement: Statement): statement is Of<'update' | 'delete'> {
+  if (statement.kind !== 'update' && statement.kind !== 'delete') return false
   const { from, joins, commonTables, declarations } = statement
   return from === null && joins.length + commonTables.length + declarations.length === 0
 }
@@ -103,8 +103,7 @@ export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions
 }
 
 function mayWait(statement: Statement): statement is Changes {
-  if (statement.kind === 'truncate' || statement.kind === 'drop table' || statement.kind === 'delete') return true
-  return isPlainUpdate(statement)
+  return statement.kind === 'truncate' || statement.kind === 'drop table' || isPlainChange(statement)
 }
 
 async function holding(

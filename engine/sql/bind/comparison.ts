@@ -17,6 +17,7 @@ import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { namedKind } from './catalog-calls.js'
+import { comparedWithRows } from './correlated-members.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isGivenLate, laterOf } from './late-values.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
@@ -371,6 +372,8 @@ export function bindQuantified(expression: ast.QuantifiedExpression, scope: Expr
   const isMember = operator === '=' && quantifier === 'any'
   const isNone = operator === '<>' && quantifier === 'all'
   if (right.kind === 'subquery') {
+    const compared = isMember || isNone ? null : comparedWithRows(expression, right.query, scope)
+    if (compared !== null) return bindExpression(compared, scope)
     if (!isMember && !isNone) throw unknownQuantifier(expression, scope)
     const set: ast.InExpression = {
       kind: 'in',

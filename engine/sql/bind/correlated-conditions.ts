@@ -55,6 +55,18 @@ export function isForeign(node: unknown, inner: Scope, outer: Around): boolean {
   return columnsIn(node, outer.context).some((column) => !isIn(inner, column) && isIn(outer.columns, column))
 }
 
+/** The sub-query names columns of the rows around it. */
+export function namesRows(query: ast.Query, { rows, columns, context }: ExpressionScope): boolean {
+  if (rows === undefined || !columnsIn(query, null).some((column) => isIn(columns, column))) return false
+  return isForeign(query, [], { columns, context })
+}
+
+export function holdsQuery(node: unknown): boolean {
+  if (typeof node !== 'object' || node === null) return false
+  if ('kind' in node && node.kind === 'query') return true
+  return Object.values(node).some(holdsQuery)
+}
+
 /** The columns that it names, without those that sub-queries in it have themselves; null: with them. */
 export function columnsIn(node: unknown, context: BindContext | null): ast.ColumnName[] {
   if (typeof node !== 'object' || node === null) return []

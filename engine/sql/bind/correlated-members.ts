@@ -1,49 +1,177 @@
-// `a in (select b from t where t.c = o.c)` that names the query around it: whether t has such a row whose b is a, which
-// correlated.ts knows how to join.
+// `a in (select b from t where t.c = o.c)` that names the query around it, rows of values in a query, and `a > all (select ..)`:
+// whether the sub-query has a row that compares so. It is asked
+//
+//   plain rows of tables         exists (select .. where .. and b = a), which correlated.ts knows how to join
+//   one that stands alone        exists (select * from (..) $row where $row.$1 = a)
+//   anything else                (select count() from (..) $row where $row.$1 = a) > 0, which is LATERAL's
 
 import { aggregatesNamed } from '../functions/all.js'
 import type * as ast from '../parse/ast.js'
-import { columnsIn, conditionsOf, innerScope, isForeign, isIn } from './correlated-conditions.js'
+import { columnsIn, conditionsOf, innerScope, isIn, namesRows } from './correlated-conditions.js'
 import type { ExpressionScope } from './expression.js'
+import { findInScope, type Scope } from './scope.js'
 
-/** Null: the list is one of its own, or not of a kind that can be asked for a row. */
-export function matchingRow({ operand, set, position }: ast.InExpression, scope: ExpressionScope): ast.Exists | null {
-  if (!('kind' in set) || scope.rows === undefined || !isPlain(set)) return null
-  const { body } = set
-  const [item, ...others] = body.items
-  if (item === undefined || others.length > 0 || body.where === null || holdsRows(item.expression)) return null
-  const { context, columns } = scope
-  if (!columnsIn(body.where, null).some((column) => isIn(columns, column))) return null
-  const inner = innerScope(body, context)
-  if (!isForeign(body.where, inner, scope)) return null
-  // Within the sub-query the name would be another one's.
-  if (columnsIn(operand, null).some((column) => isIn(inner, column))) return null
-  const same = { kind: 'binary', operator: '=', left: item.expression, right: operand, position } as const
-  const where = conditionsOf([body.where, same])
-  return { kind: 'exists', position, query: { ...set, orderBy: [], body: { ...body, where } } }
+/** Null: the list is one of its own, which is read once. */
+export function matchingRow(
+  { operand, set, position }: ast.InExpression,
+  scope: ExpressionScope,
+): ast.Expression | null {
+  if (!('kind' in set)) return null
+  if (operand.kind === 'list') return foundRow(set, operand.elements, '=', position, scope)
+  return namesRows(set, scope) ? foundRow(set, [operand], '=', position, scope) : null
 }
 
-/** `(a, b) in (select c, d ..)`: whether there is a row of both; null for anything else. */
-export function rowOfPairs({ operand, set, position }: ast.InExpression): ast.Exists | null {
-  if (operand.kind !== 'list' || !('kind' in set)) return null
-  const names = operand.elements.map((_, index) => `$${index + 1}`)
-  const named = (name: string): ast.Name => ({ name, position, quoted: true })
-  const same = operand.elements.map((left, index): ast.Expression => {
-    const right: ast.Expression = { kind: 'column', position, path: ['$row', names[index] as string], quoted: true }
-    return { kind: 'binary', operator: '=', left, right, position }
-  })
-  const common = { position, alias: named('$row'), columnAliases: names.map(named), timestamp: null }
-  const from: ast.QuerySource = { kind: 'query source', ...common, query: set, lateral: false }
-  const items: ast.SelectItem[] = [
-    { position, expression: { kind: 'star', position, table: null, exclude: [] }, alias: null },
-  ]
+/** `a < any (select ..)`, `a < all (select ..)`. */
+export function comparedWithRows(
+  { operator, quantifier, left, position }: ast.QuantifiedExpression,
+  query: ast.Query,
+  scope: ExpressionScope,
+): ast.Expression | null {
+  if (quantifier === 'any') return foundRow(query, [left], operator, position, scope)
+  const other = foundRow(query, [left], operator, position, scope, true)
+  return other === null ? null : { kind: 'unary', position, operator: 'not', operand: other }
+}
+
+/** Whether there is a row whose values compare so with the operands; `negated`: do not. */
+function foundRow(
+  query: ast.Query,
+  operands: readonly ast.Expression[],
+  operator: ast.BinaryOperator,
+  position: number,
+  scope: ExpressionScope,
+  negated = false,
+): ast.Expression | null {
+  const condition = (left: readonly ast.Expression[], right: readonly ast.Expression[]): ast.Expression => {
+    const pairs = left.map((side, index): ast.Expression => {
+      return { kind: 'binary', operator, left: side, right: right[index] as ast.Expression, position }
+    })
+    const all = conditionsOf(pairs) as ast.Expression
+    return negated ? { kind: 'unary', position, operator: 'not', operand: all } : all
+  }
+  if (!namesRows(query, scope)) return besideAlone(query, operands, condition, position)
+  const inner = withinQuery(query, operands, scope)
+  if (inner === null) return besideEach(query, operands, condition, position)
+  const { body, values, sides } = inner
+  const where = conditionsOf([...(body.where === null ? [] : [body.where]), condition(sides, values)])
+  return { kind: 'exists', position, query: { ...query, orderBy: [], body: { ...body, where } } }
+}
+
+type Condition = (left: readonly ast.Expression[], right: readonly ast.Expression[]) => ast.Expression
+
+interface Within {
+  readonly body: ast.Select
+  readonly values: readonly ast.Expression[]
+  /** The operands by names that mean the same within the sub-query. */
+  readonly sides: readonly ast.Expression[]
+}
+
+/** Null: the values are not those of plain rows of tables, or an operand cannot be named there. */
+function withinQuery(query: ast.Query, operands: readonly ast.Expression[], scope: ExpressionScope): Within | null {
+  if (!isPlain(query) || query.body.items.length !== operands.length) return null
+  const { body } = query
+  const values = body.items.map(({ expression }) => expression)
+  if (values.some(holdsRows)) return null
+  const inner = innerScope(body, scope.context)
+  const sides = operands.map((operand) => namedWithin(operand, inner, scope))
+  return sides.every((side) => side !== null) ? { body, values, sides } : null
+}
+
+/** A name that the sub-query has as well gets its source; null: that is one of the sub-query's, too. */
+function namedWithin(operand: ast.Expression, inner: Scope, scope: ExpressionScope): ast.Expression | null {
+  if (!columnsIn(operand, null).some((column) => isTaken(column, inner))) return operand
+  if (operand.kind !== 'column' || operand.path.length > 1 || !isIn(scope.columns, operand)) return null
+  const source = findInScope(scope.columns, operand)?.source ?? null
+  if (source === null) return null
+  const named = { ...operand, path: [source, ...operand.path] }
+  return isTaken(named, inner) ? null : named
+}
+
+/** Perhaps of several columns there. */
+function isTaken({ path }: ast.ColumnName, inner: Scope): boolean {
+  const [name, source] = path.toReversed().map((word) => word.toLowerCase())
+  return inner.some((column) =>
+    source === undefined ? column.name.toLowerCase() === name : column.source?.toLowerCase() === source,
+  )
+}
+
+/** The sub-query's rows as those of a source, whose columns are counted. */
+function besideAlone(
+  query: ast.Query,
+  operands: readonly ast.Expression[],
+  condition: Condition,
+  position: number,
+): ast.Exists {
+  const source = {
+    ...sourceOf(query, position),
+    columnAliases: rowNames(operands).map((name) => nameAt(name, position)),
+  }
+  const items: ast.SelectItem[] = [{ position, expression: star(position), alias: null }]
+  return { kind: 'exists', position, query: over(source, items, condition(operands, rowValues(operands, position))) }
+}
+
+/** The same of a sub-query that names the rows around it: its columns get their names within it. */
+function besideEach(
+  query: ast.Query,
+  operands: readonly ast.Expression[],
+  condition: Condition,
+  position: number,
+): ast.Expression | null {
+  const { body } = query
+  if (body.kind !== 'select' || body.items.length !== operands.length) return null
+  if (body.items.some(({ expression }) => expression.kind === 'star')) return null
+  const names = rowNames(operands)
+  const items = body.items.map((item, index) => ({ ...item, alias: nameAt(names[index] as string, position) }))
+  const source = sourceOf({ ...query, body: { ...body, items } }, position)
+  const counted = counting(source, condition(operands, rowValues(operands, position)))
+  const none: ast.Expression = { kind: 'integer', position, text: '0', digits: '0', long: false }
+  const left: ast.Expression = { kind: 'subquery', position, query: counted }
+  return { kind: 'binary', operator: '>', left, right: none, position }
+}
+
+/** The number of the rows of a sub-query, which may be groups. */
+export function countedQuery(query: ast.Query): ast.Query {
+  return counting(sourceOf(query, query.position), null)
+}
+
+function counting(source: ast.QuerySource, where: ast.Expression | null): ast.Query {
+  const { position } = source
+  const expression: ast.Call = {
+    ...{ kind: 'call', position, schema: null, name: 'count', args: [star(position)], distinct: false, orderBy: [] },
+    ...{ filter: null, ignoreNulls: false, over: null },
+  }
+  return over(source, [{ position, expression, alias: null }], where)
+}
+
+const rowSource = '$row'
+
+function rowNames(operands: readonly ast.Expression[]): string[] {
+  return operands.map((_, index) => `$${index + 1}`)
+}
+
+function rowValues(operands: readonly ast.Expression[], position: number): ast.Expression[] {
+  return rowNames(operands).map((name) => ({ kind: 'column', position, path: [rowSource, name], quoted: true }))
+}
+
+function nameAt(name: string, position: number): ast.Name {
+  return { name, position, quoted: true }
+}
+
+function star(position: number): ast.Star {
+  return { kind: 'star', position, table: null, exclude: [] }
+}
+
+function sourceOf(query: ast.Query, position: number): ast.QuerySource {
+  const alias = nameAt(rowSource, position)
+  return { kind: 'query source', position, alias, columnAliases: [], timestamp: null, query, lateral: false }
+}
+
+function over(from: ast.QuerySource, items: readonly ast.SelectItem[], where: ast.Expression | null): ast.Query {
+  const { position, query } = from
   const body: ast.Select = {
     ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, lackOfFrom: null },
-    ...{ joins: [], where: conditionsOf(same), latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [] },
-    pivot: null,
+    ...{ joins: [], where, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
   }
-  const plain = { declarations: [], commonTables: [], orderBy: [], limit: null } as const
-  return { kind: 'exists', position, query: { kind: 'query', position, end: set.end, ...plain, body } }
+  return { kind: 'query', position, end: query.end, declarations: [], commonTables: [], orderBy: [], limit: null, body }
 }
 
 type PlainQuery = ast.Query & { readonly body: ast.Select }
@@ -52,8 +180,8 @@ type PlainQuery = ast.Query & { readonly body: ast.Select }
 function isPlain(query: ast.Query): query is PlainQuery {
   const { body, commonTables, limit } = query
   if (body.kind !== 'select' || body.from === null || commonTables.length > 0 || limit !== null) return false
-  if (body.groupBy.length > 0 || body.having !== null || body.distinctOn.length > 0 || body.pivot !== null) return false
-  return body.sampleBy === null && body.latestOn === null
+  if (body.groupBy.length > 0 || body.groupingSets !== undefined || body.having !== null) return false
+  return body.distinctOn.length === 0 && body.pivot === null && body.sampleBy === null && body.latestOn === null
 }
 
 /** A star, an aggregate or a window: one value of several rows or none. */

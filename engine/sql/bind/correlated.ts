@@ -10,7 +10,17 @@ import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
 import type { BindContext } from './bind-context.js'
-import { conditions, conditionsOf, innerScope, isForeign, pairOf, withOuterInWhere } from './correlated-conditions.js'
+import {
+  conditions,
+  conditionsOf,
+  holdsQuery,
+  innerScope,
+  isForeign,
+  namesRows,
+  pairOf,
+  withOuterInWhere,
+} from './correlated-conditions.js'
+import { countedQuery } from './correlated-members.js'
 import { withKeyColumns } from './correlated-tables.js'
 import { isLateralFunction, onlyIf, withFunction } from './expand.js'
 import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } from './expression.js'
@@ -18,7 +28,7 @@ import { bindSource, bindSources } from './from.js'
 import { joinOn, leftJoin } from './join.js'
 import { bindLateral, readsOuter } from './lateral.js'
 import { scalarCall } from './make-call.js'
-import { columnExpression, positionOf, withExtra } from './order.js'
+import { columnExpression, dropExtra, positionOf, withExtra } from './order.js'
 import { apart, partName } from './per-row.js'
 import { bindQuery } from './query.js'
 import type { Relation } from './scope.js'
@@ -73,13 +83,16 @@ function bindScalar(written: ast.Query, scope: ExpressionScope): Expression {
   if (readsOuterRows(written, scope)) return collectedRows(written, scope)
   const query = withOuterInWhere(written, scope)
   const correlation = correlationOf(query, scope)
-  if (correlation === null) return bindSubquery(query, 'scalar', scope.context)
+  if (correlation === null)
+    return namesRows(query, scope) ? besideRows(query, scope) : bindSubquery(query, 'scalar', scope.context)
   const [item, ...more] = select(query).items
   if (item === undefined || more.length > 0 || item.expression.kind === 'star')
     throw new SqlError('sub-query must return exactly one column', query.position)
   checkLimit(query)
-  if (correlation.mixed.length > 0 || namesOuter(query, item.expression, scope))
-    return matched({ ...query, orderBy: orderOf(query, item) }, correlation, item.expression, scope)
+  const isPaired = correlation.mixed.length === 0 && !namesOuter(query, item.expression, scope)
+  if (!isPaired && holdsQuery([correlation.mixed, correlation.outer, correlation.inner, item.expression]))
+    return besideRows(query, scope)
+  if (!isPaired) return matched({ ...query, orderBy: orderOf(query, item) }, correlation, item.expression, scope)
   return joined(query, correlation, firstOf(item.expression, orderOf(query, item)), scope)
 }
 
@@ -101,15 +114,23 @@ export function bindExists({ query, position }: ast.Exists, scope: ExpressionSco
 function bindExisting(written: ast.Query, position: number, scope: ExpressionScope): Expression {
   const query = withOuterInWhere(written, scope)
   const correlation = correlationOf(query, scope)
-  if (correlation === null)
+  if (correlation === null && !namesRows(query, scope))
     return scalarCall('exists', [bindSubquery(query, 'exists', scope.context)], position, scope.context)
-  if (correlation.mixed.length > 0) {
-    const matches = matched(query, correlation, null, scope)
-    return scalarCall('>', [matches, constantOf(0n, dataType('LONG'), position)], position, scope.context)
-  }
-  const count = call('count', [{ kind: 'star', position, table: null, exclude: [] }], position)
-  const found = joined(query, correlation, count, scope)
+  const found = countOf(query, correlation, scope)
   return scalarCall('>', [found, constantOf(0n, dataType('LONG'), position)], position, scope.context)
+}
+
+/** How many rows there are. */
+function countOf(query: ast.Query, correlation: Correlation | null, scope: ExpressionScope): Expression {
+  const { position } = query
+  if (correlation === null) return besideRows(countedQuery(query), scope)
+  const count = call('count', [{ kind: 'star', position, table: null, exclude: [] }], position)
+  const isPaired = correlation.mixed.length === 0
+  if (!isPaired && holdsQuery([correlation.mixed, correlation.outer, correlation.inner])) {
+    const body = { ...select(query), items: [{ position, expression: count, alias: null }], distinct: false }
+    return besideRows({ ...query, body, orderBy: [], limit: null }, scope)
+  }
+  return isPaired ? joined(query, correlation, count, scope) : matched(query, correlation, null, scope)
 }
 
 function select(query: ast.Query): ast.Select {
@@ -157,7 +178,13 @@ function call(name: string, args: readonly ast.Expression[], position: number): 
 function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | null {
   const { body } = query
   if (scope.rows === undefined || body.kind !== 'select' || body.where === null || body.from === null) return null
-  if (body.groupBy.length > 0 || body.groupingSets !== undefined || body.sampleBy !== null || body.latestOn !== null)
+  if (
+    body.having !== null ||
+    body.groupBy.length > 0 ||
+    body.groupingSets !== undefined ||
+    body.sampleBy !== null ||
+    body.latestOn !== null
+  )
     return null
   const inner = innerScope(body, scope.context)
   const own = conditions(body.where).map((condition) => ({
@@ -275,14 +302,16 @@ function isOverOuterRows({ body }: ast.Query, { context, columns, rows }: Expres
 /** What LATERAL gives for each row: the first one that there is. */
 function besideRows(query: ast.Query, scope: ExpressionScope): Expression {
   const { context, rows, columns } = scope
-  const { items, position } = select(query)
+  if (query.body.kind !== 'select') throw new SqlError('a SELECT is expected', query.position)
+  const { items, position, groupBy } = query.body
   const [item, ...more] = items
   if (rows === undefined || item === undefined || more.length > 0 || item.expression.kind === 'star')
     throw new SqlError('sub-query must return exactly one column', query.position)
   const one: ast.Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
-  const limit = isAggregate(item.expression)
-    ? query.limit
-    : (query.limit ?? { position, low: one, high: null, offset: null })
+  const limit =
+    isAggregate(item.expression) && groupBy.length === 0
+      ? query.limit
+      : (query.limit ?? { position, low: one, high: null, offset: null })
   const source = { query: { ...query, limit }, alias: null }
   const join = { kind: 'left', on: null, position } as const
   // Behind the rows and their numbers.
@@ -354,9 +383,11 @@ function marked(index: number, { type, position }: AggregateCall): Expression {
 
 function filtered(relation: Relation, where: ast.Expression | null, context: BindContext): Relation {
   if (where === null) return relation
-  const { columns, plan } = relation
-  const predicate = bindCondition(where, { context, columns, aggregates: null, windows: null })
-  return { ...relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
+  const rows = { relation }
+  const predicate = bindCondition(where, { context, columns: relation.columns, aggregates: null, windows: null, rows })
+  const { plan } = rows.relation
+  const kept: Relation = { ...relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
+  return dropExtra(kept, relation.plan.columns.length)
 }
 
 /** Every row with its number behind its columns. */
@@ -392,11 +423,15 @@ function regrouped(before: Relation, plan: Plan, found: Expression, calls: reado
     keys: [columnAt(width)],
     aggregates: [...firsts, ...calls.map(withoutOrder)],
   }
-  const lifted = rewriteExpression(found, (part) =>
-    part.kind === 'call' && part.name === aggregateMark
+  const lifted = rewriteExpression(found, (part) => {
+    if (part.kind === 'column' && part.index > width)
+      throw new SqlError('column must appear in GROUP BY clause or aggregate function', part.position)
+    // Behind the number.
+    if (part.kind === 'column') return { ...part, index: part.index + 1 }
+    return part.kind === 'call' && part.name === aggregateMark
       ? { kind: 'column', index: 1 + width + markIndex(part), type: part.type, position: part.position }
-      : undefined,
-  )
+      : undefined
+  })
   const expressions = [...own.map((column, index) => columnExpression(column, index + 1)), lifted]
   return { ...before, plan: { kind: 'project', columns: [...own, value], input: groups, expressions } }
 }

@@ -7,6 +7,7 @@ import { dataType } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
 import type * as ast from '../parse/ast.js'
+import { valuesOfRow } from '../parse/row-value.js'
 import type { AggregateCall, Expression, WindowCall } from '../plan/plan.js'
 import { gatherAlternatives } from './alternatives.js'
 import { bindArray, bindField, bindSubscript } from './array.js'
@@ -249,11 +250,13 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
 
 /** `(a, b) = (c, d)` is `a = c and b = d`; null for anything else. */
 export function comparedRows({ operator, left, right, position }: ast.BinaryExpression): ast.BinaryExpression | null {
-  if (left.kind !== 'list' || right.kind !== 'list') return null
-  if (operator !== '=' && operator !== '<>') return orderedRows(left.elements, right.elements, operator, position)
-  const [first, ...rest] = left.elements.map((side, index): ast.BinaryExpression => {
-    const other = right.elements[index]
-    if (other === undefined || left.elements.length !== right.elements.length)
+  if (left.kind !== 'list' && right.kind !== 'list') return null
+  const [these, those] = [valuesOfRow(left), valuesOfRow(right)]
+  if (these === null || those === null) return null
+  if (operator !== '=' && operator !== '<>') return orderedRows(these, those, operator, position)
+  const [first, ...rest] = these.map((side, index): ast.BinaryExpression => {
+    const other = those[index]
+    if (other === undefined || these.length !== those.length)
       throw new SqlError('rows of different lengths cannot be compared', position)
     return { kind: 'binary', operator, left: side, right: other, position }
   })

@@ -15,8 +15,7 @@ import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { alignSides, isForeignText, isMoment, isNoLiteral, memberName, noMember, typedNull } from './comparison.js'
-import { bindExists } from './correlated.js'
-import { matchingRow, rowOfPairs } from './correlated-members.js'
+import { matchingRow } from './correlated-members.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
 import { compareNear } from './near.js'
@@ -24,8 +23,8 @@ import { bindSubquery } from './subquery.js'
 import { commonType, constantOf, convertTo, isUntypedNull } from './types.js'
 
 export function bindIn(expression: ast.InExpression, scope: ExpressionScope): Expression {
-  const matching = rowOfPairs(expression) ?? matchingRow(expression, scope)
-  const result = matching === null ? bindSet(expression, scope) : bindExists(matching, scope)
+  const matching = matchingRow(expression, scope)
+  const result = matching === null ? bindSet(expression, scope) : bindExpression(matching, scope)
   return expression.negated ? scalarCall('not', [result], expression.position, scope.context) : result
 }
 

@@ -73,14 +73,13 @@ export interface Assignment {
   readonly value: Expression
 }
 
-export interface Update {
-  readonly kind: 'update'
+interface RowsChange {
   readonly position: number
   readonly declarations: readonly Declaration[]
   readonly commonTables: readonly CommonTable[]
   readonly table: TableName
   readonly alias: Name | null
-  readonly assignments: readonly Assignment[]
+  /** FROM of UPDATE, USING of DELETE. */
   readonly from: TableSource | null
   readonly joins: readonly Join[]
   readonly where: Expression | null
@@ -88,13 +87,13 @@ export interface Update {
   readonly returning: Query | null
 }
 
-export interface Delete {
+export interface Update extends RowsChange {
+  readonly kind: 'update'
+  readonly assignments: readonly Assignment[]
+}
+
+export interface Delete extends RowsChange {
   readonly kind: 'delete'
-  readonly position: number
-  readonly table: TableName
-  readonly alias: Name | null
-  readonly where: Expression | null
-  readonly returning: Query | null
 }
 
 // Tables and views --------------------------------------------------------------------------------------------------

@@ -106,6 +106,8 @@ function parseWord(cursor: Cursor, missing: string): Expression {
       return parseExists(cursor)
     case 'array':
       return parseArrayWord(cursor)
+    case 'row':
+      if (peekWord(cursor) === '(') return parseRow(cursor)
   }
   if (startsSpecialCall(word)) {
     const call = parseSpecialCall(cursor)
@@ -220,6 +222,18 @@ function parseParentheses(cursor: Cursor, missing: string): Expression {
   }
   closeParenthesis(cursor, position)
   if (first !== undefined && elements.length === 1) return parseFields(cursor, first)
+  return { kind: 'list', position, elements }
+}
+
+/** `row(a, b)`, which is `(a, b)`. */
+function parseRow(cursor: Cursor): Expression {
+  const position = cursor.start
+  advance(cursor)
+  const open = cursor.start
+  advance(cursor)
+  demandInside(cursor, open)
+  const elements = parseList(cursor, parseExpression0)
+  closeParenthesis(cursor, open)
   return { kind: 'list', position, elements }
 }
 

@@ -16,7 +16,7 @@ import type {
   SetOperation,
   Values,
 } from './ast.js'
-import { advance, at, type Cursor, descend, peekWord, tokenText } from './cursor.js'
+import { advance, at, type Cursor, descend, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   demand,
   parseList,
@@ -139,7 +139,21 @@ function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
   demand(cursor, 'as', "'as' expected")
   if (take(cursor, 'not')) demand(cursor, 'materialized')
   else take(cursor, 'materialized')
+  if (peekWord(cursor) === 'insert' || peekWord(cursor) === 'update' || peekWord(cursor) === 'delete')
+    refuseChange(cursor)
   return { position, name, key: name.toLowerCase(), columns, query: parseQueryInParentheses(cursor), recursive }
+}
+
+/** At the parenthesis: `(delete from t ..)`, and not a table of that name. */
+function refuseChange(cursor: Cursor): void {
+  const { start, previousEnd } = cursor
+  advance(cursor)
+  const { start: position, word } = cursor
+  const isTable = peekWord(cursor) === ')'
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
+  if (!isTable)
+    throw new SqlError(`${word.toUpperCase()} within WITH is not supported: RETURNING of the statement alone`, position)
 }
 
 export function parseQueryInParentheses(cursor: Cursor): Query {

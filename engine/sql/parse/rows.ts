@@ -18,7 +18,7 @@ import type {
   Update,
   ValueRow,
 } from './ast.js'
-import { advance, at, type Cursor, peekWord, shownTokenError, tokenText } from './cursor.js'
+import { advance, at, type Cursor, moveTo, peekWord, shownTokenError, tokenText } from './cursor.js'
 import {
   atEnd,
   demand,
@@ -33,6 +33,7 @@ import {
 } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseQuery, startsQuery } from './query.js'
+import { valuesOfRow } from './row-value.js'
 import { parseItems, parseWhere } from './select.js'
 import { parseFrom, parseTableAlias } from './source.js'
 import { parseInterval } from './window.js'
@@ -138,7 +139,7 @@ function parseConflict(cursor: Cursor): Conflict | null {
   if (take(cursor, 'nothing')) return { position, columns, assignments: null }
   demand(cursor, 'update')
   demand(cursor, 'set')
-  const assignments = parseList(cursor, parseAssignment)
+  const assignments = parseList(cursor, parseAssignments).flat()
   if (cursor.word === 'where') throw new SqlError('ON CONFLICT .. DO UPDATE takes no condition here', cursor.start)
   return { position, columns, assignments }
 }
@@ -205,6 +206,7 @@ export function parseUpdate(
   commonTables: readonly CommonTable[],
 ): Update {
   advance(cursor)
+  takeOnly(cursor)
   const table = parseTableName(cursor, cursor.kind === 'end' ? 'table name or alias expected' : undefined)
   const isNamed = take(cursor, 'as')
   if (isNamed && atEnd(cursor)) throw new SqlError('table alias expected expected', cursor.start)
@@ -218,12 +220,12 @@ export function parseUpdate(
         ? 'AS, SET or table alias expected expected'
         : 'SET expected expected',
   )
-  const assignments = parseList(cursor, parseAssignment)
+  const assignments = parseList(cursor, parseAssignments).flat()
   demandDistinct(
     assignments.map(({ column }) => column),
     ' in SET clause',
   )
-  const { from, joins } = parseFrom(cursor)
+  const { from, joins } = parseFrom(cursor, 'from')
   const where = parseWhere(cursor)
   const returning = parseReturning(cursor, table, alias, { declarations, commonTables })
   if (where === null && returning === null && cursor.kind !== 'end' && cursor.word !== ';' && joins.length === 0)
@@ -243,6 +245,19 @@ export function parseUpdate(
   }
 }
 
+/** `a = 1`, `(a, b) = (1, 2)`, `(a, b) = (select c, d ..)`: each column has a value of its own. */
+function parseAssignments(cursor: Cursor): Assignment[] {
+  if (cursor.word !== '(') return [parseAssignment(cursor)]
+  const columns = parseFreeNames(cursor)
+  demand(cursor, '=')
+  const { start } = cursor
+  const row = parseExpression(cursor)
+  const values = columns.length === 1 && row.kind !== 'list' ? [row] : valuesOfRow(row)
+  if (values === null) throw new SqlError('several columns are set to a list of values or a SELECT of them', start)
+  if (values.length !== columns.length) throw new SqlError('number of columns does not match number of values', start)
+  return columns.map((column, index) => ({ column, value: values[index] as Expression }))
+}
+
 function parseAssignment(cursor: Cursor): Assignment {
   if (cursor.kind === 'symbol' && !atEnd(cursor)) {
     advance(cursor)
@@ -250,16 +265,41 @@ function parseAssignment(cursor: Cursor): Assignment {
   }
   const column = parseNameOrString(cursor, 'column name expected')
   demand(cursor, '=')
+  const { start } = cursor
+  if (cursor.word === 'default' && endsValue.has(peekWord(cursor))) {
+    advance(cursor)
+    return { column, value: { kind: 'null', position: start, byDefault: true } }
+  }
   return { column, value: parseExpression(cursor) }
 }
 
-export function parseDelete(cursor: Cursor): Delete {
-  const position = cursor.start
+/** Behind the word DEFAULT; elsewhere it is a column's name. */
+const endsValue: ReadonlySet<string> = new Set([',', 'from', 'where', 'returning', ';', ''])
+
+export function parseDelete(
+  cursor: Cursor,
+  position: number,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+): Delete {
   advance(cursor)
   demand(cursor, 'from')
+  takeOnly(cursor)
   const table = parseTableName(cursor)
   const alias = parseTableAlias(cursor)
+  const { from, joins } = parseFrom(cursor, 'using')
   const where = parseWhere(cursor)
-  const returning = parseReturning(cursor, table, alias, { declarations: [], commonTables: [] })
-  return { kind: 'delete', position, table, alias, where, returning }
+  const returning = parseReturning(cursor, table, alias, { declarations, commonTables })
+  return { kind: 'delete', position, declarations, commonTables, table, alias, from, joins, where, returning }
 }
+
+/** `only t`: no table has others below it. A table of that name is one before what follows a table. */
+function takeOnly(cursor: Cursor): void {
+  const { start, previousEnd } = cursor
+  if (!take(cursor, 'only')) return
+  if (cursor.kind === 'quoted' || (cursor.kind === 'word' && !behindTable.has(cursor.word))) return
+  moveTo(cursor, start)
+  cursor.previousEnd = previousEnd
+}
+
+const behindTable: ReadonlySet<string> = new Set(['as', 'set', 'where', 'using', 'returning'])

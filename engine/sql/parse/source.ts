@@ -347,9 +347,12 @@ export function parseTarget(cursor: Cursor): { table: TableName; alias: Name | n
   return { table, alias: parseTableAlias(cursor) }
 }
 
-/** FROM and joins of UPDATE. */
-export function parseFrom(cursor: Cursor): { from: TableSource | null; joins: readonly Join[] } {
-  if (!take(cursor, 'from')) return { from: null, joins: [] }
+/** FROM and joins of UPDATE, USING of DELETE. */
+export function parseFrom(
+  cursor: Cursor,
+  word: 'from' | 'using',
+): { from: TableSource | null; joins: readonly Join[] } {
+  if (!take(cursor, word)) return { from: null, joins: [] }
   return { from: parseTableSource(cursor), joins: parseJoins(cursor) }
 }
 

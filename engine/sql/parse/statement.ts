@@ -33,7 +33,7 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
   ['explain', parseExplain],
   ['insert', (cursor) => parseInsert(cursor, cursor.start, [], [])],
   ['update', (cursor) => parseUpdate(cursor, cursor.start, [], [])],
-  ['delete', parseDelete],
+  ['delete', (cursor) => parseDelete(cursor, cursor.start, [], [])],
   ['create', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseCreate(cursor))],
   ['alter', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseAlter(cursor))],
   ['drop', parseDropOfAny],
@@ -96,6 +96,7 @@ function parseWithPrologue(cursor: Cursor): Statement {
   parsePrologue(cursor, declarations, commonTables)
   if (cursor.word === 'insert') return parseInsert(cursor, position, declarations, commonTables)
   if (cursor.word === 'update') return parseUpdate(cursor, position, declarations, commonTables)
+  if (cursor.word === 'delete') return parseDelete(cursor, position, declarations, commonTables)
   if (commonTables.length > 0 && parsers.has(cursor.word) && cursor.word !== 'table')
     throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
   const missing = behindPrologue(commonTables)

@@ -53,13 +53,18 @@ export function writtenValue(
   { defaults }: Pick<FilledColumns, 'defaults'>,
 ): ast.Expression {
   const written = values[index]
-  if (written !== undefined && !(written.kind === 'null' && written.byDefault)) return written
+  if (written !== undefined && !isByDefault(written)) return written
   return defaults[index] ?? { kind: 'null', position: written?.position ?? position }
+}
+
+/** The word DEFAULT. */
+export function isByDefault(written: ast.Expression): boolean {
+  return written.kind === 'null' && written.byDefault === true
 }
 
 const parsed = new WeakMap<ColumnSchema, ast.Expression>()
 
-function defaultOf({ schema }: TableVersion, columnId: number): ast.Expression | null {
+export function defaultOf({ schema }: TableVersion, columnId: number): ast.Expression | null {
   const column = schema.columns[columnId]
   if (column?.default === undefined) return null
   const known = parsed.get(column) ?? parsedDefault(column.default)

@@ -13,6 +13,7 @@ import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition } from '../bind/expression.js'
 import { scalarCall } from '../bind/make-call.js'
+import { dropExtra } from '../bind/order.js'
 import type { Relation } from '../bind/scope.js'
 import { constantOf } from '../bind/types.js'
 import type { Catalog } from '../catalog.js'
@@ -84,15 +85,17 @@ function changed(relation: Relation, version: TableVersion, context: BindContext
   }
   const name = statement.alias?.name ?? ownName(statement.table)
   const columns = relation.columns.map((column) => ({ ...column, source: name }))
-  const scope = scopeOf({ ...relation, columns }, inner)
+  const below = { relation: { ...relation, columns } }
+  const scope = scopeOf(below, inner)
   const always = constantOf(true, dataType('BOOLEAN'), 0)
   const condition = statement.where === null ? always : bindCondition(statement.where, scope)
-  if (statement.kind === 'delete') return filtered(relation, scalarCall('case', [condition, never, always], 0, context))
-  const plan = withAssigned(
-    relation.plan,
-    version,
-    boundAssignments(statement as Change, version, scope),
-    (value, old) => scalarCall('case', [condition, value, old], 0, context),
+  if (statement.kind === 'delete') {
+    const kept = filtered(below.relation, scalarCall('case', [condition, never, always], 0, context))
+    return { ...dropExtra(kept, relation.plan.columns.length), columns: relation.columns }
+  }
+  const assignments = boundAssignments(statement as Change, version, scope)
+  const plan = withAssigned(below.relation.plan, version, assignments, (value, old) =>
+    scalarCall('case', [condition, value, old], 0, context),
   )
   const typed = relation.columns.map((column) => ({ ...column, type: plan.columns[column.index]?.type ?? column.type }))
   return { ...relation, columns: typed, plan }

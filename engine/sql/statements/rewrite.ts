@@ -7,11 +7,14 @@ import { rowNumberId } from '../../storage/rewrite.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
+import type { CorrelatedRows } from '../bind/correlated.js'
+import { conditions, conditionsOf, holdsQuery } from '../bind/correlated-conditions.js'
 import { bindCondition, bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { tableRelation } from '../bind/from.js'
 import { bindJoin } from '../bind/join.js'
 import { isConstant } from '../bind/make-call.js'
-import type { Relation, ScopeColumn } from '../bind/scope.js'
+import type { Relation } from '../bind/scope.js'
+import { declaredValues, replaceVariables } from '../bind/substitute.js'
 import { castTo, constantOf, isUntypedNull, learnType, nullAs } from '../bind/types.js'
 import { isInsertable } from '../functions/assign.js'
 import { nullOf } from '../functions/convert.js'
@@ -19,6 +22,7 @@ import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { mapInputs } from '../plan/walk-plan.js'
+import { defaultOf, isByDefault } from './defaults.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
@@ -27,22 +31,53 @@ import { columnValue, convertTo, inconvertibleTypes, targetOf } from './target.j
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
-export function planUpdate(statement: ast.Update, context: BindContext): Planned {
+export function planUpdate(written: ast.Update, context: BindContext): Planned {
+  const { statement, version, rows, where } = begun(written, context)
+  const scope = scopeOf(rows, context)
+  const joinsLater = statement.assignments.some(({ value }) => holdsQuery(value))
+  const early = joinsLater ? null : assignmentsOf(statement, version, where, scope)
+  keepRows(rows, where, scope)
+  const { targets, values } = early ?? assignmentsOf(statement, version, null, scope)
+  const assigns = targets.map(({ columnId }) => columnId)
+  const returns = statement.returning === null ? null : changedColumns(version, assigns)
+  const program = programOf('update', rows.relation, values, context, returns)
+  return planned(statement, version, { ...program, assigned: assigns }, context)
+}
+
+export function planDelete(written: ast.Delete, context: BindContext): Planned {
+  const { statement, version, rows, where } = begun(written, context)
+  keepRows(rows, where, scopeOf(rows, context))
+  const returns = statement.returning === null ? null : changedColumns(version, [])
+  const program = programOf('delete', rows.relation, [], context, returns)
+  return planned(statement, version, { ...program, assigned: [] }, context)
+}
+
+/** The target beside what FROM or USING names, and the conditions that stand behind them. */
+function begun<Change extends ast.Update | ast.Delete>(
+  written: Change,
+  context: BindContext,
+): { statement: Change; version: TableVersion; rows: CorrelatedRows; where: ast.Expression | null } {
+  const values = declaredValues(written.declarations)
+  const statement = values.size === 0 ? written : replaceVariables(written, values)
   const { table, alias, from, joins, where } = statement
   context.commonTables.push(...statement.commonTables)
   const version = tableOf(table, context)
   const target = targetRelation(version, alias?.name ?? ownName(table), context)
-  // With further joins WHERE may name all of them: it comes behind.
-  const inJoin = from !== null && joins.length === 0
-  const sources = from === null ? [] : [joinOf(from, inJoin ? where : null), ...joins]
+  if (from === null) return { statement, version, rows: { relation: target }, where }
+  // With further joins WHERE may name all of them. What a sub-query gives is known behind the join.
+  const all = where === null ? [] : conditions(where)
+  const inJoin = joins.length > 0 ? [] : all.filter((condition) => !holdsQuery(condition))
+  const sources = [joinOf(from, conditionsOf(inJoin)), ...joins]
   const relation = sources.reduce((left, join) => bindJoin(left, join, context), target)
-  const scope = scopeOf(relation, context)
-  const { targets, values } = assignmentsOf(statement, version, inJoin ? null : where, scope)
-  const assigns = targets.map(({ columnId }) => columnId)
-  const returns = statement.returning === null ? null : changedColumns(version, assigns)
-  const program = programOf('update', relation, inJoin ? null : where, values, scope, returns)
-  const returning = statement.returning === null ? null : returningOf(table, statement.returning, version, context)
-  return { ...planned(version, { ...program, assigned: assigns }, 'UPDATE'), returning }
+  const behind = conditionsOf(all.filter((condition) => !inJoin.includes(condition)))
+  return { statement, version, rows: { relation }, where: behind }
+}
+
+export function keepRows(rows: CorrelatedRows, where: ast.Expression | null, scope: ExpressionScope): void {
+  if (where === null) return
+  const predicate = bindCondition(where, scope)
+  const { plan } = rows.relation
+  rows.relation = { ...rows.relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
 }
 
 /** What is wrong with the new values and the condition is told before what is wrong with the columns they are for. */
@@ -62,15 +97,6 @@ function assignmentsOf(
   }
 }
 
-export function planDelete({ table, alias, where, returning }: ast.Delete, context: BindContext): Planned {
-  const version = tableOf(table, context)
-  const relation = targetRelation(version, alias?.name ?? ownName(table), context)
-  const returns = returning === null ? null : changedColumns(version, [])
-  const program = programOf('delete', relation, where, [], scopeOf(relation, context), returns)
-  const list = returning === null ? null : returningOf(table, returning, version, context)
-  return { ...planned(version, { ...program, assigned: [] }, 'DELETE'), returning: list }
-}
-
 /** Of each column of the table which output of the program is its value behind the change: those of the target are behind the number of the row. */
 type ChangedColumns = readonly { readonly assigned: number; readonly target: number; readonly type: DataType }[]
 
@@ -80,10 +106,17 @@ function changedColumns({ schema }: TableVersion, assigned: readonly number[]): 
 
 type Program = Omit<RewriteProgram, 'snapshots' | 'assigned'>
 
-function planned({ schema }: TableVersion, program: Program & { assigned: number[] }, tag: Planned['tag']): Planned {
+function planned(
+  { kind, table, returning }: ast.Update | ast.Delete,
+  version: TableVersion,
+  program: Program & { assigned: number[] },
+  context: BindContext,
+): Planned {
   // Table 0 is the target: its rows come from the writer, not from a snapshot.
   const tables = program.query.tables.slice(1)
-  return { kind: 'rewrite', tableId: schema.id, program, tables, returning: null, tag }
+  const list = returning === null ? null : returningOf(table, returning, version, context)
+  const tag = kind === 'update' ? 'UPDATE' : 'DELETE'
+  return { kind: 'rewrite', tableId: version.schema.id, program, tables, returning: list, tag }
 }
 
 /** FROM is an inner join with the condition of WHERE, so that equalities become its keys. */
@@ -93,8 +126,9 @@ function joinOf(source: ast.TableSource, where: ast.Expression | null): ast.Join
   return { ...plain, kind: where === null ? 'cross' : 'inner', source, on: where }
 }
 
-export function scopeOf({ columns }: Relation, context: BindContext): ExpressionScope {
-  return { context, columns: columns as ScopeColumn[], aggregates: null, windows: null }
+/** Sub-queries that name the rows are joined to them. */
+export function scopeOf(rows: CorrelatedRows, context: BindContext): ExpressionScope {
+  return { context, columns: rows.relation.columns, aggregates: null, windows: null, rows }
 }
 
 /**
@@ -117,16 +151,11 @@ function targetRelation(version: TableVersion, alias: string, context: BindConte
 
 function programOf(
   action: Program['action'],
-  relation: Relation,
-  where: ast.Expression | null,
+  { plan }: Relation,
   values: readonly Expression[],
-  scope: ExpressionScope,
+  context: BindContext,
   returns: ChangedColumns | null = null,
 ): Program {
-  const { context } = scope
-  let { plan } = relation
-  if (where !== null)
-    plan = { kind: 'filter', columns: plan.columns, input: plan, predicate: bindCondition(where, scope) }
   const kept = returns?.filter((column) => column.assigned < 0) ?? []
   const changed = projected(plan, [columnAt(0, dataType('LONG')), ...values, ...kept.map(targetColumn)])
   const query = queryOf(returns === null ? changed : withReturned(changed, values.length, returns), -1, context)
@@ -164,12 +193,12 @@ function inAnyOrder(plan: Plan): Plan {
 /** Every value of columns in other types; what cannot be cast is NULL. */
 export function castProgram(version: TableVersion, types: readonly NewType[], context: BindContext): RewriteProgram {
   const relation = targetRelation(version, version.schema.name, context)
-  const scope = scopeOf(relation, context)
+  const scope = scopeOf({ relation }, context)
   const values = types.map(({ columnId, type }) => {
     const path = [version.schema.columns[columnId]?.name ?? '']
     return castTo(bindExpression({ kind: 'column', path, quoted: true, position: 0 }, scope), type)
   })
-  return { ...programOf('update', relation, null, values, scope), snapshots: [], assigned: [] }
+  return { ...programOf('update', relation, values, context), snapshots: [], assigned: [] }
 }
 
 // SET ---------------------------------------------------------------------------------------------------------------
@@ -186,7 +215,11 @@ export function boundAssignments(
   )
   return {
     targets,
-    values: assignments.map(({ value }, index) => assigned(value, targets[index] as TargetColumn, scope)),
+    values: assignments.map(({ value }, index) => {
+      const target = targets[index] as TargetColumn
+      const byDefault = isByDefault(value) ? defaultOf(version, target.columnId) : null
+      return assigned(byDefault ?? value, target, scope)
+    }),
   }
 }
 
@@ -197,12 +230,14 @@ export function withAssigned(
   { targets, values }: ReturnType<typeof boundAssignments>,
   choose: (value: Expression, old: Expression) => Expression,
 ): Plan {
-  const expressions = liveColumns(schema).map(({ id }, index): Expression => {
+  const live = liveColumns(schema)
+  const expressions = live.map(({ id }, index): Expression => {
     const old = columnAt(index, (input.columns[index] as Plan['columns'][number]).type)
     const value = values[targets.findIndex(({ columnId }) => columnId === id)]
     return value === undefined ? old : typedAs(choose(value, old), old.type)
   })
-  const columns = input.columns.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
+  const own = input.columns.slice(0, live.length)
+  const columns = own.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
   return { kind: 'project', columns, input, expressions }
 }
 
@@ -230,7 +265,6 @@ function assignedColumn(
 
 /** The value in the column's type, checked as INSERT checks. */
 function assigned(written: ast.Expression, target: TargetColumn, scope: ExpressionScope): Expression {
-  if (written.kind === 'subquery') throw new SqlError('query is not allowed here', written.query.position)
   const bound = bindExpression(written, scope)
   const { position } = written
   const { type } = target

@@ -2,14 +2,13 @@
 
 import type { TableVersion } from '../../storage/schema.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { bindCondition } from '../bind/expression.js'
 import { ownTable } from '../bind/from.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation } from './query-statement.js'
 import { returningOf } from './returning.js'
-import { boundAssignments, scopeOf, withAssigned } from './rewrite.js'
+import { boundAssignments, keepRows, scopeOf, withAssigned } from './rewrite.js'
 import { tableOf } from './show.js'
 
 export interface TouchedRows {
@@ -25,12 +24,11 @@ export function planTouched(statement: ast.Update | ast.Delete, context: BindCon
   const { table, alias, where, returning } = statement
   const version = tableOf(table, context)
   const relation = ownTable(version, alias?.name ?? ownName(table), context)
-  const scope = scopeOf(relation, context)
+  const rows = { relation }
+  const scope = scopeOf(rows, context)
+  keepRows(rows, where, scope)
   const assignments = boundAssignments(statement, version, scope)
-  let { plan } = relation
-  if (where !== null)
-    plan = { kind: 'filter', columns: plan.columns, input: plan, predicate: bindCondition(where, scope) }
-  const changed = withAssigned(plan, version, assignments, (value) => value)
+  const changed = withAssigned(rows.relation.plan, version, assignments, (value) => value)
   const query = planRelation({ ...relation, plan: changed, timestampIndex: -1, order: 'none' }, context)
   const list = returning === null ? null : returningOf(table, returning, version, context)
   return { query, version, returning: list, tag: statement.kind === 'update' ? 'UPDATE' : 'DELETE' }

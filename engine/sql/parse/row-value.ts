@@ -1,0 +1,20 @@
+// Row values: `(a, b)`, and sub-queries of one row that stand for them.
+
+import type { Expression, Query } from './ast.js'
+
+/** Each value of the row by itself; null: it is none, or a query whose columns cannot be told apart. */
+export function valuesOfRow(row: Expression): readonly Expression[] | null {
+  if (row.kind === 'list') return row.elements
+  return row.kind === 'subquery' ? valuesOfQuery(row.query) : null
+}
+
+/** Each column as a sub-query of its own. */
+function valuesOfQuery(query: Query): readonly Expression[] | null {
+  const { body } = query
+  if (body.kind !== 'select' || body.distinct || body.distinctOn.length > 0) return null
+  if (body.items.some(({ expression }) => expression.kind === 'star')) return null
+  return body.items.map((item) => {
+    const { position } = item
+    return { kind: 'subquery', position, query: { ...query, body: { ...body, items: [item] } } }
+  })
+}
