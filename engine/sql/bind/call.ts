@@ -108,6 +108,11 @@ export function withoutVoid(call: ast.Call, { parameters }: BindContext): ast.Ca
 export function unknownFunction(call: ast.Call, args: readonly Expression[]): SqlError {
   if (call.args.length === 0 && rowFunctions.has(call.name.toLowerCase()))
     return new SqlError(`cursor function cannot be used as a column [column=${call.name}()]`, call.position)
+  if (/^(lo_[a-z0-9_]+|loread|lowrite)$/i.test(call.name))
+    return new SqlError(
+      `large objects are not supported: columns of BINARY keep bytes [function=${call.name}]`,
+      call.position,
+    )
   const types = args.map((argument) => (isUntypedNull(argument) ? 'NULL' : typeName(argument.type)))
   return new SqlError(`unknown function name: ${call.name}(${types.join(',')})`, call.position)
 }

@@ -74,7 +74,8 @@ function windowFunction(call: ast.Call, scope: ExpressionScope): Pick<WindowCall
       call.args.map((argument) => bindExpression(argument, scope)),
     )
   }
-  const aggregate = aggregateCall(call, { ...scope, aggregates: null })
+  // `sum(sum(x)) over ()`: of the groups.
+  const aggregate = aggregateCall(call, scope)
   const [argument] = aggregate.args
   if (argument !== undefined && (aggregate.name === 'min' || aggregate.name === 'max')) {
     const type = widened(argument.type)

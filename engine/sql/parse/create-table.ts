@@ -58,6 +58,8 @@ export function parseCreate(cursor: Cursor): Statement {
     for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
     if (take(cursor, 'table')) return parseCreateTable(cursor, position, { atomic, batch })
   }
+  if (cursor.word === 'temporary' || cursor.word === 'temp') advance(cursor)
+  if (cursor.word === 'view') return parseCreateView(cursor, position, orReplace)
   if (!orReplace && (cursor.word === 'index' || cursor.word === 'unique')) return parseCreateIndex(cursor, position)
   if (!orReplace && take(cursor, 'schema')) return parseCreateSchema(cursor, position)
   const extension = orReplace ? null : parseCreateExtension(cursor, position)

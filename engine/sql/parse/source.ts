@@ -104,7 +104,12 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
   if (isInfix(cursor.word) || cursor.word === 'not') throw expressionError(cursor, position)
   if (isNumber) throw SqlError.tableMissing(table.name, position)
   if (table.name === '') throw new SqlError('come on, where is the table name?', position)
-  if (cursor.word !== '(') return { kind: 'table', position, table, ...parseSourceTail(cursor) }
+  if (cursor.word !== '(') {
+    const source = { kind: 'table', position, table, ...parseSourceTail(cursor) } as const
+    if (cursor.word === 'tablesample')
+      throw new SqlError('TABLESAMPLE is not supported: WHERE rnd_double() < 0.01 picks rows', cursor.start)
+    return source
+  }
   const call = parseCall(cursor, [table.name], position)
   const ordinality = at(cursor, 'with') && peekWord(cursor) === 'ordinality'
   if (ordinality) {
