@@ -20,8 +20,8 @@ export interface ExplainSources {
 }
 
 /** Of a query that was asked for its plan without the word EXPLAIN. */
-export function explainedOf({ query, tableNames }: Extract<PlannedStatement, { kind: 'query' }>): Explained {
-  return { query, tableNames, analyze: false, asJson: false, heading: [] }
+export function explainedOf({ query, acts, tableNames }: Extract<PlannedStatement, { kind: 'query' }>): Explained {
+  return { query: acts?.query ?? query, tableNames, analyze: false, asJson: false, heading: [] }
 }
 
 export async function explainLines(explained: Explained, sources: ExplainSources): Promise<string[]> {

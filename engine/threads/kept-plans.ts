@@ -84,6 +84,7 @@ export class KeptPlans {
     const late = new LateValues(parameters)
     const planned = plan(late)
     if (planned.kind !== 'query') return planned
+    if (planned.acts !== undefined) return plan(undefined)
     const made: KeptPlan = {
       protocol,
       types: parameters.map(({ type }) => type),

@@ -37,12 +37,13 @@ import {
   readScript,
   readStatement,
 } from '../sql/statements/plan-statement.js'
-import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { Acting, PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import { actFull } from '../storage/chunk-slots.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
 import { dataType } from '../types/column-types.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
+import { actedRows } from './acting-rows.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
@@ -208,6 +209,7 @@ export class LocalEngine implements Engine {
     if (planned.kind === 'query') {
       if (planned.explained !== undefined || options.explain) return this.#explain(sql, planned, options, compilerMs)
       if (planned.sleepMs > 0) await sleepBefore(planned.sleepMs, options)
+      if (planned.acts !== undefined) return this.#act(sql, planned.acts, options, compilerMs)
       return this.#query(sql, planned, options, compilerMs, cached)
     }
     if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)
@@ -221,6 +223,16 @@ export class LocalEngine implements Engine {
     } finally {
       this.#ended(options.session, sql, start)
     }
+  }
+
+  async #act(sql: string, acts: Acting, options: ExecuteOptions, compilerMs: number): Promise<RowsResult> {
+    const { session, signal } = options
+    const running = this.#run(sql, acts.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
+    cancelAtAbort(signal, running)
+    const { counters } = this.#catalog
+    const rows = await actedRows(acts, running, { counters, session })
+    await counters?.settled()
+    return this.#query(sql, planRows(acts.columns, rows, this.#planOptions(options)), options, compilerMs, false)
   }
 
   async #explain(

@@ -64,7 +64,7 @@ function partsOf(
   const planned = inserts.kind === 'insertNew' ? inserts.insert : inserts
   switch (planned.kind) {
     case 'query':
-      return { lines: [], query: planned.query }
+      return { lines: [], query: planned.acts?.query ?? planned.query }
     case 'insertSelect':
       return { lines: ['Insert into table'], query: planned.query }
     case 'createTableAs':

@@ -16,6 +16,7 @@ import type { Catalog } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
+import { planActing } from './acting.js'
 import { planAlterTable, renameTable } from './alter-table.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
@@ -104,7 +105,7 @@ function plan(statement: ast.Statement, context: BindContext): PlannedStatement 
     case 'empty':
       throw new SqlError('empty query', 0)
     case 'query':
-      return planRelation(bindQuery(statement, context), context)
+      return planActing(statement, context) ?? planRelation(bindQuery(statement, context), context)
     case 'explain':
       return planExplain(statement, context, plan)
     case 'insert':

@@ -31,6 +31,14 @@ export interface Explained {
   readonly heading: readonly string[]
 }
 
+/** A query whose rows are carried out (acting.ts). */
+export interface Acting {
+  readonly query: Query
+  readonly columns: readonly ResultColumn[]
+  /** Of each result column how many columns of the query are its arguments; the name is null where it is that column itself. */
+  readonly items: readonly { readonly name: string | null; readonly width: number; readonly position: number }[]
+}
+
 /** RETURNING: `name` is where the list names the table. */
 export interface Returning {
   readonly name: TableName
@@ -52,6 +60,8 @@ export type PlannedStatement =
       readonly sleepMs: number
       /** Of EXPLAIN, whose rows are words about this query; `query` then is what stands for them until it is known. */
       readonly explained?: Explained
+      /** What is done with the rows of another query; `query` then is what stands for the results until they are known. */
+      readonly acts?: Acting
     }
   /** Serial changes, in this order, each awaited before the next. Empty: nothing to do (IF EXISTS). */
   | { readonly kind: 'change'; readonly changes: readonly SchemaChange[]; readonly tag: string }
