@@ -15,9 +15,10 @@ import type { BindContext } from './bind-context.js'
 import { bindCall } from './call.js'
 import { bindCase } from './case.js'
 import { bindCast } from './cast.js'
-import { shownArguments } from './catalog-calls.js'
+
 import { nameComparison, nameMembership } from './catalog-names.js'
 import { bindBetween, bindComparison, bindQuantified } from './comparison.js'
+import { bindConcat, withoutParts } from './concat.js'
 import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
 import { currentDate, currentTime, shiftedTime } from './interval-shift.js'
 import { bindLiteral, bindParameter } from './literal.js'
@@ -238,13 +239,11 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
       return negated(operator === '!~' ? '~' : operator.slice(4), expression, scope)
     case 'within':
       return bindWithin(expression, scope)
-    default:
-      return scalarCall(
-        operator,
-        [bindExpression(expression.left, scope), bindExpression(expression.right, scope)],
-        position,
-        scope.context,
-      )
+    default: {
+      const [left, right] = [bindExpression(expression.left, scope), bindExpression(expression.right, scope)]
+      const rest = operator === '-' ? withoutParts(left, right, position, scope.context) : null
+      return rest ?? scalarCall(operator, [left, right], position, scope.context)
+    }
   }
 }
 
@@ -367,25 +366,6 @@ export function booleanOperand(value: Expression): Expression {
   if (value.type.name === 'BOOLEAN') return value
   if (isUntypedNull(value)) return nullAs(value, dataType('BOOLEAN'), false)
   throw new SqlError(`expression type mismatch, expected: BOOLEAN, actual: ${typeName(value.type)}`, value.position)
-}
-
-function bindConcat(expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
-  const operands: ast.Expression[] = []
-  let left: ast.Expression = expression
-  while (left.kind === 'binary' && left.operator === '||') {
-    operands.push(left.right)
-    left = left.left
-  }
-  operands.push(left)
-  return scalarCall(
-    'concat',
-    shownArguments(
-      operands.reverse().map((operand) => bindExpression(operand, scope)),
-      scope.context,
-    ),
-    expression.position,
-    scope.context,
-  )
 }
 
 function bindWithin({ left, right, position }: ast.BinaryExpression, scope: ExpressionScope): Expression {

@@ -10,14 +10,17 @@ import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction } from './function-types.js'
 import { jsonAccess } from './json-access.js'
+import { jsonChange } from './json-change.js'
 import { jsonFunctions } from './json-extract.js'
 import { jsonAggregates, jsonMakers } from './json-make.js'
+import { jsonParts } from './json-parts.js'
 import { mathFunctions } from './math.js'
 import { operatorFunctions } from './operators.js'
 import { orderBookFunctions } from './order-book.js'
 import { pgFunctions } from './pg-functions.js'
 import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
+import { regexParts } from './regex-parts.js'
 import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
 import { textFormatFunctions } from './text-format.js'
@@ -42,6 +45,9 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...jsonFunctions,
   ...jsonAccess,
   ...jsonMakers,
+  ...jsonChange,
+  ...jsonParts,
+  ...regexParts,
   ...pgFunctions,
   ...textListFunctions,
   ...textFormatFunctions,

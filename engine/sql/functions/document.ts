@@ -10,14 +10,17 @@ import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction, TypePattern } from './function-types.js'
 import { jsonAccess } from './json-access.js'
+import { jsonChange } from './json-change.js'
 import { jsonFunctions } from './json-extract.js'
 import { jsonAggregates, jsonMakers } from './json-make.js'
+import { jsonParts } from './json-parts.js'
 import { mathFunctions } from './math.js'
 import { operatorFunctions } from './operators.js'
 import { orderBookFunctions } from './order-book.js'
 import { pgFunctions } from './pg-functions.js'
 import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
+import { regexParts } from './regex-parts.js'
 import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
 import { textFormatFunctions } from './text-format.js'
@@ -38,8 +41,9 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   [
     'JSON',
     'Aggregates read `long_sequence(5)` in their examples.',
-    [...jsonFunctions, ...jsonAccess, ...jsonMakers, ...jsonAggregates],
+    [...jsonFunctions, ...jsonAccess, ...jsonMakers, ...jsonChange, ...jsonParts, ...jsonAggregates],
   ],
+  ['Regular expressions', 'As PostgreSQL has them; those of the dialect are among the texts.', regexParts],
   ['Time', '', timeFunctions],
   ['Time as text', '', timeTextFunctions],
   ['Arrays', '', [...arrayFunctions, ...sliceFunctions, ...orderBookFunctions]],

@@ -134,6 +134,88 @@ export function textOfJson(raw: string | null): string | null {
   return raw.startsWith('"') ? readString({ text: raw, at: 0 }) : raw
 }
 
+/** Elements of a JSON array, or names and values of an object, as they are written; null of any other text. */
+export function elementsOfJson(text: string): string[] | null {
+  const scanner: Scanner = { text, at: 0 }
+  const elements: string[] = []
+  if (!take(scanner, '[')) return null
+  if (take(scanner, ']')) return atJsonEnd(scanner) ? elements : null
+  do elements.push(valueAt(scanner) ?? '')
+  while (elements.at(-1) !== '' && take(scanner, ','))
+  return take(scanner, ']') && atJsonEnd(scanner) ? elements : null
+}
+
+export function membersOfJson(text: string): (readonly [name: string, value: string])[] | null {
+  const scanner: Scanner = { text, at: 0 }
+  const members: (readonly [string, string])[] = []
+  if (!take(scanner, '{')) return null
+  if (take(scanner, '}')) return atJsonEnd(scanner) ? members : null
+  do {
+    skipBlanks(scanner)
+    const name = readString(scanner)
+    const value = name !== null && take(scanner, ':') ? valueAt(scanner) : null
+    if (name === null || value === null) return null
+    members.push([name, value])
+  } while (take(scanner, ','))
+  return take(scanner, '}') && atJsonEnd(scanner) ? members : null
+}
+
+function atJsonEnd(scanner: Scanner): boolean {
+  skipBlanks(scanner)
+  return scanner.at === scanner.text.length
+}
+
+function valueAt(scanner: Scanner): string | null {
+  skipBlanks(scanner)
+  const start = scanner.at
+  return skipValue(scanner, 1) ? scanner.text.slice(start, scanner.at) : null
+}
+
+// Trees -------------------------------------------------------------------------------------------------------------
+
+/** JSON taken apart; what is neither an array nor an object is there as it is written, so that numbers keep all their digits. */
+export type JsonTree = string | readonly JsonTree[] | ReadonlyMap<string, JsonTree>
+
+/** Of several members of one name the last; null: the text is no JSON. */
+export function treeOfJson(text: string): JsonTree | null {
+  const scanner: Scanner = { text, at: 0 }
+  const tree = treeAt(scanner, 0)
+  return atJsonEnd(scanner) ? tree : null
+}
+
+function treeAt(scanner: Scanner, depth: number): JsonTree | null {
+  skipBlanks(scanner)
+  const open = scanner.text[scanner.at]
+  if (open !== '{' && open !== '[') return match(scanner, open === '"' ? stringPattern : scalarPattern)
+  scanner.at++
+  if (depth >= depthMax) return null
+  return open === '{' ? objectAt(scanner, depth) : arrayAt(scanner, depth)
+}
+
+function arrayAt(scanner: Scanner, depth: number): JsonTree | null {
+  const elements: JsonTree[] = []
+  if (take(scanner, ']')) return elements
+  do {
+    const element = treeAt(scanner, depth + 1)
+    if (element === null) return null
+    elements.push(element)
+  } while (take(scanner, ','))
+  return take(scanner, ']') ? elements : null
+}
+
+function objectAt(scanner: Scanner, depth: number): JsonTree | null {
+  const members = new Map<string, JsonTree>()
+  if (take(scanner, '}')) return members
+  do {
+    skipBlanks(scanner)
+    const name = readString(scanner)
+    const value = name !== null && take(scanner, ':') ? treeAt(scanner, depth + 1) : null
+    if (name === null || value === null) return null
+    members.set(name, value)
+  } while (take(scanner, ','))
+  return take(scanner, '}') ? members : null
+}
+
 function extract(text: Value, path: Value): Value {
   const steps = parsePath(String(path))
   if (steps === null) return null

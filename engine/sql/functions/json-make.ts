@@ -7,6 +7,7 @@ import { type DataType, dataType, isJson, textKinds } from '../../types/column-t
 import type { Value } from '../../types/value.js'
 import { displayText, isNumber } from './convert.js'
 import { type AggregateFunction, accumulator, type CallSite, type ScalarFunction } from './function-types.js'
+import { jsonbText } from './json-change.js'
 
 const textOf = (value: Value | undefined, type: DataType | undefined): string =>
   value === null || value === undefined || type === undefined ? '' : displayText(value, type)
@@ -34,6 +35,9 @@ const jsonType = (name: string): (() => DataType) => {
   return () => type
 }
 
+/** The form of jsonb, where the function gives it. */
+const shownAs = (name: string, text: string): string => (name.includes('jsonb') ? jsonbText(text) : text)
+
 /** The name, and its twin of the type jsonb. */
 const twins = (name: string): string[] => [name, name.replace('json', 'jsonb')]
 
@@ -45,9 +49,19 @@ export const jsonMakers: readonly ScalarFunction[] = [
       more: 'ANY',
       gives: jsonType(name),
       says: 'A JSON object of names and values.',
-      example: [`${name}('a', 1, 'b', 'x')`, '{"a" : 1, "b" : "x"}'],
+      example: [`${name}('a', 1, 'b', 'x')`, shownAs(name, '{"a" : 1, "b" : "x"}')],
       seesNull: true,
-      eval: (values, site) => `{${members(values, site, ' : ').join(', ')}}`,
+      eval: (values, site) => shownAs(name, `{${members(values, site, ' : ').join(', ')}}`),
+    }),
+  ),
+  ...twins('json_build_object').map(
+    (name): ScalarFunction => ({
+      name,
+      takes: [],
+      gives: jsonType(name),
+      says: 'An empty JSON object.',
+      example: [`${name}()`, '{}'],
+      eval: () => '{}',
     }),
   ),
   ...twins('json_build_array').map(
@@ -69,7 +83,8 @@ export const jsonMakers: readonly ScalarFunction[] = [
       says: 'A JSON array of values.',
       example: [`${name}(1, 'x')`, '[1, "x"]'],
       seesNull: true,
-      eval: (args, { argTypes }) => `[${args.map((value, index) => json(value, argTypes[index])).join(', ')}]`,
+      eval: (args, { argTypes }) =>
+        shownAs(name, `[${args.map((value, index) => json(value, argTypes[index])).join(', ')}]`),
     }),
   ),
   ...twins('to_json').map(
@@ -79,7 +94,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
       gives: jsonType(name),
       says: 'A value as JSON; a whole row as an object.',
       example: [`${name}('a')`, '"a"'],
-      eval: ([value], { argTypes }) => json(value ?? null, argTypes[0]),
+      eval: ([value], { argTypes }) => shownAs(name, json(value ?? null, argTypes[0])),
     }),
   ),
   {
@@ -103,6 +118,7 @@ interface Elements {
 function collecting(
   [open, close]: readonly [string, string],
   element: (args: readonly Value[], site: CallSite) => string,
+  name: string,
 ): AggregateFunction['accumulator'] {
   return accumulator<Elements>({
     init: () => ({ texts: [], bytes: 0 }),
@@ -116,7 +132,7 @@ function collecting(
       state.bytes += other.bytes
       for (const text of other.texts) state.texts.push(text)
     },
-    result: ({ texts }) => (texts.length === 0 ? null : `${open}${texts.join(', ')}${close}`),
+    result: ({ texts }) => (texts.length === 0 ? null : shownAs(name, `${open}${texts.join(', ')}${close}`)),
   })
 }
 
@@ -128,7 +144,7 @@ export const jsonAggregates: readonly AggregateFunction[] = [
       gives: jsonType(name),
       says: 'All values as a JSON array, NULL included; whole rows as objects.',
       example: [`${name}(x)`, '[1, 2, 3, 4, 5]'],
-      accumulator: collecting(['[', ']'], ([value = null], { argTypes }) => json(value, argTypes[0])),
+      accumulator: collecting(['[', ']'], ([value = null], { argTypes }) => json(value, argTypes[0]), name),
     }),
   ),
   ...twins('json_object_agg').map(
@@ -137,8 +153,8 @@ export const jsonAggregates: readonly AggregateFunction[] = [
       takes: ['ANY', 'ANY'],
       gives: jsonType(name),
       says: 'All names and values as a JSON object.',
-      example: [`${name}(x, x * x)`, '{ "1" : 1, "2" : 4, "3" : 9, "4" : 16, "5" : 25 }'],
-      accumulator: collecting(['{ ', ' }'], (args, site) => members(args, site, ' : ').join()),
+      example: [`${name}(x, x * x)`, shownAs(name, '{ "1" : 1, "2" : 4, "3" : 9, "4" : 16, "5" : 25 }')],
+      accumulator: collecting(['{ ', ' }'], (args, site) => members(args, site, ' : ').join(), name),
     }),
   ),
 ]

@@ -11,6 +11,15 @@ export interface Matcher {
   first(text: string): string | null
   /** Null when the text would have more characters than that. */
   replaceAll(text: string, replacement: string, charactersMax: number): string | null
+  /** Matches from a place in the text on, one behind the other. */
+  matches(text: string, from: number): Iterable<Match>
+}
+
+export interface Match {
+  readonly start: number
+  readonly end: number
+  /** The groups of the pattern; null for one that took no part. */
+  readonly groups: readonly (string | null)[]
 }
 
 const compiled = new Map<string, Matcher>()
@@ -20,8 +29,20 @@ const compiledCharactersMax = 200_000
 let compiledCharacters = 0
 
 /** Throws RegexError with the place of the problem in the pattern. */
-export function compileRegex(pattern: string): Matcher {
-  return cached(`r${pattern}`, () => RE2JS.compile(pattern))
+export function compileRegex(pattern: string, options: RegexOptions = {}): Matcher {
+  const flags =
+    (options.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) |
+    (options.lines ? RE2JS.MULTILINE : 0) |
+    (options.dotAll ? RE2JS.DOTALL : 0)
+  return cached(`r${flags === 0 ? '' : flags} `, pattern, () => RE2JS.compile(pattern, flags))
+}
+
+export interface RegexOptions {
+  readonly ignoreCase?: boolean
+  /** `^` and `$` are at every line. */
+  readonly lines?: boolean
+  /** A dot is the end of a line, too. */
+  readonly dotAll?: boolean
 }
 
 export class RegexError extends Error {
@@ -109,7 +130,7 @@ function problemText({ what, index }: Problem, pattern: string): string {
 
 /** LIKE: % is any text, _ any character, a backslash takes the next character as it is. */
 export function compileLike(pattern: string, ignoreCase: boolean): Matcher {
-  return cached(`${ignoreCase ? 'i' : 'l'}${pattern}`, () => {
+  return cached(ignoreCase ? 'i' : 'l', pattern, () => {
     const flags = RE2JS.DOTALL | (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
     return RE2JS.compile(`^${likeToRegex(pattern)}$`, flags)
   })
@@ -128,12 +149,13 @@ function likeToRegex(pattern: string): string {
   return regex
 }
 
-function cached(key: string, make: () => RE2JS): Matcher {
+function cached(kind: string, pattern: string, make: () => RE2JS): Matcher {
+  const key = kind + pattern
   const known = compiled.get(key)
   if (known !== undefined) return known
-  if (key.length > patternCharactersMax)
-    throw new RegexError(`pattern is too long [characters=${key.length - 1}, max=${patternCharactersMax}]`, 0)
-  const matcher = matcherOf(key.slice(1), make)
+  if (pattern.length >= patternCharactersMax)
+    throw new RegexError(`pattern is too long [characters=${pattern.length}, max=${patternCharactersMax}]`, 0)
+  const matcher = matcherOf(pattern, make)
   compiledCharacters += key.length
   if (compiled.size >= compiledMax || compiledCharacters > compiledCharactersMax) {
     compiled.clear()
@@ -159,11 +181,20 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
         const replaced = replacedBy(regex, text, replacement)
         return replaced.length > charactersMax ? null : replaced
       },
+      matches: (text, from) => matchesOf(regex, text, from),
     }
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error
     const problem = problemOf(error.message, pattern)
     throw new RegexError(problemText(problem, pattern), problem.index, { cause: error })
+  }
+}
+
+function* matchesOf(regex: RE2JS, text: string, from: number): Generator<Match> {
+  const matcher = regex.matcher(text)
+  for (let found = matcher.find(from); found; found = matcher.find()) {
+    const groups = Array.from({ length: matcher.groupCount() }, (_, index) => matcher.group(index + 1) ?? null)
+    yield { start: matcher.start(), end: matcher.end(), groups }
   }
 }
 

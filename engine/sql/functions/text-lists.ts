@@ -5,7 +5,7 @@ import { dataType, isList, textKinds } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { nameParts } from '../pg-catalog/names.js'
 import { displayText } from './convert.js'
-import type { ScalarFunction, TypePattern } from './function-types.js'
+import type { CallSite, ScalarFunction, TypePattern } from './function-types.js'
 
 function row(
   name: string,
@@ -60,6 +60,23 @@ export function elementsOf(value: Value | undefined): (string | null)[] {
   return textElements(text) ?? text.split(/\s+/).filter((word) => word !== '')
 }
 
+function splitText(text: Value | undefined, separator: Value | undefined, missing: Value = null): Value {
+  if (text === null || text === undefined) return null
+  const whole = String(text)
+  const parts = separator === null ? [...whole] : separator === '' ? [whole] : whole.split(String(separator))
+  return textArray(whole === '' ? [] : parts.map((part) => (part === missing ? null : part)))
+}
+
+/** Elements of the list of a call, which is taken apart once for all the rows that ask for one. */
+function knownElements(list: Value | undefined, { memo }: CallSite): readonly (string | null)[] {
+  const text = String(list)
+  const known = memo.get('list') as { readonly text: string; readonly elements: readonly (string | null)[] } | undefined
+  if (known?.text === text) return known.elements
+  const elements = elementsOf(text)
+  memo.set('list', { text, elements })
+  return elements
+}
+
 export const textListFunctions: readonly ScalarFunction[] = [
   {
     name: 'text_list',
@@ -85,10 +102,21 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ['current_schemas(true)', '{pg_catalog,public}'],
     eval: ([implicit]) => textArray(implicit === true ? ['pg_catalog', 'public'] : ['public']),
   }),
-  row('string_to_array', ['TEXT', 'TEXT'], texts, 'The parts of a text between a separator, as a list.', {
-    example: ["string_to_array('a,b', ',')", '{a,b}'],
-    eval: ([text, separator]) =>
-      textArray(text === '' ? [] : separator === '' ? [String(text)] : String(text).split(String(separator))),
+  row(
+    'string_to_array',
+    ['TEXT', 'TEXT'],
+    texts,
+    'The parts of a text between a separator, as a list; between all characters where it is NULL.',
+    {
+      example: ["string_to_array('a,b', ',')", '{a,b}'],
+      seesNull: true,
+      eval: ([text, separator]) => splitText(text, separator),
+    },
+  ),
+  row('string_to_array', ['TEXT', 'TEXT', 'TEXT'], texts, 'The same, with NULL for parts that equal the last text.', {
+    example: ["string_to_array('a,-,b', ',', '-')", '{a,NULL,b}'],
+    seesNull: true,
+    eval: ([text, separator, missing]) => splitText(text, separator, missing),
   }),
   row('array_to_string', ['TEXT', 'TEXT'], 'STRING', 'The elements of a list with a separator between them.', {
     example: ["array_to_string('{a,b}', '-')", 'a-b'],
@@ -96,6 +124,17 @@ export const textListFunctions: readonly ScalarFunction[] = [
       elementsOf(list)
         .filter((element) => element !== null)
         .join(String(separator)),
+  }),
+  row('array_to_string', ['TEXT', 'TEXT', 'TEXT'], 'STRING', 'The same, with a text in the place of NULL elements.', {
+    example: ["array_to_string('{a,NULL}', '-', '?')", 'a-?'],
+    seesNull: true,
+    eval: ([list, separator, missing]) =>
+      list === null || separator === null
+        ? null
+        : elementsOf(list)
+            .map((element) => element ?? missing)
+            .filter((element) => element !== null)
+            .join(String(separator)),
   }),
   row('array_lower', ['TEXT', 'INT'], 'INT', 'First index of a list.', {
     example: ["array_lower('{a,b}', 1)", '1'],
@@ -111,7 +150,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
   }),
   row('list_element', ['TEXT', 'INT'], 'STRING', 'An element of a list: what `list[index]` means.', {
     example: ["list_element('{a,b}', 2)", 'b'],
-    eval: ([list, index]) => elementsOf(list)[Number(index) - 1] ?? null,
+    eval: ([list, index], site) => knownElements(list, site)[Number(index) - 1] ?? null,
   }),
   row(
     'list_slice',

@@ -287,7 +287,7 @@ function closingQuote(text: string, from: number): number {
 const longSymbols = [
   ...['<<=', '>>=', '<<', '>>', '<=', '>=', '<>', '!=', '||', '::', ':=', '==', '->>', '->'],
   ...['!~~*', '!~~', '!~*', '!~', '~~*', '~~', '~*'],
-  ...['#>>', '#>', '@>', '<@', '?|', '?&', '&&'],
+  ...['#>>', '#>', '#-', '@>', '<@', '?|', '?&', '&&'],
 ]
 const symbolsByCode = symbolTable()
 
@@ -311,10 +311,10 @@ function readMarkOrSymbol(cursor: Cursor, start: number, code: number): void {
   else readSymbol(cursor, start, code)
 }
 
-/** `#>`, `@>`, `?|` and `?&`: no geohash, no variable, and no parameter that is joined to a text. */
+/** `#>`, `#-`, `@>`, `?|` and `?&`: no geohash, no variable, and no parameter that is joined to a text. */
 function isOperator(text: string, start: number, code: number): boolean {
   const next = text.charCodeAt(start + 1)
-  if (code === 35 || code === 64) return next === 62
+  if (code === 35 || code === 64) return next === 62 || (code === 35 && next === 45)
   return code === 63 && (next === 38 || (next === 124 && text.charCodeAt(start + 2) !== 124))
 }
 

@@ -18,6 +18,7 @@ export const operatorCalls: ReadonlyMap<string, { readonly name: string; readonl
   ['->>', { name: 'json_get_text' }],
   ['#>', { name: 'json_get_path' }],
   ['#>>', { name: 'json_get_path_text' }],
+  ['#-', { name: 'jsonb_delete_path' }],
   ['?', { name: 'json_has' }],
   ['?|', { name: 'json_has_any' }],
   ['?&', { name: 'json_has_all' }],

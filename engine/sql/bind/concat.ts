@@ -1,0 +1,74 @@
+// `||`: texts one behind the other, lists as one list, and JSON of PostgreSQL's jsonb joined to other JSON. `json - name`
+// takes parts out of it.
+
+import { type DataType, dataType, isJson, isJsonb, isList, textKinds } from '../../types/column-types.js'
+import { isNumber } from '../functions/convert.js'
+import { treeOfJson } from '../functions/json-extract.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
+import { shownArguments } from './catalog-calls.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
+import { scalarCall, textOf } from './make-call.js'
+import { convertTo, isUntypedNull } from './types.js'
+
+const textType = dataType('STRING')
+
+export function bindConcat(expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
+  const { context } = scope
+  const { position } = expression
+  const written: ast.Expression[] = []
+  let left: ast.Expression = expression
+  while (left.kind === 'binary' && left.operator === '||') {
+    written.push(left.right)
+    left = left.left
+  }
+  written.push(left)
+  const operands = written.reverse().map((operand) => bindExpression(operand, scope))
+  if (areJson(operands))
+    return operands.reduce((joined, operand) => scalarCall('jsonb_concat', [joined, operand], position, context))
+  if (operands.some(({ type }) => isList(type)))
+    return operands.reduce((list, operand) => joinedLists(list, operand, position, context))
+  return scalarCall('concat', shownArguments(operands, context), position, context)
+}
+
+/** One of them is of the type, the others may be written as texts. */
+function areJson(operands: readonly Expression[]): boolean {
+  return (
+    operands.some(({ type }) => isJsonb(type)) && operands.every((operand) => isJson(operand.type) || isText(operand))
+  )
+}
+
+function isText(operand: Expression): boolean {
+  const text = textOf(operand)
+  return text !== undefined && treeOfJson(text) !== null
+}
+
+function joinedLists(left: Expression, right: Expression, position: number, context: BindContext): Expression {
+  if (isUntypedNull(left) || isUntypedNull(right)) return isUntypedNull(left) ? right : left
+  const lists = [left, right].map(isListed)
+  if (lists[0] && lists[1]) return scalarCall('array_cat', [left, right], position, context)
+  if (lists[0]) return scalarCall('array_append', [left, convertTo(right, textType)], position, context)
+  if (lists[1]) return scalarCall('array_prepend', [convertTo(left, textType), right], position, context)
+  return scalarCall('concat', [left, right], position, context)
+}
+
+function isListed(operand: Expression): boolean {
+  return isList(operand.type) || textOf(operand)?.startsWith('{') === true
+}
+
+/** `json - 'name'`, `json - 2`, `json - '{a,b}'::text[]`; null for any other difference. */
+export function withoutParts(
+  json: Expression,
+  parts: Expression,
+  position: number,
+  context: BindContext,
+): Expression | null {
+  if (!isJsonb(json.type)) return null
+  const part = isNumber(parts.type) || isNames(parts.type) ? parts : convertTo(parts, textType)
+  return scalarCall('jsonb_delete', [json, part], position, context)
+}
+
+function isNames({ name, a }: DataType): boolean {
+  return name === 'STRING' && a === textKinds.texts
+}
