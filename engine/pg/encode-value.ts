@@ -12,6 +12,7 @@ import {
   type DataType,
   dataType,
   elementType,
+  isDay,
   isDayTime,
   isJsonb,
   isList,
@@ -66,6 +67,14 @@ const textForms: Record<ColumnType, TextForm> = {
 }
 
 const zonedText: TextForm = (value, type) => `${textForms.TIMESTAMP(value, type)}+00`
+
+const dayText: TextForm = (value) => formatDate(value as bigint).split('T', 1)[0] as string
+
+/** Days since 2000. */
+const dayBytes: BinaryForm = (value) => {
+  const days = floorDivide(value as bigint, 86_400_000n) - epochMicros / 86_400_000_000n
+  return bytesOf(4, (bytes) => bytes.writeInt32BE(Number(days)))
+}
 
 /** Nine digits only where six would lose something: not every driver reads nine. */
 function nanosText(nanos: bigint): string {
@@ -175,12 +184,18 @@ const textOid = 25
 function binaryForm(type: DataType): BinaryForm | undefined {
   if (isList(type)) return listBytes
   if (isDayTime(type)) return dayTimeBytes
+  if (isDay(type)) return dayBytes
   return isJsonb(type) ? jsonbBytes : binaryForms[type.name]
+}
+
+function textForm(type: DataType): TextForm {
+  if (isZoned(type)) return zonedText
+  return isDay(type) ? dayText : textForms[type.name]
 }
 
 /** How values of the type leave; null for NULL. */
 export function wireForm(type: DataType, binary: boolean): (value: Value) => Uint8Array | string | null {
-  const form = (binary ? binaryForm(type) : undefined) ?? (isZoned(type) ? zonedText : textForms[type.name])
+  const form = (binary ? binaryForm(type) : undefined) ?? textForm(type)
   return (value) => (value === null ? null : form(value, type))
 }
 

@@ -66,7 +66,7 @@ export type ColumnType = keyof typeof columnTypes
 
 /**
  * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT,
- * STRING and TIMESTAMP in results one of intKinds, textKinds, timeKinds; else 0.
+ * STRING, TIMESTAMP and DATE in results one of intKinds, textKinds, timeKinds, dateKinds; else 0.
  */
 export interface DataType {
   readonly name: ColumnType
@@ -90,6 +90,13 @@ export const textKinds = { numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, lon
 
 /** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
 export const timeKinds = { zoned: 1 } as const
+
+/** Dates without a time of day, as clients of PostgreSQL know them. */
+export const dateKinds = { day: 1 } as const
+
+export function isDay({ name, a }: DataType): boolean {
+  return name === 'DATE' && a === dateKinds.day
+}
 
 export function isZoned({ name, a }: DataType): boolean {
   return name === 'TIMESTAMP' && a === timeKinds.zoned
@@ -119,15 +126,18 @@ export function elementType({ a }: DataType): DataType {
   return dataType(a === textKinds.longs ? 'LONG' : 'STRING')
 }
 
-/** As a table stores it: of INT, STRING and TIMESTAMP without what results tell. */
+const toldTypes: ReadonlySet<ColumnType> = new Set(['INT', 'STRING', 'TIMESTAMP', 'DATE'])
+
+/** As a table stores it: of INT, STRING, TIMESTAMP and DATE without what results tell. */
 export function storedKind(type: DataType): DataType {
-  return type.name === 'INT' || type.name === 'STRING' || type.name === 'TIMESTAMP' ? dataType(type.name) : type
+  return toldTypes.has(type.name) ? dataType(type.name) : type
 }
 
 /** Oid of the PostgreSQL type that stands for a type in results. */
 export function pgOidOf(type: DataType): number {
   if (type.name === 'STRING') return textOids[type.a] ?? columnTypes.STRING.pgOid
   if (isZoned(type)) return zonedTypeOid
+  if (isDay(type)) return dayTypeOid
   return type.name === 'INT' && type.a === intKinds.oid ? oidTypeOid : columnTypes[type.name].pgOid
 }
 
@@ -141,6 +151,7 @@ const textOids: Readonly<Record<number, number>> = {
   [textKinds.time]: 1083,
 }
 const zonedTypeOid = 1184
+const dayTypeOid = 1082
 
 /** Bytes of one value of the type in memory and in WAL frames. */
 export function widthOf(type: DataType): number {
@@ -190,11 +201,11 @@ export function typeText(type: DataType): string {
   return type.name
 }
 
-/** Equality of types with their parameters; a time with its zone is the same moment; JSON, a list and a time of day are texts. */
+/** Equality of types with their parameters; a time with its zone is the same moment, a day is its midnight; JSON, a list and a time of day are texts. */
 export function sameType(x: DataType, y: DataType): boolean {
   return x.name === y.name && shapeOf(x) === shapeOf(y) && x.b === y.b
 }
 
 function shapeOf(type: DataType): number {
-  return isZoned(type) || isJson(type) || isList(type) || isDayTime(type) ? 0 : type.a
+  return isZoned(type) || isDay(type) || isJson(type) || isList(type) || isDayTime(type) ? 0 : type.a
 }

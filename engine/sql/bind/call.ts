@@ -45,7 +45,7 @@ const takesTexts: ReadonlySet<string> = new Set(['concat', 'concat_ws', 'format'
 const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
 
 export function bindCall(written: ast.Call, scope: ExpressionScope): Expression {
-  const call = ofWholeRow(withoutVoid(written, scope.context), scope)
+  const call = ofDigest(ofAge(ofWholeRow(withoutVoid(written, scope.context), scope)))
   const name = call.name.toLowerCase()
   if (call.over !== null) return marked(windowMark, bindWindowCall(call, scope))
   if (windowFunctionNames.has(name) || isMovingAverage(call)) {
@@ -81,6 +81,23 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   }
   const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : args
   return scalarCall(name, taken, call.position, scope.context, call.name)
+}
+
+/** `extract(year from age(a, b))`: an age is a text, its parts are found from what it is of. */
+function ofAge(call: ast.Call): ast.Call {
+  const [field, age, ...more] = call.args
+  const takesPart = /^(extract|date_part)$/i.test(call.name) && field !== undefined && more.length === 0
+  if (!takesPart || age?.kind !== 'call' || age.name.toLowerCase() !== 'age' || age.args.length !== 2) return call
+  return { ...call, name: 'age_part', args: [field, ...age.args] }
+}
+
+/** `encode(sha256(x), 'hex')`: PostgreSQL's digests are bytes, those of the dialect their hexadecimal digits. */
+function ofDigest(call: ast.Call): ast.Call {
+  const [digest, format, ...more] = call.args
+  if (call.name.toLowerCase() !== 'encode' || format === undefined || more.length > 0) return call
+  if (digest?.kind !== 'call' || digest.name.toLowerCase() !== 'sha256') return call
+  const hex: ast.Expression = { kind: 'string', position: digest.position, value: 'hex' }
+  return { ...call, args: [{ ...call, name: 'decode', args: [digest, hex] }, format] }
 }
 
 /** `extract(day from a - b)`, which counts days in PostgreSQL: the difference is a number of microseconds here. */
@@ -280,11 +297,11 @@ function aggregateKey({ name, args, orderBy = [] }: AggregateCall): string {
 
 /** Binds the arguments (their scope forbids aggregates) and finds the row. */
 export function aggregateCall(call: ast.Call, scope: ExpressionScope): AggregateCall {
-  const name = aggregateName(call)
+  const written = aggregateName(call)
   const isStar = call.args.length === 1 && call.args[0]?.kind === 'star'
-  const written = isStar ? [] : call.args.map((argument) => bindExpression(argument, scope))
-  const plain = name.toLowerCase().startsWith('array_') ? written.map((value) => listedNumber(value)) : written
-  const args = call.filter === null ? plain : withFilter(plain, bindExpression(call.filter, scope), call, scope)
+  const values = isStar ? [] : call.args.map((argument) => bindExpression(argument, scope))
+  const plain = written.toLowerCase().startsWith('array_') ? values.map((value) => listedNumber(value)) : values
+  const { name, args } = withFilter(written, plain, call, scope)
   const row = bestOverload(aggregatesNamed(name), args.map(resolvedArgument))
   if (row === undefined) throw noMatch(call.name, args, call.position)
   const converted = convertArguments(row, args)
@@ -300,17 +317,22 @@ function listedNumber(value: Expression): Expression {
   return isNumber ? castTo({ ...value, type: dataType('INT') }, dataType('STRING')) : value
 }
 
-/** `sum(a) filter (where c)`: rows that do not pass have a NULL in place of the argument. */
+/**
+ * `sum(a) filter (where c)`: rows that do not pass have a NULL in place of the argument; aggregates that keep NULLs have
+ * twins that take the condition.
+ */
 function withFilter(
+  name: string,
   args: readonly Expression[],
-  condition: Expression,
   call: ast.Call,
   scope: ExpressionScope,
-): Expression[] {
+): { readonly name: string; readonly args: readonly Expression[] } {
+  if (call.filter === null) return { name, args }
+  const condition = bindExpression(call.filter, scope)
+  const twin = `${name.toLowerCase()}_where`
+  if (aggregatesNamed(twin).length > 0) return { name: twin, args: [...args, condition] }
   const [first, ...rest] = args
   const value = first ?? constantOf(1, dataType('INT'), call.position)
-  return [
-    scalarCall('case', [condition, value, constantOf(null, value.type, call.position)], call.position, scope.context),
-    ...rest,
-  ]
+  const kept = [condition, value, constantOf(null, value.type, call.position)]
+  return { name, args: [scalarCall('case', kept, call.position, scope.context), ...rest] }
 }

@@ -21,7 +21,8 @@ import { castValue, displayText, isText, isTime, valueText } from '../functions/
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { bindTextList } from './array.js'
-import { asShown, castToNamed, namedKind } from './catalog-calls.js'
+import { asText, castToNamed, namedKind } from './catalog-calls.js'
+import { dayOf, dayType, midnightOf, namesDay } from './days.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { loneSpan, shiftsOf, spokenTime } from './interval-shift.js'
 import { isLate, laterOf } from './late-values.js'
@@ -37,12 +38,13 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   const list = castToList(expression, operand, scope)
   if (list !== null) return list
   const written = castType(expression, scope.context.sql)
-  const type = isUnbounded(expression.type) ? (digitsOf(operand) ?? written) : written
+  const isDay = namesDay(expression.type, scope.context)
+  const type = isDay ? dayType : isUnbounded(expression.type) ? (digitsOf(operand) ?? written) : written
   const number = isJson(expression.operand) ? castJson(operand, type, scope) : null
   if (number !== null) return { ...number, position: expression.position }
   if (expression.type.name === 'time' && (isTime(operand.type) || operand.type.name === 'DATE'))
     return scalarCall('time', [operand], expression.position, scope.context)
-  const value = isText(type) ? asShown(operand, scope.context) : operand
+  const value = isText(type) ? asText(operand, scope.context) : operand
   checkSource(value, type, expression, scope.context.sql)
   const text = textOf(value)
   if (text !== undefined) checkTextCast(text, value, type)
@@ -63,12 +65,14 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   learnType(value, type)
   learnOid(value, expression.type.name)
   if (isConstant(value)) {
-    if (isLate(value)) return laterOf(() => castConstant(value, type), type, expression.position)
+    const cast = (): Value => (isDay ? midnightOf(castConstant(value, type)) : castConstant(value, type))
+    if (isLate(value)) return laterOf(cast, type, expression.position)
     const { position } = expression
     if (value.value === null && type.name === 'STRING' && value.parameter === undefined)
       return { kind: 'constant', value: null, type, position, isText: true }
-    return { ...nullAs(value, type, castConstant(value, type)), position }
+    return { ...nullAs(value, type, cast()), position }
   }
+  if (isDay) return { ...dayOf(value, scope.context), position: expression.position }
   return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
 }
 

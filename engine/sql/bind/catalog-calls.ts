@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn } from '../../storage/schema.js'
-import { dataType, intKinds } from '../../types/column-types.js'
+import { dataType, intKinds, isDay } from '../../types/column-types.js'
 import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { databaseName } from '../pg-catalog/database.js'
@@ -57,6 +57,16 @@ export function asShown(expression: Expression, context: BindContext): Expressio
     return scalarCall('format_type', [number, none], expression.position, context)
   }
   return lookedUp('catalog_name', number, namesOf(kind, context), context)
+}
+
+/** What goes into a text: of a day no time of day. */
+export function asText(value: Expression, context: BindContext): Expression {
+  return isDay(value.type) ? dayText(value, context) : asShown(value, context)
+}
+
+function dayText(day: Expression, context: BindContext): Expression {
+  const pattern = constantOf('yyyy-MM-dd', dataType('STRING'), day.position)
+  return scalarCall('to_str', [day, pattern], day.position, context)
 }
 
 function plainNumber(expression: Expression): Expression {
@@ -398,5 +408,5 @@ export function bindCatalogCall(call: ast.Call, scope: ExpressionScope): Express
 
 /** Arguments of functions that take texts: numbers of the catalog appear by name there. */
 export function shownArguments(args: readonly Expression[], context: BindContext): Expression[] {
-  return args.map((argument) => asShown(argument, context))
+  return args.map((argument) => asText(argument, context))
 }

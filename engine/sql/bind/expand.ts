@@ -9,6 +9,7 @@ import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { type Expansion, expanders } from './expanders.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
+import { withStep } from './interval-shift.js'
 import { scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
 import { columnExpression, withExtra } from './order.js'
@@ -23,7 +24,8 @@ export function isExpander(name: string): boolean {
 }
 
 /** The call must be of an expander. */
-export function expansionOf(call: ast.Call, scope: ExpressionScope): Expansion {
+export function expansionOf(written: ast.Call, scope: ExpressionScope): Expansion {
+  const call = withStep(written, scope.context.parameters)
   const args = call.args.map((argument) => bindExpression(argument, scope))
   const expander = expanders[call.name.toLowerCase()]
   if (expander === undefined) throw noMatch(call.name, args, call.position)

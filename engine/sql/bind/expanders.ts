@@ -6,13 +6,13 @@ import { textArray, textsType } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
-import { isConstant, scalarCall } from './make-call.js'
+import { scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
+import { series } from './series.js'
 import { textExpanders } from './text-expanders.js'
 import { constantOf, convertTo } from './types.js'
 
 const intType = dataType('INT')
-const longType = dataType('LONG')
 
 export interface Expansion {
   /** Rows that one row becomes: an INT, NULL for none. */
@@ -90,24 +90,7 @@ export const expanders: Readonly<Record<string, Expander>> = {
       ],
     }
   },
-  generate_series: (args, call, context) => {
-    const [from, to, step = constantOf(1, intType, call.position)] = args.map((argument) =>
-      isNumber(argument.type) ? convertTo(argument, longType) : argument,
-    )
-    if (from?.type.name !== 'LONG' || to?.type.name !== 'LONG' || !isConstant(step))
-      throw noMatch(call.name, args, call.position)
-    const by = convertTo(step, longType)
-    const times = (operator: string, left: Expression, right: Expression): Expression =>
-      scalarCall(operator, [left, right], call.position, context)
-    const one = constantOf(1n, longType, call.position)
-    const count = times('+', times('/', times('-', to, from), by), one)
-    return {
-      count: convertTo(count, intType),
-      columns: [
-        { name: 'generate_series', value: (place) => times('+', from, times('*', times('-', place, one), by)) },
-      ],
-    }
-  },
+  generate_series: series,
 }
 
 export const asInt = (place: Expression): Expression => convertTo(place, intType)

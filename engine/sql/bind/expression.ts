@@ -20,6 +20,7 @@ import { nameComparison, nameMembership } from './catalog-names.js'
 import { bindBetween, bindComparison, bindQuantified } from './comparison.js'
 import { bindConcat, withoutParts } from './concat.js'
 import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
+import { countedDays } from './days.js'
 import { currentDate, currentTime, shiftedTime } from './interval-shift.js'
 import { bindLiteral, bindParameter } from './literal.js'
 import { scalarCall } from './make-call.js'
@@ -143,8 +144,26 @@ function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression 
   const call = column.quoted || column.path.length > 1 ? undefined : wordCall(column.path[0] ?? '')
   if (call !== undefined) return scalarCall(call, [], column.position, scope.context)
   const clock = column.quoted || column.path.length > 1 ? undefined : clockWord(column.path[0] ?? '')
-  if (clock !== undefined) return bindExpression(clock(column.position), scope)
+  if (clock !== undefined) return bindClock(clock, column, scope)
   throw columnMissing(column)
+}
+
+/** The day is one of PostgreSQL's to its clients. */
+function bindClock(
+  clock: (position: number) => ast.Expression,
+  { position }: ast.ColumnName,
+  scope: ExpressionScope,
+): Expression {
+  const moment = clock(position)
+  return clock === currentDate && scope.context.protocol === 'pg'
+    ? bindExpression(castToDate(moment), scope)
+    : bindExpression(moment, scope)
+}
+
+function castToDate(operand: ast.Expression): ast.Expression {
+  const { position } = operand
+  const type = { position, name: 'date', text: 'date', parameters: [], unit: null, dimensions: 0 }
+  return { kind: 'cast', position, operand, type }
 }
 
 /** The function that a word without parentheses calls where no column has the name: `select now, version`. */
@@ -242,7 +261,8 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
     default: {
       const [left, right] = [bindExpression(expression.left, scope), bindExpression(expression.right, scope)]
       const rest = operator === '-' ? withoutParts(left, right, position, scope.context) : null
-      return rest ?? scalarCall(operator, [left, right], position, scope.context)
+      const days = rest ?? countedDays(operator, left, right, position, scope.context)
+      return days ?? scalarCall(operator, [left, right], position, scope.context)
     }
   }
 }

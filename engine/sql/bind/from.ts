@@ -18,6 +18,7 @@ import { nameColumns } from './catalog-names.js'
 import { functionRelation, isExpander } from './expand.js'
 import { bindExpression, rowlessScope } from './expression.js'
 import { bindHorizonJoin } from './horizon-join.js'
+import { withStep } from './interval-shift.js'
 import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
 import { scalarCall } from './make-call.js'
@@ -242,7 +243,7 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
 
 function bindTableFunction(source: ast.TableFunction, context: BindContext): Relation {
   const { schema } = source
-  const call = withoutVoid(source.call, context)
+  const call = withStep(withoutVoid(source.call, context), context.parameters)
   const args = call.args.map((argument) => bindExpression(argument, rowlessScope(context)))
   const alias = source.alias?.name ?? call.name
   if (expands(source, args)) return functionRelation(source, context)

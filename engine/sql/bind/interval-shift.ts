@@ -1,11 +1,13 @@
 // `ts + interval '1 day'` as tools of the PostgreSQL world write it: a chain of dateadd() over the units of the text. The
 // interval may be a parameter, made by make_interval(), and multiplied.
 //
-//   text       [sign]number unit, any number of them; [sign]hh:mm[:ss[.fraction]]; `ago` behind all turns the signs
+//   text       [sign]number unit, any number of them; [sign]hh:mm[:ss[.fraction]]; `ago` behind all turns the signs;
+//              or P1Y2M3DT4H5M6S of ISO 8601
 
 import { SqlError } from '../../base/errors.js'
 import { oids } from '../../pg/oids.js'
 import { dataType } from '../../types/column-types.js'
+import { parseSampleInterval } from '../../types/timestamp-floor.js'
 import type { Value } from '../../types/value.js'
 import type { Parameter } from '../catalog.js'
 import { isNumber, isTime } from '../functions/convert.js'
@@ -39,7 +41,7 @@ const units: readonly (readonly [name: RegExp, unit: string, times: number])[] =
 
 /** Null: the text is no interval of PostgreSQL. */
 export function shiftsOf(text: string): readonly Shift[] | null {
-  const words = text.trim().toLowerCase()
+  const words = isoWords(text.trim()) ?? text.trim().toLowerCase()
   const ago = /\sago$/.test(words)
   let rest = ago ? words.slice(0, -3).trim() : words
   const shifts: Shift[] = []
@@ -62,6 +64,16 @@ export function shiftsOf(text: string): readonly Shift[] | null {
   if (shifts.length === 0 || shifts.some(({ count }) => Math.abs(count) >= 2 ** 31)) return null
   return ago ? shifts.map(({ unit, count }) => ({ unit, count: -count })) : shifts
 }
+
+/** `P1DT2H` as `1d 2h`; null for any other text. */
+function isoWords(text: string): string | null {
+  const [, date, time] = /^P((?:[+-]?\d+[YMWD])*)(?:T((?:[+-]?\d+(?:\.\d+)?[HMS])+))?$/.exec(text) ?? []
+  if (date === undefined || (date === '' && time === undefined)) return null
+  const days = date.replace(/\d[YMWD]/g, (end) => `${end[0]}${isoUnits[end.slice(1)]} `)
+  return `${days}${(time ?? '').replace(/[HMS]/g, (unit) => `${unit.toLowerCase()} `)}`.trim()
+}
+
+const isoUnits: Readonly<Record<string, string>> = { Y: 'y', M: 'mon', W: 'w', D: 'd' }
 
 function secondsShift(seconds: number): Shift[] {
   const whole = Math.trunc(seconds)
@@ -111,6 +123,40 @@ export function withStride(call: ast.Call, parameters: readonly Parameter[]): as
   return { ...call, args: [cast(behind, 'long'), ...others] }
 }
 
+/**
+ * `generate_series(from, to, interval '1 day')`: the step as a text of the dialect, `1d`; null for any other step.
+ * A span of months and days has none.
+ */
+function stepText(step: ast.Expression, parameters: readonly Parameter[]): string | null {
+  if (step.kind === 'string' && parseSampleInterval(step.value.replace(/^-/, '')) !== null) return null
+  const span = spanOf(step, parameters)
+  if (span === null || span.length === 0 || span.some(({ times }) => times !== null)) return null
+  const months = span.reduce((sum, { unit, count }) => sum + count * (monthsOf[unit] ?? 0), 0)
+  const micros = span.reduce((sum, { unit, count }) => sum + count * (microsOf[unit] ?? 0), 0)
+  if (months !== 0 && micros !== 0) throw new SqlError('a step of both months and days is not supported', step.position)
+  if (months !== 0) return `${months}M`
+  const [unit, size] = stepUnits.find(([, size]) => micros % size === 0) ?? ['U', 1]
+  return `${micros / size}${unit}`
+}
+
+/** A series whose step is a span of time with the step as the dialect writes it. */
+export function withStep(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
+  const [from, to, step, ...more] = call.args
+  if (call.name.toLowerCase() !== 'generate_series' || from === undefined || to === undefined || step === undefined)
+    return call
+  const value = stepText(step, parameters)
+  if (value === null) return call
+  return { ...call, args: [from, to, { kind: 'string', position: step.position, value }, ...more] }
+}
+
+const monthsOf: Readonly<Record<string, number>> = { y: 12, M: 1 }
+const microsOf: Readonly<Record<string, number>> = { d: 86_400_000_000, s: 1_000_000, u: 1 }
+const stepUnits = [
+  ['d', 86_400_000_000],
+  ['s', 1_000_000],
+  ['U', 1],
+] as const
+
 /** So many units, times a number that the statement has. */
 interface Part extends Shift {
   readonly times: ast.Expression | null
@@ -126,11 +172,22 @@ function spanOf(expression: ast.Expression, parameters: readonly Parameter[]): r
     }
     case 'call':
       return expression.name.toLowerCase() === 'make_interval' ? madeSpan(expression) : null
+    case 'string':
+      return wordsOf(expression, parameters)
     case 'binary':
-      return expression.operator === '*' ? multiple(expression, parameters) : null
+      return expression.operator === '*' ? multiple(expression, parameters) : addedSpans(expression, parameters)
     default:
       return null
   }
+}
+
+/** `interval '1 day' + interval '2 hours'` */
+function addedSpans({ operator, left, right }: ast.BinaryExpression, parameters: readonly Parameter[]): Part[] | null {
+  if (operator !== '+' && operator !== '-') return null
+  const [first, second] = [spanOf(left, parameters), spanOf(right, parameters)]
+  if (first === null || second === null) return null
+  const sign = operator === '-' ? -1 : 1
+  return [...first, ...second.map((part) => ({ ...part, count: sign * part.count }))]
 }
 
 /** NULL of INTERVAL. */

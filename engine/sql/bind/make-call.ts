@@ -3,7 +3,15 @@
 
 import { SqlError } from '../../base/errors.js'
 import { foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
-import { type ColumnType, type DataType, dataType, isZoned, storedKind, timeKinds } from '../../types/column-types.js'
+import {
+  type ColumnType,
+  type DataType,
+  dataType,
+  isDay,
+  isZoned,
+  storedKind,
+  timeKinds,
+} from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
 import { convertValue, isNumber, isTime } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
@@ -107,14 +115,19 @@ export function scalarCall(
     kind: 'call',
     name: row.name,
     args: converted,
-    type: asZoned(resultType(row.gives, converted), row.name, converted),
+    type: kindKept(resultType(row.gives, converted), row.name, converted),
     position,
   }
   return fold(call, row, context)
 }
 
-/** What is made of a time with its zone has it too, but what moves it to another zone. */
-function asZoned(type: DataType, name: string, args: readonly Expression[]): DataType {
+/** Functions whose results are their arguments: of days it is a day. */
+const choosing: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'case', 'greatest', 'least', 'date'])
+
+/** What is made of a time with its zone has it too, but what moves it to another zone. What is made of a day has a time of day. */
+function kindKept(type: DataType, name: string, args: readonly Expression[]): DataType {
+  if (type.name === 'DATE')
+    return choosing.has(name) || !args.some((argument) => isDay(argument.type)) ? type : storedKind(type)
   if (type.name !== 'TIMESTAMP') return type
   if (name === 'to_timezone' || name === 'to_utc') return storedKind(type)
   return args.some((argument) => isZoned(argument.type)) ? dataType(type.name, timeKinds.zoned) : type

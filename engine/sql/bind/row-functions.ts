@@ -74,7 +74,7 @@ function unnest(call: Call, args: readonly Expression[]): Relation {
 
 function generateSeries(call: Call, args: readonly Expression[], context: BindContext): Relation {
   if (args.length < 2 || args.length > 3 || !args.every(isConstant)) throw noMatch(call.name, args, call.position)
-  const [start, end, step] = args as readonly (Constant | undefined)[]
+  const [start, end, step] = args.map(midnightOfDay) as readonly (Constant | undefined)[]
   if (start === undefined || end === undefined) throw noMatch(call.name, args, call.position)
   const time = args.find(({ type }) => isTime(type))
   for (const [index, argument] of args.entries())
@@ -86,6 +86,11 @@ function generateSeries(call: Call, args: readonly Expression[], context: BindCo
   if (!isNumber(start.type) || !isNumber(end.type)) throw noMatch(call.name, args, call.position)
   const whole = args.every(({ type }) => ['BYTE', 'SHORT', 'INT', 'LONG'].includes(type.name))
   return whole ? integerSeries(start, end, step, context) : doubleSeries(start, end, step, context)
+}
+
+/** Series of days are ones of times. */
+function midnightOfDay(argument: Expression): Expression {
+  return argument.type.name === 'DATE' ? convertTo(argument, dataType('TIMESTAMP')) : argument
 }
 
 /** Bounds that are the wrong way round for the step change places. */

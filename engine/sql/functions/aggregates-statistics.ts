@@ -80,6 +80,38 @@ const spread: AggregateFunction[] = [
     const value = slope(s)
     return value === null ? null : s.meanX - value * s.meanY
   }),
+  twoVariables('regr_r2', 'How much of the first the regression explains: 0 to 1.', ['regr_r2(x, x)', '1.0'], (s) => {
+    if (s.count < 1 || s.squaresY === 0) return null
+    return s.squaresX === 0 ? 1 : s.products ** 2 / (s.squaresX * s.squaresY)
+  }),
+  ...(
+    [
+      ['regr_avgx', 'Mean of the second, where both have values.', '3.0', ({ meanY }: Moments) => meanY],
+      ['regr_avgy', 'Mean of the first, where both have values.', '3.0', ({ meanX }: Moments) => meanX],
+      ['regr_sxx', 'Sum of the squared deviations of the second.', '10.0', ({ squaresY }: Moments) => squaresY],
+      ['regr_syy', 'Sum of the squared deviations of the first.', '10.0', ({ squaresX }: Moments) => squaresX],
+      ['regr_sxy', 'Sum of the products of the deviations.', '10.0', ({ products }: Moments) => products],
+    ] as const
+  ).map(([name, says, shown, finish]) =>
+    twoVariables(name, says, [`${name}(x, x)`, shown], (s) => (s.count < 1 ? null : finish(s))),
+  ),
+  {
+    name: 'regr_count',
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'LONG',
+    says: 'Number of rows where both have values.',
+    example: ['regr_count(x, x)', '5'],
+    accumulator: accumulator<{ count: bigint }>({
+      init: () => ({ count: 0n }),
+      add: (state, [y, x]) => {
+        if (typeof y === 'number' && typeof x === 'number') state.count++
+      },
+      merge: (state, other) => {
+        state.count += other.count
+      },
+      result: ({ count }) => count,
+    }),
+  },
 ]
 
 // Weighted means ----------------------------------------------------------------------------------------------------
@@ -373,6 +405,25 @@ const texts: AggregateFunction[] = [
   },
 ]
 
+/** In their order, as PostgreSQL has them. */
+const distinctArray: AggregateFunction = {
+  name: 'array_distinct_agg',
+  takes: ['DOUBLE'],
+  gives: () => ({ name: 'ARRAY', a: 1, b: 0 }),
+  says: 'All different numbers as an array, from the least on: what `array_agg(distinct x)` means.',
+  example: null,
+  accumulator: accumulator<Set<number>>({
+    init: () => new Set(),
+    add: (state, [value]) => {
+      state.add(typeof value === 'number' ? value : Number.NaN)
+    },
+    merge: (state, other) => {
+      for (const value of other) state.add(value)
+    },
+    result: (state) => (state.size === 0 ? null : { shape: [state.size], data: Float64Array.from(state).sort() }),
+  }),
+}
+
 /** Values of other types are collected as a list of texts. */
 function listing(distinct: boolean): Accumulator<unknown> {
   return accumulator<{ values: (string | null)[] }>({
@@ -387,7 +438,7 @@ function listing(distinct: boolean): Accumulator<unknown> {
   })
 }
 
-const lists: AggregateFunction[] = (['TEXT', 'TIME', 'BOOLEAN'] as const).flatMap((type) =>
+const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const).flatMap((type) =>
   [false, true].map(
     (distinct): AggregateFunction => ({
       name: distinct ? 'array_distinct_agg' : 'array_agg',
@@ -400,11 +451,31 @@ const lists: AggregateFunction[] = (['TEXT', 'TIME', 'BOOLEAN'] as const).flatMa
   ),
 )
 
+/** Of aggregates that keep NULLs: FILTER cannot put one in the place of a value. */
+export function filtered(row: AggregateFunction): AggregateFunction {
+  const { add } = row.accumulator
+  return {
+    name: `${row.name}_where`,
+    takes: [...row.takes, 'BOOLEAN'],
+    gives: row.gives,
+    says: `What \`${row.name}(..) filter (where ..)\` means.`,
+    example: null,
+    accumulator: {
+      ...row.accumulator,
+      add: (state, args, site) => {
+        if (args.at(-1) === true) add(state, args.slice(0, -1), site)
+      },
+    },
+  }
+}
+
 export const statisticAggregates: readonly AggregateFunction[] = [
   ...spread,
   ...means,
   counted,
   ...quantiles,
   ...texts,
+  distinctArray,
   ...lists,
+  ...[...texts, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
 ]

@@ -391,14 +391,16 @@ function bits(start: bigint, apply: (a: bigint, b: bigint) => bigint): Accumulat
 }
 
 const logic: AggregateFunction[] = [
-  {
-    name: 'bool_and',
-    takes: ['BOOLEAN'],
-    gives: 'BOOLEAN',
-    says: 'Whether all hold.',
-    example: ['bool_and(x > 0)', 'true'],
-    accumulator: bits(1n, (a, b) => a & b),
-  },
+  ...['bool_and', 'every'].map(
+    (name): AggregateFunction => ({
+      name,
+      takes: ['BOOLEAN'],
+      gives: 'BOOLEAN',
+      says: 'Whether all hold.',
+      example: [`${name}(x > 0)`, 'true'],
+      accumulator: bits(1n, (a, b) => a & b),
+    }),
+  ),
   {
     name: 'bool_or',
     takes: ['BOOLEAN'],

@@ -3,7 +3,7 @@
 import { assert } from '../../base/assert.js'
 import { basicAggregates } from './aggregates.js'
 import { seriesAggregates } from './aggregates-series.js'
-import { statisticAggregates } from './aggregates-statistics.js'
+import { filtered, statisticAggregates } from './aggregates-statistics.js'
 import { sliceFunctions } from './array-slice.js'
 import { arrayFunctions } from './arrays.js'
 import { comparisonFunctions } from './comparisons.js'
@@ -15,6 +15,8 @@ import { jsonFunctions } from './json-extract.js'
 import { jsonAggregates, jsonMakers } from './json-make.js'
 import { jsonParts } from './json-parts.js'
 import { mathFunctions } from './math.js'
+import { pgMath } from './math-pg.js'
+import { numberFormats } from './number-format.js'
 import { operatorFunctions } from './operators.js'
 import { orderBookFunctions } from './order-book.js'
 import { pgFunctions } from './pg-functions.js'
@@ -25,7 +27,9 @@ import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
 import { textFormatFunctions } from './text-format.js'
 import { textListFunctions } from './text-lists.js'
+import { pgTexts } from './text-pg.js'
 import { timeFunctions } from './times.js'
+import { timeMakers } from './times-make.js'
 import { timeTextFunctions } from './times-text.js'
 
 export const scalarFunctions: readonly ScalarFunction[] = [
@@ -33,8 +37,11 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...comparisonFunctions,
   ...conditionFunctions,
   ...mathFunctions,
+  ...pgMath,
   ...stringFunctions,
+  ...pgTexts,
   ...timeFunctions,
+  ...timeMakers,
   ...timeTextFunctions,
   ...randomFunctions,
   ...placeFunctions,
@@ -51,6 +58,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...pgFunctions,
   ...textListFunctions,
   ...textFormatFunctions,
+  ...numberFormats,
 ]
 
 export const aggregateFunctions: readonly AggregateFunction[] = [
@@ -58,6 +66,7 @@ export const aggregateFunctions: readonly AggregateFunction[] = [
   ...statisticAggregates,
   ...seriesAggregates,
   ...jsonAggregates,
+  ...jsonAggregates.map(filtered),
 ]
 
 /** Functions that need OVER; the aggregates may stand before OVER as well. */

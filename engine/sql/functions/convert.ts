@@ -3,7 +3,7 @@
 // Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
 
 import { byteaOf } from '../../pg/bytea.js'
-import { type ColumnType, type DataType, dataType, typeText } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isDay, typeText } from '../../types/column-types.js'
 import { formatInterval, parseIntervalValue } from '../../types/interval.js'
 import {
   formatDecimal,
@@ -110,7 +110,9 @@ export function valueText(value: Present, type: DataType): string {
 
 /** A value's text in results, messages and casts: as valueText, but a DATE as a date. */
 export function displayText(value: Present, type: DataType): string {
-  return type.name === 'DATE' ? formatDate(value as bigint) : valueText(value, type)
+  if (type.name !== 'DATE') return valueText(value, type)
+  const text = formatDate(value as bigint)
+  return isDay(type) ? (text.split('T', 1)[0] as string) : text
 }
 
 export function isFraction({ name }: DataType): boolean {

@@ -2,7 +2,7 @@
 
 import { basicAggregates } from './aggregates.js'
 import { seriesAggregates } from './aggregates-series.js'
-import { statisticAggregates } from './aggregates-statistics.js'
+import { filtered, statisticAggregates } from './aggregates-statistics.js'
 import { signatureText, windowFunctionNames } from './all.js'
 import { sliceFunctions } from './array-slice.js'
 import { arrayFunctions } from './arrays.js'
@@ -15,6 +15,8 @@ import { jsonFunctions } from './json-extract.js'
 import { jsonAggregates, jsonMakers } from './json-make.js'
 import { jsonParts } from './json-parts.js'
 import { mathFunctions } from './math.js'
+import { pgMath } from './math-pg.js'
+import { numberFormats } from './number-format.js'
 import { operatorFunctions } from './operators.js'
 import { orderBookFunctions } from './order-book.js'
 import { pgFunctions } from './pg-functions.js'
@@ -25,7 +27,9 @@ import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
 import { textFormatFunctions } from './text-format.js'
 import { textListFunctions } from './text-lists.js'
+import { pgTexts } from './text-pg.js'
 import { timeFunctions } from './times.js'
+import { timeMakers } from './times-make.js'
 import { timeTextFunctions } from './times-text.js'
 
 type Row = Pick<ScalarFunction | AggregateFunction, 'name' | 'takes' | 'gives' | 'says' | 'example'> & {
@@ -36,15 +40,23 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Operators', 'Written between or before their operands: `a + b`, `-a`.', operatorFunctions],
   ['Comparisons', '', comparisonFunctions],
   ['Conditions', '', conditionFunctions],
-  ['Numbers', '', mathFunctions],
-  ['Text', '', stringFunctions],
+  ['Numbers', '', [...mathFunctions, ...pgMath]],
+  ['Text', '', [...stringFunctions, ...pgTexts]],
   [
     'JSON',
     'Aggregates read `long_sequence(5)` in their examples.',
-    [...jsonFunctions, ...jsonAccess, ...jsonMakers, ...jsonChange, ...jsonParts, ...jsonAggregates],
+    [
+      ...jsonFunctions,
+      ...jsonAccess,
+      ...jsonMakers,
+      ...jsonChange,
+      ...jsonParts,
+      ...jsonAggregates,
+      ...jsonAggregates.map(filtered),
+    ],
   ],
   ['Regular expressions', 'As PostgreSQL has them; those of the dialect are among the texts.', regexParts],
-  ['Time', '', timeFunctions],
+  ['Time', '', [...timeFunctions, ...timeMakers]],
   ['Time as text', '', timeTextFunctions],
   ['Arrays', '', [...arrayFunctions, ...sliceFunctions, ...orderBookFunctions]],
   ['Places and networks', '', placeFunctions],
@@ -58,7 +70,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Series', '', seriesAggregates],
   ['Session', '', sessionFunctions],
   ['Lists of texts', 'Lists have the form `{a,b}`, as tools of the PostgreSQL world write them.', textListFunctions],
-  ['Texts from values', 'What templates and sizes look like.', textFormatFunctions],
+  ['Texts from values', 'What templates, sizes and numbers look like.', [...textFormatFunctions, ...numberFormats]],
   ['PostgreSQL catalog', 'Names may stand behind `pg_catalog.`.', pgFunctions],
 ]
 

@@ -94,9 +94,10 @@ export const textListFunctions: readonly ScalarFunction[] = [
     eval: ([value = null], { argTypes }) =>
       value === null ? null : arrayElement(displayText(value, argTypes[0] ?? textType)),
   }),
-  row('quote_literal', ['TEXT'], 'STRING', 'A text as SQL writes it: in single quotes.', {
+  row('quote_literal', ['ANY'], 'STRING', 'A value as SQL writes its text: in single quotes.', {
     example: ["quote_literal('it''s')", "'it''s'"],
-    eval: ([text]) => `'${String(text).replaceAll("'", "''")}'`,
+    eval: ([value = null], { argTypes }) =>
+      value === null ? null : `'${displayText(value, argTypes[0] ?? textType).replaceAll("'", "''")}'`,
   }),
   row('current_schemas', ['BOOLEAN'], texts, 'The schemas whose names need no prefix; with true, the catalog too.', {
     example: ['current_schemas(true)', '{pg_catalog,public}'],

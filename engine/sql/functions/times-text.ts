@@ -161,6 +161,22 @@ function clockRow(name: string, gives: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE', st
   }
 }
 
+/** `current_timestamp(3)`: with so many digits of the second. */
+function clockWithDigits(name: string): ScalarFunction {
+  return {
+    name,
+    takes: ['INT'],
+    gives: 'TIMESTAMP',
+    says: 'The time at which the statement began, with so many digits of the second.',
+    example: null,
+    volatility: 'statement',
+    eval: ([digits], { context }) => {
+      const size = 10n ** BigInt(6 - Math.min(6, Math.max(0, Number(digits))))
+      return floorDivide(context.nowMicros, size) * size
+    },
+  }
+}
+
 function dayRows(name: string, offset: number): ScalarFunction[] {
   const row = (takes: ScalarFunction['takes']): ScalarFunction => ({
     name,
@@ -193,6 +209,8 @@ const clock: ScalarFunction[] = [
   clockRow('systimestamp', 'TIMESTAMP', false),
   clockRow('systimestamp_ns', 'TIMESTAMP_NS', false),
   clockRow('sysdate', 'DATE', false),
+  clockWithDigits('current_timestamp'),
+  clockWithDigits('localtimestamp'),
   ...dayRows('today', 0),
   ...dayRows('yesterday', -1),
   ...dayRows('tomorrow', 1),

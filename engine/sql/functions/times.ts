@@ -144,7 +144,8 @@ const truncYears: Record<string, readonly [number, number]> = {
   millennium: [1000, 1],
 }
 
-function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): bigint | null {
+/** null: no such unit. */
+export function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): bigint | null {
   const part = name === 'centuries' ? 'century' : name.replace(/s$/, '')
   const interval = truncUnits[part]
   if (interval !== undefined) return floorTimestamp(ticks, interval, unit)

@@ -138,6 +138,7 @@ const specialCalls: ReadonlySet<string> = new Set([
   'substring',
   'trim',
   'position',
+  'overlay',
   'date',
   'timestamp',
   'timestamptz',
@@ -164,6 +165,8 @@ export function parseSpecialCall(cursor: Cursor): Expression | null {
       return parseExtract(cursor)
     case 'position':
       return parsePosition(cursor)
+    case 'overlay':
+      return parseOverlay(cursor)
     default:
       return parseFromCall(cursor)
   }
@@ -180,15 +183,23 @@ function parseTypedString(cursor: Cursor): Expression | null {
     cursor.previousEnd = previousEnd
     return null
   }
-  const operand: Expression = { kind: 'string', position: cursor.start, value: quotedValue(cursor) }
+  const operand = { kind: 'string', position: cursor.start, value: quotedValue(cursor) } as const
   advance(cursor)
-  const name = zoned ? 'timestamptz' : word
-  return {
-    kind: 'cast',
-    position: start,
-    operand,
-    type: { position: start, name, text: name, parameters: [], unit: null, dimensions: 0 },
+  if (word === 'interval' && /^\s*[+-]?\d+(\.\d+)?\s*$/.test(operand.value) && intervalUnits.has(cursor.word)) {
+    const unit = cursor.word
+    advance(cursor)
+    return castOf(start, { ...operand, value: `${operand.value} ${unit}` }, word)
   }
+  const name = zoned ? 'timestamptz' : word
+  return castOf(start, operand, name)
+}
+
+/** `interval '90' minute` */
+const intervalUnits: ReadonlySet<string> = new Set(['year', 'month', 'day', 'hour', 'minute', 'second'])
+
+function castOf(position: number, operand: Expression, name: string): Expression {
+  const type = { position, name, text: name, parameters: [], unit: null, dimensions: 0 }
+  return { kind: 'cast', position, operand, type }
 }
 
 function plainCall(position: number, name: string, args: readonly Expression[]): Call {
@@ -249,6 +260,21 @@ function parsePosition(cursor: Cursor): Expression {
   const [only] = call.args
   if (call.args.length !== 1 || only?.kind !== 'in' || !only.bare) return call
   return plainCall(position, 'strpos', [...(only.set as readonly Expression[]), only.operand])
+}
+
+/** `overlay(s placing t from 2 for 3)` is `overlay(s, t, 2, 3)`. */
+function parseOverlay(cursor: Cursor): Expression {
+  const position = cursor.start
+  const name = tokenText(cursor)
+  advance(cursor)
+  const { start: open } = cursor
+  advance(cursor)
+  demandInside(cursor, open)
+  const args = [parseExpression(cursor, 0, 'argument')]
+  for (const word of ['placing', 'from', 'for'])
+    if (take(cursor, word) || take(cursor, ',')) args.push(parseExpression(cursor, 0, 'argument'))
+  if (!take(cursor, ')')) throw closingError(cursor, open)
+  return plainCall(position, name, args)
 }
 
 /** `substring(s from 2 for 3)` is `substring(s, 2, 3)`, without FROM it begins at 1; `trim(both 'x' from s)` is `trim(s, 'x')`. */

@@ -14,6 +14,7 @@ import {
   type ColumnType,
   type DataType,
   dataType,
+  isDay,
   isDayTime,
   isJson,
   isList,
@@ -151,7 +152,9 @@ export function powerOfTwo(value: number): number {
 /** A result's column as one of a table: what clients of PostgreSQL are shown stays. */
 function declaredOfResult(type: DataType): Pick<ColumnSchema, 'declared'> {
   if (isZoned(type)) return { declared: { type: 'timestamptz' } }
-  return isDayTime(type) || isJson(type) || isList(type) ? { declared: { type: pgTypeOf(type).name } } : {}
+  return isDay(type) || isDayTime(type) || isJson(type) || isList(type)
+    ? { declared: { type: pgTypeOf(type).name } }
+    : {}
 }
 
 function numbered(columns: readonly Omit<ColumnSchema, 'id' | 'dropped'>[]): ColumnSchema[] {

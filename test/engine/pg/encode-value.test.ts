@@ -1,9 +1,10 @@
-// Goal: times of day leave in PostgreSQL's forms, text and binary.
+// Goal: times of day and days leave in PostgreSQL's forms, text and binary.
 
 import { expect, test } from 'vitest'
 import { wireForm } from '../../../engine/pg/encode-value.js'
-import { dataType, textKinds } from '../../../engine/types/column-types.js'
+import { dataType, dateKinds, textKinds } from '../../../engine/types/column-types.js'
 
+const day = dataType('DATE', dateKinds.day)
 const dayTime = dataType('STRING', textKinds.time)
 const hex = (bytes: Uint8Array | string | null): string | null =>
   bytes === null ? null : Buffer.from(bytes as Uint8Array).toString('hex')
@@ -14,4 +15,18 @@ test('times of day; what is none of them is NULL in binary', () => {
   expect(hex(binary('10:11'))).toBe('00000008891b3500')
   expect(hex(binary('00:00:00.000001'))).toBe('0000000000000001')
   expect([text('noon'), binary('noon')]).toEqual(['noon', null])
+})
+
+test('a day has no time of day, and in binary the days since 2000', () => {
+  const [text, binary] = [wireForm(day, false), wireForm(day, true)]
+  for (const [written, days] of [
+    ['2000-01-02', 1],
+    ['1999-12-31', -1],
+    ['2024-03-05', 8830],
+  ] as const) {
+    const millis = BigInt(Date.parse(written))
+    expect(text(millis)).toBe(written)
+    expect(Buffer.from(binary(millis) as Uint8Array).readInt32BE(0)).toBe(days)
+  }
+  expect(text(null)).toBeNull()
 })

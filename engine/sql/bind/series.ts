@@ -1,0 +1,91 @@
+// generate_series over bounds that each row has: numbers, and points in time with a step of the dialect (`6h`, `1M`).
+
+import { type DataType, dataType } from '../../types/column-types.js'
+import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import { parseSampleInterval, ticksPerUnit } from '../../types/timestamp-floor.js'
+import { isNumber, isTime } from '../functions/convert.js'
+import type { Expression } from '../plan/plan.js'
+import type { Expander, Expansion } from './expanders.js'
+import { isConstant, scalarCall, textOf } from './make-call.js'
+import { noMatch } from './mismatch.js'
+import { constantOf, convertTo } from './types.js'
+
+const intType = dataType('INT')
+const longType = dataType('LONG')
+const name = 'generate_series'
+
+type Operation = (operator: string, ...args: readonly Expression[]) => Expression
+
+export const series: Expander = (args, call, context) => {
+  const compute: Operation = (operator, ...operands) => scalarCall(operator, operands, call.position, context)
+  const [from, to, step] = args
+  if (from === undefined || to === undefined || args.length > 3) throw noMatch(call.name, args, call.position)
+  const made = isMoment(from.type) || isMoment(to.type) ? ofTimes(from, to, step, compute) : ofNumbers(args, compute)
+  if (made === null) throw noMatch(call.name, args, call.position)
+  return made
+}
+
+function isMoment(type: DataType): boolean {
+  return isTime(type) || type.name === 'DATE'
+}
+
+const long = (value: bigint): Expression => constantOf(value, longType, 0)
+
+/** None where the bounds are the wrong way round. */
+function countOf(
+  [from, to]: readonly [Expression, Expression],
+  distance: Expression,
+  step: bigint,
+  compute: Operation,
+): Expression {
+  const count = compute('+', compute('/', distance, long(step)), long(1n))
+  const isEmpty = compute(step > 0n ? '<' : '>', to, from)
+  return convertTo(compute('case', isEmpty, long(0n), count), intType)
+}
+
+/** The number of the copy from 0, times the step. */
+function offsetOf(place: Expression, step: bigint, compute: Operation): Expression {
+  return compute('*', compute('-', place, long(1n)), long(step))
+}
+
+function ofNumbers(args: readonly Expression[], compute: Operation): Expansion | null {
+  const [from, to, step = long(1n)] = args.map((argument) =>
+    isNumber(argument.type) ? convertTo(argument, longType) : argument,
+  )
+  if (from?.type.name !== 'LONG' || to?.type.name !== 'LONG' || !isConstant(step)) return null
+  const { value: by } = step
+  if (typeof by !== 'bigint' || by === 0n) return null
+  return {
+    count: countOf([from, to], compute('-', to, from), by, compute),
+    columns: [{ name, value: (place) => compute('+', from, offsetOf(place, by, compute)) }],
+  }
+}
+
+function ofTimes(from: Expression, to: Expression, step: Expression | undefined, compute: Operation): Expansion | null {
+  const text = step === undefined ? undefined : textOf(step)
+  const interval = text === undefined ? null : parseSampleInterval(text.replace(/^-/, ''))
+  if (text === undefined || interval === null) return null
+  const type = isTime(from.type) ? from.type : isTime(to.type) ? to.type : dataType('TIMESTAMP')
+  const [first, last] = [convertTo(from, type), convertTo(to, type)]
+  const count = BigInt(interval.count) * (text.startsWith('-') ? -1n : 1n)
+  const ticks = ticksPerUnit(interval.unit, type.name as TimestampUnit)
+  if (ticks === null) return ofCalendar(first, last, interval.unit, count, compute)
+  const distance = compute('-', convertTo(last, longType), convertTo(first, longType))
+  return {
+    count: countOf([first, last], distance, ticks * count, compute),
+    columns: [{ name, value: (place) => compute('+', first, offsetOf(place, ticks * count, compute)) }],
+  }
+}
+
+/** Months and years. */
+function ofCalendar(from: Expression, to: Expression, letter: string, count: bigint, compute: Operation): Expansion {
+  const unit = constantOf(letter, dataType('CHAR'), 0)
+  const units = compute('datediff', unit, from, to)
+  const distance = compute('case', compute('<', to, from), compute('negate', units), units)
+  return {
+    count: countOf([from, to], distance, count, compute),
+    columns: [
+      { name, value: (place) => compute('dateadd', unit, convertTo(offsetOf(place, count, compute), intType), from) },
+    ],
+  }
+}

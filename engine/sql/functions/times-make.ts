@@ -1,0 +1,248 @@
+// Points in time made of their parts, days, and ages, as PostgreSQL's functions make them.
+
+import { SqlError } from '../../base/errors.js'
+import { type DataType, dataType, dateKinds, textKinds, timeKinds } from '../../types/column-types.js'
+import {
+  daysFromCivil,
+  daysInMonth,
+  floorDivide,
+  partsOf,
+  type TimestampUnit,
+  ticksPerMicro,
+} from '../../types/timestamp-calendar.js'
+import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
+import type { Value } from '../../types/value.js'
+import type { CallSite, ScalarFunction } from './function-types.js'
+import { dateTrunc } from './times.js'
+
+const dayMicros = 86_400_000_000n
+
+const day = (): DataType => dataType('DATE', dateKinds.day)
+const dayTime = (): DataType => dataType('STRING', textKinds.time)
+const zoned = (): DataType => dataType('TIMESTAMP', timeKinds.zoned)
+
+// Made of parts -----------------------------------------------------------------------------------------------------
+
+function daysOf([year, month, dayOfMonth]: readonly Value[]): number {
+  const [y, m, d] = [Number(year), Number(month), Number(dayOfMonth)]
+  const isDay = y !== 0 && Math.abs(y) <= 290_000 && m >= 1 && m <= 12 && d >= 1
+  const civil = y < 0 ? y + 1 : y
+  if (!isDay || d > daysInMonth(civil, m)) throw new SqlError(`date field value out of range: ${y}-${m}-${d}`, 0)
+  return daysFromCivil(civil, m, d)
+}
+
+function microsOfDay([hour, minute, second]: readonly Value[]): bigint {
+  const [h, m, s] = [Number(hour), Number(minute), Number(second)]
+  const micros = BigInt(h * 3600 + m * 60) * 1_000_000n + BigInt(Math.round(s * 1e6))
+  const isTime = h >= 0 && h <= 24 && m >= 0 && m < 60 && s >= 0 && s <= 60 && micros <= dayMicros
+  if (!isTime) throw new SqlError(`time field value out of range: ${h}:${m}:${s}`, 0)
+  return micros
+}
+
+function microsOf(args: readonly Value[]): bigint {
+  return BigInt(daysOf(args)) * dayMicros + microsOfDay(args.slice(3))
+}
+
+function zoneNamed(name: Value | undefined): NonNullable<ReturnType<typeof timeZone>> {
+  const zone = timeZone(String(name))
+  if (zone === null) throw new SqlError(`invalid timezone: ${String(name)}`, 0)
+  return zone
+}
+
+const two = (number: bigint): string => String(number).padStart(2, '0')
+
+/** `14:07:09.5` */
+function clockText(micros: bigint): string {
+  const seconds = micros / 1_000_000n
+  const fraction = String(micros % 1_000_000n)
+    .padStart(6, '0')
+    .replace(/0+$/, '')
+  const clock = `${two(seconds / 3600n)}:${two((seconds / 60n) % 60n)}:${two(seconds % 60n)}`
+  return fraction === '' ? clock : `${clock}.${fraction}`
+}
+
+const dateParts = ['INT', 'INT', 'INT'] as const
+const clockParts = ['INT', 'INT', 'DOUBLE'] as const
+
+// Ages --------------------------------------------------------------------------------------------------------------
+
+interface Age {
+  readonly months: number
+  readonly days: number
+  readonly micros: bigint
+}
+
+function unitOf({ argTypes }: CallSite, index: number): TimestampUnit {
+  return argTypes[index]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+}
+
+function microsAt(ticks: Value | undefined, site: CallSite, index: number): bigint {
+  if (site.argTypes[index]?.name === 'DATE') return (ticks as bigint) * 1000n
+  return floorDivide(ticks as bigint, ticksPerMicro(unitOf(site, index)))
+}
+
+/** Whole months by the calendar, then days, then a time of day; days are of the month in which the earlier time lies. */
+function ageBetween(later: bigint, earlier: bigint): Age {
+  if (later < earlier) {
+    const { months, days, micros } = ageBetween(earlier, later)
+    return { months: -months, days: -days, micros: -micros }
+  }
+  const [to, from] = [partsOf(later, 'TIMESTAMP'), partsOf(earlier, 'TIMESTAMP')]
+  let micros = later - BigInt(to.days) * dayMicros - (earlier - BigInt(from.days) * dayMicros)
+  let days = to.day - from.day
+  let months = (to.year - from.year) * 12 + to.month - from.month
+  if (micros < 0n) {
+    micros += dayMicros
+    days--
+  }
+  if (days < 0) {
+    days += daysInMonth(from.year, from.month)
+    months--
+  }
+  return { months, days, micros }
+}
+
+/** As PostgreSQL prints an interval: `1 year 2 mons 4 days 12:00:00`. */
+function ageText({ months, days, micros }: Age): string {
+  const [years, rest] = [Math.trunc(months / 12), months % 12]
+  const counted = (count: number, unit: string): string[] =>
+    count === 0 ? [] : [`${count} ${unit}${count === 1 ? '' : 's'}`]
+  const words = [...counted(years, 'year'), ...counted(rest, 'mon'), ...counted(days, 'day')]
+  if (micros === 0n && words.length > 0) return words.join(' ')
+  return [...words, micros < 0n ? `-${clockText(-micros)}` : clockText(micros)].join(' ')
+}
+
+const ageParts: Readonly<Record<string, (age: Age) => number>> = {
+  year: ({ months }) => Math.trunc(months / 12),
+  month: ({ months }) => months % 12,
+  quarter: ({ months }) => Math.trunc((months % 12) / 3) + 1,
+  day: ({ days }) => days,
+  hour: ({ micros }) => Number(micros / 3_600_000_000n),
+  minute: ({ micros }) => Number((micros / 60_000_000n) % 60n),
+  second: ({ micros }) => Number(micros % 60_000_000n) / 1e6,
+  // Years of 365.25 days, months of 30: as PostgreSQL counts them.
+  epoch: ({ months, days, micros }) =>
+    Math.trunc(months / 12) * 31_557_600 + (months % 12) * 2_592_000 + days * 86_400 + Number(micros) / 1e6,
+}
+
+function ageOf([later, earlier]: readonly Value[], site: CallSite, at = 0): Age {
+  return ageBetween(microsAt(later, site, at), microsAt(earlier, site, at + 1))
+}
+
+// Functions ---------------------------------------------------------------------------------------------------------
+
+const made: readonly ScalarFunction[] = [
+  {
+    name: 'make_date',
+    takes: dateParts,
+    gives: day,
+    says: 'The day of a year, a month and a day of the month.',
+    example: ['make_date(2024, 3, 5)', '2024-03-05'],
+    eval: (args) => BigInt(daysOf(args)) * 86_400_000n,
+  },
+  {
+    name: 'make_time',
+    takes: clockParts,
+    gives: dayTime,
+    says: 'The time of day of an hour, a minute and seconds.',
+    example: ['make_time(14, 7, 9.5)', '14:07:09.5'],
+    eval: (args) => clockText(microsOfDay(args)),
+  },
+  {
+    name: 'make_timestamp',
+    takes: [...dateParts, ...clockParts],
+    gives: 'TIMESTAMP',
+    says: 'The time of a year, a month, a day, an hour, a minute and seconds.',
+    example: ['make_timestamp(2024, 3, 5, 14, 7, 9.5)', '2024-03-05T14:07:09.500000Z'],
+    eval: microsOf,
+  },
+  {
+    name: 'make_timestamptz',
+    takes: [...dateParts, ...clockParts],
+    gives: zoned,
+    says: 'The same as a time with its zone, UTC.',
+    example: ['make_timestamptz(2024, 3, 5, 14, 7, 9.5)', '2024-03-05T14:07:09.500000Z'],
+    eval: microsOf,
+  },
+  {
+    name: 'make_timestamptz',
+    takes: [...dateParts, ...clockParts, 'TEXT'],
+    gives: zoned,
+    says: 'The point of UTC of the local time of a zone.',
+    example: ["make_timestamptz(2024, 3, 5, 14, 7, 9.5, 'Europe/Berlin')", '2024-03-05T13:07:09.500000Z'],
+    eval: (args) => fromZone(microsOf(args), zoneNamed(args[6])),
+  },
+]
+
+const moments = ['TIME', 'DATE'] as const
+const pairs = moments.flatMap((later) => moments.map((earlier) => [later, earlier] as const))
+
+function agesOf(pair: readonly ['TIME' | 'DATE', 'TIME' | 'DATE'], index: number): ScalarFunction[] {
+  const [later, earlier] = ["'2024-03-05T12:00:00Z'::timestamp", "'2023-01-01'::timestamp"]
+  return [
+    {
+      name: 'age',
+      takes: pair,
+      gives: 'STRING',
+      says: 'Years, months, days and a time of day between two points in time, as a text.',
+      example: index === 0 ? [`age(${later}, ${earlier})`, '1 year 2 mons 4 days 12:00:00'] : null,
+      eval: (args, site) => ageText(ageOf(args, site)),
+    },
+    {
+      name: 'age_part',
+      takes: ['TEXT', ...pair],
+      gives: 'DOUBLE',
+      says: 'A part of the age: what `extract(year from age(later, earlier))` means.',
+      example: index === 0 ? [`age_part('day', ${later}, ${earlier})`, '4.0'] : null,
+      eval: ([part, ...times], site) => {
+        const found = ageParts[String(part).toLowerCase()]
+        if (found === undefined) throw new SqlError(`unsupported part of an age: ${String(part)}`, 0)
+        return found(ageOf(times, site, 1))
+      },
+    },
+  ]
+}
+
+const days = moments.map(
+  (type): ScalarFunction => ({
+    name: 'date',
+    takes: [type],
+    gives: day,
+    says: 'The day of a point in time.',
+    example: type === 'TIME' ? ["date('2024-03-05T14:07:09Z'::timestamp)", '2024-03-05'] : null,
+    eval: ([ts], site) => floorDivide(microsAt(ts, site, 0), dayMicros) * 86_400_000n,
+  }),
+)
+
+export const timeMakers: readonly ScalarFunction[] = [
+  ...made,
+  ...days,
+  {
+    name: 'date_trunc',
+    takes: ['TEXT', 'TIME', 'TEXT'],
+    gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
+    says: 'Start of the unit that holds the point in time by the clocks of a zone.',
+    example: ["date_trunc('day', '2024-03-05T23:30:00Z'::timestamp, 'Europe/Berlin')", '2024-03-05T23:00:00.000000Z'],
+    eval: ([part, ts, zoneName], site) => {
+      const zone = zoneNamed(zoneName)
+      const scale = ticksPerMicro(unitOf(site, 1))
+      const start = dateTrunc(String(part).toLowerCase(), toZone(microsAt(ts, site, 1), zone), 'TIMESTAMP')
+      return start === null ? null : fromZone(start, zone) * scale
+    },
+  },
+  ...pairs.flatMap(agesOf),
+  ...moments.map(
+    (type): ScalarFunction => ({
+      name: 'age',
+      takes: [type],
+      gives: 'STRING',
+      says: 'The age at the beginning of this day.',
+      example: null,
+      volatility: 'statement',
+      eval: ([ts], site) => {
+        const { nowMicros } = site.context
+        return ageText(ageBetween(floorDivide(nowMicros, dayMicros) * dayMicros, microsAt(ts, site, 0)))
+      },
+    }),
+  ),
+]
