@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
-import { aggregatesNamed, scalarsNamed, windowFunctionNames } from '../functions/all.js'
+import { aggregatesNamed, scalarsNamed, twinWithCondition, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
 import { integerDigits, isNumber, isText } from '../functions/convert.js'
 import { aggregateOf } from '../functions/evaluate.js'
@@ -75,10 +75,11 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
   if (name === 'typeof' && args.length === 1 && args.every(isUntypedNull))
     return constantOf('NULL', dataType('STRING'), call.position)
-  if (name === 'extract' && scope.context.protocol === 'pg' && isDays(call, args, scope)) {
+  if ((name === 'extract' || name === 'date_part') && scope.context.protocol === 'pg' && isDays(call, args, scope)) {
     const micros = castTo(args[1] as Expression, dataType('LONG'))
     return scalarCall('/', [micros, dayMicros(call.position)], call.position, scope.context)
   }
+  if (isSeconds(call, args, scope.context)) return scalarCall('to_timestamp_of', args, call.position, scope.context)
   const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : args
   return scalarCall(name, taken, call.position, scope.context, call.name)
 }
@@ -105,6 +106,12 @@ function isDays({ args: [, span] }: ast.Call, [field]: readonly Expression[], sc
   if (field?.kind !== 'constant' || String(field.value).toLowerCase() !== 'day') return false
   if (span?.kind !== 'binary' || span.operator !== '-') return false
   return [span.left, span.right].every((side) => bindExpression(side, scope).type.name === 'TIMESTAMP')
+}
+
+/** `to_timestamp($1)` with a parameter whose type nobody has said: PostgreSQL takes a number of seconds. */
+function isSeconds(call: ast.Call, [only]: readonly Expression[], { protocol }: BindContext): boolean {
+  if (protocol !== 'pg' || call.name.toLowerCase() !== 'to_timestamp' || call.args.length !== 1) return false
+  return call.args[0]?.kind === 'parameter' && only !== undefined && (isText(only.type) || isUntypedNull(only))
 }
 
 function dayMicros(position: number): Expression {
@@ -329,8 +336,8 @@ function withFilter(
 ): { readonly name: string; readonly args: readonly Expression[] } {
   if (call.filter === null) return { name, args }
   const condition = bindExpression(call.filter, scope)
-  const twin = `${name.toLowerCase()}_where`
-  if (aggregatesNamed(twin).length > 0) return { name: twin, args: [...args, condition] }
+  const twin = twinWithCondition(name)
+  if (twin !== null) return { name: twin, args: [...args, condition] }
   const [first, ...rest] = args
   const value = first ?? constantOf(1, dataType('INT'), call.position)
   const kept = [condition, value, constantOf(null, value.type, call.position)]

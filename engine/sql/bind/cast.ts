@@ -30,6 +30,24 @@ import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
 import { castTo, constantOf, isUntypedNull, learnType, listType, nullAs, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
+  const value = boundCast(expression, scope)
+  const { name, parameters, dimensions } = expression.type
+  const [digits] = parameters
+  const isRounded = digits !== undefined && dimensions === 0 && (name === 'timestamp' || name === 'timestamptz')
+  return isRounded && digits >= 0 && digits < 6 ? roundedTime(value, digits, scope) : value
+}
+
+/** `ts::timestamp(0)`: the nearest time with so many digits of the second. */
+function roundedTime(time: Expression, digits: number, { context }: ExpressionScope): Expression {
+  const { position, type } = time
+  const size = 10 ** (6 - digits)
+  const half = constantOf(BigInt(size / 2), dataType('LONG'), position)
+  const unit = constantOf(`${size}U`, dataType('STRING'), position)
+  const moved = scalarCall('+', [time, half], position, context)
+  return { ...scalarCall('timestamp_floor', [unit, moved], position, context), type }
+}
+
+function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const kind = namedKind(expression.type.name)
   const elements = writtenList(expression, scope)
   if (elements !== null) return elements

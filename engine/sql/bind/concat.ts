@@ -29,7 +29,23 @@ export function bindConcat(expression: ast.BinaryExpression, scope: ExpressionSc
     return operands.reduce((joined, operand) => scalarCall('jsonb_concat', [joined, operand], position, context))
   if (operands.some(({ type }) => isList(type)))
     return operands.reduce((list, operand) => joinedLists(list, operand, position, context))
+  if (areNumbers(operands)) return operands.reduce((array, operand) => joinedArrays(array, operand, position, context))
   return scalarCall('concat', shownArguments(operands, context), position, context)
+}
+
+/** Arrays of doubles and numbers; beside texts an array is its text. */
+function areNumbers(operands: readonly Expression[]): boolean {
+  const hasArray = operands.some(({ type }) => type.name === 'ARRAY')
+  return hasArray && operands.every(({ type }) => isVector(type) || isNumber(type))
+}
+
+function isVector({ name, a }: DataType): boolean {
+  return name === 'ARRAY' && a === 1
+}
+
+function joinedArrays(left: Expression, right: Expression, position: number, context: BindContext): Expression {
+  const name = !isVector(left.type) ? 'array_prepend' : isVector(right.type) ? 'array_cat' : 'array_append'
+  return scalarCall(name, [left, right], position, context)
 }
 
 /** One of them is of the type, the others may be written as texts. */

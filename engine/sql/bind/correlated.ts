@@ -5,7 +5,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import { aggregatesNamed } from '../functions/all.js'
+import { aggregatesNamed, twinWithCondition } from '../functions/all.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
@@ -279,15 +279,19 @@ function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
     ? item.expression
     : call('first_not_null', [item.expression], query.position)
   const found = bindExpression(written, { ...inner, aggregates })
-  const calls = aggregates.map((aggregate) => ({
-    ...aggregate,
-    args:
-      aggregate.args.length === 0
-        ? [marker]
-        : aggregate.args.map((argument) => onlyIf(isPresent(marker, context), argument, context)),
-  }))
+  const calls = aggregates.map((aggregate) => ofPresent(aggregate, marker, context))
   rows.relation = regrouped(before, relation.plan, found, calls)
   return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }
+}
+
+/** The aggregate of the rows that have a marker. */
+function ofPresent(aggregate: AggregateCall, marker: Expression, context: BindContext): AggregateCall {
+  const { name, args } = aggregate
+  if (args.length === 0) return { ...aggregate, args: [marker] }
+  const condition = isPresent(marker, context)
+  const twin = twinWithCondition(name)
+  if (twin !== null) return { ...aggregate, name: twin, args: [...args, condition] }
+  return { ...aggregate, args: args.map((argument) => onlyIf(condition, argument, context)) }
 }
 
 function isPresent(marker: Expression, context: BindContext): Expression {

@@ -21,7 +21,7 @@ import { bindBetween, bindComparison, bindQuantified } from './comparison.js'
 import { bindConcat, withoutParts } from './concat.js'
 import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
 import { countedDays } from './days.js'
-import { currentDate, currentTime, shiftedTime } from './interval-shift.js'
+import { comparedSpan, currentDate, currentTime, shiftedTime } from './interval-shift.js'
 import { bindLiteral, bindParameter } from './literal.js'
 import { scalarCall } from './make-call.js'
 import { bindIn } from './members.js'
@@ -230,7 +230,11 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
   const { operator, position } = expression
   const pairs = comparedRows(expression)
   if (pairs !== null) return bindLogic(pairs, scope)
-  const shifted = nameComparison(expression, scope.columns) ?? shiftedTime(expression, scope.context.parameters)
+  const { parameters } = scope.context
+  const shifted =
+    nameComparison(expression, scope.columns) ??
+    shiftedTime(expression, parameters) ??
+    comparedSpan(expression, parameters)
   if (shifted !== null) return bindExpression(shifted, scope)
   switch (operator) {
     case 'and':

@@ -104,6 +104,39 @@ export function shiftedTime(
   )
 }
 
+const comparing: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>='])
+
+/** `now() - ts > interval '5 minutes'` is `now() > ts + interval '5 minutes'`; null for any other. */
+export function comparedSpan(
+  expression: ast.BinaryExpression,
+  parameters: readonly Parameter[],
+): ast.BinaryExpression | null {
+  const { operator, left, right } = expression
+  if (!comparing.has(operator)) return null
+  if (isSpan(right, parameters)) {
+    const times = timesBetween(left)
+    return times && { ...expression, left: times[0], right: sumOf(times[1], right) }
+  }
+  const times = isSpan(left, parameters) ? timesBetween(right) : null
+  return times && { ...expression, left: sumOf(times[1], left), right: times[0] }
+}
+
+function isSpan(expression: ast.Expression, parameters: readonly Parameter[]): boolean {
+  return expression.kind !== 'string' && expression.kind !== 'parameter' && spanOf(expression, parameters) !== null
+}
+
+/** `a - b`, `age(a, b)` */
+function timesBetween(expression: ast.Expression): readonly [ast.Expression, ast.Expression] | null {
+  if (expression.kind === 'binary' && expression.operator === '-') return [expression.left, expression.right]
+  if (expression.kind !== 'call' || expression.name.toLowerCase() !== 'age') return null
+  const [later, earlier, ...more] = expression.args
+  return later === undefined || earlier === undefined || more.length > 0 ? null : [later, earlier]
+}
+
+function sumOf(left: ast.Expression, right: ast.Expression): ast.Expression {
+  return { kind: 'binary', operator: '+', left, right, position: left.position }
+}
+
 /** `date_bin(interval '15 minutes', ..)`: its microseconds are the time so much behind 1970. */
 export function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
   const [written, ...others] = call.args
@@ -144,9 +177,12 @@ export function withStep(call: ast.Call, parameters: readonly Parameter[]): ast.
   const [from, to, step, ...more] = call.args
   if (call.name.toLowerCase() !== 'generate_series' || from === undefined || to === undefined || step === undefined)
     return call
+  const { position } = step
+  // A step that comes with the execution.
+  if (isMissing(step, parameters) || spanOf(step, parameters)?.length === 0)
+    return { ...call, args: [from, to, { kind: 'null', position }, ...more] }
   const value = stepText(step, parameters)
-  if (value === null) return call
-  return { ...call, args: [from, to, { kind: 'string', position: step.position, value }, ...more] }
+  return value === null ? call : { ...call, args: [from, to, { kind: 'string', position, value }, ...more] }
 }
 
 const monthsOf: Readonly<Record<string, number>> = { y: 12, M: 1 }

@@ -76,16 +76,25 @@ function generateSeries(call: Call, args: readonly Expression[], context: BindCo
   if (args.length < 2 || args.length > 3 || !args.every(isConstant)) throw noMatch(call.name, args, call.position)
   const [start, end, step] = args.map(midnightOfDay) as readonly (Constant | undefined)[]
   if (start === undefined || end === undefined) throw noMatch(call.name, args, call.position)
-  const time = args.find(({ type }) => isTime(type))
+  const time = args.map(midnightOfDay).find(({ type }) => isTime(type))
   for (const [index, argument] of args.entries())
     if (isUntypedNull(argument) && (time === undefined || index < 2)) learnType(argument, time?.type ?? longType)
   // From nowhere or to nowhere there is nothing.
   if (args.some((argument) => isConstant(argument) && argument.value === null))
-    return relationOf({ kind: 'values', columns: [{ name: 'generate_series', type: longType }], rows: [] })
+    return relationOf({
+      kind: 'values',
+      columns: [{ name: 'generate_series', type: seriesType(args, time) }],
+      rows: [],
+    })
   if (isTime(start.type) || isText(start.type)) return timeSeries(call, start, end, step, context)
   if (!isNumber(start.type) || !isNumber(end.type)) throw noMatch(call.name, args, call.position)
   const whole = args.every(({ type }) => ['BYTE', 'SHORT', 'INT', 'LONG'].includes(type.name))
   return whole ? integerSeries(start, end, step, context) : doubleSeries(start, end, step, context)
+}
+
+function seriesType(args: readonly Expression[], time: Expression | undefined): DataType {
+  const isFraction = args.some(({ type }) => type.name === 'DOUBLE' || type.name === 'FLOAT')
+  return time?.type ?? (isFraction ? dataType('DOUBLE') : longType)
 }
 
 /** Series of days are ones of times. */

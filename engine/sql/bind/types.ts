@@ -3,7 +3,15 @@
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
-import { type ColumnType, type DataType, dataType, sameType, textKinds, timeKinds } from '../../types/column-types.js'
+import {
+  type ColumnType,
+  type DataType,
+  dataType,
+  isList,
+  sameType,
+  textKinds,
+  timeKinds,
+} from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { typeName } from '../functions/compare.js'
 import {
@@ -138,7 +146,7 @@ function decimalType({ parameters, position }: TypeName): DataType {
 /** A NULL without a type of its own: the literal, which every type takes. */
 export function isUntypedNull(expression: Expression): boolean {
   if (expression.kind !== 'constant' || expression.type.name !== 'STRING' || isGivenLate(expression)) return false
-  return expression.value === null && expression.isText !== true
+  return expression.value === null && expression.isText !== true && !isList(expression.type)
 }
 
 /** Also a NULL that was cast to a text. */

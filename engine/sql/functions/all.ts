@@ -6,6 +6,7 @@ import { seriesAggregates } from './aggregates-series.js'
 import { filtered, statisticAggregates } from './aggregates-statistics.js'
 import { sliceFunctions } from './array-slice.js'
 import { arrayFunctions } from './arrays.js'
+import { pgArrays } from './arrays-pg.js'
 import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction } from './function-types.js'
@@ -46,6 +47,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...randomFunctions,
   ...placeFunctions,
   ...arrayFunctions,
+  ...pgArrays,
   ...sliceFunctions,
   ...orderBookFunctions,
   ...sessionFunctions,
@@ -91,6 +93,12 @@ export function scalarsNamed(name: string): readonly ScalarFunction[] {
 
 export function aggregatesNamed(name: string): readonly AggregateFunction[] {
   return aggregates.get(name.toLowerCase()) ?? []
+}
+
+/** The aggregate that keeps NULLs as this one and takes a condition for its rows; null where there is none. */
+export function twinWithCondition(name: string): string | null {
+  const twin = `${name.toLowerCase()}_where`
+  return aggregates.has(twin) ? twin : null
 }
 
 interface Signature {

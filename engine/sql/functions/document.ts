@@ -6,6 +6,7 @@ import { filtered, statisticAggregates } from './aggregates-statistics.js'
 import { signatureText, windowFunctionNames } from './all.js'
 import { sliceFunctions } from './array-slice.js'
 import { arrayFunctions } from './arrays.js'
+import { pgArrays } from './arrays-pg.js'
 import { comparisonFunctions } from './comparisons.js'
 import { conditionFunctions } from './conditions.js'
 import type { AggregateFunction, ScalarFunction, TypePattern } from './function-types.js'
@@ -58,7 +59,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Regular expressions', 'As PostgreSQL has them; those of the dialect are among the texts.', regexParts],
   ['Time', '', [...timeFunctions, ...timeMakers]],
   ['Time as text', '', timeTextFunctions],
-  ['Arrays', '', [...arrayFunctions, ...sliceFunctions, ...orderBookFunctions]],
+  ['Arrays', '', [...arrayFunctions, ...pgArrays, ...sliceFunctions, ...orderBookFunctions]],
   ['Places and networks', '', placeFunctions],
   ['Random values', 'Every row of a result gets its own value.', randomFunctions],
   [

@@ -19,7 +19,7 @@ function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
       gives: unit,
       says: 'Reads the standard form, or a number of its own unit; NULL for other text.',
       example: null,
-      eval: ([text]) => parseTimestamp(String(text), unit) ?? countedTime(String(text)),
+      eval: ([text]) => timeOfText(String(text), unit),
     },
     {
       name,
@@ -35,6 +35,18 @@ function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
   ]
 }
 
+function timeOfText(text: string, unit: TimestampUnit): bigint | null {
+  return parseTimestamp(text, unit) ?? countedTime(text)
+}
+
+/** Of years that are written with four digits. */
+const secondsMax = 253_402_300_800
+
+function secondsTime(text: string): bigint | null {
+  if (!/^\s*[+-]?\d+(\.\d*)?([eE][+-]?\d+)?\s*$/.test(text)) return null
+  return Math.abs(Number(text)) < secondsMax ? BigInt(Math.round(Number(text) * 1e6)) : null
+}
+
 const reading: ScalarFunction[] = [
   ...parseRows('to_timestamp', 'TIMESTAMP'),
   ...parseRows('to_timestamp_ns', 'TIMESTAMP_NS'),
@@ -48,6 +60,14 @@ const reading: ScalarFunction[] = [
       const micros = Math.round(Number(seconds) * 1e6)
       return Math.abs(micros) < 2 ** 63 ? BigInt(micros) : null
     },
+  },
+  {
+    name: 'to_timestamp_of',
+    takes: ['TEXT'],
+    gives: 'TIMESTAMP',
+    says: 'The time so many seconds behind 1970, else what to_timestamp() reads: what `to_timestamp($1)` of a text means to clients of PostgreSQL.',
+    example: ["to_timestamp_of('1704067200.5')", '2024-01-01T00:00:00.500000Z'],
+    eval: ([text]) => secondsTime(String(text)) ?? timeOfText(String(text), 'TIMESTAMP'),
   },
   {
     name: 'to_date',

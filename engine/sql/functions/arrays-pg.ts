@@ -1,0 +1,116 @@
+// Arrays of doubles as clients of PostgreSQL change, join and compare them. They have one dimension; NaN is the NULL of an
+// element.
+
+import { type DataType, dataType } from '../../types/column-types.js'
+import type { ArrayValue, Value } from '../../types/value.js'
+import type { ScalarFunction } from './function-types.js'
+
+const vector = (): DataType => dataType('ARRAY', 1)
+
+function elementsOf(value: Value | undefined): number[] {
+  return value === null || value === undefined ? [] : Array.from((value as ArrayValue).data)
+}
+
+function arrayOf(elements: readonly number[]): ArrayValue {
+  return { shape: [elements.length], data: Float64Array.from(elements) }
+}
+
+/** NULL as an element. */
+function elementOf(value: Value | undefined): number {
+  return typeof value === 'number' ? value : Number.NaN
+}
+
+/** `null` leaves NULLs out. */
+function joined(value: Value | undefined, separator: Value | undefined, missing: Value): string {
+  return elementsOf(value)
+    .map((element) => (Number.isNaN(element) ? missing : String(element)))
+    .filter((text) => text !== null)
+    .join(String(separator))
+}
+
+export const pgArrays: readonly ScalarFunction[] = [
+  {
+    name: 'array_append',
+    takes: ['ARRAY', 'DOUBLE'],
+    gives: vector,
+    says: 'An array with one more element at its end.',
+    example: ['array_append(ARRAY[1.0], 2.0)', '[1.0,2.0]'],
+    seesNull: true,
+    eval: ([array, element]) => arrayOf([...elementsOf(array), elementOf(element)]),
+  },
+  {
+    name: 'array_prepend',
+    takes: ['DOUBLE', 'ARRAY'],
+    gives: vector,
+    says: 'An array with one more element at its start.',
+    example: ['array_prepend(0.0, ARRAY[1.0])', '[0.0,1.0]'],
+    seesNull: true,
+    eval: ([element, array]) => arrayOf([elementOf(element), ...elementsOf(array)]),
+  },
+  {
+    name: 'array_cat',
+    takes: ['ARRAY', 'ARRAY'],
+    gives: vector,
+    says: 'Two arrays as one.',
+    example: ['array_cat(ARRAY[1.0], ARRAY[2.0])', '[1.0,2.0]'],
+    seesNull: true,
+    eval: ([array = null, other = null]) => {
+      if (array === null || other === null) return array ?? other
+      return arrayOf([...elementsOf(array), ...elementsOf(other)])
+    },
+  },
+  {
+    name: 'array_remove',
+    takes: ['ARRAY', 'DOUBLE'],
+    gives: vector,
+    says: 'An array without the elements that equal a number.',
+    example: ['array_remove(ARRAY[1.0, 2.0, 1.0], 1.0)', '[2.0]'],
+    eval: ([array, element]) => arrayOf(elementsOf(array).filter((other) => other !== element)),
+  },
+  {
+    name: 'array_to_string',
+    takes: ['ARRAY', 'TEXT'],
+    gives: 'STRING',
+    says: 'The elements of an array with a separator between them.',
+    example: ["array_to_string(ARRAY[1.0, 2.5], '-')", '1-2.5'],
+    eval: ([array, separator]) => joined(array, separator, null),
+  },
+  {
+    name: 'array_to_string',
+    takes: ['ARRAY', 'TEXT', 'TEXT'],
+    gives: 'STRING',
+    says: 'The same, with a text in the place of NULL elements.',
+    example: ["array_to_string(ARRAY[1.0, null], '-', '?')", '1-?'],
+    eval: ([array, separator, missing]) => joined(array, separator, missing ?? null),
+  },
+  {
+    name: 'array_ndims',
+    takes: ['ARRAY'],
+    gives: 'INT',
+    says: 'Dimensions of an array; NULL of an empty one.',
+    example: ['array_ndims(ARRAY[[1.0]])', '2'],
+    eval: ([array]) => ((array as ArrayValue).data.length === 0 ? null : (array as ArrayValue).shape.length),
+  },
+  {
+    name: 'contains',
+    takes: ['ARRAY', 'ARRAY'],
+    gives: 'BOOLEAN',
+    says: 'Whether an array holds all elements of another: written `array @> other`.',
+    example: ['contains(ARRAY[1.0, 2.0], ARRAY[2.0])', 'true'],
+    eval: ([array = null, other = null]) => {
+      const elements = new Set(elementsOf(array))
+      return elementsOf(other).every((element) => !Number.isNaN(element) && elements.has(element))
+    },
+  },
+  {
+    name: 'lists_overlap',
+    takes: ['ARRAY', 'ARRAY'],
+    gives: 'BOOLEAN',
+    says: 'Whether two arrays share an element: written `array && other`.',
+    example: ['lists_overlap(ARRAY[1.0, 2.0], ARRAY[2.0, 3.0])', 'true'],
+    eval: ([array = null, other = null]) => {
+      const elements = new Set(elementsOf(array))
+      return elementsOf(other).some((element) => !Number.isNaN(element) && elements.has(element))
+    },
+  },
+]
