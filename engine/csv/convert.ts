@@ -1,8 +1,9 @@
 // Texts of fields that the kernel leaves open, one by one: undefined when a text is no value of the type.
 
 import { byteaOf } from '../pg/bytea.js'
-import type { DataType } from '../types/column-types.js'
+import { type DataType, isSpan } from '../types/column-types.js'
 import { parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
+import { microsOfSpan } from '../types/span.js'
 import { parseArray, parseGeohash, parseGeohashBits, parseIpv4, parseLong256, readUuid } from '../types/text.js'
 import { parseFileDate, parseFileTimestamp } from '../types/timestamp.js'
 import type { TimestampUnit } from '../types/timestamp-calendar.js'
@@ -20,7 +21,7 @@ export function parseField(text: string, type: DataType, pattern: string | null)
     case 'INT':
       return orUndefined(parseInteger(plainDigits(text), -(2 ** 31) + 1, 2 ** 31 - 1))
     case 'LONG':
-      return orUndefined(parseLong(plainDigits(text)))
+      return orUndefined(isSpan(type) ? microsOfSpan(text) : parseLong(plainDigits(text)))
     case 'FLOAT':
     case 'DOUBLE':
       return parseDouble(plainDigits(text))

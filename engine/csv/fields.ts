@@ -10,7 +10,7 @@ import { booleanOf } from '../pg/decode-value.js'
 import { fillNull } from '../storage/memtable-values.js'
 import { ChunkDictionary } from '../storage/part-dictionary.js'
 import type { Scratch } from '../storage/part-scratch.js'
-import { type ColumnType, type DataType, widthOf } from '../types/column-types.js'
+import { type ColumnType, type DataType, isSpan, widthOf } from '../types/column-types.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { parseField } from './convert.js'
 import type { CsvScan } from './scan-state.js'
@@ -91,7 +91,7 @@ export class CsvFields {
       this.parseArrays(column, index, from, rows, values, bad)
       return values
     }
-    if (!kernelTypes.has(type.name) || (pattern !== null && !isIsoPattern(pattern, type))) {
+    if (!kernelTypes.has(type.name) || isSpan(type) || (pattern !== null && !isIsoPattern(pattern, type))) {
       fillNull(scratch.memory, type, values, 0, rows)
       for (let row = 0; row < rows; row++) this.parseOne(column, index, from, row, values, bad)
       return values
@@ -235,7 +235,7 @@ function isIsoPattern(pattern: string, { name }: DataType): boolean {
 }
 
 function reasonOf({ name, type }: CsvColumn, text: string): string {
-  return `not a value of type ${type.name} [column=${name}, value=${text.slice(0, 100)}]`
+  return `not a value of type ${isSpan(type) ? 'interval' : type.name} [column=${name}, value=${text.slice(0, 100)}]`
 }
 
 /** Moves the rows that are not bad together; answers how many there are. */

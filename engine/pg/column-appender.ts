@@ -6,7 +6,7 @@ import type { FixedTake } from '../kernels/rows.js'
 import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/convert.js'
 import { inconvertibleTypes, listValue } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/messages.js'
-import { type ColumnType, type DataType, dataType, isList } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isList, isSpan } from '../types/column-types.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
 import { FixedBuilder } from './fixed-builder.js'
@@ -19,7 +19,7 @@ export interface AppenderColumn {
   readonly columnId: number
   readonly name: string
   readonly type: DataType
-  /** What is stored as a text and is more: a list, which has one form. */
+  /** What is stored as a text or number and is more: a list, which has one form, or a span of time. */
   readonly wanted?: DataType
   /** The designated timestamp has no NULL. */
   readonly required: boolean
@@ -54,7 +54,7 @@ export class ColumnAppender {
     const { type } = column
     this.column = column
     const family = families[type.name] ?? 'other'
-    this.#family = column.wanted !== undefined && isList(column.wanted) ? 'other' : family
+    this.#family = column.wanted !== undefined && (isList(column.wanted) || isSpan(column.wanted)) ? 'other' : family
     this.#bound = integerBounds[type.name] ?? 0
     const variable = family === 'text' || type.name === 'BINARY' || type.name === 'ARRAY'
     this.#fixed = variable ? null : new FixedBuilder(type)
@@ -121,8 +121,9 @@ export class ColumnAppender {
       return
     }
     if (!isAssignable(from, type)) throw inconvertibleTypes(from, type, '', name, 0)
-    const converted = convertValue(value, from, type)
-    if (converted === undefined) throw new SqlError(`${inconvertibleText(value, from, type)} [column=${name}]`, 0)
+    const converted = convertValue(value, from, wanted ?? type)
+    if (converted === undefined)
+      throw new SqlError(`${inconvertibleText(value, from, wanted ?? type)} [column=${name}]`, 0)
     this.value(converted)
   }
 
@@ -200,6 +201,7 @@ export class ColumnAppender {
 
   #textTake({ name }: DataType): FixedTake | undefined {
     const family = families[name] ?? 'other'
+    if (this.#family === 'other') return undefined
     return family === this.#family || family === 'text' ? textTakes[this.column.type.name] : undefined
   }
 
@@ -343,7 +345,7 @@ const textOnly = { type: dataType('STRING') }
 const binaryTexts: ReadonlySet<number> = new Set([
   ...[oids.time, oids.inet, oids.jsonb, oids.int2Array, oids.int4Array, oids.int8Array, oids.textArray],
   ...[oids.varcharArray, oids.boolArray, oids.timestampArray, oids.uuidArray, oids.timestamptzArray, oids.dateArray],
-  ...[oids.numericArray, oids.oidArray, oids.bpcharArray, oids.nameArray],
+  ...[oids.numericArray, oids.oidArray, oids.bpcharArray, oids.nameArray, oids.interval, oids.intervalArray],
 ])
 
 const epochMicros = 946_684_800_000_000

@@ -5,8 +5,9 @@ import { SqlError } from '../base/errors.js'
 import { utf8Text } from '../base/utf8-text.js'
 import { convertValue } from '../sql/functions/convert.js'
 import { textArray, textElements } from '../sql/functions/text-lists.js'
-import { type DataType, dataType } from '../types/column-types.js'
+import { type DataType, dataType, isSpan } from '../types/column-types.js'
 import { longMin } from '../types/number.js'
+import { spanProblem } from '../types/span.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { byteaOf } from './bytea.js'
 import { epochMicros, wireForm } from './encode-value.js'
@@ -28,6 +29,7 @@ export function decodeParameter(
   if (bytes === null) return { value: null, type }
   const decoded = binary ? decodeBinary(bytes, oid, type) : decodeText(utf8Text(bytes), type, oid)
   if (decoded === null) {
+    if (isSpan(type) && !binary) throw new SqlError(spanProblem(utf8Text(bytes)), 0)
     const shown = binary ? `${bytes.length} bytes` : bytes.toString('utf8').slice(0, 100)
     throw new SqlError(`invalid value of a parameter [parameter=$${index + 1}, type=${type.name}, value=${shown}]`, 0)
   }
@@ -169,6 +171,7 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     case oids.bpcharArray:
     case oids.nameArray:
     case oids.uuidArray:
+    case oids.intervalArray:
     case oids.textArray:
     case oids.varcharArray:
       return arrayOf(bytes, type)

@@ -4,7 +4,7 @@
 // Times are in UTC, and say so only where a zone was asked for. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256, INTERVAL) are text in both
 // forms, as their OID says. A CHAR that is empty is NULL.
 
-import { convertValue } from '../sql/functions/convert.js'
+import { convertValue, valueText } from '../sql/functions/convert.js'
 import { textElements } from '../sql/functions/text-lists.js'
 import {
   type ColumnType,
@@ -16,11 +16,13 @@ import {
   isDayTime,
   isJsonb,
   isList,
+  isSpan,
   isZoned,
   pgOidOf,
 } from '../types/column-types.js'
 import { formatInterval } from '../types/interval.js'
 import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
+import { daysOf } from '../types/span.js'
 import { formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
 import { formatDate, formatTimestamp } from '../types/timestamp.js'
 import { floorDivide } from '../types/timestamp-calendar.js'
@@ -130,6 +132,16 @@ const dayTimeBytes: BinaryForm = (value) => {
   return bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0'))))
 }
 
+/** INTERVAL => microseconds i64 | days i32 | months i32 */
+const spanBytes: BinaryForm = (value) => {
+  const { days, rest } = daysOf(value as bigint)
+  return bytesOf(16, (bytes) => {
+    bytes.writeBigInt64BE(rest, 0)
+    bytes.writeInt32BE(Number(days), 8)
+    bytes.writeInt32BE(0, 12)
+  })
+}
+
 const float8Oid = 701
 
 /** ARRAY => dimensions i32 | any NULL i32 | element type i32 | (length i32, lower bound i32)* | (bytes i32, f64)* */
@@ -185,12 +197,14 @@ function binaryForm(type: DataType): BinaryForm | undefined {
   if (isList(type)) return listBytes
   if (isDayTime(type)) return dayTimeBytes
   if (isDay(type)) return dayBytes
+  if (isSpan(type)) return spanBytes
   return isJsonb(type) ? jsonbBytes : binaryForms[type.name]
 }
 
 function textForm(type: DataType): TextForm {
   if (isZoned(type)) return zonedText
-  return isDay(type) ? dayText : textForms[type.name]
+  if (isDay(type)) return dayText
+  return isSpan(type) ? valueText : textForms[type.name]
 }
 
 /** How values of the type leave; null for NULL. */

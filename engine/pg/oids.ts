@@ -5,6 +5,7 @@ import {
   type DataType,
   dataType,
   intKinds,
+  isSpan,
   isZoned,
   textKinds,
   timeKinds,
@@ -49,6 +50,7 @@ export const oids = {
   timestamp: 1114,
   timestamptz: 1184,
   interval: 1186,
+  intervalArray: 1187,
   numeric: 1700,
   void: 2278,
   uuid: 2950,
@@ -93,6 +95,7 @@ const arrayOids: Partial<Record<ColumnType, number>> = {
 export function arrayOidOf(type: DataType): number {
   const { name, a } = type
   if (isZoned(type)) return oids.timestamptzArray
+  if (isSpan(type)) return oids.intervalArray
   if (name === 'INT' && a === intKinds.oid) return oids.oidArray
   return arrayOids[name] ?? oids.textArray
 }

@@ -1,6 +1,6 @@
 // What a table is: plain objects that cross threads by structured clone and go to disk as JSON.
 
-import { type DataType, dataType, textKinds, timeKinds } from '../types/column-types.js'
+import { type DataType, dataType, longKinds, textKinds, timeKinds } from '../types/column-types.js'
 
 export const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
 export type PartitionUnit = (typeof partitionUnits)[number]
@@ -36,6 +36,7 @@ export interface DeclaredColumn {
 /** The type of the column in results. */
 export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'declared'>): DataType {
   if (declared?.type === 'timestamptz') return dataType(type.name, timeKinds.zoned)
+  if (declared?.type === 'interval' && type.name === 'LONG') return dataType(type.name, longKinds.span)
   const kind = declared?.type === undefined ? undefined : kindOf(declared.type)
   return kind === undefined || type.name !== 'STRING' ? type : dataType(type.name, kind)
 }

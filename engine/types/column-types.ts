@@ -65,8 +65,8 @@ export const columnTypes = {
 export type ColumnType = keyof typeof columnTypes
 
 /**
- * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT,
- * STRING, TIMESTAMP and DATE in results one of intKinds, textKinds, timeKinds, dateKinds; else 0.
+ * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT, LONG,
+ * STRING, TIMESTAMP and DATE in results one of intKinds, longKinds, textKinds, timeKinds, dateKinds; else 0.
  */
 export interface DataType {
   readonly name: ColumnType
@@ -81,6 +81,9 @@ export function dataType(name: ColumnType, a = 0, b = 0): DataType {
 
 /** Numbers of PostgreSQL's catalog: plain ones, and those that are shown as the name of what they number. */
 export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamespace: 5, regrole: 6 } as const
+
+/** Microseconds that clients of PostgreSQL know as an interval. */
+export const longKinds = { span: 1 } as const
 
 /**
  * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, lists (`{a,b}`) of
@@ -100,6 +103,10 @@ export function isDay({ name, a }: DataType): boolean {
 
 export function isZoned({ name, a }: DataType): boolean {
   return name === 'TIMESTAMP' && a === timeKinds.zoned
+}
+
+export function isSpan({ name, a }: DataType): boolean {
+  return name === 'LONG' && a === longKinds.span
 }
 
 /** A text that clients of PostgreSQL know as a time of day. */
@@ -126,9 +133,9 @@ export function elementType({ a }: DataType): DataType {
   return dataType(a === textKinds.longs ? 'LONG' : 'STRING')
 }
 
-const toldTypes: ReadonlySet<ColumnType> = new Set(['INT', 'STRING', 'TIMESTAMP', 'DATE'])
+const toldTypes: ReadonlySet<ColumnType> = new Set(['INT', 'LONG', 'STRING', 'TIMESTAMP', 'DATE'])
 
-/** As a table stores it: of INT, STRING, TIMESTAMP and DATE without what results tell. */
+/** As a table stores it: of INT, LONG, STRING, TIMESTAMP and DATE without what results tell. */
 export function storedKind(type: DataType): DataType {
   return toldTypes.has(type.name) ? dataType(type.name) : type
 }
@@ -138,6 +145,7 @@ export function pgOidOf(type: DataType): number {
   if (type.name === 'STRING') return textOids[type.a] ?? columnTypes.STRING.pgOid
   if (isZoned(type)) return zonedTypeOid
   if (isDay(type)) return dayTypeOid
+  if (isSpan(type)) return spanTypeOid
   return type.name === 'INT' && type.a === intKinds.oid ? oidTypeOid : columnTypes[type.name].pgOid
 }
 
@@ -152,6 +160,7 @@ const textOids: Readonly<Record<number, number>> = {
 }
 const zonedTypeOid = 1184
 const dayTypeOid = 1082
+const spanTypeOid = 1186
 
 /** Bytes of one value of the type in memory and in WAL frames. */
 export function widthOf(type: DataType): number {
@@ -201,11 +210,12 @@ export function typeText(type: DataType): string {
   return type.name
 }
 
-/** Equality of types with their parameters; a time with its zone is the same moment, a day is its midnight; JSON, a list and a time of day are texts. */
+/** Equality of types with their parameters; a time with its zone is the same moment, a day is its midnight; JSON, a list and a time of day are texts, a span a number. */
 export function sameType(x: DataType, y: DataType): boolean {
   return x.name === y.name && shapeOf(x) === shapeOf(y) && x.b === y.b
 }
 
 function shapeOf(type: DataType): number {
-  return isZoned(type) || isDay(type) || isJson(type) || isList(type) || isDayTime(type) ? 0 : type.a
+  const isShown = isZoned(type) || isDay(type) || isJson(type) || isList(type) || isDayTime(type) || isSpan(type)
+  return isShown ? 0 : type.a
 }

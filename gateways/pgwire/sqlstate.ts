@@ -53,6 +53,8 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(aggregate|function|procedure|routine) does not exist/, '42883'],
   [/^unknown function name|^there is no matching (function|operator)/, '42883'],
   [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],
+  [/^invalid input syntax for type interval/, '22007'],
+  [/^interval out of range/, '22008'],
   [/^inconvertible value|^invalid value of a parameter|^invalid .* value \[/, '22P02'],
   [/^invalid UUID constant/, '22P02'],
   [/^invalid byte sequence/, '22021'],
@@ -62,7 +64,10 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/cannot be NULL|must populate timestamp|designated timestamp is missing/, '23502'],
   [/designated timestamp before 1970/, '22008'],
   [/^there is no unique or exclusion constraint|^ON CONFLICT DO UPDATE requires/, '42P10'],
-  [/(is|are) not supported|cannot be made with SQL|^ON CONFLICT|^a span of time can only/, '0A000'],
+  [
+    /(is|are) not supported|cannot be made with SQL|^ON CONFLICT|^a span of time can only|^months and years differ/,
+    '0A000',
+  ],
   [/bind variable/, '42P02'],
   [/must appear in GROUP BY|must be keys of GROUP BY|HAVING needs/, '42803'],
   [/^row value count does not match|^(not enough|too many) columns selected/, '42601'],
@@ -74,7 +79,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
 
 /** Of COPY. */
 const rowCodes: readonly (readonly [pattern: RegExp, code: string])[] = [
-  [/^not a value of type (TIMESTAMP|DATE)/, '22007'],
+  [/^not a value of type (TIMESTAMP|DATE|interval)/, '22007'],
   [/^not a value of type/, '22P02'],
   [/not valid UTF-8|encoding "UTF8"/, '22021'],
   [/than the file has columns|a quote is not closed|field count|COPY file|unexpected EOF|invalid field size/, '22P04'],

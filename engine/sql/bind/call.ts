@@ -21,6 +21,7 @@ import { groupingCall, groupingName } from './grouping-sets.js'
 import { loneSpan, withStride } from './interval-shift.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
+import { spanCall, sumType, totalOfSpans } from './span.js'
 import { castTo, commonType, constantOf, convertTo, expressionKey, isNullText, isUntypedNull, unify } from './types.js'
 import { hasCall } from './walk-expression.js'
 import { ofWholeRow } from './whole-row.js'
@@ -47,7 +48,7 @@ const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
 export function bindCall(written: ast.Call, scope: ExpressionScope): Expression {
   const call = ofDigest(ofAge(ofWholeRow(withoutVoid(written, scope.context), scope)))
   const name = call.name.toLowerCase()
-  if (call.over !== null) return marked(windowMark, bindWindowCall(call, scope))
+  if (call.over !== null) return bindOver(call, scope)
   if (windowFunctionNames.has(name) || isMovingAverage(call)) {
     throw new SqlError('window function called in non-window context, make sure to add OVER clause', call.position)
   }
@@ -69,6 +70,12 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   return bindScalar(call, name, args, scope)
 }
 
+function bindOver(call: ast.Call, scope: ExpressionScope): Expression {
+  const place = bindWindowCall(call, scope)
+  const { name = '', args = [] } = scope.windows?.[place.index] ?? {}
+  return totalOfSpans(name, args, marked(windowMark, place))
+}
+
 function bindScalar(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   if (unifying.has(name) && args.length > 0) return bindUnifying(call, name, args, scope)
   if (name === 'make_interval') throw loneSpan(call.position)
@@ -80,6 +87,8 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
     return scalarCall('/', [micros, dayMicros(call.position)], call.position, scope.context)
   }
   if (isSeconds(call, args, scope.context)) return scalarCall('to_timestamp_of', args, call.position, scope.context)
+  const ofSpan = spanCall(name, args, call.position, scope.context)
+  if (ofSpan !== null) return ofSpan
   const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : args
   return scalarCall(name, taken, call.position, scope.context, call.name)
 }
@@ -261,7 +270,8 @@ function bindAggregate(call: ast.Call, scope: ExpressionScope): Expression {
   const aggregate = aggregateCall(call, { ...scope, aggregates: null, windows: null })
   if (aggregate.args.some((argument) => hasCall(argument, aggregateMark))) throw aggregateWithin(call)
   const index = placeOf(aggregate, scope.aggregates)
-  return marked(aggregateMark, { index, type: aggregate.type, position: call.position })
+  const value = marked(aggregateMark, { index, type: aggregate.type, position: call.position })
+  return totalOfSpans(aggregate.name, aggregate.args, value)
 }
 
 function bindGrouping({ args, position }: ast.Call, scope: ExpressionScope): Expression {
@@ -314,7 +324,8 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
   const converted = convertArguments(row, args)
   if (aggregateOf(row.name, converted) === undefined) throw noMatch(call.name, args, call.position)
   row.check?.(converted.map(boundArgument), call.position)
-  const bound = { name: row.name, args: converted, type: resultType(row.gives, converted), position: call.position }
+  const type = sumType(row.name, converted, resultType(row.gives, converted))
+  const bound = { name: row.name, args: converted, type, position: call.position }
   return call.orderBy.length === 0 ? bound : { ...bound, orderBy: bindAggregateOrder(call, scope) }
 }
 

@@ -24,9 +24,10 @@ import { bindTextList } from './array.js'
 import { asText, castToNamed, namedKind } from './catalog-calls.js'
 import { dayOf, dayType, midnightOf, namesDay } from './days.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { loneSpan, shiftsOf, spokenTime } from './interval-shift.js'
+import { spokenTime } from './interval-shift.js'
 import { isLate, laterOf } from './late-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
+import { castToSpan } from './span.js'
 import { castTo, constantOf, isUntypedNull, learnType, listType, nullAs, typeOfName } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
@@ -55,6 +56,8 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
   const list = castToList(expression, operand, scope)
   if (list !== null) return list
+  const span = isSpanName(expression.type) ? castToSpan(operand, scope.context) : null
+  if (span !== null) return { ...span, position: expression.position }
   const written = castType(expression, scope.context.sql)
   const isDay = namesDay(expression.type, scope.context)
   const type = isDay ? dayType : isUnbounded(expression.type) ? (digitsOf(operand) ?? written) : written
@@ -94,6 +97,10 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
 }
 
+function isSpanName({ name, dimensions }: ast.TypeName): boolean {
+  return name === 'interval' && dimensions === 0
+}
+
 const timeNames: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'timestamp_ns', 'date'])
 
 function operandOf({ operand, type }: ast.CastExpression): ast.Expression {
@@ -107,7 +114,6 @@ const otherOids: Partial<Record<string, { readonly oid: number; readonly as: Dat
   time: { oid: oids.time, as: 'STRING' },
   inet: { oid: oids.inet, as: 'STRING' },
   cidr: { oid: oids.cidr, as: 'STRING' },
-  interval: { oid: oids.interval, as: 'INTERVAL' },
 }
 
 function learnOid(value: Expression, written: string): void {
@@ -311,7 +317,6 @@ function checkTextCast(text: string, value: Expression, type: DataType): void {
   if (type.name === 'IPv4' && parseIpv4(text) === null) throw new SqlError('invalid IPv4 constant', value.position)
   if (type.name === 'GEOHASH' && parseGeohash(text, type.a) === null)
     throw new SqlError(geohashProblem(text, type.a), value.position)
-  if (type.name === 'INTERVAL' && shiftsOf(text) !== null) throw loneSpan(value.position)
   const needsDigit =
     ['BYTE', 'SHORT', 'INT', 'LONG', 'LONG256', 'FLOAT', 'DOUBLE', 'DATE'].includes(type.name) || isTime(type)
   const isConvertible = type.name === 'BOOLEAN' ? /^[01tf]$/i.test(text) : !needsDigit || /^\d$/.test(text)

@@ -1,12 +1,10 @@
 // `ts + interval '1 day'` as tools of the PostgreSQL world write it: a chain of dateadd() over the units of the text. The
-// interval may be a parameter, made by make_interval(), and multiplied.
-//
-//   text       [sign]number unit, any number of them; [sign]hh:mm[:ss[.fraction]]; `ago` behind all turns the signs;
-//              or P1Y2M3DT4H5M6S of ISO 8601
+// interval may be a parameter, made by make_interval(), and multiplied. Texts: types/span.ts.
 
 import { SqlError } from '../../base/errors.js'
 import { oids } from '../../pg/oids.js'
 import { dataType } from '../../types/column-types.js'
+import { hasMonths, type Shift, shiftsOf } from '../../types/span.js'
 import { parseSampleInterval } from '../../types/timestamp-floor.js'
 import type { Value } from '../../types/value.js'
 import type { Parameter } from '../catalog.js'
@@ -17,71 +15,6 @@ import { intervalArguments } from '../parse/call.js'
 /** There is no type of it. */
 export function loneSpan(position: number): SqlError {
   return new SqlError('a span of time can only be added to a timestamp or subtracted from one', position)
-}
-
-/** A number of the units of dateadd(). */
-interface Shift {
-  readonly unit: string
-  readonly count: number
-}
-
-const units: readonly (readonly [name: RegExp, unit: string, times: number])[] = [
-  [/^(y|yr|yrs|years?)$/, 'y', 1],
-  [/^(mon|mons|months?)$/, 'M', 1],
-  [/^(w|weeks?)$/, 'd', 7],
-  [/^(d|days?)$/, 'd', 1],
-  [/^(h|hr|hrs|hours?)$/, 's', 3600],
-  [/^(m|mins?|minutes?)$/, 's', 60],
-  [/^(s|secs?|seconds?)$/, 's', 1],
-  [/^(ms|msecs?|milliseconds?)$/, 'u', 1000],
-  [/^(us|usecs?|microseconds?)$/, 'u', 1],
-  [/^(decades?)$/, 'y', 10],
-  [/^(centur(y|ies))$/, 'y', 100],
-]
-
-/** Null: the text is no interval of PostgreSQL. */
-export function shiftsOf(text: string): readonly Shift[] | null {
-  const words = isoWords(text.trim()) ?? text.trim().toLowerCase()
-  const ago = /\sago$/.test(words)
-  let rest = ago ? words.slice(0, -3).trim() : words
-  const shifts: Shift[] = []
-  while (rest !== '') {
-    const clock = /^([+-]?)(\d+):(\d\d?)(?::(\d\d?(?:\.\d+)?))?(?=\s|$)/.exec(rest)
-    const amount = clock === null ? /^([+-]?\d+(?:\.\d+)?)\s*([a-z]+)(?=[\s\d+-]|$)/.exec(rest) : null
-    if (clock !== null) {
-      const seconds = Number(clock[2]) * 3600 + Number(clock[3]) * 60 + Number(clock[4] ?? 0)
-      shifts.push(...secondsShift(clock[1] === '-' ? -seconds : seconds))
-    } else {
-      const [, unit = '', times = 0] = units.find(([name]) => name.test(amount?.[2] ?? '')) ?? []
-      if (unit === '') return null
-      const count = Number(amount?.[1]) * times
-      if (unit === 's') shifts.push(...secondsShift(count))
-      else if (Number.isInteger(count)) shifts.push({ unit, count })
-      else return null
-    }
-    rest = rest.slice((clock ?? amount)?.[0].length).trim()
-  }
-  if (shifts.length === 0 || shifts.some(({ count }) => Math.abs(count) >= 2 ** 31)) return null
-  return ago ? shifts.map(({ unit, count }) => ({ unit, count: -count })) : shifts
-}
-
-/** `P1DT2H` as `1d 2h`; null for any other text. */
-function isoWords(text: string): string | null {
-  const [, date, time] = /^P((?:[+-]?\d+[YMWD])*)(?:T((?:[+-]?\d+(?:\.\d+)?[HMS])+))?$/.exec(text) ?? []
-  if (date === undefined || (date === '' && time === undefined)) return null
-  const days = date.replace(/\d[YMWD]/g, (end) => `${end[0]}${isoUnits[end.slice(1)]} `)
-  return `${days}${(time ?? '').replace(/[HMS]/g, (unit) => `${unit.toLowerCase()} `)}`.trim()
-}
-
-const isoUnits: Readonly<Record<string, string>> = { Y: 'y', M: 'mon', W: 'w', D: 'd' }
-
-function secondsShift(seconds: number): Shift[] {
-  const whole = Math.trunc(seconds)
-  const micros = Math.round((seconds - whole) * 1e6)
-  return [
-    ...(whole === 0 && micros !== 0 ? [] : [{ unit: 's', count: whole }]),
-    ...(micros === 0 ? [] : [{ unit: 'u', count: micros }]),
-  ]
 }
 
 /** The sum or difference without the interval; null for any other. */
@@ -149,7 +82,7 @@ export function withStride(call: ast.Call, parameters: readonly Parameter[]): as
     type: typeNamed(type, position),
   })
   const stride = written.kind === 'string' ? cast(written, 'interval') : written
-  if (spanOf(stride, parameters)?.some(({ unit }) => unit === 'M' || unit === 'y'))
+  if (hasMonths(spanOf(stride, parameters) ?? []))
     throw new SqlError('timestamps cannot be binned into intervals containing months or years', position)
   const left = cast(integer(0, position), 'timestamp')
   const behind: ast.Expression = { kind: 'binary', operator: '+', left, right: stride, position }

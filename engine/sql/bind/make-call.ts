@@ -8,7 +8,9 @@ import {
   type DataType,
   dataType,
   isDay,
+  isSpan,
   isZoned,
+  longKinds,
   storedKind,
   timeKinds,
 } from '../../types/column-types.js'
@@ -124,13 +126,26 @@ export function scalarCall(
 /** Functions whose results are their arguments: of days it is a day. */
 const choosing: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'case', 'greatest', 'least', 'date'])
 
-/** What is made of a time with its zone has it too, but what moves it to another zone. What is made of a day has a time of day. */
+/**
+ * What is made of a time with its zone has it too, but what moves it to another zone. What is made of a day has a time of
+ * day; what is made of spans may be one.
+ */
 function kindKept(type: DataType, name: string, args: readonly Expression[]): DataType {
+  if (type.name === 'LONG') return args.some(({ type }) => isSpan(type)) ? ofSpans(name, args) : type
   if (type.name === 'DATE')
     return choosing.has(name) || !args.some((argument) => isDay(argument.type)) ? type : storedKind(type)
   if (type.name !== 'TIMESTAMP') return type
   if (name === 'to_timezone' || name === 'to_utc') return storedKind(type)
   return args.some((argument) => isZoned(argument.type)) ? dataType(type.name, timeKinds.zoned) : type
+}
+
+const keepsSpan: ReadonlySet<string> = new Set('+ - % negate abs case coalesce nullif greatest least'.split(' '))
+
+/** The product of a span and a number is one, and the quotient. */
+function ofSpans(name: string, [left, right]: readonly Expression[]): DataType {
+  const isScaled = name === '*' || (name === '/' && left !== undefined && isSpan(left.type))
+  const isBoth = left !== undefined && right !== undefined && isSpan(left.type) && isSpan(right.type)
+  return keepsSpan.has(name) || (isScaled && !isBoth) ? dataType('LONG', longKinds.span) : dataType('LONG')
 }
 
 function isWord(unit: Expression | undefined): boolean {

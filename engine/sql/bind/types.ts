@@ -8,6 +8,7 @@ import {
   type DataType,
   dataType,
   isList,
+  isSpan,
   sameType,
   textKinds,
   timeKinds,
@@ -254,9 +255,11 @@ export function unify(expressions: readonly Expression[], what: string, isAnythi
   return type ?? dataType('STRING')
 }
 
+const readable: ReadonlySet<ColumnType> = new Set(['UUID', 'IPv4', 'DATE'])
+
 function textWithTime(type: DataType, expression: Expression): DataType | null {
   const literal = expression.kind === 'constant' && expression.type.name === 'STRING'
-  if (literal && (isTime(type) || type.name === 'UUID' || type.name === 'IPv4' || type.name === 'DATE')) return type
+  if (literal && (isSpan(type) || isTime(type) || readable.has(type.name))) return type
   return null
 }
 

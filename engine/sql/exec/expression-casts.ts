@@ -1,7 +1,7 @@
 // Casts of numbers, times and addresses to text: the kernel of kernels/number.ts prints a column at once.
 
 import { encodeKindOf } from '../../kernels/encode.js'
-import type { DataType } from '../../types/column-types.js'
+import { type DataType, isSpan } from '../../types/column-types.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
@@ -33,7 +33,7 @@ export function compileTextCast(
   const [value] = call.args
   const { type } = call
   if (call.name !== 'cast' || value === undefined || !printed.has(value.type.name)) return undefined
-  if (type.name !== 'VARCHAR' && type.name !== 'STRING') return undefined
+  if ((type.name !== 'VARCHAR' && type.name !== 'STRING') || isSpan(value.type)) return undefined
   const { space, kernels } = context
   const source = compile(value)
   const kind = encodeKindOf(value.type)

@@ -3,7 +3,7 @@
 // Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
 
 import { byteaOf } from '../../pg/bytea.js'
-import { type ColumnType, type DataType, dataType, isDay, typeText } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isDay, isSpan, typeText } from '../../types/column-types.js'
 import { formatInterval, parseIntervalValue } from '../../types/interval.js'
 import {
   formatDecimal,
@@ -18,6 +18,7 @@ import {
   parseLong,
   scaleInteger,
 } from '../../types/number.js'
+import { formatSpan, microsOfSpan, spanProblem } from '../../types/span.js'
 import {
   formatArray,
   formatGeohash,
@@ -104,7 +105,7 @@ export function valueText(value: Present, type: DataType): string {
     case 'BINARY':
       return Buffer.from(value as Uint8Array).toString('utf8')
     default:
-      return String(value)
+      return isSpan(type) ? formatSpan(BigInt(value as bigint)) : String(value)
   }
 }
 
@@ -159,7 +160,8 @@ function inInt(whole: bigint): number | null {
   return whole > BigInt(intMin) && whole < -BigInt(intMin) ? Number(whole) : null
 }
 
-const toLong: Caster = (value, from) => {
+const toLong: Caster = (value, from, to) => {
+  if (typeof value === 'string' && isSpan(to)) return microsOfSpan(value)
   if (typeof value === 'string') return parseLong(numberOfText(value, from) ?? '')
   const whole = wholeOf(value, from)
   if (whole === null) return null
@@ -389,6 +391,7 @@ function convertText(given: string, from: DataType, to: DataType): Value | undef
 export function inconvertibleText(value: Value, from: DataType, to: DataType): string {
   const shown = value === null ? 'null' : displayText(value, from)
   if (to.name === 'IPv4' && isText(from)) return `invalid IPv4 format: ${shown}`
+  if (isSpan(to) && isText(from)) return spanProblem(shown)
   const quoted = from.name === 'STRING' || from.name === 'VARCHAR' || from.name === 'SYMBOL' ? `\`${shown}\`` : shown
   return `inconvertible value: ${quoted} [${from.name} -> ${typeText(to)}]`
 }

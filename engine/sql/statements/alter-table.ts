@@ -8,10 +8,11 @@ import {
   type ColumnSchema,
   findColumn,
   type PartitionUnit,
+  resultTypeOf,
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema.js'
-import { type DataType, sameType, storedKind, typeText } from '../../types/column-types.js'
+import { type DataType, isSpan, sameType, storedKind, typeText } from '../../types/column-types.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
 import type { BindContext } from '../bind/bind-context.js'
@@ -172,7 +173,7 @@ function setDefault(
   context: BindContext,
 ): SchemaChange[] {
   const found = existingAltered(column, schema)
-  const text = checkedDefault(value, found.name, found.type, context)
+  const text = checkedDefault(value, found.name, resultTypeOf(found), context)
   return columnOptions(schema, found, { default: text ?? null })
 }
 
@@ -298,7 +299,8 @@ function changeType(
 ): SchemaChange[] {
   const { schema } = version
   const found = existingAltered(column, schema)
-  const type = storedKind(storedType(definition.type))
+  const told = storedType(definition.type)
+  const type = storedKind(told)
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
   const declared = declaredOf(definition.type, type, found.declared ?? {}, context) ?? {}
@@ -307,8 +309,8 @@ function changeType(
     return sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
   if (sameType(found.type, type))
     throw new SqlError(`column '${column.name}' type is already '${typeText(type)}'`, last)
-  if (!isChangeable(found.type, type)) {
-    const types = `[existing=${typeText(found.type)}, new=${typeText(type)}]`
+  if (isSpan(told) || !isChangeable(found.type, type)) {
+    const types = `[existing=${typeText(found.type)}, new=${isSpan(told) ? 'interval' : typeText(type)}]`
     throw new SqlError(`incompatible column type change ${types}`, last)
   }
   const tableId = schema.id

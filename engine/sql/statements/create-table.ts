@@ -8,6 +8,7 @@ import {
   type DeclaredColumn,
   liveColumns,
   type PartitionUnit,
+  resultTypeOf,
   type TableSchema,
 } from '../../storage/schema.js'
 import {
@@ -18,7 +19,9 @@ import {
   isDayTime,
   isJson,
   isList,
+  isSpan,
   isZoned,
+  longKinds,
   storedKind,
   typeText,
 } from '../../types/column-types.js'
@@ -98,8 +101,9 @@ function isColumnName(name: string): boolean {
 /** The type of a column that is made or changed. */
 export function storedType(written: ast.TypeName): DataType {
   const type = typeOfName(written)
-  if (type?.name === 'INTERVAL' || written.name === 'cursor')
-    throw new SqlError(`non-persisted type: ${written.name}`, written.position)
+  if (written.name === 'cursor') throw new SqlError(`non-persisted type: ${written.name}`, written.position)
+  // Two moments have no place in a column: it is a span of time.
+  if (type?.name === 'INTERVAL') return dataType('LONG', longKinds.span)
   if (type === undefined) throw new SqlError(`unsupported column type: ${written.name}`, written.position)
   return type
 }
@@ -118,7 +122,7 @@ export function columnOf(
       throw new SqlError(`identity column type must be SHORT, INT or LONG [column=${column.name}]`, definition.position)
     return { ...column, default: counterText(table, column.name) }
   }
-  const value = checkedDefault(definition.defaultValue, column.name, column.type, context)
+  const value = checkedDefault(definition.defaultValue, column.name, resultTypeOf(column), context)
   return value === undefined ? column : { ...column, default: value }
 }
 
@@ -152,7 +156,7 @@ export function powerOfTwo(value: number): number {
 /** A result's column as one of a table: what clients of PostgreSQL are shown stays. */
 function declaredOfResult(type: DataType): Pick<ColumnSchema, 'declared'> {
   if (isZoned(type)) return { declared: { type: 'timestamptz' } }
-  return isDay(type) || isDayTime(type) || isJson(type) || isList(type)
+  return isDay(type) || isSpan(type) || isDayTime(type) || isJson(type) || isList(type)
     ? { declared: { type: pgTypeOf(type).name } }
     : {}
 }

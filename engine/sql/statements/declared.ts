@@ -9,7 +9,7 @@ import type * as ast from '../parse/ast.js'
 
 /** Types that have none of their own here, and those whose length or digits mean nothing here. */
 const declaredTypes: ReadonlySet<string> = new Set(
-  'text varchar bpchar json jsonb xml time timetz timestamp timestamptz date inet cidr oid'.split(' '),
+  'text varchar bpchar json jsonb xml time timetz timestamp timestamptz date interval inet cidr oid'.split(' '),
 )
 
 const lengthHeader = 4

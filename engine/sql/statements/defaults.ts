@@ -14,7 +14,7 @@ import type { Expression, Plan } from '../plan/plan.js'
 import { checkConflict } from './conflict.js'
 import { counterName, nextText } from './counters.js'
 import type { ColumnDefault, TargetColumn } from './planned.js'
-import { convertTo, insertValue, targetColumns } from './target.js'
+import { convertTo, insertValue, targetColumns, targetOf } from './target.js'
 
 /** What a statement's rows fill: the columns that it names, and behind them those that have a default besides. */
 export interface FilledColumns {
@@ -35,9 +35,9 @@ export function filledColumns(statement: ast.Insert, version: TableVersion): Fil
 
 /** Defaults of the columns that are not among these. */
 export function unnamedDefaults(version: TableVersion, named: ReadonlySet<number>): ColumnDefault[] {
-  return liveColumns(version.schema).flatMap(({ id, name, type }) => {
-    const written = named.has(id) ? null : defaultOf(version, id)
-    return written === null ? [] : [{ target: { columnId: id, name, type }, written }]
+  return liveColumns(version.schema).flatMap((column) => {
+    const written = named.has(column.id) ? null : defaultOf(version, column.id)
+    return written === null ? [] : [{ target: targetOf(column), written }]
   })
 }
 
@@ -112,8 +112,9 @@ export function counterCalled(written: ast.Expression): string | null {
 export function withDefaults(plan: Plan, defaults: readonly ColumnDefault[], context: BindContext): Plan {
   if (defaults.length === 0) return plan
   const columns = plan.columns.map(({ type }, index): Expression => ({ kind: 'column', index, type, position: 0 }))
-  const values = defaults.map(({ target: { type }, written }) => {
+  const values = defaults.map(({ target, written }) => {
     const bound = bindExpression(written, rowlessScope(context))
+    const type = target.wanted ?? target.type
     return bound.type.name === type.name ? castTo(bound, type) : convertTo(bound, type)
   })
   return {

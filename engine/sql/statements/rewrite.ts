@@ -275,7 +275,7 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
     const known = { value: bound.value, type: bound.type, shown: '', position, isParameter }
     return constantOf(columnValue(known, target, 0), type, position)
   }
-  return converted(bound, type, target.name, position)
+  return converted(bound, target.wanted ?? type, target.name, position)
 }
 
 function converted(value: Expression, type: DataType, column: string, position: number): Expression {

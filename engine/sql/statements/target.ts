@@ -62,7 +62,7 @@ export function targetProjection(
     if (isNullConstant(plan, index, target.wanted ?? target.type))
       return constantOf(nullOf(target.type), target.type, position)
     if (!isInsertable(type, target.type)) throw inconvertibleTypes(type, target.type, name, target.name, position)
-    return convertTo(column, target.type)
+    return convertTo(column, target.wanted ?? target.type)
   })
   return { kind: 'project', columns, input: plan, expressions }
 }
@@ -143,10 +143,11 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   const fits = written.isParameter ? isAssignable : isInsertable
   if (!fits(from, target.type) && !(target.type.name === 'BINARY' && isBytesText(value)))
     throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
-  const converted = convertValue(value, from, target.type)
+  const type = target.wanted ?? target.type
+  const converted = convertValue(value, from, type)
   if (converted !== undefined) return converted
-  const suffix = target.type.name === 'TIMESTAMP' || target.type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''
-  throw new SqlError(inconvertibleText(value, from, target.type) + suffix, position)
+  const suffix = type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''
+  throw new SqlError(inconvertibleText(value, from, type) + suffix, position)
 }
 
 /** An array without elements has as many dimensions as are wanted. */
