@@ -2,7 +2,7 @@
 
 import type { CsvBatch, CsvReject, CsvShape } from '../csv/shape.js'
 import type { PackedRows, Receipt } from '../storage/messages.js'
-import type { PartitionUnit } from '../storage/schema.js'
+import type { Enumeration, PartitionUnit } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 
@@ -54,6 +54,8 @@ export interface TableShape {
     readonly type: DataType
     /** What clients of PostgreSQL know it by, where that is more. */
     readonly wanted: DataType
+    /** The only texts that it takes. */
+    readonly enumeration?: Enumeration | undefined
     readonly filled: boolean
     /** Of a counted column, as nextval() names it. */
     readonly counter: string | null

@@ -7,6 +7,7 @@ import type { Kernels } from '../kernels/load.js'
 import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { booleanOf } from '../pg/decode-value.js'
+import { noLabel } from '../sql/functions/convert.js'
 import { fillNull } from '../storage/memtable-values.js'
 import { ChunkDictionary } from '../storage/part-dictionary.js'
 import type { Scratch } from '../storage/part-scratch.js'
@@ -56,6 +57,7 @@ export class CsvFields {
   columns(from: number, rows: number, bad: Map<number, CsvReject>, utf8: boolean): number[] {
     const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
     this.checkTimestamps(parsed, from, rows, bad)
+    for (const [index, column] of this.shape.columns.entries()) this.checkLabels(column, index, from, rows, bad)
     if (!utf8) for (const index of parsed.keys()) this.checkTexts(index, from, rows, bad)
     return parsed
   }
@@ -125,6 +127,21 @@ export class CsvFields {
   private valueOf(text: string, { type, pattern }: CsvColumn): Value | undefined {
     if (this.shape.copied === true && type.name === 'BOOLEAN') return booleanOf(text)
     return parseField(text, type, pattern)
+  }
+
+  private checkLabels(
+    { enumeration }: CsvColumn,
+    index: number,
+    from: number,
+    rows: number,
+    bad: Map<number, CsvReject>,
+  ): void {
+    if (enumeration === undefined) return
+    const labels: ReadonlySet<string | null> = new Set(enumeration.labels)
+    for (let row = 0; row < rows; row++) {
+      const text = this.textAt(index, from + row)
+      if (text !== null && !labels.has(text)) this.reject(bad, from, row, index, noLabel(text, enumeration.name))
+    }
   }
 
   private textAt(column: number, row: number): string | null {

@@ -1,6 +1,7 @@
 // What a CSV file is known to be before its rows are decoded, and what decoding yields. Plain data that crosses threads.
 
 import type { PackedColumn } from '../storage/messages.js'
+import type { Enumeration } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 
 export interface CsvColumn {
@@ -8,6 +9,8 @@ export interface CsvColumn {
   readonly type: DataType
   /** How times are written; null: as ISO 8601. */
   readonly pattern: string | null
+  /** The only texts that it takes. */
+  readonly enumeration?: Enumeration | undefined
 }
 
 export interface CsvShape {

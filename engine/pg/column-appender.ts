@@ -4,8 +4,9 @@
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
 import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/convert.js'
-import { inconvertibleTypes, listValue } from '../sql/statements/target.js'
+import { demandLabel, inconvertibleTypes, listValue } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/messages.js'
+import type { Enumeration } from '../storage/schema.js'
 import { type ColumnType, type DataType, dataType, isList, isSpan } from '../types/column-types.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
@@ -21,6 +22,8 @@ export interface AppenderColumn {
   readonly type: DataType
   /** What is stored as a text or number and is more: a list, which has one form, or a span of time. */
   readonly wanted?: DataType
+  /** The only texts that it takes. */
+  readonly enumeration?: Enumeration
   /** The designated timestamp has no NULL. */
   readonly required: boolean
 }
@@ -54,7 +57,7 @@ export class ColumnAppender {
     const { type } = column
     this.column = column
     const family = families[type.name] ?? 'other'
-    this.#family = column.wanted !== undefined && (isList(column.wanted) || isSpan(column.wanted)) ? 'other' : family
+    this.#family = isOther(column) ? 'other' : family
     this.#bound = integerBounds[type.name] ?? 0
     const variable = family === 'text' || type.name === 'BINARY' || type.name === 'ARRAY'
     this.#fixed = variable ? null : new FixedBuilder(type)
@@ -114,7 +117,7 @@ export class ColumnAppender {
       this.missing()
       return
     }
-    const { type, name, wanted } = this.column
+    const { type, name, wanted, enumeration } = this.column
     const list = wanted === undefined ? null : listValue(value, wanted, 0)
     if (list !== null) {
       this.value(list)
@@ -124,6 +127,7 @@ export class ColumnAppender {
     const converted = convertValue(value, from, wanted ?? type)
     if (converted === undefined)
       throw new SqlError(`${inconvertibleText(value, from, wanted ?? type)} [column=${name}]`, 0)
+    if (enumeration !== undefined) demandLabel(String(converted), enumeration, 0)
     this.value(converted)
   }
 
@@ -317,6 +321,11 @@ export class ColumnAppender {
     this.#fixed?.halves(bytes.readInt32BE(start + 4), high)
     return true
   }
+}
+
+/** What has a form of its own, or few values. */
+function isOther({ wanted, enumeration }: AppenderColumn): boolean {
+  return enumeration !== undefined || (wanted !== undefined && (isList(wanted) || isSpan(wanted)))
 }
 
 /** A run of the kernel that took no more rows was hardly worth its call. */

@@ -5,7 +5,7 @@ import type { VirtualRelation } from '../api/statements.js'
 import type { Rights } from '../base/rights.js'
 import type { StorageWork } from '../memory/storage-work.js'
 import type { RowTransaction } from '../memory/transactions.js'
-import type { StoredSequence, TableVersion } from '../storage/schema.js'
+import type { Enumeration, StoredSequence, TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { ParameterSlot } from './plan/plan.js'
@@ -114,6 +114,8 @@ export interface Catalog {
   relation(name: string): VirtualRelation | undefined
   sequence?(name: string): StoredSequence | undefined
   sequences?(): readonly StoredSequence[]
+  enumeration?(name: string): Enumeration | undefined
+  enumerations?(): readonly Enumeration[]
   view(name: string): StoredView | undefined
   views(): readonly StoredView[]
   activity(): readonly QueryFigures[]

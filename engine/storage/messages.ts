@@ -36,7 +36,10 @@ export type SchemaChange =
       readonly kind: 'alterTable'
       readonly tableId: number
       readonly changes: Partial<
-        Pick<TableSchema, 'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWalNext' | 'sequence'>
+        Pick<
+          TableSchema,
+          'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWalNext' | 'sequence' | 'labels'
+        >
       >
     }
   /** `program` casts columns into new ones (writer-type.ts), one for each of `types`; `changes` come with them. */

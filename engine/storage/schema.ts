@@ -22,7 +22,7 @@ export interface ColumnSchema {
   readonly place?: number
 }
 
-/** What the column's definition said for clients of PostgreSQL, shown again by its catalog; nothing of it limits values. */
+/** What the column's definition said for clients of PostgreSQL, shown again by its catalog; but for an enumeration nothing of it limits values. */
 export interface DeclaredColumn {
   /** Name of PostgreSQL's type, where it is another than the column's type stands for. */
   readonly type?: string
@@ -31,6 +31,15 @@ export interface DeclaredColumn {
   readonly notNull?: true
   /** Of the primary key that was written: nothing keeps it unique. */
   readonly primary?: true
+  /** The only texts that INSERT, UPDATE and COPY take, where the type is an enumeration. */
+  readonly enumeration?: Enumeration
+}
+
+/** What CREATE TYPE .. AS ENUM made; its id is among those of tables. */
+export interface Enumeration {
+  readonly id: number
+  readonly name: string
+  readonly labels: readonly string[]
 }
 
 /** The type of the column in results. */
@@ -75,6 +84,8 @@ export interface TableSchema {
   readonly view?: string
   /** An entry of the same kind that gives numbers. */
   readonly sequence?: SequenceSchema
+  /** Of an enumeration, an entry of the same kind. */
+  readonly labels?: readonly string[]
 }
 
 /** Numbers as texts: schemas go to disk as JSON. */
@@ -98,9 +109,9 @@ export interface StoredSequence {
   readonly sequence: SequenceSchema
 }
 
-/** Whether it may have rows: views and sequences are entries of the catalog without any. */
-export function isTable({ view, sequence }: Pick<TableSchema, 'view' | 'sequence'>): boolean {
-  return view === undefined && sequence === undefined
+/** Whether it may have rows: views, sequences and enumerations are entries of the catalog without any. */
+export function isTable({ view, sequence, labels }: Pick<TableSchema, 'view' | 'sequence' | 'labels'>): boolean {
+  return view === undefined && sequence === undefined && labels === undefined
 }
 
 /** Columns that exist now, in the order that SELECT * shows. */

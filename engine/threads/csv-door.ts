@@ -97,6 +97,7 @@ export function shapeOf(version: TableVersion | undefined): TableShape | undefin
     name: column.name,
     type: column.type,
     wanted: resultTypeOf(column),
+    enumeration: column.declared?.enumeration,
     filled: column.default !== undefined,
     counter: counterOf(column),
   }))

@@ -8,7 +8,7 @@ import { type CounterOptions, Counters, counterOf } from '../sql/statements/coun
 import { liveColumns } from '../storage/schema.js'
 import type { HiddenTables } from './hidden-tables.js'
 import type { LocalEngineOptions } from './local-options.js'
-import { storedSequence, storedView, tableOnly, visibleTo } from './local-plans.js'
+import { storedEnumeration, storedSequence, storedView, tableOnly, visibleTo } from './local-plans.js'
 import { tableFigures } from './table-figures.js'
 import type { UserCatalog } from './user-catalog.js'
 
@@ -41,6 +41,8 @@ export function localCatalog(
     view: (name) => storedView(view.table(name)),
     sequence,
     sequences: () => view.tables().flatMap((version) => storedSequence(version) ?? []),
+    enumeration: (name) => storedEnumeration(view.table(name)),
+    enumerations: () => view.tables().flatMap((version) => storedEnumeration(version) ?? []),
     views: () => view.tables().flatMap((version) => storedView(version) ?? []),
     activity: () => visibleTo(asking(), activity()),
     users: () =>

@@ -19,7 +19,7 @@ import { shownText } from '../base/secret-text.js'
 import type { Parameter, QueryFigures, StoredView } from '../sql/catalog.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
-import { isTable, type StoredSequence, type TableVersion } from '../storage/schema.js'
+import { type Enumeration, isTable, type StoredSequence, type TableVersion } from '../storage/schema.js'
 import type { LocalEngineOptions } from './local-options.js'
 
 export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
@@ -101,6 +101,12 @@ export function storedSequence(version: TableVersion | undefined): StoredSequenc
   if (version?.schema.sequence === undefined) return undefined
   const { id, name, sequence } = version.schema
   return { id, name, sequence }
+}
+
+export function storedEnumeration(version: TableVersion | undefined): Enumeration | undefined {
+  if (version?.schema.labels === undefined) return undefined
+  const { id, name, labels } = version.schema
+  return { id, name, labels }
 }
 
 /** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */

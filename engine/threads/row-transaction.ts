@@ -220,11 +220,12 @@ class LocalTransaction implements RowTransaction {
   }
 
   binaryRows(tableId: number, columns: TableShape['columns'], timestamp: string | null): BinaryRows {
-    const targets = columns.map(({ id, name, type, wanted }) => ({
+    const targets = columns.map(({ id, name, type, wanted, enumeration }) => ({
       columnId: id,
       name,
       type,
       wanted,
+      ...(enumeration === undefined ? {} : { enumeration }),
       required: name === timestamp,
     }))
     return new BinaryRows(

@@ -142,7 +142,7 @@ function textSink(pg: PgSession, table: TableShape, columns: readonly Column[], 
   const form = formOf(options, columns)
   const shape: CsvShape = {
     delimiter: form === null ? options.delimiter.charCodeAt(0) : 9,
-    columns: columns.map(({ name, wanted }) => ({ name, type: wanted, pattern: null })),
+    columns: columns.map(({ name, wanted: type, enumeration }) => ({ name, type, pattern: null, enumeration })),
     timestamp: columns.findIndex(({ name }) => name === table.timestamp),
     header: options.header && !options.matches,
     copyText: options.format === 'text' || form !== null,

@@ -55,6 +55,10 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],
   [/^invalid input syntax for type interval/, '22007'],
   [/^interval out of range/, '22008'],
+  [/^invalid input value for enum/, '22P02'],
+  [/^(type|enum label) ".*" already exists/, '42710'],
+  [/^enum label ".*" does not exist|^invalid enum label/, '22023'],
+  [/^a column is of the type/, '2BP01'],
   [/^inconvertible value|^invalid value of a parameter|^invalid .* value \[/, '22P02'],
   [/^invalid UUID constant/, '22P02'],
   [/^invalid byte sequence/, '22021'],
@@ -80,7 +84,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
 /** Of COPY. */
 const rowCodes: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^not a value of type (TIMESTAMP|DATE|interval)/, '22007'],
-  [/^not a value of type/, '22P02'],
+  [/^not a value of type|^invalid input value for enum/, '22P02'],
   [/not valid UTF-8|encoding "UTF8"/, '22021'],
   [/than the file has columns|a quote is not closed|field count|COPY file|unexpected EOF|invalid field size/, '22P04'],
   [/cannot be NULL|timestamp is missing/, '23502'],

@@ -18,6 +18,7 @@ import type { Value } from '../../types/value.js'
 import { sliceOpenEnd } from '../functions/array-slice.js'
 import { typeName } from '../functions/compare.js'
 import { castValue, displayText, isText, isTime, valueText } from '../functions/convert.js'
+import { textArray } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { bindTextList } from './array.js'
@@ -28,7 +29,17 @@ import { spokenTime } from './interval-shift.js'
 import { isLate, laterOf } from './late-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
 import { castToSpan } from './span.js'
-import { castTo, constantOf, isUntypedNull, learnType, listType, nullAs, typeOfName } from './types.js'
+import {
+  castTo,
+  constantOf,
+  convertTo,
+  isTypeName,
+  isUntypedNull,
+  learnType,
+  listType,
+  nullAs,
+  typeOfName,
+} from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const value = boundCast(expression, scope)
@@ -54,6 +65,8 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   if (elements !== null) return elements
   const operand = bindExpression(operandOf(expression), scope)
   if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
+  const label = castToLabel(expression, operand, scope)
+  if (label !== null) return label
   const list = castToList(expression, operand, scope)
   if (list !== null) return list
   const span = isSpanName(expression.type) ? castToSpan(operand, scope.context) : null
@@ -99,6 +112,20 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
 
 function isSpanName({ name, dimensions }: ast.TypeName): boolean {
   return name === 'interval' && dimensions === 0
+}
+
+/** `'a'::mood`: a text that must be a label; null: the type is no enumeration. */
+function castToLabel({ type, position }: ast.CastExpression, value: Expression, scope: ExpressionScope) {
+  const { catalog } = scope.context
+  const found = isTypeName(type.name) ? undefined : catalog.enumeration?.(type.text)
+  if (found === undefined) return null
+  if (type.dimensions > 0) return convertTo(value, dataType('STRING', textKinds.texts))
+  scope.context.cacheable = false
+  const text = isUntypedNull(value) || isText(value.type) ? value : castTo(value, dataType('STRING'))
+  const [name, labels] = [found.name, textArray(found.labels)].map((known) =>
+    constantOf(known, dataType('STRING'), position),
+  )
+  return scalarCall('enum_in', [text, name, labels] as Expression[], position, scope.context)
 }
 
 const timeNames: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'timestamp_ns', 'date'])

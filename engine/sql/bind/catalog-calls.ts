@@ -8,7 +8,8 @@ import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { databaseName } from '../pg-catalog/database.js'
 import { columnCounters, namespaces, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
-import { quoteIdent } from '../pg-catalog/names.js'
+import { enumerationNames, enumerationOid } from '../pg-catalog/enumeration-rows.js'
+import { nameParts, quoteIdent } from '../pg-catalog/names.js'
 import { procedures } from '../pg-catalog/procedures.js'
 import { roleNames, roleOid } from '../pg-catalog/roles.js'
 import { allOptions, optionKey, sessionOption, versionText } from '../pg-catalog/session-options.js'
@@ -54,7 +55,7 @@ export function asShown(expression: Expression, context: BindContext): Expressio
   const number = plainNumber(expression)
   if (kind === 'regtype') {
     const none = constantOf(null, dataType('INT'), expression.position)
-    return scalarCall('format_type', [number, none], expression.position, context)
+    return formatted([number, none], expression.position, context)
   }
   return lookedUp('catalog_name', number, namesOf(kind, context), context)
 }
@@ -67,6 +68,15 @@ export function asText(value: Expression, context: BindContext): Expression {
 function dayText(day: Expression, context: BindContext): Expression {
   const pattern = constantOf('yyyy-MM-dd', dataType('STRING'), day.position)
   return scalarCall('to_str', [day, pattern], day.position, context)
+}
+
+/** format_type() knows the types that everybody has; those of this database are looked up first. */
+function formatted(args: readonly Expression[], position: number, context: BindContext): Expression {
+  const names = enumerationNames(context)
+  const known = scalarCall('format_type', args, position, context)
+  if (names.length === 0) return known
+  const own = lookedUp('catalog_text', args[0] as Expression, new Map(names), context)
+  return scalarCall('coalesce', [own, known], position, context)
 }
 
 function plainNumber(expression: Expression): Expression {
@@ -82,7 +92,7 @@ function namesOf(kind: NamedKind, context: BindContext): ReadonlyMap<number, str
     case 'regrole':
       return roleNames(context)
     case 'regtype':
-      return new Map(pgTypes.map(({ oid, sqlName }) => [oid, sqlName]))
+      return new Map([...pgTypes.map(({ oid, sqlName }) => [oid, sqlName] as const), ...enumerationNames(context)])
     case 'regproc':
       return new Map(procedures().map(({ oid, name }) => [oid, name]))
   }
@@ -137,7 +147,7 @@ function numberOf(name: string, kind: NamedKind, context: BindContext): number |
     case 'regclass':
       return relationOid(name, context)
     case 'regtype':
-      return typeOid(name)
+      return typeOid(name) ?? enumerationOid(nameParts(name).at(-1) ?? '', context)
     case 'regnamespace':
       return (namespaces as Readonly<Record<string, number>>)[bare]
     case 'regrole':
@@ -366,6 +376,7 @@ const atZone: CatalogCall = ([zone, ts], call, context) =>
   scalarCall('to_timezone', [ts as Expression, zone as Expression], call.position, context)
 
 const calls: Readonly<Record<string, { readonly counts: readonly number[]; readonly bind: CatalogCall }>> = {
+  format_type: { counts: [2], bind: (args, call, context) => formatted(args, call.position, context) },
   to_regclass: { counts: [1], bind: toNamed('regclass') },
   to_regtype: { counts: [1], bind: toNamed('regtype') },
   to_regproc: { counts: [1], bind: toNamed('regproc') },

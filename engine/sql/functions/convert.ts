@@ -396,6 +396,11 @@ export function inconvertibleText(value: Value, from: DataType, to: DataType): s
   return `inconvertible value: ${quoted} [${from.name} -> ${typeText(to)}]`
 }
 
+/** The message about a text that is no label of an enumeration. */
+export function noLabel(text: string, name: string): string {
+  return `invalid input value for enum ${name}: "${text.slice(0, 100)}"`
+}
+
 const numberNames: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL']
 
 export function isNumber(type: DataType): boolean {

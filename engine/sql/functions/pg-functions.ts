@@ -10,7 +10,9 @@ import { nameParts, quoteIdent } from '../pg-catalog/names.js'
 import { procedureOfOid } from '../pg-catalog/procedures.js'
 import { optionKey } from '../pg-catalog/session-options.js'
 import { formatType } from '../pg-catalog/types.js'
+import { noLabel } from './convert.js'
 import type { CallSite, ScalarFunction, TypePattern } from './function-types.js'
+import { textElements } from './text-lists.js'
 
 type Row = Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'says'>
 
@@ -250,6 +252,13 @@ function listed(key: Value | undefined, { memo }: CallSite, list: Value | undefi
   return names[String(key)]
 }
 
+function labelsOf({ memo }: CallSite, list: Value | undefined): ReadonlySet<string | null> {
+  const known = memo.get('labels') as ReadonlySet<string | null> | undefined
+  const labels = known ?? new Set(textElements(String(list)))
+  if (known === undefined) memo.set('labels', labels)
+  return labels
+}
+
 const lookUps: ScalarFunction[] = [
   row('catalog_name', ['INT', 'STRING'], 'STRING', 'Name of a number of the catalog: what `oid::regclass` shows.', {
     example: ['catalog_name(7, \'{"7":"t"}\')', 't'],
@@ -271,6 +280,19 @@ const lookUps: ScalarFunction[] = [
     example: ['catalog_text(\'t\', \'{"t":"u"}\')', 'u'],
     eval: ([name, list], site) => listed(name, site, list) ?? null,
   }),
+  row(
+    'enum_in',
+    ['TEXT', 'STRING', 'STRING'],
+    'STRING',
+    'The text, which must be one of the labels of an enumeration.',
+    {
+      example: ["enum_in('a', 'mood', '{a,b}')", 'a'],
+      eval: ([text, name, labels], site) => {
+        if (labelsOf(site, labels).has(String(text))) return String(text)
+        throw new SqlError(noLabel(String(text), String(name)), site.position)
+      },
+    },
+  ),
   row('role_name', ['INT', 'STRING'], 'STRING', 'Name of a role.', {
     example: ['role_name(1, \'{"10":"admin"}\')', 'public'],
     eval: ([oid, list], site) => listed(oid, site, list) ?? 'public',

@@ -24,6 +24,7 @@ import { parseTableConstraint } from './constraint.js'
 import { parseAlterIndex } from './create-index.js'
 import { parseDedup, parseViewQuery } from './create-table.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
+import { parseAlterType } from './enumeration.js'
 import {
   atEnd,
   demand,
@@ -61,6 +62,7 @@ export function parseAlter(cursor: Cursor): Statement {
   }
   if (take(cursor, 'sequence')) return parseAlterSequence(cursor, position)
   if (take(cursor, 'schema')) return parseAlterSchema(cursor, position)
+  if (take(cursor, 'type')) return parseAlterType(cursor, position)
   if (take(cursor, 'index')) return parseAlterIndex(cursor, position)
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
@@ -369,7 +371,9 @@ function parseUsing(cursor: Cursor, { name }: Name): void {
   advance(cursor)
   const written = parseExpression(cursor)
   const { kind, position } = written
-  const value = kind === 'cast' ? written.operand : written
+  const outer = kind === 'cast' ? written.operand : written
+  // `a::text::mood`: a text is what every type has.
+  const value = outer.kind === 'cast' && outer.type.name === 'text' ? outer.operand : outer
   const isOwn =
     value.kind === 'column' && value.path.length === 1 && value.path[0]?.toLowerCase() === name.toLowerCase()
   if (!isOwn) throw new SqlError('USING can only be a cast of the column itself', position)

@@ -12,6 +12,7 @@ import type {
   TypeName,
 } from './ast.js'
 import type { ChannelStatement } from './ast-channel.js'
+import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
 import type { AlterSequence, CreateSequence, DropSequence } from './ast-sequence.js'
 import type { Checkpoint, CreateIndex, NoOperation, Reindex, Vacuum } from './ast-upkeep.js'
@@ -31,6 +32,9 @@ export type Statement =
   | CreateSequence
   | AlterSequence
   | DropSequence
+  | CreateType
+  | AlterType
+  | DropType
   | DropAllTables
   | RenameTable
   | TruncateTable

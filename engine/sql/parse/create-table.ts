@@ -18,6 +18,7 @@ import { parseCastColumn, parseColumn, parseIndex } from './column.js'
 import { parseTableConstraint, type TableConstraint } from './constraint.js'
 import { parseCreateIndex } from './create-index.js'
 import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
+import { parseCreateType } from './enumeration.js'
 import {
   atEnd,
   demand,
@@ -54,6 +55,7 @@ export function parseCreate(cursor: Cursor): Statement {
   const { batch } = parseBatch(cursor)
   if (atomic && cursor.word !== 'table') throw new SqlError("'table' expected", cursor.start)
   if (!orReplace && take(cursor, 'sequence')) return parseCreateSequence(cursor, position)
+  if (!orReplace && take(cursor, 'type')) return parseCreateType(cursor, position)
   if (!orReplace) {
     for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
     if (take(cursor, 'table')) return parseCreateTable(cursor, position, { atomic, batch })

@@ -1,10 +1,11 @@
-// What other databases have and this server has not: functions, types, triggers, blocks of code. They cannot be made, so
+// What other databases have and this server has not: functions, domains, triggers, blocks of code. They cannot be made, so
 // DROP .. IF EXISTS of any of them, as clean-up scripts and mappers write it, has nothing to do.
 
 import { SqlError } from '../../base/errors.js'
 import type { NoOperation, Statement } from './ast.js'
 import { advance, type Cursor, moveTo, peekWord } from './cursor.js'
-import { atEnd, parseName, take } from './expect.js'
+import { parseGuardedType } from './enumeration.js'
+import { atEnd, parseName, parseString, take } from './expect.js'
 import { parseQuery } from './query.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
@@ -13,7 +14,6 @@ const refusals: Readonly<Record<string, string>> = {
   function: 'functions cannot be made with SQL',
   procedure: 'procedures cannot be made with SQL',
   trigger: 'triggers are not supported',
-  type: 'types cannot be made with SQL',
   domain: 'types cannot be made with SQL',
 }
 
@@ -37,7 +37,7 @@ export function refuseOther({ word, start }: Cursor): void {
 }
 
 const dropped: ReadonlySet<string> = new Set(
-  'aggregate collation domain extension function policy procedure publication routine rule trigger type'.split(' '),
+  'aggregate collation domain extension function policy procedure publication routine rule trigger'.split(' '),
 )
 
 /** The cursor is on `drop`. */
@@ -60,6 +60,10 @@ export function parseDropOther(cursor: Cursor): NoOperation {
 /** `do $$ .. $$`, `do language plpgsql '..'`; `do` alone is a table. */
 export function parseDo(cursor: Cursor): Statement {
   const { start } = cursor
+  advance(cursor)
+  const made = cursor.kind === 'string' ? parseGuardedType(parseString(cursor, 'block expected').name, start) : null
+  if (made !== null) return made
+  moveTo(cursor, start)
   advance(cursor)
   if (cursor.kind === 'string' || cursor.word === 'language')
     throw new SqlError('blocks of code are not supported', start)

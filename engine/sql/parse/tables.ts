@@ -3,6 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { CancelQuery, Checkpoint, Reindex, RenameTable, Statement, TruncateTable, Vacuum } from './ast.js'
 import { advance, at, type Cursor, peekWord } from './cursor.js'
+import { parseDropType } from './enumeration.js'
 import {
   atEnd,
   demand,
@@ -41,6 +42,7 @@ export function parseDrop(cursor: Cursor): Statement {
   const { start, word } = cursor
   if (word === 'index') return parseDropIndex(cursor, position)
   if (take(cursor, 'sequence')) return parseDropSequence(cursor, position)
+  if (take(cursor, 'type')) return parseDropType(cursor, position)
   if (word === 'schema') throw new SqlError('schemas are parts of the names of tables: these can be dropped', start)
   if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
     throw new SqlError(dropExpected, start)
@@ -84,7 +86,7 @@ function parseDropIndex(cursor: Cursor, position: number): Statement {
 }
 
 /** Views follow what they read by its name: both words leave them as they are. */
-function takeDropBehaviour(cursor: Cursor): void {
+export function takeDropBehaviour(cursor: Cursor): void {
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
 }
 

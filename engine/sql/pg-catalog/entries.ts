@@ -8,10 +8,7 @@ import { counterOf } from '../statements/counters.js'
 import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
 import { shownDefault } from './shown-default.js'
-import { type PgType, pgTypeNamed, pgTypeOf, typeModifier } from './types.js'
-
-/** Oids of tables, views and sequences: their ids behind this. */
-export const firstOid = 16_384
+import { enumerationType, firstOid, type PgType, pgTypeNamed, pgTypeOf, typeModifier } from './types.js'
 
 /** Oids of counters: below those of defaults. */
 const firstCounterOid = 2 ** 29
@@ -104,7 +101,7 @@ interface OwnColumn {
 }
 
 function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryColumn {
-  const pgType = declared?.type === undefined ? pgTypeOf(type) : pgTypeNamed(declared.type)
+  const pgType = pgTypeOfColumn(type, declared)
   return {
     name,
     pgType,
@@ -114,6 +111,11 @@ function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryCo
     dimensions: type.name === 'ARRAY' ? type.a : declared?.type?.startsWith('_') === true ? 1 : 0,
     default: value === undefined ? null : shownDefault(value, pgType),
   }
+}
+
+function pgTypeOfColumn(type: DataType, declared: DeclaredColumn | undefined): PgType {
+  if (declared?.enumeration !== undefined) return enumerationType(declared.enumeration)
+  return declared?.type === undefined ? pgTypeOf(type) : pgTypeNamed(declared.type)
 }
 
 /** The relations of the catalog itself. */

@@ -94,7 +94,7 @@ function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord
     data_type: dataTypeName(column.pgType),
     ...typeFigures(column.pgType, column.modifier),
     udt_catalog: databaseName,
-    udt_schema: 'pg_catalog',
+    udt_schema: column.pgType.kind === 'e' ? 'public' : 'pg_catalog',
     udt_name: column.pgType.name,
     dtd_identifier: String(index + 1),
     is_self_referencing: 'NO',
@@ -105,7 +105,8 @@ function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord
   }))
 }
 
-function dataTypeName({ oid, category, sqlName }: PgType): string {
+function dataTypeName({ oid, category, sqlName, kind }: PgType): string {
+  if (kind === 'e') return 'USER-DEFINED'
   return category === 'A' && sqlName.endsWith('[]') ? 'ARRAY' : sqlName || formatType(oid, null)
 }
 

@@ -13,6 +13,7 @@ import {
   rowTypeOid,
   systemEntries,
 } from './entries.js'
+import { enumerationLabels, enumerationTypes } from './enumeration-rows.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import { roleRecords, userRecords } from './roles.js'
@@ -39,7 +40,8 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   pg_attribute: (context) => [...ownEntries(context).flatMap(attributeRecords), ...systemAttributes()],
   pg_attrdef: (context) => ownEntries(context).flatMap(defaultRecords),
   pg_namespace: () => Object.entries(namespaces).map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
-  pg_type: (context) => [...typeRecords(), ...ownEntries(context).map(rowTypeRecord)],
+  pg_type: (context) => [...typeRecords(), ...enumerationTypes(context), ...ownEntries(context).map(rowTypeRecord)],
+  pg_enum: enumerationLabels,
   pg_range: pgRangeRecords,
   pg_proc: procedureRecords,
   pg_aggregate: () => procedures().flatMap(({ oid, kind }) => (kind === 'a' ? [{ aggfnoid: oid, aggkind: 'n' }] : [])),

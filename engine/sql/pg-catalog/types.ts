@@ -1,9 +1,14 @@
 // Types as the PostgreSQL world names them: rows of pg_type, and what format_type() and information_schema say of them.
 
 import { assert } from '../../base/assert.js'
+import type { Enumeration } from '../../storage/schema.js'
 import { columnTypes, type DataType, pgOidOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import { quoteIdent } from './names.js'
 import { typeRows } from './type-rows.js'
+
+/** Oids of tables, views, sequences and enumerations: their ids behind this. */
+export const firstOid = 16_384
 
 export interface PgType {
   readonly oid: number
@@ -103,6 +108,26 @@ export function pgTypeOf(column: DataType): PgType {
   const type = byOid.get(column.name === 'INT' ? columnTypes.INT.pgOid : pgOidOf(column))
   assert(type !== undefined, `a column type without a PostgreSQL type [type=${column.name}]`)
   return type
+}
+
+/** enum_in, enum_out, enum_recv, enum_send */
+const enumFunctions = [3504, 3505, 3532, 3533] as const
+
+export function enumerationType({ id, name }: Enumeration): PgType {
+  return {
+    ...{
+      oid: firstOid + id,
+      name,
+      sqlName: quoteIdent(name),
+      length: 4,
+      category: 'E',
+      array: 0,
+      element: 0,
+      kind: 'e',
+    },
+    ...{ align: 'i', storage: 'p', byValue: true, preferred: false, delimiter: ',', collation: 0, stem: 'enum_' },
+    functions: enumFunctions,
+  }
 }
 
 /** Modifier of a column's type: precision and scale of a DECIMAL, the length of a CHAR; -1 for none. */

@@ -8,7 +8,6 @@ import {
   type ColumnSchema,
   findColumn,
   type PartitionUnit,
-  resultTypeOf,
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema.js'
@@ -173,7 +172,7 @@ function setDefault(
   context: BindContext,
 ): SchemaChange[] {
   const found = existingAltered(column, schema)
-  const text = checkedDefault(value, found.name, resultTypeOf(found), context)
+  const text = checkedDefault(value, found, context)
   return columnOptions(schema, found, { default: text ?? null })
 }
 
@@ -299,7 +298,7 @@ function changeType(
 ): SchemaChange[] {
   const { schema } = version
   const found = existingAltered(column, schema)
-  const told = storedType(definition.type)
+  const told = storedType(definition.type, context)
   const type = storedKind(told)
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)

@@ -8,7 +8,6 @@ import {
   type DeclaredColumn,
   liveColumns,
   type PartitionUnit,
-  resultTypeOf,
   type TableSchema,
 } from '../../storage/schema.js'
 import {
@@ -23,6 +22,7 @@ import {
   isZoned,
   longKinds,
   storedKind,
+  textKinds,
   typeText,
 } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
@@ -33,7 +33,7 @@ import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { pgTypeOf } from '../pg-catalog/types.js'
 import { counterText, isOwnCounter } from './counters.js'
-import { declaredOf } from './declared.js'
+import { declaredOf, enumerationOf } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { batchRowsOf } from './insert.js'
 import type { PlannedStatement } from './planned.js'
@@ -99,13 +99,19 @@ function isColumnName(name: string): boolean {
 // Columns -----------------------------------------------------------------------------------------------------------
 
 /** The type of a column that is made or changed. */
-export function storedType(written: ast.TypeName): DataType {
-  const type = typeOfName(written)
+export function storedType(written: ast.TypeName, { catalog }: Pick<BindContext, 'catalog'>): DataType {
+  const type = typeOfName(written) ?? typeOfEnumeration(written, catalog)
   if (written.name === 'cursor') throw new SqlError(`non-persisted type: ${written.name}`, written.position)
   // Two moments have no place in a column: it is a span of time.
   if (type?.name === 'INTERVAL') return dataType('LONG', longKinds.span)
   if (type === undefined) throw new SqlError(`unsupported column type: ${written.name}`, written.position)
   return type
+}
+
+/** A list of labels is one of texts. */
+function typeOfEnumeration(written: ast.TypeName, catalog: BindContext['catalog']): DataType | undefined {
+  if (enumerationOf(written, catalog) === undefined) return undefined
+  return written.dimensions > 0 ? dataType('STRING', textKinds.texts) : dataType('SYMBOL')
 }
 
 /** A column as CREATE TABLE and ADD COLUMN define it. */
@@ -122,14 +128,14 @@ export function columnOf(
       throw new SqlError(`identity column type must be SHORT, INT or LONG [column=${column.name}]`, definition.position)
     return { ...column, default: counterText(table, column.name) }
   }
-  const value = checkedDefault(definition.defaultValue, column.name, resultTypeOf(column), context)
+  const value = checkedDefault(definition.defaultValue, column, context)
   return value === undefined ? column : { ...column, default: value }
 }
 
 function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Omit<ColumnSchema, 'id' | 'dropped'> {
   const { name, position, symbol, index } = definition
   checkColumnName(name, position)
-  const written = storedType(definition.type)
+  const written = storedType(definition.type, context)
   const type = storedKind(written)
   const flags: Partial<DeclaredColumn> = {
     ...(definition.notNull || definition.primaryKey ? { notNull: true as const } : {}),

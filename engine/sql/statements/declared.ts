@@ -1,10 +1,10 @@
 // What is kept of a column's definition for clients of PostgreSQL: the type and length that they wrote, NOT NULL and the primary key. Mappers
 // compare them with their models and would change every column again and again; none of it limits what is stored.
 
-import type { DeclaredColumn } from '../../storage/schema.js'
+import type { DeclaredColumn, Enumeration } from '../../storage/schema.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { typeOfName } from '../bind/types.js'
+import { isTypeName, typeOfName } from '../bind/types.js'
 import type * as ast from '../parse/ast.js'
 
 /** Types that have none of their own here, and those whose length or digits mean nothing here. */
@@ -19,14 +19,21 @@ export function declaredOf(
   written: ast.TypeName,
   type: DataType,
   { notNull, primary }: Partial<DeclaredColumn>,
-  { protocol }: Pick<BindContext, 'protocol'>,
+  { protocol, catalog }: Pick<BindContext, 'protocol' | 'catalog'>,
 ): DeclaredColumn | undefined {
+  const enumeration = written.dimensions > 0 ? undefined : enumerationOf(written, catalog)
   const declared: DeclaredColumn = {
+    ...(enumeration === undefined ? {} : { enumeration }),
     ...(written.dimensions > 0 ? listOf(written, type) : plainOf(written, type, protocol)),
     ...(notNull ? { notNull } : {}),
     ...(primary ? { primary } : {}),
   }
   return Object.keys(declared).length === 0 ? undefined : declared
+}
+
+/** The enumeration that a type's name means; undefined: another type, or none. */
+export function enumerationOf(written: ast.TypeName, catalog: BindContext['catalog']): Enumeration | undefined {
+  return isTypeName(written.name) ? undefined : catalog.enumeration?.(written.text)
 }
 
 /** PostgreSQL's names of types whose lists are texts here; of all others they are lists of text. */
@@ -58,7 +65,8 @@ function typeOf({ name, parameters }: ast.TypeName, type: DataType): DeclaredCol
 
 export function sameDeclared(left: DeclaredColumn, right: DeclaredColumn = {}): boolean {
   const sameType = left.type === right.type && left.modifier === right.modifier
-  return sameType && left.notNull === right.notNull && left.primary === right.primary
+  const sameLabels = left.enumeration?.id === right.enumeration?.id
+  return sameType && sameLabels && left.notNull === right.notNull && left.primary === right.primary
 }
 
 /** Whether the column's type is shown by that name anyway. */

@@ -3,7 +3,6 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema.js'
-import type { DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { castTo } from '../bind/types.js'
@@ -82,10 +81,10 @@ function parsedDefault(text: string): ast.Expression {
 /** The text to keep; undefined: none is said, or NULL. Throws SqlError when it is no value of the column's type. */
 export function checkedDefault(
   written: ast.ColumnDefault | null,
-  name: string,
-  type: DataType,
+  column: Omit<ColumnSchema, 'id' | 'dropped'>,
   context: BindContext,
 ): string | undefined {
+  const { name, type } = column
   if (written === null) return undefined
   const counter = counterCalled(written.expression)
   if (counter !== null && context.catalog.sequence?.(counter) !== undefined) {
@@ -96,7 +95,7 @@ export function checkedDefault(
   // What mappers write; INSERT itself takes a DECIMAL for a DOUBLE only with a cast.
   const isDecimal = isFraction(type) && bindExpression(written.expression, scope).type.name === 'DECIMAL'
   if (isDecimal) return `cast(${written.text} as double)`
-  const value = insertValue(written.expression, { columnId: -1, name, type }, 0, scope)
+  const value = insertValue(written.expression, targetOf({ ...column, id: -1 }), 0, scope)
   return value === null && written.expression.kind === 'null' ? undefined : written.text
 }
 

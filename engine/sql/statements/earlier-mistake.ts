@@ -23,7 +23,7 @@ export function earlierMistake(error: unknown, catalog: Catalog): unknown {
     let table: Mention | undefined
     for (const named of error.mentions) {
       if (named.kind === 'table') table = named
-      if (named.kind === 'type') demandType(named)
+      if (named.kind === 'type') demandType(named, catalog)
       else if (named.kind === 'view') existing(named, { catalog }, 'view name expected')
       else if (table !== undefined) demandMentioned(named, table, catalog)
     }
@@ -33,8 +33,9 @@ export function earlierMistake(error: unknown, catalog: Catalog): unknown {
   }
 }
 
-function demandType({ name, position }: Mention): void {
-  if (!isTypeName(name)) throw new SqlError(`unsupported column type: ${name}`, position)
+function demandType({ name, position }: Mention, catalog: Catalog): void {
+  if (!isTypeName(name) && catalog.enumeration?.(name) === undefined)
+    throw new SqlError(`unsupported column type: ${name}`, position)
 }
 
 function demandMentioned(named: Mention, table: Mention, catalog: Catalog): void {

@@ -21,6 +21,7 @@ import { planAlterTable, renameTable } from './alter-table.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
 import { earlierMistake } from './earlier-mistake.js'
+import { planAlterType, planCreateType, planDropType } from './enumerations.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
 import type { PlannedStatement, Returning } from './planned.js'
@@ -134,6 +135,12 @@ function plan(statement: ast.Statement, context: BindContext): PlannedStatement 
       return planAlterSequence(statement, context)
     case 'drop sequence':
       return planDropSequence(statement, context)
+    case 'create type':
+      return planCreateType(statement, context)
+    case 'alter type':
+      return planAlterType(statement, context)
+    case 'drop type':
+      return planDropType(statement, context)
     case 'alter table':
       return planAlterTable(statement, context)
     default:
@@ -157,6 +164,9 @@ type Planned =
   | 'create sequence'
   | 'alter sequence'
   | 'drop sequence'
+  | 'create type'
+  | 'alter type'
+  | 'drop type'
   | 'alter table'
 type Other = Exclude<ast.Statement, { kind: Planned }>
 

@@ -2,6 +2,7 @@
 
 import type { CopyRequest, ResultColumn } from '../../api/statements.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/messages.js'
+import type { Enumeration } from '../../storage/schema.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Query as AstQuery, Expression, Name, TableName, UserChange } from '../parse/ast.js'
 import type { Query } from '../plan/plan.js'
@@ -13,6 +14,8 @@ export interface TargetColumn {
   readonly type: DataType
   /** Of a parameter in its place, where the column is shown as more than it stores. */
   readonly wanted?: DataType
+  /** The only texts that it takes. */
+  readonly enumeration?: Enumeration
 }
 
 /** A column that a row does not name, and what it has instead. */

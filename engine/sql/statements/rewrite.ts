@@ -27,7 +27,7 @@ import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
 import { tableOf } from './show.js'
-import { columnValue, convertTo, inconvertibleTypes, targetOf } from './target.js'
+import { columnValue, convertedTo, inconvertibleTypes, targetOf } from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
@@ -275,12 +275,12 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
     const known = { value: bound.value, type: bound.type, shown: '', position, isParameter }
     return constantOf(columnValue(known, target, 0), type, position)
   }
-  return converted(bound, target.wanted ?? type, target.name, position)
+  return converted(bound, target, position)
 }
 
-function converted(value: Expression, type: DataType, column: string, position: number): Expression {
-  const from = value.type
-  if (sameType(from, type)) return value
-  if (!isInsertable(from, type)) throw inconvertibleTypes(from, type, '', column, position)
-  return convertTo(value, type)
+function converted(value: Expression, target: TargetColumn, position: number): Expression {
+  const [from, { type, name, enumeration }] = [value.type, target]
+  if (enumeration === undefined && sameType(from, type)) return value
+  if (!isInsertable(from, type)) throw inconvertibleTypes(from, type, '', name, position)
+  return convertedTo(value, target)
 }

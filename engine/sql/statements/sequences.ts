@@ -89,9 +89,9 @@ function renamed(
   return [...columns, { kind: 'renameTable', tableId: found.id, name: newName.name }]
 }
 
-function isTaken(name: string, catalog: BindContext['catalog']): boolean {
+export function isTaken(name: string, catalog: BindContext['catalog']): boolean {
   const isEntry = catalog.table(name) !== undefined || catalog.view(name) !== undefined
-  return isEntry || catalog.counters?.last(name) !== undefined
+  return isEntry || catalog.enumeration?.(name) !== undefined || catalog.counters?.last(name) !== undefined
 }
 
 function checkFree({ name, position }: ast.TableName, { catalog }: BindContext): void {

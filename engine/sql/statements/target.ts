@@ -2,8 +2,15 @@
 
 import { SqlError } from '../../base/errors.js'
 import { isBytesText } from '../../pg/bytea.js'
-import { type ColumnSchema, findColumn, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
-import { type DataType, isList, sameType, typeText } from '../../types/column-types.js'
+import {
+  type ColumnSchema,
+  type Enumeration,
+  findColumn,
+  liveColumns,
+  resultTypeOf,
+  type TableVersion,
+} from '../../storage/schema.js'
+import { type DataType, dataType, isList, sameType, typeText } from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
@@ -17,6 +24,7 @@ import {
   isNumber,
   isText,
   isTime,
+  noLabel,
   nullOf,
 } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
@@ -39,11 +47,24 @@ export function targetColumns({ columns, source }: ast.Insert, { schema }: Table
   })
 }
 
-export function targetOf(column: ColumnSchema): TargetColumn {
+export function targetOf(column: Omit<ColumnSchema, 'dropped'>): TargetColumn {
   const { id: columnId, name, type, declared } = column
+  if (declared?.enumeration !== undefined) return { columnId, name, type, enumeration: declared.enumeration }
   return declared?.type === undefined
     ? { columnId, name, type }
     : { columnId, name, type, wanted: resultTypeOf(column) }
+}
+
+/** Throws SqlError when the text is none of the enumeration's. */
+export function demandLabel(text: string, { name, labels }: Enumeration, position: number): void {
+  if (!labels.includes(text)) throw new SqlError(noLabel(text, name), position)
+}
+
+/** A column's value that is one of the labels; what is known is known to be. */
+function labelOf(value: Expression, { name, labels }: Enumeration): Expression {
+  const known = [name, textArray(labels)].map((text) => constantOf(text, dataType('STRING'), value.position))
+  const { position, type } = value
+  return { kind: 'call', name: 'enum_in', args: [castTo(value, dataType('STRING')), ...known], type, position }
 }
 
 /** A query's columns, in order, as the target's. `positions`: where to report each, or one place for all. */
@@ -53,16 +74,17 @@ export function targetProjection(
   positions: readonly number[],
 ): Plan {
   const columns: PlanColumn[] = targets.map(({ name, type }) => ({ name, type }))
-  if (plan.columns.every(({ type }, index) => sameType(type, targets[index]?.type ?? type))) return plan
+  const isAsIs = targets.every(({ enumeration }) => enumeration === undefined)
+  if (isAsIs && plan.columns.every(({ type }, index) => sameType(type, targets[index]?.type ?? type))) return plan
   const expressions = plan.columns.map(({ type, name }, index): Expression => {
     const target = targets[index]
     const position = positions[index] ?? positions[0] ?? 0
     const column: Expression = { kind: 'column', index, type, position }
-    if (target === undefined || sameType(type, target.type)) return column
+    if (target === undefined || (target.enumeration === undefined && sameType(type, target.type))) return column
     if (isNullConstant(plan, index, target.wanted ?? target.type))
       return constantOf(nullOf(target.type), target.type, position)
     if (!isInsertable(type, target.type)) throw inconvertibleTypes(type, target.type, name, target.name, position)
-    return convertTo(column, target.wanted ?? target.type)
+    return convertedTo(column, target)
   })
   return { kind: 'project', columns, input: plan, expressions }
 }
@@ -74,6 +96,12 @@ export function convertTo(value: Expression, type: DataType): Expression {
   const isNarrowed = (isNumber(from) || isTime(from) || from.name === 'DATE') && isNumber(type)
   const cast = castTo(value, type)
   return isParsed || isNarrowed ? ({ ...cast, name: 'convert' } as Expression) : cast
+}
+
+/** A value of a type that INSERT takes for the column, as one of the column. */
+export function convertedTo(value: Expression, { type, wanted, enumeration }: TargetColumn): Expression {
+  if (enumeration !== undefined) return castTo(labelOf(value, enumeration), type)
+  return convertTo(value, wanted ?? type)
 }
 
 /** A parameter in its place learns the type. */
@@ -137,6 +165,7 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   if (value === null) return nullOf(target.type)
   const list = target.wanted === undefined ? null : listValue(value, target.wanted, position)
   if (list !== null) return list
+  if (target.enumeration !== undefined && isText(from)) demandLabel(String(value), target.enumeration, position)
   if (sameType(from, target.type)) return value
   const empty = emptyArray(value, target.type)
   if (empty !== null) return empty
