@@ -1,8 +1,10 @@
-// The server's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), without channel binding. Messages, each a text:
+// The server's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), and of SCRAM-SHA-256-PLUS, which is bound to the encrypted connection
+// (channel-binding.ts). Messages, each a text:
 //
-//   client first   n,,n=<user>,r=<client nonce>           the user's name is the one of the start-up message
+//   client first   n,,n=<user>,r=<client nonce>           the user's name is the one of the start-up message; PLUS begins with
+//                                                         p=tls-server-end-point,,
 //   server first   r=<both nonces>,s=<salt>,i=<iterations>
-//   client final   c=biws,r=<both nonces>,p=<proof>       biws is `n,,` in base64
+//   client final   c=biws,r=<both nonces>,p=<proof>       biws is `n,,` in base64; of PLUS its beginning and the hash
 //   server final   v=<signature>
 //
 // Whoever does not exist gets a made-up verifier and learns at the end that the proof is wrong, like everybody else.
@@ -12,6 +14,15 @@ import { NetworkError } from '../../engine/base/errors.js'
 import type { PasswordVerifier } from '../../engine/base/password.js'
 
 export const scramMechanism = 'SCRAM-SHA-256'
+export const boundMechanism = 'SCRAM-SHA-256-PLUS'
+
+/** What a client may bind to: null where the connection is not encrypted. `chosen`: it must. */
+export interface ChannelBinding {
+  readonly endPoint: Buffer | null
+  readonly chosen: boolean
+}
+
+const unbound: ChannelBinding = { endPoint: null, chosen: false }
 
 const nonceBytes = 18
 
@@ -23,17 +34,36 @@ export interface ScramChallenge {
 }
 
 /** Throws NetworkError when the client's first message is none. */
-export function challenge(verifier: PasswordVerifier, clientFirst: string): ScramChallenge {
-  const parts = /^(([ny]),(?:a=[^,]*)?,)(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]+)(?:,.*)?)$/s.exec(clientFirst)
+export function challenge(verifier: PasswordVerifier, clientFirst: string, binding = unbound): ScramChallenge {
+  const parts = /^((n|y|p=tls-server-end-point),(?:a=[^,]*)?,)(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]+)(?:,.*)?)$/s.exec(
+    clientFirst,
+  )
   if (parts === null) throw new NetworkError('malformed SCRAM message')
-  const [, header = '', , bare = '', clientNonce = ''] = parts
+  const [, header = '', flag = '', bare = '', clientNonce = ''] = parts
+  checkFlag(flag, binding)
   const nonce = clientNonce + randomBytes(nonceBytes).toString('base64')
   const message = `r=${nonce},s=${verifier.salt.toString('base64')},i=${verifier.iterations}`
-  return { message, finish: (clientFinal) => finish(verifier, { header, bare, nonce, message }, clientFinal) }
+  return {
+    message,
+    finish: (clientFinal) =>
+      finish(
+        verifier,
+        { header, endPoint: binding.chosen ? binding.endPoint : null, bare, nonce, message },
+        clientFinal,
+      ),
+  }
+}
+
+/** Somebody in between who hides that this server can be bound to is found out: the client says `y`. */
+function checkFlag(flag: string, { endPoint, chosen }: ChannelBinding): void {
+  if (chosen !== flag.startsWith('p=')) throw new NetworkError('malformed SCRAM message')
+  if (flag === 'y' && endPoint !== null)
+    throw new NetworkError('the client thinks that the server has no SCRAM channel binding, but it has')
 }
 
 interface Conversation {
   readonly header: string
+  readonly endPoint: Buffer | null
   readonly bare: string
   readonly nonce: string
   readonly message: string
@@ -43,7 +73,8 @@ function finish(verifier: PasswordVerifier, begun: Conversation, clientFinal: st
   const parts = /^(c=([^,]*),r=([^,]*)(?:,.*)?),p=([^,]*)$/s.exec(clientFinal)
   if (parts === null) throw new NetworkError('malformed SCRAM message')
   const [, withoutProof = '', binding = '', nonce = '', proofText = ''] = parts
-  if (binding !== Buffer.from(begun.header).toString('base64')) throw new NetworkError('wrong SCRAM channel binding')
+  const bound = Buffer.concat([Buffer.from(begun.header), begun.endPoint ?? Buffer.alloc(0)])
+  if (binding !== bound.toString('base64')) throw new NetworkError('wrong SCRAM channel binding')
   if (nonce !== begun.nonce) throw new NetworkError('wrong SCRAM nonce')
   const authMessage = `${begun.bare},${begun.message},${withoutProof}`
   const proof = Buffer.from(proofText, 'base64')

@@ -1,11 +1,11 @@
 // Asking a client who it is. All answers to `Authentication` messages have the type 'p':
 //
 //   PasswordMessage      password                              cleartext, and md5 of it
-//   SASLInitialResponse  mechanism bytes:int32 client-first    SCRAM-SHA-256
+//   SASLInitialResponse  mechanism bytes:int32 client-first    SCRAM-SHA-256, over TLS also SCRAM-SHA-256-PLUS
 //   SASLResponse         client-final
 
 import { randomBytes } from 'node:crypto'
-import { challenge, scramMechanism } from '../common/scram.js'
+import { boundMechanism, challenge, scramMechanism } from '../common/scram.js'
 import type { Principal } from '../common/users.js'
 import type { PgOptions, PgServices } from './context.js'
 import type { Inbound } from './inbound.js'
@@ -24,10 +24,9 @@ interface Guard {
 export async function authenticate(
   guard: Guard,
   user: string,
-  inbound: Inbound,
-  out: Outbound,
+  { inbound, out, endPoint }: { readonly inbound: Inbound; readonly out: Outbound; readonly endPoint: Buffer | null },
 ): Promise<Principal | null> {
-  const asked = { user, ask: (request: Buffer) => ask(inbound, out, request), out }
+  const asked = { user, ask: (request: Buffer) => ask(inbound, out, request), out, endPoint }
   const answered = await methods[guard.options.authentication](guard, asked)
   if (answered === 'gone') return null
   if (answered === null) throw new PgError('28P01', `password authentication failed for user "${user}"`)
@@ -39,6 +38,8 @@ interface Asked {
   /** Sends the request; the answer, or null when the client has gone. */
   readonly ask: (request: Buffer) => Promise<MessageReader | null>
   readonly out: Outbound
+  /** What the client may bind to; null without encryption. */
+  readonly endPoint: Buffer | null
 }
 
 /** Null: wrong. */
@@ -63,12 +64,15 @@ const methods: Record<PgOptions['authentication'], Method> = {
   'scram-sha-256': scram,
 }
 
-async function scram({ services }: Guard, { user, ask, out }: Asked): Promise<Principal | null | 'gone'> {
-  const first = await ask(authentication('sasl', Buffer.from(`${scramMechanism}\0\0`)))
+async function scram({ services }: Guard, { user, ask, out, endPoint }: Asked): Promise<Principal | null | 'gone'> {
+  const mechanisms = endPoint === null ? [scramMechanism] : [boundMechanism, scramMechanism]
+  const first = await ask(authentication('sasl', Buffer.from(`${mechanisms.join('\0')}\0\0`)))
   if (first === null) return 'gone'
-  if (first.text() !== scramMechanism) throw new PgError('08P01', 'client selected an invalid SASL mechanism')
+  const mechanism = first.text()
+  if (!mechanisms.includes(mechanism)) throw new PgError('08P01', 'client selected an invalid SASL mechanism')
+  const binding = { endPoint, chosen: mechanism === boundMechanism }
   const { verifier, principal } = await services.authenticator.verifier(user)
-  const { message, finish } = challenge(verifier, first.bytes(first.int32()).toString('utf8'))
+  const { message, finish } = challenge(verifier, first.bytes(first.int32()).toString('utf8'), binding)
   const final = await ask(authentication('saslContinue', Buffer.from(message)))
   if (final === null) return 'gone'
   const signature = finish(final.rest().toString('utf8'))

@@ -30,6 +30,7 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   if (statement.kind === 'create index') notice(pg, statement.unique ? keysIgnored : indexesIgnored)
   else if (statement.kind === 'alter sequence' && statement.restart === undefined) notice(pg, sequencesFree)
   else if (statement.kind === 'create sequence' && statement.options.owned) notice(pg, sequencesFree)
+  noticeSkipped(pg, statement)
   if (statement.kind === 'alter table') {
     const actions = statement.actions.map((action) => adaptedAction(pg, action, statement.table.name))
     return { ...parsed, statement: { ...statement, actions } }
@@ -40,6 +41,17 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   const columns = knownDefaults(pg, source.columns, statement.table.name)
   const adapted = { ...statement, source: { ...source, columns }, options: knownOptions(pg, statement.options) }
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
+}
+
+/** What IF EXISTS and IF NOT EXISTS pass over. */
+function noticeSkipped(pg: PgSession, statement: ParsedStatement['statement']): void {
+  if (statement.kind === 'create table' && statement.ifNotExists) {
+    const { name } = statement.table
+    if (pg.engine.table(name) !== undefined) notice(pg, `relation "${name}" already exists, skipping`, '42P07')
+  }
+  if (statement.kind !== 'drop table' || !statement.ifExists) return
+  for (const { name } of statement.tables)
+    if (pg.engine.table(name) === undefined) notice(pg, `table "${name}" does not exist, skipping`)
 }
 
 function adaptedAction(pg: PgSession, action: AlterAction, table: string): AlterAction {
@@ -95,6 +107,6 @@ function withTimestamp(pg: PgSession, statement: CreateTable, columns: readonly 
   return { ...statement, timestamp: { name, quoted, position }, partitionBy }
 }
 
-function notice(pg: PgSession, message: string): void {
-  pg.out.put(noticeResponse({ severity: 'NOTICE', code: '00000', message, position: 0 }))
+function notice(pg: PgSession, message: string, code = '00000'): void {
+  pg.out.put(noticeResponse({ severity: 'NOTICE', code, message, position: 0 }))
 }

@@ -3,6 +3,7 @@
 
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { serverEndPoint } from '../common/channel-binding.js'
 import { readBytes } from '../common/first-bytes.js'
 import type { TlsKeys } from '../common/tls.js'
 
@@ -31,6 +32,13 @@ export async function encrypted(socket: Socket, keys: TlsKeys): Promise<Socket |
     socket.write(code === sslRequest ? 'S' : 'N')
     if (code === sslRequest) return upgrade(socket, keys)
   }
+}
+
+/** What SCRAM may be bound to; null: the certificate does not say. */
+export function endPointOf(socket: Socket): Buffer | null {
+  const certificate = socket instanceof TLSSocket ? socket.getCertificate() : null
+  const bytes: unknown = certificate !== null && 'raw' in certificate ? certificate.raw : null
+  return Buffer.isBuffer(bytes) ? serverEndPoint(bytes) : null
 }
 
 function upgrade(socket: Socket, { options }: TlsKeys): Promise<Socket | null> {

@@ -13,7 +13,7 @@ import { authenticate } from './authentication.js'
 import { followReadOnly } from './block-settings.js'
 import { Channels } from './channels.js'
 import type { PgOptions, PgServices, PgSession } from './context.js'
-import { encrypted } from './encryption.js'
+import { encrypted, endPointOf } from './encryption.js'
 import { Inbound } from './inbound.js'
 import {
   authentication,
@@ -118,7 +118,7 @@ async function serve(gateway: Gateway, accepted: Socket): Promise<void> {
   let reason: string | null = null
   try {
     if (gateway.closing.aborted) stop()
-    await converse(gateway, connection, inbound, out, isEncrypted)
+    await converse(gateway, connection, inbound, out, isEncrypted ? endPointOf(socket) : undefined)
   } catch (error) {
     reason = error instanceof Error ? error.message : String(error)
     if (!inbound.closed) {
@@ -146,13 +146,13 @@ const shutdown: NoticeFields = {
   position: 0,
 }
 
-/** `connection` null: there are too many. */
+/** `connection` null: there are too many. `endPoint`: what clients may bind to; undefined without encryption. */
 async function converse(
   gateway: Gateway,
   connection: Connection | null,
   inbound: Inbound,
   out: Outbound,
-  isEncrypted: boolean,
+  endPoint: Buffer | null | undefined,
 ): Promise<void> {
   const impatience = setTimeout(() => inbound.stage.destroy(), startUpMs)
   try {
@@ -163,9 +163,9 @@ async function converse(
       return
     }
     if (connection === null) throw new PgError('53300', 'sorry, too many clients already')
-    if (gateway.options.tlsRequired && !isEncrypted)
+    if (gateway.options.tlsRequired && endPoint === undefined)
       throw new PgError('28000', 'this server takes encrypted connections only')
-    const principal = await authenticate(gateway, wanted.user, inbound, out)
+    const principal = await authenticate(gateway, wanted.user, { inbound, out, endPoint: endPoint ?? null })
     if (principal === null) return
     clearTimeout(impatience)
     connection.principal = principal.user

@@ -12,6 +12,7 @@ import { sendInbox } from './notifications.js'
 import { closeCursors, closePortals, type Waiting } from './portals.js'
 import { MessageReader } from './reader.js'
 import { simpleQuery } from './simple-query.js'
+import { PgError } from './sqlstate.js'
 import { answerSyncs, forgetRows } from './transaction.js'
 
 const letter = (character: string): number => character.charCodeAt(0)
@@ -52,7 +53,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
           continue
         }
         if (inbound.ended) return
-        await inbound.wait()
+        await awaited(pg, inbound)
         pg.registry.touch(pg.connection)
         pg.connection.state = 'querying'
         continue
@@ -73,6 +74,27 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
     await closeCursors(pg, () => true)
   }
 }
+
+/** Until the client sends something, or has kept silent for longer than it said it would. Throws PgError. */
+async function awaited(pg: PgSession, inbound: Inbound): Promise<void> {
+  const isOpen = pg.status !== 'I'
+  const limit = Number(pg.settings.get(isOpen ? 'idle_in_transaction_session_timeout' : 'idle_session_timeout') ?? 0)
+  if (limit === 0) return inbound.wait()
+  const [code, what] = isOpen ? ['25P03', 'idle-in-transaction'] : ['57P05', 'idle-session']
+  let timer: NodeJS.Timeout | undefined
+  const silence = new Promise<never>((_resolve, reject) => {
+    const end = (): void => reject(new PgError(code, `terminating connection due to ${what} timeout`))
+    timer = setTimeout(end, Math.min(limit, timerMsMax))
+  })
+  try {
+    await Promise.race([inbound.wait(), silence])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The longest that timers take. */
+const timerMsMax = 2 ** 31 - 1
 
 function handle(pg: PgSession, message: Message): Waiting {
   const { type } = message

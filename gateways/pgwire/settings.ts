@@ -114,6 +114,9 @@ function checked(name: string, value: string): string {
     case 'standard_conforming_strings':
       if (!/^(on|true|yes|1)$/i.test(value)) throw invalid(name, value)
       return 'on'
+    case 'idle_in_transaction_session_timeout':
+    case 'idle_session_timeout':
+    case 'lock_timeout':
     case 'statement_timeout':
       return String(millisOf(name, value))
     case 'datestyle':

@@ -1,6 +1,7 @@
 // pg_stat_activity: every session of the wire protocol, as sys.connections knows them, with what it runs now; and statements
 // that came another way.
 
+import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { QueryFigures } from '../catalog.js'
 import type { RowRecord } from './catalog.js'
@@ -31,7 +32,7 @@ const everybody = {
 
 function sessionsOf(
   connections: ReturnType<BindContext['catalog']['relation']>,
-): (RowRecord & { readonly pid: number })[] {
+): (RowRecord & { readonly pid: number; readonly ssl: Value })[] {
   if (connections === undefined) return []
   const names = connections.columns.map(({ name }) => name)
   return connections.rows().flatMap((row) => {
@@ -51,8 +52,14 @@ function sessionsOf(
       state_change: of('last_active_at'),
       state: state === 'querying' ? 'active' : state,
       query: '',
+      ssl: of('tls'),
     }
   })
+}
+
+/** Rows of pg_stat_ssl. */
+export function sslRecords({ catalog }: BindContext): RowRecord[] {
+  return sessionsOf(catalog.relation('sys.connections')).map(({ pid, ssl }) => ({ pid, ssl }))
 }
 
 function statementOf(figures: QueryFigures | undefined): RowRecord {

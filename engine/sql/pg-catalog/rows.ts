@@ -1,7 +1,7 @@
 // Rows of pg_catalog: what the catalog holds, as tools of the PostgreSQL world read it. Columns are in catalog.ts.
 
 import type { BindContext } from '../bind/bind-context.js'
-import { activityRecords } from './activity-rows.js'
+import { activityRecords, sslRecords } from './activity-rows.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName, databaseOid, ownerOid } from './database.js'
 import {
@@ -82,6 +82,7 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   pg_sequences: pgSequences,
   pg_depend: sequenceOwners,
   pg_stat_activity: activityRecords,
+  pg_stat_ssl: sslRecords,
   pg_prepared_statements: preparedRecords,
   pg_cursors: cursorRecords,
   pg_stat_database: () => [{ datid: databaseOid, datname: databaseName }],

@@ -47,6 +47,7 @@ const list: readonly SessionOption[] = [
   option('default_transaction_read_only', 'off', 'Whether transactions only read.', flag),
   option('extra_float_digits', '1', 'Digits of floating-point numbers: the shortest exact text.', { kind: 'integer' }),
   option('idle_in_transaction_session_timeout', '0', 'Longest idle time within a transaction.', millis),
+  option('idle_session_timeout', '0', 'Longest idle time outside of transactions.', millis),
   option('in_hot_standby', 'off', 'Whether the server follows another one.', { ...flag, ...preset }),
   option('integer_datetimes', 'on', 'Times are whole numbers.', { ...flag, ...preset }),
   option('IntervalStyle', 'iso_8601', 'Form of intervals.', { kind: 'enum' }),
@@ -109,7 +110,31 @@ export function sessionOption(
   const key = optionKey(written)
   const known = byName.get(key)
   const value = setValue(key, settings) ?? known?.value ?? (key === 'session_authorization' ? user : undefined)
-  return value === undefined ? undefined : { name: known?.name ?? key, value }
+  return value === undefined ? undefined : { name: known?.name ?? key, value: withUnit(value, known?.unit ?? null) }
+}
+
+/** In the largest unit that it is a whole number of, as SHOW has it. */
+function withUnit(value: string, unit: string | null): string {
+  const units = (unit === null ? undefined : largerUnits[unit]) ?? []
+  const amount = /^\d+$/.test(value) ? Number(value) : 0
+  const found = amount === 0 ? undefined : units.find(([size]) => amount % size === 0)
+  return found === undefined ? value : `${amount / found[0]}${found[1]}`
+}
+
+const largerUnits: Readonly<Record<string, readonly (readonly [size: number, name: string])[]>> = {
+  ms: [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1000, 's'],
+    [1, 'ms'],
+  ],
+  kB: [
+    [1_073_741_824, 'TB'],
+    [1_048_576, 'GB'],
+    [1024, 'MB'],
+    [1, 'kB'],
+  ],
 }
 
 /** What the session has said; of a transaction also what it has said of all. */
@@ -126,9 +151,9 @@ interface Asking {
 export function allOptions(asking: Asking): readonly { name: string; value: string; says: string | null }[] {
   const others = [...(asking.settings ?? [])].filter(([key]) => !byName.has(key))
   return [
-    ...list.map(({ name, value, says }) => ({
+    ...list.map(({ name, value, unit, says }) => ({
       name,
-      value: setValue(name.toLowerCase(), asking.settings) ?? value,
+      value: withUnit(setValue(name.toLowerCase(), asking.settings) ?? value, unit),
       says,
     })),
     ...others.map(([name, value]) => ({ name, value, says: null })),

@@ -188,7 +188,7 @@ test('settings of a transaction end with it; one that only reads refuses changes
     Object.values((await client.query(`show ${name}`)).rows[0] as Record<string, string>).join()
   await client.query("set application_name = 'a'")
   await client.query("begin; set application_name = 'b'; set local statement_timeout = '3s'")
-  expect([await shown('application_name'), await shown('statement_timeout')]).toEqual(['b', '3000'])
+  expect([await shown('application_name'), await shown('statement_timeout')]).toEqual(['b', '3s'])
   await client.query('rollback')
   expect([await shown('application_name'), await shown('statement_timeout')]).toEqual(['a', '0'])
   await client.query("begin; set application_name = 'b'; set local application_name = 'c'; commit")

@@ -92,7 +92,7 @@ test('options of the start are settings', async () => {
   const { rows } = await other.query(
     "select current_setting('application_name') a, current_setting('statement_timeout') t",
   )
-  expect(rows).toEqual([{ a: 'a b', t: '7000' }])
+  expect(rows).toEqual([{ a: 'a b', t: '7s' }])
   await expect(other.query('create table nothing (a int)')).rejects.toMatchObject({ code: '25006' })
   await other.query('set default_transaction_read_only = off; reset all')
   expect(await modes(other)).toBe('on serializable off, serializable')
