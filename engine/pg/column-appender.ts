@@ -7,7 +7,7 @@ import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/
 import { demandLabel, inconvertibleTypes, listValue } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/messages.js'
 import type { Enumeration } from '../storage/schema.js'
-import { type ColumnType, type DataType, dataType, isList, isSpan } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isDayTime, isList, isSpan } from '../types/column-types.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
 import { FixedBuilder } from './fixed-builder.js'
@@ -325,7 +325,7 @@ export class ColumnAppender {
 
 /** What has a form of its own, or few values. */
 function isOther({ wanted, enumeration }: AppenderColumn): boolean {
-  return enumeration !== undefined || (wanted !== undefined && (isList(wanted) || isSpan(wanted)))
+  return enumeration !== undefined || (wanted !== undefined && (isList(wanted) || isSpan(wanted) || isDayTime(wanted)))
 }
 
 /** A run of the kernel that took no more rows was hardly worth its call. */

@@ -6,6 +6,7 @@ import { utf8Text } from '../base/utf8-text.js'
 import { convertValue } from '../sql/functions/convert.js'
 import { textArray, textElements } from '../sql/functions/text-lists.js'
 import { type DataType, dataType, isSpan } from '../types/column-types.js'
+import { dayTimeText } from '../types/day-time.js'
 import { longMin } from '../types/number.js'
 import { spanProblem } from '../types/span.js'
 import type { ArrayValue, Value } from '../types/value.js'
@@ -149,7 +150,7 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
       return text === null ? null : numericOf(text)
     }
     case oids.time:
-      return bytes.length === 8 ? { value: timeText(bytes.readBigInt64BE(0)), type: textType } : null
+      return bytes.length === 8 ? { value: dayTimeText(bytes.readBigInt64BE(0)), type: textType } : null
     case oids.interval:
       return bytes.length === 16 ? { value: intervalText(bytes), type: textType } : null
     case oids.inet:
@@ -195,15 +196,6 @@ function timestampOf(micros: bigint, type: DataType): TypedValue {
   if (type.name === 'TIMESTAMP_NS') return { value: value * 1000n, type }
   if (type.name === 'DATE') return { value: value / 1000n, type }
   return { value, type: dataType('TIMESTAMP') }
-}
-
-/** As PostgreSQL writes it: equal times are equal texts. */
-function timeText(micros: bigint): string {
-  const second = Number(micros / 1_000_000n)
-  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
-  const fraction =
-    micros % 1_000_000n === 0n ? '' : `.${String(micros % 1_000_000n).padStart(6, '0')}`.replace(/0+$/, '')
-  return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}${fraction}`
 }
 
 /** INTERVAL => microseconds i64 | days i32 | months i32, as the text that casts read */

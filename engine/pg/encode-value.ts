@@ -20,6 +20,7 @@ import {
   isZoned,
   pgOidOf,
 } from '../types/column-types.js'
+import { microsOfDayTime } from '../types/day-time.js'
 import { formatInterval } from '../types/interval.js'
 import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
 import { daysOf } from '../types/span.js'
@@ -125,11 +126,8 @@ function microsBytes(micros: bigint): Buffer {
 
 /** TIME => microseconds of the day i64; a text that is no time of day is NULL. */
 const dayTimeBytes: BinaryForm = (value) => {
-  const [, hours, minutes, seconds = '0', fraction = ''] =
-    /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d*)?)?$/.exec(String(value)) ?? []
-  if (hours === undefined) return null
-  const whole = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
-  return bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0'))))
+  const micros = microsOfDayTime(String(value))
+  return micros === null ? null : bytesOf(8, (bytes) => bytes.writeBigInt64BE(micros))
 }
 
 /** INTERVAL => microseconds i64 | days i32 | months i32 */

@@ -53,7 +53,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(aggregate|function|procedure|routine) does not exist/, '42883'],
   [/^unknown function name|^there is no matching (function|operator)/, '42883'],
   [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],
-  [/^invalid input syntax for type interval/, '22007'],
+  [/^invalid input syntax for type (interval|time)/, '22007'],
   [/^interval out of range/, '22008'],
   [/^invalid input value for enum/, '22P02'],
   [/^(type|enum label) ".*" already exists/, '42710'],

@@ -76,7 +76,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   const type = isDay ? dayType : isUnbounded(expression.type) ? (digitsOf(operand) ?? written) : written
   const number = isJson(expression.operand) ? castJson(operand, type, scope) : null
   if (number !== null) return { ...number, position: expression.position }
-  if (expression.type.name === 'time' && (isTime(operand.type) || operand.type.name === 'DATE'))
+  if (expression.type.name === 'time' && hasDayTime(operand))
     return scalarCall('time', [operand], expression.position, scope.context)
   const value = isText(type) ? asText(operand, scope.context) : operand
   checkSource(value, type, expression, scope.context.sql)
@@ -108,6 +108,12 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   }
   if (isDay) return { ...dayOf(value, scope.context), position: expression.position }
   return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
+}
+
+/** A parameter stays one: it learns its type. */
+function hasDayTime(operand: Expression): boolean {
+  const { type } = operand
+  return isTime(type) || type.name === 'DATE' || (isText(type) && !isParameter(operand) && !isUntypedNull(operand))
 }
 
 function isSpanName({ name, dimensions }: ast.TypeName): boolean {

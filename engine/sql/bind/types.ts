@@ -102,7 +102,8 @@ export function typeOfName(written: TypeName): DataType | undefined {
   if (written.dimensions > 0) return arrayType(name, written)
   if (name === 'GEOHASH') return geohashType(written)
   if (name === 'DECIMAL') return decimalType(written)
-  if (written.name === 'json' || written.name === 'jsonb') return dataType(name, textKinds[written.name])
+  if (written.name === 'json' || written.name === 'jsonb' || written.name === 'time')
+    return dataType(name, textKinds[written.name])
   return written.name === 'timestamptz' ? dataType(name, timeKinds.zoned) : dataType(name)
 }
 

@@ -31,7 +31,7 @@ const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
   IPv4: ['STRING', 'VARCHAR', 'IPv4'],
   GEOHASH: ['GEOHASH'],
   ARRAY: ['ARRAY'],
-  DECIMAL: ['DECIMAL'],
+  DECIMAL: [...numbers, 'DECIMAL'],
   BINARY: ['BINARY'],
   INTERVAL: [],
   BYTE: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],

@@ -347,12 +347,21 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
   if (value === null) return nullOf(to)
   if (typeof value === 'string' && isText(from) && !isText(to)) return convertText(value, from, to)
   const bounds = integerBounds[to.name]
+  if (from.name === 'DECIMAL' && bounds !== undefined && typeof value === 'bigint')
+    return convertValue(rounded(value, from.b), dataType('LONG'), to)
   const whole = bounds === undefined || typeof value === 'string' ? null : wholeOf(value, from)
   if (bounds !== undefined && whole !== null && (whole < bounds[0] || whole > bounds[1])) return undefined
   if (to.name === 'CHAR' && typeof value === 'string' && value.length > 1) return undefined
   if (to.name === 'SYMBOL') return displayText(value, from)
   const result = castValue(value, from, to)
   return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
+}
+
+/** The nearest whole number, as PostgreSQL assigns decimals: halves go away from zero. */
+function rounded(value: bigint, scale: number): bigint {
+  const unit = 10n ** BigInt(scale)
+  const half = value < 0n ? -unit / 2n : unit / 2n
+  return (value + half) / unit
 }
 
 /** Where a value is expected, blanks around a number and its plus sign do no harm. */

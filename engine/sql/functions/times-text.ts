@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType, isZoned, textKinds } from '../../types/column-types.js'
+import { dayTimeProblem, writtenDayTime } from '../../types/day-time.js'
 import { formatByPgPattern } from '../../types/pg-time-pattern.js'
 import { parseByEitherPattern } from '../../types/pg-time-reading.js'
 import { parseTimestamp } from '../../types/timestamp.js'
@@ -153,6 +154,21 @@ const dayTimes = (['TIME', 'DATE'] as const).map(
   }),
 )
 
+const writtenTimes: ScalarFunction[] = [
+  {
+    name: 'time',
+    takes: ['TEXT'],
+    gives: () => dataType('STRING', textKinds.time),
+    says: 'The time of day that a text says, in the form in which others are equal to it.',
+    example: ["time('9:30')", '09:30:00'],
+    eval: ([text], { position }) => {
+      const time = writtenDayTime(String(text))
+      if (time === null) throw new SqlError(dayTimeProblem(String(text)), position)
+      return time
+    },
+  },
+]
+
 /** Four digits are a year: they have been read as one. */
 function countedTime(text: string): bigint | null {
   if (!/^-?\d{1,19}$/.test(text)) return null
@@ -289,6 +305,7 @@ export const timeTextFunctions: readonly ScalarFunction[] = [
   ...printing,
   ...pgPrinting,
   ...dayTimes,
+  ...writtenTimes,
   ...clock,
   ...intervals,
   sequenceRow('timestamp_sequence', 'TIMESTAMP'),

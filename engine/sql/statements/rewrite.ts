@@ -27,7 +27,7 @@ import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
 import { tableOf } from './show.js'
-import { columnValue, convertedTo, inconvertibleTypes, targetOf } from './target.js'
+import { columnValue, convertedTo, inconvertibleTypes, isStoredAsIs, targetOf } from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
@@ -279,8 +279,8 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
 }
 
 function converted(value: Expression, target: TargetColumn, position: number): Expression {
-  const [from, { type, name, enumeration }] = [value.type, target]
-  if (enumeration === undefined && sameType(from, type)) return value
+  const [from, { type, name }] = [value.type, target]
+  if (isStoredAsIs(from, target)) return value
   if (!isInsertable(from, type)) throw inconvertibleTypes(from, type, '', name, position)
   return convertedTo(value, target)
 }

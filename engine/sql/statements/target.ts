@@ -10,7 +10,8 @@ import {
   resultTypeOf,
   type TableVersion,
 } from '../../storage/schema.js'
-import { type DataType, dataType, isList, sameType, typeText } from '../../types/column-types.js'
+import { type DataType, dataType, isDayTime, isList, sameType, typeText } from '../../types/column-types.js'
+import { dayTimeProblem, writtenDayTime } from '../../types/day-time.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
@@ -74,13 +75,12 @@ export function targetProjection(
   positions: readonly number[],
 ): Plan {
   const columns: PlanColumn[] = targets.map(({ name, type }) => ({ name, type }))
-  const isAsIs = targets.every(({ enumeration }) => enumeration === undefined)
-  if (isAsIs && plan.columns.every(({ type }, index) => sameType(type, targets[index]?.type ?? type))) return plan
+  if (plan.columns.every(({ type }, index) => isStoredAsIs(type, targets[index]))) return plan
   const expressions = plan.columns.map(({ type, name }, index): Expression => {
     const target = targets[index]
     const position = positions[index] ?? positions[0] ?? 0
     const column: Expression = { kind: 'column', index, type, position }
-    if (target === undefined || (target.enumeration === undefined && sameType(type, target.type))) return column
+    if (target === undefined || isStoredAsIs(type, target)) return column
     if (isNullConstant(plan, index, target.wanted ?? target.type))
       return constantOf(nullOf(target.type), target.type, position)
     if (!isInsertable(type, target.type)) throw inconvertibleTypes(type, target.type, name, target.name, position)
@@ -98,9 +98,19 @@ export function convertTo(value: Expression, type: DataType): Expression {
   return isParsed || isNarrowed ? ({ ...cast, name: 'convert' } as Expression) : cast
 }
 
+/** Whether the column holds whatever the type has. */
+export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): boolean {
+  if (target === undefined) return true
+  const { type, wanted, enumeration } = target
+  const isTimed = wanted !== undefined && isDayTime(wanted) && !isDayTime(from)
+  return enumeration === undefined && !isTimed && sameType(from, type)
+}
+
 /** A value of a type that INSERT takes for the column, as one of the column. */
 export function convertedTo(value: Expression, { type, wanted, enumeration }: TargetColumn): Expression {
   if (enumeration !== undefined) return castTo(labelOf(value, enumeration), type)
+  if (wanted !== undefined && isDayTime(wanted) && isText(value.type))
+    return { kind: 'call', name: 'time', args: [value], type: wanted, position: value.position }
   return convertTo(value, wanted ?? type)
 }
 
@@ -185,8 +195,9 @@ function emptyArray(value: Exclude<Value, null>, wanted: DataType): ArrayValue |
   return { shape: new Array<number>(wanted.a).fill(0), data: value.data }
 }
 
-/** A text or an array as the text of a list; null where none is wanted, or the value is neither. */
+/** A text or an array as the text of a list, a text as that of a time of day; null where none is wanted, or the value is neither. */
 export function listValue(value: Exclude<Value, null>, wanted: DataType, position: number): string | null {
+  if (isDayTime(wanted) && typeof value === 'string') return dayTimeValue(value, position)
   if (!isList(wanted)) return null
   if (typeof value === 'object' && 'shape' in value && value.shape.length === 1)
     return textArray(Array.from(value.data, (number) => (Number.isNaN(number) ? null : String(number))))
@@ -194,6 +205,12 @@ export function listValue(value: Exclude<Value, null>, wanted: DataType, positio
   const elements = textElements(value.trim())
   if (elements === null) throw new SqlError(`malformed array literal: "${value.slice(0, 100)}"`, position)
   return value.startsWith('{{') ? value : textArray(elements)
+}
+
+function dayTimeValue(text: string, position: number): string {
+  const time = writtenDayTime(text)
+  if (time === null) throw new SqlError(dayTimeProblem(text), position)
+  return time
 }
 
 /** The value of a constant expression, in the type of its column. */

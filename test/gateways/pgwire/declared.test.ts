@@ -213,7 +213,7 @@ test('times of day are told as such, and so are parameters for them', async () =
   const texts = await client.query({ text: all, values: [0], rowMode: 'array', types })
   expect(texts.rows).toEqual([
     ['2024-02-29 00:00:00.000', '10:11:12.5'],
-    ['1969-12-31 00:00:00.000', '00:00'],
+    ['1969-12-31 00:00:00.000', '00:00:00'],
     [null, null],
   ])
   const found = 'select n from days where d = $1 and t = $2'
@@ -271,4 +271,37 @@ test('UPDATE takes a parameter that its client declares as numeric for any numbe
     { a: '1795630667255', i: 12, s: -3, d: 1.5, r: 2.5 },
   ])
   await sql.end()
+})
+
+test('times of day have one form, whichever way they come in', async () => {
+  await client.query('create table hours (id int, t time)')
+  await client.query("insert into hours values (1, '9:30'), (2, '9:30:00'), (3, '09:30 am'::time)")
+  for (const name of ['', 'hour']) {
+    await client.query({ name, text: 'insert into hours values ($1, $2)', values: [4, '9:30'] })
+  }
+  await client.query("insert into hours select 5, '9:30' from hours where id = 1")
+  await client.query("update hours set t = '9:3' || '0' where id = 2")
+  const { rows, fields } = await client.query(
+    "select t, $1::time c, count(*)::int n from hours where t = '09:30:00' group by t",
+    ['7:05'],
+  )
+  expect(rows).toEqual([{ t: '09:30:00', c: '07:05:00', n: 6 }])
+  expect(fields.map(({ dataTypeID }) => dataTypeID)).toEqual([1083, 1083, 23])
+  for (const text of ["insert into hours values (1, 'x')", "update hours set t = '25:00'", "select '9:75'::time"])
+    await expect(client.query(text), text).rejects.toMatchObject({ code: '22007' })
+})
+
+test('decimals are rounded into columns of whole numbers', async () => {
+  await client.query('create table whole (id int, l bigint, s smallint, d double precision)')
+  await client.query('insert into whole values (1, 2.5::numeric, -2.5::numeric, 1.25::numeric)')
+  await client.query(
+    'insert into whole select 2, 7.49::numeric, 7.5::numeric(4, 1), 1::numeric from whole where id = 1',
+  )
+  await client.query('update whole set l = s * 1.5::numeric where id = 2')
+  expect((await client.query('select l::text l, s, d from whole order by id')).rows).toEqual([
+    { l: '3', s: -3, d: 1.25 },
+    { l: '12', s: 8, d: 1 },
+  ])
+  const large = client.query('insert into whole (id, s) values (3, 32767.5::numeric)')
+  await expect(large).rejects.toMatchObject({ code: '22P02' })
 })

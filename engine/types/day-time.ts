@@ -1,0 +1,37 @@
+// Times of day as PostgreSQL's type time has them: texts of one form, `10:00:00.5`, so that equal times are equal texts.
+
+const microsPerSecond = 1_000_000n
+const microsPerDay = 86_400n * microsPerSecond
+
+/** A day before it and a zone behind it say nothing about it. */
+const form =
+  /^\s*(?:\d{4}-\d\d-\d\d[ T])?(\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d*))?)?\s*([ap]m)?\s*(?:z|[+-]\d\d(?::?\d\d)?)?\s*$/i
+
+/** Microseconds from midnight; null: the text is none. */
+export function microsOfDayTime(text: string): bigint | null {
+  const [, hours, minutes, seconds = '0', fraction = '', half] = form.exec(text) ?? []
+  if (hours === undefined || Number(minutes) > 59 || Number(seconds) > 60) return null
+  if (half !== undefined && (Number(hours) > 12 || Number(hours) === 0)) return null
+  const hour = half === undefined ? Number(hours) : (Number(hours) % 12) + (half.toLowerCase() === 'pm' ? 12 : 0)
+  const whole = BigInt((hour * 60 + Number(minutes)) * 60 + Number(seconds))
+  const micros = whole * microsPerSecond + BigInt(Math.round(Number(`0.${fraction || '0'}`) * 1e6))
+  return micros <= microsPerDay ? micros : null
+}
+
+export function dayTimeText(micros: bigint): string {
+  const second = Number(micros / microsPerSecond)
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
+  const rest = micros % microsPerSecond
+  const fraction = rest === 0n ? '' : `.${String(rest).padStart(6, '0')}`.replace(/0+$/, '')
+  return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}${fraction}`
+}
+
+/** In the one form; null: the text is no time of day. */
+export function writtenDayTime(text: string): string | null {
+  const micros = microsOfDayTime(text)
+  return micros === null ? null : dayTimeText(micros)
+}
+
+export function dayTimeProblem(text: string): string {
+  return `invalid input syntax for type time: "${text.slice(0, 100)}"`
+}
