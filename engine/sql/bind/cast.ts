@@ -17,7 +17,15 @@ import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
 import { sliceOpenEnd } from '../functions/array-slice.js'
 import { typeName } from '../functions/compare.js'
-import { castValue, displayText, isText, isTime, valueText } from '../functions/convert.js'
+import {
+  castValue,
+  convertValue,
+  displayText,
+  inconvertibleText,
+  isText,
+  isTime,
+  valueText,
+} from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
@@ -99,7 +107,8 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   learnType(value, type)
   learnOid(value, expression.type.name)
   if (isConstant(value)) {
-    const cast = (): Value => (isDay ? midnightOf(castConstant(value, type)) : castConstant(value, type))
+    const given = expression.operand.kind === 'parameter' ? castGiven : castConstant
+    const cast = (): Value => (isDay ? midnightOf(given(value, type)) : given(value, type))
     if (isLate(value)) return laterOf(cast, type, expression.position)
     const { position } = expression
     if (value.value === null && type.name === 'STRING' && value.parameter === undefined)
@@ -213,6 +222,15 @@ function castConstant({ value, type: from }: Constant, to: DataType): Value {
   if (typeof value === 'string' && from.name === 'CHAR' && counts && value !== '')
     return castValue(BigInt(value), dataType('LONG'), to)
   return castValue(value, from, to)
+}
+
+/** A text that a client hands over for another type is a mistake where it is none, as one without a type is. */
+function castGiven(given: Constant, to: DataType): Value {
+  const { value, type: from, position } = given
+  if (typeof value !== 'string' || isText(to) || madeOfTexts.has(to.name)) return castConstant(given, to)
+  const read = convertValue(value, from, to)
+  if (read === undefined) throw new SqlError(inconvertibleText(value, from, to), position)
+  return read
 }
 
 function isJson(operand: ast.Expression): boolean {

@@ -386,6 +386,18 @@ test('times with a zone and intervals are parameters of these types', async () =
       expect((await client.query({ name, text: minus, values: [value] })).rows, name).toEqual([{ t: time }])
 })
 
+test('a text that is handed over for another type is a mistake where it is none', async () => {
+  const sql = postgres({ ...address(), max: 1 })
+  const typed = (text: string) => sql.typed(text, 25)
+  expect([...(await sql`select ${typed('12')}::int a, ${typed('1.5')}::float8 b, ${typed('t')}::boolean c`)]).toEqual([
+    { a: 12, b: 1.5, c: true },
+  ])
+  for (const type of ['int', 'bigint', 'float8', 'uuid', 'boolean'])
+    await expect(sql`select ${typed('abc')}::${sql.unsafe(type)} a`, type).rejects.toMatchObject({ code: '22P02' })
+  await expect(sql`select ${typed('abc')}::timestamp a`).rejects.toMatchObject({ code: '22007' })
+  await sql.end()
+})
+
 test('a query without a name is described as the table is at the time', async () => {
   await client.query('create table unnamed (ts timestamp, n long) timestamp(ts) partition by day')
   await client.query("insert into unnamed values ('2024-01-01', 1), ('2024-01-02', 2)")
