@@ -23,6 +23,8 @@ const distinctNames: Readonly<Record<string, string>> = {
   count_distinct: 'count_distinct',
   string_agg: 'string_distinct_agg',
   array_agg: 'array_distinct_agg',
+  json_agg: 'json_distinct_agg',
+  jsonb_agg: 'jsonb_distinct_agg',
   // The extremes of different values are those of all.
   min: 'min',
   max: 'max',

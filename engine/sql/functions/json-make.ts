@@ -110,8 +110,17 @@ export const jsonMakers: readonly ScalarFunction[] = [
 ]
 
 interface Elements {
-  texts: string[]
+  /** Of different ones each once. */
+  texts: string[] | Set<string>
   bytes: number
+}
+
+function addTo(state: Elements, text: string): void {
+  if (state.texts instanceof Set) {
+    if (state.texts.has(text)) return
+    state.texts.add(text)
+  } else state.texts.push(text)
+  state.bytes += text.length
 }
 
 /** `add` says a row's element; no rows give NULL. */
@@ -119,20 +128,21 @@ function collecting(
   [open, close]: readonly [string, string],
   element: (args: readonly Value[], site: CallSite) => string,
   name: string,
+  distinct = false,
 ): AggregateFunction['accumulator'] {
   return accumulator<Elements>({
-    init: () => ({ texts: [], bytes: 0 }),
+    init: () => ({ texts: distinct ? new Set<string>() : [], bytes: 0 }),
     add: (state, args, site) => {
-      const text = element(args, site)
-      state.bytes += text.length
+      addTo(state, element(args, site))
       if (state.bytes > valueBytesMax) throw new SqlError('aggregated text is too long', 0)
-      state.texts.push(text)
     },
     merge: (state, other) => {
-      state.bytes += other.bytes
-      for (const text of other.texts) state.texts.push(text)
+      for (const text of other.texts) addTo(state, text)
     },
-    result: ({ texts }) => (texts.length === 0 ? null : shownAs(name, `${open}${texts.join(', ')}${close}`)),
+    result: ({ texts }) => {
+      const kept = [...texts]
+      return kept.length === 0 ? null : shownAs(name, `${open}${kept.join(', ')}${close}`)
+    },
   })
 }
 
@@ -145,6 +155,16 @@ export const jsonAggregates: readonly AggregateFunction[] = [
       says: 'All values as a JSON array, NULL included; whole rows as objects.',
       example: [`${name}(x)`, '[1, 2, 3, 4, 5]'],
       accumulator: collecting(['[', ']'], ([value = null], { argTypes }) => json(value, argTypes[0]), name),
+    }),
+  ),
+  ...twins('json_distinct_agg').map(
+    (name): AggregateFunction => ({
+      name,
+      takes: ['ANY'],
+      gives: jsonType(name),
+      says: 'All different values as a JSON array: what `json_agg(distinct x)` means.',
+      example: [`${name}(x % 2)`, '[1, 0]'],
+      accumulator: collecting(['[', ']'], ([value = null], { argTypes }) => json(value, argTypes[0]), name, true),
     }),
   ),
   ...twins('json_object_agg').map(
