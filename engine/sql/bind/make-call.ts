@@ -50,6 +50,7 @@ export function boundArgument(expression: Expression): BoundArgument {
       return isConstant(expression) ? expression.value : undefined
     },
     described: isConstant(expression) && expression.parameter !== undefined,
+    ofStatement: isOfStatement(expression),
     position: expression.position,
   }
 }
@@ -165,9 +166,16 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
       return laterOf(() => evaluateConstant(call, context.evaluation), call.type, call.position)
     const value = evaluateConstant(call, context.evaluation)
     if (typeof value === 'string') context.work.foldedCharacters += value.length
-    return constantOf(value, call.type, call.position)
+    const constant = constantOf(value, call.type, call.position)
+    return volatility === 'statement' || call.args.some(isOfStatement)
+      ? ({ ...constant, ofStatement: true } as Constant)
+      : constant
   }
   return simplify(call)
+}
+
+function isOfStatement(expression: Expression): boolean {
+  return expression.kind === 'constant' && expression.ofStatement === true
 }
 
 /** Texts of one statement that are computed when it is planned: about 20 ms of work. */

@@ -190,7 +190,8 @@ export function convertTo(expression: Expression, type: DataType): Expression {
   if (expression.kind === 'constant') {
     if (isLate(expression)) return laterOf(() => converted(expression, type), type, expression.position)
     if (expression.value === null) return nullAs(expression, type, nullOf(type))
-    return constantOf(converted(expression, type), type, expression.position)
+    const { position, ofStatement } = expression
+    return { kind: 'constant', value: converted(expression, type), type, position, ...(ofStatement && { ofStatement }) }
   }
   if (isText(expression.type) && isText(type)) return castTo(expression, type)
   const widens = isNumber(expression.type) && isNumber(type)

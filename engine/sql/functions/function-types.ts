@@ -45,6 +45,8 @@ export interface BoundArgument {
   readonly constant: Value | undefined
   /** A parameter without a value yet: the constant is NULL for now. */
   readonly described?: boolean
+  /** Made of the time of the statement. */
+  readonly ofStatement?: boolean
   readonly position: number
 }
 

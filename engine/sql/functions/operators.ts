@@ -191,7 +191,8 @@ const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name)
 
 /** What is taken from a time leaves a time only when it is a constant; the distance of two others is a number. */
 function differenceType([time, taken]: readonly BoundArgument[]): DataType {
-  return time === undefined || taken?.constant === undefined ? dataType('LONG') : time.type
+  if (time === undefined || taken?.constant === undefined || taken.ofStatement === true) return dataType('LONG')
+  return time.type
 }
 
 /** A time and a number of its own unit. */

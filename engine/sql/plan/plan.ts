@@ -20,6 +20,8 @@ export type Expression =
       readonly late?: 'given' | 'computed'
       /** While a plan is made: a NULL that was cast to a text, where the literal has no type. */
       readonly isText?: true
+      /** Made of the time of the statement: the difference to it is a number, as to a time that is no constant. */
+      readonly ofStatement?: true
     }
   /**
    * `name` is a function or operator of sql/functions: `+`, `=`, `and`, `case`, `cast` (to `type`), `in`, `like`, `abs`...
