@@ -136,8 +136,9 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
     const table = parseAnyTableName(inner)
     return isNamed ? mention(inner, 'table', table) : table
   })
-  // PostgreSQL's tools leave the word TABLE out, and are known by what they write behind the names.
-  if (!takeTruncateMode(cursor) && !isNamed) throw new SqlError('TABLE expected', start)
+  // PostgreSQL's tools leave the word TABLE out, and are known by their quotes and by what they write behind the names.
+  const isOfTools = tables.some(({ quoted }) => quoted)
+  if (!takeTruncateMode(cursor) && !isNamed && !isOfTools) throw new SqlError('TABLE expected', start)
   const keepSymbolMaps = take(cursor, 'keep')
   if (keepSymbolMaps) {
     for (const word of ['symbol', 'maps'])
