@@ -6,8 +6,10 @@
 import { SqlError } from '../../base/errors.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
 import type * as ast from '../parse/ast.js'
+import { quoteIdent } from '../pg-catalog/names.js'
 import { counterOf } from './counters.js'
 import type { TargetColumn } from './planned.js'
+import { isWalTable } from './tables-relations.js'
 
 /** Throws SqlError. */
 export function checkConflict({ conflict }: ast.Insert, version: TableVersion, targets: readonly TargetColumn[]): void {
@@ -19,7 +21,7 @@ export function checkConflict({ conflict }: ast.Insert, version: TableVersion, t
   if (named.some((id) => isNumbered(id, version, targets))) return
   if (keys.size === 0 || (columns.length > 0 && !isSame(new Set(named), keys)))
     throw new SqlError(
-      `there is no unique or exclusion constraint matching the ON CONFLICT specification, ${keysText(version)}`,
+      `there is no unique or exclusion constraint matching the ON CONFLICT specification, ${keysText(version, named)}`,
       position,
     )
   if (assignments === null) return
@@ -68,9 +70,17 @@ function demandWhole(
   }
 }
 
-function keysText({ schema }: TableVersion): string {
-  const names = schema.dedupKeys.map((id) => schema.columns[id]?.name)
-  return names.length === 0 ? 'the table has no DEDUP UPSERT KEYS' : `its DEDUP UPSERT KEYS are ${names.join(', ')}`
+/** And what would make one. */
+function keysText(version: TableVersion, named: readonly number[]): string {
+  const { schema } = version
+  const nameOf = (id: number): string => quoteIdent(schema.columns[id]?.name ?? '')
+  if (schema.dedupKeys.length > 0) return `its DEDUP UPSERT KEYS are ${schema.dedupKeys.map(nameOf).join(', ')}`
+  const none = 'the table has no DEDUP UPSERT KEYS, and PRIMARY KEY and UNIQUE keep nothing unique here'
+  const { timestampId } = schema
+  if (timestampId < 0 || !isWalTable(version))
+    return `${none}: make it with TIMESTAMP(..) PARTITION BY .. WAL DEDUP UPSERT KEYS(..), the timestamp among the keys`
+  const keys = [...new Set([timestampId, ...named])].map(nameOf).join(', ')
+  return `${none}: ALTER TABLE ${quoteIdent(schema.name)} DEDUP ENABLE UPSERT KEYS(${keys}), and name these`
 }
 
 function columnOf({ name, position }: ast.Name, { schema }: TableVersion): number {
